@@ -1,0 +1,71 @@
+// Package ask is the small runtime of generated actor code: recipients of
+// messages, replies that may come later, and futures on channels. It knows no
+// actor system; package host (beside it) runs handlers in protoactor.
+package ask
+
+import "fmt"
+
+// Version1 is referred to by generated code. If it does not compile because of
+// this name, the code was generated for another version of this package: run
+// go generate again with the version that go.mod names.
+const Version1 = true
+
+// A Recipient takes messages: an actor, a future, whoever asked.
+type Recipient interface {
+	// Tell hands over a message. It never blocks; messages of one sender to one
+	// recipient keep their order.
+	Tell(msg any)
+}
+
+// Call is a message together with whom to answer. References put it into an
+// actor's mailbox; package host takes it apart again.
+type Call struct {
+	Message any
+	From    Recipient
+}
+
+// A Reply is the right to answer one message, now or at any later time. The
+// answer is a T or an error. Answer once: a future takes the first answer only,
+// an actor would get each. The zero Reply drops what it is given.
+type Reply[T any] struct {
+	to Recipient
+}
+
+// ReplyTo makes the Reply that answers to; to may be nil.
+func ReplyTo[T any](to Recipient) Reply[T] { return Reply[T]{to} }
+
+// Answer sends the reply.
+func (r Reply[T]) Answer(v T) {
+	if r.to != nil {
+		r.to.Tell(v)
+	}
+}
+
+// Refuse sends an error in place of the reply. To reach another process it must
+// be a message type of the protocol, which may well implement error.
+func (r Reply[T]) Refuse(err error) {
+	if r.to != nil {
+		r.to.Tell(err)
+	}
+}
+
+// Recipient is whom this Reply answers, or nil.
+func (r Reply[T]) Recipient() Recipient { return r.to }
+
+// Send hands msg to the recipient to; the answer goes to from, as a message.
+func Send(to Recipient, msg any, from Recipient) {
+	to.Tell(&Call{Message: msg, From: from})
+}
+
+// Ask hands msg to the recipient to; the answer completes the future.
+func Ask[T any](to Recipient, msg any) *Future[T] {
+	f := NewFuture[T](nil)
+	f.call = Call{Message: msg, From: f}
+	to.Tell(&f.call)
+	return f
+}
+
+func unexpected[T any](msg any) error {
+	var want T
+	return fmt.Errorf("ask: answer is a %T where a %T or an error was expected", msg, want)
+}

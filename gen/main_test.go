@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var directive = regexp.MustCompile(`(?m)^//go:generate go run \S+ (.*)$`)
+
+// Committed code must be what go generate would write, to the byte, and no file
+// may be left over from a .proto file or service that is gone.
+func TestCommittedCodeIsFresh(t *testing.T) {
+	for _, folder := range []string{"../messages", "internal/counter"} {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			t.Chdir(folder)
+			cfg := configOf(t, "doc.go")
+			want, err := generate(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := committed(t, cfg.out)
+			if a, b := sortedNames(got), sortedNames(want); !slices.Equal(a, b) {
+				t.Errorf("committed are %v, generated would be %v", a, b)
+			}
+			for name := range want {
+				if !bytes.Equal(got[name], want[name]) {
+					t.Errorf("%s/%s is stale: run go generate ./...", folder, name)
+				}
+			}
+		})
+	}
+}
+
+// configOf reads the flags that go generate would use.
+func configOf(t *testing.T, file string) config {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := directive.FindSubmatch(source)
+	if found == nil {
+		t.Fatalf("%s has no go:generate line", file)
+	}
+	cfg, err := parse(strings.Fields(string(found[1])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func committed(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.pb.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func sortedNames(files map[string][]byte) []string {
+	return slices.Sorted(maps.Keys(files))
+}
+
+func TestRunWritesToOut(t *testing.T) {
+	out := t.TempDir()
+	cfg, err := parse([]string{"-out", out, "-I", "some/where=internal/counter", "internal/counter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(cfg); err != nil {
+		t.Fatal(err)
+	}
+	code := committed(t, out)["counter_actor.pb.go"]
+	if !bytes.Contains(code, []byte("// source: some/where/counter.proto\n")) {
+		t.Errorf("no trace of the prefix in:\n%.200s", code)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		proto string
+		flags []string
+		want  string
+	}{
+		"no files":      {"", nil, "no .proto files"},
+		"syntax":        {"syntax = 'proto3';\nmessage {}", nil, "a.proto:2:9: syntax error"},
+		"import":        {"syntax = 'proto3';\nimport 'gone.proto';", nil, "gone.proto"},
+		"no go_package": {"syntax = 'proto3';", nil, "go_package"},
+		"outside":       {"syntax = 'proto3';", []string{"-I", "internal"}, "in none of the import roots"},
+		"service": {"syntax = 'proto3'; option go_package = 'example.com/p';\n" +
+			"message M {}\nservice S { rpc R(stream M) returns (M); }", nil, "a.proto:3:13: service S, rpc R: streams"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tc.proto != "" {
+				if err := os.WriteFile(filepath.Join(dir, "a.proto"), []byte(tc.proto), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg, err := parse(append(tc.flags, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run(cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error is %v, want one with %q", err, tc.want)
+			}
+			if files := committed(t, dir); len(files) > 0 {
+				t.Errorf("wrote %v in spite of the error", sortedNames(files))
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package messages
+
+// A Reason is an error of its own, so that errors.Is(err, Reason_TIMED_OUT) holds
+// for every error made from it, on whichever side of a wire.
+func (r Reason) Error() string {
+	if text, ok := reasonText[r]; ok {
+		return text
+	}
+	return "actorlock: " + r.String()
+}
+
+var reasonText = map[Reason]string{
+	Reason_NOT_ACQUIRED:       "lock is not free",
+	Reason_TIMED_OUT:          "timed out waiting for the lock",
+	Reason_CANCELLED:          "request was cancelled",
+	Reason_SESSION_LOST:       "ZooKeeper session is lost",
+	Reason_NODE_DELETED:       "lock node was deleted by somebody else",
+	Reason_CLOSED:             "lock service is closed",
+	Reason_NOT_HELD:           "grant is not held",
+	Reason_INVALID:            "invalid request",
+	Reason_NO_AUTH:            "ZooKeeper denies access",
+	Reason_UNAVAILABLE:        "ZooKeeper refuses the request",
+	Reason_SEQUENCE_EXHAUSTED: "sequence numbers of the lock's directory are used up",
+	Reason_INTERNAL:           "lock actor failed",
+	Reason_STOPPED:            "lock actor has stopped",
+}
+
+// Error gives the reason and the detail.
+func (r *Refused) Error() string { return join(r.GetReason(), r.GetDetail()) }
+
+// Unwrap gives the Reason.
+func (r *Refused) Unwrap() error { return r.GetReason() }
+
+// Error gives the reason and the detail.
+func (l *Lost) Error() string { return join(l.GetReason(), l.GetDetail()) }
+
+// Unwrap gives the Reason.
+func (l *Lost) Unwrap() error { return l.GetReason() }
+
+func join(r Reason, detail string) string {
+	if detail == "" {
+		return r.Error()
+	}
+	return r.Error() + ": " + detail
+}
