@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		seq  int64
+		kind Kind
+		ok   bool
+	}{
+		{"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007", 7, Exclusive, true},
+		{"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lock-0000000008", 8, Exclusive, true}, // go-zookeeper
+		{"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lease-0000000009", 9, Exclusive, true},
+		{"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-__READ__0000000010", 10, Shared, true},
+		{"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-__WRIT__0000000011", 11, Exclusive, true},
+		{"da57cafe00000000000000000000beef__lock__0000000012", 12, Exclusive, true},
+		{"da57cafe00000000000000000000beef__rlock__0000000013", 13, Shared, true},
+		{"x-72057594037927936-0000000014", 14, Exclusive, true},
+		{"x--20-0000000015", 15, Exclusive, true},
+		{"x-123--000000016", -16, Exclusive, true},
+		{"lock-0000000001", 0, 0, false},
+		{"a-lock-2147483647", 2147483647, Exclusive, true},
+		{"a-lock--2147483648", -2147483648, Exclusive, true},
+		{"a-lock-4294967296", 0, 0, false},
+		{"a-lock-", 0, 0, false},
+		{"a-lock-12", 0, 0, false},
+		{"a-lock-00000000x1", 0, 0, false},
+		{"a-lock-+000000001", 0, 0, false},
+		{"0-foreign", 0, 0, false},
+		{"x-", 0, 0, false},
+		{"x-0000000001", 0, 0, false},
+		{"", 0, 0, false},
+		{"lease_holder", 0, 0, false},
+	} {
+		seq, kind, ok := Parse(c.name)
+		if ok != c.ok || ok && (seq != c.seq || kind != c.kind) {
+			t.Errorf("Parse(%q) = %d, %d, %v; want %d, %d, %v", c.name, seq, kind, ok, c.seq, c.kind, c.ok)
+		}
+	}
+}
+
+var curatorName = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-lock-$`)
+
+func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var in, other Incarnation
+		copy(in[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "incarnation"))
+		copy(other[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "other"))
+		serial := rapid.Uint64Max(1<<62-1).Draw(t, "serial")
+		prefix := in.Prefix(serial, "-lock-")
+		if !curatorName.MatchString(prefix) {
+			t.Fatalf("%q has not Curator's form", prefix)
+		}
+		if got, ok := in.serial(prefix + "0000000001"); !ok || got != serial {
+			t.Fatalf("serial(%q) = %d, %v; want %d", prefix, got, ok, serial)
+		}
+		other[6] = in[6] // part of this byte is the UUID's version
+		if _, ok := other.serial(prefix + "0000000001"); ok && other != in {
+			t.Fatalf("%x takes %q of %x for its own", other, prefix, in)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007")
+	f.Add("x--1--2147483648")
+	f.Fuzz(func(t *testing.T, name string) {
+		Parse(name)
+		Incarnation{}.serial(name)
+	})
+}
