@@ -1,0 +1,56 @@
+package embedded
+
+import (
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Config says how a [Server] behaves. The zero value works.
+type Config struct {
+	// Addr is the TCP address to listen on; default "127.0.0.1:0", a free
+	// port on the loopback. Ignored if Listener is set.
+	Addr string
+
+	// Listener, if set, is where connections come from. Close closes it.
+	Listener net.Listener
+
+	// MemoryOnly makes the server listen nowhere: only [Server.Dial] reaches
+	// it. This is the mode for testing/synctest.
+	MemoryOnly bool
+
+	// TickTime is ZooKeeper's tickTime; default 2 s. Sessions expire at the
+	// end of the tick in which their time runs out.
+	TickTime time.Duration
+
+	// MinSessionTimeout and MaxSessionTimeout bound what clients may ask for;
+	// default 2 and 20 ticks.
+	MinSessionTimeout time.Duration
+	MaxSessionTimeout time.Duration
+
+	// ContainerInterval is how often emptied containers and outlived TTL
+	// nodes are looked for; default 1 s.
+	ContainerInterval time.Duration
+
+	// Logger gets one record per session event and per fault; default none.
+	Logger *slog.Logger
+}
+
+func (cfg Config) withDefaults() Config {
+	orElse := func(d *time.Duration, other time.Duration) {
+		if *d <= 0 {
+			*d = other
+		}
+	}
+	orElse(&cfg.TickTime, 2*time.Second)
+	orElse(&cfg.MinSessionTimeout, 2*cfg.TickTime)
+	orElse(&cfg.MaxSessionTimeout, 20*cfg.TickTime)
+	orElse(&cfg.ContainerInterval, time.Second)
+	if cfg.Addr == "" {
+		cfg.Addr = "127.0.0.1:0"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg
+}

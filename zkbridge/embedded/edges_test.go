@@ -1,0 +1,155 @@
+package embedded_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// edges are exchanges at the edge of the protocol. Each returns what it saw,
+// which is the same here and on a real server.
+var edges = map[string]struct {
+	want string
+	see  func(t testing.TB, addr string) string
+}{
+	"unknown opcode": {"{-1 -6 []} true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(77), c.closed())
+	}},
+	"reconfig": {"-123", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpReconfig, []byte(nil), []byte(nil), []byte(nil), int64(-1)).err)
+	}},
+	"header cut short": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.send(pack(1))
+		return fmt.Sprint(c.closed())
+	}},
+	"negative length": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.nc.Write(pack(-5))
+		return fmt.Sprint(c.closed())
+	}},
+	"frame too large": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.nc.Write(pack(0x100000))
+		return fmt.Sprint(c.closed())
+	}},
+	"largest frame": {"0\x00\x00\x00\x04/big1048596", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		rest := len(pack(1, 1, "/big", []byte{}, open, 1))
+		r := c.call(embedded.OpCreate, "/big", make([]byte, 0xfffff-rest), open, 1)
+		return fmt.Sprint(r.err, string(r.body), len(c.call(embedded.OpGetData, "/big", false).body))
+	}},
+	"garbage for a handshake": {"true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(1, 2))
+		return fmt.Sprint(c.closed())
+	}},
+	"request before the handshake": {"true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(1, embedded.OpPing))
+		return fmt.Sprint(c.closed())
+	}},
+	"handshake of an old client": {"36", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(0, int64(0), 10000, int64(0), make([]byte, 16)))
+		return fmt.Sprint(len(c.frame()))
+	}},
+	"handshake of a read-only client": {"37", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(0, int64(0), 10000, int64(0), []byte(nil), true))
+		return fmt.Sprint(len(c.frame()))
+	}},
+	"client from the future": {"true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(0, int64(1)<<40, 10000, int64(0), make([]byte, 16), false))
+		return fmt.Sprint(c.closed())
+	}},
+	"unknown session": {"false 0 0 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0] true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		ok := c.attach(10*time.Second, 0x1234, make([]byte, 16), 0)
+		return fmt.Sprint(ok, c.id, c.timeout, c.password, c.closed())
+	}},
+	"wrong password": {"false 0 0 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0] true true", func(t testing.TB, addr string) string {
+		old := session(t, addr, 10*time.Second)
+		c := dialRaw(t, addr)
+		ok := c.attach(10*time.Second, old.id, make([]byte, 16), 0)
+		return fmt.Sprint(ok, c.id, c.timeout, c.password, c.closed(), old.closed())
+	}},
+	"session taken over": {"true true 6000 true true []", func(t testing.TB, addr string) string {
+		old := session(t, addr, 10*time.Second)
+		old.call(embedded.OpExists, "/taken", true)
+		c := dialRaw(t, addr)
+		ok := c.attach(6*time.Second, old.id, old.password, 0)
+		c.call(embedded.OpCreate, "/taken", []byte(nil), open, 1)
+		return fmt.Sprint(ok, c.id == old.id, c.timeout, string(c.password) == string(old.password), old.closed(), c.events)
+	}},
+	"timeouts": {"4000 5000 40000", func(t testing.TB, addr string) string {
+		return fmt.Sprint(session(t, addr, time.Millisecond).timeout, session(t, addr, 5*time.Second).timeout,
+			session(t, addr, time.Hour).timeout)
+	}},
+	"unknown scheme": {"{0 -115 []} true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpAuth, 0, "kerberos", []byte("x")), c.closed())
+	}},
+	"closing session hears of its own nodes": {"0 [2 3 /own] true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.call(embedded.OpCreate, "/own", []byte(nil), open, 1)
+		c.call(embedded.OpExists, "/own", true)
+		c.call(embedded.OpGetChildren, "/own", true)
+		r := c.call(embedded.OpCloseSession)
+		return fmt.Sprint(r.err, c.events, c.closed())
+	}},
+	"close": {"0 true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		closing := c.request(embedded.OpCloseSession)
+		return fmt.Sprint(c.answer(closing).err, c.closed())
+	}},
+	"data watch and child watch on one node": {"[2 3 /both]", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.call(embedded.OpCreate, "/both", []byte(nil), open, 1)
+		c.call(embedded.OpGetData, "/both", true)
+		c.call(embedded.OpGetChildren, "/both", true)
+		c.call(embedded.OpDelete, "/both", -1)
+		return fmt.Sprint(c.events)
+	}},
+	"null path": {"-5 -5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpGetData, -1, false).err, c.call(embedded.OpCreate, -1, []byte{}, open, 0).err)
+	}},
+	"null vector of watches": {"-5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpSetWatches, int64(0), -1, -1, -1).err)
+	}},
+	"vector longer than the frame": {"-5 -5 -5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpCreate, "/v", []byte(nil), 1<<30, 0).err,
+			c.call(embedded.OpSetWatches, int64(0), 1<<30).err, c.call(embedded.OpMulti).err)
+	}},
+	"check alone": {"-101 0", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		failed := c.call(embedded.OpCheck, "/none", -1)
+		return fmt.Sprint(failed.err, len(failed.body))
+	}},
+	"characters outside the basic plane": {"-8", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpCreate, "/\U0001f600", []byte(nil), open, 1).err)
+	}},
+}
+
+func TestEdges(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) { testEdges(t, embedded.Run(t).Addr()) })
+	t.Run("zookeeper", func(t *testing.T) {
+		testEdges(t, zktest.Own(t, zktest.TickTime(2*time.Second), zktest.Setting("maxSessionTimeout", "40000")).Addr())
+	})
+}
+
+func testEdges(t *testing.T, addr string) {
+	for name, edge := range edges {
+		t.Run(name, func(t *testing.T) { want(t, "seen", edge.see(t, addr), edge.want) })
+	}
+}

@@ -1,0 +1,228 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Action is what a [Fault] does.
+type Action int
+
+// The actions. A cut connection is closed after what was queued before; its
+// session lives on until it expires.
+const (
+	// CutBefore closes the connection; the request is not executed.
+	CutBefore Action = iota + 1
+	// DropReply executes the request, then closes the connection without a
+	// reply: the client cannot know whether it was executed.
+	DropReply
+	// CutAfter executes the request, replies, then closes the connection.
+	CutAfter
+	// DelayRequest executes the request Fault.Delay later, even if the client
+	// is gone by then. Later requests of the connection wait behind it.
+	DelayRequest
+	// DelayReply executes the request at once and sends the reply, and all
+	// that follows it on the connection, Fault.Delay later.
+	DelayReply
+	// BlackHole keeps the connection open but neither executes nor answers
+	// the request or any later one.
+	BlackHole
+	// BlackHoleAfter is BlackHole, but the request itself is executed.
+	BlackHoleAfter
+	// ExpireSession expires the session; the request is not executed.
+	ExpireSession
+)
+
+var actionNames = map[Action]string{
+	CutBefore: "cut before", DropReply: "drop reply", CutAfter: "cut after", DelayRequest: "delay request",
+	DelayReply: "delay reply", BlackHole: "black hole", BlackHoleAfter: "black hole after",
+	ExpireSession: "expire session",
+}
+
+// String names the action.
+func (a Action) String() string { return actionNames[a] }
+
+// Fault says what shall go wrong, and when: at the Nth request that matches
+// Op, Path and Session, and Times times from then on.
+//
+// With OpDial the only actions are [BlackHole], which accepts and never
+// answers, and [CutBefore], which refuses.
+type Fault struct {
+	Op      Op     // OpAny: every request in a session but a ping
+	Path    string // prefix of the path, or of a path in a multi; "" for any
+	Session int64  // 0 for any
+	Nth     int    // 1 is the next one, and so is 0
+	Times   int    // 0 means once, negative means always
+	Action  Action
+	Delay   time.Duration // for DelayRequest and DelayReply
+}
+
+// Firing is one time that a fault fired.
+type Firing struct {
+	Op      Op
+	Path    string
+	Session int64
+	Time    time.Time
+}
+
+// Injected is a fault in a server.
+type Injected struct {
+	Fault
+	server *Server
+	seen   int // matching requests so far
+	left   int // firings left; negative without limit
+
+	mu      sync.Mutex
+	firings []Firing
+	fired   chan struct{}
+}
+
+// Inject arms a fault. It does not block. Of several that match a request the
+// first injected one fires; all of them count it.
+func (s *Server) Inject(f Fault) *Injected {
+	i := &Injected{Fault: f, server: s, left: f.Times, fired: make(chan struct{})}
+	i.Nth = max(i.Nth, 1)
+	if i.left == 0 {
+		i.left = 1
+	}
+	s.call(func() { s.faults = append(s.faults, i) })
+	return i
+}
+
+// Fired is closed when the fault fires for the first time.
+func (i *Injected) Fired() <-chan struct{} { return i.fired }
+
+// Firings returns when the fault has fired so far. It works after Close.
+func (i *Injected) Firings() []Firing {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.firings)
+}
+
+// Remove disarms the fault. What it has done already stays.
+func (i *Injected) Remove() { i.server.call(i.remove) }
+
+func (i *Injected) remove() {
+	i.server.faults = slices.DeleteFunc(slices.Clone(i.server.faults), func(other *Injected) bool { return other == i })
+}
+
+func (i *Injected) matches(c *conn, op Op, paths []string) bool {
+	if i.Op != op && !(i.Op == OpAny && op != OpPing && op != OpDial && op != OpConnect) {
+		return false
+	}
+	if i.Session != 0 && (c.session == nil || c.session.id != i.Session) {
+		return false
+	}
+	return i.Path == "" || slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, i.Path) })
+}
+
+// match counts the request and returns the fault that fires for it, or nil.
+func (s *Server) match(c *conn, op Op, paths []string) *Injected {
+	var firing *Injected
+	for _, i := range s.faults {
+		if !i.matches(c, op, paths) {
+			continue
+		}
+		if i.seen++; i.seen >= i.Nth && firing == nil {
+			firing = i
+		}
+	}
+	if firing != nil {
+		firing.record(c, op, paths)
+	}
+	return firing
+}
+
+func (i *Injected) record(c *conn, op Op, paths []string) {
+	f := Firing{Op: op, Time: time.Now()}
+	if len(paths) > 0 {
+		f.Path = paths[0]
+	}
+	if c.session != nil {
+		f.Session = c.session.id
+	}
+	i.mu.Lock()
+	i.firings = append(i.firings, f)
+	first := len(i.firings) == 1
+	i.mu.Unlock()
+	if first {
+		close(i.fired)
+	}
+	if i.left--; i.left == 0 {
+		i.remove()
+	}
+	i.server.cfg.Logger.Info("fault fired", "action", i.Action, "op", op, "path", f.Path, "session", hex(f.Session))
+}
+
+// faulty runs a request with the fault that matches it, if any. It returns
+// false if the request has to wait.
+func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
+	if c.delayed {
+		c.delayed = false
+		run()
+		return true
+	}
+	i := s.match(c, op, paths)
+	if i == nil {
+		run()
+		return true
+	}
+	switch i.Action {
+	case CutBefore:
+		c.close()
+	case DropReply:
+		mark := len(c.out.b)
+		run()
+		c.out.b = c.out.b[:mark]
+		c.close()
+	case CutAfter:
+		run()
+		c.close()
+	case DelayRequest:
+		c.delayed = true
+		c.stalledUntil = time.Now().Add(i.Delay)
+		s.wakeAt(c.stalledUntil)
+		return false
+	case DelayReply:
+		if !s.paused && c.heldUntil.IsZero() {
+			c.handOver() // what came before is not late
+		}
+		run()
+		c.heldUntil = time.Now().Add(i.Delay)
+		s.wakeAt(c.heldUntil)
+	case BlackHole:
+		c.hole = true
+	case BlackHoleAfter:
+		mark := len(c.out.b)
+		run()
+		c.out.b = c.out.b[:mark]
+		c.hole = true
+	case ExpireSession:
+		if c.session != nil {
+			s.expire(c.session)
+		}
+		c.close()
+	}
+	return true
+}
+
+// faultPaths lists the paths that a request is about.
+func faultPaths(op Op, d decoder) []string {
+	switch op {
+	case OpMulti, OpMultiRead:
+		var paths []string
+		ops, _ := decodeMulti(&d)
+		for _, o := range ops {
+			if o.create != nil {
+				o.path = o.create.path
+			}
+			paths = append(paths, o.path)
+		}
+		return paths
+	case OpPing, OpAuth, OpSetWatches, OpSetWatches2, OpCloseSession, OpWhoAmI, OpReconfig:
+		return nil
+	}
+	return []string{d.string()}
+}

@@ -1,0 +1,115 @@
+package embedded
+
+import (
+	"strconv"
+	"time"
+)
+
+func hex(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
+
+// handle works off one frame. It returns false if a fault wants the frame to
+// wait; then the same frame comes again.
+func (s *Server) handle(c *conn, frame []byte) bool {
+	if c.hole || c.closing && !c.delayed {
+		return true
+	}
+	if c.session == nil {
+		return s.faulty(c, OpConnect, nil, func() { s.connect(c, frame) })
+	}
+	d := decoder{b: frame}
+	xid, op := d.int(), Op(d.int())
+	if d.bad {
+		c.close()
+		return true
+	}
+	if s.sessions[c.session.id] != c.session {
+		return true // it expired while a fault held the request back
+	}
+	if len(s.faults) == 0 && !c.delayed {
+		s.serve(c, xid, op, &d)
+		return true
+	}
+	return s.faulty(c, op, faultPaths(op, d), func() { s.serve(c, xid, op, &d) })
+}
+
+// serve executes a request and queues its reply.
+func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
+	c.received++
+	s.received++
+	c.lastOp = op
+	s.touch(c.session)
+	s.body.b = s.body.b[:0]
+	switch op {
+	case OpPing:
+		c.reply(xidPing, s.view(c).zxid, codeOK, nil)
+	case OpAuth:
+		s.authenticate(c, xid, d)
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpCheck,
+		OpMulti, OpReconfig, OpCloseSession:
+		s.write(c, xid, op, d)
+	case OpSync:
+		s.catchUp(c.session)
+		fallthrough
+	case OpExists, OpGetData, OpGetACL, OpGetChildren, OpGetChildren2, OpMultiRead, OpGetEphemerals,
+		OpGetAllChildrenNumber, OpSetWatches, OpSetWatches2, OpAddWatch, OpCheckWatches, OpRemoveWatches, OpWhoAmI:
+		err := s.read(c, op, d, &s.body)
+		c.reply(xid, s.view(c).zxid, err, s.body.b)
+	default:
+		c.reply(xid, -1, codeUnimplemented, nil)
+		c.close()
+	}
+}
+
+// view is the state that the connection's session reads.
+func (s *Server) view(c *conn) *tree {
+	if c.session.old != nil {
+		return c.session.old
+	}
+	return s.tree
+}
+
+func (s *Server) authenticate(c *conn, xid int32, d *decoder) {
+	d.int() // type, unused
+	scheme, token := d.string(), string(d.buffer())
+	if d.bad {
+		c.close()
+		return
+	}
+	var id identity
+	switch scheme {
+	case "digest":
+		id = digestID(token)
+	case "ip":
+		id = identity{"ip", c.ip}
+	default:
+		c.reply(xid, 0, codeAuthFailed, nil)
+		c.close()
+		return
+	}
+	for _, known := range c.auth {
+		if known == id {
+			c.reply(xid, 0, codeOK, nil)
+			return
+		}
+	}
+	c.auth = append(c.auth, id)
+	c.reply(xid, 0, codeOK, nil)
+}
+
+// releaseStalled goes on with connections whose delay is over.
+func (s *Server) releaseStalled(now time.Time) {
+	for c := range s.conns {
+		if !c.heldUntil.IsZero() && !now.Before(c.heldUntil) {
+			c.heldUntil = time.Time{}
+		}
+		if s.paused || c.stalledUntil.IsZero() || now.Before(c.stalledUntil) {
+			continue
+		}
+		c.stalledUntil = time.Time{}
+		waiting := c.stalled
+		c.stalled = nil
+		for _, b := range waiting {
+			s.take(b)
+		}
+	}
+}

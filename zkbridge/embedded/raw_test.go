@@ -1,0 +1,325 @@
+package embedded_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// raw is a client that shows the protocol as it is.
+type raw struct {
+	t        testing.TB
+	nc       net.Conn
+	r        *bufio.Reader
+	xid      int32
+	id       int64
+	password []byte
+	timeout  int32
+	zxid     int64
+	events   []string
+}
+
+type reply struct {
+	zxid int64
+	err  int32
+	body []byte
+}
+
+// pack encodes fields as jute does.
+func pack(fields ...any) []byte {
+	var b []byte
+	for _, f := range fields {
+		switch f := f.(type) {
+		case int:
+			b = binary.BigEndian.AppendUint32(b, uint32(f))
+		case int32:
+			b = binary.BigEndian.AppendUint32(b, uint32(f))
+		case int64:
+			b = binary.BigEndian.AppendUint64(b, uint64(f))
+		case embedded.Op:
+			b = binary.BigEndian.AppendUint32(b, uint32(f))
+		case bool:
+			if f {
+				b = append(b, 1)
+			} else {
+				b = append(b, 0)
+			}
+		case string:
+			b = append(pack2(b, len(f)), f...)
+		case []byte:
+			if f == nil {
+				b = pack2(b, -1)
+			} else {
+				b = append(pack2(b, len(f)), f...)
+			}
+		case []string:
+			b = pack2(b, len(f))
+			for _, s := range f {
+				b = append(b, pack(s)...)
+			}
+		case []zk.ACL:
+			b = pack2(b, len(f))
+			for _, a := range f {
+				b = append(b, pack(a.Perms, a.Scheme, a.ID)...)
+			}
+		case packed:
+			b = append(b, f...)
+		default:
+			panic(fmt.Sprintf("cannot pack %T", f))
+		}
+	}
+	return b
+}
+
+type packed []byte
+
+func pack2(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
+
+func dialRaw(t testing.TB, addr string) *raw {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rawOn(t, nc)
+}
+
+func rawOn(t testing.TB, nc net.Conn) *raw {
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(time.Minute))
+	return &raw{t: t, nc: nc, r: bufio.NewReader(nc), password: make([]byte, 16)}
+}
+
+// session opens a new session.
+func session(t testing.TB, addr string, timeout time.Duration) *raw {
+	t.Helper()
+	c := dialRaw(t, addr)
+	if !c.attach(timeout, 0, make([]byte, 16), 0) {
+		t.Fatal("no session")
+	}
+	return c
+}
+
+// attach does the handshake and reports whether there is a session.
+func (c *raw) attach(timeout time.Duration, id int64, password []byte, zxid int64) bool {
+	c.t.Helper()
+	c.send(pack(0, zxid, int32(timeout.Milliseconds()), id, password, false))
+	d := unpack{t: c.t, b: c.frame()}
+	d.int()
+	c.timeout, c.id, c.password = d.int(), d.long(), d.bytes()
+	if d.byte() != 0 || len(d.b) != 0 {
+		c.t.Error("bad end of connect reply")
+	}
+	return c.id != 0
+}
+
+func (c *raw) send(frame []byte) {
+	c.t.Helper()
+	if _, err := c.nc.Write(append(pack(len(frame)), frame...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *raw) frame() []byte {
+	c.t.Helper()
+	b, err := c.read()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return b
+}
+
+func (c *raw) read() ([]byte, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(c.r, size[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(size[:]))
+	_, err := io.ReadFull(c.r, b)
+	return b, err
+}
+
+// closed reports whether the server ends the connection without another frame.
+func (c *raw) closed() bool {
+	_, err := c.read()
+	var timeout net.Error
+	return err != nil && !(errors.As(err, &timeout) && timeout.Timeout())
+}
+
+// request sends a request and returns its xid.
+func (c *raw) request(op embedded.Op, fields ...any) int32 {
+	c.t.Helper()
+	xid := c.xid + 1
+	switch op {
+	case embedded.OpPing:
+		xid = -2
+	case embedded.OpAuth:
+		xid = -4
+	case embedded.OpSetWatches, embedded.OpSetWatches2:
+		xid = -8
+	default:
+		c.xid = xid
+	}
+	c.send(append(pack(xid, op), pack(fields...)...))
+	return xid
+}
+
+// answer reads up to the reply to xid and collects the events before it.
+func (c *raw) answer(xid int32) reply {
+	c.t.Helper()
+	for {
+		d := unpack{t: c.t, b: c.frame()}
+		got, r := d.int(), reply{}
+		r.zxid, r.err, r.body = d.long(), d.int(), d.b
+		if got == -1 {
+			c.events = append(c.events, fmt.Sprintf("%d %d %s", d.int(), d.int(), d.string()))
+			continue
+		}
+		if got != xid {
+			c.t.Fatalf("reply to %d, want %d", got, xid)
+		}
+		if r.zxid > 0 {
+			c.zxid = max(c.zxid, r.zxid)
+		}
+		return r
+	}
+}
+
+func (c *raw) call(op embedded.Op, fields ...any) reply {
+	c.t.Helper()
+	return c.answer(c.request(op, fields...))
+}
+
+func (c *raw) takeEvents() []string {
+	events := c.events
+	c.events = nil
+	return events
+}
+
+// unpack decodes jute; it fails the test where the input is too short.
+type unpack struct {
+	t testing.TB
+	b []byte
+}
+
+func (d *unpack) take(n int) []byte {
+	if n < 0 || n > len(d.b) {
+		d.t.Fatalf("truncated: %d of %d bytes", len(d.b), n)
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *unpack) byte() byte  { return d.take(1)[0] }
+func (d *unpack) int() int32  { return int32(binary.BigEndian.Uint32(d.take(4))) }
+func (d *unpack) long() int64 { return int64(binary.BigEndian.Uint64(d.take(8))) }
+func (d *unpack) bytes() []byte {
+	n := d.int()
+	if n == -1 {
+		return nil
+	}
+	return d.take(int(n))
+}
+func (d *unpack) string() string { return string(d.bytes()) }
+func (d *unpack) strings() string {
+	list := make([]string, d.int())
+	for i := range list {
+		list[i] = d.string()
+	}
+	slices.Sort(list)
+	return fmt.Sprint(list)
+}
+
+// stat shows all fields; owner names sessions, and times only show whether
+// the data was ever changed.
+func (d *unpack) stat(owner func(int64) string) string {
+	czxid, mzxid, ctime, mtime := d.long(), d.long(), d.long(), d.long()
+	version, cversion, aversion, eph := d.int(), d.int(), d.int(), owner(d.long())
+	length, children, pzxid := d.int(), d.int(), d.long()
+	age := time.Since(time.UnixMilli(ctime))
+	timed := ctime == 0 && mtime == 0 || mtime >= ctime && age > -time.Minute && age < time.Hour
+	return fmt.Sprintf("{c=%d m=%d p=%d v=%d cv=%d av=%d eph=%s len=%d kids=%d times=%v}",
+		czxid, mzxid, pzxid, version, cversion, aversion, eph, length, children, timed)
+}
+
+// show renders a reply's body.
+func show(t testing.TB, op embedded.Op, r reply, owner func(int64) string) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "zxid=%d err=%d", r.zxid, r.err)
+	d := unpack{t: t, b: r.body}
+	if r.err != 0 {
+		if len(d.b) > 0 {
+			fmt.Fprintf(&s, " and %d bytes", len(d.b))
+		}
+		return s.String()
+	}
+	switch op {
+	case embedded.OpCreate, embedded.OpSync:
+		s.WriteString(" " + d.string())
+	case embedded.OpCreate2, embedded.OpCreateContainer, embedded.OpCreateTTL:
+		s.WriteString(" " + d.string() + d.stat(owner))
+	case embedded.OpExists, embedded.OpSetData, embedded.OpSetACL:
+		s.WriteString(d.stat(owner))
+	case embedded.OpGetData:
+		fmt.Fprintf(&s, " %q%s", d.bytes(), d.stat(owner))
+	case embedded.OpGetChildren, embedded.OpGetEphemerals:
+		s.WriteString(d.strings())
+	case embedded.OpGetChildren2:
+		s.WriteString(d.strings() + d.stat(owner))
+	case embedded.OpGetACL:
+		for range d.int() {
+			fmt.Fprintf(&s, " %d:%s:%s", d.int(), d.string(), d.string())
+		}
+		s.WriteString(d.stat(owner))
+	case embedded.OpGetAllChildrenNumber, embedded.OpAddWatch:
+		fmt.Fprintf(&s, " %d", d.int())
+	case embedded.OpWhoAmI:
+		for range d.int() {
+			fmt.Fprintf(&s, " %s:%s", d.string(), d.string())
+		}
+	case embedded.OpMulti, embedded.OpMultiRead:
+		showMulti(&s, &d, owner)
+	}
+	if len(d.b) > 0 {
+		fmt.Fprintf(&s, " and %d bytes", len(d.b))
+	}
+	return s.String()
+}
+
+func showMulti(s *strings.Builder, d *unpack, owner func(int64) string) {
+	for {
+		op, done, err := d.int(), d.byte(), d.int()
+		fmt.Fprintf(s, " [%d %d %d", op, done, err)
+		if done != 0 {
+			s.WriteString("]")
+			return
+		}
+		switch embedded.Op(op) {
+		case -1:
+			fmt.Fprintf(s, " %d", d.int())
+		case embedded.OpCreate:
+			s.WriteString(" " + d.string())
+		case embedded.OpCreate2:
+			s.WriteString(" " + d.string() + d.stat(owner))
+		case embedded.OpSetData:
+			s.WriteString(d.stat(owner))
+		case embedded.OpGetData:
+			fmt.Fprintf(s, " %q%s", d.bytes(), d.stat(owner))
+		case embedded.OpGetChildren:
+			s.WriteString(d.strings())
+		}
+		s.WriteString("]")
+	}
+}

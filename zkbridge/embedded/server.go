@@ -1,0 +1,177 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Server is an in-memory ZooKeeper. All its methods may be called from any
+// goroutine, also after Close: then they do nothing and return zero values.
+type Server struct {
+	cfg      Config
+	listener net.Listener // nil with MemoryOnly
+	calls    chan func()
+	incoming chan *batch
+	done     chan struct{}
+	stop     sync.Once
+	wg       sync.WaitGroup
+
+	// Everything below belongs to the loop's goroutine.
+	tree         *tree
+	started      time.Time
+	conns        map[*conn]struct{}
+	dirty        []*conn // have output that their writers do not know of
+	sessions     map[int64]*session
+	lastSession  int64
+	secret       [16]byte
+	lagging      map[*session]struct{}
+	lagAll       bool
+	dataWatches  *watchTable
+	childWatches *watchTable
+	firing       uint64
+	faults       []*Injected
+	paused       bool
+	parked       []*batch
+	timer        *time.Timer
+	wake         time.Time // when timer fires; zero if it is not running
+	nextReap     time.Time
+	body         encoder // scratch for the reply being built
+	received     int64
+	sent         int64
+}
+
+// Start starts a server. It is ready when Start returns. The error is that of
+// listening.
+func Start(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Listener == nil && !cfg.MemoryOnly {
+		l, err := net.Listen("tcp", cfg.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("embedded: %w", err)
+		}
+		cfg.Listener = l
+	}
+	s := newServer(cfg)
+	s.wg.Go(s.loop)
+	if s.listener != nil {
+		s.wg.Go(s.accept)
+	}
+	return s, nil
+}
+
+// newServer makes a server whose loop does not run yet.
+func newServer(cfg Config) *Server {
+	now := time.Now()
+	s := &Server{
+		cfg:          cfg,
+		listener:     cfg.Listener,
+		calls:        make(chan func()),
+		incoming:     make(chan *batch, 64),
+		done:         make(chan struct{}),
+		tree:         newTree(),
+		started:      now,
+		conns:        map[*conn]struct{}{},
+		sessions:     map[int64]*session{},
+		lastSession:  (now.UnixMilli() << 24 >> 8) & (1<<56 - 1), // as ZooKeeper with server id 0
+		lagging:      map[*session]struct{}{},
+		dataWatches:  newWatchTable(),
+		childWatches: newWatchTable(),
+		timer:        time.NewTimer(time.Hour),
+	}
+	s.timer.Stop()
+	rand.Read(s.secret[:])
+	return s
+}
+
+// Close cuts all connections and stops the server. It waits until all of its
+// goroutines are gone, and may be called more than once. The data is lost.
+func (s *Server) Close() error {
+	s.stop.Do(func() {
+		close(s.done)
+		if s.listener != nil {
+			s.listener.Close()
+		}
+	})
+	s.wg.Wait()
+	return nil
+}
+
+// Addr returns the host:port that clients connect to, or "" with MemoryOnly.
+func (s *Server) Addr() string {
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
+// Dial opens a connection in memory: the returned end of a net.Pipe talks to
+// the server as a TCP connection would. It does not block. Give it to a client
+// as its dialer.
+func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	client, server := net.Pipe()
+	accepted := false
+	s.call(func() { accepted = s.admit(server) })
+	if !accepted {
+		client.Close()
+		server.Close()
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
+	}
+	return client, nil
+}
+
+func (s *Server) accept() {
+	for pause := time.Millisecond; ; {
+		nc, err := s.listener.Accept()
+		if err != nil {
+			select {
+			case <-s.done:
+				return
+			case <-time.After(pause): // out of file descriptors, perhaps
+				pause = min(2*pause, time.Second)
+				continue
+			}
+		}
+		pause = time.Millisecond
+		accepted := false
+		s.call(func() { accepted = s.admit(nc) })
+		if !accepted {
+			nc.Close()
+		}
+	}
+}
+
+// call runs f in the loop and waits for it. It reports whether f ran.
+func (s *Server) call(f func()) bool {
+	ran := make(chan struct{})
+	select {
+	case s.calls <- func() { f(); close(ran) }:
+		<-ran
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// admit takes a new connection in, unless a fault refuses it.
+func (s *Server) admit(nc net.Conn) bool {
+	c := newConn(s, nc)
+	switch f := s.match(c, OpDial, nil); {
+	case f == nil:
+	case f.Action == BlackHole:
+		c.hole = true
+	default:
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Go(c.read)
+	s.wg.Go(c.write)
+	return true
+}

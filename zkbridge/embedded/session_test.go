@@ -1,0 +1,209 @@
+package embedded_test
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestExpiryByTheClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c, watcher := mem(t, s, 5*time.Second), mem(t, s, 40*time.Second)
+		c.answer(create(c, "/x"))
+		start := time.Now()
+		for range 10 { // a session that pings lives on
+			time.Sleep(3 * time.Second)
+			c.call(embedded.OpPing)
+		}
+		last := time.Now()
+		watcher.call(embedded.OpExists, "/x", true)
+		watcher.nc.SetDeadline(time.Now().Add(time.Hour))
+		d := unpack{t: t, b: watcher.frame()}
+		want(t, "event", d.int(), -1)
+		idle := time.Since(last)
+		if idle < 5*time.Second || idle > 7*time.Second {
+			t.Errorf("expired after %v without a ping", idle)
+		}
+		want(t, "cut", c.closed(), true)
+		want(t, "time went by", time.Since(start) > 30*time.Second, true)
+	})
+}
+
+// The client's end of a connection is not the end of its session.
+func TestReattachInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c := mem(t, s, 4*time.Second)
+		c.answer(create(c, "/x"))
+		for range 5 {
+			c.nc.Close()
+			time.Sleep(3 * time.Second)
+			next := pipe(t, s)
+			want(t, "attached", next.attach(4*time.Second, c.id, c.password, c.zxid), true)
+			c = next
+		}
+		want(t, "node", c.call(embedded.OpExists, "/x", false).err, 0)
+	})
+}
+
+func TestContainersAndTTL(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c := mem(t, s, 40*time.Second)
+		exists := func(path string) bool { return c.call(embedded.OpExists, path, false).err == 0 }
+		c.call(embedded.OpCreateContainer, "/used", []byte(nil), open, 4)
+		c.call(embedded.OpCreateContainer, "/unused", []byte(nil), open, 4)
+		c.call(embedded.OpCreateTTL, "/ttl", []byte(nil), open, 5, int64(5000))
+		c.call(embedded.OpMulti, packed(pack(embedded.OpCreate, false, -1, "/multi", []byte(nil), open, 4)),
+			packed(pack(embedded.OpCreate, false, -1, "/multi/a", []byte(nil), open, 1)), packed(pack(-1, true, -1)))
+		c.answer(create(c, "/used/a"))
+		time.Sleep(4 * time.Second)
+		want(t, "with child", exists("/used") && exists("/multi"), true)
+		c.call(embedded.OpDelete, "/used/a", -1)
+		c.call(embedded.OpDelete, "/multi/a", -1)
+		time.Sleep(3 * time.Second)
+		want(t, "emptied", exists("/used") || exists("/multi"), false)
+		want(t, "never used", exists("/unused"), true)
+		want(t, "outlived", exists("/ttl"), false)
+	})
+}
+
+// Near 2^31-1 a counter sticks, as it does in ZooKeeper since 3.6; within a
+// multi it wraps.
+func TestSequenceOverflow(t *testing.T) {
+	s := embedded.Run(t)
+	c := client(t, s)
+	c.Create("/q", nil, 0, open)
+	want(t, "preset", s.SetCreateCount("/q", math.MaxInt32-1), true)
+	want(t, "no such node", s.SetCreateCount("/none", 1), false)
+	var got []string
+	for i := range 3 {
+		path, err := c.Create(fmt.Sprintf("/q/%c-", 'a'+i), nil, zk.FlagSequence, open)
+		want(t, "create", err, nil)
+		got = append(got, path)
+	}
+	want(t, "one by one", got, "[/q/a-2147483646 /q/b-2147483647 /q/c-2147483647]")
+	_, err := c.Create("/q/c-", nil, zk.FlagSequence, open)
+	want(t, "duplicate", err, zk.ErrNodeExists)
+	_, before, _ := c.Get("/q")
+	rsp, err := c.Multi(&zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2}, &zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2},
+		&zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2})
+	want(t, "multi", err, nil)
+	want(t, "in a multi", rsp[0].String+rsp[1].String+rsp[2].String, "/q/m-2147483647/q/m--2147483648/q/m--2147483647")
+	_, after, _ := c.Get("/q")
+	want(t, "pzxid stands still", after.Pzxid, before.Pzxid)
+}
+
+func TestWords(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		c := s.Client(t)
+		path := s.Path(t)
+		if _, err := c.Create(path, nil, zk.FlagEphemeral, open); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := c.GetW(path); err != nil {
+			t.Fatal(err)
+		}
+		for word, has := range map[string]string{
+			"ruok": "imok",
+			"isro": "rw",
+			"srvr": "Mode: standalone\nNode count: ",
+			"stat": "\nClients:\n",
+			"mntr": "zk_server_state\tstandalone\n",
+			"conf": "tickTime=",
+			"cons": fmt.Sprintf("sid=%#x,lop=", c.SessionID()),
+			"dump": fmt.Sprintf("%#x:\n\t%s\n", c.SessionID(), path),
+			"envi": "Environment:\nzookeeper.version=",
+			"wchs": "\nTotal watches:",
+			"wchc": fmt.Sprintf("%#x\n\t%s\n", c.SessionID(), path),
+			"wchp": fmt.Sprintf("%s\n\t%#x\n", path, c.SessionID()),
+		} {
+			nc, err := net.Dial("tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			nc.SetDeadline(time.Now().Add(10 * time.Second))
+			io.WriteString(nc, word)
+			answer, err := io.ReadAll(nc)
+			nc.Close()
+			if err != nil || !strings.Contains(string(answer), has) {
+				t.Errorf("%s: %v\n%s", word, err, answer)
+			}
+		}
+	})
+}
+
+// What go-zookeeper makes of the words.
+func TestWordsThroughClient(t *testing.T) {
+	s := embedded.Run(t)
+	c := client(t, s)
+	stats, ok := zk.FLWSrvr([]string{s.Addr()}, 5*time.Second)
+	want(t, "srvr", fmt.Sprint(ok, stats[0].Mode, stats[0].NodeCount), "true standalone 5")
+	want(t, "ruok", zk.FLWRuok([]string{s.Addr()}, 5*time.Second), []bool{true})
+	found := false
+	cons, _ := zk.FLWCons([]string{s.Addr()}, 5*time.Second)
+	for _, client := range cons[0].Clients {
+		found = found || client.SessionID == c.SessionID()
+	}
+	want(t, "cons", found, true)
+}
+
+// A client that does not read its replies does not hold up the others.
+func TestSlowReader(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		slow, quick := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
+		for range 1000 {
+			slow.request(embedded.OpGetChildren2, "/", false)
+		}
+		for range 100 {
+			quick.call(embedded.OpExists, "/", true)
+		}
+		for i := range int32(1000) {
+			want(t, "slow", slow.answer(i+1).err, 0)
+		}
+	})
+}
+
+// Frames may arrive in any pieces.
+func TestPieces(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c := mem(t, s, 40*time.Second)
+		data := []byte(strings.Repeat("x", 100_000))
+		frame := pack(1, embedded.OpCreate, "/big", data, open, 0)
+		stream := append(pack(len(frame)), frame...)
+		stream = append(stream, pack(8, -2, embedded.OpPing)...)
+		for len(stream) > 0 {
+			n := min(len(stream), 1+len(stream)/7)
+			c.nc.Write(stream[:n])
+			stream = stream[n:]
+			synctest.Wait()
+		}
+		want(t, "create", c.answer(1).err, 0)
+		want(t, "ping", c.answer(-2).err, 0)
+		want(t, "size", len(c.call(embedded.OpGetData, "/big", false).body), 4+100_000+68)
+	})
+}
+
+func TestClose(t *testing.T) {
+	s, err := embedded.Start(embedded.Config{})
+	want(t, "start", err, nil)
+	c := session(t, s.Addr(), 10*time.Second)
+	want(t, "close", s.Close(), nil)
+	want(t, "close again", s.Close(), nil)
+	want(t, "cut", c.closed(), true)
+	want(t, "no answers", fmt.Sprint(s.Sessions(), s.Watches(), s.Dump(), s.Expire(1)), "[] 0false")
+	if _, err := s.Dial(t.Context()); err == nil {
+		t.Error("dialed a closed server")
+	}
+	if _, err := embedded.Start(embedded.Config{Addr: "256.0.0.1:0"}); err == nil {
+		t.Error("listens nowhere")
+	}
+}
