@@ -1,0 +1,125 @@
+package zktest
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// clientTimeout bounds what the helpers below wait for, and is the session timeout of their connections.
+const clientTimeout = 10 * time.Second
+
+// Client returns a plain go-zookeeper connection that has its session, with a timeout of 10 s. It is closed when the
+// test ends, and its goroutines are waited for. It logs nothing.
+func (s *Server) Client(t testing.TB) *zk.Conn {
+	t.Helper()
+	c, err := dial(s.addr, clientTimeout)
+	if err != nil {
+		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Errorf("zktest: close the connection to %s: %v", s.addr, err)
+		}
+	})
+	return c.Conn
+}
+
+// Nodes returns the names of a node's children in alphabetical order, and none where there is no such node. It asks
+// on a connection of its own, so it also sees what a stuck client does not.
+func (s *Server) Nodes(t testing.TB, path string) []string {
+	t.Helper()
+	c, err := dial(s.addr, clientTimeout)
+	if err != nil {
+		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
+	}
+	defer c.close()
+	stuck := time.AfterFunc(clientTimeout, c.hangUp) // the library itself never gives up on a request
+	defer stuck.Stop()
+	children, _, err := c.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatalf("zktest: children of %s on %s: %v", path, s.addr, err)
+	}
+	slices.Sort(children)
+	return children
+}
+
+// client is a connection that can be waited for.
+type client struct {
+	*zk.Conn
+	events <-chan zk.Event
+
+	mu     sync.Mutex
+	socket net.Conn // the last one
+}
+
+// dial connects and waits for the session.
+func dial(addr string, sessionTimeout time.Duration) (*client, error) {
+	c := &client{}
+	session := make(chan struct{})
+	ready := sync.OnceFunc(func() { close(session) })
+	var err error
+	c.Conn, c.events, err = zk.Connect(strings.Split(addr, ","), sessionTimeout,
+		zk.WithDialer(c.dialSocket), zk.WithLogger(silence{}), zk.WithLogInfo(false),
+		zk.WithEventCallback(func(e zk.Event) {
+			if e.State == zk.StateHasSession {
+				ready()
+			}
+		}))
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-session:
+		return c, nil
+	case <-time.After(clientTimeout):
+		return nil, errors.Join(errors.New("no session within 10 s"), c.close())
+	}
+}
+
+func (c *client) dialSocket(network, addr string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, addr, timeout)
+	if err == nil {
+		c.mu.Lock()
+		c.socket = conn
+		c.mu.Unlock()
+	}
+	return conn, err
+}
+
+func (c *client) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.socket != nil {
+		c.socket.Close()
+	}
+}
+
+// close closes the session and waits until the connection's goroutines have ended, which they tell by closing the
+// channel of events. A server that has not answered for a second, frozen perhaps, is hung up on.
+func (c *client) close() error {
+	c.Conn.Close()
+	stuck := time.AfterFunc(200*time.Millisecond, c.hangUp)
+	defer stuck.Stop()
+	timeout := time.After(clientTimeout)
+	for {
+		select {
+		case _, open := <-c.events:
+			if !open {
+				return nil
+			}
+		case <-timeout:
+			return errors.New("its goroutines do not end")
+		}
+	}
+}
+
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}

@@ -1,0 +1,105 @@
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+const (
+	envJars    = "ACTORLOCK_ZOOKEEPER_JARS"
+	envRequire = "ACTORLOCK_REQUIRE_ZOOKEEPER"
+	debianJars = "/usr/share/java"
+)
+
+// debianClassPath is what a server loads, as Debian names the jars, which have no version in their names.
+var debianClassPath = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java",
+	"netty-buffer", "netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver"}
+
+var errNotInstalled = errors.New("no ZooKeeper on this machine (install Debian's package zookeeper)")
+
+// install is a ZooKeeper that can be started.
+type install struct {
+	java      string
+	classPath string
+}
+
+// find looks for java and for ZooKeeper's jars, in Debian's layout or in that of an Apache release.
+func find(dir string, lookPath func(string) (string, error)) (install, error) {
+	java, err := lookPath("java")
+	if err != nil {
+		return install{}, fmt.Errorf("%w: %v", errNotInstalled, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "zookeeper.jar")); err == nil {
+		jars := make([]string, len(debianClassPath))
+		for i, name := range debianClassPath {
+			jars[i] = filepath.Join(dir, name+".jar")
+		}
+		return install{java, strings.Join(jars, string(os.PathListSeparator))}, nil
+	}
+	if m, _ := filepath.Glob(filepath.Join(dir, "zookeeper-[0-9]*.jar")); len(m) > 0 {
+		return install{java, filepath.Join(dir, "*")}, nil
+	}
+	return install{}, fmt.Errorf("%w: no zookeeper.jar in %s", errNotInstalled, dir)
+}
+
+// skipped counts the tests that were skipped because there is no real ZooKeeper.
+var skipped atomic.Int64
+
+// require returns the ZooKeeper of this machine; without one the test ends here, skipped or failed.
+func require(t testing.TB) install {
+	t.Helper()
+	dir := os.Getenv(envJars)
+	if dir == "" {
+		dir = debianJars
+	}
+	inst, err := find(dir, exec.LookPath)
+	switch {
+	case err == nil:
+	case os.Getenv(envRequire) == "1":
+		t.Fatalf("zktest: %v, and %s=1 demands one", err, envRequire)
+	default:
+		skipped.Add(1)
+		t.Skipf("zktest: %v", err)
+	}
+	return inst
+}
+
+// command is the command line of one server: a small virtual machine that is quick to start, and no sync to disk,
+// since no test cuts the power.
+func (inst install) command(config string) *exec.Cmd {
+	return exec.Command(inst.java,
+		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-XX:-UsePerfData", // writes a file to /tmp that a killed process leaves there
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dzookeeper.jmx.log4j.disable=true",
+		"-Dzookeeper.forceSync=no",
+		"-Dzookeeper.preAllocSize=1024", // KiB of log file that are written ahead
+		"-Dzookeeper.extendedTypesEnabled=true",
+		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", containerInterval.Milliseconds()),
+		"-cp", inst.classPath,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+}
+
+// config is the zoo.cfg of one server. The peers are the "server.N=" lines of an ensemble.
+func config(data string, port int, peers []string, o options) string {
+	lines := []string{
+		fmt.Sprintf("tickTime=%d", o.tick.Milliseconds()),
+		"dataDir=" + data,
+		fmt.Sprintf("clientPort=%d", port),
+		"clientPortAddress=127.0.0.1",
+		fmt.Sprintf("maxSessionTimeout=%d", o.maxSession().Milliseconds()),
+		"maxClientCnxns=0",
+		"admin.enableServer=false",
+		"4lw.commands.whitelist=*",
+		"initLimit=50",
+		"syncLimit=10", // how long followers bear a frozen leader: 2 s
+	}
+	lines = append(append(lines, peers...), o.settings...)
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,75 @@
+package zktest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	java := func(string) (string, error) { return "/bin/java", nil }
+	noJava := func(string) (string, error) { return "", errors.New("not found") }
+	for _, c := range []struct {
+		name  string
+		files []string
+		look  func(string) (string, error)
+		want  string // in the class path; empty where there is none
+	}{
+		{"nothing", nil, java, ""},
+		{"no java", []string{"zookeeper.jar"}, noJava, ""},
+		{"other jars", []string{"zookeeper-jute-3.8.0.jar"}, java, ""},
+		{"debian", []string{"zookeeper.jar", "zookeeper-3.8.0.jar"}, java, "DIR/zookeeper.jar:DIR/zookeeper-jute.jar:"},
+		{"apache", []string{"zookeeper-3.9.3.jar"}, java, "DIR/*"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, f := range c.files {
+				if err := os.WriteFile(filepath.Join(dir, f), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inst, err := find(dir, c.look)
+			if (c.want == "") != errors.Is(err, errNotInstalled) {
+				t.Fatalf("error %v", err)
+			}
+			if want := strings.ReplaceAll(c.want, "DIR", dir); !strings.HasPrefix(inst.classPath, want) {
+				t.Errorf("class path %s, want %s", inst.classPath, want)
+			}
+		})
+	}
+}
+
+func TestNoticeNamesTheReason(t *testing.T) {
+	if !strings.Contains(notice, errNotInstalled.Error()) {
+		t.Errorf("%q and %q say different things", notice, errNotInstalled)
+	}
+}
+
+func TestStartFailureShowsTheLog(t *testing.T) {
+	inst := require(t)
+	o := collect([]Option{Setting("syncLimit", "no number")})
+	s, err := launch(inst, t.TempDir(), 1, o)
+	if err == nil {
+		s.halt()
+		t.Fatal("a server with a broken configuration has started")
+	}
+	if !strings.Contains(err.Error(), "no number") {
+		t.Errorf("the error does not show why: %v", err)
+	}
+}
+
+// The port was free when it was chosen, and is somebody else's when the server listens.
+func TestPortTaken(t *testing.T) {
+	s := Own(t)
+	taken := s.nodes[0]
+	other := &node{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
+	if err := other.write("1", config(other.data(), other.port, nil, collect(nil))); err != nil {
+		t.Fatal(err)
+	}
+	defer other.kill()
+	if err := other.start(startTimeout); !errors.Is(err, errPortTaken) {
+		t.Errorf("started on a taken port: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package zktest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+const notice = "zktest: no ZooKeeper on this machine (install Debian's package zookeeper): " +
+	"the tests that need one were skipped"
+
+// Main is for TestMain. It runs the tests, stops the server that [Real] shares, fails a passing run that has left
+// goroutines behind, says so in one line when tests were skipped for want of a real ZooKeeper, and exits.
+//
+// The go command shows that line with -v or where a test fails, but not for packages that pass in `go test ./...`.
+// A run that skipped tests is not cached: the next one looks for ZooKeeper again.
+func Main(m *testing.M, ignore ...goleak.Option) {
+	os.Exit(run(m.Run, func(line string) { fmt.Fprintln(os.Stderr, line) }, ignore...))
+}
+
+func run(tests func() int, say func(string), ignore ...goleak.Option) int {
+	shared.manage()
+	code := tests()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "zktest: the shared ZooKeeper: %v\n", err)
+		code = max(code, 1)
+	}
+	if skipped.Load() > 0 {
+		say(notice)
+		preventCaching()
+	}
+	if code != 0 {
+		return code // goroutines of a failed test are no news
+	}
+	if err := goleak.Find(ignore...); err != nil {
+		fmt.Fprintf(os.Stderr, "zktest: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// preventCaching keeps the go command from caching this run, by a line in its list of the test's inputs that it does
+// not know. It looks at no file outside the module, so ZooKeeper could be installed and the cached run, with its
+// tests skipped, would still be shown.
+func preventCaching() {
+	f := flag.Lookup("test.testlogfile")
+	if f == nil || f.Value.String() == "" {
+		return
+	}
+	log, err := os.OpenFile(f.Value.String(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer log.Close()
+	fmt.Fprintln(log, "zktest skipped-tests")
+}
+
+// shared is the server behind Real.
+var shared sharedServer
+
+type sharedServer struct {
+	mu      sync.Mutex
+	managed bool // Main runs, so somebody will stop it
+	dir     string
+	server  *Server
+	err     error // why it did not start: asked once, told to every test
+}
+
+func (s *sharedServer) manage() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.managed = true
+}
+
+// get returns the server, started if need be, and nil where nobody would stop it.
+func (s *sharedServer) get(inst install) (*Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.managed || s.err != nil:
+		return nil, s.err
+	case s.server == nil:
+		s.server, s.err = s.launch(inst)
+	}
+	return s.server, s.err
+}
+
+func (s *sharedServer) launch(inst install) (*Server, error) {
+	dir, err := os.MkdirTemp("", "zktest-")
+	if err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	server, err := launch(inst, dir, 1, collect(nil))
+	if err == nil {
+		server.shared = true
+	}
+	return server, err
+}
+
+// stop ends the server and removes its folder. That it had ended before is an error.
+func (s *sharedServer) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.server != nil {
+		if n := s.server.nodes[0]; n.proc.ended() {
+			err = fmt.Errorf("ended while tests ran, %s\n%s", n.proc.state, n.logTail())
+		}
+		s.server.halt()
+	}
+	s.managed, s.server, s.err = false, nil, nil
+	return errors.Join(err, os.RemoveAll(s.dir))
+}

@@ -1,0 +1,206 @@
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// node is one ZooKeeper server: its folder, its port and, while it runs, its process.
+type node struct {
+	install install
+	dir     string // holds zoo.cfg, data and log
+	port    int
+
+	mu   sync.Mutex
+	proc *process // nil while stopped
+}
+
+var errPortTaken = errors.New("port taken by another process")
+
+// launch starts n servers in the folder. A port that was free may be taken before the server listens on it: then it
+// tries others.
+func launch(inst install, dir string, n int, o options) (*Server, error) {
+	for attempt := 0; ; attempt++ {
+		s, err := prepare(inst, filepath.Join(dir, strconv.Itoa(attempt)), n, o)
+		if err != nil {
+			return nil, err
+		}
+		if err = s.start(); err == nil {
+			return s, nil
+		}
+		s.halt()
+		if !errors.Is(err, errPortTaken) || attempt == 3 {
+			return nil, err
+		}
+	}
+}
+
+// prepare writes the folders and configurations of n servers.
+func prepare(inst install, dir string, n int, o options) (*Server, error) {
+	nodes, peers := make([]*node, n), []string(nil)
+	for i := range nodes {
+		port, quorum, election := freePort(), freePort(), freePort()
+		nodes[i] = &node{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: port}
+		if n > 1 {
+			peers = append(peers, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, quorum, election))
+		}
+	}
+	s := &Server{nodes: nodes}
+	var addrs []string
+	for i, nd := range nodes {
+		if err := nd.write(strconv.Itoa(i+1), config(nd.data(), nd.port, peers, o)); err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, nd.addr())
+		if n > 1 {
+			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*node{nd}})
+		}
+	}
+	s.addr = strings.Join(addrs, ",")
+	return s, nil
+}
+
+func (n *node) write(id, config string) error {
+	if err := os.MkdirAll(n.data(), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(n.data(), "myid"), []byte(id), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(n.dir, "zoo.cfg"), []byte(config), 0o644)
+}
+
+func (n *node) data() string    { return filepath.Join(n.dir, "data") }
+func (n *node) logFile() string { return filepath.Join(n.dir, "log") }
+func (n *node) addr() string    { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
+
+// start starts the process, if it does not run, and waits until it serves.
+func (n *node) start(timeout time.Duration) error {
+	p, err := n.spawn()
+	if err != nil {
+		return err
+	}
+	if poll(timeout, p.done, n.serves) {
+		return nil
+	}
+	select {
+	case <-p.done:
+		if log := n.logTail(); strings.Contains(log, "Address already in use") {
+			return fmt.Errorf("%s: %w\n%s", n.addr(), errPortTaken, log)
+		}
+		return fmt.Errorf("%s ended at its start, %v\n%s", n.addr(), p.state, n.logTail())
+	default:
+		return fmt.Errorf("%s does not serve after %v\n%s", n.addr(), timeout, n.logTail())
+	}
+}
+
+func (n *node) spawn() (*process, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.proc != nil && !n.proc.ended() {
+		return n.proc, nil
+	}
+	log, err := os.OpenFile(n.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own
+	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"))
+	cmd.Stdout, cmd.Stderr = log, log
+	n.proc, err = spawn(cmd)
+	return n.proc, err
+}
+
+// kill ends the process and returns when it is gone.
+func (n *node) kill() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.proc != nil {
+		n.proc.kill()
+		n.proc = nil
+	}
+}
+
+func (n *node) freeze() error { return n.signal((*process).freeze) }
+func (n *node) thaw() error   { return n.signal((*process).thaw) }
+
+func (n *node) signal(send func(*process) error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.proc == nil {
+		return errors.New("it is stopped")
+	}
+	return send(n.proc)
+}
+
+// serves reports whether this server, and not another process that came to have its port, answers and takes requests.
+func (n *node) serves() bool {
+	if ok, err := fourLetter(n.addr(), "ruok"); err != nil || ok != "imok" {
+		return false
+	}
+	if n.mode() == "" {
+		return false
+	}
+	conf, err := fourLetter(n.addr(), "conf")
+	return err == nil && strings.Contains(conf, "dataDir="+n.data())
+}
+
+// mode returns standalone, leader or follower, and "" while the server takes no requests.
+func (n *node) mode() string {
+	reply, err := fourLetter(n.addr(), "srvr")
+	if err != nil {
+		return ""
+	}
+	_, after, _ := strings.Cut(reply, "\nMode: ")
+	mode, _, _ := strings.Cut(after, "\n")
+	return mode
+}
+
+// logTail returns the end of the server's log.
+func (n *node) logTail() string {
+	b, err := os.ReadFile(n.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Join(lines[max(0, len(lines)-40):], "\n")
+}
+
+// fourLetter sends one of ZooKeeper's four-letter commands and returns the answer.
+func fourLetter(addr, word string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	reply, err := io.ReadAll(conn)
+	return string(reply), err
+}
+
+// freePort returns a loopback port that nobody listens on. It keeps below the ports that systems give to outgoing
+// connections: a client that redials a stopped server there would one day be connected to itself.
+func freePort() int {
+	for {
+		port := 10000 + rand.IntN(20000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// dieWithParent has the kernel kill the child when we end, however we end.
+func dieWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// freeze stops all threads of the process, and returns once they stand still.
+func (p *process) freeze() error {
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	if !poll(10*time.Second, p.done, p.standsStill) {
+		return errors.New("it still runs after SIGSTOP")
+	}
+	return nil
+}
+
+func (p *process) thaw() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// standsStill reports whether every thread is in the state T, stopped.
+func (p *process) standsStill() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	for _, file := range threads {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended since
+		}
+		// The state follows the name, which is in brackets and may contain some.
+		if i := strings.LastIndex(string(stat), ") "); i < 0 || !strings.HasPrefix(string(stat)[i+2:], "T") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
+// tellGo writes a line to the standard error of the go command that runs this test binary, which does not show the
+// output of a package that passes. It reports whether it could: the parent must be the go command, and its standard
+// error a terminal, a device or a pipe. A file is left alone, as the go command would write over the line.
+func tellGo(line string) bool {
+	parent := fmt.Sprintf("/proc/%d", os.Getppid())
+	if comm, err := os.ReadFile(parent + "/comm"); err != nil || string(comm) != "go\n" {
+		return false
+	}
+	info, err := os.Stat(parent + "/fd/2")
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+		return false
+	}
+	// Not with package os, which would record the file as an input of the test, and without waiting for a reader.
+	fd, err := syscall.Open(parent+"/fd/2", syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer syscall.Close(fd)
+	n, err := syscall.Write(fd, []byte(line+"\n"))
+	return err == nil && n == len(line)+1
+}

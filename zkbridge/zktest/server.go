@@ -1,0 +1,205 @@
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+const (
+	nameEmbedded = "embedded"
+	nameReal     = "zookeeper"
+)
+
+// Server is one ZooKeeper that a test runs against: the embedded server, a real one, or an ensemble of real ones.
+// Its methods may be called from several goroutines; those that take t fail the test when they cannot do their work.
+type Server struct {
+	addr     string
+	embedded *embedded.Server // nil on a real server
+	nodes    []*node          // the processes of a real server
+	members  []*Server        // one per node of an ensemble
+	shared   bool             // other tests use it too
+}
+
+// Addr returns the address to connect to, host:port, with commas between those of an ensemble. A server that was
+// stopped and started again keeps its address.
+func (s *Server) Addr() string { return s.addr }
+
+// Name returns "embedded" or "zookeeper".
+func (s *Server) Name() string {
+	if s.Real() {
+		return nameReal
+	}
+	return nameEmbedded
+}
+
+// Real reports whether this is ZooKeeper itself.
+func (s *Server) Real() bool { return s.embedded == nil }
+
+// Embedded returns the embedded server, for its fault injection, and nil on a real one.
+func (s *Server) Embedded() *embedded.Server { return s.embedded }
+
+// Members returns the servers of an ensemble, to stop, freeze and connect to one of them. It is empty for others.
+func (s *Server) Members() []*Server { return s.members }
+
+// Leader returns the member that leads the ensemble now, and waits for an election to end. A single server leads
+// itself.
+func (s *Server) Leader(t testing.TB) *Server {
+	t.Helper()
+	if len(s.members) == 0 {
+		return s
+	}
+	var leader *Server
+	Eventually(t, startTimeout, func() bool {
+		for _, m := range s.members {
+			if m.nodes[0].mode() == "leader" {
+				leader = m
+			}
+		}
+		return leader != nil
+	}, "the ensemble %s has a leader", s.addr)
+	return leader
+}
+
+// Stop kills the server as kill -9 does; it keeps its data. It returns once the process is gone. The embedded
+// server cannot be stopped, as its data would go with it, and the server that [Real] shares must not be.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	s.mustBePrivate(t, "Stop")
+	s.halt()
+}
+
+// Start starts a stopped server again, on the same port and data, and blocks until it serves; one member of an
+// ensemble serves once it has a majority. Starting what runs already does nothing.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	s.mustBePrivate(t, "Start")
+	if err := s.start(); err != nil {
+		t.Fatalf("zktest: start ZooKeeper again: %v", err)
+	}
+}
+
+// Freeze stops the server from running, as a long pause of its virtual machine would: its connections stay open and
+// nothing is answered until [Server.Thaw]. On the embedded server, unlike on a real one, sessions expire meanwhile
+// and not just after. It returns once the server stands still.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	if !s.Real() {
+		s.embedded.Pause()
+		return
+	}
+	s.mustBePrivate(t, "Freeze")
+	for _, n := range s.nodes {
+		if err := n.freeze(); err != nil {
+			t.Fatalf("zktest: freeze %s: %v", n.addr(), err)
+		}
+	}
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw(t testing.TB) {
+	t.Helper()
+	if !s.Real() {
+		s.embedded.Resume()
+		return
+	}
+	s.mustBePrivate(t, "Thaw")
+	for _, n := range s.nodes {
+		if err := n.thaw(); err != nil {
+			t.Fatalf("zktest: thaw %s: %v", n.addr(), err)
+		}
+	}
+}
+
+func (s *Server) mustBePrivate(t testing.TB, verb string) {
+	t.Helper()
+	switch {
+	case !s.Real():
+		t.Fatalf("zktest: %s does not work on the embedded server, which keeps its data in memory", verb)
+	case s.shared:
+		t.Fatalf("zktest: %s on the server that all tests share: use Own", verb)
+	}
+}
+
+// Expire ends a session at once, so that its client sees it expire. On a real server it takes the session over and
+// closes it, as ZooKeeper's own tests do. It returns when the session is gone, and fails the test if there was none.
+func (s *Server) Expire(t testing.TB, sessionID int64) {
+	t.Helper()
+	if !s.Real() {
+		if !s.embedded.Expire(sessionID) {
+			t.Fatalf("zktest: no session %#x to expire", sessionID)
+		}
+		return
+	}
+	if err := expireSession(strings.Split(s.addr, ","), sessionID); err != nil {
+		t.Fatalf("zktest: expire session %#x: %v", sessionID, err)
+	}
+}
+
+var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
+
+// Watches returns how many watches the server holds, those of other tests included where the server is shared; all
+// members of an ensemble must run. On a real one it is what the command mntr counts: the command wchs leaves out the
+// watches on children.
+func (s *Server) Watches(t testing.TB) int {
+	t.Helper()
+	if !s.Real() {
+		return s.embedded.Watches()
+	}
+	total := 0
+	for _, n := range s.nodes {
+		reply, err := fourLetter(n.addr(), "mntr")
+		if err != nil {
+			t.Fatalf("zktest: mntr on %s: %v", n.addr(), err)
+		}
+		m := watchCount.FindStringSubmatch(reply)
+		if m == nil {
+			t.Fatalf("zktest: mntr on %s does not count watches: %q", n.addr(), reply)
+		}
+		count, _ := strconv.Atoi(m[1])
+		total += count
+	}
+	return total
+}
+
+var pathCounter atomic.Int64
+
+// Path returns a path for this test alone, also when the test runs again in the same process. There is no node yet.
+func (s *Server) Path(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '/' || r > '~' {
+			return '-'
+		}
+		return r
+	}, t.Name())
+	return fmt.Sprintf("/%s-%d", name, pathCounter.Add(1))
+}
+
+// start starts all processes that do not run and waits until they serve.
+func (s *Server) start() error {
+	errs := make([]error, len(s.nodes))
+	var wg sync.WaitGroup
+	for i, n := range s.nodes {
+		wg.Go(func() { errs[i] = n.start(startTimeout) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// halt kills all processes and returns when they are gone.
+func (s *Server) halt() {
+	for _, n := range s.nodes {
+		n.kill()
+	}
+}
+
+// startTimeout is far above what a start takes, about a second, for machines that run other tests as well.
+const startTimeout = 60 * time.Second

@@ -1,0 +1,254 @@
+package zktest
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+var anyone = zk.WorldACL(zk.PermAll)
+
+func create(t *testing.T, c *zk.Conn, path string, flags int32) {
+	t.Helper()
+	if _, err := c.Create(path, []byte("data"), flags, anyone); err != nil {
+		t.Fatalf("create %s: %v", path, err)
+	}
+}
+
+func TestEach(t *testing.T) {
+	var names []string
+	Each(t, func(t *testing.T, s *Server) {
+		names = append(names, s.Name())
+		if !strings.HasSuffix(t.Name(), s.Name()) || s.Real() != (s.Embedded() == nil) {
+			t.Errorf("test %s got the server %s", t.Name(), s.Name())
+		}
+		path, c := s.Path(t), s.Client(t)
+		if nodes := s.Nodes(t, path); len(nodes) != 0 {
+			t.Errorf("path is in use: %v", nodes)
+		}
+		create(t, c, path, 0)
+		create(t, c, path+"/b", zk.FlagEphemeral)
+		create(t, c, path+"/a", 0)
+		if nodes := s.Nodes(t, path); !slices.Equal(nodes, []string{"a", "b"}) {
+			t.Errorf("nodes %v, want a and b", nodes)
+		}
+	})
+	if !slices.Contains(names, nameEmbedded) {
+		t.Errorf("ran on %v only", names)
+	}
+}
+
+func TestRealIsShared(t *testing.T) {
+	if s := Real(t); s != Real(t) || !s.Real() {
+		t.Error("two calls of Real returned two servers")
+	}
+}
+
+// Node watches and child watches both count: ZooKeeper's wchs knows the former only.
+func TestWatches(t *testing.T) {
+	Each(t, func(t *testing.T, s *Server) {
+		path, c := s.Path(t), s.Client(t)
+		create(t, c, path, 0)
+		before := s.Watches(t)
+		if _, _, _, err := c.ExistsW(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := c.ChildrenW(path); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Watches(t) - before; got != 2 {
+			t.Errorf("%d watches more, want 2", got)
+		}
+		create(t, c, path+"/child", 0)
+		Eventually(t, 5*time.Second, func() bool { return s.Watches(t)-before == 1 }, "the child watch has fired")
+	})
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	Each(t, func(t *testing.T, s *Server) {
+		path, c := s.Path(t), s.Client(t)
+		create(t, c, path, zk.FlagEphemeral)
+		old := c.SessionID()
+		s.Expire(t, old)
+		if found, _, err := s.Client(t).Exists(path); err != nil || found {
+			t.Errorf("the ephemeral node is there (%v, %v) after its session has expired", found, err)
+		}
+		Eventually(t, 20*time.Second, func() bool {
+			id := c.SessionID()
+			return id != old && id != 0
+		}, "the client has a new session")
+		if !failed(func(t testing.TB) { s.Expire(t, 12345) }) {
+			t.Error("a session that never was has expired")
+		}
+	})
+}
+
+// A client that nobody hears of loses its session after two ticks.
+func TestSessionTimeout(t *testing.T) {
+	t.Parallel()
+	Each(t, func(t *testing.T, s *Server) {
+		p := Proxy(t, s.Addr())
+		c, err := dial(p.Addr(), 2*defaultTick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.close()
+		path := s.Path(t)
+		create(t, c.Conn, path, 0)
+		create(t, c.Conn, path+"/mine", zk.FlagEphemeral)
+		p.BlackHole(true)
+		Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 0 }, "the session has expired")
+	})
+}
+
+func TestStopAndStart(t *testing.T) {
+	t.Parallel()
+	s := Own(t)
+	path, c := s.Path(t), s.Client(t)
+	create(t, c, path, 0)
+	create(t, c, path+"/kept", zk.FlagEphemeral)
+	s.Stop(t)
+	s.Stop(t) // does nothing
+	if _, err := fourLetter(s.Addr(), "ruok"); err == nil {
+		t.Error("answers after Stop")
+	}
+	s.Start(t)
+	s.Start(t) // does nothing
+	if nodes := s.Nodes(t, path); !slices.Equal(nodes, []string{"kept"}) {
+		t.Errorf("nodes %v after the restart, want kept", nodes)
+	}
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	t.Parallel()
+	t.Run(nameEmbedded, func(t *testing.T) { freezeAndThaw(t, Embedded(t)) })
+	t.Run(nameReal, func(t *testing.T) { linuxOnly(t); freezeAndThaw(t, Own(t)) })
+}
+
+func freezeAndThaw(t *testing.T, s *Server) {
+	path, c := s.Path(t), s.Client(t)
+	create(t, c, path, 0)
+	s.Freeze(t)
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := c.Exists(path)
+		answered <- err
+	}()
+	if _, err := fourLetter(s.Addr(), "ruok"); err == nil {
+		t.Error("answers while frozen")
+	}
+	select {
+	case err := <-answered:
+		t.Errorf("request answered while frozen: %v", err)
+	default:
+	}
+	s.Thaw(t)
+	if err := <-answered; err != nil {
+		t.Errorf("request after the thaw: %v", err)
+	}
+}
+
+func linuxOnly(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("works on Linux only")
+	}
+}
+
+// The client is closed first, with nobody answering.
+func TestFrozenServerCanBeClosed(t *testing.T) {
+	t.Parallel()
+	linuxOnly(t)
+	s := Own(t)
+	s.Client(t)
+	s.Freeze(t)
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	s := Own(t, TickTime(100*time.Millisecond), Setting("maxSessionTimeout", "3000"))
+	conf, err := fourLetter(s.Addr(), "conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"tickTime=100\n", "minSessionTimeout=200\n", "maxSessionTimeout=3000\n"} {
+		if !strings.Contains(conf, want) {
+			t.Errorf("no %q in %s", want, conf)
+		}
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	for verb, call := range map[string]func(*Server, testing.TB){
+		"Stop": (*Server).Stop, "Start": (*Server).Start, "Freeze": (*Server).Freeze, "Thaw": (*Server).Thaw,
+	} {
+		if !failed(func(t testing.TB) { call(&Server{shared: true}, t) }) {
+			t.Errorf("%s works on a server that others use", verb)
+		}
+	}
+	if e := Embedded(t); !failed(e.Stop) || !failed(e.Start) {
+		t.Error("the embedded server can be stopped and started")
+	}
+}
+
+func TestEnsembleSurvivesItsLeader(t *testing.T) {
+	t.Parallel()
+	s := Ensemble(t, 3)
+	if n := len(strings.Split(s.Addr(), ",")); n != 3 || len(s.Members()) != 3 {
+		t.Fatalf("addresses %s and %d members", s.Addr(), len(s.Members()))
+	}
+	path, c := s.Path(t), s.Client(t)
+	create(t, c, path, 0)
+	old := s.Leader(t)
+	old.Stop(t)
+	next := s.Leader(t)
+	if next == old {
+		t.Fatal("the dead leader leads")
+	}
+	Eventually(t, 30*time.Second, func() bool {
+		_, err := c.Set(path, nil, -1)
+		return err == nil || errors.Is(err, zk.ErrBadVersion)
+	}, "two of three take writes")
+	s.Expire(t, c.SessionID())
+	old.Start(t)
+	if mode := old.nodes[0].mode(); mode != "follower" {
+		t.Errorf("the old leader came back as %q", mode)
+	}
+	s.Watches(t)
+}
+
+func TestEventually(t *testing.T) {
+	n := 0
+	Eventually(t, time.Minute, func() bool { n++; return n == 5 }, "five")
+	if !failed(func(t testing.TB) { Eventually(t, time.Millisecond, func() bool { return false }, "never %d", 1) }) {
+		t.Error("does not fail")
+	}
+}
+
+// failed runs f with a test that is not this one and reports whether f has failed it.
+func failed(f func(testing.TB)) bool {
+	r := &recorder{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(r)
+	}()
+	<-done
+	return r.failed
+}
+
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Helper() {}
+func (r *recorder) Fatalf(string, ...any) {
+	r.failed = true
+	runtime.Goexit()
+}

@@ -1,0 +1,163 @@
+// Package zktest gives tests a ZooKeeper: the embedded server, which is always there, and a real one, started as a
+// child process from the jars of Debian's package zookeeper.
+//
+//	func TestMain(m *testing.M) { zktest.Main(m) }
+//
+//	func TestLock(t *testing.T) {
+//		zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+//			conn := s.Client(t)
+//			path := s.Path(t) // the real server is shared: keep to this path
+//			...
+//		})
+//	}
+//
+// Where no real ZooKeeper is installed, the tests that need one are skipped and [Main] says so; with the environment
+// variable ACTORLOCK_REQUIRE_ZOOKEEPER=1, as in CI, they fail instead. ACTORLOCK_ZOOKEEPER_JARS names another folder
+// to take the jars from, such as the lib folder of an Apache release.
+//
+// Servers listen on the loopback interface only. On Linux a child process ends with the test binary, even when that
+// is killed; a real server can be frozen on Linux only.
+package zktest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// defaultTick lets sessions be as short as 400 ms: ZooKeeper's shortest session is two ticks.
+const defaultTick = 200 * time.Millisecond
+
+// containerInterval is how often servers look for containers that have become empty; ZooKeeper's default is a minute.
+const containerInterval = 500 * time.Millisecond
+
+// Option changes how a server that belongs to one test is set up.
+type Option func(*options)
+
+type options struct {
+	tick     time.Duration
+	settings []string // lines of zoo.cfg
+}
+
+// TickTime sets ZooKeeper's unit of time, 200 ms without it. A session lasts two ticks at least, and is found to
+// have expired up to one tick late.
+func TickTime(d time.Duration) Option {
+	return func(o *options) { o.tick = d }
+}
+
+// Setting adds a line to the zoo.cfg of a real server, where it wins over what this package writes there. ZooKeeper
+// takes a key it does not know as the system property zookeeper.<key>. The embedded server ignores it.
+func Setting(key, value string) Option {
+	return func(o *options) { o.settings = append(o.settings, key+"="+value) }
+}
+
+// maxSession also allows the sessions that programs ask for outside of tests; ZooKeeper's default is 20 ticks.
+func (o options) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
+
+func collect(opts []Option) options {
+	o := options{tick: defaultTick}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// Each runs f as the subtest "embedded" on an embedded server of its own, and as the subtest "zookeeper" on the real
+// server that [Real] returns. The latter is skipped, or fails, where there is no real ZooKeeper.
+func Each(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run(nameEmbedded, func(t *testing.T) { f(t, Embedded(t)) })
+	t.Run(nameReal, func(t *testing.T) { f(t, Real(t)) })
+}
+
+// Embedded starts an embedded server for this test and closes it when the test ends.
+func Embedded(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	o := collect(opts)
+	e, err := embedded.Start(embedded.Config{
+		TickTime:          o.tick,
+		MaxSessionTimeout: o.maxSession(),
+		ContainerInterval: containerInterval,
+	})
+	if err != nil {
+		t.Fatalf("zktest: start the embedded server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("zktest: close the embedded server: %v", err)
+		}
+	})
+	return &Server{addr: e.Addr(), embedded: e}
+}
+
+// Real returns the real server that all tests of the test binary share; the first call starts it, which takes about
+// a second, and [Main] stops it. Tests keep out of each other's way by [Server.Path], and do not stop or freeze it.
+// In a test binary that does not use Main every call is an [Own].
+//
+// Where no real ZooKeeper is installed it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
+func Real(t testing.TB) *Server {
+	t.Helper()
+	inst := require(t)
+	s, err := shared.get(inst)
+	if err != nil {
+		t.Fatalf("zktest: the shared ZooKeeper: %v", err)
+	}
+	if s == nil {
+		return Own(t)
+	}
+	return s
+}
+
+// Own starts a real server that belongs to this test, which may stop, freeze and restart it. It blocks until the
+// server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it does what [Real] does.
+func Own(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	return own(t, 1, opts)
+}
+
+// Ensemble starts n real servers that replicate to each other and belong to this test, and blocks until all of them
+// serve, a few seconds. [Server.Members] and [Server.Leader] give the single ones to stop and to freeze. Without a
+// real ZooKeeper it does what [Real] does.
+func Ensemble(t testing.TB, n int, opts ...Option) *Server {
+	t.Helper()
+	return own(t, n, opts)
+}
+
+func own(t testing.TB, n int, opts []Option) *Server {
+	t.Helper()
+	inst := require(t)
+	s, err := launch(inst, t.TempDir(), n, collect(opts))
+	if err != nil {
+		t.Fatalf("zktest: start ZooKeeper: %v", err)
+	}
+	t.Cleanup(s.halt)
+	return s
+}
+
+// Eventually asks cond again and again until it holds, and fails the test with the message when it does not within
+// the timeout. It is the one place where tests wait for something they cannot be told of.
+func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format string, args ...any) {
+	t.Helper()
+	if !poll(timeout, nil, cond) {
+		t.Fatalf("not within %v: "+format, append([]any{timeout}, args...)...)
+	}
+}
+
+// poll asks cond at growing intervals until it holds, the timeout has passed or stop is closed.
+func poll(timeout time.Duration, stop <-chan struct{}, cond func() bool) bool {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		if cond() {
+			return true
+		}
+		select {
+		case <-time.After(pause):
+		case <-stop:
+			return false
+		case <-deadline.C:
+			return cond()
+		}
+	}
+}
