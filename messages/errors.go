@@ -37,6 +37,12 @@ func (l *Lost) Error() string { return join(l.GetReason(), l.GetDetail()) }
 // Unwrap gives the Reason.
 func (l *Lost) Unwrap() error { return l.GetReason() }
 
+// Error gives the reason and the detail.
+func (f *Failed) Error() string { return join(f.GetReason(), f.GetDetail()) }
+
+// Unwrap gives the Reason.
+func (f *Failed) Unwrap() error { return f.GetReason() }
+
 func join(r Reason, detail string) string {
 	if detail == "" {
 		return r.Error()

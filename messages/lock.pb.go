@@ -134,7 +134,8 @@ type Acquire struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Who will hold it. An owner that holds the lock gets it again at once
-	// (re-entry); empty means an owner of its own, different from all others.
+	// (re-entry). Empty means an owner different from all others, known by the
+	// sender of the message: then only that sender can cancel and release.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Data of the contender's node, for others to read.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -211,10 +212,11 @@ func (x *Acquire) GetWaitNanos() int64 {
 	return 0
 }
 
-// Cancel withdraws the sender's Acquire of that request_id.
+// Cancel withdraws an Acquire: the one of the named owner, or else of the sender.
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,10 +258,18 @@ func (x *Cancel) GetRequestId() uint64 {
 	return 0
 }
 
-// Release gives back the sender's grant of that request_id.
+func (x *Cancel) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+// Release gives back a grant: the one of the named owner, or else of the sender.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -299,6 +309,13 @@ func (x *Release) GetRequestId() uint64 {
 		return x.RequestId
 	}
 	return 0
+}
+
+func (x *Release) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 // Granted proves that the owner holds the lock.
@@ -625,13 +642,15 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x10\n" +
 	"\x03try\x18\x04 \x01(\bR\x03try\x12\x1d\n" +
 	"\n" +
-	"wait_nanos\x18\x05 \x01(\x03R\twaitNanos\"'\n" +
+	"wait_nanos\x18\x05 \x01(\x03R\twaitNanos\"=\n" +
 	"\x06Cancel\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId\"(\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\">\n" +
 	"\aRelease\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId\"\x99\x01\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x99\x01\n" +
 	"\aGranted\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x12\n" +

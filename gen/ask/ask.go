@@ -18,7 +18,8 @@ type Recipient interface {
 }
 
 // Call is a message together with whom to answer. References put it into an
-// actor's mailbox; package host takes it apart again.
+// actor's mailbox where the sender counts, and the bare message where it does not;
+// package host takes a Call apart again.
 type Call struct {
 	Message any
 	From    Recipient
@@ -41,8 +42,8 @@ func (r Reply[T]) Answer(v T) {
 	}
 }
 
-// Refuse sends an error in place of the reply. To reach another process it must
-// be a message type of the protocol, which may well implement error.
+// Refuse sends an error, not nil, in place of the reply. To reach another process it
+// must be a message type of the protocol, which may well implement error.
 func (r Reply[T]) Refuse(err error) {
 	if r.to != nil {
 		r.to.Tell(err)
@@ -59,10 +60,10 @@ func Send(to Recipient, msg any, from Recipient) {
 
 // Ask hands msg to the recipient to; the answer completes the future.
 func Ask[T any](to Recipient, msg any) *Future[T] {
-	f := NewFuture[T](nil)
-	f.call = Call{Message: msg, From: f}
-	to.Tell(&f.call)
-	return f
+	p := NewPromise[T](nil)
+	p.call = Call{Message: msg, From: p}
+	to.Tell(&p.call)
+	return p.Future()
 }
 
 func unexpected[T any](msg any) error {

@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -12,46 +13,20 @@ var ErrCancelled = errors.New("future was cancelled")
 // Future is a value, or an error, that comes later: select on Done, then read
 // Result. All methods may be called from any goroutine.
 type Future[T any] struct {
-	call    Call
-	done    chan struct{}
-	state   atomic.Uint32
-	value   T
-	err     error
-	abandon func(value T, err error)
-}
-
-// A future is pending, then written by the one who won the race to complete it,
-// then complete. taken is set in addition once somebody read or dropped the value.
-const (
-	pending uint32 = iota
-	writing
-	complete
-	taken
-)
-
-// NewFuture makes a pending future. abandon, if not nil, is called at most once,
-// when the future's user gives it up: by Cancel, or by losing interest in a value
-// that nobody took. err tells why, value is what the future held by then (the
-// zero T if nothing).
-func NewFuture[T any](abandon func(value T, err error)) *Future[T] {
-	return &Future[T]{done: make(chan struct{}), abandon: abandon}
+	promise *Promise[T]
 }
 
 // Done is closed when the future is complete.
-func (f *Future[T]) Done() <-chan struct{} { return f.done }
+func (f *Future[T]) Done() <-chan struct{} { return f.promise.done }
 
 // Result blocks until the future is complete and gives what it holds.
-func (f *Future[T]) Result() (T, error) {
-	<-f.done
-	f.state.CompareAndSwap(complete, taken)
-	return f.value, f.err
-}
+func (f *Future[T]) Result() (T, error) { return f.promise.Take() }
 
-// Wait blocks until the future is complete or ctx ends, whichever comes first.
-// A future given up by ctx is still pending and may be waited for again.
+// Wait blocks until the future is complete or ctx ends, whichever comes first. A
+// future whose Wait ended early is still pending and may be waited for again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	select {
-	case <-f.done:
+	case <-f.Done():
 		return f.Result()
 	case <-ctx.Done():
 		var none T
@@ -62,51 +37,103 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // Cancel gives the future up. A pending future completes with ErrCancelled; a
 // value that came but that nobody took is given back. After Result it does nothing.
 // It never blocks.
-func (f *Future[T]) Cancel() { f.Abandon(ErrCancelled) }
+func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
 
-// Abandon is Cancel with another error. It reports whether the future was given
-// up by this call.
-func (f *Future[T]) Abandon(err error) bool {
-	var none T
-	if f.Complete(none, err) {
-		f.state.Store(taken)
-		if f.abandon != nil {
-			f.abandon(none, err)
-		}
-		return true
-	}
-	<-f.done // another goroutine is writing the value: a few instructions
-	if f.err == nil && f.state.CompareAndSwap(complete, taken) {
-		if f.abandon != nil {
-			f.abandon(f.value, err)
-		}
-		return true
-	}
-	return false
+// Promise is the other side of a Future: it takes the value, once.
+type Promise[T any] struct {
+	call    Call
+	future  Future[T]
+	done    chan struct{}
+	state   atomic.Uint32
+	value   T
+	err     error
+	abandon func(value T, why error)
 }
 
-// Complete gives the future its value or error. Only the first call counts; it
+// A promise is pending, then written by the one who won the race to complete it,
+// then complete, and at last taken, when somebody has read or given up the value.
+const (
+	pending uint32 = iota
+	writing
+	complete
+	taken
+)
+
+// NewPromise makes a pending promise. abandon, if not nil, is called at most once
+// and from any goroutine: when the user of the future gives it up before it has a
+// value, or has got one without taking it. value is the zero T in the first case.
+func NewPromise[T any](abandon func(value T, why error)) *Promise[T] {
+	p := &Promise[T]{done: make(chan struct{}), abandon: abandon}
+	p.future.promise = p
+	return p
+}
+
+// ErrDropped is why a promise is abandoned whose future was forgotten: collected
+// as garbage, pending or with a value that nobody took.
+var ErrDropped = errors.New("future was dropped")
+
+// Future is the side for the one who waits.
+func (p *Promise[T]) Future() *Future[T] {
+	if p.abandon == nil {
+		return &p.future
+	}
+	f := &Future[T]{p}
+	runtime.AddCleanup(f, func(p *Promise[T]) { p.Abandon(ErrDropped) }, p)
+	return f
+}
+
+// Done is closed when the promise is complete.
+func (p *Promise[T]) Done() <-chan struct{} { return p.done }
+
+// Take blocks until the promise is complete and gives what it holds.
+func (p *Promise[T]) Take() (T, error) {
+	<-p.done
+	p.state.CompareAndSwap(complete, taken)
+	return p.value, p.err
+}
+
+// Abandon gives the promise up, because of why: pending, it completes with that
+// error; complete, its value is given back unless somebody took it.
+func (p *Promise[T]) Abandon(why error) {
+	var none T
+	if p.Complete(none, why) {
+		p.giveBack(none, why)
+		return
+	}
+	<-p.done // somebody is writing the value: a few instructions
+	if p.err == nil && p.state.CompareAndSwap(complete, taken) {
+		p.giveBack(p.value, why)
+	}
+}
+
+func (p *Promise[T]) giveBack(value T, why error) {
+	if p.abandon != nil {
+		p.abandon(value, why)
+	}
+}
+
+// Complete gives the promise its value or error. Only the first call counts; it
 // returns true.
-func (f *Future[T]) Complete(v T, err error) bool {
-	if !f.state.CompareAndSwap(pending, writing) {
+func (p *Promise[T]) Complete(v T, err error) bool {
+	if !p.state.CompareAndSwap(pending, writing) {
 		return false
 	}
-	f.value, f.err = v, err
-	f.state.Store(complete)
-	close(f.done)
+	p.value, p.err = v, err
+	p.state.Store(complete)
+	close(p.done)
 	return true
 }
 
-// Tell completes the future with an answer, which makes it a Recipient: a T is
-// its value, an error its error.
-func (f *Future[T]) Tell(msg any) {
+// Tell completes the promise with an answer, which makes it a Recipient: a T is its
+// value, an error its error.
+func (p *Promise[T]) Tell(msg any) {
 	var none T
 	switch answer := msg.(type) {
 	case T:
-		f.Complete(answer, nil)
+		p.Complete(answer, nil)
 	case error:
-		f.Complete(none, answer)
+		p.Complete(none, answer)
 	default:
-		f.Complete(none, unexpected[T](msg))
+		p.Complete(none, unexpected[T](msg))
 	}
 }
