@@ -108,6 +108,11 @@ type Failed struct {
 	Why           Why
 }
 
+// Tick says that a moment has passed: what has not changed since the last Tick may
+// last. Then it is worth a watch on the node of a holder, and of the next in line, to
+// learn when somebody else deletes it.
+type Tick struct{}
+
 // Close ends everything: requests are refused, grants lost, nodes deleted.
 type Close struct{ Why Why }
 

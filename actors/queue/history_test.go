@@ -75,7 +75,7 @@ func (w *world) connect(p *process) {
 }
 
 func (w *world) step(p *process, e Event) {
-	for _, f := range slices.Clone(p.state.Step(e)) {
+	for _, f := range slices.Clone(step(p.state, e)) {
 		w.perform(p, f)
 	}
 }
@@ -422,6 +422,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
+		"tick":  func(*rapid.T) { w.step(w.proc(), Tick{}) },
 		"drain": func(*rapid.T) { w.drain() },
 		"":      func(*rapid.T) {},
 	}

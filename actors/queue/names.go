@@ -106,8 +106,16 @@ func (in Incarnation) serial(name string) (uint64, bool) {
 	if !ok || len(uuid) < uuidLen {
 		return 0, false
 	}
+	var digits [32]byte
+	n := 0
+	for i := range uuidLen {
+		if c := uuid[i]; c != '-' && n < len(digits) {
+			digits[n] = c
+			n++
+		}
+	}
 	var id [16]byte
-	if n, err := hex.Decode(id[:], []byte(strings.ReplaceAll(uuid[:uuidLen], "-", ""))); n != 16 || err != nil {
+	if _, err := hex.Decode(id[:], digits[:]); n != len(digits) || err != nil {
 		return 0, false
 	}
 	id[6] = id[6]&0x0f | in[6]&0xf0

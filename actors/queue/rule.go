@@ -3,7 +3,7 @@
 // neither time nor contexts; what happens comes in as events, what is to be done
 // goes out as effects.
 //
-// Decide is the rule, State.Step the life of a lock.
+// Decide is the rule, Step the life of a lock.
 package queue
 
 // Kind is what a contender wants, as far as the rule is concerned.

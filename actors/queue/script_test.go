@@ -124,13 +124,15 @@ func (s *script) step(t *testing.T, line string) []string {
 		e = Session{Epoch: epoch, State: Suspended}
 	case "lost":
 		e = Session{Epoch: epoch, State: Lost}
+	case "tick":
+		e = Tick{}
 	case "close":
 		e = Close{Why: Closed}
 	default:
 		t.Fatalf("unknown event %q", line)
 	}
 	var effects []string
-	for _, f := range s.state.Step(e) {
+	for _, f := range step(s.state, e) {
 		effects = append(effects, s.show(f))
 	}
 	return effects
@@ -209,3 +211,6 @@ func (s *script) show(f Effect) string {
 	}
 	return fmt.Sprintf("effect %d", f.Do)
 }
+
+// step is Step for an event of any type.
+func step(s *State, e Event) []Effect { return Step(s, e) }

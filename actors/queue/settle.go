@@ -27,7 +27,7 @@ func (s *State) settle() {
 
 func (s *State) grant(c *contender) {
 	s.stopWaiting(c)
-	c.stage, c.unsure = held, false
+	c.stage, c.unsure, c.aged = held, false, false
 	for i := range c.requests {
 		c.requests[i].try = false
 		s.grantRequest(c, c.requests[i].id)

@@ -62,9 +62,10 @@ func NewState(rule Rule, in Incarnation) *State {
 	}
 }
 
-// Step takes an event and gives what is to be done about it, in order. The slice
-// is good until the next Step.
-func (s *State) Step(e Event) []Effect {
+// Step takes an event into the state and gives what is to be done about it, in order.
+// The slice is good until the next Step. (It is generic so that an event need not be
+// allocated.)
+func Step[E Event](s *State, e E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	e.apply(s)
@@ -117,6 +118,7 @@ type contender struct {
 	// unsure: a node of somebody else stood between this one and the lock since
 	// its own was last seen. It takes the lock only under a watch on its own node.
 	unsure   bool
+	aged     bool // it was what it is at the last Tick, too
 	requests []request
 	buf      [1]request // what requests mostly is
 	why      Why        // it was lost
@@ -223,4 +225,16 @@ func (s *State) find(name string) *contender {
 		}
 	}
 	return nil
+}
+
+// Nodes gives serial number and name of the nodes of ours that are known to be there.
+// It is for clearing up after a failure.
+func (s *State) Nodes() map[uint64]string {
+	nodes := map[uint64]string{}
+	for serial, c := range s.ours {
+		if c.name != "" {
+			nodes[serial] = c.name
+		}
+	}
+	return nodes
 }

@@ -151,7 +151,7 @@ func (s *State) send(c *contender) {
 	}
 	s.serials++
 	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
-	c.answered, c.bornAt, c.unsure = false, 0, false
+	c.answered, c.bornAt, c.unsure, c.aged = false, 0, false, false
 	s.ours[c.serial] = c
 	s.outstanding = append(s.outstanding, c)
 	s.effect(Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: c.data})
@@ -406,6 +406,32 @@ func (s *State) departed(name string) {
 		s.vanish(c)
 	default:
 		s.delist(c)
+	}
+}
+
+func (Tick) apply(s *State) {
+	if s.session != Connected {
+		return
+	}
+	var ask []string
+	age := func(c *contender) {
+		if c.aged && s.watches[c.name] == nil {
+			ask = append(ask, c.name)
+		}
+		c.aged = true
+	}
+	last := len(s.list)
+	if len(s.waiting) > 0 {
+		age(s.waiting[0])
+		last = place(s.list, s.waiting[0].seq)
+	}
+	for _, c := range s.list[:last] {
+		if c.ours && c.stage == held {
+			age(c)
+		}
+	}
+	if len(ask) > 0 {
+		s.askWatch(ask)
 	}
 }
 

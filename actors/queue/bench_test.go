@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// One local hand-off with many waiting behind: a release, and somebody new at the end.
+// The cost must not grow with the queue.
+func BenchmarkHandOff(b *testing.B) {
+	for _, waiting := range []int{10, 100, 1000, 10000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			s := NewState(Mutex(), Incarnation{1})
+			Step(s, Session{Epoch: 1, State: Connected})
+			next, holder := ID(0), ID(1)
+			arrive := func() {
+				next++
+				serial := Step(s, Acquire{ID: next})[0].Serial
+				Step(s, Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next), Others: len(s.list)})
+			}
+			for range waiting {
+				arrive()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, f := range Step(s, Release{ID: holder}) {
+					if f.Do == DoDelete {
+						Step(s, Deleted{Serial: f.Serial})
+						break
+					}
+				}
+				holder++
+				arrive()
+			}
+			if len(s.waiting) != waiting-1 {
+				b.Fatalf("%d wait, want %d", len(s.waiting), waiting-1)
+			}
+		})
+	}
+}
+
+// The rule alone, for the last in the queue.
+func BenchmarkDecide(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			kinds, rule := make([]Kind, n), Mutex()
+			b.ReportAllocs()
+			for b.Loop() {
+				rule.Decide(kinds, n-1)
+			}
+		})
+	}
+}
+
+// A snapshot of a directory with many contenders of others.
+func BenchmarkMerge(b *testing.B) {
+	for _, n := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := NewState(Mutex(), Incarnation{1})
+			children := make([]string, n)
+			for i := range children {
+				children[i] = fmt.Sprintf("%s%010d", Incarnation{2}.Prefix(uint64(i), "-lock-"), i)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.clock++
+				s.merge(children, s.clock)
+			}
+		})
+	}
+}
