@@ -1,0 +1,57 @@
+package zkbridge
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// BenchmarkCycle is create and release through the bridge.
+func BenchmarkCycle(b *testing.B) {
+	b.Run("embedded", func(b *testing.B) { benchmarkCycle(b, zktest.Embedded(b)) })
+	b.Run("zookeeper", func(b *testing.B) { benchmarkCycle(b, zktest.Real(b)) })
+}
+
+func benchmarkCycle(b *testing.B, s *zktest.Server) {
+	bridge := connected(b, Config{Servers: s.Addr()})
+	for _, n := range []int{1, 64, 1024} {
+		b.Run(fmt.Sprintf("parallel=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			dir := s.Path(b)
+			var wg sync.WaitGroup
+			for i := range n {
+				rounds := b.N / n
+				if i < b.N%n {
+					rounds++
+				}
+				wg.Go(func() { cycles(b, bridge, fmt.Sprintf("%s-%d", dir, i%8), rounds) })
+			}
+			wg.Wait()
+		})
+	}
+}
+
+func cycles(b *testing.B, bridge *Bridge, dir string, rounds int) {
+	answers := make(mailbox, 1)
+	epoch := bridge.Session().Epoch
+	for i := range rounds {
+		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-"}, answers)
+		created, ok := (<-answers).(*messages.Created)
+		if !ok {
+			b.Error("create failed")
+			return
+		}
+		bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: uint64(i), Epoch: epoch, Directory: dir, Node: created.GetNode()}, answers)
+		if _, ok := (<-answers).(*messages.NodeReleased); !ok {
+			b.Error("release failed")
+			return
+		}
+	}
+}
+
+type mailbox chan any
+
+func (m mailbox) Tell(msg any) { m <- msg }

@@ -1,0 +1,143 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be
+// called from any goroutine.
+type Bridge struct {
+	cfg *settings
+	ref *host.Ref
+
+	ready   chan struct{} // closed when the first session is up
+	stopped chan struct{} // closed when the actor has ended; err is set before
+	gone    chan struct{} // closed when go-zookeeper's goroutines have ended, too
+	err     error
+	closing sync.Once
+	links   sync.WaitGroup // links on their way to the end
+
+	now     atomic.Pointer[snapshot]
+	lastErr atomic.Pointer[error] // why there is no session
+	last    *link                 // of the bridge when it stopped, if it had a session
+}
+
+// snapshot is what others may see of the actor's state.
+type snapshot struct {
+	Session
+	link *link
+}
+
+// bridges numbers the actors of this process.
+var bridges atomic.Uint64
+
+// Open starts a bridge and returns without waiting for ZooKeeper. The errors are
+// about cfg only; they name the value and what is accepted. Close the bridge
+// before system.
+func Open(system *host.System, cfg Config) (*Bridge, error) {
+	if system == nil {
+		return nil, errors.New("zkbridge: Open needs a host.System")
+	}
+	s, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), gone: make(chan struct{})}
+	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
+	b.ref, err = system.Spawn(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
+	if err != nil {
+		return nil, fmt.Errorf("zkbridge: %w", err)
+	}
+	b.ref.Tell(task((*core).open))
+	return b, nil
+}
+
+// Connected blocks until the first session is up. It fails when ctx ends, with an
+// error that wraps the context's cause and names the servers and the last error
+// of connecting to them; with [ErrSessionTimeout]; and with
+// [messages.Reason_CLOSED] once the bridge is closed. After the first session it
+// returns nil at once, whatever the state: see Session.
+func (b *Bridge) Connected(ctx context.Context) error {
+	select {
+	case <-b.stopped:
+		return b.err
+	default:
+	}
+	select {
+	case <-b.ready:
+		return nil
+	case <-b.stopped:
+		return b.err
+	case <-ctx.Done():
+		return b.unreachable(context.Cause(ctx))
+	}
+}
+
+func (b *Bridge) unreachable(cause error) error {
+	servers := strings.Join(b.cfg.servers, ",")
+	if last := b.lastErr.Load(); last != nil {
+		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt failed: %w)", servers, cause, *last)
+	}
+	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
+}
+
+// Ref is where requests to the bridge go. It never blocks. After Close each of
+// them is answered by Failed(CLOSED).
+func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref} }
+
+// Session tells the present state. It never blocks.
+func (b *Bridge) Session() Session {
+	now := b.now.Load()
+	s := now.Session
+	if s.State == messages.SessionState_CONNECTED || s.State == messages.SessionState_SUSPENDED {
+		s.Deadline = now.link.deadline()
+	}
+	return s
+}
+
+// Close ends the bridge and its session, so that ZooKeeper removes its nodes at
+// once. All that is outstanding is answered by Failed(CLOSED), subscribers hear
+// SHUT. It blocks until that is done and the client library's goroutines are
+// gone, for ConnectTimeout and a second at most. An error means that no server
+// has confirmed the end of the session: its nodes stay until it expires. Calling
+// it again, or from several goroutines, gives the same result. An actor must not
+// call it.
+func (b *Bridge) Close() error {
+	b.closing.Do(b.ref.Stop)
+	timer := time.NewTimer(b.cfg.connect + time.Second)
+	defer timer.Stop()
+	select {
+	case <-b.stopped:
+	case <-timer.C:
+		return errors.New("zkbridge: the actor does not stop: its host.System must be closed after the bridge")
+	}
+	select {
+	case <-b.gone:
+	case <-timer.C:
+	}
+	if l := b.last; l != nil && !l.ended.Load() {
+		return fmt.Errorf("zkbridge: no server has confirmed the end of session %#x: its nodes stay until it expires, "+
+			"within %v", l.id.Load(), time.Duration(l.timeout.Load()))
+	}
+	return nil
+}
+
+func (b *Bridge) note(err error) { b.lastErr.Store(&err) }
+
+// retire ends a link in the background; politely means that the session is to be
+// closed at the server, if that can be reached.
+func (b *Bridge) retire(l *link, politely bool) {
+	if !politely || !l.online.Load() {
+		l.kill()
+	}
+	b.links.Go(l.close)
+}

@@ -1,0 +1,105 @@
+package zkbridge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// TestChaos cuts connections and ends sessions under load. Each request must be
+// answered; no two nodes have one token; and no node is left that nobody was told
+// of, nor one that was released.
+func TestChaos(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		proxy := zktest.Proxy(t, s.Addr())
+		b := connected(t, Config{Servers: proxy.Addr(), SessionTimeout: 5 * time.Second})
+		dir := s.Path(t)
+		stop := make(chan struct{})
+		var held, tokens sync.Map
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				client := &chaosUser{t: t, bridge: b, held: &held, tokens: &tokens, answers: make(mailbox, 1)}
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+						client.round(fmt.Sprintf("%s-%d", dir, i%3), fmt.Sprintf("n%d-%d-", i, n), n%4 == 0)
+					}
+				}
+			})
+		}
+		for i := range 5 {
+			zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
+			<-time.After(rand.N(300 * time.Millisecond))
+			if i == 3 {
+				s.Expire(t, b.Session().ID)
+				continue
+			}
+			proxy.Cut()
+		}
+		zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
+		close(stop)
+		wg.Wait()
+		count := 0
+		for i := range 3 {
+			for _, name := range s.Nodes(t, fmt.Sprintf("%s-%d", dir, i)) {
+				count++
+				if epoch, ok := held.Load(name); !ok || epoch != b.Session().Epoch {
+					t.Errorf("%s is left; told of in epoch %v", name, epoch)
+				}
+			}
+		}
+		held.Range(func(_, epoch any) bool {
+			if epoch == b.Session().Epoch {
+				count--
+			}
+			return true
+		})
+		if count != 0 {
+			t.Errorf("%d nodes too many", count)
+		}
+	})
+}
+
+type chaosUser struct {
+	t            *testing.T
+	bridge       *Bridge
+	held, tokens *sync.Map
+	answers      mailbox
+}
+
+func (u *chaosUser) round(dir, prefix string, keep bool) {
+	u.bridge.Ref().SendCreate(&messages.Create{Epoch: u.bridge.Session().Epoch, Directory: dir, Prefix: prefix}, u.answers)
+	created, ok := u.answer().(*messages.Created)
+	if !ok {
+		return
+	}
+	if _, twice := u.tokens.LoadOrStore(fmt.Sprint(created.GetCzxid(), "-", created.GetStep(), dir), created); twice {
+		u.t.Errorf("token given twice: %v", created)
+	}
+	if keep {
+		u.held.Store(created.GetNode(), created.GetEpoch())
+		return
+	}
+	u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Epoch: created.GetEpoch(), Directory: dir, Node: created.GetNode()}, u.answers)
+	if m, ok := u.answer().(*messages.NodeReleased); !ok {
+		u.t.Errorf("release: %v", m)
+	}
+}
+
+func (u *chaosUser) answer() any {
+	select {
+	case m := <-u.answers:
+		return m
+	case <-time.After(patience):
+		u.t.Error("no answer")
+		return nil
+	}
+}

@@ -1,0 +1,187 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says which ZooKeeper to use, and how. Only Servers is needed.
+type Config struct {
+	// Servers lists the ensemble as "host:port,host:port". The port may be left
+	// out for 2181; IPv6 addresses stand in brackets. Names are resolved anew
+	// at each attempt to connect. A path behind the list (a chroot) is refused.
+	Servers string
+
+	// SessionTimeout is how long ZooKeeper keeps the session, and with it the
+	// locks, of a process that it does not hear of. 0 means 20 s. Shorter than
+	// 100 ms is refused here; a server that grants another timeout than this
+	// fails [Bridge.Connected] with [ErrSessionTimeout].
+	SessionTimeout time.Duration
+
+	// ConnectTimeout bounds each attempt to connect to one server, the handshake
+	// included. 0 means a third of SessionTimeout shared between the servers,
+	// from about 1 s to 10 s.
+	ConnectTimeout time.Duration
+
+	// Margin is how much earlier than ZooKeeper can expire the session it is
+	// taken for lost here: SessionTimeout - Margin after the last message that
+	// ZooKeeper has answered was sent. 0 means a fifth of SessionTimeout; more
+	// than half of it is refused.
+	Margin time.Duration
+
+	// Dial opens connections to "host:port"; nil means net.Dialer. It must
+	// return when ctx ends.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Logger hears of session changes, and of the client library at debug
+	// level. nil means none.
+	Logger *slog.Logger
+}
+
+// What a Config may ask for. The longest session is what the protocol can carry.
+const (
+	defaultSessionTimeout = 20 * time.Second
+	minSessionTimeout     = 100 * time.Millisecond
+	maxSessionTimeout     = math.MaxInt32 * time.Millisecond
+	minConnectTimeout     = 10 * time.Millisecond
+	defaultPort           = "2181"
+)
+
+// settings is a Config that was checked, with its defaults filled in.
+type settings struct {
+	servers []string // host:port each
+	session time.Duration
+	connect time.Duration
+	margin  time.Duration
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	log     *slog.Logger
+}
+
+func (cfg Config) check() (*settings, error) {
+	servers, err := parseServers(cfg.Servers)
+	if err != nil {
+		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
+	}
+	s := &settings{servers: servers, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
+		margin: cfg.Margin, dial: cfg.Dial, log: cfg.Logger}
+	s.fillIn()
+	if err := s.checkTimes(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *settings) fillIn() {
+	if s.session == 0 {
+		s.session = defaultSessionTimeout
+	}
+	if s.connect == 0 {
+		third := s.session / 3
+		s.connect = max(third/time.Duration(len(s.servers)), min(time.Second, third))
+		s.connect = min(s.connect, 10*time.Second)
+	}
+	if s.margin == 0 {
+		s.margin = s.session / 5
+	}
+	if s.dial == nil {
+		s.dial = new(net.Dialer).DialContext
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func (s *settings) checkTimes() error {
+	const wrong = "zkbridge: %s is %v: it must be from %v to %v, or 0 for the default"
+	switch {
+	case s.session < minSessionTimeout || s.session > maxSessionTimeout:
+		return fmt.Errorf(wrong, "SessionTimeout", s.session, minSessionTimeout, maxSessionTimeout)
+	case s.connect < minConnectTimeout || s.connect > maxSessionTimeout:
+		return fmt.Errorf(wrong, "ConnectTimeout", s.connect, minConnectTimeout, maxSessionTimeout)
+	case s.margin < time.Millisecond || s.margin > s.session/2:
+		return fmt.Errorf(wrong, "Margin", s.margin, time.Millisecond, s.session/2)
+	}
+	s.session = s.session.Truncate(time.Millisecond) // the protocol's unit
+	return nil
+}
+
+func parseServers(list string) ([]string, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, errors.New("the list is empty: it must name a server, as in \"host:2181\"")
+	}
+	var servers []string
+	for item := range strings.SplitSeq(list, ",") {
+		server, err := parseServer(item)
+		if err != nil {
+			return nil, fmt.Errorf("%q in %q: %w", item, list, err)
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+func parseServer(item string) (string, error) {
+	switch {
+	case item == "":
+		return "", errors.New("a server is missing between commas")
+	case strings.ContainsFunc(item, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", errors.New("only printable ASCII without spaces is accepted")
+	case strings.Contains(item, "/"):
+		return "", errors.New("a chroot path is not supported: put it into the paths of the locks")
+	}
+	host, port, err := splitHostPort(item)
+	if err != nil {
+		return "", err
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("port %q must be a number from 1 to 65535", port)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func splitHostPort(item string) (host, port string, err error) {
+	if strings.HasPrefix(item, "[") {
+		return splitBracketed(item)
+	}
+	host, port, found := strings.Cut(item, ":")
+	switch {
+	case !found:
+		port = defaultPort
+	case strings.Contains(port, ":"):
+		return "", "", errors.New("more than one colon: an IPv6 address stands in brackets, as in [::1]:2181")
+	}
+	if host == "" {
+		return "", "", errors.New("the host is missing")
+	}
+	if i := strings.IndexFunc(host, notInHost); i >= 0 {
+		return "", "", fmt.Errorf("%q cannot be part of a host name", host[i])
+	}
+	return host, port, nil
+}
+
+func splitBracketed(item string) (host, port string, err error) {
+	host, port, found := strings.Cut(item[1:], "]")
+	if _, err := netip.ParseAddr(host); err != nil || !found {
+		return "", "", errors.New("what stands in brackets must be an IPv6 address, as in [::1]:2181")
+	}
+	if port == "" {
+		return host, defaultPort, nil
+	}
+	port, found = strings.CutPrefix(port, ":")
+	if !found {
+		return "", "", errors.New("a colon and the port must follow the bracket")
+	}
+	return host, port, nil
+}
+
+func notInHost(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._", r))
+}

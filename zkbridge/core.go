@@ -1,0 +1,237 @@
+package zkbridge
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// core is the actor: all its fields belong to its mailbox.
+type core struct {
+	bridge *Bridge
+	cfg    *settings
+	self   *host.Ref
+	jobs   sync.WaitGroup // calls to ZooKeeper under way
+
+	session  session
+	now      *messages.SessionChanged // as last told
+	ep       *epoch                   // present one; nil before the first and after the last
+	epochs   uint64                   // opened so far
+	agreed   bool                     // the first session was granted its timeout
+	first    sync.Once                // the first session is up
+	fatal    error                    // why the bridge gives up
+	subs     map[ask.Recipient]struct{}
+	deadline *time.Timer
+}
+
+// task is something that the actor tells itself to do, mostly later.
+type task func(*core)
+
+// reopenPause is how long to wait before the next epoch if the last one ended
+// before it had a session.
+const reopenPause = time.Second
+
+func newCore(b *Bridge, self *host.Ref) *core {
+	c := &core{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]struct{}{}}
+	c.session.state = messages.SessionState_LOST
+	c.publish("there was no session yet")
+	return c
+}
+
+// Receive implements host.Actor.
+func (c *core) Receive(from ask.Recipient, msg any) {
+	switch msg := msg.(type) {
+	case *finished:
+		msg.lane.finish(msg.then)
+	case nodeEvent:
+		if c.current(msg.link) {
+			c.ep.watches.fire(c.ep, msg.path, msg.deleted)
+		}
+	case sessionEvent:
+		if c.current(msg.link) {
+			c.befalls(msg.event, msg.detail)
+		}
+	case task:
+		msg(c)
+	default:
+		if !messages.DispatchBridge(c, from, msg, from) {
+			c.cfg.log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg))
+		}
+	}
+}
+
+func (c *core) current(l *link) bool { return c.ep != nil && c.ep.link == l }
+
+// open begins the next epoch.
+func (c *core) open() {
+	if c.ep != nil || c.fatal != nil {
+		return
+	}
+	c.epochs++
+	l, err := openLink(c.epochs, c.cfg, c.self.Tell, c.bridge.note)
+	if err != nil {
+		c.giveUp(err)
+		return
+	}
+	c.ep = newEpoch(c, l)
+}
+
+// befalls lets an event happen to the present epoch.
+func (c *core) befalls(e event, detail string) {
+	was := c.session
+	next, changed := was.next(e, c.ep.number)
+	switch {
+	case changed && e == established && !c.granted():
+		return
+	case changed:
+		c.session = next
+		c.publish(detail)
+	}
+	switch {
+	case e == expired && !changed: // there was no session: do not try again in a hurry
+		c.endEpoch(messages.Reason_SESSION_LOST, detail)
+		time.AfterFunc(reopenPause, func() { c.self.Tell(task((*core).open)) })
+	case next.state == messages.SessionState_LOST && changed:
+		c.endEpoch(messages.Reason_SESSION_LOST, detail)
+		c.open()
+	case next.state == messages.SessionState_CONNECTED && changed:
+		c.connected(was)
+	case changed:
+		c.ep.up = false
+	}
+}
+
+// granted checks the timeout of a session that is new. The first one must be what
+// was asked for; later it is too late to refuse, locks are in use.
+func (c *core) granted() bool {
+	if c.session.state != messages.SessionState_LOST {
+		return true
+	}
+	timeout := time.Duration(c.ep.link.timeout.Load())
+	switch {
+	case timeout == c.cfg.session:
+	case c.agreed:
+		c.cfg.log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", c.cfg.session)
+	default:
+		c.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v; ask for a timeout within the server's limits",
+			ErrSessionTimeout, c.cfg.session, timeout))
+		return false
+	}
+	c.agreed = true
+	return true
+}
+
+func (c *core) connected(was session) {
+	if was.state == messages.SessionState_LOST {
+		c.armDeadline()
+		c.first.Do(func() { close(c.bridge.ready) })
+	}
+	c.ep.up = true
+	c.ep.resume()
+}
+
+// publish tells everybody the present state.
+func (c *core) publish(detail string) {
+	s := Session{State: c.session.state, Epoch: c.session.epoch}
+	snap := &snapshot{Session: s}
+	if c.ep != nil {
+		snap.link = c.ep.link
+		snap.ID, snap.Timeout = c.ep.link.id.Load(), time.Duration(c.ep.link.timeout.Load())
+	}
+	c.bridge.now.Store(snap)
+	c.now = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
+	for to := range c.subs {
+		to.Tell(c.now)
+	}
+	c.cfg.log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
+}
+
+// armDeadline has checkDeadline called when the session may have to be given up.
+// By then ZooKeeper will mostly have answered something, and it is armed again.
+func (c *core) armDeadline() {
+	ep := c.ep
+	check := task(func(c *core) {
+		if c.ep == ep {
+			c.checkDeadline()
+		}
+	})
+	c.deadline = time.AfterFunc(time.Until(ep.link.deadline()), func() { c.self.Tell(check) })
+}
+
+func (c *core) checkDeadline() {
+	late := time.Since(c.ep.link.deadline())
+	if late < 0 {
+		c.deadline.Reset(-late)
+		return
+	}
+	c.befalls(overdue, "no answer from ZooKeeper for so long that the session may have expired")
+}
+
+// endEpoch answers all that is outstanding and lets go of the session.
+func (c *core) endEpoch(why messages.Reason, detail string) {
+	if c.deadline != nil {
+		c.deadline.Stop()
+	}
+	ep := c.ep
+	c.ep = nil
+	c.bridge.retire(ep.link, why != messages.Reason_SESSION_LOST)
+	ep.end(why, detail)
+}
+
+// giveUp ends the bridge for good.
+func (c *core) giveUp(err error) {
+	c.fatal = err
+	c.self.Stop()
+}
+
+// Stopped implements host.Actor.
+func (c *core) Stopped(failure any) {
+	defer c.end(failure)
+	c.session, _ = c.session.next(closed, c.session.epoch)
+	c.publish(c.farewell(failure))
+	c.subs = nil
+	if c.ep == nil {
+		return
+	}
+	if c.ep.link.id.Load() != 0 {
+		c.bridge.last = c.ep.link
+	}
+	why := messages.Reason_CLOSED
+	if failure != nil {
+		why = messages.Reason_INTERNAL
+	}
+	c.endEpoch(why, c.farewell(failure))
+}
+
+func (c *core) farewell(failure any) string {
+	switch {
+	case failure != nil:
+		return fmt.Sprintf("the bridge has failed: %v", failure)
+	case c.fatal != nil:
+		return c.fatal.Error()
+	}
+	return "the bridge is closed"
+}
+
+// end lets Close and Connected return.
+func (c *core) end(failure any) {
+	b := c.bridge
+	switch {
+	case c.fatal != nil:
+		b.err = c.fatal
+	case failure != nil:
+		b.err = fmt.Errorf("zkbridge: %w: %v", messages.Reason_INTERNAL, failure)
+	default:
+		b.err = fmt.Errorf("zkbridge: %w", messages.Reason_CLOSED)
+	}
+	close(b.stopped)
+	go func() {
+		c.jobs.Wait()
+		b.links.Wait()
+		close(b.gone)
+	}()
+}

@@ -1,0 +1,208 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// create is a Create that is not answered.
+type create struct {
+	asker
+	directory string
+	prefix    string
+	data      []byte
+
+	dir      *directory
+	node     string // known to have been created, the rest is not known yet
+	step     uint32 // place in its last transaction, among the creates of dir
+	slot     int    // of dir in that transaction
+	failures int    // multis that failed because of others
+	tries    int
+}
+
+// maxRequest bounds a node's path and data. A message of about a megabyte makes a
+// server drop the connection, and some make the client library panic.
+const maxRequest = 512 << 10
+
+func (c *create) path() string { return joinPath(c.directory, c.prefix) }
+
+func (c *create) bytes() int { return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) }
+
+func (c *create) check() error {
+	if n := c.bytes(); n > maxRequest {
+		return fmt.Errorf("node of %d bytes with its path: the limit is %d", n, maxRequest)
+	}
+	if err := CheckPath(c.directory); err != nil {
+		return err
+	}
+	return checkName(c.prefix)
+}
+
+// createAlone creates without writing the directory's data. What that would have
+// told is read afterwards: the node's czxid and its siblings.
+func (ep *epoch) createAlone(c *create) {
+	c.step = 0
+	ep.solos.do(func() func() {
+		path, err := ep.client.Create(c.path(), c.data)
+		if err != nil {
+			return func() { ep.createdAlone(c, err) }
+		}
+		_, node := splitPath(path)
+		found, err := stat(ep.client, c.directory, node)
+		return func() {
+			c.node = node
+			ep.found(c, found, err)
+		}
+	})
+}
+
+func (ep *epoch) createdAlone(c *create, err error) {
+	switch what, why := judge(err); {
+	case isMissing(err):
+		c.dir.forget()
+		ep.replace(c, err)
+	case what == refused:
+		ep.fail(c, why, "create %s: %v", c.path(), err)
+	case what == notSent:
+		ep.again(func() { ep.place(c) })
+	default:
+		ep.doubt(c)
+	}
+}
+
+// sighting is a node as read after its creation.
+type sighting struct {
+	node     string
+	czxid    int64
+	exists   bool
+	children []string
+}
+
+// stat reads both at once, in one flight.
+func stat(c client, directory, node string) (sighting, error) {
+	s := sighting{node: node}
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
+		return err
+	})
+	children, err := c.Children(directory)
+	s.children = children
+	return s, errors.Join(g.Wait(), err)
+}
+
+// found ends a create whose node was seen; or it was not, and somebody must have
+// deleted it.
+func (ep *epoch) found(c *create, s sighting, err error) {
+	switch {
+	case err != nil:
+		ep.doubt(c)
+	case !s.exists:
+		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
+	default:
+		ep.answer(c, c.asker, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
+			Czxid: s.czxid, Step: c.step, Others: -1, Children: s.children})
+	}
+}
+
+// doubt keeps a create that may have been executed until that is known.
+func (ep *epoch) doubt(c *create) {
+	ep.uncertain = append(ep.uncertain, c)
+	ep.armRetry()
+}
+
+// resolve finds out about all uncertain creates, directory by directory.
+func (ep *epoch) resolve() {
+	if len(ep.uncertain) == 0 {
+		return
+	}
+	byDir := map[string][]*create{}
+	for _, c := range ep.uncertain {
+		byDir[c.directory] = append(byDir[c.directory], c)
+	}
+	ep.uncertain = nil
+	for directory, creates := range byDir {
+		ep.solos.do(func() func() {
+			sightings, err := search(ep.client, directory, creates)
+			return func() { ep.resolved(creates, sightings, err) }
+		})
+	}
+}
+
+func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
+	for i, c := range creates {
+		switch {
+		case err != nil:
+			ep.doubt(c) // as long as the session lives, it is not known
+		case sightings[i].node != "":
+			c.node = sightings[i].node
+			fallthrough
+		case c.node != "":
+			ep.found(c, sightings[i], nil)
+		default:
+			ep.replace(c, errNotExecuted)
+		}
+	}
+}
+
+var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
+
+// search looks for the nodes of creates in their directory. A read alone could
+// miss one that is still on its way to this server; a transaction cannot overtake
+// it, not even one that only checks. (sync is no such barrier on a leader.)
+func search(c client, directory string, creates []*create) ([]sighting, error) {
+	found := make([]sighting, len(creates))
+	_, err := c.Multi(&zk.CheckVersionRequest{Path: directory, Version: anyVersion})
+	if errors.Is(err, zk.ErrNoNode) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	children, err := c.Children(directory)
+	if errors.Is(err, zk.ErrNoNode) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, identify(c, directory, creates, children, found)
+}
+
+// identify fills in found.
+func identify(c client, directory string, creates []*create, children []string, found []sighting) error {
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i, cr := range creates {
+		node := findNode(children, cr.prefix)
+		if node == "" {
+			continue
+		}
+		g.Go(func() (err error) {
+			s := &found[i]
+			s.node, s.children = node, children
+			s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// findNode is the child whose name is prefix and a sequence number.
+func findNode(children []string, prefix string) string {
+	for _, name := range children {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			if _, err := strconv.ParseInt(rest, 10, 64); err == nil {
+				return name
+			}
+		}
+	}
+	return ""
+}

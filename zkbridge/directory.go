@@ -1,0 +1,149 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// directory is what an epoch knows of a directory that nodes are created in.
+type directory struct {
+	path    string
+	state   dirState
+	data    []byte    // none, or nil: Java tells them apart, and it stays as it is
+	asking  bool      // a job looks at it, or makes it
+	waiting []*create // for the end of that
+}
+
+type dirState int
+
+const (
+	dirUnknown  dirState = iota
+	dirEmpty             // no data: writing none again changes nothing
+	dirReadOnly          // somebody's data, or not ours to write: leave it alone
+)
+
+func (d *directory) writable() bool { return d.state == dirEmpty }
+
+func (d *directory) forget() { d.state = dirUnknown }
+
+// directories is a cache. To forget one costs a read at its next create.
+type directories map[string]*directory
+
+const maxDirectories = 1 << 15
+
+func (ds *directories) get(path string) *directory {
+	if d := (*ds)[path]; d != nil {
+		return d
+	}
+	if *ds == nil {
+		*ds = directories{}
+	}
+	ds.makeRoom()
+	d := &directory{path: path}
+	(*ds)[path] = d
+	return d
+}
+
+// makeRoom drops any one that is not in use. A create that refers to it goes on
+// to do so.
+func (ds directories) makeRoom() {
+	if len(ds) < maxDirectories {
+		return
+	}
+	for path, d := range ds {
+		if !d.asking {
+			delete(ds, path)
+			return
+		}
+	}
+}
+
+// place sends a create on its way, by what is known of its directory.
+func (ep *epoch) place(c *create) {
+	if c.dir == nil {
+		c.dir = ep.dirs.get(c.directory)
+	}
+	switch c.dir.state {
+	case dirEmpty:
+		ep.outbox.add(write{c: c})
+	case dirReadOnly:
+		ep.createAlone(c)
+	default:
+		c.dir.waiting = append(c.dir.waiting, c)
+		ep.lookAt(c.dir)
+	}
+}
+
+// maxTries is how often a create is begun anew because its directory is gone, or
+// because it was not executed after all.
+const maxTries = 10
+
+// replace is place for a create that was not executed because of err.
+func (ep *epoch) replace(c *create, err error) {
+	c.tries++
+	if c.tries > maxTries {
+		_, why := judge(err)
+		ep.fail(c, why, "create %s: given up after %d attempts: %v", c.path(), c.tries, err)
+		return
+	}
+	ep.place(c)
+}
+
+// lookAt learns whether the directory's data may be written, and makes it if it
+// is not there.
+func (ep *epoch) lookAt(d *directory) {
+	if d.asking {
+		return
+	}
+	d.asking = true
+	ep.solos.do(func() func() {
+		state, data, err := inspect(ep.client, d.path)
+		return func() { ep.lookedAt(d, state, data, err) }
+	})
+}
+
+func (ep *epoch) lookedAt(d *directory, state dirState, data []byte, err error) {
+	d.asking = false
+	if err != nil {
+		if what, _ := judge(err); what == lost || what == notSent {
+			ep.again(func() { ep.lookAt(d) })
+			return
+		}
+	}
+	waiting := d.waiting
+	d.state, d.data, d.waiting = state, data, nil
+	for _, c := range waiting {
+		if err != nil {
+			_, why := judge(err)
+			ep.fail(c, why, "create %s: %v", c.path(), err)
+			continue
+		}
+		ep.place(c)
+	}
+}
+
+// inspect is the blocking part of lookAt. It gives the data only where it is empty.
+func inspect(c client, path string) (dirState, []byte, error) {
+	for range maxTries {
+		data, err := c.Get(path)
+		switch {
+		case err == nil && len(data) == 0:
+			return dirEmpty, data, nil
+		case err == nil:
+			return dirReadOnly, nil, nil
+		case !errors.Is(err, zk.ErrNoNode):
+			return dirUnknown, nil, fmt.Errorf("read directory %s: %w", path, err)
+		}
+		made, err := makeDirectory(c, path)
+		if err != nil {
+			return dirUnknown, nil, err
+		}
+		if made {
+			return dirEmpty, noData, nil
+		}
+		// Somebody else has made it in between, and may have given it data.
+	}
+	return dirUnknown, nil, fmt.Errorf("directory %s comes and goes: %w", path, zk.ErrNoNode)
+}

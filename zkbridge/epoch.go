@@ -1,0 +1,128 @@
+package zkbridge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// epoch is all that the bridge does within one session. When the session is over
+// the epoch is dropped as a whole, so that nothing of it can run in the next.
+type epoch struct {
+	core   *core
+	number uint64
+	link   *link
+	client client
+	up     bool // CONNECTED: jobs may start
+	over   bool
+
+	open    map[request]struct{} // requests that are not answered
+	outbox  outbox
+	solos   *fifo
+	reads   *fifo
+	dirs    directories
+	watches watchTable
+
+	uncertain []*create // may have a node or not
+	parked    []func()  // to be done when connected again, or a little later
+	retrying  *time.Timer
+}
+
+// request is something that will be answered.
+type request interface {
+	// give answers that it will not be done.
+	give(why messages.Reason, detail string)
+}
+
+// retryPause is how long to wait before something is tried again while the
+// connection seems to be up.
+const retryPause = 100 * time.Millisecond
+
+func newEpoch(c *core, l *link) *epoch {
+	ep := &epoch{core: c, number: l.epoch, link: l, client: zkClient{l.conn}, open: map[request]struct{}{}}
+	ep.outbox.init(ep)
+	ep.solos = newFifo(ep, maxSolos)
+	ep.reads = newFifo(ep, maxReads)
+	return ep
+}
+
+// end answers all that is outstanding.
+func (ep *epoch) end(why messages.Reason, detail string) {
+	ep.over, ep.up = true, false
+	if ep.retrying != nil {
+		ep.retrying.Stop()
+	}
+	for r := range ep.open {
+		r.give(why, detail)
+	}
+	ep.open = nil
+}
+
+// again has f called when that makes sense: after reconnecting, or after a pause
+// if the connection is up, or seems so.
+func (ep *epoch) again(f func()) {
+	ep.parked = append(ep.parked, f)
+	ep.armRetry()
+}
+
+func (ep *epoch) armRetry() {
+	if ep.up && ep.retrying == nil {
+		again := task(func(*core) { ep.retry() })
+		ep.retrying = time.AfterFunc(retryPause, func() { ep.core.self.Tell(again) })
+	}
+}
+
+func (ep *epoch) retry() {
+	if ep.over {
+		return
+	}
+	ep.retrying = nil
+	if ep.up {
+		ep.resume()
+	}
+}
+
+// resume goes on with all that was waiting for a connection.
+func (ep *epoch) resume() {
+	parked := ep.parked
+	ep.parked = nil
+	for _, f := range parked {
+		f()
+	}
+	ep.resolve()
+	ep.outbox.pump()
+	ep.solos.pump()
+	ep.reads.pump()
+}
+
+// asker is who is to be answered, and how the answer is marked.
+type asker struct {
+	to    ask.Recipient
+	id    uint64
+	epoch uint64
+}
+
+func (a asker) tell(msg any) {
+	if a.to != nil {
+		a.to.Tell(msg)
+	}
+}
+
+// give answers that the request will not be done.
+func (a asker) give(why messages.Reason, detail string) {
+	a.tell(&messages.Failed{Id: a.id, Epoch: a.epoch, Reason: why, Detail: detail})
+}
+
+// answer ends a request with msg.
+func (ep *epoch) answer(r request, a asker, msg any) {
+	delete(ep.open, r)
+	a.tell(msg)
+}
+
+// fail ends a request without success.
+func (ep *epoch) fail(r request, why messages.Reason, format string, args ...any) {
+	delete(ep.open, r)
+	r.give(why, fmt.Sprintf(format, args...))
+}

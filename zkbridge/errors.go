@@ -1,0 +1,105 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// ErrSessionTimeout is why a bridge failed whose server granted another session
+// timeout than Config asks for. The server's limits are minSessionTimeout and
+// maxSessionTimeout; its defaults are 2 and 20 times tickTime.
+var ErrSessionTimeout = errors.New("server does not grant the session timeout")
+
+// outcome is what an error tells about the request that got it.
+type outcome int
+
+const (
+	refused outcome = iota // not executed, and it would not be the next time
+	notSent                // not executed, nothing stands against it
+	lost                   // the connection went away: executed or not
+	unclear                // there was an answer, which does not tell: executed or not
+)
+
+// judge tells what became of a single request, or of a multi that names no
+// culprit, and the reason to give to who asked if that is final.
+func judge(err error) (outcome, messages.Reason) {
+	switch {
+	case isAny(err, answers):
+		return refused, reasonFor(err)
+	case isAny(err, unsent):
+		return notSent, messages.Reason_SESSION_LOST
+	case errors.Is(err, zk.ErrAPIError), errors.Is(err, zk.ErrShortBuffer):
+		// Often a reply that the client could not decode.
+		return unclear, messages.Reason_UNAVAILABLE
+	}
+	switch code, unnamed := unnamedCode(err); {
+	case !unnamed:
+		// The connection was closed, or whatever error reading and writing it gave.
+		return lost, messages.Reason_SESSION_LOST
+	case code > -8 && code != codeUnimplemented:
+		// The server's system errors; it can have failed after the commit.
+		return unclear, messages.Reason_UNAVAILABLE
+	}
+	return refused, messages.Reason_UNAVAILABLE
+}
+
+// answers are the errors by which a server, or the client before sending, refuses
+// a request.
+var answers = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
+	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled,
+	zk.ErrInvalidPath, zk.ErrInvalidFlags}
+
+// unsent are the errors of requests that were surely not executed. After the last
+// two the connection or the session ends at once.
+var unsent = []error{zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved}
+
+func isAny(err error, list []error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+}
+
+// reasonFor is the reason for an error that is final.
+func reasonFor(err error) messages.Reason {
+	switch {
+	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
+		return messages.Reason_NO_AUTH
+	case errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrBadArguments),
+		errors.Is(err, zk.ErrNoChildrenForEphemerals):
+		return messages.Reason_INVALID
+	case errors.Is(err, zk.ErrNodeExists):
+		// Only sequential nodes are created for others, and their names differ
+		// until the directory's counter sticks at its end.
+		return messages.Reason_SEQUENCE_EXHAUSTED
+	}
+	return messages.Reason_UNAVAILABLE
+}
+
+const codeUnimplemented = -6
+
+// unnamedCode is the server's error code in an error for which the client library
+// has no name: all it leaves of it is a text.
+func unnamedCode(err error) (code int, unnamed bool) {
+	for cause := err; cause != nil; cause = errors.Unwrap(err) {
+		err = cause
+	}
+	n, scanErr := fmt.Sscanf(err.Error(), "unknown error: %d", &code)
+	return code, n == 1 && scanErr == nil
+}
+
+// culprit is the first operation of a multi that failed. The server reports no
+// error for those before it, and a meaningless one for those behind.
+func culprit(results []zk.MultiResponse) (int, error) {
+	for i := range results {
+		if err := results[i].Error; err != nil {
+			if code, unnamed := unnamedCode(err); unnamed && code == -2 {
+				return -1, nil
+			}
+			return i, err
+		}
+	}
+	return -1, nil
+}

@@ -1,0 +1,90 @@
+package zkbridge
+
+import "fmt"
+
+// job is a blocking piece of work. It runs on a goroutine of its own; what it
+// returns runs in the bridge.
+type job func() (then func())
+
+// lane runs jobs for an epoch, so many at a time, while its session is connected.
+// It belongs to the bridge; only the jobs run outside of it.
+type lane struct {
+	ep      *epoch
+	limit   int
+	running int
+	next    func() job // nil when there is nothing to do
+}
+
+// What may be under way for one epoch: 64 calls in all. The bound keeps far from
+// the 1000 requests at which a server stops reading.
+const (
+	maxMultis = 3  // transactions; the fewer there are, the more each carries. Measured: 3 or 4 are best
+	maxSolos  = 29 // writes that cannot be part of a transaction
+	maxReads  = 32
+)
+
+// finished is a job's result, on its way to the bridge.
+type finished struct {
+	lane *lane
+	then func()
+}
+
+// pump starts what may be started.
+func (l *lane) pump() {
+	for l.ep.up && l.running < l.limit {
+		work := l.next()
+		if work == nil {
+			return
+		}
+		l.running++
+		l.ep.core.jobs.Go(func() { l.ep.core.self.Tell(&finished{l, attempt(work)}) })
+	}
+}
+
+// attempt does the work; if that panics, so will the bridge, which cleans up.
+func attempt(work job) (then func()) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			then = func() { panic(fmt.Sprintf("in a call to ZooKeeper: %v", failure)) }
+		}
+	}()
+	return work()
+}
+
+// finish takes a job's result. That of an epoch that is over is of no use: its
+// requests have been answered.
+func (l *lane) finish(then func()) {
+	l.running--
+	if l.ep.over {
+		return
+	}
+	then()
+	l.pump()
+}
+
+// fifo is a lane's queue of jobs in their order.
+type fifo struct {
+	lane
+	queue []job
+}
+
+func newFifo(ep *epoch, limit int) *fifo {
+	f := &fifo{}
+	f.lane = lane{ep: ep, limit: limit, next: f.pop}
+	return f
+}
+
+func (f *fifo) do(work job) {
+	f.queue = append(f.queue, work)
+	f.pump()
+}
+
+func (f *fifo) pop() job {
+	if len(f.queue) == 0 {
+		return nil
+	}
+	work := f.queue[0]
+	f.queue[0] = nil
+	f.queue = f.queue[1:]
+	return work
+}

@@ -1,0 +1,198 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// link is the client of one epoch and its connections, one after the other. There
+// is one zk.Conn per epoch, because go-zookeeper would run what was asked in one
+// session silently in the next. Its methods may be called from any goroutine.
+type link struct {
+	epoch  uint64
+	cfg    *settings
+	post   func(any)   // to the bridge; must not block
+	note   func(error) // remembers why there is no session
+	ctx    context.Context
+	cancel context.CancelFunc
+	start  time.Time
+	conn   *zk.Conn
+	events <-chan zk.Event
+
+	id      atomic.Int64 // of the session, 0 before there is one
+	timeout atomic.Int64 // as granted, a time.Duration
+	newest  atomic.Int64 // send time of the newest answered message, from start
+	online  atomic.Bool  // a server has confirmed the session and is still connected
+	ended   atomic.Bool  // the server has confirmed the end of the session
+
+	mu   sync.Mutex
+	dead bool
+	wire *wire
+}
+
+// sessionEvent and nodeEvent tell the bridge what go-zookeeper has reported.
+type (
+	sessionEvent struct {
+		link   *link
+		event  event
+		detail string
+	}
+	nodeEvent struct {
+		link    *link
+		path    string
+		deleted bool
+	}
+)
+
+var errOver = errors.New("the epoch is over")
+
+// sendBuffer is go-zookeeper's, for one message. The biggest are one node of
+// maxRequest and the 128 KiB in which watches are set again.
+const sendBuffer = 1 << 20
+
+// openLink starts connecting in the background.
+func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*link, error) {
+	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now()}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	var err error
+	l.conn, l.events, err = zk.Connect(cfg.servers, cfg.session,
+		zk.WithHostProvider(&hosts{over: l.isDead}),
+		zk.WithDialer(l.dial),
+		zk.WithEventCallback(l.event),
+		zk.WithLogger(zkLogger{cfg.log, epoch}),
+		zk.WithMaxConnBufferSize(sendBuffer))
+	if err != nil {
+		l.cancel()
+		return nil, fmt.Errorf("zkbridge: %w", err)
+	}
+	return l, nil
+}
+
+// event is go-zookeeper's callback, its only lossless stream of events. It may
+// hold go-zookeeper's locks: it must not block and not call the zk.Conn.
+func (l *link) event(e zk.Event) {
+	switch {
+	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
+		l.post(nodeEvent{l, e.Path, e.Type == zk.EventNodeDeleted})
+	case e.Type != zk.EventSession:
+	case e.State == zk.StateHasSession:
+		l.online.Store(true)
+		l.post(sessionEvent{l, established, "connected to " + e.Server})
+	case e.State == zk.StateDisconnected:
+		l.online.Store(false)
+		l.post(sessionEvent{l, disconnected, "disconnected from " + e.Server})
+	case e.State == zk.StateExpired:
+		l.kill() // at once: go-zookeeper goes on to open another session
+		l.post(sessionEvent{l, expired, e.Server + " says that the session has expired"})
+	}
+}
+
+// dial connects to one server. Its context ends with the epoch; go-zookeeper's own
+// time-out, a fixed second, is not used.
+func (l *link) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	if l.isDead() {
+		return nil, errOver
+	}
+	deadline := time.Now().Add(l.cfg.connect)
+	ctx, cancel := context.WithDeadline(l.ctx, deadline)
+	defer cancel()
+	conn, err := l.cfg.dial(ctx, network, address)
+	if err != nil {
+		l.note(err)
+		return nil, err
+	}
+	w := newWire(conn, l, deadline)
+	if !l.adopt(w) {
+		conn.Close()
+		return nil, errOver
+	}
+	return w, nil
+}
+
+func (l *link) adopt(w *wire) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dead {
+		l.wire = w
+	}
+	return !l.dead
+}
+
+// greeted takes the session id of a handshake. 0 means that the session asked for
+// is over, which go-zookeeper reports.
+func (l *link) greeted(id int64) error {
+	if id == 0 || l.id.CompareAndSwap(0, id) || l.id.Load() == id {
+		return nil
+	}
+	l.kill()
+	l.post(sessionEvent{l, expired, fmt.Sprintf("the server has opened session %#x instead", id)})
+	return errOver
+}
+
+// now is the time since the link was opened, by the monotonic clock.
+func (l *link) now() time.Duration { return time.Since(l.start) }
+
+// heard notes that a message sent at a time has been answered.
+func (l *link) heard(at time.Duration) {
+	for {
+		old := l.newest.Load()
+		if int64(at) <= old || l.newest.CompareAndSwap(old, int64(at)) {
+			return
+		}
+	}
+}
+
+// deadline is when the session must be taken for lost: the server counts the
+// session's timeout from the newest message that it has had, which is no older
+// than the newest one that it has answered.
+func (l *link) deadline() time.Time {
+	timeout := time.Duration(l.timeout.Load())
+	margin := min(l.cfg.margin, timeout/2) // a later session may have been granted less
+	return l.start.Add(time.Duration(l.newest.Load()) + timeout - margin)
+}
+
+func (l *link) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// kill cuts the connection and prevents others. Nothing of this epoch can reach a
+// server any more. It does not block.
+func (l *link) kill() {
+	l.mu.Lock()
+	l.dead = true
+	w := l.wire
+	l.mu.Unlock()
+	l.cancel()
+	if w != nil {
+		w.Conn.Close()
+	}
+}
+
+// close ends the client, and the session too if a server confirms that within the
+// connect timeout. It returns when go-zookeeper's goroutines are gone.
+func (l *link) close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.conn.Close() // releases all waiting calls at once, then waits up to 3 s for the server
+	}()
+	timer := time.NewTimer(l.cfg.connect)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	l.kill()
+	for range l.events { // closed when go-zookeeper has ended
+	}
+	<-done
+}

@@ -1,0 +1,61 @@
+package zkbridge
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// joinPath is the path of a node in a directory.
+func joinPath(directory, node string) string {
+	if directory == "/" {
+		return "/" + node
+	}
+	return directory + "/" + node
+}
+
+// splitPath is the reverse of joinPath.
+func splitPath(path string) (directory, node string) {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return "/", path[i+1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// CheckPath refuses a path that ZooKeeper would refuse: it must be absolute and without
+// empty names, ".", "..", control characters and a slash at the end. Within a multi the client library
+// does not look, and the server's answer names no operation.
+func CheckPath(path string) error {
+	if path == "/" {
+		return nil
+	}
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("path %q must begin with /", path)
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("path %q: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// checkName refuses what cannot be the name of a node, nor the beginning of one.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." {
+		return fmt.Errorf("name %q is not allowed", name)
+	}
+	for _, r := range name {
+		if r == '/' || forbidden(r) {
+			return fmt.Errorf("character %q in name %q is not allowed", r, name)
+		}
+	}
+	return nil
+}
+
+// forbidden are control characters, private use, and specials; the last range has
+// utf8.RuneError in it, which stands for invalid text.
+func forbidden(r rune) bool {
+	return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff || r > utf8.MaxRune
+}

@@ -1,0 +1,81 @@
+package zkbridge
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Session is what a bridge knows about its ZooKeeper session at one moment.
+type Session struct {
+	// State is LOST before the first session and between two of them.
+	State messages.SessionState
+	// Epoch is the bridge's number of the session, from 1. While LOST it is that
+	// of the session that was lost, or 0.
+	Epoch uint64
+	// ID is ZooKeeper's number of the session.
+	ID int64
+	// Timeout is what the server has granted.
+	Timeout time.Duration
+	// Deadline is when the session must be taken for lost if ZooKeeper answers
+	// nothing more; zero unless CONNECTED or SUSPENDED. It holds even where the
+	// bridge has not been scheduled to say so.
+	Deadline time.Time
+}
+
+// event is something that befalls a session.
+type event int
+
+const (
+	established  event = iota // a server has confirmed the session, new or old
+	disconnected              // the connection is gone
+	expired                   // the server has said that the session is over
+	overdue                   // the deadline has passed without an answer
+	closed                    // the bridge ends
+)
+
+// session is the life of the bridge's sessions as a state machine without clock
+// or connection.
+type session struct {
+	state messages.SessionState
+	epoch uint64
+}
+
+// turns tells which events change which state, and into what. All others leave
+// it alone, such as a disconnect before there was a session.
+var turns = map[messages.SessionState]map[event]messages.SessionState{
+	messages.SessionState_LOST: {
+		established: messages.SessionState_CONNECTED,
+		closed:      messages.SessionState_SHUT,
+	},
+	messages.SessionState_CONNECTED: {
+		disconnected: messages.SessionState_SUSPENDED,
+		expired:      messages.SessionState_LOST,
+		overdue:      messages.SessionState_LOST,
+		closed:       messages.SessionState_SHUT,
+	},
+	messages.SessionState_SUSPENDED: {
+		established: messages.SessionState_CONNECTED,
+		expired:     messages.SessionState_LOST,
+		overdue:     messages.SessionState_LOST,
+		closed:      messages.SessionState_SHUT,
+	},
+	messages.SessionState_SHUT: {},
+}
+
+// next is the session after e has happened in an epoch, and whether that changed
+// anything. Events of an epoch that is over change nothing, whenever they come:
+// a session never comes back.
+func (s session) next(e event, epoch uint64) (session, bool) {
+	to, ok := turns[s.state][e]
+	switch {
+	case !ok:
+		return s, false
+	case e == closed:
+		return session{to, s.epoch}, true
+	case s.state == messages.SessionState_LOST && epoch <= s.epoch,
+		s.state != messages.SessionState_LOST && epoch != s.epoch:
+		return s, false
+	}
+	return session{to, epoch}, true
+}

@@ -1,0 +1,283 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+func TestSessionTable(t *testing.T) {
+	const (
+		connected = messages.SessionState_CONNECTED
+		suspended = messages.SessionState_SUSPENDED
+		gone      = messages.SessionState_LOST
+		shut      = messages.SessionState_SHUT
+	)
+	none := session{gone, 0}
+	for _, c := range []struct {
+		name    string
+		from    session
+		event   event
+		epoch   uint64
+		to      session
+		changed bool
+	}{
+		{"first session", none, established, 1, session{connected, 1}, true},
+		{"cannot connect", none, disconnected, 1, none, false},
+		{"refused before there was one", none, expired, 1, none, false},
+		{"closed before there was one", none, closed, 0, session{shut, 0}, true},
+		{"cut", session{connected, 1}, disconnected, 1, session{suspended, 1}, true},
+		{"cut twice", session{suspended, 1}, disconnected, 1, session{suspended, 1}, false},
+		{"back", session{suspended, 1}, established, 1, session{connected, 1}, true},
+		{"still there", session{connected, 1}, established, 1, session{connected, 1}, false},
+		{"expired", session{suspended, 1}, expired, 1, session{gone, 1}, true},
+		{"expired at once", session{connected, 1}, expired, 1, session{gone, 1}, true},
+		{"overdue", session{suspended, 1}, overdue, 1, session{gone, 1}, true},
+		{"overdue while connected", session{connected, 1}, overdue, 1, session{gone, 1}, true},
+		{"overdue of an old epoch", session{connected, 2}, overdue, 1, session{connected, 2}, false},
+		{"a lost session never comes back", session{gone, 1}, established, 1, session{gone, 1}, false},
+		{"next session", session{gone, 1}, established, 2, session{connected, 2}, true},
+		{"late news of the last epoch", session{connected, 2}, disconnected, 1, session{connected, 2}, false},
+		{"news of another epoch", session{suspended, 2}, established, 3, session{suspended, 2}, false},
+		{"closed", session{connected, 2}, closed, 2, session{shut, 2}, true},
+		{"closed while suspended", session{suspended, 2}, closed, 2, session{shut, 2}, true},
+		{"closed stays closed", session{shut, 2}, established, 3, session{shut, 2}, false},
+		{"closed twice", session{shut, 2}, closed, 2, session{shut, 2}, false},
+	} {
+		to, changed := c.from.next(c.event, c.epoch)
+		if to != c.to || changed != c.changed {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, to, changed, c.to, c.changed)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		outcome outcome
+		reason  messages.Reason
+	}{
+		{zk.ErrNoServer, notSent, messages.Reason_SESSION_LOST},
+		{zk.ErrSessionExpired, notSent, messages.Reason_SESSION_LOST},
+		{zk.ErrSessionMoved, notSent, messages.Reason_SESSION_LOST},
+		{zk.ErrConnectionClosed, lost, messages.Reason_SESSION_LOST},
+		{zk.ErrClosing, lost, messages.Reason_SESSION_LOST},
+		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, lost, messages.Reason_SESSION_LOST},
+		{io.ErrClosedPipe, lost, messages.Reason_SESSION_LOST},
+		{zk.ErrAPIError, unclear, messages.Reason_UNAVAILABLE},
+		{errors.New("unknown error: -5"), unclear, messages.Reason_UNAVAILABLE},
+		{errors.New("unknown error: -6"), refused, messages.Reason_UNAVAILABLE},
+		{errors.New("unknown error: -125"), refused, messages.Reason_UNAVAILABLE},
+		{fmt.Errorf("make directory /a: %w", errors.New("unknown error: -6")), refused, messages.Reason_UNAVAILABLE},
+		{fmt.Errorf("make directory /a: %w", zk.ErrNoAuth), refused, messages.Reason_NO_AUTH},
+		{zk.ErrBadArguments, refused, messages.Reason_INVALID},
+		{zk.ErrNoChildrenForEphemerals, refused, messages.Reason_INVALID},
+		{zk.ErrNodeExists, refused, messages.Reason_SEQUENCE_EXHAUSTED},
+		{zk.ErrNotEmpty, refused, messages.Reason_UNAVAILABLE},
+	} {
+		if o, r := judge(c.err); o != c.outcome || r != c.reason {
+			t.Errorf("%v: %v, %v; want %v, %v", c.err, o, r, c.outcome, c.reason)
+		}
+	}
+}
+
+func TestCulprit(t *testing.T) {
+	behind := errors.New("unknown error: -2")
+	for _, c := range []struct {
+		results []zk.MultiResponse
+		at      int
+		err     error
+	}{
+		{nil, -1, nil},
+		{[]zk.MultiResponse{{}, {Error: zk.ErrNoNode}, {Error: behind}}, 1, zk.ErrNoNode},
+		{[]zk.MultiResponse{{Error: zk.ErrNoAuth}, {Error: behind}}, 0, zk.ErrNoAuth},
+		{[]zk.MultiResponse{{Error: behind}, {Error: zk.ErrNoNode}}, -1, nil},
+	} {
+		if at, err := culprit(c.results); at != c.at || err != c.err {
+			t.Errorf("%v: %v, %v", c.results, at, err)
+		}
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	system := host.NewSystem(nil, nil)
+	defer system.Close()
+	for _, c := range []struct {
+		cfg  Config
+		says []string
+	}{
+		{Config{}, []string{"Servers", "empty"}},
+		{Config{Servers: "  "}, []string{"Servers", "empty"}},
+		{Config{Servers: "a:2181,,b"}, []string{`""`, "a:2181,,b", "missing"}},
+		{Config{Servers: "a:2181,"}, []string{"missing"}},
+		{Config{Servers: "a:2181, b:2181"}, []string{`" b:2181"`, "spaces"}},
+		{Config{Servers: ":2181"}, []string{`":2181"`, "host is missing"}},
+		{Config{Servers: "a:"}, []string{`port ""`, "1 to 65535"}},
+		{Config{Servers: "a:0"}, []string{`port "0"`, "1 to 65535"}},
+		{Config{Servers: "a:65536"}, []string{`port "65536"`}},
+		{Config{Servers: "a:zk"}, []string{`port "zk"`}},
+		{Config{Servers: "a:-1"}, []string{`port "-1"`}},
+		{Config{Servers: "::1"}, []string{`"::1"`, "brackets"}},
+		{Config{Servers: "[::1"}, []string{"brackets"}},
+		{Config{Servers: "[x]:1"}, []string{"IPv6"}},
+		{Config{Servers: "[::1]2181"}, []string{"colon"}},
+		{Config{Servers: "a:2181/chroot"}, []string{"chroot"}},
+		{Config{Servers: "http://a"}, []string{"http://a"}},
+		{Config{Servers: "a?:1"}, []string{"'?'"}},
+		{Config{Servers: "a", SessionTimeout: -time.Second}, []string{"SessionTimeout", "-1s", "100ms"}},
+		{Config{Servers: "a", SessionTimeout: time.Millisecond}, []string{"SessionTimeout", "1ms"}},
+		{Config{Servers: "a", SessionTimeout: 1000 * time.Hour}, []string{"SessionTimeout", "1000h"}},
+		{Config{Servers: "a", ConnectTimeout: -1}, []string{"ConnectTimeout", "-1ns", "10ms"}},
+		{Config{Servers: "a", Margin: -1}, []string{"Margin", "-1ns"}},
+		{Config{Servers: "a", Margin: 11 * time.Second}, []string{"Margin", "11s", "10s"}},
+	} {
+		b, err := Open(system, c.cfg)
+		if err == nil {
+			b.Close()
+			t.Errorf("%+v is accepted", c.cfg)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%+v: %q does not say %q", c.cfg, err, part)
+			}
+		}
+	}
+	if _, err := Open(nil, Config{Servers: "a"}); err == nil {
+		t.Error("no system is accepted")
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	for _, c := range []struct{ list, want string }{
+		{"a", "a:2181"}, {"a,b:1,10.0.0.1:65535", "a:2181,b:1,10.0.0.1:65535"},
+		{"[::1]", "[::1]:2181"}, {"[fe80::1%eth0]:7", "[fe80::1%eth0]:7"}, {"zk_1.x-y.Z:2", "zk_1.x-y.Z:2"},
+	} {
+		s, err := Config{Servers: c.list}.check()
+		if err != nil || strings.Join(s.servers, ",") != c.want {
+			t.Errorf("%s: %v, %v", c.list, s, err)
+		}
+	}
+	for _, c := range []struct {
+		servers                  string
+		session, connect, margin time.Duration
+	}{
+		{"a", 0, 20 * time.Second / 3, 4 * time.Second},
+		{"a,b,c", 0, 20 * time.Second / 9, 4 * time.Second},
+		{"a,b,c", 6 * time.Second, time.Second, 1200 * time.Millisecond},
+		{"a,b,c", 300 * time.Millisecond, 100 * time.Millisecond, 60 * time.Millisecond},
+		{"a", 5 * time.Minute, 10 * time.Second, time.Minute},
+	} {
+		s, err := Config{Servers: c.servers, SessionTimeout: c.session}.check()
+		if err != nil || s.connect != c.connect || s.margin != c.margin {
+			t.Errorf("%+v: %+v, %v", c, s, err)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	for _, path := range []string{"/", "/a", "/a/b.c/..d", "/ä b/\U0001f512"} {
+		if err := CheckPath(path); err != nil {
+			t.Error(err)
+		}
+		if dir, node := splitPath(path); joinPath(dir, node) != path {
+			t.Errorf("%q becomes %q", path, joinPath(dir, node))
+		}
+	}
+	for _, path := range []string{"", "a", "a/b", "//", "/a/", "/a//b", "/./a", "/a/..", "/a\x00", "/a\n", "/\u0085", "/\ufffd", "/\xff", "/\ue000"} {
+		if CheckPath(path) == nil {
+			t.Errorf("%q is accepted", path)
+		}
+	}
+}
+
+func TestFindNode(t *testing.T) {
+	children := []string{"a-b-0000000001", "a-0000000002x", "a-", "a--2147483647", "x"}
+	for prefix, want := range map[string]string{"a-b-": "a-b-0000000001", "a-": "a--2147483647", "y": ""} {
+		if got := findNode(children, prefix); got != want {
+			t.Errorf("%s: %q, not %q", prefix, got, want)
+		}
+	}
+}
+
+func TestWatchTable(t *testing.T) {
+	ep := &epoch{number: 7}
+	var table watchTable
+	a, b := newPeer(), newPeer()
+	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
+
+	table.add(a, "/d/n")
+	table.confirm(a, "/d/n")
+	table.add(b, "/d/n") // its read is under way: the event stems from a's watch
+	table.fire(ep, "/d/n", false)
+	if wakes(a) != 1 || wakes(b) != 1 {
+		t.Error("one was not woken")
+	}
+	table.confirm(b, "/d/n") // the server has b's watch still
+	table.fire(ep, "/d/n", false)
+	if wakes(a) != 0 || wakes(b) != 1 {
+		t.Error("b's watch was forgotten, or a's was not")
+	}
+	table.add(a, "/d/n")
+	table.fire(ep, "/d/n", true) // before the reply
+	table.confirm(a, "/d/n")
+	table.fire(ep, "/d/n", true)
+	if wakes(a) != 1 {
+		t.Error("not woken once")
+	}
+	for _, path := range []string{"/d/1", "/d/2"} {
+		table.add(a, path)
+		table.add(b, path)
+	}
+	table.remove(a, "/d/1")
+	table.dropAll(b)
+	table.fire(ep, "/d/1", true)
+	table.fire(ep, "/d/2", true)
+	if wakes(a) != 1 || wakes(b) != 0 {
+		t.Error("interest did not end as it should")
+	}
+	table.add(nil, "/d/3")
+	if len(table.byPath)+len(table.byWho) != 0 {
+		t.Errorf("left: %v", table)
+	}
+}
+
+func drain(p *peer) {
+	for len(p.inbox) > 0 {
+		<-p.inbox
+	}
+}
+
+func TestHosts(t *testing.T) {
+	dead := false
+	h := &hosts{over: func() bool { return dead }}
+	h.Init([]string{"a", "b"})
+	expect := func(server string, pause bool) {
+		t.Helper()
+		if s, p := h.Next(); s != server || p != pause {
+			t.Errorf("%s, %v; want %s, %v", s, p, server, pause)
+		}
+	}
+	expect("a", false)
+	expect("b", false)
+	expect("a", true) // all were tried
+	expect("b", false)
+	h.connected = time.Now().Add(-time.Minute)
+	h.tries = 0
+	expect("a", false) // at once after a connection is lost
+	h.Connected()
+	expect("b", true) // but not if it was a short one
+	dead = true
+	expect("a", true)
+	expect("b", true)
+}

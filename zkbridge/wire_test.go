@@ -1,0 +1,99 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// frame is a message as the server sends it: length, and the fields.
+func frame(size int, fields ...int32) []byte {
+	b := make([]byte, 4+size)
+	binary.BigEndian.PutUint32(b, uint32(size))
+	for i, f := range fields {
+		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
+	}
+	return b
+}
+
+func request4(xid, op int32) []byte { return frame(8, xid, op) }
+
+// pieces sends b to the wire in pieces of n bytes, and reads them there.
+func (w *wire) pieces(t *testing.T, server net.Conn, b []byte, n int) {
+	t.Helper()
+	go server.Write(b)
+	for got := 0; got < len(b); {
+		k, err := w.Read(make([]byte, min(n, len(b)-got)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += k
+	}
+}
+
+func TestWireClock(t *testing.T) {
+	for _, piece := range []int{1, 3, 4, 1000} {
+		synctest.Test(t, func(t *testing.T) { testWireClock(t, piece) })
+	}
+}
+
+func testWireClock(t *testing.T, piece int) {
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	go func() { // a server that takes everything
+		for b := make([]byte, 4096); ; {
+			if _, err := server.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	l := &link{cfg: &settings{margin: time.Second}, start: time.Now(), note: func(error) {}, post: func(any) {}}
+	w := newWire(client, l, time.Now().Add(time.Hour))
+	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
+	newest := func(want time.Duration) {
+		t.Helper()
+		if got := time.Duration(l.newest.Load()); got != want {
+			t.Errorf("in pieces of %d: newest answered message is from %v, not %v", piece, got, want)
+		}
+	}
+	second(frame(40))                                         // greeting at 1 s
+	w.pieces(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
+	newest(1 * time.Second)
+	if l.id.Load() != 77 || l.deadline() != l.start.Add(9*time.Second) {
+		t.Errorf("session %d, deadline after %v", l.id.Load(), l.deadline().Sub(l.start))
+	}
+	second(request4(1, 14))       // 2 s
+	second(request4(2, 4))        // 3 s
+	second(request4(xidPing, 11)) // 4 s
+	second(request4(3, 4))        // 5 s
+	w.pieces(t, server, frame(40, xidEvent), piece)
+	newest(1 * time.Second)
+	w.pieces(t, server, append(frame(16, 1), frame(300, 2)...), piece)
+	newest(3 * time.Second)
+	w.pieces(t, server, frame(16, xidPing), piece)
+	newest(4 * time.Second)
+	w.pieces(t, server, frame(16, 3), piece)
+	newest(5 * time.Second)
+	second(request4(4, opClose))
+	w.pieces(t, server, frame(16, 4), piece)
+	if !l.ended.Load() || len(w.sent) != 0 {
+		t.Errorf("end of the session not seen, or %v left", w.sent)
+	}
+}
+
+func TestWireRefusesGarbage(t *testing.T) {
+	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
+		client, server := net.Pipe()
+		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
+		w := newWire(client, l, time.Now().Add(time.Hour))
+		go server.Write([]byte(garbage))
+		if _, err := w.Read(make([]byte, 4)); err == nil {
+			t.Errorf("%q is accepted", garbage)
+		}
+		client.Close()
+		server.Close()
+	}
+}

@@ -1,0 +1,351 @@
+package zkbridge
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// counter counts the requests that a bridge sends, by type.
+type counter struct {
+	mu     sync.Mutex
+	counts map[int32]int
+}
+
+func (c *counter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return countedConn{conn, c}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	counter *counter
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	op := int32(binary.BigEndian.Uint32(b[8:]))
+	c.counter.mu.Lock()
+	if c.counter.counts == nil {
+		c.counter.counts = map[int32]int{}
+	}
+	if op != int32(embedded.OpPing) {
+		c.counter.counts[op]++
+	}
+	c.counter.mu.Unlock()
+	return c.Conn.Write(b)
+}
+
+// take gives the counts since it was called last.
+func (c *counter) take() map[int32]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := c.counts
+	c.counts = nil
+	return counts
+}
+
+func TestLoneCreateIsOneRoundTrip(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var count counter
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+		first := u.created(dir, "a-")
+		count.take()
+		u.created(dir, "b-")
+		if got := fmt.Sprint(count.take()); got != "map[14:1]" {
+			t.Errorf("a create took %v", got)
+		}
+		u.release(dir, first.GetNode())
+		next[*messages.NodeReleased](t, u.peer)
+		if got := fmt.Sprint(count.take()); got != "map[2:1]" {
+			t.Errorf("a release took %v", got)
+		}
+	})
+}
+
+func TestBatching(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var count counter
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+		u.created(dir+"-0", "first-")
+		u.created(dir+"-1", "first-")
+		count.take()
+		const n = 1000
+		for i := range n {
+			u.create(fmt.Sprintf("%s-%d", dir, i%2), fmt.Sprintf("n%d-", i))
+		}
+		nodes := make([][]*messages.Created, 2)
+		for range n {
+			m := next[*messages.Created](t, u.peer)
+			i := int(m.GetId()) % 2 // ids follow each other
+			nodes[i] = append(nodes[i], m)
+		}
+		if multis := count.take()[int32(embedded.OpMulti)]; multis > n/10 {
+			t.Errorf("%d creates took %d multis", n, multis)
+		}
+		for _, list := range nodes {
+			checkOrder(t, list)
+		}
+		for _, list := range nodes {
+			for _, m := range list {
+				u.release(fmt.Sprintf("%s-%d", dir, directoryOf(m)), m.GetNode())
+			}
+		}
+		for range n {
+			next[*messages.NodeReleased](t, u.peer)
+		}
+		if multis := count.take(); multis[int32(embedded.OpMulti)] > n/10 {
+			t.Errorf("%d releases took %v", n, multis)
+		}
+		for i := range 2 {
+			if names := s.Nodes(t, fmt.Sprintf("%s-%d", dir, i)); len(names) != 1 {
+				t.Errorf("left: %v", names)
+			}
+		}
+	})
+}
+
+// directoryOf is where TestBatching has put a node, by its name.
+func directoryOf(m *messages.Created) int {
+	var i int
+	fmt.Sscanf(m.GetNode(), "n%d-", &i)
+	return i % 2
+}
+
+func sequence(m *messages.Created) string {
+	return m.GetNode()[strings.LastIndexByte(m.GetNode(), '-'):]
+}
+
+// checkOrder fails the test unless czxid and step order nodes as their sequence
+// numbers do, and each was told how many there were.
+func checkOrder(t *testing.T, list []*messages.Created) {
+	t.Helper()
+	slices.SortFunc(list, func(a, b *messages.Created) int {
+		return cmp.Or(cmp.Compare(a.GetCzxid(), b.GetCzxid()), cmp.Compare(a.GetStep(), b.GetStep()))
+	})
+	before := 1 // there was one already
+	for i, m := range list {
+		if i > 0 && sequence(list[i-1]) >= sequence(m) {
+			t.Fatalf("%v comes before %v", list[i-1], m)
+		}
+		if m.GetStep() == 0 {
+			before = i + 1
+		}
+		if int(m.GetOthers()) != before {
+			t.Fatalf("%v, but there were %d", m, before)
+		}
+	}
+}
+
+// fill keeps the outbox busy, so that what follows goes in batches.
+func (u *user) fill(directory string) {
+	for range maxMultis {
+		u.create(directory, "fill-")
+	}
+}
+
+func TestBadOperationInBatch(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		conn := s.Client(t)
+		vanishing := dir + "/vanishing"
+		u.created(dir, "first-")
+		gone := u.created(vanishing, "gone-")
+		closedDir := dir + "/closed"
+		u.created(closedDir, "first-")
+		must(t, conn.Delete(vanishing+"/"+gone.GetNode(), -1))
+		must(t, conn.Delete(vanishing, -1))
+		_, err := conn.SetACL(closedDir, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete), -1)
+		must(t, err)
+
+		u.fill(dir)
+		const n = 20
+		for range n {
+			u.create(dir, "good-")
+			u.create(vanishing, "good-")
+			u.create(closedDir, "good-")
+			u.release(vanishing, gone.GetNode())
+		}
+		for range maxMultis + 3*n {
+			next[*messages.Created](t, u.peer)
+		}
+		for range n {
+			next[*messages.NodeReleased](t, u.peer)
+		}
+		none[*messages.Failed](t, u.peer)
+		for d, want := range map[string]int{dir: maxMultis + n + 3, vanishing: n, closedDir: n + 1} {
+			if names := s.Nodes(t, d); len(names) != want {
+				t.Errorf("%d nodes in %s, not %d", len(names), d, want)
+			}
+		}
+	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusedInBatch(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		u.created(dir, "first-")
+		node := u.created(dir, "parent-").GetNode()
+		u.fill(dir)
+		bad := u.create(dir+"/"+node, "child-of-ephemeral-")
+		good := u.create(dir, "good-")
+		if m := next[*messages.Failed](t, u.peer); m.GetId() != bad || m.GetReason() != messages.Reason_INVALID {
+			t.Errorf("%v", m)
+		}
+		for {
+			if m := next[*messages.Created](t, u.peer); m.GetId() == good {
+				break
+			}
+		}
+	})
+}
+
+func TestDirectoryNotWritable(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete))
+		must(t, err)
+		checkFallback(t, s, u, dir)
+	})
+}
+
+func TestDirectoryWithDataKeepsIt(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		checkFallback(t, s, u, dir)
+		if data, stat, err := s.Client(t).Get(dir); string(data) != "theirs" || stat.Version != 0 {
+			t.Errorf("data is %q, %+v, %v", data, stat, err)
+		}
+	})
+}
+
+func checkFallback(t *testing.T, s *zktest.Server, u *user, dir string) {
+	t.Helper()
+	first, second := u.created(dir, "n-"), u.created(dir, "n-")
+	if first.GetOthers() != -1 || !slices.Equal(first.GetChildren(), []string{first.GetNode()}) {
+		t.Errorf("first: %v", first)
+	}
+	if second.GetOthers() != -1 || len(second.GetChildren()) != 2 || second.GetCzxid() <= first.GetCzxid() {
+		t.Errorf("second: %v", second)
+	}
+	if _, stat, err := s.Client(t).Get(dir + "/" + second.GetNode()); err != nil || stat.Czxid != second.GetCzxid() {
+		t.Errorf("%+v, %v", stat, err)
+	}
+}
+
+func TestNoRightToCreate(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermWrite))
+		must(t, err)
+		for _, d := range []string{dir, dir + "/below"} {
+			u.create(d, "n-")
+			m := next[*messages.Failed](t, u.peer)
+			if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), d) {
+				t.Errorf("%v", m)
+			}
+		}
+	})
+}
+
+func TestInvalidRequests(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	epoch := u.epoch()
+	for _, c := range []struct {
+		msg  any
+		says string
+	}{
+		{&messages.Create{Epoch: epoch, Directory: "/a", Prefix: "n-", Data: bytes.Repeat([]byte("x"), 513<<10)}, "524288"},
+		{&messages.Create{Epoch: epoch, Directory: "a", Prefix: "n-"}, `"a"`},
+		{&messages.Create{Epoch: epoch, Directory: "/a/", Prefix: "n-"}, `"/a/"`},
+		{&messages.Create{Epoch: epoch, Directory: "/a", Prefix: ""}, `""`},
+		{&messages.Create{Epoch: epoch, Directory: "/a", Prefix: "b/c"}, `"b/c"`},
+		{&messages.ReleaseNode{Epoch: epoch, Directory: "/a", Node: ""}, `""`},
+		{&messages.ReleaseNode{Epoch: epoch, Directory: "", Node: "x\x00"}, "not allowed"},
+		{&messages.List{Epoch: epoch, Directory: "a"}, "invalid path"},
+		{&messages.Watch{Epoch: epoch, Directory: "a", Nodes: []string{"x"}}, "invalid path"},
+	} {
+		u.bridge.Ref().To.Tell(&ask.Call{Message: c.msg, From: u})
+		m := next[*messages.Failed](t, u.peer)
+		if m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), c.says) {
+			t.Errorf("%v: %v", c.msg, m)
+		}
+	}
+	// A big one is fine, also where several of them meet.
+	for range 10 {
+		u.bridge.Ref().SendCreate(&messages.Create{Epoch: epoch, Directory: "/big", Prefix: "n-",
+			Data: bytes.Repeat([]byte("x"), 511<<10)}, u)
+	}
+	for range 10 {
+		next[*messages.Created](t, u.peer)
+	}
+}
+
+func TestSequenceExhausted(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	u.created("/a", "n-")
+	s.Embedded().SetCreateCount("/a", 1<<31-1)
+	var failed int
+	for range 4 {
+		u.create("/a", "n-")
+	}
+	for range 4 {
+		switch m := (<-u.inbox).(type) {
+		case *messages.Failed:
+			failed++
+			if m.GetReason() != messages.Reason_SEQUENCE_EXHAUSTED {
+				t.Errorf("%v", m)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("none has failed")
+	}
+}
+
+// TestDataIsKept looks at what go-zookeeper shows of the difference between no
+// data and null.
+func TestDataIsKept(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		conn := s.Client(t)
+		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		for d, null := range map[string]bool{dir: true, dir + "/ours": false} {
+			node := u.created(d, "n-").GetNode()
+			if data, stat, err := conn.Get(d); (data == nil) != null || len(data) > 0 || stat.Version != 1 || err != nil {
+				t.Errorf("%s: data %#v, %+v, %v", d, data, stat, err)
+			}
+			if data, _, err := conn.Get(d + "/" + node); data == nil || len(data) > 0 || err != nil {
+				t.Errorf("%s/%s: data %#v, %v", d, node, data, err)
+			}
+		}
+	})
+}
