@@ -1,0 +1,145 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Config adjusts Locks. Its zero value works.
+type Config struct {
+	// SessionTimeout is how long ZooKeeper keeps the locks of a process that it
+	// hears nothing of. 0 means 20 s. The server must grant it as it is; by
+	// default servers grant from 2 to 20 times their tickTime of 2 s.
+	SessionTimeout time.Duration
+	// ConnectTimeout bounds each attempt to connect to one server. 0 lets the
+	// bridge choose, from SessionTimeout and the number of servers.
+	ConnectTimeout time.Duration
+	// Margin is how long before ZooKeeper can expire the session it is taken for
+	// lost. 0 means a fifth of SessionTimeout.
+	Margin time.Duration
+	// IdleTimeout is after how much idleness a lock's actor ends; it starts
+	// again by itself. 0 means 10 s. It concerns memory only.
+	IdleTimeout time.Duration
+	// Dial opens connections to "host:port"; nil means net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// System is a protoactor system to run in, for programs that have one; it
+	// is not shut down by Close. nil means a private one.
+	System *actor.ActorSystem
+	// Logger hears of the session and of misuse. nil means none.
+	Logger *slog.Logger
+}
+
+const (
+	defaultIdleTimeout = 10 * time.Second
+	longestTick        = time.Second
+)
+
+// connectLimit bounds Connect with a context that has no deadline.
+const connectLimit = 15 * time.Second
+
+// Locks gives locks that live on one ZooKeeper session. Its methods may be called
+// from any goroutine.
+type Locks struct {
+	manager *manager
+	bridge  *zkbridge.Bridge
+	owned   func() error // closes what Connect has opened
+	closing sync.Once
+	failed  error
+}
+
+// Connect opens a session with one of the servers, "host:port,host:port", and blocks
+// until it is established or ctx ends; where ctx has no deadline, for 15 s. The errors
+// tell unacceptable arguments (ErrInvalid) before anything is opened, servers that
+// cannot be reached, and a server that would not grant the session timeout
+// (zkbridge.ErrSessionTimeout).
+func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
+	if ctx == nil {
+		return nil, invalid("context is nil: use context.Background for no limit")
+	}
+	if cfg.IdleTimeout < 0 {
+		return nil, invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
+	}
+	system := host.NewSystem(cfg.System, cfg.Logger)
+	bridge, err := zkbridge.Open(system, zkbridge.Config{
+		Servers:        servers,
+		SessionTimeout: cfg.SessionTimeout,
+		ConnectTimeout: cfg.ConnectTimeout,
+		Margin:         cfg.Margin,
+		Dial:           cfg.Dial,
+		Logger:         cfg.Logger,
+	})
+	if err != nil {
+		system.Close()
+		return nil, invalid(err.Error())
+	}
+	locks := New(system, bridge, cfg)
+	locks.owned = func() error {
+		err := bridge.Close()
+		system.Close()
+		return err
+	}
+	if err := connected(ctx, bridge); err != nil {
+		locks.Close()
+		return nil, err
+	}
+	return locks, nil
+}
+
+func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, connectLimit)
+		defer cancel()
+	}
+	return bridge.Connected(ctx)
+}
+
+// instances tells apart the actors of several Locks in one protoactor system.
+var instances atomic.Uint64
+
+// New is for programs that have a bridge of their own: it gives locks on its session.
+// It does not block; requests wait until the bridge is connected. Only IdleTimeout and
+// Logger of cfg count. Close leaves bridge and system open.
+func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
+	m := &manager{
+		system: system,
+		bridge: bridge.Ref(),
+		log:    cfg.Logger,
+		idle:   cfg.IdleTimeout,
+		name:   fmt.Sprintf("actorlock%d", instances.Add(1)),
+		locks:  map[string]*lock{},
+	}
+	if m.log == nil {
+		m.log = slog.New(slog.DiscardHandler)
+	}
+	if m.idle <= 0 {
+		m.idle = defaultIdleTimeout
+	}
+	m.tick = min(m.idle, longestTick)
+	return &Locks{manager: m, bridge: bridge, owned: func() error { return nil }}
+}
+
+// Session tells about the ZooKeeper session that the locks live on.
+func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
+
+// Close ends all requests and grants with ErrClosed and, if Connect opened it, the
+// ZooKeeper session. It blocks until ZooKeeper has confirmed that, or could not be
+// reached for about ConnectTimeout: the error says so, and the nodes stay until the
+// session expires. It may be called more than once. An actor must not call it.
+func (l *Locks) Close() error {
+	l.closing.Do(func() {
+		l.manager.close()
+		l.failed = l.owned()
+	})
+	return l.failed
+}

@@ -1,0 +1,129 @@
+package actors_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// eachServer runs a benchmark on the embedded server and, where there is one, on a
+// real ZooKeeper.
+func eachServer(b *testing.B, f func(b *testing.B, locks *actors.Locks, path func() string)) {
+	for name, start := range map[string]func(testing.TB) *zktest.Server{
+		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
+		"zookeeper": zktest.Real,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := start(b)
+			locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer locks.Close()
+			b.ReportAllocs()
+			f(b, locks, func() string { return s.Path(b) })
+		})
+	}
+}
+
+func lockAndUnlock(b *testing.B, mu *actors.Mutex) {
+	g, err := mu.Lock(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := g.Unlock(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// One goroutine, each release waited for until ZooKeeper has acknowledged it.
+func BenchmarkUncontended(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		mu := locks.Mutex(path())
+		lockAndUnlock(b, mu)
+		for b.Loop() {
+			lockAndUnlock(b, mu)
+		}
+	})
+}
+
+// 64 goroutines on one lock: each asks again as soon as it has released.
+func BenchmarkHot64(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		mu := locks.Mutex(path())
+		inside := 0
+		b.SetParallelism(32) // times GOMAXPROCS
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				g, err := mu.Lock(context.Background())
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				inside++
+				g.Release()
+			}
+		})
+		if inside != b.N {
+			b.Errorf("%d critical sections counted %d", b.N, inside)
+		}
+	})
+}
+
+// 256 goroutines on as many locks.
+func BenchmarkMany256(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		b.SetParallelism(128)
+		b.RunParallel(func(pb *testing.PB) {
+			mu := locks.Mutex(path())
+			for pb.Next() {
+				lockAndUnlock(b, mu)
+			}
+		})
+	})
+}
+
+// An ask through a lock's actor, by a typed reference, without ZooKeeper in the way:
+// the owner that holds the lock enters it again.
+func BenchmarkAsk(b *testing.B) {
+	s := zktest.Embedded(b)
+	locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer locks.Close()
+	mu := locks.Mutex(s.Path(b))
+	if _, err := mu.Lock(b.Context(), actors.WithOwner("me")); err != nil {
+		b.Fatal(err)
+	}
+	_, err = mu.PID()
+	if err != nil {
+		b.Fatal(err)
+	}
+	lock := messages.LockRef{To: actors.LockRecipient(mu)}
+	var id atomic.Uint64
+	b.Run("re-entry and release", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			n := id.Add(1)
+			if _, err := lock.Acquire(&messages.Acquire{RequestId: n, Owner: "me"}).Result(); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := lock.Release(&messages.Release{RequestId: n, Owner: "me"}).Result(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("refused try", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := lock.Acquire(&messages.Acquire{RequestId: id.Add(1), Try: true}).Result(); err == nil {
+				b.Fatal("granted")
+			}
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package actors
+
+import (
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Errors that futures and grants end with; test for them with errors.Is. They are
+// the Reasons of lock.proto, as which actors hear of them. A request that ends with
+// its context has the context's cause as its error instead.
+var (
+	// ErrNotAcquired: the lock is not free, and the request was made with Try.
+	ErrNotAcquired error = messages.Reason_NOT_ACQUIRED
+	// ErrTimedOut: the wait set by WithTimeout is over.
+	ErrTimedOut error = messages.Reason_TIMED_OUT
+	// ErrCancelled: Cancel was called on the future.
+	ErrCancelled = ask.ErrCancelled
+	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended.
+	ErrSessionLost error = messages.Reason_SESSION_LOST
+	// ErrNodeDeleted: somebody else deleted the holder's node.
+	ErrNodeDeleted error = messages.Reason_NODE_DELETED
+	// ErrClosed: Locks was closed.
+	ErrClosed error = messages.Reason_CLOSED
+	// ErrNotHeld: the grant was released before, or lost.
+	ErrNotHeld error = messages.Reason_NOT_HELD
+	// ErrInvalid: an argument is not acceptable; the text says which and why.
+	ErrInvalid error = messages.Reason_INVALID
+	// ErrNoAuth: ZooKeeper denies a right on the lock's directory.
+	ErrNoAuth error = messages.Reason_NO_AUTH
+	// ErrUnavailable: ZooKeeper answers with an error that repeating would not change.
+	ErrUnavailable error = messages.Reason_UNAVAILABLE
+	// ErrSequenceExhausted: the directory's sequence numbers are used up; delete
+	// the directory while nobody uses the lock.
+	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
+	// ErrInternal: the lock actor failed. Its nodes are released.
+	ErrInternal error = messages.Reason_INTERNAL
+)
+
+func invalid(detail string) error {
+	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}
+}

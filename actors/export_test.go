@@ -1,0 +1,12 @@
+package actors
+
+import "github.com/actorlock/actorlock/gen/ask"
+
+// LockRecipient is the lock's actor.
+func LockRecipient(m *Mutex) ask.Recipient {
+	l, err := m.lock()
+	if err != nil {
+		panic(err)
+	}
+	return l.self
+}

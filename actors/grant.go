@@ -1,0 +1,137 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Grant proves that its owner holds a lock, until Release or loss. Its methods may be
+// called from any goroutine. A Grant that is dropped without Release holds the lock
+// until the session ends; the logger hears of it.
+type Grant struct{ claim *claim }
+
+// ErrReleased is what a Grant ends with when it is released.
+var ErrReleased = errors.New("grant was released")
+
+func newGrant(c *claim) *Grant {
+	g := &Grant{c}
+	runtime.AddCleanup(g, (*claim).dropped, c)
+	return g
+}
+
+func (c *claim) dropped() {
+	c.mu.Lock()
+	held := c.ended == nil
+	c.mu.Unlock()
+	if held {
+		c.handle.manager.log.Error("grant was dropped without Release; the lock is held until the session ends",
+			"path", c.handle.path, "owner", c.msg.Owner)
+	}
+}
+
+// Token is the grant's fencing token. Hand it to whatever the lock protects.
+func (g *Grant) Token() Token {
+	return Token{Czxid: g.claim.granted.Czxid, Step: g.claim.granted.Step}
+}
+
+// Path is the lock's path.
+func (g *Grant) Path() string { return g.claim.handle.path }
+
+// Node is the full path of the holder's node.
+func (g *Grant) Node() string { return g.claim.handle.path + "/" + g.claim.granted.Node }
+
+// Session is the ZooKeeper session that holds the lock.
+func (g *Grant) Session() int64 { return g.claim.granted.SessionId }
+
+// Done is closed when the grant is over: lost or released.
+func (g *Grant) Done() <-chan struct{} {
+	c := g.claim
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.ended != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err is nil while the grant holds, as far as this process can know. Then it is
+// ErrReleased, or why the grant was lost: errors.Is finds ErrSessionLost,
+// ErrNodeDeleted, ErrClosed or ErrInternal.
+func (g *Grant) Err() error {
+	c := g.claim
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// Context is parent, ended at the latest when the grant is over; its cause is then
+// what Err gives. Use it for the work that the lock protects.
+func (g *Grant) Context(parent context.Context) context.Context {
+	// The value keeps the grant from being taken for dropped while its context is used.
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, grantKey{}, g))
+	c, gc := g.claim, &grantContext{cancel}
+	c.mu.Lock()
+	ended := c.ended
+	if ended == nil {
+		if c.contexts == nil {
+			c.contexts = map[*grantContext]struct{}{}
+		}
+		c.contexts[gc] = struct{}{}
+	}
+	c.mu.Unlock()
+	if ended != nil {
+		cancel(ended)
+		return ctx
+	}
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		delete(c.contexts, gc)
+		c.mu.Unlock()
+	})
+	return ctx
+}
+
+type grantKey struct{}
+
+// Release gives the grant back and never blocks. The next contender of this process
+// may hold the lock at once, others when ZooKeeper has removed the node; the future
+// completes then. Its error is ErrNotHeld if the grant was released before, or why it
+// was lost. Release works however late: also with ZooKeeper away, the node is removed
+// as soon as possible.
+//
+// A lock that was entered several times by its owner is given up with the last Release.
+func (g *Grant) Release() *Future[struct{}] {
+	c := g.claim
+	p := ask.NewPromise[struct{}](nil)
+	c.mu.Lock()
+	ended, again := c.ended, c.release != nil
+	if !again {
+		c.release = p
+	}
+	c.mu.Unlock()
+	switch {
+	case again:
+		p.Complete(struct{}{}, &messages.Refused{Reason: messages.Reason_NOT_HELD, Detail: c.handle.path + " was released before"})
+	case ended != nil:
+		p.Complete(struct{}{}, ended)
+		c.giveBack() // the actor may remember the loss, to refuse a re-entry
+	default:
+		c.end(ErrReleased)
+		c.giveBack()
+	}
+	return p.Future()
+}
+
+// Unlock is Release that blocks until ZooKeeper has acknowledged it or ctx ends. The
+// release goes on in the latter case.
+func (g *Grant) Unlock(ctx context.Context) error {
+	_, err := g.Release().Wait(ctx)
+	return err
+}

@@ -1,0 +1,57 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Owner names who holds a lock. A request of the owner that holds the lock is
+// granted at once (re-entry); other owners of the process wait like anybody else.
+type Owner string
+
+// Option sets something for one request.
+type Option func(*messages.Acquire) error
+
+// WithOwner makes the request one of the named owner. Without it each request is an
+// owner of its own: a second one waits for the first, whoever made it.
+func WithOwner(owner Owner) Option {
+	return func(m *messages.Acquire) error {
+		if owner == "" {
+			return invalid("owner is empty: it must be a name, or leave WithOwner out")
+		}
+		m.Owner = string(owner)
+		return nil
+	}
+}
+
+// WithTimeout ends the request with ErrTimedOut when it has waited for d, which
+// must be positive. The end of the context ends it as well.
+func WithTimeout(d time.Duration) Option {
+	return func(m *messages.Acquire) error {
+		if d <= 0 {
+			return invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
+		}
+		m.WaitNanos = int64(d)
+		return nil
+	}
+}
+
+// WithData is what the contender's node carries for others to read, at most 512 KiB.
+// A re-entry has no node of its own, so its data goes nowhere.
+func WithData(data []byte) Option {
+	return func(m *messages.Acquire) error {
+		m.Data = data
+		return nil
+	}
+}
+
+// Try ends the request with ErrNotAcquired rather than let it wait for others. It may
+// still wait for ZooKeeper's answer, as the context allows.
+func Try() Option {
+	return func(m *messages.Acquire) error {
+		m.Try = true
+		return nil
+	}
+}
