@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync/atomic"
+	"sync"
 )
 
 // ErrCancelled completes a future on which Cancel was called.
@@ -20,11 +20,15 @@ type Future[T any] struct {
 func (f *Future[T]) Done() <-chan struct{} { return f.promise.done }
 
 // Result blocks until the future is complete and gives what it holds.
-func (f *Future[T]) Result() (T, error) { return f.promise.Take() }
+func (f *Future[T]) Result() (T, error) {
+	defer runtime.KeepAlive(f) // who waits has not dropped it
+	return f.promise.Take()
+}
 
 // Wait blocks until the future is complete or ctx ends, whichever comes first. A
 // future whose Wait ended early is still pending and may be waited for again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	defer runtime.KeepAlive(f)
 	select {
 	case <-f.Done():
 		return f.Result()
@@ -43,20 +47,21 @@ func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
 type Promise[T any] struct {
 	call    Call
 	future  Future[T]
-	done    chan struct{}
-	state   atomic.Uint32
-	value   T
-	err     error
+	done    chan struct{} // closed with the first change of state
 	abandon func(value T, why error)
+
+	mu    sync.Mutex
+	state state
+	value T
+	err   error
 }
 
-// A promise is pending, then written by the one who won the race to complete it,
-// then complete, and at last taken, when somebody has read or given up the value.
+type state uint8
+
 const (
-	pending uint32 = iota
-	writing
-	complete
-	taken
+	pending  state = iota
+	complete       // nobody has read the value yet
+	settled        // read, given back, or an error from the start
 )
 
 // NewPromise makes a pending promise. abandon, if not nil, is called at most once
@@ -88,25 +93,27 @@ func (p *Promise[T]) Done() <-chan struct{} { return p.done }
 // Take blocks until the promise is complete and gives what it holds.
 func (p *Promise[T]) Take() (T, error) {
 	<-p.done
-	p.state.CompareAndSwap(complete, taken)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = settled
 	return p.value, p.err
 }
 
-// Abandon gives the promise up, because of why: pending, it completes with that
-// error; complete, its value is given back unless somebody took it.
+// Abandon gives the promise up, because of why, which is its error from then on:
+// pending, it completes; complete, its value is given back unless somebody took it.
 func (p *Promise[T]) Abandon(why error) {
-	var none T
-	if p.Complete(none, why) {
-		p.giveBack(none, why)
+	p.mu.Lock()
+	was, value := p.state, p.value
+	if was == settled {
+		p.mu.Unlock()
 		return
 	}
-	<-p.done // somebody is writing the value: a few instructions
-	if p.err == nil && p.state.CompareAndSwap(complete, taken) {
-		p.giveBack(p.value, why)
+	var none T
+	p.state, p.value, p.err = settled, none, why
+	if was == pending {
+		close(p.done)
 	}
-}
-
-func (p *Promise[T]) giveBack(value T, why error) {
+	p.mu.Unlock()
 	if p.abandon != nil {
 		p.abandon(value, why)
 	}
@@ -115,11 +122,15 @@ func (p *Promise[T]) giveBack(value T, why error) {
 // Complete gives the promise its value or error. Only the first call counts; it
 // returns true.
 func (p *Promise[T]) Complete(v T, err error) bool {
-	if !p.state.CompareAndSwap(pending, writing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != pending {
 		return false
 	}
-	p.value, p.err = v, err
-	p.state.Store(complete)
+	p.state, p.value, p.err = complete, v, err
+	if err != nil {
+		p.state = settled
+	}
 	close(p.done)
 	return true
 }

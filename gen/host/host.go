@@ -70,17 +70,15 @@ func (s *System) Close() {
 // protoactor system; spawn the same name from one place only.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
 	h := &hosted{system: s}
-	ref := &Ref{system: s, mailbox: &mailbox{Mailbox: actor.Unbounded()(), hosted: h}}
+	ref := &Ref{system: s, mailbox: newMailbox(h), pid: actor.NewPID(s.Actors.ProcessRegistry.Address, name)}
 	props := actor.PropsFromProducer(func() actor.Actor { return h },
 		actor.WithMailbox(func() actor.Mailbox { return ref.mailbox }),
 		actor.WithDispatcher(s.dispatcher),
 	)
 	h.handler = make(ref)
-	pid, err := s.Actors.Root.SpawnNamed(props, name)
-	if err != nil {
+	if _, err := s.Actors.Root.SpawnNamed(props, name); err != nil {
 		return nil, fmt.Errorf("host: spawn %q: %w", name, err)
 	}
-	ref.pid = pid
 	return ref, nil
 }
 
@@ -94,8 +92,7 @@ type Ref struct {
 // Tell puts a message into the actor's mailbox.
 func (r *Ref) Tell(msg any) { r.mailbox.PostUserMessage(msg) }
 
-// PID is the actor's address for protoactor. It is not known yet while the actor
-// is being made.
+// PID is the actor's address for protoactor.
 func (r *Ref) PID() *actor.PID { return r.pid }
 
 // Stop makes the actor stop. What is in its mailbox by then, or comes later, is
@@ -144,9 +141,16 @@ func (h *hosted) Receive(c actor.Context) {
 
 func (h *hosted) fail(c actor.Context, failure any) {
 	h.system.Logger.Error("actor failed and is stopped", "actor", c.Self().GetId(),
-		"failure", failure, "message", fmt.Sprintf("%T", c.Message()), "stack", string(debug.Stack()))
+		"failure", failure, "message", typeOf(c.Message()), "stack", string(debug.Stack()))
 	h.stop(failure)
 	c.Stop(c.Self())
+}
+
+func typeOf(msg any) string {
+	if call, ok := msg.(*ask.Call); ok {
+		msg = call.Message
+	}
+	return fmt.Sprintf("%T", msg)
 }
 
 func (h *hosted) stop(failure any) {
@@ -169,15 +173,49 @@ func (h *hosted) refuse(envelope any) {
 	}
 }
 
-// mailbox keeps protoactor from dropping what a stopping actor leaves unread.
+// mailbox keeps protoactor from dropping what a stopping actor leaves unread, and
+// takes messages from the moment it is made.
 type mailbox struct {
 	actor.Mailbox
 	hosted *hosted
+	early  early
+}
+
+func newMailbox(h *hosted) *mailbox {
+	m := &mailbox{Mailbox: actor.Unbounded()(), hosted: h}
+	m.Mailbox.RegisterHandlers(nil, &m.early)
+	return m
 }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, d actor.Dispatcher) {
+	m.early.Lock()
+	defer m.early.Unlock()
 	m.Mailbox.RegisterHandlers(&invokerOrRefuser{invoker, m.hosted}, d)
+	m.early.real = d
+	if m.early.run != nil {
+		d.Schedule(m.early.run)
+	}
 }
+
+// early is the dispatcher of a mailbox whose actor is still being made: it keeps what
+// is to run until there is a real one.
+type early struct {
+	sync.Mutex
+	run  func()
+	real actor.Dispatcher
+}
+
+func (e *early) Schedule(run func()) {
+	e.Lock()
+	defer e.Unlock()
+	if e.real != nil {
+		e.real.Schedule(run)
+		return
+	}
+	e.run = run
+}
+
+func (e *early) Throughput() int { return throughput }
 
 type invokerOrRefuser struct {
 	actor.MessageInvoker
