@@ -30,6 +30,13 @@ type Config struct {
 	// IdleTimeout is after how much idleness a lock's actor ends; it starts
 	// again by itself. 0 means 10 s. It concerns memory only.
 	IdleTimeout time.Duration
+	// MaxRequestsPerLock and MaxRequests bound the requests that may wait or hold
+	// at one time, for one lock and for all. A request over the limit ends at
+	// once with ErrLimit. 0 means no limit.
+	MaxRequestsPerLock, MaxRequests int
+	// MaxNodeData bounds the bytes of WithData; more is ErrLimit. 0 means what
+	// the bridge can send, 512 KiB.
+	MaxNodeData int
 	// Dial opens connections to "host:port"; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// System is a protoactor system to run in, for programs that have one; it
@@ -66,8 +73,8 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx == nil {
 		return nil, invalid("context is nil: use context.Background for no limit")
 	}
-	if cfg.IdleTimeout < 0 {
-		return nil, invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	system := host.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{
@@ -95,6 +102,18 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	return locks, nil
 }
 
+func (cfg *Config) check() error {
+	if cfg.IdleTimeout < 0 {
+		return invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
+	}
+	for name, limit := range map[string]int{"MaxRequestsPerLock": cfg.MaxRequestsPerLock, "MaxRequests": cfg.MaxRequests, "MaxNodeData": cfg.MaxNodeData} {
+		if limit < 0 {
+			return invalid(fmt.Sprintf("%s %d: it must be positive, or 0 for no limit", name, limit))
+		}
+	}
+	return nil
+}
+
 func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
@@ -108,8 +127,8 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 var instances atomic.Uint64
 
 // New is for programs that have a bridge of their own: it gives locks on its session.
-// It does not block; requests wait until the bridge is connected. Only IdleTimeout and
-// Logger of cfg count. Close leaves bridge and system open.
+// It does not block; requests wait until the bridge is connected. Of cfg only
+// IdleTimeout, Logger and the limits count. Close leaves bridge and system open.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
 		system: system,
@@ -118,6 +137,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		idle:   cfg.IdleTimeout,
 		name:   fmt.Sprintf("actorlock%d", instances.Add(1)),
 		locks:  map[string]*lock{},
+		limits: limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)

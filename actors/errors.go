@@ -32,6 +32,8 @@ var (
 	// ErrSequenceExhausted: the directory's sequence numbers are used up; delete
 	// the directory while nobody uses the lock.
 	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
+	// ErrLimit: more requests are open than Config allows.
+	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL
 )

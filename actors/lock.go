@@ -98,10 +98,11 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 func (l *lock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	l.used = true
 	k := keyOf(from, msg.Owner, msg.RequestId)
-	if problem := l.problem(from, msg, k); problem != "" {
-		reply.Refuse(l.refusal(msg.RequestId, messages.Reason_INVALID, problem))
+	if why, problem := l.problem(from, msg, k); why != 0 {
+		reply.Refuse(l.refusal(msg.RequestId, why, problem))
 		return
 	}
+	l.manager.requests.Add(1)
 	l.last++
 	r := l.newRequest()
 	*r = request{id: l.last, key: k, requestID: msg.RequestId, anonymous: msg.Owner == "", reply: reply}
@@ -114,16 +115,23 @@ func (l *lock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Repl
 	step(l, queue.Acquire{ID: r.id, Owner: msg.Owner, Try: msg.Try, Data: msg.Data})
 }
 
-func (l *lock) problem(from ask.Recipient, msg *messages.Acquire, k key) string {
-	switch _, open := l.ids[k]; {
+func (l *lock) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
+	_, open := l.ids[k]
+	switch limits := &l.manager.limits; {
 	case from == nil:
-		return "the message has no sender that could be granted the lock: send it with Request"
+		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
 	case open:
-		return fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
+		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
-		return fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
+		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
+	case limits.perLock > 0 && len(l.requests) >= limits.perLock:
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.perLock)
+	case limits.total > 0 && l.manager.requests.Load() >= int64(limits.total):
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.total)
+	case limits.data > 0 && len(msg.Data) > limits.data:
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.data)
 	}
-	return ""
+	return 0, ""
 }
 
 // Cancel implements messages.LockHandler.
@@ -267,6 +275,7 @@ func (l *lock) drop(r *request) *request {
 	r.stopWaiting()
 	delete(l.requests, r.id)
 	delete(l.ids, r.key)
+	l.manager.requests.Add(-1)
 	if len(l.spare) < maxSpare {
 		l.spare = append(l.spare, r)
 	}

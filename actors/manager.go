@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -25,12 +26,18 @@ type manager struct {
 	tick   time.Duration // how often a lock looks at what lasts
 	name   string        // prefix of the actors' names
 
+	limits   limits
+	requests atomic.Int64 // open ones, of all locks
+
 	mu      sync.Mutex
 	locks   map[string]*lock
 	running sync.WaitGroup
 	closed  bool
 	spawned uint64
 }
+
+// limits are those of Config; 0 is none.
+type limits struct{ perLock, total, data int }
 
 // lock is the actor of a path, started if need be.
 func (m *manager) lock(path string, rule func() queue.Rule) (*lock, error) {

@@ -16,6 +16,10 @@ type Option func(*messages.Acquire) error
 
 // WithOwner makes the request one of the named owner. Without it each request is an
 // owner of its own: a second one waits for the first, whoever made it.
+//
+// After the loss of a grant the owner's further requests fail with the reason of the
+// loss until it has called Release on what it lost: a re-entry must not turn into a
+// new grant behind the back of whoever thinks to hold the old one.
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"cmp"
+	"database/sql/driver"
 	"fmt"
 )
 
@@ -42,5 +43,22 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // UnmarshalText is ParseToken, for encoding packages.
 func (t *Token) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseToken(string(text))
+	return err
+}
+
+// Value is String, for database/sql: a CHAR(25) column, or any text column, orders
+// tokens by plain comparison.
+func (t Token) Value() (driver.Value, error) { return t.String(), nil }
+
+// Scan reads what Value has stored, for database/sql.
+func (t *Token) Scan(stored any) (err error) {
+	switch text := stored.(type) {
+	case string:
+		*t, err = ParseToken(text)
+	case []byte:
+		*t, err = ParseToken(string(text))
+	default:
+		err = invalid(fmt.Sprintf("token from a %T: it must be text", stored))
+	}
 	return err
 }

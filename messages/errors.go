@@ -23,6 +23,7 @@ var reasonText = map[Reason]string{
 	Reason_SEQUENCE_EXHAUSTED: "sequence numbers of the lock's directory are used up",
 	Reason_INTERNAL:           "lock actor failed",
 	Reason_STOPPED:            "lock actor has stopped",
+	Reason_LIMIT_EXCEEDED:     "too many requests",
 }
 
 // Error gives the reason and the detail.

@@ -64,6 +64,8 @@ const (
 	Reason_INTERNAL Reason = 12
 	// The lock actor has stopped because it was idle: ask its manager for a new one.
 	Reason_STOPPED Reason = 13
+	// More requests are open than the configuration allows.
+	Reason_LIMIT_EXCEEDED Reason = 14
 )
 
 // Enum value maps for Reason.
@@ -83,6 +85,7 @@ var (
 		11: "SEQUENCE_EXHAUSTED",
 		12: "INTERNAL",
 		13: "STOPPED",
+		14: "LIMIT_EXCEEDED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -99,6 +102,7 @@ var (
 		"SEQUENCE_EXHAUSTED": 11,
 		"INTERNAL":           12,
 		"STOPPED":            13,
+		"LIMIT_EXCEEDED":     14,
 	}
 )
 
@@ -677,7 +681,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"0\n" +
 	"\x0fRevokeRequested\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\xec\x01\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\x80\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -694,7 +698,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x12\x16\n" +
 	"\x12SEQUENCE_EXHAUSTED\x10\v\x12\f\n" +
 	"\bINTERNAL\x10\f\x12\v\n" +
-	"\aSTOPPED\x10\r2\xa2\x01\n" +
+	"\aSTOPPED\x10\r\x12\x12\n" +
+	"\x0eLIMIT_EXCEEDED\x10\x0e2\xa2\x01\n" +
 	"\x04Lock\x121\n" +
 	"\aAcquire\x12\x12.actorlock.Acquire\x1a\x12.actorlock.Granted\x123\n" +
 	"\x06Cancel\x12\x11.actorlock.Cancel\x1a\x16.google.protobuf.Empty\x122\n" +
