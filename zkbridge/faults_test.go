@@ -1,0 +1,284 @@
+package zkbridge
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// faulty is a client whose calls may fail without a fault in the connection.
+type faulty struct {
+	client
+	multi     func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error)
+	container func() error
+	children  func() error
+}
+
+func (f *faulty) Multi(ops ...any) ([]zk.MultiResponse, error) {
+	send := func() ([]zk.MultiResponse, error) { return f.client.Multi(ops...) }
+	if f.multi == nil {
+		return send()
+	}
+	return f.multi(ops, send)
+}
+
+func (f *faulty) CreateContainer(path string) error {
+	if f.container != nil {
+		if err := f.container(); err != nil {
+			return err
+		}
+	}
+	return f.client.CreateContainer(path)
+}
+
+func (f *faulty) Children(path string) ([]string, error) {
+	if f.children != nil {
+		if err := f.children(); err != nil {
+			return nil, err
+		}
+	}
+	return f.client.Children(path)
+}
+
+// withFaults is a user of a bridge with that client.
+func withFaults(t *testing.T, s *zktest.Server, f *faulty) *user {
+	b := connected(t, Config{Servers: s.Addr()})
+	done := make(chan struct{})
+	b.ref.Tell(task(func(c *core) {
+		f.client = c.ep.client
+		c.ep.client = f
+		close(done)
+	}))
+	<-done
+	return newUser(t, b)
+}
+
+// once gives err the first time, and nil then.
+func once(err error) func() error {
+	var given atomic.Bool
+	return func() error {
+		if given.Swap(true) {
+			return nil
+		}
+		return err
+	}
+}
+
+func isCheck(ops []any) bool {
+	_, ok := ops[0].(*zk.CheckVersionRequest)
+	return ok
+}
+
+func TestUnclearAnswer(t *testing.T) {
+	s := zktest.Embedded(t)
+	for _, executed := range []bool{true, false} {
+		fail := once(zk.ErrAPIError)
+		u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			err := fail()
+			if err == nil {
+				return send()
+			}
+			if executed {
+				send()
+			}
+			return nil, err
+		}})
+		dir := s.Path(t)
+		m := u.created(dir, "n-")
+		if names := s.Nodes(t, dir); len(names) != 1 || (m.GetOthers() == -1) != executed {
+			t.Errorf("executed %v: %v with nodes %v", executed, m, names)
+		}
+	}
+}
+
+func TestNeverClear(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		if isCheck(ops) {
+			return send()
+		}
+		return nil, zk.ErrAPIError
+	}})
+	dir := s.Path(t)
+	u.create(dir, "n-")
+	if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_UNAVAILABLE {
+		t.Errorf("%v", m)
+	}
+	if names := s.Nodes(t, dir); len(names) != 0 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// TestUnnamedCulprit has a server that refuses transactions of many as a whole.
+func TestUnnamedCulprit(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		if len(ops) > 2 {
+			return nil, zk.ErrBadArguments
+		}
+		return send()
+	}})
+	dir := s.Path(t)
+	node := u.created(dir, "n-").GetNode()
+	for range 50 {
+		u.create(dir, "n-")
+	}
+	u.release(dir, node)
+	for range 50 {
+		next[*messages.Created](t, u.peer)
+	}
+	next[*messages.NodeReleased](t, u.peer)
+}
+
+func TestNeverSent(t *testing.T) {
+	s := zktest.Embedded(t)
+	fail := once(zk.ErrNoServer)
+	u := withFaults(t, s, &faulty{
+		multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			if err := fail(); err != nil {
+				return nil, err
+			}
+			return send()
+		},
+		container: once(zk.ErrConnectionClosed),
+		children:  once(zk.ErrNoServer),
+	})
+	dir := s.Path(t)
+	if m := u.created(dir, "n-"); m.GetOthers() != 0 {
+		t.Errorf("%v", m)
+	}
+	if names := u.list(dir); len(names) != 1 {
+		t.Errorf("%v", names)
+	}
+}
+
+func TestNoContainers(t *testing.T) {
+	for _, refusal := range []error{errors.New("unknown error: -6"), zk.ErrBadArguments} {
+		s := zktest.Embedded(t)
+		u := withFaults(t, s, &faulty{container: func() error { return refusal }})
+		dir := s.Path(t) + "/deep"
+		u.created(dir, "n-")
+	}
+}
+
+func TestReadRefused(t *testing.T) {
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	node := u.created(dir, "n-").GetNode()
+	for _, path := range []string{dir, dir + "/" + node} {
+		_, err := s.Client(t).SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(t, err)
+	}
+	for _, msg := range []any{
+		&messages.List{Epoch: 1, Directory: dir},
+		&messages.Watch{Epoch: 1, Directory: dir, Nodes: []string{node}},
+	} {
+		u.bridge.ref.Tell(msg) // not answered: there is no sender
+		ask.Send(u.bridge.ref, msg, u)
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_NO_AUTH {
+			t.Errorf("%v", m)
+		}
+	}
+	if n := s.Watches(t); n != 0 {
+		t.Errorf("%d watches are left", n)
+	}
+}
+
+func TestDirectoriesAreBounded(t *testing.T) {
+	var ds directories
+	ds.get("/asked").asking = true
+	for i := range 2 * maxDirectories {
+		ds.get(string(rune(i)))
+	}
+	if len(ds) > maxDirectories || ds["/asked"] == nil {
+		t.Errorf("%d directories", len(ds))
+	}
+}
+
+// TestSessionRefused has a server that never grants a session.
+func TestSessionRefused(t *testing.T) {
+	greetings := make(chan int64, 10)
+	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: time.Second})
+	greetings <- 0
+	greetings <- 0
+	greetings <- 77
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := b.Connected(ctx); err != nil || b.Session().Epoch != 3 || b.Session().ID != 77 {
+		t.Errorf("%v, %+v", err, b.Session())
+	}
+}
+
+// TestForeignSession has a server that gives another session than it is asked for.
+func TestForeignSession(t *testing.T) {
+	greetings := make(chan int64, 10)
+	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: 10 * time.Second})
+	u := newUser(t, b)
+	u.subscribe()
+	greetings <- 77
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	greetings <- -1
+	greetings <- 78
+	state(t, u.peer, messages.SessionState_LOST)
+	greetings <- 79
+	if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
+		t.Errorf("%v", m)
+	}
+}
+
+// greeter is a server that shakes hands with the next session id from greetings,
+// and grants what was asked. -1 closes the connection before. It answers nothing.
+func greeter(t *testing.T, greetings <-chan int64) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop); l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			greet(conn, greetings, stop)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// greet keeps the connection until the next greeting is -1 or the test ends.
+func greet(conn net.Conn, greetings <-chan int64, stop <-chan struct{}) {
+	request := make([]byte, 48)
+	if _, err := io.ReadFull(conn, request); err != nil {
+		conn.Close()
+		return
+	}
+	select {
+	case id := <-greetings:
+		reply := frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16)
+		conn.Write(reply)
+		if id == 77 {
+			go func() {
+				defer conn.Close()
+				select {
+				case <-greetings:
+				case <-stop:
+				}
+			}()
+			return
+		}
+		go func() { <-stop; conn.Close() }()
+	case <-stop:
+		conn.Close()
+	}
+}
