@@ -164,12 +164,12 @@ func (l *lock) expire(id queue.ID) {
 // Created implements messages.BridgeClientHandler.
 func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
 	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Czxid: msg.Czxid,
-		Step: msg.Step, Others: int(msg.Others), Children: msg.Children})
+		Step: msg.Step, Others: int(msg.Others), Children: msg.Children, Directory: msg.DirectoryCzxid})
 }
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lock) Listed(_ ask.Recipient, msg *messages.Listed) {
-	step(l, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children})
+	step(l, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.

@@ -253,9 +253,12 @@ type Created struct {
 	// those that it created left out. -1: not known.
 	Others int32 `protobuf:"varint,6,opt,name=others,proto3" json:"others,omitempty"`
 	// The directory's names, read after the creation, where others is not known.
-	Children      []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
+	// czxid of the directory. Another one means that the directory was deleted and
+	// made again: its sequence numbers have begun anew.
+	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Created) Reset() {
@@ -337,6 +340,13 @@ func (x *Created) GetChildren() []string {
 	return nil
 }
 
+func (x *Created) GetDirectoryCzxid() int64 {
+	if x != nil {
+		return x.DirectoryCzxid
+	}
+	return 0
+}
+
 type List struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -398,12 +408,14 @@ func (x *List) GetDirectory() string {
 }
 
 type Listed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Children      []string               `protobuf:"bytes,3,rep,name=children,proto3" json:"children,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Children []string               `protobuf:"bytes,3,rep,name=children,proto3" json:"children,omitempty"`
+	// czxid of the directory, 0 if it is missing.
+	DirectoryCzxid int64 `protobuf:"varint,4,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Listed) Reset() {
@@ -455,6 +467,13 @@ func (x *Listed) GetChildren() []string {
 		return x.Children
 	}
 	return nil
+}
+
+func (x *Listed) GetDirectoryCzxid() int64 {
+	if x != nil {
+		return x.DirectoryCzxid
+	}
+	return 0
 }
 
 type Watch struct {
@@ -924,7 +943,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"\xa1\x01\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\"\xca\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -932,15 +951,17 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05czxid\x18\x04 \x01(\x03R\x05czxid\x12\x12\n" +
 	"\x04step\x18\x05 \x01(\rR\x04step\x12\x16\n" +
 	"\x06others\x18\x06 \x01(\x05R\x06others\x12\x1a\n" +
-	"\bchildren\x18\a \x03(\tR\bchildren\"J\n" +
+	"\bchildren\x18\a \x03(\tR\bchildren\x12'\n" +
+	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\"J\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"J\n" +
+	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"s\n" +
 	"\x06Listed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
-	"\bchildren\x18\x03 \x03(\tR\bchildren\"a\n" +
+	"\bchildren\x18\x03 \x03(\tR\bchildren\x12'\n" +
+	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\"a\n" +
 	"\x05Watch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +

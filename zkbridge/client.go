@@ -20,7 +20,7 @@ type client interface {
 	Get(path string) ([]byte, error)
 	// GetW watches the node, unless that fails.
 	GetW(path string) error
-	Children(path string) ([]string, error)
+	Children(path string) (listing, error)
 	Exists(path string) (czxid int64, exists bool, err error)
 	Delete(path string) error
 	// Close ends the session. It takes up to three seconds if no server answers.
@@ -39,6 +39,13 @@ const anyVersion = -1
 // createOp is the operation in a multi that Create is alone.
 func createOp(path string, data []byte) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: path, Data: data, Acl: openACL, Flags: zk.FlagEphemeralSequential}
+}
+
+// listing is what is in a directory, and the czxid of the directory itself: that of
+// another directory of the same path is another.
+type listing struct {
+	children []string
+	czxid    int64
 }
 
 // zkClient is the client on go-zookeeper.
@@ -71,9 +78,12 @@ func (c zkClient) GetW(path string) error {
 	return err
 }
 
-func (c zkClient) Children(path string) ([]string, error) {
-	children, _, err := c.Conn.Children(path)
-	return children, err
+func (c zkClient) Children(path string) (listing, error) {
+	children, stat, err := c.Conn.Children(path)
+	if err != nil {
+		return listing{}, err
+	}
+	return listing{children, stat.Czxid}, nil
 }
 
 func (c zkClient) Exists(path string) (int64, bool, error) {

@@ -79,10 +79,10 @@ func (ep *epoch) createdAlone(c *create, err error) {
 
 // sighting is a node as read after its creation.
 type sighting struct {
-	node     string
-	czxid    int64
-	exists   bool
-	children []string
+	node    string
+	czxid   int64
+	exists  bool
+	listing listing
 }
 
 // stat reads both at once, in one flight.
@@ -93,8 +93,8 @@ func stat(c client, directory, node string) (sighting, error) {
 		s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
 		return err
 	})
-	children, err := c.Children(directory)
-	s.children = children
+	var err error
+	s.listing, err = c.Children(directory)
 	return s, errors.Join(g.Wait(), err)
 }
 
@@ -108,7 +108,7 @@ func (ep *epoch) found(c *create, s sighting, err error) {
 		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
 	default:
 		ep.answer(c, c.asker, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
-			Czxid: s.czxid, Step: c.step, Others: -1, Children: s.children})
+			Czxid: s.czxid, Step: c.step, Others: -1, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
 	}
 }
 
@@ -166,28 +166,28 @@ func search(c client, directory string, creates []*create) ([]sighting, error) {
 	if err != nil {
 		return nil, err
 	}
-	children, err := c.Children(directory)
+	inside, err := c.Children(directory)
 	if errors.Is(err, zk.ErrNoNode) {
 		return found, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return found, identify(c, directory, creates, children, found)
+	return found, identify(c, directory, creates, inside, found)
 }
 
 // identify fills in found.
-func identify(c client, directory string, creates []*create, children []string, found []sighting) error {
+func identify(c client, directory string, creates []*create, inside listing, found []sighting) error {
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, cr := range creates {
-		node := findNode(children, cr.prefix)
+		node := findNode(inside.children, cr.prefix)
 		if node == "" {
 			continue
 		}
 		g.Go(func() (err error) {
 			s := &found[i]
-			s.node, s.children = node, children
+			s.node, s.listing = node, inside
 			s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
 			return err
 		})

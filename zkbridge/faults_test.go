@@ -42,10 +42,10 @@ func (f *faulty) CreateContainer(path string) error {
 	return f.client.CreateContainer(path)
 }
 
-func (f *faulty) Children(path string) ([]string, error) {
+func (f *faulty) Children(path string) (listing, error) {
 	if f.children != nil {
 		if err := f.children(); err != nil {
-			return nil, err
+			return listing{}, err
 		}
 	}
 	return f.client.Children(path)

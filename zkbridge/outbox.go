@@ -127,7 +127,7 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 		stat := results[len(b.writes)+w.c.slot].Stat
 		_, node := splitPath(results[i].String)
 		o.ep.answer(w.c, w.c.asker, &messages.Created{Id: w.c.id, Epoch: w.c.epoch, Node: node,
-			Czxid: stat.Mzxid, Step: w.c.step, Others: stat.NumChildren - int32(d.creates)})
+			Czxid: stat.Mzxid, Step: w.c.step, Others: stat.NumChildren - int32(d.creates), DirectoryCzxid: stat.Czxid})
 	}
 }
 

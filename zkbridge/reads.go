@@ -16,14 +16,14 @@ type list struct {
 
 func (l *list) start(ep *epoch) {
 	ep.reads.do(func() func() {
-		children, err := ep.client.Children(l.directory)
-		return func() { l.done(ep, children, err) }
+		inside, err := ep.client.Children(l.directory)
+		return func() { l.done(ep, inside, err) }
 	})
 }
 
-func (l *list) done(ep *epoch, children []string, err error) {
+func (l *list) done(ep *epoch, inside listing, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		ep.answer(l, l.asker, &messages.Listed{Id: l.id, Epoch: l.epoch, Children: children})
+		ep.answer(l, l.asker, &messages.Listed{Id: l.id, Epoch: l.epoch, Children: inside.children, DirectoryCzxid: inside.czxid})
 		return
 	}
 	what, why := judge(err)

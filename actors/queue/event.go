@@ -78,12 +78,17 @@ type Created struct {
 	Others int
 	// Children is what was in the directory afterwards, if Others is not known.
 	Children []string
+	// Directory is the czxid of the directory: another one is another directory
+	// of the same path, made after the former and all in it were deleted.
+	Directory int64
 }
 
 // Listed answers DoList.
 type Listed struct {
 	Epoch, Serial uint64
 	Children      []string
+	// Directory is the directory's czxid, 0 if it is missing.
+	Directory int64
 }
 
 // Watched answers DoWatch: all nodes but those Gone are now watched.

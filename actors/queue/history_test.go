@@ -18,6 +18,7 @@ type world struct {
 	nodes   map[string]*node
 	nextSeq int64
 	zxid    int64
+	home    int64 // czxid of the directory, 0 while there is none
 	procs   []*process
 	ids     ID
 	guests  int
@@ -56,7 +57,7 @@ type answer struct {
 
 func newWorld(t *rapid.T, rule Rule, processes int) *world {
 	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100}
-	w.nextSeq = rapid.Int64Range(0, 3).Draw(t, "first sequence number")
+	w.home, w.nextSeq = 1, rapid.Int64Range(0, 3).Draw(t, "first sequence number")
 	for n := range processes {
 		p := &process{n: n, state: NewState(rule, Incarnation{byte(n)}), open: map[ID]string{}, nodeOf: map[ID]string{}}
 		w.procs = append(w.procs, p)
@@ -208,7 +209,18 @@ func (w *world) del(name string) {
 	}
 }
 
+// makeDirectory makes it if it is missing; its numbers begin at 0.
+func (w *world) makeDirectory() {
+	if w.home == 0 {
+		w.zxid++
+		w.home, w.nextSeq = w.zxid, 0
+	}
+}
+
 func (w *world) names() []string {
+	if w.home == 0 {
+		return nil
+	}
 	names := []string{"unrelated"}
 	for name := range w.nodes {
 		names = append(names, name)
@@ -234,7 +246,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 		}
 		w.create(p, creates)
 	case DoList:
-		p.reply(Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names()})
+		p.reply(Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(), Directory: w.home})
 	case DoWatch:
 		var gone []string
 		for _, name := range f.Nodes {
@@ -252,6 +264,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 }
 
 func (w *world) create(p *process, creates []Effect) {
+	w.makeDirectory()
 	w.zxid++
 	others := len(w.nodes)
 	blind := rapid.IntRange(0, 4).Draw(w.t, "blind") == 0
@@ -261,7 +274,7 @@ func (w *world) create(p *process, creates []Effect) {
 			kind = k
 		}
 		n := w.add(f.Node, kind, p)
-		e := Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(step), Others: others}
+		e := Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(step), Others: others, Directory: w.home}
 		if blind {
 			e.Others, e.Children = -1, w.names()
 		}
@@ -381,7 +394,14 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 			w.hear(p)
 		},
+		"the empty directory is collected": func(t *rapid.T) {
+			if len(w.nodes) > 0 {
+				t.Skip("not empty")
+			}
+			w.home = 0
+		},
 		"guest comes": func(t *rapid.T) {
+			w.makeDirectory()
 			w.zxid++
 			w.guests++
 			marker := rapid.SampledFrom([]string{"-lock-", "__lock__"}).Draw(t, "marker")

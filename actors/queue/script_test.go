@@ -107,9 +107,9 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "release":
 		e = Release{ID: ID(num("id", 0))}
 	case "created":
-		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"])}
+		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"]), Directory: num("directory", 0)}
 	case "listed":
-		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"])}
+		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Directory: num("directory", 0)}
 	case "watched":
 		e = Watched{Epoch: epoch, Serial: serial, Gone: s.names(args["gone"])}
 	case "wake":

@@ -11,7 +11,8 @@ import (
 //
 // What it knows is exact up to a horizon: every node with a sequence number up to
 // there is either in the list or gone for good. Numbers of one directory only grow,
-// so a node may join only beyond the horizon. A contender's verdict counts only once
+// so a node may join only beyond the horizon. (They begin anew when the directory is
+// deleted and made again: then all that was known is forgotten.) A contender's verdict counts only once
 // it is within; until then a gap in the numbers may hide somebody who came earlier.
 type State struct {
 	rule Rule
@@ -24,10 +25,11 @@ type State struct {
 	session SessionState
 	closed  Why
 
-	list    []*contender // by sequence number
-	horizon int64
-	waiting []*contender // ours in the list that do not hold, by sequence number
-	tries   int          // how many of waiting are tries
+	list      []*contender // by sequence number
+	horizon   int64
+	directory int64        // czxid of the directory that list and horizon are about
+	waiting   []*contender // ours in the list that do not hold, by sequence number
+	tries     int          // how many of waiting are tries
 
 	unsent      []*contender          // ours without a Create, in order of arrival
 	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first

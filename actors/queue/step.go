@@ -183,6 +183,12 @@ func (e Created) apply(s *State) {
 	}
 	seq, _, ok := Parse(e.Node)
 	s.answer(c)
+	if !s.enter(e.Directory) {
+		// The node went with a directory that is no more.
+		s.forgotten(c)
+		s.settle()
+		return
+	}
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	s.locate(c, e)
 	switch {
@@ -202,6 +208,34 @@ func (e Created) apply(s *State) {
 		s.merge(e.Children, c.sentAt)
 	}
 	s.settle()
+}
+
+// enter takes note of the directory that an answer is about; false if it is a former
+// one. Nothing that was known of a former directory holds for the next.
+func (s *State) enter(directory int64) bool {
+	if directory <= s.directory {
+		return directory == s.directory
+	}
+	s.directory = directory
+	s.horizon, s.foreign = unknown, 0
+	old := s.list
+	s.list = nil
+	for _, c := range old {
+		c.listed = false
+		if c.ours && c.answered {
+			s.vanish(c)
+		}
+	}
+	return true
+}
+
+// forgotten is for a node that was created in a directory that is no more.
+func (s *State) forgotten(c *contender) {
+	delete(s.ours, c.serial)
+	s.delist(c)
+	if c.stage == creating {
+		s.send(c)
+	}
 }
 
 // answer notes that the contender's Create is answered.
@@ -284,7 +318,9 @@ func (e Listed) apply(s *State) {
 		return
 	}
 	s.listing = 0
-	s.merge(e.Children, s.listingAt)
+	if e.Directory == 0 || s.enter(e.Directory) {
+		s.merge(e.Children, s.listingAt)
+	}
 	if s.listAgain {
 		s.listAgain = false
 		s.askList()
@@ -531,7 +567,7 @@ func (s *State) loseSession() {
 	clear(s.ours)
 	clear(s.watches)
 	s.list, s.foreign, s.waiting, s.tries, s.outstanding, s.unsent = nil, 0, nil, 0, nil, nil
-	s.listing, s.listAgain, s.horizon = 0, false, unknown
+	s.listing, s.listAgain, s.horizon, s.directory = 0, false, unknown, 0
 	for _, c := range again {
 		s.send(c)
 	}
