@@ -1,0 +1,99 @@
+// Command actors shows a lock between the actors of a protoactor system, who speak to
+// it by messages only:
+//
+//	go run ./examples/actors [-zk SERVERS]
+//
+// Without -zk it starts the embedded server.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+func main() {
+	servers := flag.String("zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *servers, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "actors:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, servers string, out io.Writer) error {
+	if servers == "" {
+		server, err := embedded.Start(embedded.Config{})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		servers = server.Addr()
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	defer system.Shutdown()
+	locks, err := actors.Connect(ctx, servers, actors.Config{System: system})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	lock, err := locks.Mutex("/actors/printer-" + rand.Text()[:8]).PID()
+	if err != nil {
+		return err
+	}
+
+	say := log.New(out, "", 0)
+	finished, granted := make(chan string, 5), make(chan string, 1)
+	start := func(w *worker) {
+		w.lock, w.say, w.finished = lock, say, finished
+		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
+	}
+	// Three workers take turns, and a fourth thinks better of it.
+	start(&worker{name: "ann", turns: 2})
+	start(&worker{name: "bob", turns: 2})
+	start(&worker{name: "cat", turns: 2})
+	start(&worker{name: "dan", turns: 1, fickle: true})
+	if err := wait(ctx, finished, 4); err != nil {
+		return err
+	}
+	// The last one keeps the lock until it hears that it is lost: here because this
+	// process closes its session, elsewhere because ZooKeeper could not be reached.
+	start(&worker{name: "eve", turns: 1, keeps: granted})
+	if err := wait(ctx, granted, 1); err != nil {
+		return err
+	}
+	if err := locks.Close(); err != nil {
+		return err
+	}
+	return wait(ctx, finished, 1)
+}
+
+func wait(ctx context.Context, names <-chan string, n int) error {
+	for range n {
+		select {
+		case <-names:
+		case <-ctx.Done():
+			return fmt.Errorf("the workers have not finished: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }

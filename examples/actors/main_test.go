@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+func TestRun(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { check(t, "") })
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) { check(t, s.Addr()) })
+}
+
+func check(t *testing.T, servers string) {
+	var out bytes.Buffer
+	if err := run(t.Context(), servers, &out); err != nil {
+		t.Fatalf("%v after\n%s", err, &out)
+	}
+	t.Logf("\n%s", &out)
+	for part, want := range map[string]int{
+		"holds the lock": 7,
+		"has finished":   3,
+		"dan does not get the lock: request was cancel": 1,
+		"eve has lost the lock":                         1,
+	} {
+		if got := strings.Count(out.String(), part); got != want {
+			t.Errorf("%q is said %d times, want %d", part, got, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+//go:build !unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+)
+
+// Without process groups only the command itself is stopped.
+
+func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
+
+func catch() <-chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded()...)
+	return signals
+}
+
+func number(os.Signal) int { return 2 } // the interrupt's elsewhere
+
+func exitCode(p *os.ProcessState) int { return p.ExitCode() }
+
+func isolate(*exec.Cmd) {}
+
+func (g *group) signal(s os.Signal) {
+	if g.cmd.Process.Signal(s) != nil {
+		g.kill()
+	}
+}
+
+func (g *group) terminate() { g.kill() }
+
+func (g *group) kill() { g.cmd.Process.Kill() }
+
+func (g *group) alive() bool {
+	select {
+	case <-g.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (g *group) watchOver() error { return nil }

@@ -1,0 +1,365 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestUsage(t *testing.T) {
+	const zk = "127.0.0.1:1" // nobody listens there: usage is checked first
+	for _, c := range []struct {
+		args string
+		says string // part of the message
+	}{
+		{"", "-zk is missing"},
+		{"-lock /a -- true", "-zk is missing"},
+		{"-zk " + zk + " -- true", "-lock is missing"},
+		{"-zk " + zk + " -lock a/b -- true", `path "a/b" must begin with /`},
+		{"-zk " + zk + " -lock /a/ -- true", `"/a/"`},
+		{"-zk " + zk + " -lock /a//b -- true", `"/a//b"`},
+		{"-zk " + zk + " -lock /a/../b -- true", `"/a/../b"`},
+		{"-zk " + zk + " -lock / -- true", "below the root"},
+		{"-zk " + zk + " -lock /a -permits 0 -- true", "-permits 0"},
+		{"-zk " + zk + " -lock /a -permits 2 -- true", "a mutex has 1"},
+		{"-zk " + zk + " -lock /a -permits many -- true", "-permits"},
+		{"-zk " + zk + " -lock /a -mode read -- true", "accepted is mutex"},
+		{"-zk " + zk + " -lock /a -mode semaphore -permits 3 -- true", "accepted is mutex"},
+		{"-zk " + zk + " -lock /a -wait -1s -- true", "-wait -1s"},
+		{"-zk " + zk + " -lock /a -wait soon -- true", "-wait"},
+		{"-zk " + zk + " -lock /a -session 0 -- true", "-session 0s"},
+		{"-zk " + zk + " -lock /a -session 1ms -- true", "SessionTimeout is 1ms"},
+		{"-zk " + zk + " -lock /a -session 900h -- true", "SessionTimeout is 900h"},
+		{"-zk host:port -lock /a -- true", `"host:port"`},
+		{"-zk a,,b -lock /a -- true", "missing between commas"},
+		{"-zk " + zk + "/chroot -lock /a -- true", "chroot"},
+		{"-zk " + zk + " -lock /a", "the command is missing"},
+		{"-zk " + zk + " -lock /a --", "the command is missing"},
+		{"-zk " + zk + " -lock /a -unknown -- true", "-unknown"},
+	} {
+		code, err := lockrun(strings.Fields(c.args))
+		if code != exitUsage || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("lockrun %s: code %d, %v; want %d and %q", c.args, code, err, exitUsage, c.says)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	notExecutable := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(notExecutable, []byte("data"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		taken := s.Path(t)
+		busy := holder(t, s, taken)
+		for _, c := range []struct {
+			path, flags string
+			command     []string
+			code        int
+		}{
+			{"", "", []string{"true"}, 0},
+			{"", "", []string{"sh", "-c", "exit 7"}, 7},
+			{"", "", []string{"sh", "-c", "kill -KILL $$"}, 137},
+			{"", "-wait 0", []string{"sh", "-c", "kill -TERM $$"}, 143},
+			{"", "-mode mutex -permits 1 -wait 1m", []string{"sh", "-c", "exit 75"}, 75},
+			{"", "", []string{"no-such-command"}, exitNotFound},
+			{"", "", []string{"/no/such/command"}, exitNotFound},
+			{"", "", []string{notExecutable}, exitNotExecutable},
+			{"", "", []string{"/"}, exitNotExecutable},
+			{"", "-session 10h", []string{"true"}, exitUnavailable}, // not granted
+			{taken, "-wait 0", []string{"true"}, exitNotAcquired},
+			{taken, "-wait 200ms", []string{"true"}, exitNotAcquired},
+		} {
+			path := c.path
+			if path == "" {
+				path = s.Path(t)
+			}
+			args := slices.Concat(on(s, path, strings.Fields(c.flags)...), []string{"--"}, c.command)
+			p := launch(t, "", args...)
+			if code := p.code(t); code != c.code {
+				t.Errorf("%q: code %d, want %d; %s", args, code, c.code, &p.stderr)
+			}
+			if nodes := s.Nodes(t, path); path != taken && len(nodes) > 0 {
+				t.Errorf("%q has left %q", args, nodes)
+			}
+		}
+		busy.signal(t, syscall.SIGTERM)
+		if code := busy.code(t); code != 143 {
+			t.Errorf("the holder's code is %d; %s", code, &busy.stderr)
+		}
+		busy.silent(t) // its child got the signal, too
+		if code := launch(t, "", append(on(s, taken, "-wait", "0"), "true")...).code(t); code != 0 {
+			t.Errorf("the lock is not free after its holder has ended: code %d", code)
+		}
+	})
+}
+
+func TestCommandSeesLockAndStdin(t *testing.T) {
+	node := regexp.MustCompile(`^/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`)
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		path := s.Path(t) + "/deep"
+		p := launch(t, "said to it\n", append(on(s, path), "--", "sh", "-c",
+			`echo "$ACTORLOCK_TOKEN"; echo "$ACTORLOCK_PATH"; echo "$ACTORLOCK_NODE"; cat; cat`)...)
+		token, err := actors.ParseToken(p.line(t))
+		if err != nil {
+			t.Error(err)
+		}
+		if got := p.line(t); got != path {
+			t.Errorf("ACTORLOCK_PATH is %q, want %q", got, path)
+		}
+		if got := p.line(t); !strings.HasPrefix(got, path) || !node.MatchString(got[len(path):]) {
+			t.Errorf("ACTORLOCK_NODE is %q", got)
+		}
+		if got := p.line(t); got != "said to it" {
+			t.Errorf("standard input was %q", got)
+		}
+		if code := p.code(t); code != 0 || token.Czxid == 0 {
+			t.Errorf("code %d, token %v; %s", code, token, &p.stderr)
+		}
+	})
+}
+
+// TestNoUpdateIsLost has eight processes count in a file that nothing but the lock
+// protects.
+func TestNoUpdateIsLost(t *testing.T) {
+	const processes, rounds = 8, 4
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		dir, path := t.TempDir(), s.Path(t)
+		count := `n=$(cat "$0/counter" 2>/dev/null || echo 0); echo $((n+1)) >"$0/counter"; echo "$n $ACTORLOCK_TOKEN" >>"$0/log"`
+		var all sync.WaitGroup
+		for range processes {
+			all.Go(func() {
+				for range rounds {
+					p := launch(t, "", append(on(s, path), "--", "sh", "-c", count, dir)...)
+					if <-p.ended; p.cmd.ProcessState.ExitCode() != 0 {
+						t.Errorf("code %d; %s", p.cmd.ProcessState.ExitCode(), &p.stderr)
+					}
+				}
+			})
+		}
+		all.Wait()
+		log, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+		if len(lines) != processes*rounds {
+			t.Errorf("%d increments, want %d", len(lines), processes*rounds)
+		}
+		last := ""
+		for i, line := range lines {
+			n, token, _ := strings.Cut(line, " ")
+			if n != strconv.Itoa(i) || token <= last {
+				t.Errorf("increment %d saw %s with token %s after token %s", i, n, token, last)
+			}
+			last = token
+		}
+		if nodes := s.Nodes(t, path); len(nodes) > 0 {
+			t.Errorf("nodes are left: %q", nodes)
+		}
+		zktest.Eventually(t, 5*time.Second, func() bool { return s.Watches(t) == 0 }, "no watch is left")
+	})
+}
+
+func TestSignalsReachTheCommand(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		path := s.Path(t)
+		p := launch(t, "", append(on(s, path), "--", "sh", "-c", `trap "echo caught; exit 3" INT; echo up; while :; do sleep 0.05; done`)...)
+		p.line(t)
+		p.signal(t, syscall.SIGINT)
+		if got := p.line(t); got != "caught" {
+			t.Errorf("the command said %q", got)
+		}
+		if code := p.code(t); code != 3 {
+			t.Errorf("code %d, want the command's own; %s", code, &p.stderr)
+		}
+		if nodes := s.Nodes(t, path); len(nodes) > 0 {
+			t.Errorf("nodes are left: %q", nodes)
+		}
+	})
+}
+
+func TestSignalEndsTheWait(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		path := s.Path(t)
+		holder(t, s, path)
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			p := launch(t, "", append(on(s, path), "true")...)
+			zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+			p.signal(t, sig)
+			if code := p.code(t); code != 128+int(sig) {
+				t.Errorf("code %d after %v; %s", code, sig, &p.stderr)
+			}
+			if nodes := s.Nodes(t, path); len(nodes) != 1 {
+				t.Errorf("the waiter has not left the queue: %q", nodes)
+			}
+		}
+	})
+}
+
+func TestKilledHolderDiesWithItsCommand(t *testing.T) {
+	const session = 1500 * time.Millisecond
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		path := s.Path(t)
+		first := holder(t, s, path, "-session", session.String())
+		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
+		zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		first.signal(t, syscall.SIGKILL)
+		killed := time.Now()
+		first.silent(t)
+		dead := time.Since(killed)
+		if got := next.line(t); got != "mine" {
+			t.Errorf("the next one said %q", got)
+		}
+		granted := time.Since(killed)
+		if dead > session/3 || dead > granted {
+			t.Errorf("the group was dead %v after lockrun, the lock granted %v after", dead, granted)
+		}
+		t.Logf("the group was dead %v after lockrun, the lock granted %v after", dead, granted)
+		if code := next.code(t); code != 0 {
+			t.Errorf("code %d; %s", code, &next.stderr)
+		}
+	})
+}
+
+// stubborn is a command that does not end by TERM, and neither does its child. Both
+// hold the named pipe open.
+const stubborn = `trap "" TERM; exec 9>"$0"; echo up; sleep 1000; sleep 1000`
+
+// pipeOf makes a named pipe. closed is closed when all who opened it for writing have
+// ended.
+func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f, err := os.Open(path) // blocks until somebody writes
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		f.Read(make([]byte, 1))
+	}()
+	t.Cleanup(func() {
+		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+			f.Close() // lets the goroutine go on if nobody has come
+		}
+		<-done
+	})
+	return path, done
+}
+
+func TestFrozenServer(t *testing.T) {
+	const session = 2 * time.Second
+	frozen := func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		pipe, dead := pipeOf(t)
+		p := launch(t, "", append(on(s, s.Path(t), "-session", session.String()), "--", "sh", "-c", stubborn, pipe)...)
+		p.line(t)
+		s.Freeze(t)
+		start := time.Now()
+		select {
+		case <-dead:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the command's group still runs")
+		}
+		took := time.Since(start)
+		if took >= session {
+			t.Errorf("the group was dead only %v after the server froze: the session timeout is %v", took, session)
+		}
+		if e := s.Embedded(); e != nil {
+			if len(e.Sessions()) == 0 {
+				t.Error("the session had expired before the group was dead")
+			}
+			zktest.Eventually(t, 10*time.Second, func() bool { return len(e.Sessions()) == 0 }, "the session expires")
+			t.Logf("the session expired %v after the group was dead", time.Since(start)-took)
+		}
+		if code := p.code(t); code != exitLost || !strings.Contains(p.stderr.String(), "lost") {
+			t.Errorf("code %d, want %d; %s", code, exitLost, &p.stderr)
+		}
+		t.Logf("session timeout %v: the group was dead %v after the freeze, lockrun ended %v after", session, took, time.Since(start))
+		s.Thaw(t)
+	}
+	t.Run("embedded", func(t *testing.T) { frozen(t, zktest.Embedded(t)) })
+	t.Run("zookeeper", func(t *testing.T) { frozen(t, zktest.Own(t)) })
+}
+
+func TestDeletedNode(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		path := s.Path(t)
+		p := launch(t, "", append(on(s, path), "--", "sh", "-c", `trap "echo ended in order; exit 0" TERM; echo up; while :; do sleep 0.05; done`)...)
+		p.line(t)
+		if err := s.Client(t).Delete(path+"/"+s.Nodes(t, path)[0], -1); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.line(t); got != "ended in order" {
+			t.Errorf("the command said %q", got)
+		}
+		if code := p.code(t); code != exitLost {
+			t.Errorf("code %d, want %d; %s", code, exitLost, &p.stderr)
+		}
+		p.silent(t)
+		t.Log(p.stderr.String())
+	})
+}
+
+// TestUnreachable: nothing that a server does or does not do makes lockrun hang.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	mute := zktest.Embedded(t)
+	mute.Embedded().Inject(embedded.Fault{Op: embedded.OpAny, Action: embedded.BlackHole, Times: -1})
+	proxy := zktest.Proxy(t, mute.Addr())
+	proxy.BlackHole(true)
+	start := time.Now()
+	runs := map[string]*process{}
+	for what, addr := range map[string]string{
+		"nobody listens":                      "127.0.0.1:1",
+		"no such name":                        "no-such-host.invalid:2181",
+		"a server that accepts and is silent": proxy.Addr(),
+		"a server that only shakes hands":     mute.Addr(),
+	} {
+		runs[what] = launch(t, "", "-zk", addr, "-lock", "/a", "-session", "1s", "-wait", "0", "true")
+	}
+	for what, p := range runs {
+		if code := p.code(t); code != exitUnavailable {
+			t.Errorf("%s: code %d, want %d; %s", what, code, exitUnavailable, &p.stderr)
+		}
+		t.Logf("%s, after %v: %s", what, time.Since(start), strings.TrimSpace(p.stderr.String()))
+	}
+}
+
+func TestServerGoesWhileWaiting(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	path := s.Path(t)
+	holder(t, s, path, "-session", "1s")
+	p := launch(t, "", append(on(s, path, "-session", "1s"), "true")...)
+	zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+	s.Freeze(t)
+	start := time.Now()
+	if code := p.code(t); code != exitUnavailable {
+		t.Errorf("code %d, want %d; %s", code, exitUnavailable, &p.stderr)
+	}
+	t.Logf("after %v: %s", time.Since(start), strings.TrimSpace(p.stderr.String()))
+	s.Thaw(t)
+}

@@ -1,0 +1,135 @@
+// Command lockrun runs a command while holding a lock on ZooKeeper:
+//
+//	lockrun -zk zk1:2181,zk2:2181 -lock /locks/backup -wait 1m -- ./backup.sh --full
+//
+// The command sees ACTORLOCK_TOKEN, the fencing token in its sortable text form,
+// ACTORLOCK_PATH and ACTORLOCK_NODE, the full path of the node that holds the lock. It
+// runs in a process group of its own and gets the signals INT, TERM, HUP and QUIT that
+// lockrun gets. The lock is released when the command has ended, whatever it has left
+// running in the background. If the lock is lost, the process group is stopped before
+// the ZooKeeper session can expire. If lockrun is killed, the group is killed, too.
+//
+// The exit code is that of the command, 128 and the signal's number if a signal has
+// ended it, or one of these:
+//
+//	 64  the command line is not acceptable
+//	 69  ZooKeeper cannot be reached, does not answer, or refuses
+//	 70  the lock was lost; the command's process group has been stopped
+//	 75  the lock was not acquired within -wait
+//	126  the command cannot be run
+//	127  the command was not found
+//
+// Keep to commands that do not read from a terminal: they are not in its foreground.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+const (
+	exitUsage         = 64
+	exitUnavailable   = 69
+	exitLost          = 70
+	exitNotAcquired   = 75
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitSignal        = 128 // and the signal's number
+)
+
+func main() {
+	code, err := lockrun(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lockrun:", err)
+	}
+	os.Exit(code)
+}
+
+func lockrun(args []string) (code int, err error) {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0, nil
+	}
+	if err == nil {
+		err = o.check()
+	}
+	if err != nil {
+		return exitUsage, err
+	}
+	return run(o)
+}
+
+type options struct {
+	servers string
+	path    string
+	mode    string
+	permits int
+	wait    time.Duration
+	forever bool // no -wait
+	session time.Duration
+	command []string
+}
+
+const usage = `usage: lockrun -zk SERVERS -lock PATH [flags] -- CMD ARG...
+Runs CMD while holding the lock PATH on ZooKeeper.
+`
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("lockrun", flag.ContinueOnError)
+	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
+	flags.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
+	flags.StringVar(&o.mode, "mode", "mutex", "how to hold the lock: "+accepted())
+	flags.IntVar(&o.permits, "permits", 1, "how many may hold the lock at a time; more than 1 is for a semaphore")
+	flags.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
+	flags.DurationVar(&o.session, "session", 20*time.Second, "the session timeout: how long the lock outlives a lockrun that is cut off")
+	flags.SetOutput(io.Discard) // errors are printed by main
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stdout)
+		fmt.Print(usage)
+		flags.PrintDefaults()
+	}
+	o.forever = true
+	flags.Visit(func(f *flag.Flag) { o.forever = o.forever && f.Name != "wait" })
+	o.command = flags.Args()
+	return o, err
+}
+
+func (o *options) check() error {
+	switch {
+	case o.servers == "":
+		return errors.New("-zk is missing: it must name the ZooKeeper servers, as in zk1:2181,zk2:2181")
+	case o.path == "":
+		return errors.New("-lock is missing: it must be a path on ZooKeeper, as in /locks/backup")
+	case o.path == "/":
+		return errors.New("-lock /: it must be a path below the root, as in /locks/backup")
+	case o.permits < 1:
+		return fmt.Errorf("-permits %d: it must be 1 or more", o.permits)
+	case modes[o.mode] == nil:
+		return fmt.Errorf("-mode %q is not available: accepted is %s", o.mode, accepted())
+	case o.mode == "mutex" && o.permits != 1:
+		return fmt.Errorf("-permits %d: a mutex has 1", o.permits)
+	case o.wait < 0:
+		return fmt.Errorf("-wait %v: it must not be negative; leave it out to wait for ever", o.wait)
+	case o.session <= 0:
+		return fmt.Errorf("-session %v: it must be positive", o.session)
+	case len(o.command) == 0 || o.command[0] == "":
+		return errors.New("the command is missing: write it behind --, as in -- ./backup.sh --full")
+	}
+	if err := zkbridge.CheckPath(o.path); err != nil {
+		return fmt.Errorf("-lock: %w", err)
+	}
+	return nil
+}
+
+func accepted() string { return strings.Join(slices.Sorted(maps.Keys(modes)), ", ") }

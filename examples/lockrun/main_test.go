@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// asLockrun makes this test binary be lockrun.
+const asLockrun = "ACTORLOCK_TEST_BE_LOCKRUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asLockrun) != "" {
+		os.Unsetenv(asLockrun)
+		main()
+	}
+	zktest.Main(m)
+}
+
+// process is a lockrun that runs.
+type process struct {
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	lines  chan string // of standard output; closed when nobody can write to it any more
+	ended  chan struct{}
+}
+
+// launch starts lockrun. It is killed when the test ends.
+func launch(t *testing.T, stdin string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], args...), lines: make(chan string, 100), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), asLockrun+"=1", "GORACE=atexit_sleep_ms=0")
+	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = time.Second // the command may hold standard error
+	if stdin != "" {
+		p.cmd.Stdin = bytes.NewReader([]byte(stdin))
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stdout = write
+	err = p.cmd.Start()
+	write.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer read.Close()
+		defer close(p.lines)
+		for s := bufio.NewScanner(read); s.Scan(); {
+			p.lines <- s.Text()
+		}
+	}()
+	go func() {
+		defer close(p.ended)
+		p.cmd.Wait() // ProcessState says all
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-p.ended
+		for range p.lines {
+		}
+	})
+	return p
+}
+
+// code waits for the end of lockrun.
+func (p *process) code(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%q has not ended after 30 s", p.cmd.Args[1:])
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// line waits for a line of standard output.
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			t.Fatalf("%q has ended its output: code %d, %s", p.cmd.Args[1:], p.code(t), &p.stderr)
+		}
+		return line
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%q has printed nothing for 20 s", p.cmd.Args[1:])
+	}
+	return ""
+}
+
+// silent waits until no process can write to standard output any more.
+func (p *process) silent(t *testing.T) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for {
+		select {
+		case _, ok := <-p.lines:
+			if !ok {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("the command of %q still runs after 20 s", p.cmd.Args[1:])
+		}
+	}
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+// on gives arguments for a lock on s, to be followed by more flags, -- and a command.
+func on(s *zktest.Server, path string, more ...string) []string {
+	return append([]string{"-zk", s.Addr(), "-lock", path}, more...)
+}
+
+// holder starts a lockrun that holds the lock until it is ended, and has a process of
+// its own kind below the command.
+func holder(t *testing.T, s *zktest.Server, path string, more ...string) *process {
+	t.Helper()
+	p := launch(t, "", append(on(s, path, more...), "--", "sh", "-c", "echo up; sleep 1000; echo woken")...)
+	if got := p.line(t); got != "up" {
+		t.Fatalf("the holder said %q", got)
+	}
+	return p
+}

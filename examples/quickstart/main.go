@@ -1,0 +1,226 @@
+// Command quickstart shows what a lock does, one thing after the other:
+//
+//	go run ./examples/quickstart [-zk SERVERS]
+//
+// Without -zk it starts the embedded server.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+func main() {
+	servers := flag.String("zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *servers, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, servers string, out io.Writer) error {
+	if servers == "" {
+		server, err := embedded.Start(embedded.Config{})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		servers = server.Addr()
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	locks, err := actors.Connect(ctx, servers, actors.Config{})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	mu := locks.Mutex("/quickstart/orders-" + rand.Text()[:8]) // nobody else's
+	s := &show{ctx, servers, mu, out}
+	for _, part := range []func() error{s.turns, s.selecting, s.givingUp, s.reentry, s.losing} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type show struct {
+	ctx     context.Context
+	servers string
+	mu      *actors.Mutex
+	out     io.Writer
+}
+
+// turns: several owners take the lock one after the other, each with a greater token.
+func (s *show) turns() error {
+	fmt.Fprintf(s.out, "Three workers take turns on %s:\n", s.mu.Path())
+	var last actors.Token // the lock protects it
+	var group errgroup.Group
+	for worker := range 3 {
+		group.Go(func() error {
+			for range 2 {
+				grant, err := s.mu.Lock(s.ctx)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(s.out, "  worker %d holds the lock, token %v\n", worker+1, grant.Token())
+				if grant.Token().Compare(last) <= 0 {
+					return fmt.Errorf("token %v comes after %v", grant.Token(), last)
+				}
+				last = grant.Token()
+				if err := grant.Unlock(s.ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// selecting: a future is something to select on, beside whatever else may happen.
+func (s *show) selecting() error {
+	pending := s.mu.Acquire(s.ctx) // does not block
+	select {
+	case <-pending.Done():
+	case <-s.ctx.Done():
+	}
+	grant, err := pending.Result()
+	if err != nil {
+		return err
+	}
+	defer grant.Release()
+	fmt.Fprintln(s.out, "The lock was free: its future came first")
+
+	pending = s.mu.Acquire(s.ctx)
+	select {
+	case <-pending.Done():
+		_, err := pending.Result()
+		return fmt.Errorf("the lock was granted twice, or %w", err)
+	case <-time.After(100 * time.Millisecond):
+		pending.Cancel() // leaves the queue; a grant that is on its way is given back
+	}
+	fmt.Fprintln(s.out, "The lock was taken: a timer came first")
+	return nil
+}
+
+// givingUp: the ways in which a request ends without the lock.
+func (s *show) givingUp() error {
+	fmt.Fprintln(s.out, "While somebody holds the lock:")
+	holder, err := s.mu.Lock(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer holder.Release()
+
+	_, err = s.mu.Lock(s.ctx, actors.Try())
+	if err := s.expect(err, actors.ErrNotAcquired); err != nil {
+		return err
+	}
+	_, err = s.mu.Lock(s.ctx, actors.WithTimeout(100*time.Millisecond))
+	if err := s.expect(err, actors.ErrTimedOut); err != nil {
+		return err
+	}
+	impatient, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err = s.mu.Lock(impatient)
+	if err := s.expect(err, context.DeadlineExceeded); err != nil {
+		return err
+	}
+	pending := s.mu.Acquire(s.ctx)
+	pending.Cancel()
+	_, err = pending.Result()
+	return s.expect(err, actors.ErrCancelled)
+}
+
+func (s *show) expect(err, want error) error {
+	if !errors.Is(err, want) {
+		return fmt.Errorf("got %v instead of %w", err, want)
+	}
+	fmt.Fprintf(s.out, "  %v\n", err)
+	return nil
+}
+
+// reentry: who holds the lock is told by the owner, not by the goroutine.
+func (s *show) reentry() error {
+	outer, err := s.mu.Lock(s.ctx, actors.WithOwner("billing"))
+	if err != nil {
+		return err
+	}
+	inner, err := s.mu.Lock(s.ctx, actors.WithOwner("billing"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "Owner billing holds the lock twice, tokens %v and %v\n", outer.Token(), inner.Token())
+	if err := inner.Unlock(s.ctx); err != nil {
+		return err
+	}
+	return outer.Unlock(s.ctx)
+}
+
+// losing: a holder whose session ends is told. What it does nevertheless, the token
+// keeps from harm.
+func (s *show) losing() error {
+	fmt.Fprintln(s.out, "Another process takes the lock, and its session ends:")
+	other, err := actors.Connect(s.ctx, s.servers, actors.Config{})
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	lost, err := other.Mutex(s.mu.Path()).Lock(s.ctx)
+	if err != nil {
+		return err
+	}
+	work := lost.Context(s.ctx) // for the work that the lock protects
+	other.Close()
+	<-lost.Done()
+	<-work.Done()
+	fmt.Fprintln(s.out, "  its grant is over:", lost.Err())
+
+	grant, err := s.mu.Lock(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer grant.Unlock(s.ctx)
+	var stock store
+	if err := stock.write(grant.Token(), "41 left"); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "  the next holder writes %q with token %v\n", stock.value, grant.Token())
+	late := stock.write(lost.Token(), "42 left")
+	if late == nil {
+		return errors.New("a late write was accepted")
+	}
+	fmt.Fprintln(s.out, "  a late write of the first is refused:", late)
+	return nil
+}
+
+// store is a resource that remembers the greatest token it has seen.
+type store struct {
+	newest actors.Token
+	value  string
+}
+
+func (s *store) write(token actors.Token, value string) error {
+	if token.Compare(s.newest) < 0 {
+		return fmt.Errorf("token %v is older than %v", token, s.newest)
+	}
+	s.newest, s.value = token, value
+	return nil
+}
