@@ -30,6 +30,11 @@ type Config struct {
 	// IdleTimeout is after how much idleness a lock's actor ends; it starts
 	// again by itself. 0 means 10 s. It concerns memory only.
 	IdleTimeout time.Duration
+	// StopOnSuspended ends the contexts of grants, with ErrSuspended, as soon as
+	// the connection is lost, rather than when the session must be taken for
+	// lost. The grants go on; a new Context of one that still holds is in order
+	// after reconnection.
+	StopOnSuspended bool
 	// MaxRequestsPerLock and MaxRequests bound the requests that may wait or hold
 	// at one time, for one lock and for all. A request over the limit ends at
 	// once with ErrLimit. 0 means no limit.
@@ -128,16 +133,17 @@ var instances atomic.Uint64
 
 // New is for programs that have a bridge of their own: it gives locks on its session.
 // It does not block; requests wait until the bridge is connected. Of cfg only
-// IdleTimeout, Logger and the limits count. Close leaves bridge and system open.
+// IdleTimeout, StopOnSuspended, Logger and the limits count. Close leaves bridge and system open.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
-		system: system,
-		bridge: bridge.Ref(),
-		log:    cfg.Logger,
-		idle:   cfg.IdleTimeout,
-		name:   fmt.Sprintf("actorlock%d", instances.Add(1)),
-		locks:  map[string]*lock{},
-		limits: limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
+		system:          system,
+		bridge:          bridge.Ref(),
+		log:             cfg.Logger,
+		idle:            cfg.IdleTimeout,
+		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
+		locks:           map[string]*lock{},
+		stopOnSuspended: cfg.StopOnSuspended,
+		limits:          limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)

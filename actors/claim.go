@@ -96,6 +96,21 @@ func (c claimOwner) Released(struct{}, *messages.Released) {
 
 func (c claimOwner) Lost(_ struct{}, lost *messages.Lost) { c.end(lost) }
 
+// Suspended ends the contexts of the grant, if the configuration has it so. The grant
+// itself is not over.
+func (c claimOwner) Suspended(struct{}, *messages.Suspended) {
+	if !c.handle.manager.stopOnSuspended {
+		return
+	}
+	c.mu.Lock()
+	contexts := c.contexts
+	c.contexts = nil
+	c.mu.Unlock()
+	for gc := range contexts {
+		gc.cancel(ErrSuspended)
+	}
+}
+
 func (c claimOwner) RevokeRequested(struct{}, *messages.RevokeRequested) {}
 
 // finish completes the promise; false if it was complete.

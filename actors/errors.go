@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"errors"
+
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -17,6 +19,9 @@ var (
 	ErrCancelled = ask.ErrCancelled
 	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended.
 	ErrSessionLost error = messages.Reason_SESSION_LOST
+	// ErrSuspended: the connection to ZooKeeper is gone, while the session may live.
+	// Contexts of grants end with it if Config.StopOnSuspended is set.
+	ErrSuspended = errors.New("connection to ZooKeeper is suspended")
 	// ErrNodeDeleted: somebody else deleted the holder's node.
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
 	// ErrClosed: Locks was closed.

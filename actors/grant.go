@@ -34,9 +34,7 @@ func (c *claim) dropped() {
 }
 
 // Token is the grant's fencing token. Hand it to whatever the lock protects.
-func (g *Grant) Token() Token {
-	return Token{Czxid: g.claim.granted.Czxid, Step: g.claim.granted.Step}
-}
+func (g *Grant) Token() Token { return TokenOf(g.claim.granted) }
 
 // Path is the lock's path.
 func (g *Grant) Path() string { return g.claim.handle.path }
@@ -72,7 +70,7 @@ func (g *Grant) Err() error {
 }
 
 // Context is parent, ended at the latest when the grant is over; its cause is then
-// what Err gives. Use it for the work that the lock protects.
+// what Err gives, or ErrSuspended (see Config.StopOnSuspended). Use it for the work that the lock protects.
 func (g *Grant) Context(parent context.Context) context.Context {
 	// The value keeps the grant from being taken for dropped while its context is used.
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, grantKey{}, g))

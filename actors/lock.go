@@ -202,6 +202,11 @@ func (l *lock) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Connected})
 	case messages.SessionState_SUSPENDED:
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
+		for _, r := range l.requests {
+			if r.granted && r.release.Recipient() == nil {
+				messages.OwnerRef{To: r.reply.Recipient()}.Suspended(&messages.Suspended{RequestId: r.requestID})
+			}
+		}
 	case messages.SessionState_LOST:
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Lost})
 	case messages.SessionState_SHUT:

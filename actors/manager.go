@@ -26,8 +26,9 @@ type manager struct {
 	tick   time.Duration // how often a lock looks at what lasts
 	name   string        // prefix of the actors' names
 
-	limits   limits
-	requests atomic.Int64 // open ones, of all locks
+	limits          limits
+	stopOnSuspended bool
+	requests        atomic.Int64 // open ones, of all locks
 
 	mu      sync.Mutex
 	locks   map[string]*lock

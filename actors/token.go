@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"database/sql/driver"
 	"fmt"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
 // Token is a fencing token: of two conflicting grants of one lock, the later has the
@@ -15,6 +17,11 @@ import (
 type Token struct {
 	Czxid int64
 	Step  uint32
+}
+
+// TokenOf is the token of a grant that an actor was told of.
+func TokenOf(granted *messages.Granted) Token {
+	return Token{Czxid: granted.GetCzxid(), Step: granted.GetStep()}
 }
 
 // Compare gives -1, 0 or +1 as t is less than, equal to or greater than other.

@@ -66,6 +66,8 @@ const (
 	Reason_STOPPED Reason = 13
 	// More requests are open than the configuration allows.
 	Reason_LIMIT_EXCEEDED Reason = 14
+	// The request was sent and its answer is lost: it was executed or not.
+	Reason_OUTCOME_UNKNOWN Reason = 15
 )
 
 // Enum value maps for Reason.
@@ -86,6 +88,7 @@ var (
 		12: "INTERNAL",
 		13: "STOPPED",
 		14: "LIMIT_EXCEEDED",
+		15: "OUTCOME_UNKNOWN",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -103,6 +106,7 @@ var (
 		"INTERNAL":           12,
 		"STOPPED":            13,
 		"LIMIT_EXCEEDED":     14,
+		"OUTCOME_UNKNOWN":    15,
 	}
 )
 
@@ -589,6 +593,51 @@ func (x *Lost) GetDetail() string {
 	return ""
 }
 
+// Suspended tells a holder that its grant may be lost soon.
+type Suspended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suspended) Reset() {
+	*x = Suspended{}
+	mi := &file_actorlock_lock_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suspended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suspended) ProtoMessage() {}
+
+func (x *Suspended) ProtoReflect() protoreflect.Message {
+	mi := &file_actorlock_lock_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
+func (*Suspended) Descriptor() ([]byte, []int) {
+	return file_actorlock_lock_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Suspended) GetRequestId() uint64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
+}
+
 // RevokeRequested asks a holder to release.
 type RevokeRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -599,7 +648,7 @@ type RevokeRequested struct {
 
 func (x *RevokeRequested) Reset() {
 	*x = RevokeRequested{}
-	mi := &file_actorlock_lock_proto_msgTypes[7]
+	mi := &file_actorlock_lock_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +660,7 @@ func (x *RevokeRequested) String() string {
 func (*RevokeRequested) ProtoMessage() {}
 
 func (x *RevokeRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_actorlock_lock_proto_msgTypes[7]
+	mi := &file_actorlock_lock_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +673,7 @@ func (x *RevokeRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequested.ProtoReflect.Descriptor instead.
 func (*RevokeRequested) Descriptor() ([]byte, []int) {
-	return file_actorlock_lock_proto_rawDescGZIP(), []int{7}
+	return file_actorlock_lock_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RevokeRequested) GetRequestId() uint64 {
@@ -678,10 +727,13 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.actorlock.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"0\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"*\n" +
+	"\tSuspended\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId\"0\n" +
 	"\x0fRevokeRequested\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\x80\x02\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\x95\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -699,16 +751,18 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x12SEQUENCE_EXHAUSTED\x10\v\x12\f\n" +
 	"\bINTERNAL\x10\f\x12\v\n" +
 	"\aSTOPPED\x10\r\x12\x12\n" +
-	"\x0eLIMIT_EXCEEDED\x10\x0e2\xa2\x01\n" +
+	"\x0eLIMIT_EXCEEDED\x10\x0e\x12\x13\n" +
+	"\x0fOUTCOME_UNKNOWN\x10\x0f2\xa2\x01\n" +
 	"\x04Lock\x121\n" +
 	"\aAcquire\x12\x12.actorlock.Acquire\x1a\x12.actorlock.Granted\x123\n" +
 	"\x06Cancel\x12\x11.actorlock.Cancel\x1a\x16.google.protobuf.Empty\x122\n" +
-	"\aRelease\x12\x12.actorlock.Release\x1a\x13.actorlock.Released2\xa6\x02\n" +
+	"\aRelease\x12\x12.actorlock.Release\x1a\x13.actorlock.Released2\xe1\x02\n" +
 	"\x05Owner\x125\n" +
 	"\aGranted\x12\x12.actorlock.Granted\x1a\x16.google.protobuf.Empty\x125\n" +
 	"\aRefused\x12\x12.actorlock.Refused\x1a\x16.google.protobuf.Empty\x127\n" +
 	"\bReleased\x12\x13.actorlock.Released\x1a\x16.google.protobuf.Empty\x12/\n" +
-	"\x04Lost\x12\x0f.actorlock.Lost\x1a\x16.google.protobuf.Empty\x12E\n" +
+	"\x04Lost\x12\x0f.actorlock.Lost\x1a\x16.google.protobuf.Empty\x129\n" +
+	"\tSuspended\x12\x14.actorlock.Suspended\x1a\x16.google.protobuf.Empty\x12E\n" +
 	"\x0fRevokeRequested\x12\x1a.actorlock.RevokeRequested\x1a\x16.google.protobuf.EmptyB)Z'github.com/actorlock/actorlock/messagesb\x06proto3"
 
 var (
@@ -724,7 +778,7 @@ func file_actorlock_lock_proto_rawDescGZIP() []byte {
 }
 
 var file_actorlock_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_actorlock_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_actorlock_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_actorlock_lock_proto_goTypes = []any{
 	(Reason)(0),             // 0: actorlock.Reason
 	(*Acquire)(nil),         // 1: actorlock.Acquire
@@ -734,8 +788,9 @@ var file_actorlock_lock_proto_goTypes = []any{
 	(*Refused)(nil),         // 5: actorlock.Refused
 	(*Released)(nil),        // 6: actorlock.Released
 	(*Lost)(nil),            // 7: actorlock.Lost
-	(*RevokeRequested)(nil), // 8: actorlock.RevokeRequested
-	(*emptypb.Empty)(nil),   // 9: google.protobuf.Empty
+	(*Suspended)(nil),       // 8: actorlock.Suspended
+	(*RevokeRequested)(nil), // 9: actorlock.RevokeRequested
+	(*emptypb.Empty)(nil),   // 10: google.protobuf.Empty
 }
 var file_actorlock_lock_proto_depIdxs = []int32{
 	0,  // 0: actorlock.Refused.reason:type_name -> actorlock.Reason
@@ -747,17 +802,19 @@ var file_actorlock_lock_proto_depIdxs = []int32{
 	5,  // 6: actorlock.Owner.Refused:input_type -> actorlock.Refused
 	6,  // 7: actorlock.Owner.Released:input_type -> actorlock.Released
 	7,  // 8: actorlock.Owner.Lost:input_type -> actorlock.Lost
-	8,  // 9: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
-	4,  // 10: actorlock.Lock.Acquire:output_type -> actorlock.Granted
-	9,  // 11: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
-	6,  // 12: actorlock.Lock.Release:output_type -> actorlock.Released
-	9,  // 13: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
-	9,  // 14: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
-	9,  // 15: actorlock.Owner.Released:output_type -> google.protobuf.Empty
-	9,  // 16: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
-	9,  // 17: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
-	10, // [10:18] is the sub-list for method output_type
-	2,  // [2:10] is the sub-list for method input_type
+	8,  // 9: actorlock.Owner.Suspended:input_type -> actorlock.Suspended
+	9,  // 10: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
+	4,  // 11: actorlock.Lock.Acquire:output_type -> actorlock.Granted
+	10, // 12: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
+	6,  // 13: actorlock.Lock.Release:output_type -> actorlock.Released
+	10, // 14: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
+	10, // 15: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
+	10, // 16: actorlock.Owner.Released:output_type -> google.protobuf.Empty
+	10, // 17: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
+	10, // 18: actorlock.Owner.Suspended:output_type -> google.protobuf.Empty
+	10, // 19: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
+	11, // [11:20] is the sub-list for method output_type
+	2,  // [2:11] is the sub-list for method input_type
 	2,  // [2:2] is the sub-list for extension type_name
 	2,  // [2:2] is the sub-list for extension extendee
 	0,  // [0:2] is the sub-list for field type_name
@@ -774,7 +831,7 @@ func file_actorlock_lock_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_actorlock_lock_proto_rawDesc), len(file_actorlock_lock_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -120,6 +120,10 @@ type OwnerHandler[C any] interface {
 	// Lost: a grant ended although nobody released it. Stop what it protects.
 	Lost(ctx C, msg *Lost)
 
+	// Suspended: the connection to ZooKeeper is gone. The grant holds while the
+	// session may live; Lost follows if it is not resumed in time.
+	Suspended(ctx C, msg *Suspended)
+
 	// RevokeRequested: somebody asks the holder to release soon.
 	RevokeRequested(ctx C, msg *RevokeRequested)
 }
@@ -139,6 +143,9 @@ func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient)
 		return true
 	case *Lost:
 		h.Lost(ctx, msg)
+		return true
+	case *Suspended:
+		h.Suspended(ctx, msg)
 		return true
 	case *RevokeRequested:
 		h.RevokeRequested(ctx, msg)
@@ -195,6 +202,17 @@ func (r OwnerRef) SendLost(msg *Lost, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
+// Suspended: the connection to ZooKeeper is gone. The grant holds while the
+// session may live; Lost follows if it is not resumed in time.
+func (r OwnerRef) Suspended(msg *Suspended) {
+	r.To.Tell(msg)
+}
+
+// SendSuspended is Suspended with from as the sender.
+func (r OwnerRef) SendSuspended(msg *Suspended, from ask.Recipient) {
+	ask.Send(r.To, msg, from)
+}
+
 // RevokeRequested: somebody asks the holder to release soon.
 func (r OwnerRef) RevokeRequested(msg *RevokeRequested) {
 	r.To.Tell(msg)
@@ -212,6 +230,7 @@ func OwnerMessages() []proto.Message {
 		new(Refused),
 		new(Released),
 		new(Lost),
+		new(Suspended),
 		new(RevokeRequested),
 	}
 }

@@ -47,7 +47,7 @@ func (w *worker) acquire(ctx actor.Context) {
 
 // Granted implements messages.OwnerHandler.
 func (w *worker) Granted(ctx actor.Context, msg *messages.Granted) {
-	w.say.Printf("%s holds the lock, token %v", w.name, actors.Token{Czxid: msg.Czxid, Step: msg.Step})
+	w.say.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
 	if w.keeps != nil {
 		w.keeps <- w.name
 		return
@@ -74,6 +74,9 @@ func (w *worker) Refused(ctx actor.Context, msg *messages.Refused) {
 func (w *worker) Lost(ctx actor.Context, msg *messages.Lost) {
 	w.finish(ctx, "has lost the lock: "+msg.Error())
 }
+
+// Suspended implements messages.OwnerHandler. The grant still holds.
+func (w *worker) Suspended(actor.Context, *messages.Suspended) {}
 
 // RevokeRequested implements messages.OwnerHandler. These workers are quick.
 func (w *worker) RevokeRequested(actor.Context, *messages.RevokeRequested) {}

@@ -70,7 +70,7 @@ func (s *System) Close() {
 // protoactor system; spawn the same name from one place only.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
 	h := &hosted{system: s}
-	ref := &Ref{system: s, mailbox: newMailbox(h), pid: actor.NewPID(s.Actors.ProcessRegistry.Address, name)}
+	ref := &Ref{mailbox: newMailbox(h), pid: actor.NewPID(s.Actors.ProcessRegistry.Address, name)}
 	props := actor.PropsFromProducer(func() actor.Actor { return h },
 		actor.WithMailbox(func() actor.Mailbox { return ref.mailbox }),
 		actor.WithDispatcher(s.dispatcher),
@@ -84,7 +84,6 @@ func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
 
 // Ref is a hosted actor as others see it.
 type Ref struct {
-	system  *System
 	mailbox actor.Mailbox
 	pid     *actor.PID
 }
@@ -97,7 +96,7 @@ func (r *Ref) PID() *actor.PID { return r.pid }
 
 // Stop makes the actor stop. What is in its mailbox by then, or comes later, is
 // answered by Refuse. It does not block.
-func (r *Ref) Stop() { r.system.Actors.Root.Stop(r.pid) }
+func (r *Ref) Stop() { r.mailbox.PostSystemMessage(&actor.Stop{}) }
 
 // Sender is a protoactor actor as a recipient of answers.
 type Sender struct {

@@ -1,0 +1,77 @@
+package ask_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/actorlock/actorlock/gen/ask"
+)
+
+// inbox is a recipient that keeps what it is told.
+type inbox struct{ got []any }
+
+func (i *inbox) Tell(msg any) { i.got = append(i.got, msg) }
+
+// answering is a recipient that answers whoever asks.
+type answering func(reply ask.Reply[*string], msg any)
+
+func (a answering) Tell(msg any) {
+	call := msg.(*ask.Call)
+	a(ask.ReplyTo[*string](call.From), call.Message)
+}
+
+func TestAsk(t *testing.T) {
+	v := text("pong")
+	f := ask.Ask[*string](answering(func(reply ask.Reply[*string], msg any) {
+		if msg != "ping" {
+			t.Errorf("asked %v", msg)
+		}
+		reply.Answer(v)
+		reply.Refuse(errAnswer) // one too many
+	}), "ping")
+	if got, err := f.Result(); got != v || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	f = ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { reply.Refuse(errAnswer) }), "ping")
+	if got, err := f.Result(); got != nil || !errors.Is(err, errAnswer) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestAnswerLater(t *testing.T) {
+	var kept ask.Reply[*string]
+	f := ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
+	if complete(f) {
+		t.Fatal("complete without an answer")
+	}
+	if kept.Recipient() == nil {
+		t.Fatal("the reply has no recipient")
+	}
+	go kept.Answer(text("late"))
+	if got, err := f.Result(); err != nil || *got != "late" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestSend(t *testing.T) {
+	var to, from inbox
+	ask.Send(&to, "hello", &from)
+	call, ok := to.got[0].(*ask.Call)
+	if !ok || call.Message != "hello" || call.From != &from {
+		t.Fatalf("%#v", to.got)
+	}
+	ask.ReplyTo[int](call.From).Answer(1)
+	ask.ReplyTo[int](call.From).Refuse(errAnswer)
+	if len(from.got) != 2 || from.got[0] != 1 || from.got[1] != errAnswer {
+		t.Errorf("%v", from.got)
+	}
+}
+
+func TestReplyToNobody(t *testing.T) {
+	var reply ask.Reply[int]
+	reply.Answer(1)
+	reply.Refuse(errAnswer)
+	if reply.Recipient() != nil || ask.ReplyTo[int](nil).Recipient() != nil {
+		t.Error("nobody is somebody")
+	}
+}

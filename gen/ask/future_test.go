@@ -1,0 +1,338 @@
+package ask_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+)
+
+const patience = 10 * time.Second
+
+var errAnswer = errors.New("the answer is an error")
+
+// hook counts the calls of a promise's abandon function.
+type hook struct {
+	calls atomic.Int32
+	value atomic.Pointer[string]
+	why   atomic.Pointer[error]
+}
+
+func (h *hook) abandon(value *string, why error) {
+	h.calls.Add(1)
+	h.value.Store(value)
+	h.why.Store(&why)
+}
+
+func (h *hook) expect(t *testing.T, calls int, value *string, why error) {
+	t.Helper()
+	if n := h.calls.Load(); int(n) != calls {
+		t.Fatalf("abandon was called %d times, not %d", n, calls)
+	}
+	if calls == 0 {
+		return
+	}
+	if got := h.value.Load(); got != value {
+		t.Errorf("abandon got the value %v, not %v", got, value)
+	}
+	if got := *h.why.Load(); !errors.Is(got, why) {
+		t.Errorf("abandon got the reason %v, not %v", got, why)
+	}
+}
+
+func text(s string) *string { return &s }
+
+func complete(f *ask.Future[*string]) bool {
+	select {
+	case <-f.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestCompletesOnce(t *testing.T) {
+	p := ask.NewPromise[*string](nil)
+	f := p.Future()
+	if complete(f) {
+		t.Fatal("complete before it has a value")
+	}
+	first := text("first")
+	if !p.Complete(first, nil) || p.Complete(text("second"), nil) || p.Complete(nil, errAnswer) {
+		t.Error("only the first Complete counts")
+	}
+	p.Tell(text("third"))
+	for range 3 {
+		if v, err := f.Result(); v != first || err != nil {
+			t.Errorf("%v, %v", v, err)
+		}
+	}
+	if v, err := f.Wait(t.Context()); v != first || err != nil {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
+func TestCompleteRace(t *testing.T) {
+	for range 500 {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f := p.Future()
+		var won atomic.Pointer[string]
+		var winners atomic.Int32
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for _, s := range []string{"a", "b", "c", "d"} {
+			wg.Go(func() {
+				<-start
+				if v := text(s); p.Complete(v, nil) {
+					won.Store(v)
+					winners.Add(1)
+				}
+			})
+		}
+		close(start)
+		v, err := f.Result()
+		wg.Wait()
+		if winners.Load() != 1 || v != won.Load() || err != nil {
+			t.Fatalf("%d winners; %v, %v", winners.Load(), v, err)
+		}
+		h.expect(t, 0, nil, nil)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Run("pending", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f := p.Future()
+		f.Cancel()
+		f.Cancel()
+		if v, err := f.Result(); v != nil || !errors.Is(err, ask.ErrCancelled) {
+			t.Errorf("%v, %v", v, err)
+		}
+		if p.Complete(text("late"), nil) {
+			t.Error("a cancelled promise took a value")
+		}
+		h.expect(t, 1, nil, ask.ErrCancelled)
+	})
+	t.Run("with a value", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f, v := p.Future(), text("value")
+		p.Complete(v, nil)
+		f.Cancel()
+		f.Cancel()
+		h.expect(t, 1, v, ask.ErrCancelled)
+	})
+	t.Run("after Result", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f, v := p.Future(), text("value")
+		p.Complete(v, nil)
+		f.Result()
+		f.Cancel()
+		h.expect(t, 0, nil, nil)
+		if got, err := f.Result(); got != v || err != nil {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+	t.Run("with an error", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f := p.Future()
+		p.Complete(nil, errAnswer)
+		f.Cancel()
+		h.expect(t, 0, nil, nil)
+		if _, err := f.Result(); !errors.Is(err, errAnswer) {
+			t.Error(err)
+		}
+	})
+	t.Run("without hook", func(t *testing.T) {
+		p := ask.NewPromise[*string](nil)
+		f := p.Future()
+		f.Cancel()
+		if _, err := f.Result(); !errors.Is(err, ask.ErrCancelled) {
+			t.Error(err)
+		}
+	})
+}
+
+// What was given back is nobody's any more: Result must not hand it out as well.
+func TestResultAfterGivingBack(t *testing.T) {
+	var h hook
+	p := ask.NewPromise(h.abandon)
+	f := p.Future()
+	p.Complete(text("value"), nil)
+	f.Cancel()
+	if v, err := f.Result(); err == nil {
+		t.Errorf("the value was given back, and Result gives %q without an error", *v)
+	} else if !errors.Is(err, ask.ErrCancelled) {
+		t.Error(err)
+	}
+}
+
+// Of Take and Abandon on one value exactly one gets it.
+func TestTakeRacesAbandon(t *testing.T) {
+	for range 2000 {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f := p.Future()
+		p.Complete(text("value"), nil)
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { <-start; p.Abandon(errAnswer) })
+		close(start)
+		_, err := f.Result()
+		wg.Wait()
+		if taken, back := err == nil, h.calls.Load() == 1; taken == back {
+			t.Fatalf("taken: %v (%v), given back: %v", taken, err, back)
+		}
+	}
+}
+
+// Whoever completes first, a value is either taken or given back, once.
+func TestCompleteRacesCancel(t *testing.T) {
+	for range 2000 {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		f, v := p.Future(), text("value")
+		start := make(chan struct{})
+		var accepted bool
+		var wg sync.WaitGroup
+		wg.Go(func() { <-start; accepted = p.Complete(v, nil) })
+		wg.Go(func() { <-start; f.Cancel() })
+		wg.Go(func() { <-start; f.Cancel() })
+		close(start)
+		wg.Wait()
+		if accepted {
+			h.expect(t, 1, v, ask.ErrCancelled)
+		} else {
+			h.expect(t, 1, nil, ask.ErrCancelled)
+		}
+		if !complete(f) {
+			t.Fatal("pending")
+		}
+	}
+}
+
+func TestWait(t *testing.T) {
+	var h hook
+	p := ask.NewPromise(h.abandon)
+	f := p.Future()
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if v, err := f.Wait(ctx); v != nil || !errors.Is(err, cause) {
+		t.Errorf("%v, %v", v, err)
+	}
+	if complete(f) {
+		t.Error("Wait has completed the future")
+	}
+	h.expect(t, 0, nil, nil)
+	v := text("value")
+	go p.Complete(v, nil)
+	if got, err := f.Wait(t.Context()); got != v || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	f.Cancel()
+	h.expect(t, 0, nil, nil) // Wait has taken it
+}
+
+func TestDropped(t *testing.T) {
+	wait := func(t *testing.T, h *hook) {
+		t.Helper()
+		for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
+			runtime.GC()
+			if time.Since(start) > patience {
+				t.Fatal("abandon was not called")
+			}
+		}
+	}
+	t.Run("pending", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		p.Future()
+		wait(t, &h)
+		h.expect(t, 1, nil, ask.ErrDropped)
+		if _, err := p.Take(); !errors.Is(err, ask.ErrDropped) {
+			t.Error(err)
+		}
+	})
+	t.Run("with a value", func(t *testing.T) {
+		var h hook
+		p, v := ask.NewPromise(h.abandon), text("value")
+		p.Complete(v, nil)
+		p.Future()
+		wait(t, &h)
+		h.expect(t, 1, v, ask.ErrDropped)
+	})
+	t.Run("taken", func(t *testing.T) {
+		var h, other hook
+		p := ask.NewPromise(h.abandon)
+		p.Complete(text("value"), nil)
+		p.Future().Result()
+		ask.NewPromise(other.abandon).Future() // is collected no earlier
+		wait(t, &other)
+		h.expect(t, 0, nil, nil)
+	})
+}
+
+// A future that somebody waits for is not dropped, though it is not used again.
+func TestWaitedForIsNotDropped(t *testing.T) {
+	for name, wait := range map[string]func(*ask.Future[*string]) (*string, error){
+		"Result": (*ask.Future[*string]).Result,
+		"Wait":   func(f *ask.Future[*string]) (*string, error) { return f.Wait(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h hook
+			p := ask.NewPromise(h.abandon)
+			started, got := make(chan struct{}), make(chan error, 1)
+			go func() {
+				f := p.Future()
+				close(started)
+				_, err := wait(f)
+				got <- err
+			}()
+			<-started
+			for range 20 {
+				runtime.GC()
+				runtime.Gosched()
+			}
+			p.Complete(text("value"), nil)
+			if err := <-got; err != nil {
+				t.Errorf("while it was waited for: %v", err)
+			}
+		})
+	}
+}
+
+func TestTell(t *testing.T) {
+	v := text("value")
+	for _, test := range []struct {
+		name string
+		msg  any
+		want func(*string, error) bool
+	}{
+		{"value", v, func(got *string, err error) bool { return got == v && err == nil }},
+		{"error", errAnswer, func(got *string, err error) bool { return got == nil && errors.Is(err, errAnswer) }},
+		{"wrong type", 42, func(got *string, err error) bool {
+			return got == nil && err != nil && strings.Contains(err.Error(), "int") && strings.Contains(err.Error(), "*string")
+		}},
+		{"nil", nil, func(got *string, err error) bool { return got == nil && err != nil }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := ask.NewPromise[*string](nil)
+			p.Tell(test.msg)
+			p.Tell(text("later"))
+			if got, err := p.Future().Result(); !test.want(got, err) {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,432 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/goleak"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+// probe is an actor whose behaviour the test gives; its own fields belong to it.
+type probe struct {
+	receive  func(from ask.Recipient, msg any)
+	stopped  chan any // capacity 2: being stopped twice shows
+	received atomic.Int64
+	refused  atomic.Int64
+	refuse   func(from ask.Recipient, msg any)
+}
+
+func newProbe(receive func(ask.Recipient, any)) *probe {
+	return &probe{receive: receive, stopped: make(chan any, 2)}
+}
+
+func (p *probe) Receive(from ask.Recipient, msg any) {
+	p.received.Add(1)
+	if p.receive != nil {
+		p.receive(from, msg)
+	}
+}
+
+func (p *probe) Stopped(failure any) { p.stopped <- failure }
+
+func (p *probe) Refuse(from ask.Recipient, msg any) {
+	p.refused.Add(1)
+	if p.refuse != nil {
+		p.refuse(from, msg)
+	}
+}
+
+func (p *probe) end(t *testing.T) any {
+	t.Helper()
+	select {
+	case failure := <-p.stopped:
+		return failure
+	case <-time.After(patience):
+		t.Fatal("the actor does not stop")
+		return nil
+	}
+}
+
+// inbox is a recipient that keeps what it is told.
+type inbox chan any
+
+func (i inbox) Tell(msg any) { i <- msg }
+
+func (i inbox) next(t *testing.T) any {
+	t.Helper()
+	select {
+	case msg := <-i:
+		return msg
+	case <-time.After(patience):
+		t.Fatal("no message")
+		return nil
+	}
+}
+
+// logs is a logger that keeps its records' texts.
+type logs struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logs) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(b))
+	return len(b), nil
+}
+
+func (l *logs) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(strings.Join(l.lines, ""), text)
+}
+
+func newSystem(t *testing.T) *host.System {
+	s := host.NewSystem(nil, nil)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func spawn(t *testing.T, s *host.System, name string, p *probe) *host.Ref {
+	t.Helper()
+	ref, err := s.Spawn(name, func(*host.Ref) host.Actor { return p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func TestSpawn(t *testing.T) {
+	s := newSystem(t)
+	var self *host.Ref
+	p := newProbe(nil)
+	ref, err := s.Spawn("a", func(r *host.Ref) host.Actor { self = r; return p })
+	if err != nil || self != ref || ref.PID() == nil || ref.PID().Id != "a" {
+		t.Fatalf("%v, %v", ref, err)
+	}
+	if _, err := s.Spawn("a", func(*host.Ref) host.Actor { return newProbe(nil) }); err == nil || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("a second actor of that name: %v", err)
+	}
+	ref.Stop()
+	p.end(t)
+}
+
+func TestOrderOfOneSender(t *testing.T) {
+	s := newSystem(t)
+	const n = 10_000
+	next, done := 0, make(chan struct{})
+	p := newProbe(func(_ ask.Recipient, msg any) {
+		if msg != next {
+			t.Errorf("got %v, want %d", msg, next)
+		}
+		if next++; next == n {
+			close(done)
+		}
+	})
+	ref := spawn(t, s, "a", p)
+	for i := range n {
+		ref.Tell(i)
+	}
+	<-done
+	ref.Stop()
+	p.end(t)
+}
+
+// Senders go on telling while the actor stops: nothing gets lost, and what comes
+// after Stopped is refused.
+func TestStopLosesNothing(t *testing.T) {
+	s := newSystem(t)
+	for round := range 20 {
+		p := newProbe(nil)
+		over := make(chan struct{})
+		p.receive = func(ask.Recipient, any) {
+			select {
+			case <-over:
+				t.Error("received after Stopped")
+			default:
+			}
+		}
+		p.refuse = func(from ask.Recipient, _ any) {
+			if from != nil {
+				from.Tell("refused")
+			}
+		}
+		ref := spawn(t, s, fmt.Sprint("a", round), p)
+		const senders, each = 8, 500
+		var wg sync.WaitGroup
+		answers := make(inbox, senders*each)
+		half := make(chan struct{}, senders)
+		for range senders {
+			wg.Go(func() {
+				for i := range each {
+					if i == each/2 {
+						half <- struct{}{}
+					}
+					if i%2 == 0 {
+						ask.Send(ref, i, answers)
+					} else {
+						ref.Tell(i)
+					}
+				}
+			})
+		}
+		<-half
+		ref.Stop()
+		if failure := p.end(t); failure != nil {
+			t.Fatalf("stopped because of %v", failure)
+		}
+		close(over)
+		wg.Wait()
+		total := func() int64 { return p.received.Load() + p.refused.Load() }
+		for start := time.Now(); total() < senders*each; runtime.Gosched() {
+			if time.Since(start) > patience {
+				t.Fatalf("%d of %d messages: %d received, %d refused", total(), senders*each, p.received.Load(), p.refused.Load())
+			}
+		}
+		if total() != senders*each || len(p.stopped) != 0 {
+			t.Fatalf("%d messages of %d; stopped again: %v", total(), senders*each, len(p.stopped) != 0)
+		}
+	}
+}
+
+func TestPanic(t *testing.T) {
+	var log logs
+	s := host.NewSystem(nil, log.logger())
+	defer s.Close()
+	p := newProbe(func(_ ask.Recipient, msg any) {
+		if msg == "bad" {
+			panic("on purpose")
+		}
+	})
+	p.refuse = func(from ask.Recipient, msg any) { from.Tell(fmt.Sprint("refused ", msg)) }
+	ref := spawn(t, s, "a", p)
+	answers := make(inbox, 10)
+	ask.Send(ref, "good", answers)
+	ask.Send(ref, "bad", answers)
+	ask.Send(ref, "behind", answers)
+	if failure := p.end(t); failure != "on purpose" {
+		t.Errorf("stopped because of %v", failure)
+	}
+	if got := answers.next(t); got != "refused behind" {
+		t.Errorf("%v", got)
+	}
+	ask.Send(ref, "late", answers)
+	if got := answers.next(t); got != "refused late" {
+		t.Errorf("%v", got)
+	}
+	if p.received.Load() != 2 || len(p.stopped) != 0 {
+		t.Errorf("%d received, stopped again: %v", p.received.Load(), len(p.stopped) != 0)
+	}
+	for _, want := range []string{"on purpose", "string", "host_test.go"} {
+		if !log.has(want) {
+			t.Errorf("the log does not tell %q", want)
+		}
+	}
+	ref.Stop() // of one that has stopped
+}
+
+// Senders that protoactor knows are answered as actors, others as what they are.
+func TestSenders(t *testing.T) {
+	s := newSystem(t)
+	froms := make(chan ask.Recipient, 4)
+	p := newProbe(func(from ask.Recipient, msg any) {
+		froms <- from
+		if from != nil {
+			from.Tell(fmt.Sprint("answer to ", msg))
+		}
+	})
+	p.refuse = func(from ask.Recipient, msg any) {
+		if from != nil {
+			from.Tell(fmt.Sprint("refusal of ", msg))
+		}
+	}
+	ref := spawn(t, s, "a", p)
+
+	ref.Tell("nobody's")
+	if from := <-froms; from != nil {
+		t.Errorf("from %v", from)
+	}
+	answers := make(inbox, 2)
+	ask.Send(ref, "code's", answers)
+	if got := answers.next(t); got != "answer to code's" {
+		t.Errorf("%v", got)
+	}
+	<-froms
+
+	type mail struct {
+		msg    any
+		sender *actor.PID
+	}
+	heard := make(chan mail, 4)
+	client := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		if text, ok := c.Message().(string); ok {
+			heard <- mail{text, c.Sender()}
+		}
+	}))
+	s.Actors.Root.RequestWithCustomSender(ref.PID(), "actor's", client)
+	if got := <-heard; got.msg != "answer to actor's" || !got.sender.Equal(ref.PID()) {
+		t.Errorf("%v", got)
+	}
+	if from, ok := (<-froms).(host.Sender); !ok || !from.PID.Equal(client) || !from.Self.Equal(ref.PID()) {
+		t.Errorf("from %v", from)
+	}
+	ref.Stop()
+	p.end(t)
+	ref.Tell("nobody's")
+	ask.Send(ref, "code's", answers)
+	if got := answers.next(t); got != "refusal of code's" {
+		t.Errorf("%v", got)
+	}
+	s.Actors.Root.Stop(client)
+}
+
+// A protoactor sender whose message is in the mailbox when the actor stops is
+// answered, too.
+func TestRefusesActors(t *testing.T) {
+	s := newSystem(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	p := newProbe(func(_ ask.Recipient, msg any) {
+		if msg == "block" {
+			close(entered)
+			<-leave
+		}
+	})
+	p.refuse = func(from ask.Recipient, msg any) {
+		if from != nil {
+			from.Tell(fmt.Sprint("refusal of ", msg))
+		}
+	}
+	ref := spawn(t, s, "a", p)
+	heard := make(chan string, 1)
+	client := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		if text, ok := c.Message().(string); ok {
+			heard <- text
+		}
+	}))
+	ref.Tell("block")
+	<-entered
+	ref.Stop()
+	s.Actors.Root.RequestWithCustomSender(ref.PID(), "actor's", client)
+	close(leave)
+	select {
+	case got := <-heard:
+		if got != "refusal of actor's" {
+			t.Error(got)
+		}
+	case <-time.After(patience):
+		t.Fatal("not answered")
+	}
+	p.end(t)
+	s.Actors.Root.Stop(client)
+}
+
+// After Close messages are still served, and the goroutines are gone.
+func TestSystemClose(t *testing.T) {
+	for range 50 {
+		s := host.NewSystem(nil, nil)
+		p := newProbe(func(from ask.Recipient, _ any) { from.Tell("here") })
+		ref := spawn(t, s, "a", p)
+		answers := make(inbox, 100)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 10 {
+					ask.Send(ref, "hello", answers)
+				}
+			})
+		}
+		s.Close()
+		s.Close()
+		wg.Wait()
+		ask.Send(ref, "late", answers)
+		for range 41 {
+			answers.next(t)
+		}
+	}
+}
+
+// A protoactor system of the caller is left running.
+func TestBorrowedSystem(t *testing.T) {
+	actors := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	s := host.NewSystem(actors, nil)
+	p := newProbe(nil)
+	ref := spawn(t, s, "a", p)
+	ref.Stop()
+	p.end(t)
+	s.Close()
+	if actors.IsStopped() {
+		t.Error("Close has shut down a system that it does not own")
+	}
+	actors.Shutdown()
+}
+
+// Many busy actors share the few goroutines, each served by one at a time.
+func TestOneAtATime(t *testing.T) {
+	s := newSystem(t)
+	const n, each = 50, 200
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var left sync.WaitGroup
+	probes := make([]*probe, n)
+	for i := range probes {
+		count := 0 // unsynchronised on purpose
+		left.Add(each)
+		p := newProbe(nil)
+		p.receive = func(ask.Recipient, any) { count++; left.Done() }
+		probes[i] = p
+		ref := spawn(t, s, fmt.Sprint("a", i), p)
+		go func() {
+			for range each {
+				ref.Tell("x")
+			}
+			left.Wait()
+			ref.Stop()
+		}()
+	}
+	for _, p := range probes {
+		select {
+		case <-p.stopped:
+		case <-ctx.Done():
+			t.Fatal("an actor is not served")
+		}
+	}
+}
+
+// A timer may tell an actor something while it is still being made.
+func TestToldWhileBeingMade(t *testing.T) {
+	s := newSystem(t)
+	got := make(inbox, 1)
+	p := newProbe(func(_ ask.Recipient, msg any) { got <- msg })
+	var failure any
+	ref, err := s.Spawn("a", func(self *host.Ref) host.Actor {
+		defer func() { failure = recover() }()
+		self.Tell("early")
+		return p
+	})
+	if failure != nil || err != nil {
+		t.Fatalf("telling it fails: %v, %v", failure, err)
+	}
+	if msg := got.next(t); msg != "early" {
+		t.Error(msg)
+	}
+	ref.Stop()
+	p.end(t)
+}
