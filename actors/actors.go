@@ -81,6 +81,9 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("connect to %s: %w", servers, context.Cause(ctx))
+	}
 	system := host.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{
 		Servers:        servers,

@@ -65,8 +65,9 @@ func (c claimOwner) Granted(_ struct{}, granted *messages.Granted) {
 	c.mu.Lock()
 	c.granted = granted
 	c.mu.Unlock()
-	if !c.finish(newGrant(c.claim), nil) {
-		c.giveBack() // too late: the user has given up
+	if !c.finish(newGrant(c.claim), nil) { // too late: the user has given up
+		c.end(ErrReleased)
+		c.giveBack()
 	}
 }
 
@@ -119,6 +120,7 @@ func (c *claim) finish(g *Grant, err error) bool {
 	first := p != nil && p.Complete(g, err)
 	if c.unwatch != nil {
 		c.unwatch()
+		c.unwatch = nil // it refers to the promise, and so to the grant
 	}
 	return first
 }

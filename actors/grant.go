@@ -25,11 +25,14 @@ func newGrant(c *claim) *Grant {
 
 func (c *claim) dropped() {
 	c.mu.Lock()
-	held := c.ended == nil
+	held, released := c.ended == nil, errors.Is(c.ended, ErrReleased)
 	c.mu.Unlock()
-	if held {
+	switch {
+	case held:
 		c.handle.manager.log.Error("grant was dropped without Release; the lock is held until the session ends",
 			"path", c.handle.path, "owner", c.msg.Owner)
+	case !released:
+		c.giveBack() // lost: nobody can release it any more, and it keeps its owner from the lock
 	}
 }
 
@@ -72,8 +75,7 @@ func (g *Grant) Err() error {
 // Context is parent, ended at the latest when the grant is over; its cause is then
 // what Err gives, or ErrSuspended (see Config.StopOnSuspended). Use it for the work that the lock protects.
 func (g *Grant) Context(parent context.Context) context.Context {
-	// The value keeps the grant from being taken for dropped while its context is used.
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, grantKey{}, g))
+	ctx, cancel := context.WithCancelCause(parent)
 	c, gc := g.claim, &grantContext{cancel}
 	c.mu.Lock()
 	ended := c.ended
@@ -86,14 +88,16 @@ func (g *Grant) Context(parent context.Context) context.Context {
 	c.mu.Unlock()
 	if ended != nil {
 		cancel(ended)
-		return ctx
+	} else {
+		context.AfterFunc(ctx, func() {
+			c.mu.Lock()
+			delete(c.contexts, gc)
+			c.mu.Unlock()
+		})
 	}
-	context.AfterFunc(ctx, func() {
-		c.mu.Lock()
-		delete(c.contexts, gc)
-		c.mu.Unlock()
-	})
-	return ctx
+	// The value keeps the grant from being taken for dropped while its context is
+	// used. It stands outside of what the claim refers to, which outlives the grant.
+	return context.WithValue(ctx, grantKey{}, g)
 }
 
 type grantKey struct{}
