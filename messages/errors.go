@@ -24,6 +24,7 @@ var reasonText = map[Reason]string{
 	Reason_INTERNAL:           "lock actor failed",
 	Reason_STOPPED:            "lock actor has stopped",
 	Reason_LIMIT_EXCEEDED:     "too many requests",
+	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
 }
 
 // Error gives the reason and the detail.

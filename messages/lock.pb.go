@@ -338,8 +338,9 @@ type Granted struct {
 	// grant to grant of conflicting holders.
 	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	Step  uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
-	// The ZooKeeper session that owns the node.
-	SessionId     int64 `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The ZooKeeper session that owns the node, and the bridge's number for it.
+	SessionId     int64  `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Epoch         uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +413,13 @@ func (x *Granted) GetStep() uint32 {
 func (x *Granted) GetSessionId() int64 {
 	if x != nil {
 		return x.SessionId
+	}
+	return 0
+}
+
+func (x *Granted) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
 	}
 	return 0
 }
@@ -703,7 +711,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\aRelease\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x99\x01\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xaf\x01\n" +
 	"\aGranted\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x12\n" +
@@ -712,7 +720,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x05czxid\x18\x04 \x01(\x03R\x05czxid\x12\x12\n" +
 	"\x04step\x18\x05 \x01(\rR\x04step\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x06 \x01(\x03R\tsessionId\"k\n" +
+	"session_id\x18\x06 \x01(\x03R\tsessionId\x12\x14\n" +
+	"\x05epoch\x18\a \x01(\x04R\x05epoch\"k\n" +
 	"\aRefused\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12)\n" +

@@ -73,12 +73,12 @@ func (b *batch) count(c *create) {
 	b.size += dirBytes + len(c.directory)
 }
 
-// seal makes the operations.
-func (b *batch) seal() {
+// seal makes the operations. Nodes get the ACL.
+func (b *batch) seal(acl []zk.ACL) {
 	b.ops = make([]any, 0, len(b.writes)+len(b.dirs))
 	for _, w := range b.writes {
 		if w.c != nil {
-			b.ops = append(b.ops, createOp(w.c.path(), w.c.data))
+			b.ops = append(b.ops, createOp(w.c.path(), w.c.data, acl))
 		} else {
 			b.ops = append(b.ops, &zk.DeleteRequest{Path: w.r.path, Version: anyVersion})
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -21,13 +22,14 @@ type client interface {
 	// GetW watches the node, unless that fails.
 	GetW(path string) error
 	Children(path string) (listing, error)
-	Exists(path string) (czxid int64, exists bool, err error)
+	Exists(path string) (stat zk.Stat, exists bool, err error)
 	Delete(path string) error
+	// above is the client of the directory above this one's root, which is a
+	// chroot; nil if there is none.
+	above() client
 	// Close ends the session. It takes up to three seconds if no server answers.
 	Close()
 }
-
-var openACL = zk.WorldACL(zk.PermAll)
 
 // noData is empty data. nil would be another thing to Java clients, some of which
 // do not expect it.
@@ -37,8 +39,8 @@ var noData = []byte{}
 const anyVersion = -1
 
 // createOp is the operation in a multi that Create is alone.
-func createOp(path string, data []byte) *zk.CreateRequest {
-	return &zk.CreateRequest{Path: path, Data: data, Acl: openACL, Flags: zk.FlagEphemeralSequential}
+func createOp(path string, data []byte, acl []zk.ACL) *zk.CreateRequest {
+	return &zk.CreateRequest{Path: path, Data: data, Acl: acl, Flags: zk.FlagEphemeralSequential}
 }
 
 // listing is what is in a directory, and the czxid of the directory itself: that of
@@ -48,61 +50,87 @@ type listing struct {
 	czxid    int64
 }
 
-// zkClient is the client on go-zookeeper.
-type zkClient struct{ *zk.Conn }
+// zkClient is the client on go-zookeeper. What it makes has its ACL. All paths are
+// below its root, and given without it.
+type zkClient struct {
+	conn *zk.Conn
+	acl  []zk.ACL
+	root chroot
+}
+
+func (c zkClient) Multi(ops ...any) ([]zk.MultiResponse, error) {
+	results, err := c.conn.Multi(c.root.ops(ops)...)
+	for i := range results {
+		if r := &results[i]; r.String != "" {
+			r.String = c.root.without(r.String)
+		}
+	}
+	return results, named(err)
+}
 
 func (c zkClient) Create(path string, data []byte) (string, error) {
-	return c.Conn.Create(path, data, zk.FlagEphemeralSequential, openACL)
+	made, err := c.conn.Create(c.root.with(path), data, zk.FlagEphemeralSequential, c.acl)
+	return c.root.without(made), err
 }
 
 // CreateContainer is a call of its own: asked for a container, Conn.Create makes
 // a persistent node without a word, and a multi makes one and returns an error.
 func (c zkClient) CreateContainer(path string) error {
-	_, err := c.Conn.CreateContainer(path, noData, zk.FlagContainer, openACL)
+	_, err := c.conn.CreateContainer(c.root.with(path), noData, zk.FlagContainer, c.acl)
 	return err
 }
 
 func (c zkClient) CreatePersistent(path string) error {
-	_, err := c.Conn.Create(path, noData, zk.FlagPersistent, openACL)
+	_, err := c.conn.Create(c.root.with(path), noData, zk.FlagPersistent, c.acl)
 	return err
 }
 
 func (c zkClient) Get(path string) ([]byte, error) {
-	data, _, err := c.Conn.Get(path)
-	return data, err
+	data, _, err := c.conn.Get(c.root.with(path))
+	return data, named(err)
 }
 
 // GetW leaves the watch's own channel alone: events come through the callback.
 func (c zkClient) GetW(path string) error {
-	_, _, _, err := c.Conn.GetW(path)
-	return err
+	_, _, _, err := c.conn.GetW(c.root.with(path))
+	return named(err)
 }
 
 func (c zkClient) Children(path string) (listing, error) {
-	children, stat, err := c.Conn.Children(path)
+	children, stat, err := c.conn.Children(c.root.with(path))
 	if err != nil {
-		return listing{}, err
+		return listing{}, named(err)
 	}
 	return listing{children, stat.Czxid}, nil
 }
 
-func (c zkClient) Exists(path string) (int64, bool, error) {
-	exists, stat, err := c.Conn.Exists(path)
+func (c zkClient) Exists(path string) (zk.Stat, bool, error) {
+	exists, stat, err := c.conn.Exists(c.root.with(path))
 	if err != nil {
-		return 0, false, err
+		return zk.Stat{}, false, err
 	}
-	return stat.Czxid, exists, nil
+	return *stat, exists, nil
 }
 
-func (c zkClient) Delete(path string) error { return c.Conn.Delete(path, anyVersion) }
+func (c zkClient) Delete(path string) error { return c.conn.Delete(c.root.with(path), anyVersion) }
+
+func (c zkClient) Close() { c.conn.Close() }
+
+func (c zkClient) above() client {
+	if c.root == "" {
+		return nil
+	}
+	parent, _ := splitPath(string(c.root))
+	c.root = chroot(strings.TrimSuffix(parent, "/"))
+	return c
+}
 
 // makeDirectory makes path and what is missing above it. It reports whether path
 // was made by this call.
 func makeDirectory(c client, path string) (bool, error) {
 	err := makeNode(c, path)
-	if errors.Is(err, zk.ErrNoNode) && path != "/" {
-		parent, _ := splitPath(path)
-		if _, err := makeDirectory(c, parent); err != nil {
+	if isMissing(err) {
+		if err := makeParent(c, path); err != nil {
 			return false, err
 		}
 		err = makeNode(c, path)
@@ -113,7 +141,18 @@ func makeDirectory(c client, path string) (bool, error) {
 	case errors.Is(err, zk.ErrNodeExists):
 		return false, nil
 	}
-	return false, fmt.Errorf("make directory %s: %w", path, err)
+	return false, fmt.Errorf("make directory %s: %w", path, need{right: "CREATE"}.of(path).explain(err))
+}
+
+func makeParent(c client, path string) error {
+	parent, _ := splitPath(path)
+	if path == "/" {
+		if c = c.above(); c == nil {
+			return zk.ErrNoNode
+		}
+	}
+	_, err := makeDirectory(c, parent)
+	return err
 }
 
 // makeNode makes a container, which goes away when its last lock has gone, or a

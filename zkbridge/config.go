@@ -2,22 +2,28 @@ package zkbridge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Config says which ZooKeeper to use, and how. Only Servers is needed.
 type Config struct {
 	// Servers lists the ensemble as "host:port,host:port". The port may be left
 	// out for 2181; IPv6 addresses stand in brackets. Names are resolved anew
-	// at each attempt to connect. A path behind the list (a chroot) is refused.
+	// at each attempt to connect. A path behind the list, as in "h1,h2/app", is a
+	// chroot: all other paths are below it, and it is never seen in them. It is
+	// made together with the first directory in it.
 	Servers string
 
 	// SessionTimeout is how long ZooKeeper keeps the session, and with it the
@@ -41,6 +47,32 @@ type Config struct {
 	// return when ctx ends.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// TLS secures the connections that Dial opens; nil means that they are not
+	// secured. Where ServerName is empty it is the server's name in Servers.
+	// With a certificate of its own the bridge authenticates by it (x509).
+	TLS *tls.Config
+
+	// Auth is shown to each server before anything else. Credentials that a
+	// server refuses make [Bridge.Connected] fail with NO_AUTH; later the session
+	// is LOST, and another is tried from time to time.
+	Auth []Auth
+
+	// ACL is what the nodes and directories get that the bridge makes. nil means
+	// that anybody may do anything; see [CreatorAll]. All who share a lock need
+	// the rights READ, CREATE and DELETE in its directory, and WRITE for speed.
+	ACL []zk.ACL
+
+	// MaxReply is how many bytes a reply of ZooKeeper may have; a larger one is
+	// not kept in memory, and what asked for it fails with LIMIT_EXCEEDED. 0 means
+	// 4 MiB, enough for about 80,000 nodes in a directory; less than 1 MiB is
+	// refused.
+	MaxReply int
+
+	// MaxOutstanding is how many requests may wait for an answer; those beyond
+	// fail at once with LIMIT_EXCEEDED. A ReleaseNode is always taken. 0 means no
+	// limit.
+	MaxOutstanding int
+
 	// Logger hears of session changes, and of the client library at debug
 	// level. nil means none.
 	Logger *slog.Logger
@@ -53,28 +85,43 @@ const (
 	maxSessionTimeout     = math.MaxInt32 * time.Millisecond
 	minConnectTimeout     = 10 * time.Millisecond
 	defaultPort           = "2181"
+
+	// Not less than what a server puts into one node, nor than the answer to the
+	// largest transaction.
+	minMaxReply     = 1 << 20
+	defaultMaxReply = 4 << 20
 )
 
 // settings is a Config that was checked, with its defaults filled in.
 type settings struct {
+	auth    []Auth
+	tls     *tls.Config
 	servers []string // host:port each
-	session time.Duration
-	connect time.Duration
-	margin  time.Duration
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	log     *slog.Logger
+	root    chroot
+	acl     []zk.ACL
+
+	maxReply int // bytes
+	maxOpen  int // requests, 0 without limit
+	session  time.Duration
+	connect  time.Duration
+	margin   time.Duration
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	log      *slog.Logger
 }
 
 func (cfg Config) check() (*settings, error) {
-	servers, err := parseServers(cfg.Servers)
+	servers, root, err := parseServers(cfg.Servers)
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
 	}
-	s := &settings{servers: servers, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
-		margin: cfg.Margin, dial: cfg.Dial, log: cfg.Logger}
+	s := &settings{servers: servers, root: root, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
+		margin: cfg.Margin, dial: cfg.Dial, tls: cfg.TLS, auth: slices.Clone(cfg.Auth), acl: slices.Clone(cfg.ACL),
+		maxReply: cfg.MaxReply, maxOpen: cfg.MaxOutstanding, log: cfg.Logger}
 	s.fillIn()
-	if err := s.checkTimes(); err != nil {
-		return nil, err
+	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(s.auth), cfg.checkACL()} {
+		if err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -93,6 +140,12 @@ func (s *settings) fillIn() {
 	}
 	if s.dial == nil {
 		s.dial = new(net.Dialer).DialContext
+	}
+	if s.maxReply == 0 {
+		s.maxReply = defaultMaxReply
+	}
+	if s.acl == nil {
+		s.acl = zk.WorldACL(zk.PermAll)
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -113,19 +166,34 @@ func (s *settings) checkTimes() error {
 	return nil
 }
 
-func parseServers(list string) ([]string, error) {
+func (s *settings) checkLimits() error {
+	switch {
+	case s.maxReply < minMaxReply:
+		return fmt.Errorf("zkbridge: MaxReply is %d: it must be %d or more, or 0 for the default", s.maxReply, minMaxReply)
+	case s.maxOpen < 0:
+		return fmt.Errorf("zkbridge: MaxOutstanding is %d: it must be positive, or 0 for no limit", s.maxOpen)
+	}
+	return nil
+}
+
+func parseServers(list string) ([]string, chroot, error) {
 	if strings.TrimSpace(list) == "" {
-		return nil, errors.New("the list is empty: it must name a server, as in \"host:2181\"")
+		return nil, "", errors.New("the list is empty: it must name a server, as in \"host:2181\"")
+	}
+	hosts, path, found := strings.Cut(list, "/")
+	var root chroot
+	if found && path != "" {
+		root = chroot("/" + path)
 	}
 	var servers []string
-	for item := range strings.SplitSeq(list, ",") {
+	for item := range strings.SplitSeq(hosts, ",") {
 		server, err := parseServer(item)
 		if err != nil {
-			return nil, fmt.Errorf("%q in %q: %w", item, list, err)
+			return nil, "", fmt.Errorf("%q in %q: %w", item, list, err)
 		}
 		servers = append(servers, server)
 	}
-	return servers, nil
+	return servers, root, root.check(list)
 }
 
 func parseServer(item string) (string, error) {
@@ -134,8 +202,6 @@ func parseServer(item string) (string, error) {
 		return "", errors.New("a server is missing between commas")
 	case strings.ContainsFunc(item, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("only printable ASCII without spaces is accepted")
-	case strings.Contains(item, "/"):
-		return "", errors.New("a chroot path is not supported: put it into the paths of the locks")
 	}
 	host, port, err := splitHostPort(item)
 	if err != nil {

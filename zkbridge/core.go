@@ -55,6 +55,14 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 		if c.current(msg.link) {
 			c.befalls(msg.event, msg.detail)
 		}
+	case authRefused:
+		if c.current(msg.link) {
+			c.locked(msg.err)
+		}
+	case caller:
+		if c.admit(msg, msg.forEpoch()) {
+			msg.start(c.ep)
+		}
 	case task:
 		msg(c)
 	default:
@@ -93,10 +101,10 @@ func (c *core) befalls(e event, detail string) {
 	}
 	switch {
 	case e == expired && !changed: // there was no session: do not try again in a hurry
-		c.endEpoch(messages.Reason_SESSION_LOST, detail)
+		c.endEpoch(messages.Reason_SESSION_LOST, detail, false)
 		time.AfterFunc(reopenPause, func() { c.self.Tell(task((*core).open)) })
 	case next.state == messages.SessionState_LOST && changed:
-		c.endEpoch(messages.Reason_SESSION_LOST, detail)
+		c.endEpoch(messages.Reason_SESSION_LOST, detail, e == forsaken)
 		c.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
 		c.connected(was)
@@ -123,6 +131,18 @@ func (c *core) granted() bool {
 	}
 	c.agreed = true
 	return true
+}
+
+// locked is called when a server does not take the credentials. At the first
+// session that is fatal; later it ends the session, and another is tried, since
+// locks are in use and somebody may set the server right.
+func (c *core) locked(err error) {
+	if !c.agreed {
+		c.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
+		return
+	}
+	c.cfg.log.Error("server refuses the bridge's credentials", "error", err)
+	c.befalls(expired, err.Error())
 }
 
 func (c *core) connected(was session) {
@@ -171,14 +191,15 @@ func (c *core) checkDeadline() {
 	c.befalls(overdue, "no answer from ZooKeeper for so long that the session may have expired")
 }
 
-// endEpoch answers all that is outstanding and lets go of the session.
-func (c *core) endEpoch(why messages.Reason, detail string) {
+// endEpoch answers all that is outstanding and lets go of the session; politely
+// means that the server is to close it, if it can be reached.
+func (c *core) endEpoch(why messages.Reason, detail string, politely bool) {
 	if c.deadline != nil {
 		c.deadline.Stop()
 	}
 	ep := c.ep
 	c.ep = nil
-	c.bridge.retire(ep.link, why != messages.Reason_SESSION_LOST)
+	c.bridge.retire(ep.link, politely)
 	ep.end(why, detail)
 }
 
@@ -197,14 +218,14 @@ func (c *core) Stopped(failure any) {
 	if c.ep == nil {
 		return
 	}
-	if c.ep.link.id.Load() != 0 {
+	if c.agreed && c.ep.link.id.Load() != 0 {
 		c.bridge.last = c.ep.link
 	}
 	why := messages.Reason_CLOSED
 	if failure != nil {
 		why = messages.Reason_INTERNAL
 	}
-	c.endEpoch(why, c.farewell(failure))
+	c.endEpoch(why, c.farewell(failure), true)
 }
 
 func (c *core) farewell(failure any) string {

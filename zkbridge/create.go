@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,7 @@ type create struct {
 	slot     int    // of dir in that transaction
 	failures int    // multis that failed because of others
 	tries    int
+	since    time.Time // when the last attempt came to be in doubt
 }
 
 // maxRequest bounds a node's path and data. A message of about a megabyte makes a
@@ -69,7 +71,7 @@ func (ep *epoch) createdAlone(c *create, err error) {
 		c.dir.forget()
 		ep.replace(c, err)
 	case what == refused:
-		ep.fail(c, why, "create %s: %v", c.path(), err)
+		ep.failCreate(c, why, err)
 	case what == notSent:
 		ep.again(func() { ep.place(c) })
 	default:
@@ -77,10 +79,14 @@ func (ep *epoch) createdAlone(c *create, err error) {
 	}
 }
 
+func (ep *epoch) failCreate(c *create, why messages.Reason, err error) {
+	ep.fail(c, why, "create %s: %v", c.path(), need{"CREATE", c.directory}.explain(err))
+}
+
 // sighting is a node as read after its creation.
 type sighting struct {
 	node    string
-	czxid   int64
+	stat    zk.Stat
 	exists  bool
 	listing listing
 }
@@ -90,7 +96,7 @@ func stat(c client, directory, node string) (sighting, error) {
 	s := sighting{node: node}
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
+		s.stat, s.exists, err = c.Exists(joinPath(directory, node))
 		return err
 	})
 	var err error
@@ -102,13 +108,15 @@ func stat(c client, directory, node string) (sighting, error) {
 // deleted it.
 func (ep *epoch) found(c *create, s sighting, err error) {
 	switch {
+	case err != nil && hopeless(err):
+		ep.undo(c, err)
 	case err != nil:
 		ep.doubt(c)
 	case !s.exists:
 		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
 	default:
 		ep.answer(c, c.asker, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
-			Czxid: s.czxid, Step: c.step, Others: -1, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
+			Czxid: s.stat.Czxid, Step: c.step, Others: -1, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
 	}
 }
 
@@ -137,10 +145,13 @@ func (ep *epoch) resolve() {
 }
 
 func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
+	if err != nil {
+		ep.unresolved(creates, err)
+		return
+	}
 	for i, c := range creates {
+		c.since = time.Time{}
 		switch {
-		case err != nil:
-			ep.doubt(c) // as long as the session lives, it is not known
 		case sightings[i].node != "":
 			c.node = sightings[i].node
 			fallthrough
@@ -154,20 +165,19 @@ func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
 
 var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
 
-// search looks for the nodes of creates in their directory. A read alone could
-// miss one that is still on its way to this server; a transaction cannot overtake
-// it, not even one that only checks. (sync is no such barrier on a leader.)
+// search looks for the nodes of creates in their directory, behind a barrier: one
+// may still be on its way to this server.
 func search(c client, directory string, creates []*create) ([]sighting, error) {
 	found := make([]sighting, len(creates))
-	_, err := c.Multi(&zk.CheckVersionRequest{Path: directory, Version: anyVersion})
-	if errors.Is(err, zk.ErrNoNode) {
+	err := barrier(c, directory)
+	if isMissing(err) {
 		return found, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	inside, err := c.Children(directory)
-	if errors.Is(err, zk.ErrNoNode) {
+	if isMissing(err) {
 		return found, nil
 	}
 	if err != nil {
@@ -188,7 +198,7 @@ func identify(c client, directory string, creates []*create, inside listing, fou
 		g.Go(func() (err error) {
 			s := &found[i]
 			s.node, s.listing = node, inside
-			s.czxid, s.exists, err = c.Exists(joinPath(directory, node))
+			s.stat, s.exists, err = c.Exists(joinPath(directory, node))
 			return err
 		})
 	}

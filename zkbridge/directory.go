@@ -13,6 +13,7 @@ type directory struct {
 	state   dirState
 	data    []byte    // none, or nil: Java tells them apart, and it stays as it is
 	asking  bool      // a job looks at it, or makes it
+	flying  int       // transactions under way that create in it
 	waiting []*create // for the end of that
 }
 
@@ -78,7 +79,7 @@ func (ep *epoch) place(c *create) {
 
 // maxTries is how often a create is begun anew because its directory is gone, or
 // because it was not executed after all.
-const maxTries = 10
+const maxTries = 100
 
 // replace is place for a create that was not executed because of err.
 func (ep *epoch) replace(c *create, err error) {
@@ -134,7 +135,7 @@ func inspect(c client, path string) (dirState, []byte, error) {
 		case err == nil:
 			return dirReadOnly, nil, nil
 		case !errors.Is(err, zk.ErrNoNode):
-			return dirUnknown, nil, fmt.Errorf("read directory %s: %w", path, err)
+			return dirUnknown, nil, fmt.Errorf("read directory %s: %w", path, need{"READ", path}.explain(err))
 		}
 		made, err := makeDirectory(c, path)
 		if err != nil {

@@ -41,7 +41,8 @@ type request interface {
 const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
-	ep := &epoch{core: c, number: l.epoch, link: l, client: zkClient{l.conn}, open: map[request]struct{}{}}
+	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{},
+		client: zkClient{l.conn, c.cfg.acl, c.cfg.root}}
 	ep.outbox.init(ep)
 	ep.solos = newFifo(ep, maxSolos)
 	ep.reads = newFifo(ep, maxReads)

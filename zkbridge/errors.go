@@ -36,6 +36,8 @@ func judge(err error) (outcome, messages.Reason) {
 	case errors.Is(err, zk.ErrAPIError), errors.Is(err, zk.ErrShortBuffer):
 		// Often a reply that the client could not decode.
 		return unclear, messages.Reason_UNAVAILABLE
+	case errors.Is(err, errTooLarge):
+		return unclear, messages.Reason_LIMIT_EXCEEDED
 	}
 	switch code, unnamed := unnamedCode(err); {
 	case !unnamed:
@@ -78,7 +80,24 @@ func reasonFor(err error) messages.Reason {
 	return messages.Reason_UNAVAILABLE
 }
 
-const codeUnimplemented = -6
+const (
+	codeUnimplemented = -6
+	// codeTooLarge is what a wire makes of a reply that is larger than
+	// Config.MaxReply. No server sends it.
+	codeTooLarge = -1_000_001
+)
+
+var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
+
+// named gives a wire's own code its name.
+func named(err error) error {
+	if err != nil {
+		if code, unnamed := unnamedCode(err); unnamed && code == codeTooLarge {
+			return errTooLarge
+		}
+	}
+	return err
+}
 
 // unnamedCode is the server's error code in an error for which the client library
 // has no name: all it leaves of it is a text.

@@ -53,7 +53,11 @@ func (f *faulty) Children(path string) (listing, error) {
 
 // withFaults is a user of a bridge with that client.
 func withFaults(t *testing.T, s *zktest.Server, f *faulty) *user {
-	b := connected(t, Config{Servers: s.Addr()})
+	return withFaultsAnd(t, Config{Servers: s.Addr()}, f)
+}
+
+func withFaultsAnd(t *testing.T, cfg Config, f *faulty) *user {
+	b := connected(t, cfg)
 	done := make(chan struct{})
 	b.ref.Tell(task(func(c *core) {
 		f.client = c.ep.client
@@ -103,6 +107,7 @@ func TestUnclearAnswer(t *testing.T) {
 }
 
 func TestNeverClear(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if isCheck(ops) {
@@ -208,6 +213,7 @@ func TestDirectoriesAreBounded(t *testing.T) {
 
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
+	t.Parallel()
 	greetings := make(chan int64, 10)
 	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: time.Second})
 	greetings <- 0
@@ -222,6 +228,7 @@ func TestSessionRefused(t *testing.T) {
 
 // TestForeignSession has a server that gives another session than it is asked for.
 func TestForeignSession(t *testing.T) {
+	t.Parallel()
 	greetings := make(chan int64, 10)
 	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: 10 * time.Second})
 	u := newUser(t, b)

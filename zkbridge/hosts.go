@@ -1,21 +1,33 @@
 package zkbridge
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 )
 
 // hosts hands out the servers in turn, for go-zookeeper. Its own provider resolves
 // all names once, at the start, and one bad name fails all; this one leaves the
-// names to the dialer.
+// names to the dialer. Its pauses are all of a second, for all clients of a server
+// that fails; these are spread, and the dialer makes them.
 type hosts struct {
-	over func() bool // the epoch is dead
+	over    func() bool   // the epoch is dead
+	longest time.Duration // pause
 
 	mu        sync.Mutex
 	servers   []string
 	next      int
 	tries     int // since a server was last connected
 	connected time.Time
+	tired     bool // a pause is due before the server given last is dialed
+}
+
+// maxPause bounds the pause before a server is dialed again. Short sessions cannot
+// wait for so long: an eighth of their timeout is all they have.
+const maxPause = time.Second
+
+func newHosts(over func() bool, session time.Duration) *hosts {
+	return &hosts{over: over, longest: min(session/8, maxPause)}
 }
 
 // Init takes the servers, which go-zookeeper has shuffled.
@@ -27,25 +39,31 @@ func (h *hosts) Init(servers []string) error {
 // Len is not called; the interface wants it.
 func (h *hosts) Len() int { return len(h.servers) }
 
-// Next gives the next server, and whether to pause before (a second). There is no
-// pause in the first round after a connection is lost, unless it was a short one.
-// Without pauses go-zookeeper would not notice that it is closed, so a dead epoch
-// always pauses.
+// Next gives the next server, and whether go-zookeeper is to pause before. That is
+// so for a dead epoch, as only while pausing it notices that it is closed.
 func (h *hosts) Next() (server string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	server = h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
-	switch {
-	case h.over():
-		pause = true
-	case h.tries == 0:
-		pause = time.Since(h.connected) < time.Second
-	default:
-		pause = h.tries%len(h.servers) == 0
+	if h.tries == 0 {
+		// At once after a connection is lost, unless it was a short one.
+		h.tired = time.Since(h.connected) < time.Second
+	} else {
+		h.tired = h.tries%len(h.servers) == 0
 	}
 	h.tries++
-	return server, pause
+	return server, h.over()
+}
+
+// pause is how long to wait before the server given last is dialed.
+func (h *hosts) pause() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.tired {
+		return 0
+	}
+	return h.longest/4 + rand.N(h.longest*3/4)
 }
 
 // Connected hears that the server given last has confirmed the session.

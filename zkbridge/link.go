@@ -23,14 +23,16 @@ type link struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	start  time.Time
+	hosts  *hosts
 	conn   *zk.Conn
 	events <-chan zk.Event
 
-	id      atomic.Int64 // of the session, 0 before there is one
-	timeout atomic.Int64 // as granted, a time.Duration
-	newest  atomic.Int64 // send time of the newest answered message, from start
-	online  atomic.Bool  // a server has confirmed the session and is still connected
-	ended   atomic.Bool  // the server has confirmed the end of the session
+	id       atomic.Int64 // of the session, 0 before there is one
+	timeout  atomic.Int64 // as granted, a time.Duration
+	newest   atomic.Int64 // send time of the newest answered message, from start
+	watching atomic.Bool  // a watch has been set
+	online   atomic.Bool  // a server has confirmed the session and is still connected
+	ended    atomic.Bool  // the server has confirmed the end of the session
 
 	mu   sync.Mutex
 	dead bool
@@ -49,6 +51,10 @@ type (
 		path    string
 		deleted bool
 	}
+	authRefused struct {
+		link *link
+		err  error
+	}
 )
 
 var errOver = errors.New("the epoch is over")
@@ -61,9 +67,10 @@ const sendBuffer = 1 << 20
 func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*link, error) {
 	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.hosts = newHosts(l.isDead, cfg.session)
 	var err error
 	l.conn, l.events, err = zk.Connect(cfg.servers, cfg.session,
-		zk.WithHostProvider(&hosts{over: l.isDead}),
+		zk.WithHostProvider(l.hosts),
 		zk.WithDialer(l.dial),
 		zk.WithEventCallback(l.event),
 		zk.WithLogger(zkLogger{cfg.log, epoch}),
@@ -80,7 +87,7 @@ func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*l
 func (l *link) event(e zk.Event) {
 	switch {
 	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
-		l.post(nodeEvent{l, e.Path, e.Type == zk.EventNodeDeleted})
+		l.post(nodeEvent{l, l.cfg.root.without(e.Path), e.Type == zk.EventNodeDeleted})
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
 		l.online.Store(true)
@@ -100,20 +107,47 @@ func (l *link) dial(network, address string, _ time.Duration) (net.Conn, error) 
 	if l.isDead() {
 		return nil, errOver
 	}
+	if !l.rest() {
+		return nil, errOver
+	}
 	deadline := time.Now().Add(l.cfg.connect)
 	ctx, cancel := context.WithDeadline(l.ctx, deadline)
 	defer cancel()
-	conn, err := l.cfg.dial(ctx, network, address)
+	w, err := l.connect(ctx, network, address, deadline)
 	if err != nil {
 		l.note(err)
 		return nil, err
 	}
-	w := newWire(conn, l, deadline)
 	if !l.adopt(w) {
-		conn.Close()
+		w.Close()
 		return nil, errOver
 	}
 	return w, nil
+}
+
+func (l *link) connect(ctx context.Context, network, address string, deadline time.Time) (*wire, error) {
+	raw, err := l.cfg.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := l.cfg.secure(ctx, raw, address)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return newWire(conn, raw, l, deadline), nil
+}
+
+// rest makes the pause before a server is dialed. It tells if the epoch goes on.
+func (l *link) rest() bool {
+	pause := time.NewTimer(l.hosts.pause())
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
 }
 
 func (l *link) adopt(w *wire) bool {
@@ -134,6 +168,13 @@ func (l *link) greeted(id int64) error {
 	l.kill()
 	l.post(sessionEvent{l, expired, fmt.Sprintf("the server has opened session %#x instead", id)})
 	return errOver
+}
+
+// refused ends the epoch: its server does not take the credentials, and the next
+// would not, either.
+func (l *link) refused(err error) {
+	l.kill()
+	l.post(authRefused{l, err})
 }
 
 // now is the time since the link was opened, by the monotonic clock.
@@ -173,7 +214,7 @@ func (l *link) kill() {
 	l.mu.Unlock()
 	l.cancel()
 	if w != nil {
-		w.Conn.Close()
+		w.Close()
 	}
 }
 

@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -18,7 +19,8 @@ type write struct {
 type release struct {
 	asker
 	path     string
-	failures int // multis that failed because of others
+	failures int       // multis that failed because of others
+	since    time.Time // when it came to be in doubt
 }
 
 // give ends the release. A node does not outlive its session.
@@ -66,31 +68,44 @@ func (o *outbox) pick() job {
 	}
 }
 
+// compose takes from the queue what goes together. A create waits while another one
+// of its directory is under way: transactions may overtake each other, contenders of
+// one lock must not.
 func (o *outbox) compose() *batch {
 	b := &batch{}
-	n := 0
-	for _, w := range o.queue {
-		if w.c != nil && !w.c.dir.writable() {
-			n++
+	left := o.queue[:0]
+	for i, w := range o.queue {
+		switch {
+		case w.c != nil && !w.c.dir.writable():
 			o.ep.place(w.c) // what is known of the directory has changed; this does not touch the queue
-			continue
+		case w.c != nil && w.c.dir.flying > 0:
+			left = append(left, w)
+		case !b.add(w):
+			left = append(left, o.queue[i:]...)
+			return o.seal(b, left)
 		}
-		if !b.add(w) {
-			break
-		}
-		n++
 	}
-	clear(o.queue[:n])
-	o.queue = o.queue[n:]
+	return o.seal(b, left)
+}
+
+func (o *outbox) seal(b *batch, left []write) *batch {
+	clear(o.queue[len(left):])
+	o.queue = left
 	if len(b.writes) == 0 {
 		return nil
 	}
-	b.seal()
+	for _, d := range b.dirs {
+		d.dir.flying++
+	}
+	b.seal(o.ep.core.cfg.acl)
 	return b
 }
 
 // settle takes the result of a transaction.
 func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
+	for _, d := range b.dirs {
+		d.dir.flying--
+	}
 	if err == nil && len(results) == len(b.ops) {
 		o.succeed(b, results)
 		return
@@ -176,10 +191,17 @@ func (o *outbox) doubt(b *batch) {
 			continue
 		}
 		o.retryDelete(w.r)
+		if o.ep.over {
+			return // given up; all have been answered
+		}
 	}
 }
 
 func (o *outbox) retryDelete(r *release) {
+	if o.ep.tooLong(&r.since) {
+		o.ep.forsake("delete %s: there is no clear answer", r.path)
+		return
+	}
 	o.ep.again(func() {
 		o.ep.solos.do(func() func() {
 			err := o.ep.client.Delete(r.path)
@@ -207,12 +229,12 @@ func (o *outbox) refuse(w write, why messages.Reason, err error) {
 	case w.r != nil && isMissing(err):
 		o.ep.released(w.r)
 	case w.r != nil:
-		o.ep.fail(w.r, why, "delete %s: %v", w.r.path, err)
+		o.ep.cannotRelease(w.r, err)
 	case isMissing(err):
 		w.c.dir.forget()
 		o.ep.replace(w.c, err)
 	default:
-		o.ep.fail(w.c, why, "create %s: %v", w.c.path(), err)
+		o.ep.failCreate(w.c, why, err)
 	}
 }
 

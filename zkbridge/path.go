@@ -30,6 +30,9 @@ func CheckPath(path string) error {
 	if path == "/" {
 		return nil
 	}
+	if len(path) > maxRequest {
+		return fmt.Errorf("path of %d bytes: the limit is %d", len(path), maxRequest)
+	}
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("path %q must begin with /", path)
 	}

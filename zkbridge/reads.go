@@ -31,7 +31,7 @@ func (l *list) done(ep *epoch, inside listing, err error) {
 		ep.again(func() { l.start(ep) })
 		return
 	}
-	ep.fail(l, why, "list %s: %v", l.directory, err)
+	ep.fail(l, why, "list %s: %v", l.directory, need{"READ", l.directory}.explain(err))
 }
 
 // watch is a Watch that is not answered: one read for each of its nodes.
@@ -80,7 +80,7 @@ func (w *watch) looked(ep *epoch, node string, err error) {
 		w.gone = append(w.gone, node)
 	default:
 		ep.watches.remove(w.to, path)
-		w.why, w.err = why, err
+		w.why, w.err = why, need{"READ", path}.explain(err)
 	}
 	w.left--
 	w.finish(ep)

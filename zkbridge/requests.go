@@ -45,6 +45,10 @@ func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*mes
 // List implements messages.BridgeHandler.
 func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
 	l := &list{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
+	if err := CheckPath(l.directory); err != nil {
+		l.give(messages.Reason_INVALID, err.Error())
+		return
+	}
 	if c.admit(l, msg.GetEpoch()) {
 		l.start(c.ep)
 	}
@@ -53,6 +57,12 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 // Watch implements messages.BridgeHandler.
 func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watch{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
+	for _, node := range msg.GetNodes() {
+		if err := CheckPath(joinPath(w.directory, node)); err != nil {
+			w.give(messages.Reason_INVALID, err.Error())
+			return
+		}
+	}
 	if c.admit(w, msg.GetEpoch()) {
 		w.start(c.ep, msg.GetNodes())
 	}
@@ -78,12 +88,27 @@ func (c *core) admit(r request, epoch uint64) bool {
 			epoch, c.session.epoch, c.session.state))
 		return false
 	}
+	if max := c.cfg.maxOpen; max > 0 && len(c.ep.open) >= max && !mustTake(r) {
+		r.give(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
+			"Config.MaxOutstanding allows no more", len(c.ep.open)))
+		return false
+	}
 	c.ep.open[r] = struct{}{}
 	return true
 }
 
+// mustTake tells that a request would leave a node behind if it was not served.
+func mustTake(r request) bool {
+	_, ok := r.(*release)
+	return ok
+}
+
 // Refuse implements host.Actor: it answers what comes too late.
 func (c *core) Refuse(from ask.Recipient, msg any) {
+	if msg, ok := msg.(caller); ok {
+		msg.give(messages.Reason_CLOSED, c.now.GetDetail())
+		return
+	}
 	messages.DispatchBridge(refuser{c.now}, from, msg, from)
 }
 

@@ -140,8 +140,8 @@ func testUncertain(t *testing.T, action embedded.Action, n int) {
 	for i := range doomed {
 		doomed[i] = u.created(dir, "doomed-").GetNode()
 	}
-	// The first transactions go alone; the fault strikes the batch behind them.
-	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir, Nth: min(n, maxMultis+1), Action: action})
+	// The first one goes alone; the fault strikes the batch behind it.
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprintf("%s/n%d-", dir, min(n, 2)-1), Action: action})
 	for i := range n {
 		u.create(dir, fmt.Sprintf("n%d-", i))
 	}
@@ -194,6 +194,7 @@ func fired(t *testing.T, fault *embedded.Injected) {
 
 // TestUncertainDiesWithSession loses the reply of a create and then the session.
 func TestUncertainDiesWithSession(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr()})
 	u, dir := newUser(t, b), s.Path(t)
@@ -214,6 +215,7 @@ func TestUncertainDiesWithSession(t *testing.T) {
 }
 
 func TestUncertainWithoutWritableDirectory(t *testing.T) {
+	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpExists, embedded.OpGetChildren2} {
 		s := zktest.Embedded(t)
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -316,6 +318,7 @@ func TestFrozenServer(t *testing.T) {
 }
 
 func TestServerRestart(t *testing.T) {
+	t.Parallel()
 	s := zktest.Own(t)
 	b := connected(t, Config{Servers: s.Addr(), SessionTimeout: 10 * time.Second})
 	u, dir := newUser(t, b), "/d"

@@ -44,6 +44,8 @@ func TestSessionTable(t *testing.T) {
 		{"expired at once", session{connected, 1}, expired, 1, session{gone, 1}, true},
 		{"overdue", session{suspended, 1}, overdue, 1, session{gone, 1}, true},
 		{"overdue while connected", session{connected, 1}, overdue, 1, session{gone, 1}, true},
+		{"given up", session{connected, 1}, forsaken, 1, session{gone, 1}, true},
+		{"given up while suspended", session{suspended, 1}, forsaken, 1, session{gone, 1}, true},
 		{"overdue of an old epoch", session{connected, 2}, overdue, 1, session{connected, 2}, false},
 		{"a lost session never comes back", session{gone, 1}, established, 1, session{gone, 1}, false},
 		{"next session", session{gone, 1}, established, 2, session{connected, 2}, true},
@@ -131,7 +133,19 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Servers: "[::1"}, []string{"brackets"}},
 		{Config{Servers: "[x]:1"}, []string{"IPv6"}},
 		{Config{Servers: "[::1]2181"}, []string{"colon"}},
-		{Config{Servers: "a:2181/chroot"}, []string{"chroot"}},
+		{Config{Servers: "a:2181/x/"}, []string{"a:2181/x/", "chroot"}},
+		{Config{Servers: "a:2181/x,b:2181"}, []string{"last server"}},
+		{Config{Servers: "a:2181/x/../y"}, []string{"chroot", `".."`}},
+		{Config{Servers: "/x"}, []string{"missing"}},
+		{Config{Servers: "a", MaxReply: 1000}, []string{"MaxReply", "1000", "1048576"}},
+		{Config{Servers: "a", MaxOutstanding: -1}, []string{"MaxOutstanding", "-1"}},
+		{Config{Servers: "a", Auth: []Auth{{Credential: "x:y"}}}, []string{"Auth 0", "Scheme"}},
+		{Config{Servers: "a", Auth: []Auth{{"digest", "x:y"}, {"digest", "noword"}}}, []string{"Auth 1", "colon"}},
+		{Config{Servers: "a", Auth: []Auth{{"digest", ":" + strings.Repeat("x", maxRequest)}}}, []string{"Auth 0", "524288"}},
+		{Config{Servers: "a", ACL: []zk.ACL{}}, []string{"ACL", "empty"}},
+		{Config{Servers: "a", ACL: []zk.ACL{{Perms: 31}}}, []string{"ACL 0", "Scheme"}},
+		{Config{Servers: "a", ACL: []zk.ACL{{Perms: 32, Scheme: "world", ID: "anyone"}}}, []string{"ACL 0", "32"}},
+		{Config{Servers: "a", ACL: CreatorAll()}, []string{"ACL 0", "Auth"}},
 		{Config{Servers: "http://a"}, []string{"http://a"}},
 		{Config{Servers: "a?:1"}, []string{"'?'"}},
 		{Config{Servers: "a", SessionTimeout: -time.Second}, []string{"SessionTimeout", "-1s", "100ms"}},
@@ -162,9 +176,10 @@ func TestConfigDefaults(t *testing.T) {
 	for _, c := range []struct{ list, want string }{
 		{"a", "a:2181"}, {"a,b:1,10.0.0.1:65535", "a:2181,b:1,10.0.0.1:65535"},
 		{"[::1]", "[::1]:2181"}, {"[fe80::1%eth0]:7", "[fe80::1%eth0]:7"}, {"zk_1.x-y.Z:2", "zk_1.x-y.Z:2"},
+		{"a/", "a:2181"}, {"a,b:1/x", "a:2181,b:1/x"}, {"[::1]/x/y z", "[::1]:2181/x/y z"},
 	} {
 		s, err := Config{Servers: c.list}.check()
-		if err != nil || strings.Join(s.servers, ",") != c.want {
+		if err != nil || strings.Join(s.servers, ",")+string(s.root) != c.want {
 			t.Errorf("%s: %v, %v", c.list, s, err)
 		}
 	}
@@ -260,12 +275,13 @@ func drain(p *peer) {
 
 func TestHosts(t *testing.T) {
 	dead := false
-	h := &hosts{over: func() bool { return dead }}
+	h := newHosts(func() bool { return dead }, 20*time.Second)
 	h.Init([]string{"a", "b"})
 	expect := func(server string, pause bool) {
 		t.Helper()
-		if s, p := h.Next(); s != server || p != pause {
-			t.Errorf("%s, %v; want %s, %v", s, p, server, pause)
+		s, theirs := h.Next()
+		if ours := h.pause(); s != server || theirs != dead || (ours > 0) != pause || ours > maxPause {
+			t.Errorf("%s, %v, %v; want %s, %v, %v", s, theirs, ours, server, dead, pause)
 		}
 	}
 	expect("a", false)
@@ -278,6 +294,27 @@ func TestHosts(t *testing.T) {
 	h.Connected()
 	expect("b", true) // but not if it was a short one
 	dead = true
-	expect("a", true)
+	expect("a", false)
 	expect("b", true)
+}
+
+// TestPauseIsSpread has clients that lose a server at one time.
+func TestPauseIsSpread(t *testing.T) {
+	for _, c := range []struct{ session, longest time.Duration }{
+		{time.Minute, time.Second}, {4 * time.Second, 500 * time.Millisecond}, {minSessionTimeout, 12500 * time.Microsecond},
+	} {
+		tenths := map[time.Duration]bool{}
+		for range 1000 {
+			h := newHosts(func() bool { return false }, c.session)
+			h.tired = true
+			p := h.pause()
+			if p < c.longest/4 || p > c.longest {
+				t.Fatalf("%v: pause of %v", c.session, p)
+			}
+			tenths[p*10/c.longest] = true
+		}
+		if len(tenths) < 7 {
+			t.Errorf("%v: pauses fall into %v", c.session, tenths)
+		}
+	}
 }

@@ -15,7 +15,8 @@ import (
 // message was sent that has been answered. It also keeps from go-zookeeper what
 // would hang or crash it.
 type wire struct {
-	net.Conn
+	net.Conn          // to the server, perhaps through TLS
+	raw      net.Conn // below TLS
 	link     *link
 	in       *bufio.Reader // go-zookeeper reads each reply in two small pieces
 	deadline time.Time     // of the handshake
@@ -25,10 +26,15 @@ type wire struct {
 	sent    []stamp // written and not answered, oldest first
 	closing int32   // xid of the message that closes the session
 
-	// The frame that is being read; head is its length and what follows.
-	head [20]byte
-	have int
-	rest int // of its bytes are still to come, once the head is there
+	// rewatch is closed when the watches of an earlier connection have been sent
+	// again; nil if there were none.
+	rewatch chan struct{}
+
+	// For the one who reads.
+	own     []byte // to be read before anything else
+	rest    int    // bytes of the present frame that are still to come
+	skip    int    // bytes that nobody is to see
+	awaited bool   // rewatch
 }
 
 // stamp is when a message was sent, from the start of the link.
@@ -44,23 +50,30 @@ const (
 	// greeting stands for the first message, which has no xid.
 	greeting = -100
 
-	opClose = -11
+	opGetData    = 4
+	opSetWatches = 101
+	opClose      = -11
 
-	// What follows the length of a reply is at least 16 bytes; of the reply to
-	// the greeting, too.
+	lengthSize = 4
+	// What follows the length of a reply is at least 16 bytes: xid, zxid, error.
+	// Of the reply to the greeting, too: protocol version, timeout, session id.
 	minFrame = 16
-	// Longer frames are no ZooKeeper's. go-zookeeper would allocate what the
-	// length says; a web server's first bytes would be a gigabyte.
+	// Longer frames are no ZooKeeper's: a web server's first bytes would be a
+	// gigabyte.
 	maxFrame    = 256 << 20
 	maxGreeting = 64 << 10
-
-	replyHead    = 8  // length, xid
-	greetingHead = 20 // length, protocol version, timeout, session id
 )
 
-func newWire(conn net.Conn, l *link, deadline time.Time) *wire {
-	return &wire{Conn: conn, link: l, deadline: deadline, in: bufio.NewReaderSize(conn, 16<<10)}
+func newWire(conn, raw net.Conn, l *link, deadline time.Time) *wire {
+	w := &wire{Conn: conn, raw: raw, link: l, deadline: deadline, in: bufio.NewReaderSize(conn, 16<<10)}
+	if l.watching.Load() {
+		w.rewatch = make(chan struct{})
+	}
+	return w
 }
+
+// Close cuts the connection. It does not block, as a farewell through TLS might.
+func (w *wire) Close() error { return w.raw.Close() }
 
 // SetReadDeadline keeps the handshake bounded: go-zookeeper waits for six session
 // timeouts for the length of the reply and without limit for the rest.
@@ -82,101 +95,135 @@ func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	at := w.link.now()
 	switch {
-	case len(b) < replyHead:
+	case len(b) < lengthSize+4:
 	case !w.ready.Load():
 		w.sent = append(w.sent, stamp{greeting, at})
 	default:
 		xid := int32(binary.BigEndian.Uint32(b[4:]))
 		w.sent = append(w.sent, stamp{xid, at})
-		if len(b) >= 12 && int32(binary.BigEndian.Uint32(b[8:])) == opClose {
-			w.closing = xid
-		}
+		w.noteRequest(xid, b)
 	}
 	w.mu.Unlock()
 	return w.Conn.Write(b)
 }
 
-// Read gives what the server sends, once it was looked at.
-func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.in.Read(p)
-	if n > 0 {
-		if bad := w.scan(p[:n]); bad != nil {
-			n, err = 0, bad
+// noteRequest looks at a message for what matters later. It needs w.mu.
+func (w *wire) noteRequest(xid int32, b []byte) {
+	if len(b) < 12 {
+		return
+	}
+	switch int32(binary.BigEndian.Uint32(b[8:])) {
+	case opClose:
+		w.closing = xid
+	case opGetData:
+		if b[len(b)-1] == 1 {
+			w.link.watching.Store(true)
+		}
+	case opSetWatches:
+		w.watchesSent()
+	}
+}
+
+func (w *wire) watchesSent() {
+	if w.rewatch != nil {
+		select {
+		case <-w.rewatch:
+		default:
+			close(w.rewatch)
 		}
 	}
-	if err != nil && !w.ready.Load() {
-		w.link.note(fmt.Errorf("handshake with %s: %w", w.RemoteAddr(), err))
+}
+
+// rewatchLimit is how long the first reply waits for watches to be sent again. They
+// are not if all have fired meanwhile.
+const rewatchLimit = 50 * time.Millisecond
+
+// awaitWatches holds the first reply back until go-zookeeper has sent its watches
+// again: it reads the last zxid for that without a lock, and a reply changes it.
+func (w *wire) awaitWatches() {
+	if w.rewatch == nil || w.awaited {
+		return
 	}
+	w.awaited = true
+	limit := time.NewTimer(rewatchLimit)
+	defer limit.Stop()
+	select {
+	case <-w.rewatch:
+	case <-limit.C:
+	}
+}
+
+// Read gives what the server sends, once it was looked at.
+func (w *wire) Read(p []byte) (int, error) {
+	if !w.ready.Load() {
+		if err := w.shakeHands(); err != nil {
+			err = fmt.Errorf("handshake with %s: %w", w.RemoteAddr(), err)
+			w.link.note(err)
+			return 0, err
+		}
+		w.ready.Store(true)
+	}
+	if len(w.own) == 0 && w.rest == 0 {
+		if err := w.nextFrame(); err != nil {
+			return 0, err
+		}
+	}
+	if len(w.own) > 0 {
+		n := copy(p, w.own)
+		w.own = w.own[n:]
+		return n, nil
+	}
+	n, err := w.in.Read(p[:min(len(p), w.rest)])
+	w.rest -= n
 	return n, err
 }
 
-// scan follows the frames through the stream, in whatever pieces it comes.
-func (w *wire) scan(b []byte) error {
-	for len(b) > 0 {
-		if w.rest > 0 {
-			n := min(w.rest, len(b))
-			b = b[n:]
-			w.rest -= n
-			if w.rest == 0 {
-				w.frameEnds()
-			}
-			continue
-		}
-		n := copy(w.head[w.have:w.headSize()], b)
-		b = b[n:]
-		w.have += n
-		if err := w.headGrows(); err != nil {
+// nextFrame looks at the head of the next reply.
+func (w *wire) nextFrame() error {
+	for w.skip > 0 {
+		n, err := w.in.Discard(w.skip)
+		w.skip -= n
+		if err != nil {
 			return err
 		}
 	}
+	head, err := w.in.Peek(lengthSize)
+	if err != nil {
+		return err
+	}
+	size := binary.BigEndian.Uint32(head)
+	if size < minFrame || size > maxFrame {
+		return fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
+	}
+	if head, err = w.in.Peek(lengthSize + minFrame); err != nil {
+		return err
+	}
+	xid := int32(binary.BigEndian.Uint32(head[lengthSize:]))
+	w.answered(xid)
+	if xid >= 0 {
+		w.awaitWatches()
+	}
+	if limit := w.link.cfg.maxReply; limit > 0 && int(size) > limit {
+		return w.withhold(head, xid, int(size))
+	}
+	w.rest = lengthSize + int(size)
 	return nil
 }
 
-func (w *wire) headSize() int {
-	if w.ready.Load() {
-		return replyHead
+// withhold puts an error in the place of a reply that is too large. go-zookeeper
+// would end the connection because of it, again and again as it is asked again.
+func (w *wire) withhold(head []byte, xid int32, size int) error {
+	w.link.cfg.log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
+		"server", w.RemoteAddr().String(), "bytes", size, "limit", w.link.cfg.maxReply)
+	if xid < 0 {
+		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
 	}
-	return greetingHead
-}
-
-func (w *wire) headGrows() error {
-	if w.have < 4 {
-		return nil
-	}
-	size := binary.BigEndian.Uint32(w.head[:])
-	limit := uint32(maxFrame)
-	if !w.ready.Load() {
-		limit = maxGreeting
-	}
-	if size < minFrame || size > limit {
-		return fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
-	}
-	if w.have < w.headSize() {
-		return nil
-	}
-	w.rest = int(size) + 4 - w.have
-	if w.ready.Load() {
-		w.answered(int32(binary.BigEndian.Uint32(w.head[4:])))
-		return nil
-	}
-	err := w.link.greeted(int64(binary.BigEndian.Uint64(w.head[12:])))
-	if w.rest == 0 {
-		w.frameEnds()
-	}
-	return err
-}
-
-func (w *wire) frameEnds() {
-	w.have = 0
-	if w.ready.Load() {
-		return
-	}
-	if id := int64(binary.BigEndian.Uint64(w.head[12:])); id != 0 {
-		timeout := time.Duration(int32(binary.BigEndian.Uint32(w.head[8:]))) * time.Millisecond
-		w.link.timeout.Store(int64(timeout))
-		w.answered(greeting)
-	}
-	w.ready.Store(true)
+	w.own = append([]byte(nil), head...)
+	binary.BigEndian.PutUint32(w.own, minFrame)
+	code := int32(codeTooLarge)
+	binary.BigEndian.PutUint32(w.own[lengthSize+12:], uint32(code))
+	w.skip = lengthSize + size
+	return nil
 }
 
 // answered notes that the server has had the message xid. An event of a watch

@@ -1,8 +1,12 @@
 package zkbridge
 
 import (
+	"bytes"
 	"encoding/binary"
+	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,7 +55,7 @@ func testWireClock(t *testing.T, piece int) {
 		}
 	}()
 	l := &link{cfg: &settings{margin: time.Second}, start: time.Now(), note: func(error) {}, post: func(any) {}}
-	w := newWire(client, l, time.Now().Add(time.Hour))
+	w := newWire(client, client, l, time.Now().Add(time.Hour))
 	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
 	newest := func(want time.Duration) {
 		t.Helper()
@@ -84,11 +88,42 @@ func testWireClock(t *testing.T, piece int) {
 	}
 }
 
+// TestWireWithholds has a reply that is too large between others.
+func TestWireWithholds(t *testing.T) {
+	for _, piece := range []int{1, 4, 1000} {
+		client, server := net.Pipe()
+		log := slog.New(slog.DiscardHandler)
+		l := &link{cfg: &settings{maxReply: 100, log: log}, start: time.Now(), note: func(error) {}, post: func(any) {}}
+		w := newWire(client, client, l, time.Now().Add(time.Hour))
+		hello, small, big := frame(37, 0, 9000, 0, 77, 16), frame(100, 1), frame(70_000, 2)
+		withheld := int32(codeTooLarge)
+		want := slices.Concat(hello, small, frame(16, 2, 0, 0, withheld), small)
+		go func() {
+			server.Write(slices.Concat(hello, small, big, small, frame(101, xidEvent)))
+			server.Close()
+		}()
+		var got []byte
+		for len(got) < len(want) {
+			p := make([]byte, min(piece, len(want)-len(got)))
+			n, err := w.Read(p)
+			must(t, err)
+			got = append(got, p[:n]...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("in pieces of %d: %x", piece, got)
+		}
+		if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "101 bytes") {
+			t.Errorf("%v", err)
+		}
+		client.Close()
+	}
+}
+
 func TestWireRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
 		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
-		w := newWire(client, l, time.Now().Add(time.Hour))
+		w := newWire(client, client, l, time.Now().Add(time.Hour))
 		go server.Write([]byte(garbage))
 		if _, err := w.Read(make([]byte, 4)); err == nil {
 			t.Errorf("%q is accepted", garbage)

@@ -288,8 +288,11 @@ func TestInvalidRequests(t *testing.T) {
 		{&messages.Create{Epoch: epoch, Directory: "/a", Prefix: "b/c"}, `"b/c"`},
 		{&messages.ReleaseNode{Epoch: epoch, Directory: "/a", Node: ""}, `""`},
 		{&messages.ReleaseNode{Epoch: epoch, Directory: "", Node: "x\x00"}, "not allowed"},
-		{&messages.List{Epoch: epoch, Directory: "a"}, "invalid path"},
-		{&messages.Watch{Epoch: epoch, Directory: "a", Nodes: []string{"x"}}, "invalid path"},
+		{&messages.List{Epoch: epoch, Directory: "a"}, `"a"`},
+		{&messages.List{Epoch: epoch, Directory: "/" + strings.Repeat("x", 2<<20)}, "524288"},
+		{&messages.ReleaseNode{Epoch: epoch, Directory: "/a", Node: strings.Repeat("x", 2<<20)}, "524288"},
+		{&messages.Watch{Epoch: epoch, Directory: "/a", Nodes: []string{"x", strings.Repeat("x", 2<<20)}}, "524288"},
+		{&messages.Watch{Epoch: epoch, Directory: "a", Nodes: []string{"x"}}, `"a/x"`},
 	} {
 		u.bridge.Ref().To.Tell(&ask.Call{Message: c.msg, From: u})
 		m := next[*messages.Failed](t, u.peer)

@@ -1,0 +1,74 @@
+package zkbridge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// chroot is a path that stands before all paths that go to ZooKeeper, and that
+// nobody here sees. It is empty or an absolute path, other than "/".
+type chroot string
+
+// check refuses what is no path, and what looks like a server behind it.
+func (r chroot) check(list string) error {
+	switch {
+	case r == "":
+		return nil
+	case strings.Contains(string(r), ","):
+		return fmt.Errorf("%q: the chroot path stands behind the last server, once, and no comma is allowed in it", list)
+	}
+	if err := CheckPath(string(r)); err != nil {
+		return fmt.Errorf("%q: chroot: %w", list, err)
+	}
+	return nil
+}
+
+// with gives the path that ZooKeeper knows. What is no absolute path stays as it
+// is, and is refused.
+func (r chroot) with(path string) string {
+	switch {
+	case r == "" || !strings.HasPrefix(path, "/"):
+		return path
+	case path == "/":
+		return string(r)
+	}
+	return string(r) + path
+}
+
+// without is the reverse of with.
+func (r chroot) without(path string) string {
+	if path == string(r) && r != "" {
+		return "/"
+	}
+	return strings.TrimPrefix(path, string(r))
+}
+
+// ops gives operations with the chroot in their paths. It changes copies.
+func (r chroot) ops(ops []any) []any {
+	if r == "" {
+		return ops
+	}
+	moved := make([]any, len(ops))
+	for i, op := range ops {
+		moved[i] = r.op(op)
+	}
+	return moved
+}
+
+func (r chroot) op(op any) any {
+	switch op := op.(type) {
+	case *zk.CreateRequest:
+		c := *op
+		c.Path = r.with(op.Path)
+		return &c
+	case *zk.DeleteRequest:
+		return &zk.DeleteRequest{Path: r.with(op.Path), Version: op.Version}
+	case *zk.SetDataRequest:
+		return &zk.SetDataRequest{Path: r.with(op.Path), Data: op.Data, Version: op.Version}
+	case *zk.CheckVersionRequest:
+		return &zk.CheckVersionRequest{Path: r.with(op.Path), Version: op.Version}
+	}
+	return op
+}

@@ -1,0 +1,100 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// shakeHands reads the server's part of the handshake, and authenticates, before
+// go-zookeeper sees any of it: so credentials are with the server before any
+// request is. go-zookeeper's own AddAuth can block for ever when it sends them
+// again on a connection that fails.
+func (w *wire) shakeHands() error {
+	hello, err := w.readFrame(maxGreeting)
+	if err != nil {
+		return err
+	}
+	id := int64(binary.BigEndian.Uint64(hello[lengthSize+8:]))
+	if err := w.link.greeted(id); err != nil {
+		return err
+	}
+	w.own = hello
+	if id == 0 {
+		return nil // the session is over, as go-zookeeper will see
+	}
+	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
+	w.link.timeout.Store(int64(time.Duration(timeout) * time.Millisecond))
+	w.answered(greeting)
+	for _, a := range w.link.cfg.auth {
+		if err := w.authenticate(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFrame reads a whole message of the handshake, its length included.
+func (w *wire) readFrame(limit int) ([]byte, error) {
+	head, err := w.in.Peek(lengthSize)
+	if err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(head)
+	if size < minFrame || int64(size) > int64(limit) {
+		return nil, fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
+	}
+	frame := make([]byte, lengthSize+int(size))
+	_, err = io.ReadFull(w.in, frame)
+	return frame, err
+}
+
+const (
+	xidAuth = -4
+	opAuth  = 100
+)
+
+// authenticate sends credentials and waits for the answer. A server that refuses
+// them says so and closes the connection.
+func (w *wire) authenticate(a Auth) error {
+	if err := w.Conn.SetWriteDeadline(w.deadline); err != nil {
+		return err
+	}
+	if _, err := w.Conn.Write(a.frame()); err != nil {
+		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
+	}
+	reply, err := w.readFrame(maxGreeting)
+	if err != nil {
+		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
+	}
+	xid := int32(binary.BigEndian.Uint32(reply[lengthSize:]))
+	code := int32(binary.BigEndian.Uint32(reply[lengthSize+12:]))
+	switch {
+	case xid != xidAuth:
+		return errors.New("the server answers something else while authenticating")
+	case code != 0:
+		err := fmt.Errorf("%w: the server refuses the credentials of scheme %q", zk.ErrAuthFailed, a.Scheme)
+		w.link.refused(err)
+		return err
+	}
+	return nil
+}
+
+// frame is the message that carries the credentials.
+func (a Auth) frame() []byte {
+	b := make([]byte, lengthSize)
+	xid := int32(xidAuth)
+	b = binary.BigEndian.AppendUint32(b, uint32(xid))
+	b = binary.BigEndian.AppendUint32(b, opAuth)
+	b = binary.BigEndian.AppendUint32(b, 0) // a type that has only this value
+	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Scheme)))
+	b = append(b, a.Scheme...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Credential)))
+	b = append(b, a.Credential...)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
+	return b
+}

@@ -1,0 +1,148 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestChroot(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root := s.Path(t) + "/deep"
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		if names := u.list("/locks"); len(names) != 0 {
+			t.Errorf("listed %v", names)
+		}
+		first, second := u.created("/locks/a", "n-"), u.created("/locks/a", "n-")
+		if names := s.Nodes(t, root+"/locks/a"); !slices.Equal(names, []string{first.GetNode(), second.GetNode()}) {
+			t.Errorf("is %v", names)
+		}
+		u.watch("/locks/a", first.GetNode())
+		u.release("/locks/a", first.GetNode())
+		if m := next[*messages.Wake](t, u.peer); m.GetDirectory() != "/locks/a" || m.GetNode() != first.GetNode() {
+			t.Errorf("%v", m)
+		}
+		next[*messages.NodeReleased](t, u.peer)
+		if names := u.list("/locks/a"); !slices.Equal(names, []string{second.GetNode()}) {
+			t.Errorf("listed %v", names)
+		}
+		top := u.created("/", "top-")
+		if names := s.Nodes(t, root); !slices.Contains(names, top.GetNode()) {
+			t.Errorf("is %v", names)
+		}
+		u.create("a", "n-")
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+			t.Errorf("%v", m)
+		}
+		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "a"}, u) // not root + "a"
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+			t.Errorf("%v", m)
+		}
+		checkMultiInChroot(t, s, u, root)
+	})
+}
+
+func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
+	t.Helper()
+	ops := []any{&zk.CreateRequest{Path: "/m-", Flags: zk.FlagSequence}, &zk.SetDataRequest{Path: "/", Data: []byte("x"), Version: -1},
+		&zk.CheckVersionRequest{Path: "/locks", Version: -1}, &zk.CreateRequest{Path: "/gone"}, &zk.DeleteRequest{Path: "/gone", Version: 0}}
+	results, err := u.bridge.Multi(inTime(t), ops...)
+	must(t, err)
+	if ops[1].(*zk.SetDataRequest).Path != "/" || !strings.HasPrefix(results[0].String, "/m-") {
+		t.Errorf("%+v, %+v", ops[1], results[0])
+	}
+	data, _, err := s.Client(t).Get(root)
+	if string(data) != "x" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+	view, err := u.bridge.Look(inTime(t), results[0].String)
+	if err != nil || !view.Exists || !slices.Contains(view.Names, results[0].String[1:]) {
+		t.Errorf("%+v, %v", view, err)
+	}
+	_, err = u.bridge.Multi(inTime(t), &zk.DeleteRequest{Path: "/none", Version: -1})
+	if !errors.Is(err, zk.ErrNoNode) || strings.Contains(err.Error(), root) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestChrootPaths(t *testing.T) {
+	for _, c := range []struct{ root, path, full string }{
+		{"", "/", "/"}, {"", "/a", "/a"}, {"/r", "/", "/r"}, {"/r", "/a/b", "/r/a/b"}, {"/r/s", "/r", "/r/s/r"},
+	} {
+		r := chroot(c.root)
+		if got := r.with(c.path); got != c.full || r.without(got) != c.path {
+			t.Errorf("%+v: %q, and back %q", c, got, r.without(got))
+		}
+	}
+	if got := chroot("/r").with("a"); got != "a" {
+		t.Errorf("%q is made of what is refused", got)
+	}
+}
+
+// TestMaxReply lists a directory that is too large.
+func TestMaxReply(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		dir, conn := s.Path(t), s.Client(t)
+		ops := []any{&zk.CreateRequest{Path: dir, Data: []byte{}, Acl: zk.WorldACL(zk.PermAll)}}
+		for i := range 4500 {
+			ops = append(ops, &zk.CreateRequest{Path: fmt.Sprintf("%s/%s%d", dir, strings.Repeat("x", 230), i), Data: []byte{},
+				Acl: zk.WorldACL(zk.PermAll)})
+		}
+		for chunk := range slices.Chunk(ops, 1000) {
+			_, err := conn.Multi(chunk...)
+			must(t, err)
+		}
+		var log record
+		u := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), MaxReply: minMaxReply})))
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir}, u)
+		m := next[*messages.Failed](t, u.peer)
+		if m.GetReason() != messages.Reason_LIMIT_EXCEEDED || !strings.Contains(m.GetDetail(), "MaxReply") {
+			t.Errorf("%v", m)
+		}
+		if _, err := u.bridge.Look(inTime(t), dir+"/x"); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+			t.Errorf("%v", err)
+		}
+		u.created(dir+"/small", "n-") // on the same connection
+		none[*messages.SessionChanged](t, u.peer)
+		if !strings.Contains(log.String(), "level=ERROR msg=\"ZooKeeper's answer is larger") {
+			t.Errorf("logged: %s", log.String())
+		}
+		if names := newUser(t, connected(t, Config{Servers: s.Addr()})).list(dir); len(names) != 4501 {
+			t.Errorf("%d names", len(names))
+		}
+	})
+}
+
+func TestMaxOutstanding(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr(), MaxOutstanding: 5}))
+	node := u.created("/d", "n-").GetNode()
+	s.Embedded().Pause()
+	for range 5 {
+		u.create("/d", "n-")
+	}
+	over := u.create("/d", "n-")
+	m := next[*messages.Failed](t, u.peer)
+	if m.GetId() != over || m.GetReason() != messages.Reason_LIMIT_EXCEEDED || !strings.Contains(m.GetDetail(), "MaxOutstanding") {
+		t.Errorf("%v", m)
+	}
+	if _, err := u.bridge.Multi(inTime(t), &zk.CreateRequest{Path: "/x"}); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+		t.Errorf("%v", err)
+	}
+	u.release("/d", node)
+	s.Embedded().Resume()
+	for range 5 {
+		next[*messages.Created](t, u.peer)
+	}
+	next[*messages.NodeReleased](t, u.peer)
+	u.created("/d", "n-")
+}

@@ -1,0 +1,313 @@
+package zkbridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// inTime is a context that ends when a test has waited long enough.
+func inTime(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestMulti(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
+		data := []byte("data")
+		ops := []any{
+			&zk.CreateRequest{Path: dir, Data: data},
+			&zk.CreateRequest{Path: dir + "/n-", Flags: zk.FlagEphemeralSequential},
+			&zk.SetDataRequest{Path: dir, Data: []byte("set"), Version: 0},
+			&zk.CheckVersionRequest{Path: dir, Version: 1},
+			&zk.CreateRequest{Path: dir + "/gone"},
+			&zk.DeleteRequest{Path: dir + "/gone", Version: 0},
+		}
+		results, err := b.Multi(inTime(t), ops...)
+		if err != nil || len(results) != len(ops) || results[1].String != dir+"/n-0000000000" || results[2].Stat.Version != 1 {
+			t.Fatalf("%+v, %v", results, err)
+		}
+		if c := ops[0].(*zk.CreateRequest); c.Acl != nil {
+			t.Errorf("the caller's operation has become %+v", c)
+		}
+		got, stat, err := s.Client(t).Get(dir)
+		if string(got) != "set" || stat.NumChildren != 1 || err != nil {
+			t.Errorf("%q, %+v, %v", got, stat, err)
+		}
+		_, stat, err = s.Client(t).Get(dir + "/n-0000000000")
+		if err != nil || stat.EphemeralOwner != b.Session().ID {
+			t.Errorf("%+v, %v", stat, err)
+		}
+	})
+}
+
+func TestMultiFails(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
+		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermDelete))
+		must(t, err)
+		good := &zk.CheckVersionRequest{Path: "/", Version: -1}
+		for _, c := range []struct {
+			op   any
+			want error
+			says string
+		}{
+			{&zk.CheckVersionRequest{Path: dir + "/none", Version: -1}, zk.ErrNoNode, "check " + dir + "/none"},
+			{&zk.CheckVersionRequest{Path: dir, Version: 7}, zk.ErrBadVersion, "check " + dir},
+			{&zk.SetDataRequest{Path: dir, Version: -1}, messages.Reason_NO_AUTH, "WRITE is not granted on " + dir},
+			{&zk.DeleteRequest{Path: dir + "/x", Version: -1}, zk.ErrNoNode, "delete " + dir + "/x"},
+			{&zk.CreateRequest{Path: dir + "/x"}, zk.ErrNoAuth, "CREATE is not granted on " + dir},
+		} {
+			_, err := b.Multi(inTime(t), good, c.op, good)
+			var op *OpError
+			if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Index != 1 || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "operation 1 ") {
+				t.Errorf("%+v: %v", c.op, err)
+			}
+		}
+	})
+}
+
+func TestMultiIsChecked(t *testing.T) {
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr()})
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.CutBefore})
+	good := &zk.CheckVersionRequest{Path: "/", Version: -1}
+	for _, c := range []struct {
+		ops  []any
+		says string
+	}{
+		{nil, "needs an operation"},
+		{[]any{good, nil}, "operation 1"},
+		{[]any{"x"}, "string"},
+		{[]any{zk.DeleteRequest{Path: "/a"}}, "zk.DeleteRequest"},
+		{[]any{(*zk.CreateRequest)(nil)}, "nil"}, {[]any{(*zk.DeleteRequest)(nil)}, "nil"},
+		{[]any{(*zk.SetDataRequest)(nil)}, "nil"}, {[]any{(*zk.CheckVersionRequest)(nil)}, "nil"},
+		{[]any{good, &zk.DeleteRequest{Path: "a"}}, `operation 1, delete: path "a"`},
+		{[]any{&zk.DeleteRequest{Path: "/"}}, "root"},
+		{[]any{&zk.CreateRequest{Path: "/a/"}}, `"/a/"`},
+		{[]any{&zk.CreateRequest{Path: "/a", Flags: zk.FlagContainer}}, "flags 4"},
+		{[]any{&zk.CreateRequest{Path: "/a", Flags: zk.FlagTTL}}, "flags 5"},
+		{[]any{&zk.CreateRequest{Path: "/a", Flags: -1}}, "flags -1"},
+		{[]any{&zk.SetDataRequest{Path: "/", Data: bytes.Repeat([]byte("x"), maxRequest)}}, "limit is 524288"},
+		{slices.Repeat([]any{good}, 10000), "limit is 524288"},
+	} {
+		_, err := b.Multi(inTime(t), c.ops...)
+		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v", c.ops, err)
+		}
+	}
+	if n := len(fault.Firings()); n != 0 {
+		t.Errorf("%d were sent", n)
+	}
+	fault.Remove()
+	_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: "/", Flags: zk.FlagSequence})
+	must(t, err)
+}
+
+// TestMultiOutcome loses the answer, or the request: it is told that nobody knows.
+func TestMultiOutcome(t *testing.T) {
+	t.Parallel()
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+		s := zktest.Embedded(t)
+		b := connected(t, Config{Servers: s.Addr()})
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: action})
+		_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: "/n"})
+		if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || errors.Is(err, messages.Reason_SESSION_LOST) {
+			t.Errorf("%v: %v", action, err)
+		}
+		// In the same session, and so behind whatever would be sent again.
+		view, err := b.Look(inTime(t), "/n")
+		if view.Exists != (action == embedded.DropReply) || err != nil {
+			t.Errorf("%v: %+v, %v", action, view, err)
+		}
+		if n := len(fault.Firings()); n != 1 || b.Session().Epoch != 1 {
+			t.Errorf("%d fired, %+v", n, b.Session())
+		}
+	}
+}
+
+func TestMultiNotSent(t *testing.T) {
+	s := zktest.Embedded(t)
+	fail := once(zk.ErrNoServer)
+	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		if err := fail(); err != nil {
+			return nil, err
+		}
+		return send()
+	}})
+	_, err := u.bridge.Multi(inTime(t), &zk.CreateRequest{Path: "/n"})
+	must(t, err)
+}
+
+func TestMultiWhileSuspended(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		proxy := zktest.Proxy(t, s.Addr())
+		b := connected(t, Config{Servers: proxy.Addr()})
+		dir := s.Path(t)
+		proxy.Refuse(true)
+		proxy.Cut()
+		zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_SUSPENDED }, "suspended")
+
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, errors.New("enough"))
+		defer cancel()
+		_, err := b.Multi(ctx, &zk.CreateRequest{Path: dir + "-abandoned"})
+		if !errors.Is(err, context.Cause(ctx)) || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || !strings.Contains(err.Error(), "not sent") {
+			t.Errorf("%v", err)
+		}
+		if _, err := b.Look(ctx, dir); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Cause(ctx)) {
+			t.Errorf("%v", err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: dir})
+			done <- err
+		}()
+		zktest.Eventually(t, patience, func() bool { return b.openRequests() == 1 }, "one waits, the others are forgotten")
+		proxy.Refuse(false)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		view, err := b.Look(inTime(t), dir+"-abandoned")
+		if view.Exists || err != nil || b.Session().Epoch != 1 {
+			t.Errorf("%+v, %v", view, err)
+		}
+	})
+}
+
+// openRequests asks the actor.
+func (b *Bridge) openRequests() int {
+	n := make(chan int)
+	b.ref.Tell(task(func(c *core) { n <- len(c.ep.open) }))
+	return <-n
+}
+
+// TestMultiLater ends the wait for one that was sent, and then the session.
+func TestMultiLater(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	sent := make(chan struct{}, 2)
+	b := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		sent <- struct{}{}
+		return send()
+	}}).bridge
+	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
+	ctx, cancel := context.WithCancel(context.Background())
+	abandoned, kept := make(chan error), make(chan error)
+	multi := func(ctx context.Context, done chan error) {
+		_, err := b.Multi(ctx, &zk.CreateRequest{Path: "/n"})
+		done <- err
+	}
+	go multi(ctx, abandoned)
+	go multi(inTime(t), kept)
+	<-sent
+	<-sent
+	cancel()
+	if err := <-abandoned; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	s.Expire(t, b.Session().ID)
+	if err := <-kept; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMultiInAnotherEpoch(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
+		old := b.Session()
+		write := &zk.CreateRequest{Path: dir}
+		s.Expire(t, old.ID)
+		zktest.Eventually(t, patience, func() bool { return b.Session().Epoch == 2 }, "next session")
+		for _, epoch := range []uint64{0, old.Epoch, 3} {
+			if _, err := b.MultiIn(inTime(t), epoch, write); !errors.Is(err, messages.Reason_SESSION_LOST) {
+				t.Errorf("epoch %d: %v", epoch, err)
+			}
+		}
+		view, err := b.Look(inTime(t), dir)
+		if err != nil || view.Exists {
+			t.Errorf("%+v, %v", view, err)
+		}
+		_, err = b.MultiIn(inTime(t), 2, write)
+		must(t, err)
+		must(t, b.Close())
+		if _, err := b.Multi(inTime(t), write); !errors.Is(err, messages.Reason_CLOSED) {
+			t.Errorf("%v", err)
+		}
+		if _, err := b.Look(inTime(t), dir); !errors.Is(err, messages.Reason_CLOSED) {
+			t.Errorf("%v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := b.Multi(ctx, write); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not sent") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestLook(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		look := func(path string) View {
+			t.Helper()
+			view, err := u.bridge.Look(inTime(t), path)
+			must(t, err)
+			return view
+		}
+		if view := look(dir + "/n"); view.Exists || len(view.Names) > 0 || view.DirectoryCzxid != 0 {
+			t.Errorf("no directory: %+v", view)
+		}
+		first, second := u.created(dir, "n-"), u.created(dir, "n-")
+		for _, m := range []*messages.Created{first, second} {
+			view := look(dir + "/" + m.GetNode())
+			slices.Sort(view.Names)
+			if !view.Exists || view.Stat.Czxid != m.GetCzxid() || view.DirectoryCzxid != m.GetDirectoryCzxid() ||
+				!slices.Equal(view.Names, []string{first.GetNode(), second.GetNode()}) {
+				t.Errorf("%v: %+v", m, view)
+			}
+		}
+		must(t, s.Client(t).Delete(dir+"/"+first.GetNode(), -1))
+		if view := look(dir + "/" + first.GetNode()); view.Exists || !slices.Equal(view.Names, []string{second.GetNode()}) {
+			t.Errorf("deleted: %+v", view)
+		}
+		for _, path := range []string{"", "/", "a", "/a/"} {
+			if _, err := u.bridge.Look(inTime(t), path); !errors.Is(err, messages.Reason_INVALID) {
+				t.Errorf("%q: %v", path, err)
+			}
+		}
+		_, err := s.Client(t).SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(t, err)
+		_, err = u.bridge.Look(inTime(t), dir+"/x")
+		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestLookBehindAFollower has a server that shows old states.
+func TestLookBehindAFollower(t *testing.T) {
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	node := u.created("/d", "n-").GetNode()
+	s.Embedded().Freeze(u.bridge.Session().ID)
+	must(t, s.Client(t).Delete("/d/"+node, -1))
+	if names := u.list("/d"); len(names) != 1 {
+		t.Fatalf("the server does not lag: %v", names)
+	}
+	if view, err := u.bridge.Look(inTime(t), "/d/"+node); err != nil || view.Exists || len(view.Names) != 0 {
+		t.Errorf("%+v, %v", view, err)
+	}
+}

@@ -1,0 +1,117 @@
+package zkbridge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// opKind is what an operation of a transaction does, and to which node.
+type opKind struct {
+	kind  string
+	path  string
+	needs need
+}
+
+func describe(op any) opKind {
+	switch op := op.(type) {
+	case *zk.CreateRequest:
+		directory, _ := splitPath(op.Path)
+		return opKind{"create", op.Path, need{"CREATE", directory}}
+	case *zk.DeleteRequest:
+		directory, _ := splitPath(op.Path)
+		return opKind{"delete", op.Path, need{"DELETE", directory}}
+	case *zk.SetDataRequest:
+		return opKind{"set", op.Path, need{"WRITE", op.Path}}
+	case *zk.CheckVersionRequest:
+		return opKind{"check", op.Path, need{"READ", op.Path}}
+	}
+	return opKind{}
+}
+
+// copyOps checks a user's operations and gives copies, which share nothing with
+// them: the user may have them back before they are sent.
+func copyOps(ops []any, acl []zk.ACL) ([]any, error) {
+	if len(ops) == 0 {
+		return nil, errors.New("a transaction needs an operation")
+	}
+	copies, size := make([]any, len(ops)), 0
+	for i, op := range ops {
+		c, n := copyOp(op, acl)
+		if c == nil {
+			return nil, fmt.Errorf("operation %d is a %T, nil perhaps: it must be a *zk.CreateRequest, "+
+				"*zk.DeleteRequest, *zk.SetDataRequest or *zk.CheckVersionRequest", i, op)
+		}
+		if err := checkOp(c); err != nil {
+			return nil, fmt.Errorf("operation %d, %s: %w", i, describe(c).kind, err)
+		}
+		copies[i] = c
+		size += n
+	}
+	if size > maxRequest {
+		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, maxRequest)
+	}
+	return copies, nil
+}
+
+// copyOp gives nil for what is no operation. The size is what it takes in a message.
+func copyOp(op any, acl []zk.ACL) (c any, size int) {
+	switch op := op.(type) {
+	case *zk.CreateRequest:
+		if op == nil {
+			return nil, 0
+		}
+		cr := *op
+		cr.Data, cr.Acl = bytes.Clone(op.Data), slices.Clone(op.Acl)
+		if cr.Acl == nil {
+			cr.Acl = acl
+		}
+		size = opBytes + len(cr.Path) + len(cr.Data)
+		for _, a := range cr.Acl {
+			size += opBytes + len(a.Scheme) + len(a.ID)
+		}
+		return &cr, size
+	case *zk.SetDataRequest:
+		if op == nil {
+			return nil, 0
+		}
+		return &zk.SetDataRequest{Path: op.Path, Data: bytes.Clone(op.Data), Version: op.Version},
+			opBytes + len(op.Path) + len(op.Data)
+	case *zk.DeleteRequest:
+		if op == nil {
+			return nil, 0
+		}
+		d := *op
+		return &d, opBytes + len(d.Path)
+	case *zk.CheckVersionRequest:
+		if op == nil {
+			return nil, 0
+		}
+		d := *op
+		return &d, opBytes + len(d.Path)
+	}
+	return nil, 0
+}
+
+// checkOp refuses what a server would answer without naming the operation, and
+// what go-zookeeper cannot read the answer of.
+func checkOp(op any) error {
+	d := describe(op)
+	path := d.path
+	if c, ok := op.(*zk.CreateRequest); ok {
+		if c.Flags < 0 || c.Flags > zk.FlagEphemeralSequential {
+			return fmt.Errorf("%s: flags %d: only ephemeral and sequential nodes can be made in a transaction, "+
+				"no containers and none with a TTL", path, c.Flags)
+		}
+		if c.Flags&zk.FlagSequence != 0 {
+			path += "0" // as little as a number may be the whole name
+		}
+	}
+	if path == "/" && (d.kind == "create" || d.kind == "delete") {
+		return errors.New("the path is /: the root can be neither made nor deleted")
+	}
+	return CheckPath(path)
+}

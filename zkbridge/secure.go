@@ -1,0 +1,86 @@
+package zkbridge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Auth is what a client shows to ZooKeeper to be granted the rights of somebody. It
+// keeps the credential out of what is printed.
+type Auth struct {
+	Scheme     string // such as "digest"
+	Credential string // for digest, "user:password"
+}
+
+func (a Auth) String() string { return a.Scheme + ":(secret)" }
+
+// GoString implements fmt.GoStringer.
+func (a Auth) GoString() string {
+	return fmt.Sprintf("zkbridge.Auth{Scheme:%q, Credential:(secret)}", a.Scheme)
+}
+
+// MarshalText implements encoding.TextMarshaler, which JSON and loggers use.
+func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// CreatorAll is an ACL for Config that grants all rights to whoever made the node,
+// as known by Config.Auth or a TLS certificate, and none to anybody else.
+func CreatorAll() []zk.ACL { return zk.AuthACL(zk.PermAll) }
+
+func checkAuth(list []Auth) error {
+	for i, a := range list {
+		switch {
+		case a.Scheme == "":
+			return fmt.Errorf("zkbridge: Auth %d has no Scheme; \"digest\" is the usual one", i)
+		case a.Scheme == "digest" && !strings.Contains(a.Credential, ":"):
+			return fmt.Errorf("zkbridge: Auth %d: a Credential of the scheme digest is \"user:password\", and this one has no colon", i)
+		case len(a.Scheme)+len(a.Credential) > maxRequest:
+			return fmt.Errorf("zkbridge: Auth %d is longer than %d bytes", i, maxRequest)
+		}
+	}
+	return nil
+}
+
+// checkACL refuses what a server would refuse at the first create.
+func (cfg Config) checkACL() error {
+	for i, a := range cfg.ACL {
+		switch {
+		case a.Scheme == "":
+			return fmt.Errorf("zkbridge: ACL %d has no Scheme", i)
+		case a.Perms <= 0 || a.Perms > zk.PermAll:
+			return fmt.Errorf("zkbridge: ACL %d: Perms %d must be from 1 to %d", i, a.Perms, zk.PermAll)
+		case a.Scheme == "auth" && len(cfg.Auth) == 0 && cfg.TLS == nil:
+			return fmt.Errorf("zkbridge: ACL %d is for whoever made the node: that needs Auth, or TLS with a certificate", i)
+		}
+	}
+	if cfg.ACL != nil && len(cfg.ACL) == 0 {
+		return errors.New("zkbridge: ACL is empty, and not nil: nobody would have a right")
+	}
+	return nil
+}
+
+// secure lays TLS over a connection, if that is asked for.
+func (s *settings) secure(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
+	if s.tls == nil {
+		return raw, nil
+	}
+	cfg := s.tls
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		cfg = cfg.Clone()
+		cfg.ServerName = host
+	}
+	conn := tls.Client(raw, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS with %s: %w", address, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,263 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// What is known to go wrong with go-zookeeper v1.0.4, and the tests that it does not
+// go wrong here.
+//
+//	events beyond six are dropped from its channel     TestBurstOfEvents
+//	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
+//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestReconnect
+//	a watch on a missing node stays for ever           TestEventsAndReplies, TestReadRefused
+//	queued requests run in the next session            TestRequestsDieWithTheirSession, TestEpochs
+//	it never declares a session expired                TestNotAnswering, TestFrozenServer
+//	it goes on to another session by itself            TestForeignSession, TestSessionRefused
+//	the handshake hangs, before or behind the length   TestMute; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
+//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestWireRefusesGarbage
+//	large replies are unbounded, or end connections    TestMaxReply, TestWireWithholds
+//	auth blocks for ever over failing connections      TestAuthOverFailingConnections
+//	oversize requests crash it, or the connection      TestInvalidRequests, TestMultiIsChecked
+//	containers by Create or Multi are none, or fail    TestDirectoriesAreContainers, TestMultiIsChecked
+//	no paths are checked in a multi                    TestInvalidRequests, TestMultiIsChecked
+//	a failed multi names only its first failure        TestCulprit, TestBadOperationInBatch
+//	ErrAPIError may stand for a success                TestUnclearAnswer, TestNeverClear
+//	a lost connection leaves the outcome open          TestUncertain, TestMultiOutcome, TestChaos
+//	null data and no data                              TestDataIsKept
+//	calls have no context and no time-out              TestMultiLater, TestMultiWhileSuspended, TestCloseInEachState
+//	1000 open requests stop the server's reading       TestLanesAreBounded
+//	the granted timeout is not told                    TestOtherTimeoutGranted, TestWireClock
+//	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName
+//	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
+//	it has no chroot and no TLS                        TestChroot, TestTLS
+//	Lock and CreateProtected orphan nodes              not used
+
+func TestBurstOfEvents(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		nodes, ops := make([]string, 200), make([]any, 200)
+		for i := range nodes {
+			nodes[i] = u.created(dir, "n-").GetNode()
+			ops[i] = &zk.DeleteRequest{Path: dir + "/" + nodes[i], Version: -1}
+		}
+		u.watch(dir, nodes...)
+		_, err := s.Client(t).Multi(ops...) // all events at once
+		must(t, err)
+		u.woken(nodes)
+	})
+}
+
+// woken waits until the deletion of each node was told, once.
+func (u *user) woken(nodes []string) {
+	u.t.Helper()
+	missing := map[string]bool{}
+	for _, node := range nodes {
+		missing[node] = true
+	}
+	for range nodes {
+		m := next[*messages.Wake](u.t, u.peer)
+		if !m.GetDeleted() || !missing[m.GetNode()] {
+			u.t.Errorf("%v, which was not expected", m)
+		}
+		delete(missing, m.GetNode())
+	}
+}
+
+// TestManyWatchesAreSetAgain has so many that one message does not hold them, and
+// nodes that go while nobody is connected.
+func TestManyWatchesAreSetAgain(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		proxy := zktest.Proxy(t, s.Addr())
+		var count counter
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), SessionTimeout: 10 * time.Second, Dial: count.dial}))
+		conn, dir := s.Client(t), s.Path(t)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		const n = 1000 // of 300 bytes
+		nodes := make([]string, n)
+		for range n {
+			u.create(dir, strings.Repeat("x", 250)+"-")
+		}
+		for i := range nodes {
+			nodes[i] = next[*messages.Created](t, u.peer).GetNode()
+		}
+		u.watch(dir, nodes...)
+		u.watch(dir, nodes...) // once more: that makes no more messages
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		remove := func(nodes []string) {
+			var ops []any
+			for _, node := range nodes {
+				ops = append(ops, &zk.DeleteRequest{Path: dir + "/" + node, Version: -1})
+			}
+			_, err := conn.Multi(ops...)
+			must(t, err)
+		}
+		remove(nodes[:n/2])
+		count.take()
+		proxy.Refuse(false)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.woken(nodes[:n/2])
+		const opSetWatches = 101
+		if packets := count.take()[opSetWatches]; packets != 3 {
+			t.Errorf("%d messages set watches again", packets)
+		}
+		zktest.Eventually(t, patience, func() bool { return len(u.list(dir)) == n/2 }, "the bridge has seen them go")
+		remove(nodes[n/2:])
+		u.woken(nodes[n/2:])
+		none[*messages.Wake](t, u.peer)
+	})
+}
+
+// TestRequestsDieWithTheirSession has more requests open than fit into any queue,
+// as the session ends.
+func TestRequestsDieWithTheirSession(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		proxy := zktest.Proxy(t, s.Addr())
+		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
+		_, err := s.Client(t).Create(dir+"-theirs", []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		u.created(dir, "n-")
+		u.created(dir+"-theirs", "n-")
+		proxy.BlackHole(true)
+		for i := range 200 { // some go in transactions, some alone
+			u.create(dir, "n-")
+			u.create(dir+"-theirs", "n-")
+			if i%10 == 0 {
+				go u.bridge.MultiIn(context.Background(), 1, &zk.CreateRequest{Path: fmt.Sprintf("%s/m%d", dir, i)})
+			}
+		}
+		s.Expire(t, u.bridge.Session().ID)
+		proxy.Cut()
+		proxy.BlackHole(false)
+		for range 400 {
+			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+				t.Errorf("%v", m)
+			}
+		}
+		zktest.Eventually(t, patience, func() bool { return u.epoch() == 2 }, "next session")
+		u.created(dir, "new-")
+		u.created(dir+"-theirs", "new-")
+		for _, d := range []string{dir, dir + "-theirs"} {
+			if names := s.Nodes(t, d); len(names) != 1 {
+				t.Errorf("%s: %v", d, names)
+			}
+		}
+	})
+}
+
+func TestDirectoriesAreContainers(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		u.release(dir, u.created(dir, "n-").GetNode())
+		next[*messages.NodeReleased](t, u.peer)
+		conn := s.Client(t)
+		zktest.Eventually(t, patience, func() bool { exists, _, err := conn.Exists(dir); return !exists && err == nil }, "it is collected")
+		u.created(dir, "n-") // and made again
+	})
+}
+
+func TestLanesAreBounded(t *testing.T) {
+	const serverStopsReadingAt = 1000
+	if n := maxMultis + maxSolos + maxReads; n > serverStopsReadingAt/10 {
+		t.Errorf("%d calls at a time", n)
+	}
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	u.created("/d", "n-")
+	s.Embedded().Pause()
+	for range 1000 {
+		u.create("/d", "n-")
+		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "/d"}, u)
+		u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: "/d", Nodes: []string{"x"}}, u)
+	}
+	running := make(chan int)
+	u.bridge.ref.Tell(task(func(c *core) { running <- c.ep.outbox.running + c.ep.solos.running + c.ep.reads.running }))
+	if n := <-running; n > maxMultis+maxSolos+maxReads {
+		t.Errorf("%d calls are under way", n)
+	}
+	s.Embedded().Resume()
+	for range 1000 {
+		next[*messages.Created](t, u.peer)
+		next[*messages.Listed](t, u.peer)
+		next[*messages.Watched](t, u.peer)
+	}
+}
+
+// TestNamesAreResolvedAnew moves a server to another address. Dial has what
+// net.Dialer has to resolve.
+func TestNamesAreResolvedAnew(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	old, moved := zktest.Proxy(t, s.Addr()), zktest.Proxy(t, s.Addr())
+	var mu sync.Mutex
+	addresses := map[string]string{"zk.test:2181": old.Addr()}
+	dial := func(ctx context.Context, network, name string) (net.Conn, error) {
+		mu.Lock()
+		address := addresses[name]
+		mu.Unlock()
+		if address == "" {
+			return nil, fmt.Errorf("no such host: %s", name)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	b := connected(t, Config{Servers: "bad.test,zk.test", Dial: dial})
+	u := newUser(t, b)
+	u.subscribe()
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	mu.Lock()
+	addresses["zk.test:2181"] = moved.Addr()
+	mu.Unlock()
+	old.Refuse(true)
+	old.Cut()
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	if moved.Connections() != 1 || b.Session().Epoch != 1 {
+		t.Errorf("%d connections to the new address, %+v", moved.Connections(), b.Session())
+	}
+}
+
+// TestPauseEndsWithClose closes a bridge while it pauses, and while it does not.
+func TestPauseEndsWithClose(t *testing.T) {
+	for _, after := range []time.Duration{0, 100 * time.Millisecond, 1300 * time.Millisecond, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			dials := 0
+			b := open(t, Config{Servers: "a,b", Dial: func(context.Context, string, string) (net.Conn, error) {
+				dials++
+				return nil, errors.New("refused")
+			}})
+			ctx, cancel := context.WithTimeout(context.Background(), after)
+			defer cancel()
+			begun := time.Now()
+			if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != after {
+				t.Errorf("%v after %v", err, time.Since(begun))
+			}
+			must(t, b.Close())
+			<-b.gone
+			// go-zookeeper may wait a second for somebody to take its farewell.
+			if late := time.Since(begun) - after; late > time.Second {
+				t.Errorf("closed %v later", late)
+			}
+			if seconds := int(after / time.Second); dials < seconds || dials > 2+8*(seconds+1) {
+				t.Errorf("%d dials in %v", dials, after)
+			}
+		})
+	}
+}
