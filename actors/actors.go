@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -39,21 +40,36 @@ type Config struct {
 	// at one time, for one lock and for all. A request over the limit ends at
 	// once with ErrLimit. 0 means no limit.
 	MaxRequestsPerLock, MaxRequests int
-	// MaxNodeData bounds the bytes of WithData; more is ErrLimit. 0 means what
-	// the bridge can send, 512 KiB.
+	// MaxNodeData bounds the bytes of WithData; more is ErrLimit. 0 leaves the
+	// bound of what can be sent: 512 KiB together with the path, else ErrInvalid.
 	MaxNodeData int
 	// Dial opens connections to "host:port"; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// TLS secures the connections that Dial opens; nil means that they are not
+	// secured.
+	TLS *tls.Config
+	// Auth is shown to each server before anything else.
+	Auth []zkbridge.Auth
+	// ACL is what the nodes and directories get that locks make. nil means that
+	// anybody may do anything; see zkbridge.CreatorAll.
+	ACL []zkbridge.ACL
+	// MaxReply is how many bytes a reply of ZooKeeper may have. 0 means 4 MiB.
+	MaxReply int
+	// MaxOutstanding is how many requests to ZooKeeper may be unanswered. Those
+	// beyond fail with ErrLimit. 0 means no limit.
+	MaxOutstanding int
 	// System is a protoactor system to run in, for programs that have one; it
 	// is not shut down by Close. nil means a private one.
 	System *actor.ActorSystem
-	// Logger hears of the session and of misuse. nil means none.
+	// Logger hears of the session and of misuse. nil means slog.Default for what
+	// must not go unnoticed, such as a grant that was dropped, and nothing else.
 	Logger *slog.Logger
 }
 
 const (
 	defaultIdleTimeout = 10 * time.Second
 	longestTick        = time.Second
+	shortestTick       = 10 * time.Millisecond
 )
 
 // connectLimit bounds Connect with a context that has no deadline.
@@ -91,6 +107,11 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 		ConnectTimeout: cfg.ConnectTimeout,
 		Margin:         cfg.Margin,
 		Dial:           cfg.Dial,
+		TLS:            cfg.TLS,
+		Auth:           cfg.Auth,
+		ACL:            cfg.ACL,
+		MaxReply:       cfg.MaxReply,
+		MaxOutstanding: cfg.MaxOutstanding,
 		Logger:         cfg.Logger,
 	})
 	if err != nil {
@@ -140,6 +161,7 @@ var instances atomic.Uint64
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
 		system:          system,
+		zk:              bridge,
 		bridge:          bridge.Ref(),
 		log:             cfg.Logger,
 		idle:            cfg.IdleTimeout,
@@ -149,13 +171,21 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		limits:          limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
 	}
 	if m.log == nil {
-		m.log = slog.New(slog.DiscardHandler)
+		m.log = slog.New(misuse{slog.Default().Handler()})
 	}
 	if m.idle <= 0 {
 		m.idle = defaultIdleTimeout
 	}
-	m.tick = min(m.idle, longestTick)
+	m.tick = max(min(m.idle, longestTick), shortestTick)
 	return &Locks{manager: m, bridge: bridge, owned: func() error { return nil }}
+}
+
+// misuse lets through what says that the library is used wrongly.
+type misuse struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (m misuse) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && m.Handler.Enabled(ctx, level)
 }
 
 // Session tells about the ZooKeeper session that the locks live on.

@@ -121,7 +121,7 @@ func BenchmarkAsk(b *testing.B) {
 	b.Run("refused try", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := lock.Acquire(&messages.Acquire{RequestId: id.Add(1), Try: true}).Result(); err == nil {
+			if _, err := lock.Acquire(&messages.Acquire{RequestId: id.Add(1), Owner: "you", Try: true}).Result(); err == nil {
 				b.Fatal("granted")
 			}
 		}

@@ -22,7 +22,8 @@ var (
 	// ErrSuspended: the connection to ZooKeeper is gone, while the session may live.
 	// Contexts of grants end with it if Config.StopOnSuspended is set.
 	ErrSuspended = errors.New("connection to ZooKeeper is suspended")
-	// ErrNodeDeleted: somebody else deleted the holder's node.
+	// ErrNodeDeleted: somebody else deleted the holder's node. (An expired session's
+	// nodes are deleted by the server; sometimes that is heard of first.)
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
 	// ErrClosed: Locks was closed.
 	ErrClosed error = messages.Reason_CLOSED

@@ -73,12 +73,16 @@ func (g *Grant) Err() error {
 }
 
 // Context is parent, ended at the latest when the grant is over; its cause is then
-// what Err gives, or ErrSuspended (see Config.StopOnSuspended). Use it for the work that the lock protects.
+// what Err gives, or ErrSuspended (see Config.StopOnSuspended). Each call costs memory
+// until the grant is over or parent ends: make one for a grant, not for a step. Use it for the work that the lock protects.
 func (g *Grant) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	c, gc := g.claim, &grantContext{cancel}
 	c.mu.Lock()
 	ended := c.ended
+	if ended == nil && c.handle.manager.suspended() {
+		ended = ErrSuspended
+	}
 	if ended == nil {
 		if c.contexts == nil {
 			c.contexts = map[*grantContext]struct{}{}

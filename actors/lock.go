@@ -33,6 +33,7 @@ type lock struct {
 	used    bool          // since the last tick
 	quiet   time.Duration // how long nobody has wanted anything
 	retired bool
+	failed  bool
 }
 
 // request is an Acquire as the lock remembers it.
@@ -44,6 +45,8 @@ type request struct {
 	wait      time.Duration
 	deadline  *time.Timer
 	granted   bool
+	released  bool
+	lost      bool
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }
@@ -97,12 +100,14 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 // Acquire implements messages.LockHandler.
 func (l *lock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	l.used = true
-	k := keyOf(from, msg.Owner, msg.RequestId)
+	k := keyOf(from, msg.GetOwner(), msg.GetRequestId())
 	if why, problem := l.problem(from, msg, k); why != 0 {
-		reply.Refuse(l.refusal(msg.RequestId, why, problem))
+		if from == nil { // nobody will hear of it
+			l.manager.log.Warn("acquire is refused", "path", l.path, "owner", msg.GetOwner(), "why", problem)
+		}
+		reply.Refuse(l.refusal(msg.GetRequestId(), why, problem))
 		return
 	}
-	l.manager.requests.Add(1)
 	l.last++
 	r := l.newRequest()
 	*r = request{id: l.last, key: k, requestID: msg.RequestId, anonymous: msg.Owner == "", reply: reply}
@@ -117,38 +122,45 @@ func (l *lock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Repl
 
 func (l *lock) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
 	_, open := l.ids[k]
+	_, code := from.(*claim)
+	_, actor := from.(host.Sender)
 	switch limits := &l.manager.limits; {
+	case msg == nil:
+		return messages.Reason_INVALID, "the message is nil"
 	case from == nil:
 		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
+	case msg.Owner == "" && !code && !actor:
+		return messages.Reason_INVALID, "owner is empty, and the sender is no actor: nobody could release the lock"
 	case open:
 		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
 		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
 	case limits.perLock > 0 && len(l.requests) >= limits.perLock:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.perLock)
-	case limits.total > 0 && l.manager.requests.Load() >= int64(limits.total):
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.total)
 	case limits.data > 0 && len(msg.Data) > limits.data:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.data)
+	case !l.manager.admit():
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.total)
 	}
 	return 0, ""
 }
 
 // Cancel implements messages.LockHandler.
 func (l *lock) Cancel(from ask.Recipient, msg *messages.Cancel) {
-	if id, ok := l.ids[keyOf(from, msg.Owner, msg.RequestId)]; ok {
+	if id, ok := l.ids[keyOf(from, msg.GetOwner(), msg.GetRequestId())]; ok {
 		step(l, queue.Cancel{ID: id, Why: queue.Cancelled})
 	}
 }
 
 // Release implements messages.LockHandler.
 func (l *lock) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
-	id, ok := l.ids[keyOf(from, msg.Owner, msg.RequestId)]
-	if !ok || l.requests[id].release.Recipient() != nil {
-		reply.Refuse(l.refusal(msg.RequestId, messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
+	id, ok := l.ids[keyOf(from, msg.GetOwner(), msg.GetRequestId())]
+	r := l.requests[id]
+	if !ok || !r.granted || r.released {
+		reply.Refuse(l.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
 		return
 	}
-	l.requests[id].release = reply
+	r.release, r.released = reply, true
 	step(l, queue.Release{ID: id})
 }
 
@@ -203,7 +215,7 @@ func (l *lock) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 	case messages.SessionState_SUSPENDED:
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
 		for _, r := range l.requests {
-			if r.granted && r.release.Recipient() == nil {
+			if r.granted && !r.released && !r.lost {
 				messages.OwnerRef{To: r.reply.Recipient()}.Suspended(&messages.Suspended{RequestId: r.requestID})
 			}
 		}
@@ -239,7 +251,7 @@ func (l *lock) perform(f queue.Effect) {
 		r.granted = true
 		r.stopWaiting()
 		r.reply.Answer(&messages.Granted{RequestId: r.requestID, Path: l.path, Node: f.Node,
-			Czxid: f.Czxid, Step: f.Step, SessionId: l.session})
+			Czxid: f.Czxid, Step: f.Step, SessionId: l.session, Epoch: l.epoch})
 	case queue.DoRefuse:
 		l.refuse(l.requests[f.ID], messages.Reason(f.Why))
 	case queue.DoLose:
@@ -260,7 +272,7 @@ func (l *lock) releaseNode(serial uint64, node string) {
 func (l *lock) refuse(r *request, why messages.Reason) {
 	l.drop(r)
 	refusal := l.refusal(r.requestID, why, l.detail)
-	if r.release.Recipient() != nil {
+	if r.released {
 		r.release.Refuse(refusal)
 		return
 	}
@@ -268,6 +280,7 @@ func (l *lock) refuse(r *request, why messages.Reason) {
 }
 
 func (l *lock) lose(r *request, why messages.Reason) {
+	r.lost = true
 	if r.anonymous {
 		l.drop(r) // nobody could enter again by it
 	}

@@ -20,7 +20,8 @@ import (
 // does, since protoactor cannot spawn one name from two.
 type manager struct {
 	system *host.System
-	bridge messages.BridgeRef
+	zk     *zkbridge.Bridge
+	bridge messages.BridgeRef // of zk
 	log    *slog.Logger
 	idle   time.Duration // how long an unused lock keeps its actor
 	tick   time.Duration // how often a lock looks at what lasts
@@ -39,6 +40,15 @@ type manager struct {
 
 // limits are those of Config; 0 is none.
 type limits struct{ perLock, total, data int }
+
+// admit counts one more open request, unless that is one too many.
+func (m *manager) admit() bool {
+	if n := m.requests.Add(1); m.limits.total > 0 && n > int64(m.limits.total) {
+		m.requests.Add(-1)
+		return false
+	}
+	return true
+}
 
 // lock is the actor of a path, started if need be.
 func (m *manager) lock(path string, rule func() queue.Rule) (*lock, error) {
@@ -94,6 +104,11 @@ func (m *manager) spawn(path string, rule func() queue.Rule) (*lock, error) {
 	m.running.Add(1)
 	m.bridge.SendSubscribe(&messages.Subscribe{}, self)
 	return l, nil
+}
+
+// suspended tells that contexts of grants are to be at their end for the time being.
+func (m *manager) suspended() bool {
+	return m.stopOnSuspended && m.zk.Session().State == messages.SessionState_SUSPENDED
 }
 
 // retire forgets an idle lock, unless somebody outside knows it.

@@ -46,5 +46,6 @@ func (m *Mutex) Lock(ctx context.Context, options ...Option) (*Grant, error) {
 func (m *Mutex) Path() string { return m.path }
 
 // PID is the lock's actor, which takes the messages of service Lock in lock.proto
-// and answers with those of service Owner. It runs until Locks is closed.
+// and answers with those of service Owner. It runs until Locks is closed, or until it
+// fails, when all are told; then there is another one.
 func (m *Mutex) PID() (*actor.PID, error) { return m.pin() }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -46,7 +47,7 @@ func WithTimeout(d time.Duration) Option {
 // A re-entry has no node of its own, so its data goes nowhere.
 func WithData(data []byte) Option {
 	return func(m *messages.Acquire) error {
-		m.Data = data
+		m.Data = slices.Clone(data)
 		return nil
 	}
 }

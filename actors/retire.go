@@ -33,7 +33,8 @@ func (l *lock) tick() {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Nobody who asked is left without an answer, and no node is left behind.
 func (l *lock) Stopped(failure any) {
-	l.retired = true
+	defer l.manager.stopped(l)
+	l.retired, l.failed = true, failure != nil
 	l.ticks.Stop()
 	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
 	if failure == nil {
@@ -41,14 +42,13 @@ func (l *lock) Stopped(failure any) {
 	} else {
 		l.giveUp()
 	}
-	l.manager.stopped(l)
 }
 
 // giveUp is for a lock whose state cannot be relied on any more.
 func (l *lock) giveUp() {
 	l.detail = "see the log"
 	for _, r := range l.requests {
-		if r.granted {
+		if r.granted && !r.released && !r.lost {
 			r.anonymous = true // forget it
 			l.lose(r, messages.Reason_INTERNAL)
 		} else {
@@ -73,11 +73,15 @@ func (l *lock) Refuse(from ask.Recipient, msg any) {
 type tooLate struct{ *lock }
 
 func (l tooLate) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
-	reply.Refuse(l.refusal(msg.RequestId, messages.Reason_STOPPED, ""))
+	reply.Refuse(l.refusal(msg.GetRequestId(), messages.Reason_STOPPED, ""))
 }
 
 func (l tooLate) Cancel(ask.Recipient, *messages.Cancel) {}
 
 func (l tooLate) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
-	reply.Refuse(l.refusal(msg.RequestId, messages.Reason_NOT_HELD, "the lock's actor has stopped"))
+	why := messages.Reason_CLOSED // one that retired had no grants
+	if l.failed {
+		why = messages.Reason_INTERNAL
+	}
+	reply.Refuse(l.refusal(msg.GetRequestId(), why, "the lock's actor has stopped"))
 }

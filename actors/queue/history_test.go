@@ -481,7 +481,7 @@ func (w *world) finish() {
 		for id, s := range p.open {
 			w.t.Fatalf("process %d: request %d is still %s", p.n, id, s)
 		}
-		if s := p.state; len(s.list) > s.foreign || len(s.waiting)+len(s.unsent)+len(s.ours) > 0 || s.tries != 0 {
+		if s := p.state; len(s.list) > s.foreign || len(s.waiting)+len(s.unsent)-s.left+len(s.ours) > 0 || s.tries != 0 {
 			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.waiting), len(s.unsent), len(s.ours), s.tries)
 		}
 	}

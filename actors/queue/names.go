@@ -32,8 +32,9 @@ var forms = []form{
 func Parse(name string) (seq int64, kind Kind, ok bool) {
 	for _, f := range forms {
 		if i := strings.LastIndex(name, f.marker); i >= 0 {
-			seq, ok = parseSeq(name[i+len(f.marker):])
-			return seq, f.kind, ok
+			if seq, ok = parseSeq(name[i+len(f.marker):]); ok {
+				return seq, f.kind, true
+			}
 		}
 	}
 	return parseRecipesLock(name)

@@ -32,6 +32,7 @@ type State struct {
 	tries     int          // how many of waiting are tries
 
 	unsent      []*contender          // ours without a Create, in order of arrival
+	left        int                   // how many of them have left
 	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first
 	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
 	requests    map[ID]*contender
@@ -44,6 +45,8 @@ type State struct {
 	watches    map[string]*watch
 	reported   map[string]bool
 	blockersAt []int // scratch
+
+	watchedBlind uint64 // serial of the watch on holders because a list failed
 
 	out []Effect
 }
@@ -76,7 +79,7 @@ func Step[E Event](s *State, e E) []Effect {
 
 // Idle tells that nobody here wants anything of the lock and no answer is awaited.
 func (s *State) Idle() bool {
-	return len(s.ours) == 0 && len(s.requests) == 0 && len(s.unsent) == 0 && s.listing == 0
+	return len(s.ours) == 0 && len(s.requests) == 0 && len(s.unsent) == s.left && s.listing == 0
 }
 
 // stage is where a contender of ours is in its life.

@@ -81,7 +81,7 @@ func (e Release) apply(s *State) {
 		s.drop(c, e.ID)
 		s.refuse(e.ID, c.why)
 	case c.stage != held:
-		s.withdraw(c, e.ID, Cancelled)
+		s.refuse(e.ID, NotHeld)
 	default:
 		s.drop(c, e.ID)
 		if n := len(c.requests); n > 0 {
@@ -163,13 +163,26 @@ func (s *State) leave(c *contender) {
 	s.delist(c)
 	switch c.stage {
 	case unsent:
-		s.unsent = slices.DeleteFunc(s.unsent, func(o *contender) bool { return o == c })
+		c.stage = leaving
+		s.tidyUnsent()
 	case creating:
 		c.stage = abandoned // its node will be deleted once it is known
 	case queued, held:
 		s.delete(c)
 	}
 }
+
+// tidyUnsent takes those who left out of unsent once they are many: each at its time
+// would cost the length of the list.
+func (s *State) tidyUnsent() {
+	s.left++
+	if s.left*2 > len(s.unsent) {
+		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
+		s.left = 0
+	}
+}
+
+func hasLeft(c *contender) bool { return c.stage == leaving }
 
 func (s *State) delete(c *contender) {
 	c.stage = leaving
@@ -182,8 +195,9 @@ func (e Created) apply(s *State) {
 		return
 	}
 	seq, _, ok := Parse(e.Node)
+	current := s.enter(e.Directory)
 	s.answer(c)
-	if !s.enter(e.Directory) {
+	if !current {
 		// The node went with a directory that is no more.
 		s.forgotten(c)
 		s.settle()
@@ -290,6 +304,9 @@ func (s *State) gone(c *contender) {
 
 // vanish is for a node of ours that somebody else deleted.
 func (s *State) vanish(c *contender) {
+	if c.stage == creating { // it was seen in a list before its Created
+		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
+	}
 	delete(s.ours, c.serial)
 	s.stopWaiting(c)
 	s.delist(c)
@@ -475,7 +492,7 @@ func (e Failed) apply(s *State) {
 	if c := s.ours[e.Serial]; c != nil {
 		s.createFailed(c, e)
 	} else if e.Serial == s.listing {
-		s.listing = 0
+		s.listing, s.listAgain = 0, false
 		s.blind(e)
 	} else {
 		for name, w := range s.watches {
@@ -490,7 +507,12 @@ func (e Failed) apply(s *State) {
 
 func (s *State) createFailed(c *contender, e Failed) {
 	switch {
-	case c.stage == leaving: // the session is gone, and the node with it
+	case c.stage == leaving && e.Why != SessionLost && c.released:
+		delete(s.ours, c.serial)
+		c.released = false
+		s.refuse(c.releaser, e.Why)
+		return
+	case c.stage == leaving: // with the session goes the node
 		s.gone(c)
 		return
 	case c.answered:
@@ -501,7 +523,7 @@ func (s *State) createFailed(c *contender, e Failed) {
 	s.delist(c)
 	switch {
 	case c.stage == abandoned:
-	case e.Why == SessionLost:
+	case e.Why == SessionLost, e.Why == NodeDeleted:
 		s.send(c)
 	default:
 		c.stage = leaving // there is nothing to delete
@@ -516,6 +538,17 @@ func (s *State) blind(e Failed) {
 	}
 	for len(s.waiting) > 0 {
 		s.refuseAll(s.waiting[0], e.Why)
+	}
+	// Those who hold are to be verified nevertheless.
+	var ask []string
+	for _, c := range s.list {
+		if c.ours && c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchedBlind {
+			ask = append(ask, c.name)
+		}
+	}
+	if len(ask) > 0 {
+		s.askWatch(ask)
+		s.watchedBlind = s.serials
 	}
 }
 
@@ -537,8 +570,8 @@ func (e Session) apply(s *State) {
 	}
 	s.session = e.State
 	if s.session != Lost {
-		again := s.unsent
-		s.unsent = nil
+		again := slices.DeleteFunc(s.unsent, hasLeft)
+		s.unsent, s.left = nil, 0
 		for _, c := range again {
 			s.send(c)
 		}
@@ -552,7 +585,8 @@ func (s *State) loseSession() {
 	s.session = Lost
 	again := slices.Concat(s.waiting, slices.DeleteFunc(s.outstanding, func(c *contender) bool {
 		return c.answered || c.stage != creating
-	}), s.unsent)
+	}), slices.DeleteFunc(s.unsent, hasLeft))
+	s.left = 0
 	for _, c := range s.inOrder() {
 		switch c.stage {
 		case held:
@@ -593,6 +627,11 @@ func (e Close) apply(s *State) {
 			s.delete(c)
 		case unsent, creating, queued:
 			s.refuseAll(c, e.Why)
+		case leaving: // nobody will hear of the end of its Delete
+			if c.released {
+				c.released = false
+				s.refuse(c.releaser, e.Why)
+			}
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestUsage(t *testing.T) {
 		{"-zk " + zk + " -lock /a -session 900h -- true", "SessionTimeout is 900h"},
 		{"-zk host:port -lock /a -- true", `"host:port"`},
 		{"-zk a,,b -lock /a -- true", "missing between commas"},
-		{"-zk " + zk + "/chroot -lock /a -- true", "chroot"},
+		{"-zk " + zk + "/app/ -lock /a -- true", "/app/"},
 		{"-zk " + zk + " -lock /a", "the command is missing"},
 		{"-zk " + zk + " -lock /a --", "the command is missing"},
 		{"-zk " + zk + " -lock /a -unknown -- true", "-unknown"},

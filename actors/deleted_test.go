@@ -1,0 +1,204 @@
+package actors_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// emptied deletes the lock's directory, which has no children, or waits until
+// ZooKeeper has.
+func (b *bed) emptied(conn *zk.Conn) {
+	b.Helper()
+	b.waitNodes(0)
+	if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		b.Fatal(err)
+	}
+}
+
+// The directory of an idle lock goes away, as containers do, and with it the count of
+// its children: sequence numbers begin anew. What a process remembers of the old ones
+// must not let it in.
+func TestDirectoryComesAnew(t *testing.T) {
+	for name, before := range map[string]int{"fewer than before": 1, "as many as before": 3, "more than before": 5} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				mus := []*actors.Mutex{b.mutex(), b.mutex()}
+				last := actors.Token{}
+				for range 3 {
+					g := lock(b, mus[1])
+					last = g.Token()
+					unlock(b, g)
+				}
+				b.emptied(conn)
+				var ahead []*rival
+				for range before {
+					ahead = append(ahead, b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-"))
+				}
+				f := mus[1].Acquire(within(b))
+				b.waitNodes(before + 1)
+				for _, r := range ahead {
+					pending(b, f)
+					r.leave()
+				}
+				g := result(b, f)
+				if g.Token().Compare(last) <= 0 {
+					b.Errorf("token %v after %v", g.Token(), last)
+				}
+				waiting := mus[0].Acquire(within(b))
+				b.waitNodes(2)
+				pending(b, waiting)
+				unlock(b, g)
+				unlock(b, result(b, waiting))
+			})
+		})
+	}
+}
+
+// The same with a holder of our own, in the other order.
+func TestDirectoryComesAnewToHolder(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		one, two := b.mutex(), b.mutex()
+		for range 4 {
+			unlock(b, lock(b, one))
+			unlock(b, lock(b, two))
+		}
+		b.emptied(conn)
+		g := lock(b, one)
+		f := two.Acquire(within(b))
+		b.waitNodes(2)
+		_, err := two.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		pending(b, f)
+		unlock(b, g)
+		unlock(b, result(b, f))
+	})
+}
+
+// While somebody waits his node, and all others with the directory, are deleted.
+func TestDirectoryDeletedWhileWaiting(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		one, two := b.mutex(), b.mutex()
+		first := b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
+		f, h := one.Acquire(within(b)), two.Acquire(within(b))
+		b.waitNodes(3)
+		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 4 }, "both watch")
+		// The last goes first: nobody is let in by the end of the one before.
+		nodes := b.nodes()
+		slices.SortFunc(nodes, func(x, y string) int { return -strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+		ops := []any{}
+		for _, node := range nodes {
+			ops = append(ops, &zk.DeleteRequest{Path: b.path + "/" + node, Version: -1})
+		}
+		ops = append(ops, &zk.DeleteRequest{Path: b.path, Version: -1})
+		_, err := conn.Multi(ops...)
+		must(b, err)
+		var g *actors.Grant
+		select {
+		case <-f.Done():
+			g, err = f.Result()
+			must(b, err)
+			b.waitNodes(2)
+			pending(b, h)
+			f = h
+		case <-h.Done():
+			g, err = h.Result()
+			must(b, err)
+			b.waitNodes(2)
+			pending(b, f)
+		case <-within(b).Done():
+			b.Fatalf("nobody gets the lock; nodes %v", b.nodes())
+		}
+		if g.Node() == first.path {
+			b.Error("holds by the node of another")
+		}
+		unlock(b, g)
+		unlock(b, result(b, f))
+	})
+}
+
+// A waiter whose node is deleted queues again, at the end.
+func TestNodeDeletedWhileWaiting(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		holder, mu := b.mutex(), b.mutex()
+		g := lock(b, holder)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 2 }, "it watches")
+		mine := b.other(g)
+		must(b, conn.Delete(mine, -1))
+		zktest.Eventually(b, patience, func() bool { n := b.nodes(); return len(n) == 2 && b.other(g) != mine }, "it queues again")
+		pending(b, f)
+		unlock(b, g)
+		got := result(b, f)
+		if got.Node() == mine {
+			b.Errorf("granted by the deleted node %s", mine)
+		}
+		unlock(b, got)
+	})
+}
+
+// other is the one node that is not the grant's.
+func (b *bed) other(g *actors.Grant) string {
+	for _, name := range b.nodes() {
+		if path := b.path + "/" + name; path != g.Node() {
+			return path
+		}
+	}
+	return ""
+}
+
+// A holder is told that its node was deleted, by the time that somebody else of its
+// process waits for it.
+func TestHoldersNodeDeleted(t *testing.T) {
+	each(t, func(b *bed) { // it counts watches
+		conn := b.Client(b)
+		mu, other := b.mutex(), b.mutex()
+		g := lock(b, mu, actors.WithOwner("me"))
+		ctx := g.Context(b.Context())
+		zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
+		must(b, conn.Delete(g.Node(), -1))
+		closes(b, g.Done(), "the grant")
+		closes(b, ctx.Done(), "its context")
+		is(b, g.Err(), actors.ErrNodeDeleted)
+		_, err := mu.Lock(within(b), actors.WithOwner("me"))
+		is(b, err, actors.ErrNodeDeleted) // not before it is released
+		h := lock(b, other)
+		is(b, failure(b, g.Release()), actors.ErrNodeDeleted)
+		unlock(b, h)
+		unlock(b, lock(b, mu, actors.WithOwner("me")))
+	})
+}
+
+// A holder whose node was deleted during an outage learns of it afterwards.
+func TestHoldersNodeDeletedWhileAway(t *testing.T) {
+	besides(t, func(b *bed) {
+		conn := b.Client(b)
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr())
+		g := lock(b, locks.Mutex(b.path))
+		kept := locks.Mutex(b.path + "-kept")
+		k := lock(b, kept)
+		proxy.Refuse(true)
+		proxy.Cut()
+		must(b, conn.Delete(g.Node(), -1))
+		proxy.Refuse(false)
+		closes(b, g.Done(), "the grant")
+		is(b, g.Err(), actors.ErrNodeDeleted)
+		if k.Err() != nil {
+			b.Errorf("the other lock: %v", k.Err())
+		}
+		unlock(b, k)
+		g.Release()
+	})
+}

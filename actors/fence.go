@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Verify asks ZooKeeper whether the grant holds: whether its node is there, by a
+// transaction, which no server can answer out of date. nil tells that it did at some
+// moment during the call. ErrNotHeld, ErrSessionLost or ErrNodeDeleted tell that it
+// does not, the context's error or ErrUnavailable that it is not known. It blocks
+// until ZooKeeper answers or ctx ends.
+func (g *Grant) Verify(ctx context.Context) error {
+	if err := g.Err(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotHeld, g.Path(), err)
+	}
+	_, err := g.claim.handle.manager.zk.MultiIn(ctx, g.claim.granted.Epoch, zkbridge.CheckNode(g.Node()))
+	var failed *zkbridge.OpError
+	if errors.As(err, &failed) && !errors.Is(err, messages.Reason_NO_AUTH) {
+		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: g.Node()}
+	}
+	return err
+}
+
+// Guard gives ops with a check in front that the holder's node exists. A transaction
+// of them is refused by ZooKeeper itself once the grant is over, however late it comes
+// and whatever the holder believes. The operations are go-zookeeper's, *zk.SetDataRequest
+// and the like: perform them by Locks.Multi, or by a client of your own.
+func (g *Grant) Guard(ops ...any) []any {
+	return append([]any{zkbridge.CheckNode(g.Node())}, ops...)
+}
+
+// Multi performs operations of go-zookeeper (*zk.CreateRequest, *zk.DeleteRequest,
+// *zk.SetDataRequest, *zk.CheckVersionRequest) as one transaction on the session of
+// the locks. The results are in the order of ops. It blocks until ZooKeeper answers or
+// ctx ends.
+//
+// A *zkbridge.OpError names the operation because of which nothing was done; for
+// operations of Guard with index 0 it says that the grant is over. With
+// messages.Reason_OUTCOME_UNKNOWN it is not known whether anything was done; with any
+// other error nothing was.
+func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
+	return l.bridge.Multi(ctx, ops...)
+}
+
+// VerifyToken lets a third party, which was given the token and the node of a grant,
+// ask ZooKeeper whether that grant holds. nil tells that the node was there during the
+// call, made by the token's transaction; since a token becomes known with its grant,
+// the grant was not over then. ErrNotHeld tells that it is. It blocks until ZooKeeper
+// answers or ctx ends.
+func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error {
+	view, err := l.bridge.Look(ctx, node)
+	switch {
+	case err != nil:
+		return err
+	case !view.Exists:
+		return fmt.Errorf("%w: %s does not exist", ErrNotHeld, node)
+	case view.Stat.Czxid != token.Czxid:
+		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, view.Stat.Czxid, token)
+	}
+	return nil
+}

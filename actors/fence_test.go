@@ -1,0 +1,121 @@
+package actors_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestVerify(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		g := lock(b, locks.Mutex(b.path))
+		must(b, g.Verify(within(b)))
+		must(b, others.VerifyToken(within(b), g.Node(), g.Token()))
+		wrong := g.Token()
+		wrong.Czxid++
+		if err := others.VerifyToken(within(b), g.Node(), wrong); !errors.Is(err, actors.ErrNotHeld) {
+			b.Errorf("of another token: %v", err)
+		}
+		must(b, g.Unlock(within(b)))
+		if err := g.Verify(within(b)); !errors.Is(err, actors.ErrNotHeld) {
+			b.Errorf("after release: %v", err)
+		}
+		if err := others.VerifyToken(within(b), g.Node(), g.Token()); !errors.Is(err, actors.ErrNotHeld) {
+			b.Errorf("of a released grant: %v", err)
+		}
+	})
+}
+
+// The holder does not know yet that its node is gone.
+func TestVerifyFindsOut(t *testing.T) {
+	each(t, func(b *bed) {
+		g := lock(b, b.mutex())
+		must(b, b.Client(b).Delete(g.Node(), -1))
+		if err := g.Verify(within(b)); !errors.Is(err, actors.ErrNodeDeleted) {
+			b.Errorf("got %v", err)
+		}
+		g.Release()
+	})
+}
+
+// A write under Guard is done while the grant holds, and refused by ZooKeeper when it
+// is over, through whichever client it comes.
+func TestGuard(t *testing.T) {
+	each(t, func(b *bed) {
+		client, resource := b.Client(b), b.Path(b)
+		_, err := client.Create(resource, []byte("0"), 0, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		b.Cleanup(func() { client.Delete(resource, -1) })
+		write := func(text string) any { return &zk.SetDataRequest{Path: resource, Data: []byte(text), Version: -1} }
+
+		locks, others := b.locks(), b.locks()
+		g := lock(b, locks.Mutex(b.path))
+		results, err := locks.Multi(within(b), g.Guard(write("1"))...)
+		must(b, err)
+		if len(results) != 2 || results[1].Stat.Version != 1 {
+			b.Errorf("results %+v", results)
+		}
+		_, err = client.Multi(g.Guard(write("2"))...)
+		must(b, err)
+
+		b.Expire(b, g.Session())
+		next := lock(b, others.Mutex(b.path))
+		_, err = client.Multi(g.Guard(write("late"))...)
+		if !errors.Is(err, zk.ErrNoNode) {
+			b.Errorf("a late write by another client: %v", err)
+		}
+		zktest.Eventually(b, 10*time.Second, func() bool {
+			now := locks.Session()
+			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
+		}, "the holder is told, and has a new session")
+		_, err = locks.Multi(within(b), g.Guard(write("late"))...)
+		var failed *zkbridge.OpError
+		if !errors.As(err, &failed) || failed.Index != 0 || !errors.Is(err, zk.ErrNoNode) {
+			b.Errorf("a late write: %v", err)
+		}
+		_, err = others.Multi(within(b), next.Guard(write("3"))...)
+		must(b, err)
+		data, _, err := client.Get(resource)
+		must(b, err)
+		if string(data) != "3" {
+			b.Errorf("data %q", data)
+		}
+		unlock(b, next)
+		g.Release()
+	})
+}
+
+func TestSuspendedEndsContexts(t *testing.T) {
+	each(t, func(b *bed) {
+		for _, stop := range []bool{true, false} {
+			proxy := zktest.Proxy(b, b.Addr())
+			locks, err := actors.Connect(within(b), proxy.Addr(), actors.Config{SessionTimeout: 4 * time.Second, StopOnSuspended: stop})
+			must(b, err)
+			g := lock(b, locks.Mutex(b.path))
+			ctx := g.Context(b.Context())
+			proxy.Cut()
+			if stop {
+				<-ctx.Done()
+			}
+			zktest.Eventually(b, 10*time.Second, func() bool {
+				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(within(b)) == nil
+			}, "it goes on")
+			if ended := ctx.Err() != nil; ended != stop {
+				b.Errorf("StopOnSuspended %v: context ended %v", stop, ended)
+			}
+			if g.Err() != nil || g.Context(b.Context()).Err() != nil {
+				b.Errorf("the grant is over: %v", g.Err())
+			}
+			unlock(b, g)
+			must(b, locks.Close())
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package actors_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+func TestRelease(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.mutex()
+		g := lock(b, mu)
+		done := g.Done()
+		if g.Err() != nil || isClosed(done) {
+			b.Errorf("held: %v", g.Err())
+		}
+		f := g.Release()
+		is(b, g.Err(), actors.ErrReleased)
+		if !isClosed(done) || !isClosed(g.Done()) {
+			b.Error("Done is open after Release")
+		}
+		result(b, f)
+		if nodes := b.nodes(); len(nodes) != 0 {
+			b.Errorf("Release is done before ZooKeeper has removed %v", nodes)
+		}
+		for range 2 {
+			is(b, failure(b, g.Release()), actors.ErrNotHeld)
+			is(b, g.Unlock(within(b)), actors.ErrNotHeld)
+		}
+		// A second release is not a later holder's loss.
+		later := lock(b, mu)
+		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
+		if later.Err() != nil || len(b.nodes()) != 1 {
+			b.Errorf("%v", later.Err())
+		}
+		unlock(b, later)
+		if !isClosed(g.Done()) {
+			b.Error("Done of an ended grant is open")
+		}
+	})
+}
+
+func TestUnlockContext(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.mutex()
+		g := lock(b, mu)
+		why := errors.New("no time")
+		ctx, cancel := context.WithCancelCause(b.Context())
+		cancel(why)
+		if err := g.Unlock(ctx); err != nil {
+			is(b, err, why)
+		}
+		is(b, g.Err(), actors.ErrReleased)
+		b.waitNodes(0) // the release goes on
+		unlock(b, lock(b, mu))
+	})
+}
+
+func TestUnlockWaits(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		g := lock(b, b.mutex())
+		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})
+		begun := time.Now()
+		unlock(b, g)
+		if took := time.Since(begun); took < 200*time.Millisecond {
+			b.Errorf("Unlock has returned after %v, before ZooKeeper's answer", took)
+		}
+	})
+}
+
+func TestGrantContext(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		type key struct{}
+		parent, cancel := context.WithCancelCause(context.WithValue(b.Context(), key{}, "value"))
+		first, second := g.Context(parent), g.Context(b.Context())
+		if first.Value(key{}) != "value" || first.Err() != nil || second.Err() != nil {
+			b.Errorf("%v, %v, %v", first.Value(key{}), first.Err(), second.Err())
+		}
+		why := errors.New("parent is over")
+		cancel(why)
+		closes(b, first.Done(), "the context")
+		is(b, context.Cause(first), why)
+		if second.Err() != nil || g.Err() != nil {
+			b.Errorf("the other context: %v; the grant: %v", second.Err(), g.Err())
+		}
+		over := g.Context(parent) // of a parent that has ended
+		is(b, context.Cause(over), why)
+
+		g.Release()
+		if second.Err() == nil {
+			b.Error("Release has not ended the context")
+		}
+		is(b, context.Cause(second), actors.ErrReleased)
+		is(b, context.Cause(first), why)
+		late := g.Context(b.Context())
+		if late.Err() == nil {
+			b.Error("the context of an ended grant lives")
+		}
+		is(b, context.Cause(late), actors.ErrReleased)
+		b.waitNodes(0)
+	})
+}
+
+func TestGrantContextLoss(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks := b.locks()
+		g := lock(b, locks.Mutex(b.path))
+		ctx, done := g.Context(b.Context()), g.Done()
+		child, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		b.Expire(b, g.Session())
+		closes(b, child.Done(), "the context of a lost grant")
+		closes(b, done, "the lost grant")
+		for _, err := range []error{context.Cause(ctx), context.Cause(child), g.Err(), context.Cause(g.Context(b.Context()))} {
+			is(b, err, actors.ErrSessionLost)
+		}
+		is(b, ctx.Err(), context.Canceled)
+		is(b, failure(b, g.Release()), actors.ErrSessionLost)
+		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
+		is(b, g.Err(), actors.ErrSessionLost)
+	})
+}
+
+func TestToken(t *testing.T) {
+	tokens := []actors.Token{{}, {0, 1}, {1, 0}, {1, 1 << 31}, {1, 1<<32 - 1}, {2, 0}, {0x100000000, 0}, {1<<63 - 1, 1<<32 - 1}}
+	var texts []string
+	for i, token := range tokens {
+		for j, other := range tokens {
+			want := 0
+			if i < j {
+				want = -1
+			} else if i > j {
+				want = 1
+			}
+			if got := token.Compare(other); got != want {
+				t.Errorf("%v.Compare(%v) is %d", token, other, got)
+			}
+		}
+		text := token.String()
+		texts = append(texts, text)
+		if len(text) != 25 {
+			t.Errorf("%q has %d characters", text, len(text))
+		}
+		if back, err := actors.ParseToken(text); err != nil || back != token {
+			t.Errorf("%q is %v, %v", text, back, err)
+		}
+		encoded, err := json.Marshal(token)
+		must(t, err)
+		var decoded actors.Token
+		must(t, json.Unmarshal(encoded, &decoded))
+		if decoded != token {
+			t.Errorf("%s is %v", encoded, decoded)
+		}
+	}
+	if !sort.StringsAreSorted(texts) || len(slices.Compact(texts)) != len(tokens) {
+		t.Errorf("texts do not sort as tokens do: %q", texts)
+	}
+	good := actors.Token{Czxid: 0x1f}.String()
+	for _, bad := range []string{"", "1", good[:24], good + "0", " " + good[1:], strings.ToUpper(good), "-" + good[1:],
+		"+" + good[1:], "0x" + good[2:], strings.Replace(good, ".", "-", 1), good[:17] + " " + good[18:], good + "\n", "g" + good[1:]} {
+		token, err := actors.ParseToken(bad)
+		is(t, err, actors.ErrInvalid)
+		if err == nil {
+			t.Errorf("%q is %v", bad, token)
+		} else if bad != "" && !strings.Contains(err.Error(), strings.TrimSpace(bad)) {
+			t.Errorf("the error does not name %q: %v", bad, err)
+		}
+	}
+}

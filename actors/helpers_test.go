@@ -1,0 +1,412 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+const (
+	// patience is how long a test waits for what must come.
+	patience = 20 * time.Second
+	// session is long enough for a machine that is busy with other things.
+	session = 6 * time.Second
+)
+
+// bed is one server and one lock's path on it.
+type bed struct {
+	*testing.T
+	*zktest.Server
+	path     string
+	parallel bool
+}
+
+// each runs f on both servers. f releases what it acquires: when it returns, no node
+// may be left, and no watch.
+func each(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	onEach(t, f, false)
+}
+
+// besides is each for a test that mostly waits: it runs beside others of its kind. On
+// the real server, which they share, watches cannot be told apart and are not counted.
+func besides(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	t.Parallel()
+	onEach(t, f, true)
+}
+
+func onEach(t *testing.T, f func(b *bed), parallel bool) {
+	t.Helper()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
+		f(b)
+		if !t.Failed() {
+			b.clean()
+		}
+	})
+}
+
+// onEmbedded is each without the real server.
+func onEmbedded(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	s := zktest.Embedded(t)
+	b := &bed{T: t, Server: s, path: s.Path(t)}
+	f(b)
+	if !t.Failed() {
+		b.clean()
+	}
+}
+
+// clean waits until nothing is left of the lock on the server.
+func (b *bed) clean() {
+	b.Helper()
+	var nodes []string
+	zktest.Eventually(b, patience, func() bool {
+		nodes = b.nodes()
+		return len(nodes) == 0
+	}, "no node is left under %s: %v", b.path, &nodes)
+	if b.parallel && b.Real() {
+		return
+	}
+	watches := 0
+	zktest.Eventually(b, patience, func() bool {
+		watches = b.Watches(b)
+		return watches == 0
+	}, "no watch is left")
+}
+
+func (b *bed) nodes() []string { return b.Nodes(b, b.path) }
+
+// waitNodes waits until the directory has n children.
+func (b *bed) waitNodes(n int) {
+	b.Helper()
+	zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == n }, "%d nodes under %s", n, b.path)
+}
+
+// locks connects, until the test ends.
+func (b *bed) locks(configure ...func(*actors.Config)) *actors.Locks {
+	b.Helper()
+	return connect(b.T, b.Addr(), configure...)
+}
+
+func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *actors.Locks {
+	t.Helper()
+	cfg := actors.Config{SessionTimeout: session}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	locks, err := actors.Connect(ctx, addr, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
+// mutex is the lock on a connection of its own.
+func (b *bed) mutex(configure ...func(*actors.Config)) *actors.Mutex {
+	b.Helper()
+	return b.locks(configure...).Mutex(b.path)
+}
+
+// within is a context for what must come soon.
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func lock(t testing.TB, mu *actors.Mutex, options ...actors.Option) *actors.Grant {
+	t.Helper()
+	g, err := mu.Lock(within(t), options...)
+	if err != nil {
+		t.Fatalf("lock %s: %v", mu.Path(), err)
+	}
+	return g
+}
+
+// result waits for what must come.
+func result[T any](t testing.TB, f *actors.Future[T]) T {
+	t.Helper()
+	v, err := f.Wait(within(t))
+	if err != nil {
+		t.Fatalf("future: %v", err)
+	}
+	return v
+}
+
+// failure waits for an error that must come.
+func failure[T any](t testing.TB, f *actors.Future[T]) error {
+	t.Helper()
+	closes(t, f.Done(), "the future")
+	_, err := f.Result()
+	if err == nil {
+		t.Fatal("future: no error")
+	}
+	return err
+}
+
+func unlock(t testing.TB, g *actors.Grant) {
+	t.Helper()
+	if err := g.Unlock(within(t)); err != nil {
+		t.Fatalf("unlock: %v", err)
+	}
+}
+
+func closes(t testing.TB, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-within(t).Done():
+		t.Fatalf("%s does not end", what)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func is(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pending checks that nothing has come of the requests yet.
+func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
+	t.Helper()
+	for i, f := range fs {
+		if isClosed(f.Done()) {
+			_, err := f.Result()
+			t.Errorf("future %d is complete: %v", i, err)
+		}
+	}
+}
+
+// state waits for a state of the session.
+func state(t testing.TB, locks *actors.Locks, want messages.SessionState) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool { return locks.Session().State == want }, "session is %v", want)
+}
+
+// expire ends the session and waits until the next one is up.
+func (b *bed) expire(locks *actors.Locks) {
+	b.Helper()
+	old := locks.Session()
+	b.Expire(b, old.ID)
+	zktest.Eventually(b, patience, func() bool {
+		s := locks.Session()
+		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
+	}, "a new session")
+}
+
+// dialer counts the requests that pass through it.
+type dialer struct {
+	mu    sync.Mutex
+	dial  func(ctx context.Context, network, address string) (net.Conn, error)
+	count map[embedded.Op]int
+	total int
+}
+
+func newDialer() *dialer {
+	return &dialer{dial: new(net.Dialer).DialContext, count: map[embedded.Op]int{}}
+}
+
+func (d *dialer) config(cfg *actors.Config) { cfg.Dial = d.Dial }
+
+func (d *dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := d.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &countingConn{Conn: c, d: d}, nil
+}
+
+// during counts the requests, pings left out, while f runs.
+func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
+	d.mu.Lock()
+	d.total, d.count = 0, map[embedded.Op]int{}
+	d.mu.Unlock()
+	f()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.total, d.count
+}
+
+type countingConn struct {
+	net.Conn
+	d       *dialer
+	greeted bool
+}
+
+// Write sees one message at a time.
+func (c *countingConn) Write(b []byte) (int, error) {
+	if c.greeted && len(b) >= 12 {
+		op := embedded.Op(int32(uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])))
+		if op != embedded.OpPing {
+			c.d.mu.Lock()
+			c.d.total++
+			c.d.count[op]++
+			c.d.mu.Unlock()
+		}
+	}
+	c.greeted = true
+	return c.Conn.Write(b)
+}
+
+// logs is a logger that keeps its records as text.
+type logs struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logs) config(cfg *actors.Config) { cfg.Logger = slog.New(slog.NewTextHandler(l, nil)) }
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(b))
+	return len(b), nil
+}
+
+// with gives the lines that contain text.
+func (l *logs) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// collected collects garbage until cond holds.
+func collected(t testing.TB, cond func() bool, what string) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool { runtime.GC(); return cond() }, "%s", what)
+}
+
+// rival is a contender of another library, made by a plain client.
+type rival struct {
+	t    testing.TB
+	conn *zk.Conn
+	path string
+}
+
+// rival puts a node with the prefix into the lock's directory.
+func (b *bed) rival(conn *zk.Conn, prefix string) *rival {
+	b.Helper()
+	var path string
+	var err error
+	for range 100 { // an empty container may go at any moment
+		_, err = conn.CreateContainer(b.path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			b.Fatal(err)
+		}
+		path, err = conn.Create(b.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNoNode) {
+			break
+		}
+	}
+	must(b, err)
+	return &rival{b, conn, path}
+}
+
+func (r *rival) leave() {
+	r.t.Helper()
+	must(r.t, r.conn.Delete(r.path, -1))
+}
+
+// bubble runs f in virtual time on an embedded server without a network.
+func bubble(t *testing.T, f func(v *virtual)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := embedded.Start(embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		must(t, err)
+		v := &virtual{T: t, Server: s}
+		defer func() { // a bubble must not be left with goroutines in it, even by a failing test
+			for _, locks := range v.opened {
+				locks.Close()
+			}
+			s.Close()
+		}()
+		f(v)
+	})
+}
+
+// virtual is a bed in a bubble: its lock is at /lock.
+type virtual struct {
+	*testing.T
+	*embedded.Server
+	opened []*actors.Locks
+}
+
+func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *actors.Mutex) {
+	v.Helper()
+	configure = append([]func(*actors.Config){func(cfg *actors.Config) {
+		cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return v.Dial(ctx) }
+	}}, configure...)
+	cfg := actors.Config{SessionTimeout: session}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	locks, err := actors.Connect(within(v.T), "embedded:1", cfg)
+	must(v, err)
+	v.opened = append(v.opened, locks)
+	return locks, locks.Mutex("/lock")
+}
+
+// nodes are those of the lock.
+func (v *virtual) nodes() (nodes []string) {
+	for line := range strings.Lines(v.Dump()) {
+		if name, ok := strings.CutPrefix(line, "/lock/"); ok {
+			nodes = append(nodes, strings.TrimSpace(name))
+		}
+	}
+	return nodes
+}
+
+// expectClean waits, an hour at most, until nothing is left of the lock.
+func (v *virtual) expectClean() {
+	v.Helper()
+	zktest.Eventually(v, time.Hour, func() bool { return len(v.nodes()) == 0 }, "no node is left\n%s", dump{v})
+	zktest.Eventually(v, time.Hour, func() bool { return v.Watches() == 0 }, "no watch is left")
+}
+
+type dump struct{ v *virtual }
+
+func (d dump) String() string { return fmt.Sprint(d.v.nodes()) }

@@ -1,0 +1,254 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// What clients do to the lock and to the resource behind it, as porcupine sees it. A
+// grant whose session has expired ends at some moment that nobody has seen: its unlock
+// is left out, so the model lets the next one in over it, with a greater token only.
+type operation struct {
+	kind  string // lock, unlock, write
+	token actors.Token
+}
+
+type outcome struct{ accepted bool }
+
+// resource is what the lock protects: it refuses the writes of older tokens.
+type resource struct {
+	mu   sync.Mutex
+	seen actors.Token
+}
+
+func (r *resource) write(token actors.Token) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if token.Compare(r.seen) < 0 {
+		return false
+	}
+	r.seen = token
+	return true
+}
+
+// world is the model's state.
+type world struct {
+	held   actors.Token // zero: free
+	newest actors.Token // that was ever granted
+	seen   actors.Token // by the resource
+}
+
+// fenced is a mutex and a resource. lossy tells of the tokens whose grants ended by
+// loss: such a one may be followed by another holder at any time.
+func fenced(lossy map[actors.Token]bool) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return world{} },
+		Step: func(state, in, out any) (bool, any) {
+			w, op := state.(world), in.(operation)
+			switch op.kind {
+			case "lock":
+				free := w.held == actors.Token{} || lossy[w.held]
+				if !free || op.token.Compare(w.newest) <= 0 {
+					return false, w
+				}
+				w.held, w.newest = op.token, op.token
+			case "unlock":
+				if w.held != op.token {
+					return false, w
+				}
+				w.held = actors.Token{}
+			case "write":
+				accepted := op.token.Compare(w.seen) >= 0
+				if accepted != out.(outcome).accepted {
+					return false, w
+				}
+				if accepted {
+					w.seen = op.token
+				}
+			}
+			return true, w
+		},
+		DescribeOperation: func(in, out any) string { return fmt.Sprint(in, out) },
+	}
+}
+
+// history records what several clients see.
+type history struct {
+	mu    sync.Mutex
+	begun time.Time
+	ops   []porcupine.Operation
+
+	holding  atomic.Int64 // the session of somebody who holds the lock for longer
+	sessions map[actors.Token]int64
+	expired  map[int64]bool
+}
+
+func (h *history) now() int64 { return int64(time.Since(h.begun)) }
+
+func (h *history) add(client int, call, ret int64, in operation, out outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: ret})
+}
+
+// check gives the history to porcupine.
+func (h *history) check(t testing.TB) {
+	lossy := map[actors.Token]bool{}
+	for token, session := range h.sessions {
+		if h.expired[session] {
+			lossy[token] = true
+		}
+	}
+	ops := slices.DeleteFunc(h.ops, func(o porcupine.Operation) bool {
+		in := o.Input.(operation)
+		return in.kind == "unlock" && lossy[in.token]
+	})
+	late := 0
+	for _, o := range ops {
+		if o.Input.(operation).kind == "write" && !o.Output.(outcome).accepted {
+			late++
+		}
+	}
+	t.Logf("%d operations, %d grants in sessions that expired, %d writes refused", len(ops), len(lossy), late)
+	if result := porcupine.CheckOperationsTimeout(fenced(lossy), ops, 10*time.Second); result != porcupine.Ok {
+		t.Errorf("the history of %d operations is not that of a lock: %v", len(ops), result)
+	}
+}
+
+// turn takes the lock once, writes some, and gives it back.
+func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	defer cancel()
+	options := []actors.Option{}
+	if rand.N(4) == 0 {
+		options = append(options, actors.WithTimeout(rand.N(20*time.Millisecond)+1))
+	}
+	call := h.now()
+	g, err := mu.Lock(ctx, options...)
+	if err != nil {
+		if !errors.Is(err, actors.ErrTimedOut) {
+			b.Errorf("client %d: %v", client, err)
+		}
+		return
+	}
+	h.add(client, call, h.now(), operation{"lock", g.Token()}, outcome{})
+	h.mu.Lock()
+	h.sessions[g.Token()] = g.Session()
+	h.mu.Unlock()
+	write := func() {
+		call := h.now()
+		accepted := r.write(g.Token())
+		h.add(client, call, h.now(), operation{"write", g.Token()}, outcome{accepted})
+	}
+	for range rand.N(3) {
+		write()
+	}
+	if rand.N(6) == 0 { // holds it longer, and does not look whether it holds it still
+		h.holding.Store(g.Session())
+		<-time.After(rand.N(150 * time.Millisecond))
+		h.holding.Store(0)
+		write()
+	}
+	call = h.now()
+	release := g.Release()
+	lost := g.Err()
+	if errors.Is(lost, actors.ErrReleased) {
+		h.add(client, call, h.now(), operation{"unlock", g.Token()}, outcome{})
+	}
+	_, err = release.Wait(ctx)
+	if err != nil && !errors.Is(err, actors.ErrSessionLost) && !errors.Is(err, actors.ErrNodeDeleted) {
+		b.Errorf("client %d: release: %v", client, err)
+	}
+}
+
+// TestHistory has clients pass a lock around while connections are cut and sessions
+// expire. What they saw must be that of one lock whose tokens fence a resource.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	onEmbedded(t, func(b *bed) {
+		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]bool{}}
+		var r resource
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		end := sync.OnceFunc(func() { close(stop); wg.Wait() })
+		defer end() // also of a test that fails
+		var proxies []*zktest.TCPProxy
+		var connections []*actors.Locks
+		for i := range 3 {
+			proxy := zktest.Proxy(b, b.Addr())
+			locks := connect(b.T, proxy.Addr())
+			proxies, connections = append(proxies, proxy), append(connections, locks)
+			for j := range 3 {
+				client, mu := 3*i+j, locks.Mutex(b.path)
+				wg.Go(func() {
+					for !isClosed(stop) {
+						h.turn(b, client, mu, &r)
+						<-time.After(rand.N(20 * time.Millisecond))
+					}
+				})
+			}
+		}
+		for i := range 6 {
+			<-time.After(50*time.Millisecond + rand.N(100*time.Millisecond))
+			if i%2 == 0 {
+				proxies[rand.N(len(proxies))].Cut()
+				continue
+			}
+			zktest.Eventually(b, patience, func() bool {
+				session := h.holding.Load()
+				for _, locks := range connections {
+					if s := locks.Session(); s.ID == session && s.State == messages.SessionState_CONNECTED {
+						h.expired[session] = true
+						b.Expire(b, session)
+						return true
+					}
+				}
+				return false
+			}, "somebody holds the lock")
+		}
+		for _, locks := range connections {
+			state(b, locks, messages.SessionState_CONNECTED)
+		}
+		<-time.After(200 * time.Millisecond)
+		end()
+		h.check(b)
+	})
+}
+
+// The model itself refuses what must not be.
+func TestHistoryModel(t *testing.T) {
+	token := func(n int64) actors.Token { return actors.Token{Czxid: n} }
+	op := func(call, ret int64, kind string, n int64, accepted bool) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: ret, Input: operation{kind, token(n)}, Output: outcome{accepted}}
+	}
+	for _, test := range []struct {
+		name  string
+		lossy map[actors.Token]bool
+		ops   []porcupine.Operation
+		want  bool
+	}{
+		{"in turn", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), op(2, 3, "unlock", 1, false), op(4, 5, "lock", 2, false)}, true},
+		{"two holders", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), op(2, 3, "lock", 2, false)}, false},
+		{"after a loss", map[actors.Token]bool{token(1): true}, []porcupine.Operation{op(0, 1, "lock", 1, false), op(2, 3, "lock", 2, false)}, true},
+		{"tokens go back", nil, []porcupine.Operation{op(0, 1, "lock", 2, false), op(2, 3, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
+		{"late write refused", nil, []porcupine.Operation{op(0, 1, "write", 2, true), op(2, 3, "write", 1, false)}, true},
+		{"late write accepted", nil, []porcupine.Operation{op(0, 1, "write", 2, true), op(2, 3, "write", 1, true)}, false},
+	} {
+		if got := porcupine.CheckOperations(fenced(test.lossy), test.ops); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
+		}
+	}
+}

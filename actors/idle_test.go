@@ -1,0 +1,116 @@
+package actors_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func idle(d time.Duration) func(*actors.Config) {
+	return func(cfg *actors.Config) { cfg.IdleTimeout = d }
+}
+
+func TestIdleActorRetires(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex(idle(time.Minute))
+		g := lock(v, mu)
+		<-time.After(time.Hour)
+		if n := len(actors.Paths(locks)); n != 1 {
+			v.Errorf("%d actors while a lock is held", n)
+		}
+		unlock(v, g)
+		<-time.After(59 * time.Second)
+		if n := len(actors.Paths(locks)); n != 1 {
+			v.Errorf("%d actors after 59 s", n)
+		}
+		<-time.After(5 * time.Second)
+		if n := len(actors.Paths(locks)); n != 0 {
+			v.Errorf("%d actors after more than a minute", n)
+		}
+		// The handle works as before.
+		h := lock(v, mu)
+		if h.Token().Compare(g.Token()) <= 0 {
+			v.Errorf("%v after %v", h.Token(), g.Token())
+		}
+		is(v, g.Unlock(within(v)), actors.ErrNotHeld)
+		if h.Err() != nil {
+			v.Error(h.Err())
+		}
+		unlock(v, h)
+		v.expectClean()
+	})
+}
+
+// A lock is asked for all the time while its actor would rather end.
+func TestAcquireRacesRetirement(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks(idle(time.Microsecond))
+		var wg sync.WaitGroup
+		count := 0
+		const goroutines, rounds = 8, 40
+		for range goroutines {
+			mu := locks.Mutex(b.path)
+			wg.Go(func() {
+				for i := range rounds {
+					g, err := mu.Lock(within(b))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					count++
+					if err := g.Unlock(within(b)); err != nil {
+						b.Error(err)
+					}
+					if f := mu.Acquire(within(b)); i%2 == 0 {
+						f.Cancel()
+					} else if g, err := f.Result(); err == nil {
+						g.Release()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if count != goroutines*rounds {
+			b.Errorf("%d grants counted %d", goroutines*rounds, count)
+		}
+		zktest.Eventually(b, patience, func() bool { return len(actors.Paths(locks)) == 0 }, "the actor ends")
+	})
+}
+
+// One goroutine, pauses about as long as the actor lives.
+func TestAcquireAtRetirement(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.locks(idle(time.Millisecond))
+		mu := locks.Mutex(b.path)
+		for i := range 300 {
+			unlock(b, lock(b, mu))
+			<-time.After(time.Duration(i%40) * 100 * time.Microsecond)
+		}
+	})
+}
+
+// A request that waits for a timeout, for others and for its context keeps the actor.
+func TestWaiterKeepsActor(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, other := v.mutex()
+		locks, mu := v.mutex(idle(time.Second))
+		g := lock(v, other)
+		f := mu.Acquire(context.Background(), actors.WithTimeout(time.Hour))
+		<-time.After(30 * time.Minute)
+		if n := len(actors.Paths(locks)); n != 1 {
+			v.Errorf("%d actors", n)
+		}
+		<-time.After(31 * time.Minute)
+		is(v, failure(v, f), actors.ErrTimedOut)
+		<-time.After(time.Minute)
+		if n := len(actors.Paths(locks)); n != 0 {
+			v.Errorf("%d actors", n)
+		}
+		unlock(v, g)
+		v.expectClean()
+	})
+}

@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Paths are those of the locks whose actors run.
+func Paths(l *Locks) (paths []string) {
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	for path := range l.manager.locks {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Poison makes the mutex's actor panic.
+func Poison(m *Mutex) {
+	l, err := m.manager.lock(m.path, m.rule)
+	if err != nil {
+		panic(err)
+	}
+	// A bridge's answer without contents is nothing that its handler expects.
+	l.self.Tell((*messages.Created)(nil))
+}
+
+// A grant that came just too late for who had given up is given back, and the log
+// does not blame the user.
+func TestLateGrant(t *testing.T) {
+	s := zktest.Embedded(t)
+	var log strings.Builder
+	locks, err := Connect(t.Context(), s.Addr(), Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		h := &locks.Mutex(s.Path(t)).handle
+		ctx, cancel := context.WithCancel(t.Context())
+		p := h.acquire(ctx, nil)
+		<-p.Done()
+		g, err := p.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The actor's answer comes once more, to a claim whose promise is complete.
+		c := &claim{handle: h, lock: g.claim.lock}
+		c.Tell(&messages.Granted{Node: "late"})
+		g.Release().Result()
+		cancel()
+	}()
+	for range 20 {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	if err := locks.Close(); err != nil {
+		t.Error(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log says: %s", log.String())
+	}
+}

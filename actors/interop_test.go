@@ -1,0 +1,282 @@
+package actors_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// foreign are the prefixes of other libraries' contenders.
+var foreign = map[string]string{
+	"Curator":      "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-",
+	"go-zookeeper": "_c_0123456789abcdef0123456789abcdef-lock-",
+	"kazoo":        "0123456789abcdef0123456789abcdef__lock__",
+	"zk-recipes":   "x-72057594037927936-",
+	"kazoo reader": "0123456789abcdef0123456789abcdef__rlock__",
+	"lease":        "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lease-",
+}
+
+func TestForeignContenders(t *testing.T) {
+	for name, prefix := range foreign {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				mu, other := b.mutex(), b.mutex()
+				first, second := b.rival(conn, prefix), b.rival(conn, prefix)
+				f := mu.Acquire(within(b))
+				b.waitNodes(3)
+				third := b.rival(conn, prefix)
+				last := other.Acquire(within(b))
+				b.waitNodes(5)
+				_, err := mu.Lock(within(b), actors.Try())
+				is(b, err, actors.ErrNotAcquired)
+				// One that gives up in the queue lets nobody in.
+				second.leave()
+				b.waitNodes(4)
+				_, err = other.Lock(within(b), actors.Try())
+				is(b, err, actors.ErrNotAcquired)
+				pending(b, f, last)
+				first.leave()
+				g := result(b, f)
+				pending(b, last)
+				unlock(b, g)
+				b.waitNodes(2)
+				_, err = mu.Lock(within(b), actors.Try())
+				is(b, err, actors.ErrNotAcquired)
+				pending(b, last)
+				third.leave()
+				unlock(b, result(b, last))
+			})
+		})
+	}
+}
+
+// Two foreign nodes ahead go in one transaction.
+func TestForeignLeaveTogether(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		one, two := b.rival(conn, foreign["Curator"]), b.rival(conn, foreign["kazoo"])
+		f := b.mutex().Acquire(within(b))
+		b.waitNodes(3)
+		_, err := conn.Multi(&zk.DeleteRequest{Path: two.path, Version: -1}, &zk.DeleteRequest{Path: one.path, Version: -1})
+		must(b, err)
+		unlock(b, result(b, f))
+	})
+}
+
+// Other children of the directory are no contenders. They are reported, once.
+func TestUnknownNames(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		var log logs
+		mu := b.mutex(log.config)
+		unlock(b, lock(b, mu))
+		unknown := []string{"0-foreign", "zz-foreign", "config", "-lock-", "_c_x-lock-12", "lock-0000000000x", "x--", "ü",
+			"_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-99999999999"}
+		first := b.rival(conn, foreign["Curator"])
+		for _, name := range unknown {
+			_, err := conn.Create(b.path+"/"+name, []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			must(b, err)
+		}
+		for range 3 {
+			f := mu.Acquire(within(b))
+			b.waitNodes(len(unknown) + 2)
+			pending(b, f)
+			first.leave()
+			g := result(b, f)
+			first = b.rival(conn, foreign["Curator"])
+			unlock(b, g)
+		}
+		first.leave()
+		unlock(b, lock(b, mu, actors.Try()))
+		for _, name := range unknown {
+			if n := len(log.with(fmt.Sprintf("name=%s\n", name))) + len(log.with(fmt.Sprintf("name=%q\n", name))); n != 1 {
+				b.Errorf("%q is reported %d times", name, n)
+			}
+			must(b, conn.Delete(b.path+"/"+name, -1))
+		}
+	})
+}
+
+// go-zookeeper's own lock and ours pass one lock around.
+func TestWithZkLock(t *testing.T) {
+	each(t, func(b *bed) {
+		count := 0 // unsynchronised on purpose
+		mus := []*actors.Mutex{b.mutex(), b.mutex()}
+		var wg sync.WaitGroup
+		const rounds = 15
+		for i := range 3 {
+			theirs := zk.NewLock(b.Client(b), b.path, zk.WorldACL(zk.PermAll))
+			wg.Go(func() {
+				for range rounds {
+					if err := theirs.Lock(); err != nil {
+						b.Errorf("zk.Lock: %v", err)
+						return
+					}
+					count++
+					if err := theirs.Unlock(); err != nil {
+						b.Errorf("zk.Lock: %v", err)
+					}
+				}
+			})
+			mu := mus[i%len(mus)]
+			wg.Go(func() {
+				for range rounds {
+					g, err := mu.Lock(within(b))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					count++
+					g.Release()
+				}
+			})
+		}
+		wg.Wait()
+		if count != 6*rounds {
+			b.Errorf("%d grants counted %d", 6*rounds, count)
+		}
+	})
+}
+
+// A directory that has data, as other libraries' may, keeps it.
+func TestDirectoryWithData(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		_, err := conn.Create(b.path, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		one, two := b.mutex(), b.mutex()
+		ring(b, []*actors.Mutex{one, two}, 8, 5)
+		data, _, err := conn.Get(b.path)
+		if err != nil || string(data) != "theirs" {
+			b.Errorf("%q, %v", data, err)
+		}
+		b.waitNodes(0)
+		must(b, conn.Delete(b.path, -1))
+	})
+}
+
+// Sequence numbers near the end of their range are refused, and nothing is left.
+func TestSequenceExhausted(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		mu, other := b.mutex(), b.mutex()
+		g := lock(b, mu)
+		for _, n := range []int32{1<<31 - 1<<20, 1<<31 - 3} {
+			if !b.Embedded().SetCreateCount(b.path, n) {
+				b.Fatal("no directory")
+			}
+			for _, mu := range []*actors.Mutex{mu, other} {
+				_, err := mu.Lock(within(b))
+				is(b, err, actors.ErrSequenceExhausted)
+			}
+			b.waitNodes(1)
+		}
+		if g.Err() != nil {
+			b.Error(g.Err())
+		}
+		unlock(b, g)
+		b.emptied(b.Client(b))
+		unlock(b, lock(b, mu))
+	})
+}
+
+// Rights on the directory that are missing are errors, and nothing is left.
+func TestNoAuth(t *testing.T) {
+	for name, perms := range map[string]int32{"nothing": 0, "read": zk.PermRead, "no create": zk.PermRead | zk.PermWrite | zk.PermDelete} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				must(b, conn.AddAuth("digest", []byte("admin:secret")))
+				acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(perms|zk.PermAdmin)...)
+				_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
+				must(b, err)
+				locks := b.locks()
+				_, err = locks.Mutex(b.path).Lock(within(b))
+				is(b, err, actors.ErrNoAuth)
+				if err == nil || !strings.Contains(err.Error(), b.path) {
+					b.Errorf("the error does not name the path: %v", err)
+				}
+				_, err = locks.Mutex(b.path + "/below").Lock(within(b))
+				is(b, err, actors.ErrNoAuth)
+				_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
+				must(b, err)
+				unlock(b, lock(b, locks.Mutex(b.path)))
+				b.waitNodes(0)
+				must(b, conn.Delete(b.path, -1))
+			})
+		})
+	}
+}
+
+// Where nodes may be created and not deleted, Unlock must not claim that it has.
+func TestNoAuthToDelete(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		must(b, conn.AddAuth("digest", []byte("admin:secret")))
+		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
+		_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
+		must(b, err)
+		locks := b.locks()
+		g := lock(b, locks.Mutex(b.path))
+		if err := g.Unlock(within(b)); err == nil && slices.ContainsFunc(b.nodes(), func(name string) bool { return strings.HasSuffix(g.Node(), name) }) {
+			b.Error("Unlock reports no error, and the node is still there")
+		} else if err != nil {
+			is(b, err, actors.ErrNoAuth)
+		}
+		must(b, locks.Close())
+		b.waitNodes(0)
+		must(b, conn.Delete(b.path, -1))
+	})
+}
+
+// The directory's container goes when nobody uses the lock any more.
+func TestContainerCleanup(t *testing.T) {
+	besides(t, func(b *bed) {
+		conn := b.Client(b)
+		mu := b.mutex()
+		for range 2 {
+			unlock(b, lock(b, mu))
+			zktest.Eventually(b, patience, func() bool {
+				exists, _, err := conn.Exists(b.path)
+				return err == nil && !exists
+			}, "the container is gone")
+		}
+	})
+}
+
+// An empty container may go at any moment, also while locks come and go.
+func TestContainerGoesMeanwhile(t *testing.T) {
+	besides(t, func(b *bed) {
+		conn := b.Client(b)
+		stop := time.After(time.Second)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(rand.N(3 * time.Millisecond)):
+					_ = conn.Delete(b.path, -1) // mostly it is in use
+				}
+			}
+		}()
+		mus := []*actors.Mutex{b.mutex(), b.mutex()}
+		for !isClosed(done) {
+			ring(b, mus, 4, 3)
+			if b.Failed() {
+				break
+			}
+		}
+		<-done
+	})
+}

@@ -1,0 +1,217 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestInvalidPath(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		locks := connect(t, s.Addr())
+		before := s.Nodes(t, "/")
+		for _, path := range []string{"", "/", "relative", "relative/path", "//", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
+			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb"} {
+			mu := locks.Mutex(path)
+			if mu.Path() != path {
+				t.Errorf("path %q is %q", path, mu.Path())
+			}
+			_, err := mu.Lock(within(t))
+			f := mu.Acquire(within(t), actors.Try())
+			_, again := f.Result()
+			_, pid := mu.PID()
+			for _, err := range []error{err, again, pid} {
+				isClear(t, err, path)
+			}
+		}
+		if after := s.Nodes(t, "/"); len(after) != len(before) {
+			t.Errorf("nodes %v, then %v", before, after)
+		}
+	})
+}
+
+// isClear checks an error that an unacceptable argument has caused.
+func isClear(t *testing.T, err error, value string) {
+	t.Helper()
+	is(t, err, actors.ErrInvalid)
+	if err == nil {
+		t.Errorf("%q is accepted", value)
+		return
+	}
+	text := err.Error()
+	printable := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	if !printable && !strings.Contains(text, value) {
+		t.Errorf("the error does not name %q: %v", value, err)
+	}
+	if !strings.Contains(text, "must") && !strings.Contains(text, "limit") && !strings.Contains(text, "use ") && !strings.Contains(text, "not supported") &&
+		!strings.Contains(text, "accepted") && !strings.Contains(text, "not allowed") && !strings.Contains(text, "missing") && !strings.Contains(text, "cannot") && !strings.Contains(text, "stands in brackets") {
+		t.Errorf("the error does not tell what is accepted: %v", err)
+	}
+}
+
+func TestInvalidOptions(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		locks := connect(t, s.Addr())
+		mu := locks.Mutex(s.Path(t))
+		for _, test := range []struct {
+			value  string
+			option actors.Option
+		}{
+			{"0s", actors.WithTimeout(0)},
+			{"-1s", actors.WithTimeout(-time.Second)},
+			{"owner", actors.WithOwner("")},
+		} {
+			_, err := mu.Lock(within(t), test.option)
+			isClear(t, err, test.value)
+			_, err = mu.Acquire(within(t), actors.Try(), test.option).Result()
+			isClear(t, err, test.value)
+		}
+		//lint:ignore SA1012 on purpose
+		_, err := mu.Lock(nil) //nolint:staticcheck
+		isClear(t, err, "nil")
+		why := errors.New("ended before")
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		begun := time.Now()
+		_, err = mu.Lock(ended)
+		is(t, err, why)
+		if err == nil || !strings.Contains(err.Error(), mu.Path()) {
+			t.Errorf("the error does not name the path: %v", err)
+		}
+		past, cancel2 := context.WithDeadline(t.Context(), begun.Add(-time.Hour))
+		defer cancel2()
+		_, err = mu.Acquire(past).Result()
+		is(t, err, context.DeadlineExceeded)
+		if nodes := s.Nodes(t, "/"); len(nodes) > 0 && strings.Contains(strings.Join(nodes, " "), mu.Path()[1:]) {
+			t.Errorf("created: %v", nodes)
+		}
+		// Options that nobody objects to.
+		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+patience), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
+		unlock(t, lock(t, mu, actors.WithTimeout(1<<63-1)))
+	})
+}
+
+func TestTooMuchData(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.mutex()
+		fits := make([]byte, 500<<10)
+		g := lock(b, mu, actors.WithData(fits))
+		waiting := mu.Acquire(within(b))
+		b.waitNodes(2)
+		for _, size := range []int{512<<10 + 1, 1 << 20, 10 << 20} {
+			_, err := mu.Lock(within(b), actors.WithData(make([]byte, size)))
+			isClear(b.T, err, "limit")
+		}
+		pending(b, waiting)
+		unlock(b, g)
+		unlock(b, result(b, waiting))
+	})
+}
+
+func TestInvalidConfig(t *testing.T) {
+	for _, test := range []struct {
+		name, servers, value string
+		cfg                  actors.Config
+	}{
+		{"no servers", "", "Servers", actors.Config{}},
+		{"blank servers", " ", "Servers", actors.Config{}},
+		{"missing server", "a:1,,b:2", "a:1,,b:2", actors.Config{}},
+		{"no port", "host:", `""`, actors.Config{}},
+		{"port 0", "host:0", `"0"`, actors.Config{}},
+		{"big port", "host:65536", "65536", actors.Config{}},
+		{"named port", "host:zookeeper", "zookeeper", actors.Config{}},
+		{"no host", ":2181", ":2181", actors.Config{}},
+		{"space", "a:1, b:2", " b:2", actors.Config{}},
+		{"chroot", "a:1/app/", "/app/", actors.Config{}},
+		{"url", "http://a:1", "http://a:1", actors.Config{}},
+		{"IPv6 without brackets", "::1:2181", "::1:2181", actors.Config{}},
+		{"negative session", "a:1", "-1s", actors.Config{SessionTimeout: -time.Second}},
+		{"short session", "a:1", "1ms", actors.Config{SessionTimeout: time.Millisecond}},
+		{"long session", "a:1", "10000h", actors.Config{SessionTimeout: 10000 * time.Hour}},
+		{"negative connect", "a:1", "-1ns", actors.Config{ConnectTimeout: -1}},
+		{"negative margin", "a:1", "-1ns", actors.Config{Margin: -1}},
+		{"wide margin", "a:1", "10.001s", actors.Config{Margin: 10001 * time.Millisecond}},
+		{"negative idle", "a:1", "-1ns", actors.Config{IdleTimeout: -1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.cfg.Dial = func(context.Context, string, string) (net.Conn, error) {
+				t.Error("a connection is opened")
+				return nil, errors.New("unexpected")
+			}
+			locks, err := actors.Connect(t.Context(), test.servers, test.cfg)
+			if locks != nil {
+				t.Error("locks with an error")
+				locks.Close()
+			}
+			isClear(t, err, test.value)
+		})
+	}
+	_, err := actors.Connect(nil, "a:1", actors.Config{}) //nolint:staticcheck
+	isClear(t, err, "nil")
+}
+
+func TestSessionTimeoutNotGranted(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		for timeout, granted := range map[time.Duration]string{150 * time.Millisecond: "400ms", 2 * time.Hour: "1m0s"} {
+			locks, err := actors.Connect(within(t), s.Addr(), actors.Config{SessionTimeout: timeout})
+			is(t, err, zkbridge.ErrSessionTimeout)
+			if locks != nil {
+				t.Error("locks with an error")
+			}
+			for _, want := range []string{timeout.String(), granted} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not name %s: %v", want, err)
+				}
+			}
+		}
+	})
+}
+
+// Connect keeps to the caller's deadline, whatever is wrong with the server.
+func TestUnreachable(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	refused := refusing.Addr().String()
+	refusing.Close()
+	for name, addr := range map[string]string{"refused": refused, "silent": silent.Addr().String(), "no such host": "host.invalid:1"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			begun := time.Now()
+			locks, err := actors.Connect(ctx, addr, actors.Config{SessionTimeout: 10 * time.Second})
+			if locks != nil {
+				t.Error("locks with an error")
+			}
+			is(t, err, context.DeadlineExceeded)
+			if err == nil || !strings.Contains(err.Error(), addr) {
+				t.Errorf("the error does not name the server: %v", err)
+			}
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("Connect has returned after %v, not 300ms", took)
+			}
+		})
+	}
+}
+
+func TestConnectEndedContext(t *testing.T) {
+	s := zktest.Embedded(t)
+	why := errors.New("ended before")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	locks, err := actors.Connect(ctx, s.Addr(), actors.Config{SessionTimeout: session})
+	if err == nil {
+		locks.Close()
+	}
+	is(t, err, why)
+	zktest.Eventually(t, patience, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
+}

@@ -1,0 +1,298 @@
+package actors_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// party is an actor of the program that talks to a lock's actor.
+type party struct {
+	t      testing.TB
+	system *actor.ActorSystem
+	self   *actor.PID
+	inbox  chan any
+}
+
+// parties makes actors in a system of their own, which the locks run in.
+func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	t.Cleanup(system.Shutdown)
+	for range n {
+		p := &party{t: t, system: system, inbox: make(chan any, 1000)}
+		p.self = system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			switch msg := c.Message().(type) {
+			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *actor.DeadLetterResponse:
+				p.inbox <- msg
+			}
+		}))
+		t.Cleanup(func() { must(t, system.Root.StopFuture(p.self).Wait()) })
+		all = append(all, p)
+	}
+	return func(cfg *actors.Config) { cfg.System = system }, all
+}
+
+func (p *party) send(to *actor.PID, msg any) { p.system.Root.RequestWithCustomSender(to, msg, p.self) }
+
+// hear gives the next message, which must be a T.
+func hear[T any](p *party) T {
+	p.t.Helper()
+	select {
+	case msg := <-p.inbox:
+		m, ok := msg.(T)
+		if !ok {
+			p.t.Fatalf("got %T %v", msg, msg)
+		}
+		return m
+	case <-time.After(patience):
+		p.t.Fatal("no message")
+		panic("unreachable")
+	}
+}
+
+// refused is a Refused with the id and the reason.
+func (p *party) refused(id uint64, why messages.Reason) *messages.Refused {
+	p.t.Helper()
+	m := hear[*messages.Refused](p)
+	if m.GetRequestId() != id || m.GetReason() != why {
+		p.t.Errorf("got %v, want %d %v", m, id, why)
+	}
+	return m
+}
+
+func (p *party) granted(id uint64) *messages.Granted {
+	p.t.Helper()
+	m := hear[*messages.Granted](p)
+	if m.GetRequestId() != id {
+		p.t.Errorf("got %v, want one of %d", m, id)
+	}
+	return m
+}
+
+func (p *party) released(id uint64, still uint32) {
+	p.t.Helper()
+	if m := hear[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
+		p.t.Errorf("got %v, want %d with %d still held", m, id, still)
+	}
+}
+
+func pid(t testing.TB, mu *actors.Mutex) *actor.PID {
+	t.Helper()
+	pid, err := mu.PID()
+	must(t, err)
+	return pid
+}
+
+func TestConversation(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		locks := b.locks(config)
+		lock := pid(b, locks.Mutex(b.path))
+		alice.send(lock, &messages.Acquire{RequestId: 1, Data: []byte("alice")})
+		g := alice.granted(1)
+		if g.GetPath() != b.path || g.GetSessionId() != locks.Session().ID || len(b.nodes()) != 1 || g.GetNode() != b.nodes()[0] {
+			b.Errorf("%v; nodes %v", g, b.nodes())
+		}
+		data, stat, err := b.Client(b).Get(b.path + "/" + g.GetNode())
+		if err != nil || string(data) != "alice" || stat.Czxid != g.GetCzxid() {
+			b.Errorf("%q, %+v, %v", data, stat, err)
+		}
+		bob.send(lock, &messages.Acquire{RequestId: 1, Try: true})
+		bob.refused(1, messages.Reason_NOT_ACQUIRED)
+		bob.send(lock, &messages.Acquire{RequestId: 2, WaitNanos: int64(20 * time.Millisecond)})
+		bob.refused(2, messages.Reason_TIMED_OUT)
+		bob.send(lock, &messages.Acquire{RequestId: 3})
+		bob.send(lock, &messages.Cancel{RequestId: 3})
+		bob.refused(3, messages.Reason_CANCELLED)
+		bob.send(lock, &messages.Cancel{RequestId: 3})  // of what is over: nothing
+		bob.send(lock, &messages.Release{RequestId: 1}) // of another's
+		bob.refused(1, messages.Reason_NOT_HELD)
+		bob.send(lock, &messages.Acquire{RequestId: 4})
+		b.waitNodes(2)
+		alice.send(lock, &messages.Release{RequestId: 1})
+		if m := bob.granted(4); m.GetCzxid() <= g.GetCzxid() {
+			b.Errorf("%v after %v", m, g)
+		}
+		alice.released(1, 0)
+		alice.send(lock, &messages.Release{RequestId: 1})
+		alice.refused(1, messages.Reason_NOT_HELD)
+		// A wait of Go code is behind that of an actor.
+		f := locks.Mutex(b.path).Acquire(within(b))
+		b.waitNodes(2)
+		bob.send(lock, &messages.Release{RequestId: 4})
+		bob.released(4, 0)
+		unlock(b, result(b, f))
+	})
+}
+
+// Cancel of what is granted gives it back.
+func TestCancelGranted(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		lock := pid(b, b.mutex(config))
+		all[0].send(lock, &messages.Acquire{RequestId: 1})
+		all[0].granted(1)
+		all[0].send(lock, &messages.Cancel{RequestId: 1})
+		all[0].refused(1, messages.Reason_CANCELLED)
+		b.waitNodes(0)
+		all[0].send(lock, &messages.Release{RequestId: 1})
+		all[0].refused(1, messages.Reason_NOT_HELD)
+	})
+}
+
+// An owner that is named is the same whoever sends its messages.
+func TestNamedOwner(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		lock := pid(b, b.mutex(config))
+		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "both"})
+		first := alice.granted(1)
+		bob.send(lock, &messages.Acquire{RequestId: 2, Owner: "both", Try: true})
+		if again := bob.granted(2); again.GetNode() != first.GetNode() {
+			b.Errorf("re-entry: %v", again)
+		}
+		bob.send(lock, &messages.Acquire{RequestId: 1, Owner: "both"})
+		bob.refused(1, messages.Reason_INVALID)
+		bob.send(lock, &messages.Release{RequestId: 1})
+		bob.refused(1, messages.Reason_NOT_HELD)
+		bob.send(lock, &messages.Release{RequestId: 1, Owner: "others"})
+		bob.refused(1, messages.Reason_NOT_HELD)
+		bob.send(lock, &messages.Release{RequestId: 1, Owner: "both"})
+		bob.released(1, 1)
+		alice.send(lock, &messages.Release{RequestId: 2, Owner: "both"})
+		alice.released(2, 0)
+	})
+}
+
+func TestInvalidMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice := all[0]
+		var log logs
+		lock := pid(b, b.mutex(config, log.config))
+		alice.send(lock, &messages.Acquire{RequestId: 7})
+		alice.granted(7)
+		for range 2 {
+			alice.send(lock, &messages.Acquire{RequestId: 7})
+			if m := alice.refused(7, messages.Reason_INVALID); !strings.Contains(m.GetDetail(), "7") {
+				b.Errorf("%v", m)
+			}
+		}
+		alice.send(lock, &messages.Acquire{RequestId: 8, WaitNanos: -1})
+		if m := alice.refused(8, messages.Reason_INVALID); !strings.Contains(m.GetDetail(), "-1") {
+			b.Errorf("%v", m)
+		}
+		alice.system.Root.Send(lock, &messages.Acquire{RequestId: 9}) // from nobody
+		alice.system.Root.Send(lock, &messages.Cancel{RequestId: 7})
+		alice.system.Root.Send(lock, &messages.Release{RequestId: 7})
+		alice.send(lock, "what is this?")
+		alice.send(lock, &messages.Acquire{RequestId: 10, Try: true})
+		alice.refused(10, messages.Reason_NOT_ACQUIRED)
+		if len(log.with("string")) == 0 {
+			b.Error("nobody is told of the message that is not known")
+		}
+		alice.send(lock, &messages.Release{RequestId: 7})
+		alice.released(7, 0)
+		alice.send(lock, &messages.Acquire{RequestId: 7}) // the number is free again
+		alice.granted(7)
+		alice.send(lock, &messages.Release{RequestId: 7})
+		alice.released(7, 0)
+	})
+}
+
+// An Acquire from nobody does not hold the lock, free as it is.
+func TestAcquireFromNobody(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		locks := b.locks(config)
+		mu := locks.Mutex(b.path)
+		lock := pid(b, mu)
+		all[0].system.Root.Send(lock, &messages.Acquire{RequestId: 1})
+		all[0].system.Root.Send(lock, &messages.Acquire{RequestId: 1, Owner: "me"})
+		g, err := mu.Lock(within(b), actors.Try())
+		must(b, err)
+		if n := b.nodes(); len(n) != 1 {
+			b.Errorf("nodes %v", n)
+		}
+		unlock(b, g)
+	})
+}
+
+func TestLostMessage(t *testing.T) {
+	besides(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		locks := b.locks(config)
+		lock := pid(b, locks.Mutex(b.path))
+		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "alice"})
+		alice.granted(1)
+		bob.send(lock, &messages.Acquire{RequestId: 1})
+		b.waitNodes(2)
+		b.Expire(b, locks.Session().ID)
+		if m := hear[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+			b.Errorf("%v", m)
+		}
+		bob.granted(1)
+		alice.send(lock, &messages.Acquire{RequestId: 2, Owner: "alice"})
+		if m := hear[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+			b.Errorf("re-entry on a lost grant: %v", m)
+		}
+		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
+		if m := hear[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+			b.Errorf("release of a lost grant: %v", m)
+		}
+		alice.send(lock, &messages.Acquire{RequestId: 3, Owner: "alice"})
+		b.waitNodes(2)
+		bob.send(lock, &messages.Release{RequestId: 1})
+		bob.released(1, 0)
+		alice.granted(3)
+		alice.send(lock, &messages.Release{RequestId: 3, Owner: "alice"})
+		alice.released(3, 0)
+	})
+}
+
+func TestCloseMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		locks := b.locks(config)
+		lock := pid(b, locks.Mutex(b.path))
+		alice.send(lock, &messages.Acquire{RequestId: 1})
+		alice.granted(1)
+		bob.send(lock, &messages.Acquire{RequestId: 1})
+		b.waitNodes(2)
+		must(b, locks.Close())
+		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_CLOSED {
+			b.Errorf("%v", m)
+		}
+		bob.refused(1, messages.Reason_CLOSED)
+	})
+}
+
+// The PID that was given out stays good, however idle the lock is.
+func TestPinnedPID(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 5 * time.Millisecond })
+		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
+		self := pid(b, mu)
+		if again := pid(b, locks.Mutex(b.path)); !again.Equal(self) {
+			b.Errorf("%v, then %v", self, again)
+		}
+		unlock(b, lock(b, other))
+		zktest.Eventually(b, patience, func() bool { return len(actors.Paths(locks)) == 1 }, "the other lock's actor ends")
+		all[0].send(self, &messages.Acquire{RequestId: 1})
+		all[0].granted(1)
+		all[0].send(self, &messages.Release{RequestId: 1})
+		all[0].released(1, 0)
+	})
+}

@@ -1,0 +1,230 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// The server is killed and comes back within the session's time-out: holder and
+// waiter both finish.
+func TestWaitingProcessKilledServer(t *testing.T) {
+	t.Parallel()
+	s := zktest.Own(t)
+	b := &bed{T: t, Server: s, path: s.Path(t)}
+	longer := func(cfg *actors.Config) { cfg.SessionTimeout = 30 * time.Second }
+	one, two := b.locks(longer), b.locks(longer)
+	g := lock(b, one.Mutex(b.path))
+	f := two.Mutex(b.path).Acquire(within(b))
+	b.waitNodes(2)
+	s.Stop(t)
+	state(b, one, messages.SessionState_SUSPENDED)
+	state(b, two, messages.SessionState_SUSPENDED)
+	pending(b, f)
+	late := one.Mutex(b.path).Acquire(context.Background())
+	release := g.Release()
+	s.Start(t)
+	result(b, release)
+	unlock(b, result(b, f))
+	unlock(b, result(b, late))
+	b.clean()
+}
+
+func TestConnectionCut(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks, others := connect(b.T, proxy.Addr()), b.locks()
+		mu, other := locks.Mutex(b.path), others.Mutex(b.path)
+		g := lock(b, mu)
+		f := other.Acquire(within(b))
+		b.waitNodes(2)
+		h := mu.Acquire(within(b))
+		b.waitNodes(3)
+		cut := func() {
+			proxy.Cut()
+			state(b, locks, messages.SessionState_CONNECTED)
+		}
+		cut()
+		if g.Err() != nil {
+			b.Errorf("the grant does not outlive a cut connection: %v", g.Err())
+		}
+		pending(b, f, h)
+		unlock(b, g)
+		k := result(b, f)
+		// The predecessor goes while the waiter is away.
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(b, locks, messages.SessionState_SUSPENDED)
+		unlock(b, k)
+		pending(b, h)
+		proxy.Refuse(false)
+		last := result(b, h)
+		if last.Session() != g.Session() {
+			b.Error("the session was lost")
+		}
+		unlock(b, last)
+	})
+}
+
+// What is asked for while the connection is away is done afterwards.
+func TestAcquireWhileAway(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr())
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(b, locks, messages.SessionState_SUSPENDED)
+		f := mu.Acquire(within(b))
+		given := mu.Acquire(within(b))
+		ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, err := mu.Lock(ctx)
+		is(b, err, context.DeadlineExceeded)
+		_, err = mu.Lock(within(b), actors.WithTimeout(30*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		_, err = mu.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		given.Cancel()
+		release := g.Release()
+		proxy.Refuse(false)
+		result(b, release)
+		unlock(b, result(b, f))
+	})
+}
+
+// Without an answer a holder is told before the session can have expired.
+func TestBlackHole(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		const timeout = 2 * time.Second
+		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+		mu, path := locks.Mutex(b.path), b.path
+		g := lock(b, mu)
+		waiting := mu.Acquire(within(b))
+		b.waitNodes(2)
+		deadline := locks.Session().Deadline
+		proxy.BlackHole(true)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(b.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := locks.Mutex(path + "-other").Lock(ctx)
+		is(b, err, context.DeadlineExceeded)
+		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		if took := time.Since(begun); took > 900*time.Millisecond {
+			b.Errorf("the deadlines were kept after %v", took)
+		}
+		closes(b, g.Done(), "the grant")
+		told := time.Now()
+		is(b, g.Err(), actors.ErrSessionLost)
+		if told.After(begun.Add(timeout)) {
+			b.Errorf("told %v after the last answer", told.Sub(begun))
+		}
+		if deadline.After(begun.Add(timeout - timeout/5)) {
+			b.Errorf("deadline %v after the last answer", deadline.Sub(begun))
+		}
+		pending(b, waiting)
+		proxy.Cut()
+		proxy.BlackHole(false)
+		h := result(b, waiting)
+		if h.Session() == g.Session() {
+			b.Error("granted in the session that was given up")
+		}
+		unlock(b, h)
+		g.Release()
+	})
+}
+
+func TestCloseInBlackHole(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) {
+			cfg.SessionTimeout, cfg.ConnectTimeout = 2*time.Second, 500*time.Millisecond
+		})
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		proxy.BlackHole(true)
+		begun := time.Now()
+		if err := locks.Close(); err == nil {
+			b.Error("Close says that the session has ended")
+		}
+		if took := time.Since(begun); took > 3*time.Second {
+			b.Errorf("Close has taken %v", took)
+		}
+		is(b, failure(b, f), actors.ErrClosed)
+		is(b, g.Err(), actors.ErrClosed)
+	})
+}
+
+// The server freezes, as a virtual machine does that is moved.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	s := zktest.Own(t)
+	b := &bed{T: t, Server: s, path: s.Path(t)}
+	locks := b.locks(func(cfg *actors.Config) { cfg.SessionTimeout = 2 * time.Second })
+	mu := locks.Mutex(b.path)
+	g := lock(b, mu)
+	s.Freeze(t)
+	begun := time.Now()
+	closes(b, g.Done(), "the grant")
+	if took := time.Since(begun); took > 2*time.Second {
+		b.Errorf("told after %v", took)
+	}
+	f := mu.Acquire(within(b))
+	s.Thaw(t)
+	unlock(b, result(b, f))
+	g.Release()
+	b.clean()
+}
+
+// One of three servers goes, and with it the leader.
+func TestEnsembleLosesLeader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	t.Parallel()
+	s := zktest.Ensemble(t, 3)
+	b := &bed{T: t, Server: s, path: s.Path(t)}
+	longer := func(cfg *actors.Config) { cfg.SessionTimeout = 30 * time.Second }
+	one, two := b.locks(longer), b.locks(longer)
+	g := lock(b, one.Mutex(b.path))
+	f := two.Mutex(b.path).Acquire(within(b))
+	b.waitNodes(2)
+	leader := s.Leader(t)
+	leader.Stop(t)
+	ring(b, []*actors.Mutex{one.Mutex(b.path + "-other"), two.Mutex(b.path + "-other")}, 4, 3)
+	pending(b, f)
+	if g.Err() != nil {
+		b.Fatal(g.Err())
+	}
+	unlock(b, g)
+	unlock(b, result(b, f))
+	leader.Start(t)
+	b.clean()
+}
+
+// An hour of virtual time with a lock that is held, and one that is waited for.
+func TestLongHold(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		_, other := v.mutex()
+		g := lock(v, mu)
+		f := other.Acquire(context.Background())
+		<-time.After(time.Hour)
+		if g.Err() != nil || len(v.nodes()) != 2 {
+			v.Errorf("%v; nodes %v", g.Err(), v.nodes())
+		}
+		pending(v, f)
+		unlock(v, g)
+		unlock(v, result(v, f))
+		v.expectClean()
+	})
+}

@@ -1,0 +1,150 @@
+package actors_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestOneRoundTrip(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		mu := b.mutex(d.config)
+		unlock(b, lock(b, mu)) // makes the directory
+		for range 3 {
+			var g *actors.Grant
+			if n, ops := d.during(func() { g = lock(b, mu) }); n != 1 {
+				b.Errorf("acquire takes %d requests: %v", n, ops)
+			}
+			if n, ops := d.during(func() { unlock(b, g) }); n != 1 || ops[embedded.OpDelete] != 1 {
+				b.Errorf("release takes %d requests: %v", n, ops)
+			}
+		}
+	})
+}
+
+func TestReentryNeedsNoRequest(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		mu, me := b.mutex(d.config), actors.WithOwner("me")
+		g := lock(b, mu, me)
+		if n, ops := d.during(func() {
+			unlock(b, lock(b, mu, me))
+			_, err := mu.Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+		}); n != 0 {
+			b.Errorf("%d requests: %v", n, ops)
+		}
+		unlock(b, g)
+	})
+}
+
+// A waiter of the same process is let in though ZooKeeper has not answered yet.
+func TestHandOffWithoutAnswer(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		mu := b.mutex()
+		g := lock(b, mu)
+		var fs []*actors.Future[*actors.Grant]
+		for i := range 10 {
+			fs = append(fs, mu.Acquire(within(b)))
+			b.waitNodes(i + 2)
+		}
+		// The last is known to wait when a try behind it is refused.
+		_, err := mu.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		b.Embedded().Pause()
+		begun, last := time.Now(), g
+		released := []*actors.Future[struct{}]{g.Release()}
+		for _, f := range fs {
+			g := result(b, f)
+			if g.Token().Compare(last.Token()) <= 0 {
+				b.Errorf("token %v after %v", g.Token(), last.Token())
+			}
+			released, last = append(released, g.Release()), g
+		}
+		if took := time.Since(begun); took > session/3 {
+			b.Errorf("ten hand-overs took %v", took)
+		}
+		for _, f := range released {
+			if isClosed(f.Done()) {
+				b.Error("a release is confirmed by a server that does not answer")
+			}
+		}
+		b.Embedded().Resume()
+		for _, f := range released {
+			result(b, f)
+		}
+	})
+}
+
+// Waiters of one process share one list and one watch.
+func TestWaitersShare(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		holder, mu := b.mutex(), b.mutex(d.config)
+		unlock(b, lock(b, mu))
+		g := lock(b, holder)
+		var fs []*actors.Future[*actors.Grant]
+		const n = 100
+		total, ops := d.during(func() {
+			for range n {
+				fs = append(fs, mu.Acquire(within(b)))
+			}
+			b.waitNodes(n + 1)
+			zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "they watch")
+		})
+		b.Logf("%d requests for %d waiters: %v", total, n, ops)
+		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
+			b.Errorf("%d reads: %v", reads, ops)
+		}
+		if w := b.Watches(b); w > 2 {
+			b.Errorf("%d watches", w)
+		}
+		// In turn they need the deletes, and batches of them at most one request each.
+		total, ops = d.during(func() {
+			unlock(b, g)
+			var wg sync.WaitGroup
+			for _, f := range fs {
+				wg.Go(func() {
+					if g, err := f.Result(); err != nil {
+						b.Error(err)
+					} else {
+						g.Release()
+					}
+				})
+			}
+			wg.Wait()
+			b.waitNodes(0)
+		})
+		b.Logf("%d requests to pass the lock on %d times: %v", total, n, ops)
+		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData]; reads > 4 {
+			b.Errorf("%d reads: %v", reads, ops)
+		}
+	})
+}
+
+// The first in line takes the lock as soon as it sees the one ahead go.
+func TestDirectTake(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		holder, mu := b.mutex(), b.mutex(d.config)
+		g := lock(b, holder)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 2 }, "it watches")
+		n, ops := d.during(func() {
+			unlock(b, g)
+			result(b, f)
+		})
+		if n != 0 {
+			b.Errorf("taking over needs %d requests: %v", n, ops)
+		}
+		taken, err := f.Result()
+		must(b, err)
+		unlock(b, taken)
+	})
+}

@@ -1,0 +1,200 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// The holder's session expires.
+func TestHolderLosesSession(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks := b.locks()
+		mu, me := locks.Mutex(b.path), actors.WithOwner("me")
+		g, again := lock(b, mu, me), lock(b, mu, me)
+		ctx := again.Context(b.Context())
+		waiting := mu.Acquire(within(b))
+		b.waitNodes(2)
+		b.expire(locks)
+		closes(b, g.Done(), "the first grant")
+		closes(b, again.Done(), "the re-entered grant")
+		closes(b, ctx.Done(), "its context")
+		for _, err := range []error{g.Err(), again.Err(), context.Cause(ctx)} {
+			is(b, err, actors.ErrSessionLost)
+		}
+		// Nobody enters on what was lost, not even who releases half of it.
+		_, err := mu.Lock(within(b), me)
+		is(b, err, actors.ErrSessionLost)
+		is(b, failure(b, g.Release()), actors.ErrSessionLost)
+		_, err = mu.Lock(within(b), me, actors.Try())
+		is(b, err, actors.ErrSessionLost)
+		h := result(b, waiting)
+		if h.Session() == g.Session() || h.Session() != locks.Session().ID || h.Token().Compare(g.Token()) <= 0 {
+			b.Errorf("session %#x, token %v, after %#x, %v", h.Session(), h.Token(), g.Session(), g.Token())
+		}
+		is(b, again.Unlock(within(b)), actors.ErrSessionLost)
+		f := mu.Acquire(within(b), me)
+		b.waitNodes(2)
+		pending(b, f)
+		if h.Err() != nil {
+			b.Errorf("releasing what was lost has ended another grant: %v", h.Err())
+		}
+		unlock(b, h)
+		fresh := result(b, f)
+		if fresh.Err() != nil || fresh.Session() != locks.Session().ID {
+			b.Errorf("%v, session %#x", fresh.Err(), fresh.Session())
+		}
+		unlock(b, fresh)
+	})
+}
+
+// A waiter's session expires: it queues again, behind the others, and gets the lock.
+func TestKilledSession(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks, holder := b.locks(), b.mutex()
+		g := lock(b, holder)
+		f := locks.Mutex(b.path).Acquire(within(b))
+		b.waitNodes(2)
+		behind := holder.Acquire(within(b))
+		b.waitNodes(3)
+		b.expire(locks)
+		b.waitNodes(3)
+		pending(b, f, behind)
+		unlock(b, g)
+		h := result(b, behind)
+		pending(b, f)
+		unlock(b, h)
+		last := result(b, f)
+		if last.Session() != locks.Session().ID {
+			b.Errorf("session %#x, not %#x", last.Session(), locks.Session().ID)
+		}
+		unlock(b, last)
+	})
+}
+
+// A time-out goes on across the loss of the session.
+func TestDeadlineOutlivesSession(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks := b.locks()
+		g := lock(b, b.mutex())
+		begun := time.Now()
+		mu := locks.Mutex(b.path)
+		ctx, cancel := context.WithTimeout(b.Context(), 1500*time.Millisecond)
+		defer cancel()
+		timed, bound := mu.Acquire(within(b), actors.WithTimeout(1500*time.Millisecond)), mu.Acquire(ctx)
+		b.waitNodes(3)
+		b.expire(locks)
+		is(b, failure(b, timed), actors.ErrTimedOut)
+		is(b, failure(b, bound), context.DeadlineExceeded)
+		if took := time.Since(begun); took < 1500*time.Millisecond || took > 5*time.Second {
+			b.Errorf("after %v", took)
+		}
+		b.waitNodes(1)
+		unlock(b, g)
+	})
+}
+
+// Many waiters of one session keep their order in the next.
+func TestManyWaitersLoseSession(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks := b.locks()
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		var fs []*actors.Future[*actors.Grant]
+		for i := range 30 {
+			fs = append(fs, mu.Acquire(within(b)))
+			if i%10 == 0 {
+				b.waitNodes(i + 2)
+			}
+		}
+		fs[7].Cancel()
+		b.expire(locks)
+		is(b, failure(b, fs[7]), actors.ErrCancelled)
+		closes(b, g.Done(), "the lost grant")
+		results := make(chan actors.Token, len(fs))
+		for i, f := range fs {
+			if i != 7 {
+				go func() {
+					g, err := f.Result()
+					if err != nil {
+						b.Error(err)
+					} else {
+						results <- g.Token()
+						g.Release()
+						return
+					}
+					results <- actors.Token{}
+				}()
+			}
+		}
+		last := g.Token()
+		for range len(fs) - 1 {
+			token := <-results
+			if token.Compare(last) <= 0 {
+				b.Errorf("token %v after %v", token, last)
+			}
+			last = token
+		}
+		g.Release()
+	})
+}
+
+// The session expires again and again while locks are passed around.
+func TestSessionsComeAndGo(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		stop := make(chan struct{})
+		done := make(chan int)
+		for _, mu := range []*actors.Mutex{locks.Mutex(b.path), others.Mutex(b.path), locks.Mutex(b.path)} {
+			go func() {
+				n := 0
+				for ; !isClosed(stop); n++ {
+					g, err := mu.Lock(within(b))
+					if err != nil {
+						b.Error(err)
+						break
+					}
+					// The end of its node can be seen before that of the session.
+					if err := g.Unlock(within(b)); err != nil && !errors.Is(err, actors.ErrNodeDeleted) {
+						is(b, err, actors.ErrSessionLost)
+					}
+				}
+				done <- n
+			}()
+		}
+		for range 3 {
+			b.expire(locks)
+		}
+		close(stop)
+		for range 3 {
+			if n := <-done; n == 0 {
+				b.Error("somebody never had a turn")
+			}
+		}
+	})
+}
+
+// Releases that were under way when the session ended are done: the node is gone.
+func TestReleaseOutlivesSession(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr())
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		proxy.BlackHole(true)
+		f := g.Release()
+		b.Expire(b, g.Session())
+		proxy.Cut()
+		proxy.BlackHole(false)
+		if _, err := f.Wait(within(b)); err != nil {
+			is(b, err, actors.ErrSessionLost)
+		}
+		state(b, locks, messages.SessionState_CONNECTED)
+		unlock(b, lock(b, mu))
+	})
+}

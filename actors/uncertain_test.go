@@ -1,0 +1,214 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// requestKinds are those that acquiring, waiting and releasing use.
+var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.OpCreateContainer, embedded.OpGetChildren2,
+	embedded.OpGetData, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
+
+// TestFaults lets each kind of request go wrong in each way, the first and later ones.
+// Two clients contend through that: at the end both have had their turns, one at a
+// time, and no node is left.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
+		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
+		for _, op := range requestKinds {
+			t.Run(fmt.Sprintf("%v/%v", action, op), func(t *testing.T) {
+				fired, most := 0, 5
+				if op == embedded.OpAny {
+					most = 12
+				}
+				for nth := 1; nth <= most; nth++ {
+					if !contendThrough(t, embedded.Fault{Op: op, Nth: nth, Action: action, Delay: time.Second}) || t.Failed() {
+						break
+					}
+					fired++
+				}
+				if fired == 0 && op == embedded.OpMulti {
+					t.Error("there was nothing to go wrong")
+				}
+			})
+		}
+	}
+}
+
+// TestFaultsInARow is the same with three faults one after the other.
+func TestFaultsInARow(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
+		for _, op := range requestKinds {
+			t.Run(fmt.Sprintf("%v/%v", action, op), func(t *testing.T) {
+				contendThrough(t, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
+			})
+		}
+	}
+}
+
+// contendThrough reports whether the fault has fired.
+func contendThrough(t *testing.T, fault embedded.Fault) (fired bool) {
+	t.Helper()
+	bubble(t, func(v *virtual) {
+		injected := v.Inject(fault)
+		var inside atomic.Int32
+		var last atomic.Pointer[actors.Token]
+		done := make(chan int)
+		const turns = 3
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		for range 2 {
+			_, mu := v.mutex()
+			go func() {
+				had := 0
+				for range turns {
+					g, err := mu.Lock(ctx)
+					if err != nil {
+						v.Errorf("fault %d: lock: %v", fault.Nth, err)
+						break
+					}
+					if n := inside.Add(1); n > 1 {
+						v.Errorf("fault %d: %d are inside", fault.Nth, n)
+					}
+					token := g.Token()
+					if before := last.Swap(&token); before != nil && token.Compare(*before) <= 0 {
+						v.Errorf("fault %d: token %v after %v", fault.Nth, token, before)
+					}
+					had++
+					inside.Add(-1)
+					if err := g.Unlock(ctx); err != nil && !errors.Is(err, actors.ErrSessionLost) {
+						v.Errorf("fault %d: unlock: %v", fault.Nth, err)
+					}
+				}
+				done <- had
+			}()
+		}
+		for range 2 {
+			select {
+			case had := <-done:
+				if had != turns {
+					v.Errorf("fault %d: %d turns of %d", fault.Nth, had, turns)
+				}
+			case <-time.After(2 * time.Hour):
+				v.Fatalf("fault %d: somebody never gets the lock; nodes %v", fault.Nth, v.nodes())
+			}
+		}
+		fired = len(injected.Firings()) > 0
+		injected.Remove()
+		v.expectClean()
+	})
+	return fired
+}
+
+// TestCancelAtEachRequest ends the context when the server has had the n-th request of
+// an acquire and a release, before and after it is executed: no node is left.
+func TestCancelAtEachRequest(t *testing.T) {
+	for _, contended := range []bool{false, true} {
+		for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
+			t.Run(fmt.Sprintf("contended %v/%v", contended, action), func(t *testing.T) {
+				for nth := 1; nth <= 15; nth++ {
+					if !cancelAt(t, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
+						if nth == 1 {
+							t.Error("there was no request")
+						}
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+func cancelAt(t *testing.T, contended bool, fault embedded.Fault) (fired bool) {
+	t.Helper()
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		var holder *actors.Grant
+		if contended {
+			_, other := v.mutex()
+			holder = lock(v, other)
+		}
+		fault.Session = locks.Session().ID
+		injected := v.Inject(fault)
+		ctx, cancel := context.WithCancelCause(within(v))
+		why := errors.New("cancelled at the request")
+		f := mu.Acquire(ctx)
+		if contended {
+			go func() {
+				<-time.After(10 * time.Second)
+				holder.Release()
+			}()
+		}
+		select {
+		case <-injected.Fired():
+			begun := time.Now()
+			cancel(why)
+			if g, err := f.Result(); err == nil {
+				unlock(v, g) // it was granted before
+			} else if !errors.Is(err, why) {
+				v.Errorf("request %d: %v", fault.Nth, err)
+			} else if took := time.Since(begun); took != 0 {
+				v.Errorf("request %d: the future has ended %v after the context", fault.Nth, took)
+			}
+		case <-f.Done():
+			g, err := f.Result()
+			must(v, err)
+			release := g.Release()
+			select {
+			case <-injected.Fired():
+			case <-release.Done():
+			}
+			result(v, release)
+		}
+		fired = len(injected.Firings()) > 0
+		cancel(nil)
+		if contended {
+			<-holder.Done()
+		}
+		v.expectClean()
+		unlock(v, lock(v, mu))
+		v.expectClean()
+	})
+	return fired
+}
+
+// The only server stops answering at each request, and the session ends: the holder
+// is told, the waiter waits on, and with the server back all is as it should be.
+func TestPauseAtEachRequest(t *testing.T) {
+	for nth := 1; nth <= 12; nth++ {
+		bubble(t, func(v *virtual) {
+			locks, mu := v.mutex()
+			_, other := v.mutex()
+			injected := v.Inject(embedded.Fault{Nth: nth, Action: embedded.BlackHoleAfter, Session: locks.Session().ID})
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			var both sync.WaitGroup
+			for _, mu := range []*actors.Mutex{mu, other} {
+				both.Go(func() {
+					for range 3 {
+						g, err := mu.Lock(ctx)
+						if err != nil {
+							v.Errorf("request %d: %v", nth, err)
+							return
+						}
+						if err := g.Unlock(ctx); err != nil {
+							is(v, err, actors.ErrSessionLost)
+						}
+					}
+				})
+			}
+			both.Wait()
+			injected.Remove()
+			v.expectClean()
+		})
+	}
+}
