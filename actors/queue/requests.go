@@ -1,0 +1,140 @@
+package queue
+
+import "slices"
+
+// What those who want the lock say.
+
+func (e Acquire) apply(s *State) {
+	if s.closed != 0 {
+		s.refuse(e.ID, s.closed)
+		return
+	}
+	if c := s.owners[e.Owner]; c != nil && e.Owner != "" {
+		s.join(c, e)
+		return
+	}
+	if e.Try && s.takenHere(e.Kind) {
+		s.refuse(e.ID, NotAcquired)
+		return
+	}
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: e.Data}
+	c.requests = append(c.buf[:0], request{e.ID, e.Try})
+	s.requests[e.ID] = c
+	if e.Owner != "" {
+		s.owners[e.Owner] = c
+	}
+	s.send(c)
+}
+
+// join lets a further request of an owner share its contender.
+func (s *State) join(c *contender, e Acquire) {
+	switch {
+	case c.stage == lost:
+		// Its owner does not know yet, or does not care. Either way what it held
+		// is not held any more, and a re-entry must not pretend that it is.
+		s.refuse(e.ID, c.why)
+	case c.stage == held:
+		s.requests[e.ID] = c
+		c.requests = append(c.requests, request{id: e.ID})
+		s.grantRequest(c, e.ID)
+	case e.Try:
+		s.refuse(e.ID, NotAcquired)
+	default:
+		s.requests[e.ID] = c
+		c.requests = append(c.requests, request{id: e.ID})
+	}
+}
+
+// takenHere tells that contenders of this process alone keep the lock from one that
+// comes now. Those of others may be gone without our knowing: ask ZooKeeper.
+func (s *State) takenHere(kind Kind) bool {
+	set, n := s.rule.BlockedBy[kind], 0
+	for i := len(s.list) - 1; i >= 0 && n < s.rule.Permits; i-- {
+		if c := s.list[i]; c.ours && set.Has(c.kind) {
+			n++
+		}
+	}
+	for _, early := range [][]*contender{s.outstanding, s.unsent} {
+		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
+			c := early[i]
+			if !c.listed && (c.stage == creating || c.stage == unsent) && set.Has(c.kind) {
+				n++
+			}
+		}
+	}
+	return n >= s.rule.Permits
+}
+
+func (e Cancel) apply(s *State) {
+	if c := s.requests[e.ID]; c != nil {
+		s.withdraw(c, e.ID, e.Why)
+		s.settle()
+	}
+}
+
+func (e Release) apply(s *State) {
+	c := s.requests[e.ID]
+	switch {
+	case c == nil:
+		s.refuse(e.ID, NotHeld)
+	case c.stage == lost:
+		s.drop(c, e.ID)
+		s.refuse(e.ID, c.why)
+	case c.stage != held:
+		s.refuse(e.ID, NotHeld)
+	default:
+		s.drop(c, e.ID)
+		if n := len(c.requests); n > 0 {
+			s.effect(Effect{Do: DoReleased, ID: e.ID, StillHeld: n})
+			return
+		}
+		c.released, c.releaser = true, e.ID
+		s.leave(c)
+	}
+	s.settle()
+}
+
+// withdraw ends a request in whatever stage it is.
+func (s *State) withdraw(c *contender, id ID, why Why) {
+	s.drop(c, id)
+	s.refuse(id, why)
+	if len(c.requests) == 0 && c.stage != lost {
+		s.leave(c)
+	}
+}
+
+// drop takes a request off its contender. With the last one the contender stops
+// being its owner's.
+func (s *State) drop(c *contender, id ID) {
+	delete(s.requests, id)
+	hadTry := c.hasTry()
+	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
+	if c.stage == queued && hadTry && !c.hasTry() {
+		s.tries--
+	}
+	if len(c.requests) == 0 {
+		s.disown(c)
+	}
+}
+
+func (s *State) disown(c *contender) {
+	if s.owners[c.owner] == c {
+		delete(s.owners, c.owner)
+	}
+}
+
+func (s *State) refuse(id ID, why Why) { s.effect(Effect{Do: DoRefuse, ID: id, Why: why}) }
+
+func (s *State) grantRequest(c *contender, id ID) {
+	s.effect(Effect{Do: DoGrant, ID: id, Node: c.name, Czxid: c.czxid, Step: c.step})
+}
+
+// refuseAll refuses whatever wants the contender, which leaves.
+func (s *State) refuseAll(c *contender, why Why) {
+	for len(c.requests) > 0 {
+		id := c.requests[0].id
+		s.drop(c, id)
+		s.refuse(id, why)
+	}
+	s.leave(c)
+}

@@ -1,0 +1,87 @@
+package queue
+
+import "slices"
+
+// Sessions come and go, and at last the lock is closed.
+
+func (e Session) apply(s *State) {
+	switch {
+	case e.State == Lost || e.Epoch != s.epoch:
+		s.loseSession()
+		s.epoch, s.oldest = e.Epoch, s.serials+1
+	case e.State == Connected && s.session == Suspended:
+		// What happened meanwhile may have been missed: look again, at the
+		// contenders and at what is watched.
+		s.session = Connected
+		clear(s.watches)
+		if len(s.list) > 0 {
+			s.askList()
+		}
+	}
+	s.session = e.State
+	if s.session != Lost {
+		again := slices.DeleteFunc(s.unsent, hasLeft)
+		s.unsent, s.left = nil, 0
+		for _, c := range again {
+			s.send(c)
+		}
+	}
+	s.settle()
+}
+
+// loseSession ends what the session carried. Waiting contenders are kept for the
+// next session, in their order.
+func (s *State) loseSession() {
+	s.session = Lost
+	again := slices.Concat(s.waiting, slices.DeleteFunc(s.outstanding, func(c *contender) bool {
+		return c.answered || c.stage != creating
+	}), slices.DeleteFunc(s.unsent, hasLeft))
+	s.left = 0
+	for _, c := range s.inOrder() {
+		switch c.stage {
+		case held:
+			s.lose(c, SessionLost)
+		case leaving:
+			s.gone(c)
+		}
+	}
+	for _, c := range s.list {
+		c.listed = false
+	}
+	clear(s.ours)
+	clear(s.watches)
+	s.list, s.foreign, s.waiting, s.tries, s.outstanding, s.unsent = nil, 0, nil, 0, nil, nil
+	s.listing, s.listAgain, s.horizon, s.directory = 0, false, unknown, 0
+	for _, c := range again {
+		s.send(c)
+	}
+}
+
+// inOrder is ours by serial: effects come in an order that does not depend on a map.
+func (s *State) inOrder() []*contender {
+	all := make([]*contender, 0, len(s.ours))
+	for _, c := range s.ours {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *contender) int { return int(int64(a.serial) - int64(b.serial)) })
+	return all
+}
+
+func (e Close) apply(s *State) {
+	s.closed = e.Why
+	for _, c := range slices.Concat(s.unsent, s.inOrder()) {
+		switch c.stage {
+		case held:
+			s.lose(c, e.Why)
+			s.delist(c)
+			s.delete(c)
+		case unsent, creating, queued:
+			s.refuseAll(c, e.Why)
+		case leaving: // nobody will hear of the end of its Delete
+			if c.released {
+				c.released = false
+				s.refuse(c.releaser, e.Why)
+			}
+		}
+	}
+}
