@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/semaphore"
 )
 
 // client is all that the bridge uses of a ZooKeeper client. Its methods block,
@@ -56,6 +57,8 @@ type zkClient struct {
 	conn *zk.Conn
 	acl  []zk.ACL
 	root chroot
+	// making counts the calls that must not be under way when conn is closed.
+	making *semaphore.Weighted
 }
 
 func (c zkClient) Multi(ops ...any) ([]zk.MultiResponse, error) {
@@ -75,7 +78,14 @@ func (c zkClient) Create(path string, data []byte) (string, error) {
 
 // CreateContainer is a call of its own: asked for a container, Conn.Create makes
 // a persistent node without a word, and a multi makes one and returns an error.
+//
+// go-zookeeper reads its reply also when Close has made it return early, while the
+// reply may be being written. See link.close.
 func (c zkClient) CreateContainer(path string) error {
+	if !c.making.TryAcquire(1) {
+		return zk.ErrConnectionClosed
+	}
+	defer c.making.Release(1)
 	_, err := c.conn.CreateContainer(c.root.with(path), noData, zk.FlagContainer, c.acl)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/semaphore"
 )
 
 // link is the client of one epoch and its connections, one after the other. There
@@ -25,6 +26,7 @@ type link struct {
 	start  time.Time
 	hosts  *hosts
 	conn   *zk.Conn
+	making *semaphore.Weighted // calls that must not be under way when conn is closed
 	events <-chan zk.Event
 
 	id       atomic.Int64 // of the session, 0 before there is one
@@ -63,9 +65,12 @@ var errOver = errors.New("the epoch is over")
 // maxRequest and the 128 KiB in which watches are set again.
 const sendBuffer = 1 << 20
 
+// maxCalls is more than there ever are under way.
+const maxCalls = 1 << 20
+
 // openLink starts connecting in the background.
 func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*link, error) {
-	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now()}
+	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now(), making: semaphore.NewWeighted(maxCalls)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.hosts = newHosts(l.isDead, cfg.session)
 	var err error
@@ -218,9 +223,21 @@ func (l *link) kill() {
 	}
 }
 
+// awaitCalls waits until none of the calls is under way that closing would harm. Where
+// that takes long, it cuts the connection, which ends them harmlessly.
+func (l *link) awaitCalls() {
+	ctx, cancel := context.WithTimeout(context.Background(), min(l.cfg.connect, time.Second)/2)
+	defer cancel()
+	if l.making.Acquire(ctx, maxCalls) != nil {
+		l.kill()
+		l.making.Acquire(context.Background(), maxCalls)
+	}
+}
+
 // close ends the client, and the session too if a server confirms that within the
 // connect timeout. It returns when go-zookeeper's goroutines are gone.
 func (l *link) close() {
+	l.awaitCalls()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -385,10 +385,10 @@ func TestOneAtATime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var left sync.WaitGroup
+	left.Add(n * each)
 	probes := make([]*probe, n)
 	for i := range probes {
 		count := 0 // unsynchronised on purpose
-		left.Add(each)
 		p := newProbe(nil)
 		p.receive = func(ask.Recipient, any) { count++; left.Done() }
 		probes[i] = p
