@@ -109,8 +109,9 @@ type grantKey struct{}
 // Release gives the grant back and never blocks. The next contender of this process
 // may hold the lock at once, others when ZooKeeper has removed the node; the future
 // completes then. Its error is ErrNotHeld if the grant was released before, or why it
-// was lost. Release works however late: also with ZooKeeper away, the node is removed
-// as soon as possible.
+// was lost; ErrSessionLost tells that the node goes with the session, when ZooKeeper
+// notices. Release works however late: also with ZooKeeper away, the node is removed as
+// soon as possible.
 //
 // A lock that was entered several times by its owner is given up with the last Release.
 func (g *Grant) Release() *Future[struct{}] {

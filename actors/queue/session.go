@@ -41,8 +41,10 @@ func (s *State) loseSession() {
 		switch c.stage {
 		case held:
 			s.lose(c, SessionLost)
-		case leaving:
-			s.gone(c)
+		case leaving: // its node may outlive the loss, until ZooKeeper notices
+			if c.released {
+				s.refuse(c.releaser, SessionLost)
+			}
 		}
 	}
 	for _, c := range s.list {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -48,7 +49,10 @@ func closeSession(addr string, id int64) (known bool, err error) {
 		Length, Protocol, Timeout int32
 		Session                   int64
 	}
-	if err := binary.Read(conn, binary.BigEndian, &reply); err != nil {
+	switch err := binary.Read(conn, binary.BigEndian, &reply); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return true, nil // the client has come back before the answer: ask again
+	case err != nil:
 		return false, err
 	}
 	// The server closes the connection once the session is closed. That the client coming back closes it, too,
