@@ -37,8 +37,10 @@ func (c *create) path() string { return joinPath(c.directory, c.prefix) }
 
 func (c *create) bytes() int { return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) }
 
-func (c *create) check() error {
-	if n := c.bytes(); n > maxRequest {
+// check is for a create below root. The directory's path goes out twice: to create in
+// it, and to write its data.
+func (c *create) check(root chroot) error {
+	if n := c.bytes() + len(c.directory) + 2*len(root); n > maxRequest {
 		return fmt.Errorf("node of %d bytes with its path: the limit is %d", n, maxRequest)
 	}
 	if err := CheckPath(c.directory); err != nil {
@@ -101,7 +103,8 @@ func stat(c client, directory, node string) (sighting, error) {
 	})
 	var err error
 	s.listing, err = c.Children(directory)
-	return s, errors.Join(g.Wait(), err)
+	statErr := g.Wait() // before s is returned
+	return s, errors.Join(statErr, err)
 }
 
 // found ends a create whose node was seen; or it was not, and somebody must have
@@ -150,6 +153,9 @@ func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
 		return
 	}
 	for i, c := range creates {
+		if sightings[i].exists && sightings[i].stat.EphemeralOwner != ep.link.id.Load() {
+			sightings[i] = sighting{} // of the same name, but not ours
+		}
 		c.since = time.Time{}
 		switch {
 		case sightings[i].node != "":
@@ -208,11 +214,17 @@ func identify(c client, directory string, creates []*create, inside listing, fou
 // findNode is the child whose name is prefix and a sequence number.
 func findNode(children []string, prefix string) string {
 	for _, name := range children {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			if _, err := strconv.ParseInt(rest, 10, 64); err == nil {
-				return name
-			}
+		if rest, ok := strings.CutPrefix(name, prefix); ok && isSequence(rest) {
+			return name
 		}
 	}
 	return ""
+}
+
+// isSequence tells what ZooKeeper appends to a name: ten digits, or a minus sign and
+// nine or ten. The name of another prefix that begins alike has more.
+func isSequence(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 32)
+	digits := strings.TrimPrefix(s, "-")
+	return err == nil && len(s) >= zkSeqSize && len(digits) <= zkSeqSize && digits[0] != '+'
 }

@@ -54,7 +54,7 @@ func (ds directories) makeRoom() {
 		return
 	}
 	for path, d := range ds {
-		if !d.asking {
+		if !d.asking && d.flying == 0 && len(d.waiting) == 0 {
 			delete(ds, path)
 			return
 		}

@@ -20,6 +20,10 @@ func (w *wire) shakeHands() error {
 		return err
 	}
 	id := int64(binary.BigEndian.Uint64(hello[lengthSize+8:]))
+	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
+	if id != 0 && timeout <= 0 { // go-zookeeper's timers would panic
+		return fmt.Errorf("the server grants a session timeout of %d ms", timeout)
+	}
 	if err := w.link.greeted(id); err != nil {
 		return err
 	}
@@ -27,7 +31,6 @@ func (w *wire) shakeHands() error {
 	if id == 0 {
 		return nil // the session is over, as go-zookeeper will see
 	}
-	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
 	w.link.timeout.Store(int64(time.Duration(timeout) * time.Millisecond))
 	w.answered(greeting)
 	for _, a := range w.link.cfg.auth {

@@ -40,7 +40,7 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
 	}
-	copies, err := copyOps(ops, b.cfg.acl)
+	copies, err := copyOps(ops, b.cfg.acl, b.cfg.root)
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}

@@ -34,7 +34,7 @@ func describe(op any) opKind {
 
 // copyOps checks a user's operations and gives copies, which share nothing with
 // them: the user may have them back before they are sent.
-func copyOps(ops []any, acl []zk.ACL) ([]any, error) {
+func copyOps(ops []any, acl []zk.ACL, root chroot) ([]any, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("a transaction needs an operation")
 	}
@@ -49,7 +49,7 @@ func copyOps(ops []any, acl []zk.ACL) ([]any, error) {
 			return nil, fmt.Errorf("operation %d, %s: %w", i, describe(c).kind, err)
 		}
 		copies[i] = c
-		size += n
+		size += n + len(root) // which goes in front of each path
 	}
 	if size > maxRequest {
 		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, maxRequest)

@@ -49,16 +49,18 @@ func (ep *epoch) cannotRelease(r *release, err error) {
 
 func (ep *epoch) mustGo(r *release, err error, node zk.Stat, exists bool, lookErr error) {
 	_, why := judge(err)
-	err = need{right: "DELETE"}.of(r.path).explain(err)
+	explained := need{right: "DELETE"}.of(r.path).explain(err)
 	switch {
+	case ep.tooLong(&r.since):
+		ep.forsake("delete %s: %v", r.path, explained)
 	case lookErr != nil && !hopeless(lookErr):
 		ep.again(func() { ep.cannotRelease(r, err) })
 	case lookErr == nil && !exists:
 		ep.released(r)
 	case lookErr == nil && node.EphemeralOwner != ep.link.id.Load():
-		ep.fail(r, why, "delete %s: %v", r.path, err)
+		ep.fail(r, why, "delete %s: %v", r.path, explained)
 	default:
-		ep.forsake("delete %s: %v", r.path, err)
+		ep.forsake("delete %s: %v", r.path, explained)
 	}
 }
 

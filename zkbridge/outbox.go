@@ -133,6 +133,12 @@ func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
 }
 
 func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
+	for _, r := range results[len(b.writes):] {
+		if r.Stat == nil { // an answer to something else
+			o.doubt(b)
+			return
+		}
+	}
 	for i, w := range b.writes {
 		if w.r != nil {
 			o.ep.released(w.r)

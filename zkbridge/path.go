@@ -3,7 +3,6 @@ package zkbridge
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // joinPath is the path of a node in a directory.
@@ -60,5 +59,5 @@ func checkName(name string) error {
 // forbidden are control characters, private use, and specials; the last range has
 // utf8.RuneError in it, which stands for invalid text.
 func forbidden(r rune) bool {
-	return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff || r > utf8.MaxRune
+	return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff || r > 0xffff
 }

@@ -79,7 +79,7 @@ func (w *watch) looked(ep *epoch, node string, err error) {
 		ep.watches.remove(w.to, path)
 		w.gone = append(w.gone, node)
 	default:
-		ep.watches.remove(w.to, path)
+		ep.watches.giveUp(w.to, path)
 		w.why, w.err = why, need{"READ", path}.explain(err)
 	}
 	w.left--

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -33,7 +34,7 @@ func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*mes
 	if cr.data == nil {
 		cr.data = noData
 	}
-	if err := cr.check(); err != nil {
+	if err := cr.check(c.cfg.root); err != nil {
 		cr.give(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -58,7 +59,7 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watch{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
 	for _, node := range msg.GetNodes() {
-		if err := CheckPath(joinPath(w.directory, node)); err != nil {
+		if err := errors.Join(CheckPath(w.directory), checkName(node), CheckPath(joinPath(w.directory, node))); err != nil {
 			w.give(messages.Reason_INVALID, err.Error())
 			return
 		}
@@ -71,7 +72,7 @@ func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messa
 // ReleaseNode implements messages.BridgeHandler.
 func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := &release{asker: asker{from, msg.GetId(), msg.GetEpoch()}, path: joinPath(msg.GetDirectory(), msg.GetNode())}
-	if err := CheckPath(r.path); err != nil {
+	if err := errors.Join(CheckPath(msg.GetDirectory()), checkName(msg.GetNode()), CheckPath(r.path)); err != nil {
 		r.give(messages.Reason_INVALID, err.Error())
 		return
 	}

@@ -18,6 +18,8 @@ type watcher struct {
 	// an event does not end the interest: it may stem from somebody else's watch,
 	// and the one that is being set would fire unheard.
 	pending int
+	// set: a watch is in place.
+	set bool
 }
 
 func (t *watchTable) add(to ask.Recipient, path string) {
@@ -31,7 +33,7 @@ func (t *watchTable) add(to ask.Recipient, path string) {
 	if t.byPath == nil {
 		t.byPath, t.byWho = map[string][]watcher{}, map[ask.Recipient]map[string]struct{}{}
 	}
-	t.byPath[path] = append(t.byPath[path], watcher{to, 1})
+	t.byPath[path] = append(t.byPath[path], watcher{to: to, pending: 1})
 	if t.byWho[to] == nil {
 		t.byWho[to] = map[string]struct{}{}
 	}
@@ -42,6 +44,19 @@ func (t *watchTable) add(to ask.Recipient, path string) {
 func (t *watchTable) confirm(to ask.Recipient, path string) {
 	if w := t.find(to, path); w != nil && w.pending > 0 {
 		w.pending--
+		w.set = true
+	}
+}
+
+// giveUp notes that a read has failed. An earlier one may have set a watch.
+func (t *watchTable) giveUp(to ask.Recipient, path string) {
+	w := t.find(to, path)
+	if w == nil {
+		return
+	}
+	w.pending--
+	if w.pending <= 0 && !w.set {
+		t.remove(to, path)
 	}
 }
 
@@ -77,6 +92,7 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	left := list[:0]
 	for _, w := range list {
 		if w.pending > 0 && !deleted {
+			w.set = false
 			left = append(left, w)
 		} else {
 			t.unlink(w.to, path)

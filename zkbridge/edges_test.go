@@ -1,0 +1,143 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A node of the same name that another session made is not adopted.
+func TestAdoptsOnlyItsOwn(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var n atomic.Int32
+		u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			if _, ok := ops[0].(*zk.CreateRequest); ok && n.Add(1) == 2 {
+				return nil, zk.ErrConnectionClosed // neither executed nor answered
+			}
+			return send()
+		}})
+		dir, c := s.Path(t), s.Client(t)
+		u.created(dir, "other-")
+		other, err := c.Create(dir+"/x-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		made := u.created(dir, "x-lock-")
+		if dir+"/"+made.GetNode() == other {
+			t.Fatalf("%s of another session is adopted", other)
+		}
+		_, stat, err := c.Exists(dir + "/" + made.GetNode())
+		must(t, err)
+		if stat.EphemeralOwner != u.bridge.Session().ID {
+			t.Errorf("%s belongs to session %#x", made.GetNode(), stat.EphemeralOwner)
+		}
+	})
+}
+
+// A second watch that fails leaves the first one's interest as it is.
+func TestFailedWatchKeepsTheFirst(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+		table := &watchTable{}
+		table.add(u, "/d/n")
+		table.confirm(u, "/d/n")
+		table.add(u, "/d/n")
+		table.giveUp(u, "/d/n")
+		if table.find(u, "/d/n") == nil {
+			t.Error("nobody would be woken")
+		}
+		table.add(u, "/d/m")
+		table.giveUp(u, "/d/m")
+		if table.find(u, "/d/m") != nil {
+			t.Error("an interest without a watch is left")
+		}
+	})
+}
+
+// What names no node of a directory must not reach beyond it.
+func TestReleaseOfNothing(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root, c := s.Path(t), s.Client(t)
+		_, err := c.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		t.Cleanup(func() { c.Delete(root, -1) })
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		for _, r := range []*messages.ReleaseNode{{Directory: "/"}, {}, {Directory: "/a", Node: "b/c"}} {
+			r.Id, r.Epoch = u.id(), u.epoch()
+			u.bridge.Ref().SendReleaseNode(r, u)
+			if got := next[*messages.Failed](t, u.peer); got.GetReason() != messages.Reason_INVALID {
+				t.Errorf("%v: %v", r, got)
+			}
+		}
+		if exists, _, _ := c.Exists(root); !exists {
+			t.Error("the chroot is deleted")
+		}
+	})
+}
+
+// A transaction that is too large only with the chroot is refused before it is sent:
+// the client library would panic.
+func TestMultiTooLargeWithChroot(t *testing.T) {
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr() + "/" + strings.Repeat("c", 185)})
+	ops := make([]any, 5141)
+	for i := range ops {
+		ops[i] = &zk.DeleteRequest{Path: "/a", Version: -1}
+	}
+	_, err := b.Multi(t.Context(), ops...)
+	if !errors.Is(err, messages.Reason_INVALID) {
+		t.Error(err)
+	}
+}
+
+// A server that grants no time is refused in the handshake: the client library's
+// timers would panic.
+func TestNoTimeGranted(t *testing.T) {
+	for _, timeout := range []int32{0, -5} {
+		// Length, protocol, timeout, session, and a password of 16 bytes.
+		hello := make([]byte, 0, 40)
+		for _, field := range []int32{36, 0, timeout, 0, 77, 16, 0, 0, 0, 0} {
+			hello = binary.BigEndian.AppendUint32(hello, uint32(field))
+		}
+		b := open(t, Config{Servers: says(t, hello), SessionTimeout: 4 * time.Second})
+		zktest.Eventually(t, 10*time.Second, func() bool {
+			last := b.lastErr.Load()
+			return last != nil && strings.Contains((*last).Error(), "session timeout of")
+		}, "the handshake is refused")
+	}
+}
+
+// says is a server that says the same to everybody.
+func says(t *testing.T, hello []byte) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer conn.Close()
+				io.ReadAtLeast(conn, make([]byte, 4096), 1)
+				conn.Write(hello)
+				io.Copy(io.Discard, conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		conns.Wait()
+	})
+	return listener.Addr().String()
+}
