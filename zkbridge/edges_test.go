@@ -45,22 +45,19 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 
 // A second watch that fails leaves the first one's interest as it is.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
-		table := &watchTable{}
-		table.add(u, "/d/n")
-		table.confirm(u, "/d/n")
-		table.add(u, "/d/n")
-		table.giveUp(u, "/d/n")
-		if table.find(u, "/d/n") == nil {
-			t.Error("nobody would be woken")
-		}
-		table.add(u, "/d/m")
-		table.giveUp(u, "/d/m")
-		if table.find(u, "/d/m") != nil {
-			t.Error("an interest without a watch is left")
-		}
-	})
+	who, table := &peer{}, &watchTable{}
+	table.add(who, "/d/n")
+	table.confirm(who, "/d/n")
+	table.add(who, "/d/n")
+	table.giveUp(who, "/d/n")
+	if table.find(who, "/d/n") == nil {
+		t.Error("nobody would be woken")
+	}
+	table.add(who, "/d/m")
+	table.giveUp(who, "/d/m")
+	if table.find(who, "/d/m") != nil {
+		t.Error("an interest without a watch is left")
+	}
 }
 
 // What names no node of a directory must not reach beyond it.
