@@ -60,10 +60,14 @@ func Send(to Recipient, msg any, from Recipient) {
 
 // Ask hands msg to the recipient to; the answer completes the future.
 func Ask[T any](to Recipient, msg any) *Future[T] {
-	p := NewPromise[T](nil)
-	p.call = Call{Message: msg, From: p}
-	to.Tell(&p.call)
-	return p.Future()
+	a := new(struct {
+		promise Promise[T]
+		call    Call
+	}) // in one piece, which is quicker
+	a.promise.future.promise = &a.promise
+	a.call = Call{Message: msg, From: &a.promise}
+	to.Tell(&a.call)
+	return a.promise.Future()
 }
 
 func unexpected[T any](msg any) error {

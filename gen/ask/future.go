@@ -17,7 +17,7 @@ type Future[T any] struct {
 }
 
 // Done is closed when the future is complete.
-func (f *Future[T]) Done() <-chan struct{} { return f.promise.done }
+func (f *Future[T]) Done() <-chan struct{} { return f.promise.Done() }
 
 // Result blocks until the future is complete and gives what it holds.
 func (f *Future[T]) Result() (T, error) {
@@ -45,12 +45,12 @@ func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
 
 // Promise is the other side of a Future: it takes the value, once.
 type Promise[T any] struct {
-	call    Call
 	future  Future[T]
-	done    chan struct{} // closed with the first change of state
 	abandon func(value T, why error)
 
 	mu    sync.Mutex
+	done  chan struct{} // closed with the first change of state; nil while nobody waits
+	kept  *Future[T]    // see Keep
 	state state
 	value T
 	err   error
@@ -68,7 +68,7 @@ const (
 // and from any goroutine: when the user of the future gives it up before it has a
 // value, or has got one without taking it. value is the zero T in the first case.
 func NewPromise[T any](abandon func(value T, why error)) *Promise[T] {
-	p := &Promise[T]{done: make(chan struct{}), abandon: abandon}
+	p := &Promise[T]{abandon: abandon}
 	p.future.promise = p
 	return p
 }
@@ -82,19 +82,81 @@ func (p *Promise[T]) Future() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
 	}
+	return p.watch(&Future[T]{p})
+}
+
+// Keep is Future, but nobody notices that the future is dropped, as long as the
+// promise is referred to, until Watch is called. To notice takes several times as long
+// as the rest of a promise's life; most are over before it matters.
+func (p *Promise[T]) Keep() *Future[T] {
+	if p.abandon == nil {
+		return &p.future
+	}
 	f := &Future[T]{p}
+	p.mu.Lock()
+	p.kept = f
+	p.mu.Unlock()
+	return f
+}
+
+// Watch lets go of the future that Keep gave: from now on it is noticed if that is
+// dropped.
+func (p *Promise[T]) Watch() {
+	p.mu.Lock()
+	f := p.kept
+	p.kept = nil
+	p.mu.Unlock()
+	if f != nil {
+		p.watch(f)
+	}
+}
+
+func (p *Promise[T]) watch(f *Future[T]) *Future[T] {
 	runtime.AddCleanup(f, func(p *Promise[T]) { p.Abandon(ErrDropped) }, p)
 	return f
 }
 
 // Done is closed when the promise is complete.
-func (p *Promise[T]) Done() <-chan struct{} { return p.done }
+func (p *Promise[T]) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doneLocked()
+}
+
+func (p *Promise[T]) doneLocked() <-chan struct{} {
+	switch {
+	case p.state != pending:
+		return closed
+	case p.done == nil:
+		p.done = make(chan struct{})
+	}
+	return p.done
+}
+
+// closed is what Done gives when there is nothing to wait for.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// wake is for the first change of state. It needs p.mu.
+func (p *Promise[T]) wake() {
+	if p.done != nil {
+		close(p.done)
+	}
+}
 
 // Take blocks until the promise is complete and gives what it holds.
 func (p *Promise[T]) Take() (T, error) {
-	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.state == pending {
+		done := p.doneLocked()
+		p.mu.Unlock()
+		<-done
+		p.mu.Lock()
+	}
 	p.state = settled
 	return p.value, p.err
 }
@@ -111,7 +173,7 @@ func (p *Promise[T]) Abandon(why error) {
 	var none T
 	p.state, p.value, p.err = settled, none, why
 	if was == pending {
-		close(p.done)
+		p.wake()
 	}
 	p.mu.Unlock()
 	if p.abandon != nil {
@@ -131,7 +193,7 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 	if err != nil {
 		p.state = settled
 	}
-	close(p.done)
+	p.wake()
 	return true
 }
 

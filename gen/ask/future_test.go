@@ -244,16 +244,18 @@ func TestWait(t *testing.T) {
 	h.expect(t, 0, nil, nil) // Wait has taken it
 }
 
-func TestDropped(t *testing.T) {
-	wait := func(t *testing.T, h *hook) {
-		t.Helper()
-		for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
-			runtime.GC()
-			if time.Since(start) > patience {
-				t.Fatal("abandon was not called")
-			}
+// wait collects garbage until abandon was called.
+func wait(t *testing.T, h *hook) {
+	t.Helper()
+	for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
+		runtime.GC()
+		if time.Since(start) > patience {
+			t.Fatal("abandon was not called")
 		}
 	}
+}
+
+func TestDropped(t *testing.T) {
 	t.Run("pending", func(t *testing.T) {
 		var h hook
 		p := ask.NewPromise(h.abandon)
@@ -281,6 +283,20 @@ func TestDropped(t *testing.T) {
 		wait(t, &other)
 		h.expect(t, 0, nil, nil)
 	})
+}
+
+// A kept future is noticed to be dropped from Watch on, and not before.
+func TestKeep(t *testing.T) {
+	var h, other hook
+	p := ask.NewPromise(h.abandon)
+	p.Keep()
+	ask.NewPromise(other.abandon).Future() // is collected no earlier
+	wait(t, &other)
+	h.expect(t, 0, nil, nil)
+	p.Watch()
+	wait(t, &h)
+	h.expect(t, 1, nil, ask.ErrDropped)
+	p.Watch() // has nothing to do any more
 }
 
 // A future that somebody waits for is not dropped, though it is not used again.

@@ -3,6 +3,7 @@ package host
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // throughput is how many messages a mailbox handles before it lets others run.
@@ -11,48 +12,42 @@ const throughput = 300
 // dispatcher serves mailboxes with a fixed set of goroutines. protoactor's own
 // starts one for each wake-up of a mailbox, which costs three times as much.
 type dispatcher struct {
-	work chan func()
-	quit chan struct{}
-	wg   sync.WaitGroup
+	work   chan *Ref
+	quit   chan struct{}
+	closed atomic.Bool // quit is closed; this is quicker to ask
+	wg     sync.WaitGroup
 }
 
 func newDispatcher() *dispatcher {
-	d := &dispatcher{work: make(chan func(), 1024), quit: make(chan struct{})}
+	d := &dispatcher{work: make(chan *Ref, 1024), quit: make(chan struct{})}
 	for range max(4, 2*runtime.GOMAXPROCS(0)) {
 		d.wg.Go(d.serve)
 	}
 	return d
 }
 
-// Schedule runs fn soon. It never waits for a free server: it is called by the
+// schedule has r served soon. It never waits for a free server: it is called by the
 // servers themselves.
-func (d *dispatcher) Schedule(fn func()) {
-	select {
-	case <-d.quit:
-		go fn()
+func (d *dispatcher) schedule(r *Ref) {
+	if d.closed.Load() {
+		go r.serve()
 		return
-	default:
 	}
 	select {
-	case d.work <- fn:
-		select {
-		case <-d.quit:
+	case d.work <- r:
+		if d.closed.Load() {
 			d.drain() // the servers may have gone before they saw it
-		default:
 		}
 	default:
-		go fn()
+		go r.serve()
 	}
 }
-
-// Throughput implements actor.Dispatcher.
-func (d *dispatcher) Throughput() int { return throughput }
 
 func (d *dispatcher) serve() {
 	for {
 		select {
-		case fn := <-d.work:
-			fn()
+		case r := <-d.work:
+			r.serve()
 		case <-d.quit:
 			d.drain()
 			return
@@ -63,8 +58,8 @@ func (d *dispatcher) serve() {
 func (d *dispatcher) drain() {
 	for {
 		select {
-		case fn := <-d.work:
-			fn()
+		case r := <-d.work:
+			r.serve()
 		default:
 			return
 		}
@@ -72,6 +67,7 @@ func (d *dispatcher) drain() {
 }
 
 func (d *dispatcher) close() {
+	d.closed.Store(true)
 	close(d.quit)
 	d.wg.Wait()
 }

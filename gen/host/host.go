@@ -5,9 +5,7 @@
 package host
 
 import (
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -66,37 +64,24 @@ func (s *System) Close() {
 	})
 }
 
-// Spawn starts the actor that make returns. The name must be unique in the
-// protoactor system; spawn the same name from one place only.
+// Spawn starts the actor that make returns, and registers it. The name must be unique in
+// the protoactor system.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
-	h := &hosted{system: s}
-	ref := &Ref{mailbox: newMailbox(h), pid: actor.NewPID(s.Actors.ProcessRegistry.Address, name)}
-	props := actor.PropsFromProducer(func() actor.Actor { return h },
-		actor.WithMailbox(func() actor.Mailbox { return ref.mailbox }),
-		actor.WithDispatcher(s.dispatcher),
-	)
-	h.handler = make(ref)
-	if _, err := s.Actors.Root.SpawnNamed(props, name); err != nil {
-		return nil, fmt.Errorf("host: spawn %q: %w", name, err)
+	r := &Ref{system: s, name: name}
+	if err := r.Register(); err != nil {
+		return nil, err
 	}
-	return ref, nil
+	r.start(make(r))
+	return r, nil
 }
 
-// Ref is a hosted actor as others see it.
-type Ref struct {
-	mailbox actor.Mailbox
-	pid     *actor.PID
+// Start is Spawn for one of many actors, most of which nobody knows by PID: it is not
+// registered, which costs more memory than all else here.
+func (s *System) Start(name string, make func(self *Ref) Actor) *Ref {
+	r := &Ref{system: s, name: name}
+	r.start(make(r))
+	return r
 }
-
-// Tell puts a message into the actor's mailbox.
-func (r *Ref) Tell(msg any) { r.mailbox.PostUserMessage(msg) }
-
-// PID is the actor's address for protoactor.
-func (r *Ref) PID() *actor.PID { return r.pid }
-
-// Stop makes the actor stop. What is in its mailbox by then, or comes later, is
-// answered by Refuse. It does not block.
-func (r *Ref) Stop() { r.mailbox.PostSystemMessage(&actor.Stop{}) }
 
 // Sender is a protoactor actor as a recipient of answers.
 type Sender struct {
@@ -108,66 +93,3 @@ type Sender struct {
 
 // Tell sends msg to the actor, with Self as the sender.
 func (s Sender) Tell(msg any) { s.System.Root.RequestWithCustomSender(s.PID, msg, s.Self) }
-
-// hosted is the protoactor actor around an Actor.
-type hosted struct {
-	system  *System
-	handler Actor
-	stopped bool
-}
-
-// Receive implements actor.Actor.
-func (h *hosted) Receive(c actor.Context) {
-	defer func() {
-		if failure := recover(); failure != nil {
-			h.fail(c, failure)
-		}
-	}()
-	switch msg := c.Message().(type) {
-	case *actor.Started, *actor.Stopping, *actor.Restarting:
-	case *actor.Stopped:
-		h.stop(nil)
-	case *ask.Call:
-		h.handler.Receive(msg.From, msg.Message)
-	default:
-		if c.Sender() == nil {
-			h.handler.Receive(nil, msg)
-			return
-		}
-		h.handler.Receive(Sender{h.system.Actors, c.Sender(), c.Self()}, msg)
-	}
-}
-
-func (h *hosted) fail(c actor.Context, failure any) {
-	h.system.Logger.Error("actor failed and is stopped", "actor", c.Self().GetId(),
-		"failure", failure, "message", typeOf(c.Message()), "stack", string(debug.Stack()))
-	h.stop(failure)
-	c.Stop(c.Self())
-}
-
-func typeOf(msg any) string {
-	if call, ok := msg.(*ask.Call); ok {
-		msg = call.Message
-	}
-	return fmt.Sprintf("%T", msg)
-}
-
-func (h *hosted) stop(failure any) {
-	if h.stopped {
-		return
-	}
-	h.stopped = true
-	h.handler.Stopped(failure)
-}
-
-func (h *hosted) refuse(envelope any) {
-	_, msg, sender := actor.UnwrapEnvelope(envelope)
-	switch call, ok := msg.(*ask.Call); {
-	case ok:
-		h.handler.Refuse(call.From, call.Message)
-	case sender != nil:
-		h.handler.Refuse(Sender{System: h.system.Actors, PID: sender}, msg)
-	default:
-		h.handler.Refuse(nil, msg)
-	}
-}

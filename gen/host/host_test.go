@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -336,6 +337,44 @@ func TestRefusesActors(t *testing.T) {
 	}
 	p.end(t)
 	s.Actors.Root.Stop(client)
+}
+
+// What protoactor has for processes works: to watch one, and to stop it behind what was
+// told before.
+func TestWatchedAndPoisoned(t *testing.T) {
+	s := newSystem(t)
+	p := newProbe(nil)
+	ref := s.Start("a", func(*host.Ref) host.Actor { return p })
+	if ref.PID() != nil {
+		t.Errorf("%v before Register", ref.PID())
+	}
+	if err := errors.Join(ref.Register(), ref.Register()); err != nil {
+		t.Fatal(err)
+	}
+	pid := ref.PID()
+	heard, watching := make(chan string, 2), make(chan struct{}, 2)
+	watch := func() *actor.PID {
+		return s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			switch msg := c.Message().(type) {
+			case *actor.Started:
+				c.Watch(pid)
+				watching <- struct{}{}
+			case *actor.Terminated:
+				heard <- msg.Who.Id
+			}
+		}))
+	}
+	first := watch()
+	<-watching
+	ref.Tell("before")
+	s.Actors.Root.Poison(pid)
+	if got := <-heard; got != "a" || p.end(t) != nil || p.received.Load() != 1 {
+		t.Errorf("end of %q, after %d messages", got, p.received.Load())
+	}
+	if _, there := s.Actors.ProcessRegistry.GetLocal("a"); there {
+		t.Error("it is still registered")
+	}
+	s.Actors.Root.Stop(first)
 }
 
 // After Close messages are still served, and the goroutines are gone.

@@ -1,90 +1,46 @@
 package host
 
-import (
-	"runtime"
-	"sync"
+import "sync"
 
-	"github.com/asynkron/protoactor-go/actor"
-)
-
-// mailbox is an unbounded actor.Mailbox. Unlike protoactor's own it takes messages
-// from the moment it is made, hands those to a stopped actor's Refuse instead of
-// dropping them, and allocates nothing to be scheduled.
+// mailbox is unbounded. Unlike protoactor's own it takes messages from the moment it is
+// made and after the end of its actor, and allocates nothing to be scheduled. Who is told
+// to schedule it has it served, until next says that it is empty.
 type mailbox struct {
-	hosted *hosted
-	run    func() // serve, allocated once
-
-	mu         sync.Mutex
-	user       fifo
-	system     fifo
-	suspended  bool
-	scheduled  bool // a dispatcher has run, or is to run it
-	invoker    actor.MessageInvoker
-	dispatcher actor.Dispatcher // nil while the actor is being made
+	mu        sync.Mutex
+	user      fifo
+	system    []any // protoactor's own messages; they overtake others
+	opened    bool  // its actor is made
+	ended     bool  // and has stopped
+	scheduled bool  // it is being served, or about to be
 }
 
-func newMailbox(h *hosted) *mailbox {
-	m := &mailbox{hosted: h}
-	m.run = m.serve
-	return m
-}
-
-// PostUserMessage implements actor.Mailbox.
-func (m *mailbox) PostUserMessage(msg any) { m.post(&m.user, msg) }
-
-// PostSystemMessage implements actor.Mailbox. System messages overtake others.
-func (m *mailbox) PostSystemMessage(msg any) { m.post(&m.system, msg) }
-
-func (m *mailbox) post(to *fifo, msg any) {
-	m.mu.Lock()
-	to.push(msg)
-	m.scheduleLocked()
-}
-
-// scheduleLocked has the mailbox served unless it is already. It unlocks m.mu.
-func (m *mailbox) scheduleLocked() {
-	d := m.dispatcher
-	if d == nil || m.scheduled {
-		m.mu.Unlock()
-		return
-	}
-	m.scheduled = true
-	m.mu.Unlock()
-	d.Schedule(m.run)
-}
-
-// RegisterHandlers implements actor.Mailbox.
-func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, d actor.Dispatcher) {
-	m.mu.Lock()
-	m.invoker, m.dispatcher = invoker, d
-	if m.user.len() == 0 {
-		m.mu.Unlock()
-		return
-	}
-	m.scheduleLocked()
-}
-
-// Start implements actor.Mailbox.
-func (m *mailbox) Start() {}
-
-// UserMessageCount implements actor.Mailbox.
-func (m *mailbox) UserMessageCount() int {
+// put takes a message in, and tells if the mailbox is to be scheduled.
+func (m *mailbox) put(msg any, system bool) (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.user.len()
+	if system {
+		m.system = append(m.system, msg)
+	} else {
+		m.user.push(msg)
+	}
+	return m.schedule()
 }
 
-func (m *mailbox) serve() {
-	for i := 1; ; i++ {
-		msg, system, ok := m.next()
-		if !ok {
-			return
-		}
-		m.invoke(msg, system)
-		if i%throughput == 0 {
-			runtime.Gosched()
-		}
+// open lets the mailbox be served, and tells if it is to be scheduled.
+func (m *mailbox) open() (schedule bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened = true
+	return len(m.system)+m.user.len() > 0 && m.schedule()
+}
+
+// schedule needs m.mu.
+func (m *mailbox) schedule() bool {
+	if !m.opened || m.scheduled {
+		return false
 	}
+	m.scheduled = true
+	return true
 }
 
 // next is the message to handle now. If there is none, the mailbox is not scheduled
@@ -93,52 +49,21 @@ func (m *mailbox) next() (msg any, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.system.len() > 0:
-		return m.system.pop(), true, true
-	case m.user.len() > 0 && !m.suspended:
+	case len(m.system) > 0:
+		msg, m.system = m.system[0], m.system[1:]
+		return msg, true, true
+	case m.user.len() > 0:
 		return m.user.pop(), false, true
 	}
 	m.scheduled = false
 	return nil, false, false
 }
 
-func (m *mailbox) invoke(msg any, system bool) {
-	defer func() {
-		if failure := recover(); failure != nil {
-			m.invoker.EscalateFailure(failure, msg)
-		}
-	}()
-	switch {
-	case system:
-		m.invokeSystem(msg)
-	case m.hosted.stopped:
-		m.hosted.refuse(msg)
-	default:
-		m.invoker.InvokeUserMessage(msg)
-	}
-}
-
-func (m *mailbox) invokeSystem(msg any) {
-	switch msg.(type) {
-	case *actor.SuspendMailbox:
-		m.suspend(true)
-	case *actor.ResumeMailbox:
-		m.suspend(false)
-	default:
-		m.invoker.InvokeSystemMessage(msg)
-	}
-}
-
-func (m *mailbox) suspend(suspended bool) {
-	m.mu.Lock()
-	m.suspended = suspended
-	m.mu.Unlock()
-}
-
 // fifo is a queue that uses its memory again, and gives much of it back.
 type fifo struct {
 	items []any
 	head  int
+	most  int // how long it mostly is before it is empty again
 }
 
 func (f *fifo) len() int { return len(f.items) - f.head }
@@ -150,6 +75,7 @@ func (f *fifo) push(item any) {
 		f.items, f.head = f.items[:n], 0
 	}
 	f.items = append(f.items, item)
+	f.most = max(f.most, f.len())
 }
 
 func (f *fifo) pop() any {
@@ -158,12 +84,13 @@ func (f *fifo) pop() any {
 	f.head++
 	if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
-		if cap(f.items) > maxIdle {
+		if cap(f.items) > maxIdle && f.most < cap(f.items)/4 {
 			f.items = nil
 		}
+		f.most -= f.most / 8
 	}
 	return item
 }
 
-// maxIdle is how many places an empty queue keeps.
+// maxIdle is how many places an empty queue keeps that needs fewer.
 const maxIdle = 64
