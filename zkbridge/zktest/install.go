@@ -6,8 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 )
 
@@ -48,26 +49,60 @@ func find(dir string, lookPath func(string) (string, error)) (install, error) {
 	return install{}, fmt.Errorf("%w: no zookeeper.jar in %s", errNotInstalled, dir)
 }
 
-// skipped counts the tests that were skipped because there is no real ZooKeeper.
-var skipped atomic.Int64
-
 // require returns the ZooKeeper of this machine; without one the test ends here, skipped or failed.
 func require(t testing.TB) install {
 	t.Helper()
-	dir := os.Getenv(envJars)
-	if dir == "" {
-		dir = debianJars
-	}
-	inst, err := find(dir, exec.LookPath)
-	switch {
-	case err == nil:
-	case os.Getenv(envRequire) == "1":
-		t.Fatalf("zktest: %v, and %s=1 demands one", err, envRequire)
-	default:
-		skipped.Add(1)
-		t.Skipf("zktest: %v", err)
+	inst, err := find(Jars(), exec.LookPath)
+	if err != nil {
+		Lack(t, errNotInstalled, err)
 	}
 	return inst
+}
+
+// Jars returns the folder that ZooKeeper's jars are taken from, whether or not they are there.
+func Jars() string {
+	if dir := os.Getenv(envJars); dir != "" {
+		return dir
+	}
+	return debianJars
+}
+
+// Lack ends a test that needs something which this machine does not have. The test is skipped, and [Main] says what
+// was missing; with ACTORLOCK_REQUIRE_ZOOKEEPER=1 the test fails. What is missing is said in the words of
+// "no ZooKeeper on this machine (install Debian's package zookeeper)"; err says how that was found out.
+func Lack(t testing.TB, missing, err error) {
+	t.Helper()
+	if os.Getenv(envRequire) == "1" {
+		t.Fatalf("zktest: %v, and %s=1 demands one", err, envRequire)
+	}
+	lacking.add(missing.Error())
+	t.Skipf("zktest: %v", err)
+}
+
+// lacking is what tests were skipped for.
+var lacking reasons
+
+type reasons struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (r *reasons) add(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.list, reason) {
+		r.list = append(r.list, reason)
+	}
+}
+
+// notice is the line that tells of skipped tests, or "" if there were none.
+func (r *reasons) notice() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) == 0 {
+		return ""
+	}
+	return "zktest: " + strings.Join(r.list, "; ") + ": the tests that need one were skipped"
 }
 
 // command is the command line of one server: a small virtual machine that is quick to start, and no sync to disk,

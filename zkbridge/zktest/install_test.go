@@ -41,9 +41,16 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestNoticeNamesTheReason(t *testing.T) {
-	if !strings.Contains(notice, errNotInstalled.Error()) {
-		t.Errorf("%q and %q say different things", notice, errNotInstalled)
+func TestNoticeNamesEveryReasonOnce(t *testing.T) {
+	var r reasons
+	if got := r.notice(); got != "" {
+		t.Errorf("%q without a skipped test", got)
+	}
+	for _, reason := range []string{"no bread", "no wine", "no bread"} {
+		r.add(reason)
+	}
+	if got := r.notice(); got != "zktest: no bread; no wine: the tests that need one were skipped" {
+		t.Errorf("%q", got)
 	}
 }
 

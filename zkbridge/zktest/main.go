@@ -11,11 +11,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-const notice = "zktest: no ZooKeeper on this machine (install Debian's package zookeeper): " +
-	"the tests that need one were skipped"
-
 // Main is for TestMain. It runs the tests, stops the server that [Real] shares, fails a passing run that has left
-// goroutines behind, says so in one line when tests were skipped for want of a real ZooKeeper, and exits.
+// goroutines behind, says so in one line when tests were skipped for want of a real ZooKeeper or
+// whatever else [Lack] was told of, and exits.
 //
 // The go command shows that line with -v or where a test fails, but not for packages that pass in `go test ./...`.
 // A run that skipped tests is not cached: the next one looks for ZooKeeper again.
@@ -30,7 +28,7 @@ func run(tests func() int, say func(string), ignore ...goleak.Option) int {
 		fmt.Fprintf(os.Stderr, "zktest: the shared ZooKeeper: %v\n", err)
 		code = max(code, 1)
 	}
-	if skipped.Load() > 0 {
+	if notice := lacking.notice(); notice != "" {
 		say(notice)
 		preventCaching()
 	}

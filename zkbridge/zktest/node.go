@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,12 @@ type node struct {
 	dir     string // holds zoo.cfg, data and log
 	port    int
 
+	// In an ensemble: where it listens for the others, and the proxies between it and them, if there are any.
+	quorum, election int
+	links            []*TCPProxy
+
 	mu   sync.Mutex
-	proc *process // nil while stopped
+	proc *Process // nil while stopped
 }
 
 var errPortTaken = errors.New("port taken by another process")
@@ -46,28 +51,43 @@ func launch(inst install, dir string, n int, o options) (*Server, error) {
 
 // prepare writes the folders and configurations of n servers.
 func prepare(inst install, dir string, n int, o options) (*Server, error) {
-	nodes, peers := make([]*node, n), []string(nil)
-	for i := range nodes {
-		port, quorum, election := freePort(), freePort(), freePort()
-		nodes[i] = &node{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: port}
-		if n > 1 {
-			peers = append(peers, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, quorum, election))
-		}
+	s := &Server{}
+	for i := range n {
+		s.nodes = append(s.nodes, &node{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
+			quorum: freePort(), election: freePort()})
 	}
-	s := &Server{nodes: nodes}
 	var addrs []string
-	for i, nd := range nodes {
+	for i, nd := range s.nodes {
+		var peers []string
+		if n > 1 {
+			peers = s.peersOf(nd, o)
+			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*node{nd}})
+		}
 		if err := nd.write(strconv.Itoa(i+1), config(nd.data(), nd.port, peers, o)); err != nil {
 			return nil, err
 		}
 		addrs = append(addrs, nd.addr())
-		if n > 1 {
-			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*node{nd}})
-		}
 	}
 	s.addr = strings.Join(addrs, ",")
 	return s, nil
 }
+
+// peersOf are the lines by which a member finds the others and itself.
+func (s *Server) peersOf(viewer *node, o options) (lines []string) {
+	for i, nd := range s.nodes {
+		quorum, election := loopback(nd.quorum), loopback(nd.election)
+		if o.links && nd != viewer {
+			q, e := o.proxy(quorum), o.proxy(election)
+			quorum, election = q.Addr(), e.Addr()
+			viewer.links, nd.links = append(viewer.links, q, e), append(nd.links, q, e)
+		}
+		_, port, _ := net.SplitHostPort(election)
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%s", i+1, quorum, port))
+	}
+	return lines
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func (n *node) write(id, config string) error {
 	if err := os.MkdirAll(n.data(), 0o755); err != nil {
@@ -81,7 +101,7 @@ func (n *node) write(id, config string) error {
 
 func (n *node) data() string    { return filepath.Join(n.dir, "data") }
 func (n *node) logFile() string { return filepath.Join(n.dir, "log") }
-func (n *node) addr() string    { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
+func (n *node) addr() string    { return loopback(n.port) }
 
 // start starts the process, if it does not run, and waits until it serves.
 func (n *node) start(timeout time.Duration) error {
@@ -103,7 +123,7 @@ func (n *node) start(timeout time.Duration) error {
 	}
 }
 
-func (n *node) spawn() (*process, error) {
+func (n *node) spawn() (*Process, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc != nil && !n.proc.ended() {
@@ -125,15 +145,15 @@ func (n *node) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc != nil {
-		n.proc.kill()
+		n.proc.Kill()
 		n.proc = nil
 	}
 }
 
-func (n *node) freeze() error { return n.signal((*process).freeze) }
-func (n *node) thaw() error   { return n.signal((*process).thaw) }
+func (n *node) freeze() error { return n.signal((*Process).Freeze) }
+func (n *node) thaw() error   { return n.signal((*Process).Thaw) }
 
-func (n *node) signal(send func(*process) error) error {
+func (n *node) signal(send func(*Process) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc == nil {
@@ -163,6 +183,21 @@ func (n *node) mode() string {
 	_, after, _ := strings.Cut(reply, "\nMode: ")
 	mode, _, _ := strings.Cut(after, "\n")
 	return mode
+}
+
+var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
+
+// watches returns how many watches this server holds.
+func (n *node) watches() (int, error) {
+	reply, err := fourLetter(n.addr(), "mntr")
+	if err != nil {
+		return 0, fmt.Errorf("mntr on %s: %w", n.addr(), err)
+	}
+	m := watchCount.FindStringSubmatch(reply)
+	if m == nil {
+		return 0, fmt.Errorf("mntr on %s does not count watches: %q", n.addr(), reply)
+	}
+	return strconv.Atoi(m[1])
 }
 
 // logTail returns the end of the server's log.

@@ -16,8 +16,8 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// freeze stops all threads of the process, and returns once they stand still.
-func (p *process) freeze() error {
+// Freeze stops all threads of the process, and returns once they stand still. It works on Linux only.
+func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -27,10 +27,11 @@ func (p *process) freeze() error {
 	return nil
 }
 
-func (p *process) thaw() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // standsStill reports whether every thread is in the state T, stopped.
-func (p *process) standsStill() bool {
+func (p *Process) standsStill() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 	for _, file := range threads {
 		stat, err := os.ReadFile(file)

@@ -11,7 +11,8 @@ func dieWithParent(*exec.Cmd) {}
 
 var errLinuxOnly = errors.New("works on Linux only")
 
-func (p *process) freeze() error { return errLinuxOnly }
-func (p *process) thaw() error   { return errLinuxOnly }
+// Freeze works on Linux only: here it returns an error.
+func (p *Process) Freeze() error { return errLinuxOnly }
+func (p *Process) Thaw() error   { return errLinuxOnly }
 
 func tellGo(string) bool { return false }

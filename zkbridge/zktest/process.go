@@ -3,19 +3,31 @@ package zktest
 import (
 	"os/exec"
 	"runtime"
+	"testing"
 )
 
-// process is a child process and the goroutine that waits for it.
-type process struct {
+// Process is a child process. On Linux it ends with the test binary, even when that is killed.
+type Process struct {
 	cmd   *exec.Cmd
 	done  chan struct{} // closed when it has ended and has been waited for
 	state string        // how it ended; read after done
 }
 
+// Spawn starts a command as a child process that is killed when the test ends.
+func Spawn(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p, err := spawn(cmd)
+	if err != nil {
+		t.Fatalf("zktest: start %s: %v", cmd.Path, err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
 // spawn starts the command. The goroutine that started it keeps its thread until the child has ended, because the
 // death signal that ends the child with us is sent when the starting thread ends, not the process.
-func spawn(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, done: make(chan struct{})}
+func spawn(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
 	dieWithParent(cmd)
 	started := make(chan error)
 	go func() {
@@ -35,7 +47,10 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-func (p *process) ended() bool {
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+func (p *Process) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -44,8 +59,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill ends the process, frozen or not, and returns when it is gone.
-func (p *process) kill() {
+// Kill ends the process as kill -9 does, frozen or not, and returns when it is gone.
+func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails only when it has ended already
 	<-p.done
 }

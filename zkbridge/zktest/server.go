@@ -3,8 +3,6 @@ package zktest
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -119,6 +117,22 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
+// Isolate cuts a follower off from the other members of its ensemble, or heals that. Nobody is told: what they send each
+// other is held back, and the connections stay open. Its clients go on to reach it, and it answers them until it
+// notices. It is for members of an ensemble with [Links]. (Votes may find another way, so that isolating a leader does
+// not make another one.)
+func (s *Server) Isolate(t testing.TB, cutOff bool) {
+	t.Helper()
+	for _, n := range s.nodes {
+		if len(n.links) == 0 {
+			t.Fatalf("zktest: Isolate %s: it takes a member of an Ensemble with Links", n.addr())
+		}
+		for _, link := range n.links {
+			link.BlackHole(cutOff)
+		}
+	}
+}
+
 func (s *Server) mustBePrivate(t testing.TB, verb string) {
 	t.Helper()
 	switch {
@@ -144,11 +158,9 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 	}
 }
 
-var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
-
-// Watches returns how many watches the server holds, those of other tests included where the server is shared; all
-// members of an ensemble must run. On a real one it is what the command mntr counts: the command wchs leaves out the
-// watches on children.
+// Watches returns how many watches the server holds, those of other tests included where the server is shared. All
+// members of an ensemble must run; one that serves nobody, since it just lost its lead, is waited for. On a real server
+// it is what the command mntr counts: the command wchs leaves out the watches on children.
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
@@ -156,15 +168,11 @@ func (s *Server) Watches(t testing.TB) int {
 	}
 	total := 0
 	for _, n := range s.nodes {
-		reply, err := fourLetter(n.addr(), "mntr")
-		if err != nil {
-			t.Fatalf("zktest: mntr on %s: %v", n.addr(), err)
+		var count int
+		var err error
+		if !poll(startTimeout, nil, func() bool { count, err = n.watches(); return err == nil }) {
+			t.Fatalf("zktest: %v", err)
 		}
-		m := watchCount.FindStringSubmatch(reply)
-		if m == nil {
-			t.Fatalf("zktest: mntr on %s does not count watches: %q", n.addr(), reply)
-		}
-		count, _ := strconv.Atoi(m[1])
 		total += count
 	}
 	return total

@@ -222,6 +222,30 @@ func TestEnsembleSurvivesItsLeader(t *testing.T) {
 	s.Watches(t)
 }
 
+// A follower that is cut off stops serving, and serves again when that is healed.
+func TestIsolate(t *testing.T) {
+	t.Parallel()
+	s := Ensemble(t, 3, Links(), Setting("syncLimit", "4"))
+	leader := s.Leader(t)
+	for _, m := range s.Members() {
+		if m == leader {
+			continue
+		}
+		m.Isolate(t, true)
+		Eventually(t, 30*time.Second, func() bool { return m.nodes[0].mode() == "" }, "the follower notices")
+		if leader.nodes[0].mode() != "leader" {
+			t.Error("the others do without a leader")
+		}
+		m.Isolate(t, false)
+		s.Watches(t) // waits until the follower can tell its own
+		Eventually(t, 30*time.Second, func() bool { return m.nodes[0].mode() == "follower" }, "the follower is back")
+		break
+	}
+	if !failed(func(t testing.TB) { (&Server{nodes: []*node{{}}}).Isolate(t, true) }) {
+		t.Error("a server without links can be cut off")
+	}
+}
+
 func TestEventually(t *testing.T) {
 	n := 0
 	Eventually(t, time.Minute, func() bool { n++; return n == 5 }, "five")
@@ -251,4 +275,26 @@ func (r *recorder) Helper() {}
 func (r *recorder) Fatalf(string, ...any) {
 	r.failed = true
 	runtime.Goexit()
+}
+
+func TestSetCreateCount(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(testing.TB, ...Option) *Server{nameEmbedded: Embedded, nameReal: Own} {
+		t.Run(name, func(t *testing.T) {
+			s := server(t)
+			path, c := s.Path(t), s.Client(t)
+			create(t, c, path, 0)
+			s.SetCreateCount(t, path, 41)
+			node, err := s.Client(t).Create(path+"/n-", nil, zk.FlagSequence, anyone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := path + "/n-0000000041"; node != want {
+				t.Errorf("node %s, want %s", node, want)
+			}
+			if !failed(func(t testing.TB) { s.SetCreateCount(t, "/none", 1) }) {
+				t.Error("set the count of a node that is not there")
+			}
+		})
+	}
 }

@@ -38,6 +38,8 @@ type Option func(*options)
 type options struct {
 	tick     time.Duration
 	settings []string // lines of zoo.cfg
+	links    bool
+	proxy    func(target string) *TCPProxy // for links
 }
 
 // TickTime sets ZooKeeper's unit of time, 200 ms without it. A session lasts two ticks at least, and is found to
@@ -50,6 +52,11 @@ func TickTime(d time.Duration) Option {
 // takes a key it does not know as the system property zookeeper.<key>. The embedded server ignores it.
 func Setting(key, value string) Option {
 	return func(o *options) { o.settings = append(o.settings, key+"="+value) }
+}
+
+// Links puts a proxy into each connection from one member of an ensemble to another, for [Server.Isolate].
+func Links() Option {
+	return func(o *options) { o.links = true }
 }
 
 // maxSession also allows the sessions that programs ask for outside of tests; ZooKeeper's default is 20 ticks.
@@ -127,7 +134,9 @@ func Ensemble(t testing.TB, n int, opts ...Option) *Server {
 func own(t testing.TB, n int, opts []Option) *Server {
 	t.Helper()
 	inst := require(t)
-	s, err := launch(inst, t.TempDir(), n, collect(opts))
+	o := collect(opts)
+	o.proxy = func(target string) *TCPProxy { return Proxy(t, target) }
+	s, err := launch(inst, t.TempDir(), n, o)
 	if err != nil {
 		t.Fatalf("zktest: start ZooKeeper: %v", err)
 	}

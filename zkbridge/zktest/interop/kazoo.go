@@ -1,0 +1,67 @@
+package interop
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+//go:embed python/driver.py
+var pythonSource string
+
+// KazooClient is a Python process with a KazooClient.
+type KazooClient struct{ *Peer }
+
+// Kazoo starts a Python process with a kazoo client of the server, and waits for its session.
+func Kazoo(t testing.TB, addr string, opts ...Option) *KazooClient {
+	t.Helper()
+	python, err := findPython()
+	if err != nil {
+		zktest.Lack(t, errNoKazoo, err)
+	}
+	return &KazooClient{start(t, addr, opts, func(addr, session string) *exec.Cmd {
+		return exec.Command(python, "-c", pythonSource, addr, session)
+	})}
+}
+
+// Lock is a Lock. The patterns are what names of others' nodes have before their number, such as Curator's "-lock-";
+// without them kazoo sees no contenders but its own.
+func (k *KazooClient) Lock(path string, extraPatterns ...string) *Lock {
+	return k.lock("mutex", append([]string{path}, extraPatterns...)...)
+}
+
+// ReadLock is a ReadLock. Before kazoo 2.9 one that waits when a writer queues up behind it deadlocks with that writer
+// (it waits for the last writer, wherever that is): let no writer come before it holds.
+func (k *KazooClient) ReadLock(path string) *Lock { return k.lock("read", path) }
+
+// WriteLock is a WriteLock.
+func (k *KazooClient) WriteLock(path string) *Lock { return k.lock("write", path) }
+
+// Semaphore is a Semaphore.
+func (k *KazooClient) Semaphore(path string, permits int) *Lock {
+	return k.lock("semaphore", path, strconv.Itoa(permits))
+}
+
+// Election is an Election: acquired when it leads, released when it leaves.
+func (k *KazooClient) Election(path, id string) *Lock { return k.lock("election", path, id) }
+
+var errNoKazoo = errors.New("no kazoo on this machine (install Debian's package python3-kazoo)")
+
+// findPython returns a Python that has kazoo: the one in the path, or else the system's own.
+var findPython = sync.OnceValues(func() (string, error) {
+	var errs []error
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		out, err := exec.Command(python, "-c", "import kazoo.client").CombinedOutput()
+		if err == nil {
+			return python, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w %s", python, err, out))
+	}
+	return "", fmt.Errorf("%w: %w", errNoKazoo, errors.Join(errs...))
+})
