@@ -2,6 +2,8 @@ package embedded_test
 
 import (
 	"fmt"
+	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 // client, which is the slower half of it.
 func BenchmarkCreateDelete(b *testing.B) {
 	for _, server := range []string{"embedded", "zookeeper"} {
-		for _, clients := range []int{1, 64} {
+		for _, clients := range []int{1, 64, 256} {
 			b.Run(fmt.Sprint(server, "/goroutines=", clients), func(b *testing.B) {
 				c := client(b, embedded.Run(b))
 				if server == "zookeeper" {
@@ -75,4 +77,50 @@ func BenchmarkPipelined(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkMemory measures what an idle session on a TCP connection takes, stacks of its goroutines included, and what
+// a node takes: /nodes/n-0000000000 with 16 bytes of data, 10,000 in one directory.
+func BenchmarkMemory(b *testing.B) {
+	for name, fill := range map[string]func(*embedded.Server) (n int){
+		"session": func(s *embedded.Server) int {
+			for range 1000 {
+				nc, err := net.Dial("tcp", s.Addr())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { nc.Close() })
+				c := newRaw(b, nc)
+				if !c.attach(40*time.Second, 0, c.password, 0) {
+					b.Fatal("no session")
+				}
+				c.call(embedded.OpPing)
+			}
+			return 1000
+		},
+		"node": func(s *embedded.Server) int {
+			c := session(b, s.Addr(), 40*time.Second)
+			c.call(embedded.OpCreate, "/nodes", []byte(nil), open, 0)
+			for range 10_000 {
+				c.call(embedded.OpCreate, "/nodes/n-", make([]byte, 16), open, 2)
+			}
+			return 10_000
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				s := embedded.Run(b)
+				before := memoryInUse()
+				n := fill(s)
+				b.ReportMetric(float64(memoryInUse()-before)/float64(n), "B/"+name)
+			}
+		})
+	}
+}
+
+func memoryInUse() uint64 {
+	heap := heapInUse()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return heap + m.StackInuse
 }

@@ -67,7 +67,7 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{server: s, nc: nc, ip: "127.0.0.1", since: time.Now(), wake: make(chan struct{}, 1)}
+	c := &conn{server: s, nc: nc, ip: "127.0.0.1", since: s.now(), wake: make(chan struct{}, 1)}
 	if addr, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		c.ip = addr.AddrPort().Addr().Unmap().String()
 	}

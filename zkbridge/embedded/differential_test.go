@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -21,10 +19,11 @@ type world struct {
 	addr     string
 	sessions []*raw
 	names    map[int64]string
+	seen     map[string]int // how often a request of a kind succeeded or failed, and events came
 }
 
-func newWorld(t testing.TB, addr string, sessions int) *world {
-	w := &world{t: t, addr: addr, names: map[int64]string{0: "-"}}
+func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *world {
+	w := &world{t: t, addr: addr, names: map[int64]string{0: "-"}, seen: seen}
 	for i := range sessions {
 		w.sessions = append(w.sessions, nil)
 		w.open(i)
@@ -51,10 +50,11 @@ type step struct {
 	op      embedded.Op
 	fields  []any
 	special string // "" or something else than a request
+	more    []step // of a pipeline: requests that do not wait for the replies of those before
 }
 
 func (s step) String() string {
-	return fmt.Sprintf("s%d %s %v %v", s.session, s.special, s.op, s.fields)
+	return fmt.Sprintf("s%d %s %v %v %v", s.session, s.special, s.op, s.fields, s.more)
 }
 
 // do runs a step and tells everything that any session saw of it.
@@ -63,7 +63,7 @@ func (w *world) do(s step) string {
 	c := w.sessions[s.session]
 	switch s.special {
 	case "close", "end":
-		fmt.Fprintf(&story, "close %s", show(w.t, s.op, c.call(embedded.OpCloseSession), w.owner))
+		fmt.Fprintf(&story, "close %s", w.tell(embedded.OpCloseSession, c.call(embedded.OpCloseSession)))
 		fmt.Fprintf(&story, " closed=%v", c.closed())
 		w.tellEvents(&story, c)
 		if s.special == "close" {
@@ -76,9 +76,18 @@ func (w *world) do(s step) string {
 		next := dialRaw(w.t, w.addr)
 		fmt.Fprintf(&story, "attached=%v", next.attach(20*time.Second, c.id, c.password, 0))
 		w.sessions[s.session] = next
-		fmt.Fprint(&story, show(w.t, s.op, next.call(s.op, s.fields...), w.owner))
+		fmt.Fprint(&story, w.tell(s.op, next.call(s.op, s.fields...)))
+	case "pipeline":
+		var xids []int32
+		for _, next := range s.more {
+			xids = append(xids, c.request(next.op, next.fields...))
+		}
+		for i, next := range s.more {
+			fmt.Fprintln(&story, w.tell(next.op, c.answer(xids[i])))
+			w.tellEvents(&story, c) // those that came before this reply
+		}
 	default:
-		story.WriteString(show(w.t, s.op, c.call(s.op, s.fields...), w.owner))
+		story.WriteString(w.tell(s.op, c.call(s.op, s.fields...)))
 	}
 	for i, c := range w.sessions {
 		fmt.Fprintf(&story, "\n  s%d %d", i, c.call(embedded.OpPing).zxid)
@@ -87,180 +96,26 @@ func (w *world) do(s step) string {
 	return story.String()
 }
 
+// tell shows a reply, and counts it.
+func (w *world) tell(op embedded.Op, r reply) string {
+	text := show(w.t, op, r, w.owner)
+	switch {
+	case r.err != 0 || strings.Contains(text, "[-1 0"): // in a multi
+		w.seen[op.String()+" failed"]++
+	case op == embedded.OpMulti && strings.Count(text, "[") < 3, op == embedded.OpMultiRead && strings.Count(text, "[") < 2:
+	default:
+		w.seen[op.String()+" done"]++
+	}
+	return text
+}
+
 func (w *world) tellEvents(story *strings.Builder, c *raw) {
 	events := c.takeEvents()
+	for _, e := range events {
+		w.seen["event "+e[:1]]++
+	}
 	slices.Sort(events) // the end of a session deletes in no promised order
 	fmt.Fprintf(story, " events=%q", events)
-}
-
-// script makes random steps in a subtree of its own.
-type script struct {
-	r    *rand.Rand
-	root string
-	zxid func() int64
-}
-
-func (g *script) pick(list ...string) string { return list[g.r.IntN(len(list))] }
-
-func (g *script) path() string {
-	if g.r.IntN(40) == 0 {
-		return g.pick("", "/", "x", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", g.root+"/", g.root+"//a",
-			g.root+"/./a", g.root+"/../a", g.root+"/\x01", g.root+"/\xff", g.root+"/\u00e9\u4e16")
-	}
-	return g.root + g.pick("", "/a", "/a", "/b", "/a/x", "/a/y", "/b/x", "/b/x/deep", "/c", "/c/n0000000000", "/c/n0000000001")
-}
-
-func (g *script) version() int32 {
-	return []int32{-1, -1, -1, 0, 1, 2, -2}[g.r.IntN(7)]
-}
-
-func (g *script) data() []byte {
-	return [][]byte{nil, {}, []byte("x"), []byte("hello")}[g.r.IntN(4)]
-}
-
-func (g *script) acl() []zk.ACL {
-	digest := zk.DigestACL(zk.PermAll, "u", "p")
-	switch g.r.IntN(30) {
-	case 0:
-		return nil
-	case 1:
-		return zk.WorldACL(zk.PermRead)
-	case 2:
-		return zk.AuthACL(zk.PermAll)
-	case 3:
-		return digest
-	case 4:
-		return append(zk.WorldACL(zk.PermRead|zk.PermDelete|zk.PermCreate), digest...)
-	case 5:
-		return []zk.ACL{{Perms: 31, Scheme: "ip", ID: g.pick("127.0.0.0/8", "127.0.0.1", "10.0.0.1", "x", "1.2.3.4/33")}}
-	case 6:
-		return []zk.ACL{{Perms: 31, Scheme: g.pick("world", "sasl", "none", "digest"), ID: g.pick("me", "a:b:c", "")}}
-	case 7:
-		return append(open, open...)
-	default:
-		return open
-	}
-}
-
-func (g *script) create(op embedded.Op) []any {
-	path, flags := g.path(), g.r.IntN(4)
-	if flags >= 2 {
-		path = g.root + g.pick("/a/", "/c/n", "/b/s-", "/c/n")
-	}
-	if g.r.IntN(30) == 0 {
-		flags = g.r.IntN(9) - 1
-	}
-	switch op {
-	case embedded.OpCreateContainer:
-		return []any{path, g.data(), g.acl(), []int{4, 4, 4, 0, 2}[g.r.IntN(5)]}
-	case embedded.OpCreateTTL:
-		// An unset ttl with plain flags kills the real server.
-		return []any{path, g.data(), g.acl(), []int{5, 5, 6, 0}[g.r.IntN(4)], []int64{100000, 1 << 39, 0, 1 << 41}[g.r.IntN(4)]}
-	}
-	return []any{path, g.data(), g.acl(), flags}
-}
-
-func (g *script) multi() packed {
-	var b []byte
-	for range g.r.IntN(5) {
-		op := []embedded.Op{embedded.OpCreate, embedded.OpCreate, embedded.OpDelete, embedded.OpSetData, embedded.OpCheck,
-			embedded.OpCreate2, embedded.OpCreateContainer, embedded.OpCreateTTL}[g.r.IntN(8)]
-		if g.r.IntN(50) == 0 {
-			op = []embedded.Op{embedded.OpGetData, embedded.OpSetACL, embedded.OpSync}[g.r.IntN(3)]
-		}
-		b = append(b, pack(op, false, -1)...)
-		switch op {
-		case embedded.OpDelete, embedded.OpCheck:
-			b = append(b, pack(g.path(), g.version())...)
-		case embedded.OpSetData:
-			b = append(b, pack(g.path(), g.data(), g.version())...)
-		case embedded.OpGetData:
-			b = append(b, pack(g.path(), false)...)
-		case embedded.OpSetACL, embedded.OpSync:
-			b = append(b, pack(g.path())...)
-		default:
-			b = append(b, pack(g.create(op)...)...)
-		}
-	}
-	return append(b, pack(-1, true, -1)...)
-}
-
-func (g *script) multiRead() packed {
-	var b []byte
-	for range g.r.IntN(4) {
-		op := []embedded.Op{embedded.OpGetData, embedded.OpGetChildren}[g.r.IntN(2)]
-		b = append(b, pack(op, false, -1, g.path(), false)...)
-	}
-	return append(b, pack(-1, true, -1)...)
-}
-
-func (g *script) paths() []string {
-	list := make([]string, g.r.IntN(3))
-	for i := range list {
-		list[i] = g.path()
-	}
-	return list
-}
-
-func (g *script) setWatches(op embedded.Op) []any {
-	fields := []any{g.zxid() - int64(g.r.IntN(20)), g.paths(), g.paths(), g.paths()}
-	if op == embedded.OpSetWatches2 {
-		fields = append(fields, g.paths(), g.paths())
-	}
-	return fields
-}
-
-func (g *script) next(sessions int) step {
-	s := step{session: g.r.IntN(sessions)}
-	watch := g.r.IntN(2) == 0
-	switch n := g.r.IntN(100); {
-	case n < 22:
-		s.op = []embedded.Op{embedded.OpCreate, embedded.OpCreate, embedded.OpCreate2, embedded.OpCreateContainer,
-			embedded.OpCreateTTL}[g.r.IntN(5)]
-		s.fields = g.create(s.op)
-	case n < 36:
-		s.op, s.fields = embedded.OpDelete, []any{g.path(), g.version()}
-	case n < 44:
-		s.op, s.fields = embedded.OpSetData, []any{g.path(), g.data(), g.version()}
-	case n < 56:
-		s.op, s.fields = embedded.OpMulti, []any{g.multi()}
-	case n < 76:
-		s.op = []embedded.Op{embedded.OpExists, embedded.OpGetData, embedded.OpGetChildren, embedded.OpGetChildren2}[g.r.IntN(4)]
-		s.fields = []any{g.path(), watch}
-	case n < 78:
-		s.op, s.fields = embedded.OpGetACL, []any{g.path()}
-	case n < 80:
-		s.op, s.fields = embedded.OpSetACL, []any{g.path(), g.acl(), g.version()}
-	case n < 82:
-		s.op, s.fields = embedded.OpAuth, []any{0, "digest", []byte(g.pick("u:p", "v:q"))}
-	case n < 84:
-		s.op = []embedded.Op{embedded.OpSync, embedded.OpGetEphemerals, embedded.OpGetAllChildrenNumber}[g.r.IntN(3)]
-		s.fields = []any{g.path()}
-		if s.op == embedded.OpGetAllChildrenNumber && s.fields[0] == "/" {
-			s.fields[0] = g.root
-		}
-	case n < 85:
-		s.op = embedded.OpWhoAmI
-	case n < 87:
-		s.op, s.fields = embedded.OpMultiRead, []any{g.multiRead()}
-	case n < 90:
-		s.op, s.fields = embedded.OpAddWatch, []any{g.path(), g.r.IntN(3)}
-	case n < 93:
-		s.op = []embedded.Op{embedded.OpCheckWatches, embedded.OpRemoveWatches}[g.r.IntN(2)]
-		path := g.path()
-		if !strings.HasPrefix(path, "/") {
-			path = g.root // the real server trips over its own parser
-		}
-		s.fields = []any{path, g.r.IntN(4)}
-	case n < 96:
-		s.special, s.op = "reattach", []embedded.Op{embedded.OpSetWatches, embedded.OpSetWatches2}[g.r.IntN(2)]
-		s.fields = g.setWatches(s.op)
-	case n < 98:
-		s.special, s.op = "close", embedded.OpCloseSession
-	default:
-		s.op, s.fields = embedded.OpCreate, g.create(embedded.OpCreate)[:g.r.IntN(3)] // truncated
-	}
-	return s
 }
 
 // TestSameAsZooKeeper runs random scripts of three sessions here and on a
@@ -270,14 +125,12 @@ func TestSameAsZooKeeper(t *testing.T) {
 	t.Setenv("_JAVA_OPTIONS", "-Dznode.container.checkIntervalMs=3600000")
 	real := zktest.Own(t, zktest.TickTime(2*time.Second))
 	ours := embedded.Run(t, embedded.Config{ContainerInterval: time.Hour})
-	scripts, steps := 12, 150
-	if testing.Short() {
-		scripts = 3
-	}
+	const scripts, steps = 40, 150
+	seen := map[string]int{}
 	for n := range scripts {
 		seed := uint64(n)
 		passed := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			a, b := newWorld(t, real.Addr(), 3), newWorld(t, ours.Addr(), 3)
+			a, b := newWorld(t, real.Addr(), 3, seen), newWorld(t, ours.Addr(), 3, map[string]int{})
 			g := &script{r: rand.New(rand.NewPCG(seed, 0)), root: fmt.Sprint("/r", seed), zxid: func() int64 { return a.sessions[0].zxid }}
 			var before strings.Builder
 			run := func(s step) {
@@ -301,4 +154,26 @@ func TestSameAsZooKeeper(t *testing.T) {
 			return
 		}
 	}
+	for _, what := range everything() {
+		if seen[what] == 0 {
+			t.Errorf("no script had: %s", what)
+		}
+	}
+}
+
+// everything is what the scripts must contain: each request with success and with an error, if it can have one, and
+// each kind of event.
+func everything() []string {
+	list := []string{"event 1", "event 2", "event 3", "event 4"}
+	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpCreate2, embedded.OpCreateContainer, embedded.OpCreateTTL,
+		embedded.OpDelete, embedded.OpExists, embedded.OpGetData, embedded.OpSetData, embedded.OpGetChildren,
+		embedded.OpGetChildren2, embedded.OpGetACL, embedded.OpSetACL, embedded.OpMulti, embedded.OpMultiRead,
+		embedded.OpAddWatch, embedded.OpCheckWatches, embedded.OpRemoveWatches, embedded.OpGetAllChildrenNumber} {
+		list = append(list, op.String()+" done", op.String()+" failed")
+	}
+	for _, op := range []embedded.Op{embedded.OpSync, embedded.OpAuth, embedded.OpWhoAmI, embedded.OpGetEphemerals,
+		embedded.OpSetWatches, embedded.OpSetWatches2, embedded.OpCloseSession} {
+		list = append(list, op.String()+" done")
+	}
+	return list
 }

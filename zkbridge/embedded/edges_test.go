@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -134,6 +135,82 @@ var edges = map[string]struct {
 		c := session(t, addr, 10*time.Second)
 		failed := c.call(embedded.OpCheck, "/none", -1)
 		return fmt.Sprint(failed.err, len(failed.body))
+	}},
+	"empty frame": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.send(nil)
+		return fmt.Sprint(c.closed())
+	}},
+	"empty frame for a handshake": {"true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(nil)
+		return fmt.Sprint(c.closed())
+	}},
+	"unknown word": {"true", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.nc.Write([]byte("abcd"))
+		return fmt.Sprint(c.closed())
+	}},
+	"frame that never ends": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.nc.Write(pack(100, 1, embedded.OpCreate))
+		c.nc.(*net.TCPConn).CloseWrite()
+		return fmt.Sprint(c.closed())
+	}},
+	"negative timeout": {"4000", func(t testing.TB, addr string) string {
+		return fmt.Sprint(session(t, addr, -time.Second).timeout)
+	}},
+	"other protocol version": {"0 10000", func(t testing.TB, addr string) string {
+		c := dialRaw(t, addr)
+		c.send(pack(7, int64(0), 10000, int64(0), make([]byte, 16), false))
+		d := unpack{t: t, b: c.frame()}
+		return fmt.Sprint(d.int(), d.int())
+	}},
+	"short password": {"false", func(t testing.TB, addr string) string {
+		old, c := session(t, addr, 10*time.Second), dialRaw(t, addr)
+		return fmt.Sprint(c.attach(10*time.Second, old.id, old.password[:3], 0))
+	}},
+	"second handshake": {"[0 0 0 0 255 255 255 255 255 255 255 255 255 255 255 250] <nil> true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.send(pack(0, int64(0), 10000, int64(0), make([]byte, 16), false))
+		f, err := c.read()
+		return fmt.Sprint(f, err, c.closed())
+	}},
+	"multi without an end": {"-5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpMulti, embedded.OpCheck, false, -1, "/", -1).err)
+	}},
+	"unknown operation in a multi": {"-5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpMulti, 99, false, -1, "/", -1, -1, true, -1).err)
+	}},
+	"negative number of ACLs": {"-114", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpCreate, "/acls", []byte(nil), -1, 0).err)
+	}},
+	"negative length of data": {"-5", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpCreate, "/data", -7, open, 0).err)
+	}},
+	"more than the request": {"-101", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		return fmt.Sprint(c.call(embedded.OpExists, "/none", false, "and more").err)
+	}},
+	"authentication cut short": {"true", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.request(embedded.OpAuth, 0, "digest")
+		return fmt.Sprint(c.closed())
+	}},
+	"ping with another number": {"0", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		c.send(pack(5, embedded.OpPing))
+		return fmt.Sprint(c.answer(-2).err)
+	}},
+	"closed in a pipeline": {"-101 0", func(t testing.TB, addr string) string {
+		c := session(t, addr, 10*time.Second)
+		first, closing := c.request(embedded.OpExists, "/none", false), c.request(embedded.OpCloseSession)
+		c.request(embedded.OpExists, "/none", false)
+		return fmt.Sprint(c.answer(first).err, c.answer(closing).err) // ZooKeeper may answer the last one or not
 	}},
 	"characters outside the basic plane": {"-8", func(t testing.TB, addr string) string {
 		c := session(t, addr, 10*time.Second)

@@ -27,6 +27,46 @@ func Example() {
 	// Output: /queue-0000000000 <nil>
 }
 
+// A service announces itself with an ephemeral node. What does it do when its
+// session expires?
+func ExampleServer_Expire() {
+	server, err := embedded.Start(embedded.Config{}) // in a test: embedded.Run(t)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	conn, events, err := zk.Connect([]string{server.Addr()}, 5*time.Second, zk.WithLogger(quiet{}))
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	announce := func() {
+		for { // go-zookeeper gives a request up when its next connection takes longer than a second
+			path, err := conn.Create("/web-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err == nil {
+				fmt.Println(path)
+				return
+			}
+		}
+	}
+
+	announce()
+	server.Expire(conn.SessionID())
+	for e := range events {
+		if e.State == zk.StateExpired {
+			break
+		}
+	}
+	announce() // without this the service would be forgotten
+	for _, session := range server.Sessions() {
+		fmt.Println(session.Ephemerals)
+	}
+	// Output:
+	// /web-0000000000
+	// /web-0000000001
+	// [/web-0000000001]
+}
+
 // A reply is lost after the commit: the client cannot know what happened.
 func ExampleServer_Inject() {
 	server, err := embedded.Start(embedded.Config{})

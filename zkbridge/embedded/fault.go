@@ -21,7 +21,8 @@ const (
 	// CutAfter executes the request, replies, then closes the connection.
 	CutAfter
 	// DelayRequest executes the request Fault.Delay later, even if the client
-	// is gone by then. Later requests of the connection wait behind it.
+	// is gone by then, but before any write of its session on another
+	// connection. Later requests of the connection wait behind it.
 	DelayRequest
 	// DelayReply executes the request at once and sends the reply, and all
 	// that follows it on the connection, Fault.Delay later.
@@ -33,12 +34,15 @@ const (
 	BlackHoleAfter
 	// ExpireSession expires the session; the request is not executed.
 	ExpireSession
+	// StaleReads freezes the session before the request, as [Server.Freeze]
+	// does, and executes it. [Server.Thaw] ends that.
+	StaleReads
 )
 
 var actionNames = map[Action]string{
 	CutBefore: "cut before", DropReply: "drop reply", CutAfter: "cut after", DelayRequest: "delay request",
 	DelayReply: "delay reply", BlackHole: "black hole", BlackHoleAfter: "black hole after",
-	ExpireSession: "expire session",
+	ExpireSession: "expire session", StaleReads: "stale reads",
 }
 
 // String names the action.
@@ -182,7 +186,7 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 		c.close()
 	case DelayRequest:
 		c.delayed = true
-		c.stalledUntil = time.Now().Add(i.Delay)
+		c.stalledUntil = s.now().Add(i.Delay)
 		s.wakeAt(c.stalledUntil)
 		return false
 	case DelayReply:
@@ -190,7 +194,7 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 			c.handOver() // what came before is not late
 		}
 		run()
-		c.heldUntil = time.Now().Add(i.Delay)
+		c.heldUntil = s.now().Add(i.Delay)
 		s.wakeAt(c.heldUntil)
 	case BlackHole:
 		c.hole = true
@@ -204,6 +208,11 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 			s.expire(c.session)
 		}
 		c.close()
+	case StaleReads:
+		if c.session != nil && c.session.old == nil {
+			s.lag(c.session, s.tree.clone())
+		}
+		run()
 	}
 	return true
 }

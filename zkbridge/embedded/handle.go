@@ -34,6 +34,9 @@ func (s *Server) handle(c *conn, frame []byte) bool {
 
 // serve executes a request and queues its reply.
 func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
+	if op.writes() {
+		s.hurry(c)
+	}
 	c.received++
 	s.received++
 	c.lastOp = op
@@ -44,9 +47,6 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 		c.reply(xidPing, s.view(c).zxid, codeOK, nil)
 	case OpAuth:
 		s.authenticate(c, xid, d)
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpCheck,
-		OpMulti, OpReconfig, OpCloseSession:
-		s.write(c, xid, op, d)
 	case OpSync:
 		s.catchUp(c.session)
 		fallthrough
@@ -55,8 +55,33 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 		err := s.read(c, op, d, &s.body)
 		c.reply(xid, s.view(c).zxid, err, s.body.b)
 	default:
+		if op.writes() {
+			s.write(c, xid, op, d)
+			return
+		}
 		c.reply(xid, -1, codeUnimplemented, nil)
 		c.close()
+	}
+}
+
+// writes tells whether the request is a transaction.
+func (op Op) writes() bool {
+	switch op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpCheck,
+		OpMulti, OpReconfig, OpCloseSession:
+		return true
+	}
+	return false
+}
+
+// hurry executes what a fault holds back of the session's earlier connections. A
+// write cannot overtake it: ZooKeeper works off a session's transactions in their
+// order, or refuses the late one.
+func (s *Server) hurry(c *conn) {
+	for earlier := range s.conns {
+		if earlier != c && earlier.session == c.session && earlier.delayed {
+			s.goOn(earlier)
+		}
 	}
 }
 
@@ -105,11 +130,16 @@ func (s *Server) releaseStalled(now time.Time) {
 		if s.paused || c.stalledUntil.IsZero() || now.Before(c.stalledUntil) {
 			continue
 		}
-		c.stalledUntil = time.Time{}
-		waiting := c.stalled
-		c.stalled = nil
-		for _, b := range waiting {
-			s.take(b)
-		}
+		s.goOn(c)
+	}
+}
+
+// goOn works off what a delay has held up.
+func (s *Server) goOn(c *conn) {
+	c.stalledUntil = time.Time{}
+	waiting := c.stalled
+	c.stalled = nil
+	for _, b := range waiting {
+		s.take(b)
 	}
 }

@@ -86,6 +86,7 @@ func (s *Server) Expire(sessionID int64) (found bool) {
 // DropConnections cuts all connections now. The sessions live on.
 func (s *Server) DropConnections() {
 	s.call(func() {
+		s.cfg.Logger.Info("connections dropped", "count", len(s.conns))
 		for c := range s.conns {
 			c.closing = true
 			c.nc.Close()
@@ -96,12 +97,18 @@ func (s *Server) DropConnections() {
 // Pause makes the server a black hole: it accepts connections and takes
 // requests in, but works on none and sends nothing, not even the end of a
 // connection. Sessions go on to expire by the clock.
-func (s *Server) Pause() { s.call(func() { s.paused = true }) }
+func (s *Server) Pause() {
+	s.call(func() {
+		s.cfg.Logger.Info("paused")
+		s.paused = true
+	})
+}
 
 // Resume ends Pause. What came in meanwhile is worked off in order; requests
 // of sessions that have expired are dropped and their connections closed.
 func (s *Server) Resume() {
 	s.call(func() {
+		s.cfg.Logger.Info("resumed")
 		s.paused = false
 		s.wake = time.Time{} // delays may have ended meanwhile
 		parked := s.parked
@@ -118,6 +125,7 @@ func (s *Server) Resume() {
 // and lags again from there. Session 0 means all sessions, later ones too.
 func (s *Server) Freeze(sessionID int64) {
 	s.call(func() {
+		s.cfg.Logger.Info("reads frozen", "session", hex(sessionID))
 		old := s.tree.clone()
 		s.lagAll = s.lagAll || sessionID == 0
 		for id, sess := range s.sessions {
@@ -132,6 +140,7 @@ func (s *Server) Freeze(sessionID int64) {
 // Session 0 means all sessions.
 func (s *Server) Thaw(sessionID int64) {
 	s.call(func() {
+		s.cfg.Logger.Info("reads thawed", "session", hex(sessionID))
 		s.lagAll = s.lagAll && sessionID != 0
 		for id, sess := range s.sessions {
 			if sess.old != nil && (sessionID == 0 || sessionID == id) {

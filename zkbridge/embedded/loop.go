@@ -20,7 +20,7 @@ func (s *Server) loop() {
 		case <-s.timer.C:
 			s.wake = time.Time{}
 		}
-		s.housekeep(time.Now())
+		s.housekeep(s.now())
 		s.flush()
 	}
 }
@@ -124,7 +124,7 @@ func (s *Server) rearm() {
 func (s *Server) wakeAt(t time.Time) {
 	if s.wake.IsZero() || t.Before(s.wake) {
 		s.wake = t
-		s.timer.Reset(max(time.Until(t), 0))
+		s.timer.Reset(max(t.Sub(s.now()), 0))
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Server) flush() {
 
 // begin opens a transaction, which takes a zxid even if it fails.
 func (s *Server) begin(c *conn) *txn {
-	x := &txn{tree: s.tree, zxid: s.tree.zxid + 1, now: time.Now().UnixMilli()}
+	x := &txn{tree: s.tree, zxid: s.tree.zxid + 1, now: s.now().UnixMilli()}
 	if c != nil {
 		x.session, x.auth = c.session.id, c.auth
 	}

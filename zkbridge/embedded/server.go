@@ -38,7 +38,8 @@ type Server struct {
 	paused       bool
 	parked       []*batch
 	timer        *time.Timer
-	wake         time.Time // when timer fires; zero if it is not running
+	ahead        time.Duration // see now
+	wake         time.Time     // when timer fires; zero if it is not running
 	nextReap     time.Time
 	body         encoder // scratch for the reply being built
 	received     int64

@@ -24,7 +24,7 @@ type session struct {
 // end of a tick.
 func (s *Server) touch(sess *session) {
 	tick := s.cfg.TickTime
-	ticks := (time.Since(s.started)+sess.timeout)/tick + 1
+	ticks := (s.now().Sub(s.started)+sess.timeout)/tick + 1
 	sess.expires = s.started.Add(ticks * tick)
 }
 

@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"strings"
 	"testing"
@@ -76,30 +75,27 @@ func TestContainersAndTTL(t *testing.T) {
 	})
 }
 
-// Near 2^31-1 a counter sticks, as it does in ZooKeeper since 3.6; within a
-// multi it wraps.
-func TestSequenceOverflow(t *testing.T) {
-	s := embedded.Run(t)
-	c := client(t, s)
-	c.Create("/q", nil, 0, open)
-	want(t, "preset", s.SetCreateCount("/q", math.MaxInt32-1), true)
-	want(t, "no such node", s.SetCreateCount("/none", 1), false)
-	var got []string
-	for i := range 3 {
-		path, err := c.Create(fmt.Sprintf("/q/%c-", 'a'+i), nil, zk.FlagSequence, open)
-		want(t, "create", err, nil)
-		got = append(got, path)
-	}
-	want(t, "one by one", got, "[/q/a-2147483646 /q/b-2147483647 /q/c-2147483647]")
-	_, err := c.Create("/q/c-", nil, zk.FlagSequence, open)
-	want(t, "duplicate", err, zk.ErrNodeExists)
-	_, before, _ := c.Get("/q")
-	rsp, err := c.Multi(&zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2}, &zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2},
-		&zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: 2})
-	want(t, "multi", err, nil)
-	want(t, "in a multi", rsp[0].String+rsp[1].String+rsp[2].String, "/q/m-2147483647/q/m--2147483648/q/m--2147483647")
-	_, after, _ := c.Get("/q")
-	want(t, "pzxid stands still", after.Pzxid, before.Pzxid)
+// The same on both servers, by the time of day.
+func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		c, path := session(t, s.Addr(), 10*time.Second), s.Path(t)
+		exists := func(name string) bool { return c.call(embedded.OpExists, path+name, false).err == 0 }
+		c.call(embedded.OpCreate, path, []byte(nil), open, 0)
+		for _, name := range []string{"/used", "/unused"} {
+			want(t, name, c.call(embedded.OpCreateContainer, path+name, []byte(nil), open, 4).err, 0)
+		}
+		for _, name := range []string{"/ttl", "/parent"} {
+			want(t, name, c.call(embedded.OpCreateTTL, path+name, []byte(nil), open, 5, int64(300)).err, 0)
+		}
+		c.call(embedded.OpCreate, path+"/used/a", []byte(nil), open, 0)
+		c.call(embedded.OpCreate, path+"/parent/a", []byte(nil), open, 0)
+		want(t, "delete", c.call(embedded.OpDelete, path+"/used/a", -1).err, 0)
+		zktest.Eventually(t, 10*time.Second, func() bool { return !exists("/used") && !exists("/ttl") }, "they are gone")
+		want(t, "never used", exists("/unused"), true)
+		want(t, "outlived, but with a child", exists("/parent"), true)
+		want(t, "delete", c.call(embedded.OpDelete, path+"/parent/a", -1).err, 0)
+		zktest.Eventually(t, 10*time.Second, func() bool { return !exists("/parent") }, "it is gone")
+	})
 }
 
 func TestWords(t *testing.T) {

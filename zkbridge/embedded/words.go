@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 const version = "3.8.0-embedded, built on 02/25/2022 08:49 UTC"
@@ -70,7 +69,7 @@ func (s *Server) wordMonitor(w *strings.Builder) {
 		name  string
 		value any
 	}{
-		{"uptime", time.Since(s.started).Milliseconds()}, {"min_latency", 0}, {"avg_latency", "0.0"}, {"max_latency", 0},
+		{"uptime", s.now().Sub(s.started).Milliseconds()}, {"min_latency", 0}, {"avg_latency", "0.0"}, {"max_latency", 0},
 		{"packets_received", s.received}, {"packets_sent", s.sent}, {"num_alive_connections", len(s.conns)},
 		{"outstanding_requests", 0}, {"znode_count", len(s.tree.nodes)},
 		{"watch_count", s.dataWatches.count + s.childWatches.count},
