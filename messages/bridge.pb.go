@@ -89,6 +89,114 @@ func (SessionState) EnumDescriptor() ([]byte, []int) {
 	return file_actorlock_bridge_proto_rawDescGZIP(), []int{0}
 }
 
+type Op_Kind int32
+
+const (
+	// The node is there.
+	Op_CHECK Op_Kind = 0
+	// Make the node, with data.
+	Op_CREATE Op_Kind = 1
+	// Write the node's data.
+	Op_SET    Op_Kind = 2
+	Op_DELETE Op_Kind = 3
+)
+
+// Enum value maps for Op_Kind.
+var (
+	Op_Kind_name = map[int32]string{
+		0: "CHECK",
+		1: "CREATE",
+		2: "SET",
+		3: "DELETE",
+	}
+	Op_Kind_value = map[string]int32{
+		"CHECK":  0,
+		"CREATE": 1,
+		"SET":    2,
+		"DELETE": 3,
+	}
+)
+
+func (x Op_Kind) Enum() *Op_Kind {
+	p := new(Op_Kind)
+	*p = x
+	return p
+}
+
+func (x Op_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Op_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_actorlock_bridge_proto_enumTypes[1].Descriptor()
+}
+
+func (Op_Kind) Type() protoreflect.EnumType {
+	return &file_actorlock_bridge_proto_enumTypes[1]
+}
+
+func (x Op_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Op_Kind.Descriptor instead.
+func (Op_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{11, 0}
+}
+
+type Transacted_Outcome int32
+
+const (
+	Transacted_DONE        Transacted_Outcome = 0
+	Transacted_NO_NODE     Transacted_Outcome = 1
+	Transacted_NODE_EXISTS Transacted_Outcome = 2
+	// A node to be deleted has children.
+	Transacted_NOT_EMPTY Transacted_Outcome = 3
+)
+
+// Enum value maps for Transacted_Outcome.
+var (
+	Transacted_Outcome_name = map[int32]string{
+		0: "DONE",
+		1: "NO_NODE",
+		2: "NODE_EXISTS",
+		3: "NOT_EMPTY",
+	}
+	Transacted_Outcome_value = map[string]int32{
+		"DONE":        0,
+		"NO_NODE":     1,
+		"NODE_EXISTS": 2,
+		"NOT_EMPTY":   3,
+	}
+)
+
+func (x Transacted_Outcome) Enum() *Transacted_Outcome {
+	p := new(Transacted_Outcome)
+	*p = x
+	return p
+}
+
+func (x Transacted_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Transacted_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_actorlock_bridge_proto_enumTypes[2].Descriptor()
+}
+
+func (Transacted_Outcome) Type() protoreflect.EnumType {
+	return &file_actorlock_bridge_proto_enumTypes[2]
+}
+
+func (x Transacted_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Transacted_Outcome.Descriptor instead.
+func (Transacted_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{13, 0}
+}
+
 type Subscribe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -168,8 +276,12 @@ type Create struct {
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	// The node's name up to the sequence number. It is unique, so that the node
 	// can be found again when the answer to its creation was lost.
-	Prefix        string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Data   []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// Not empty: prefix is the whole name, without a sequence number to follow, and
+	// the node is made only while this other node of the directory is there. If it is
+	// not, the answer is Failed with NOT_HELD.
+	Beside        string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +349,13 @@ func (x *Create) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Create) GetBeside() string {
+	if x != nil {
+		return x.Beside
+	}
+	return ""
 }
 
 type Created struct {
@@ -348,10 +467,15 @@ func (x *Created) GetDirectoryCzxid() int64 {
 }
 
 type List struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Directory     string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	// Arrange a Wake, with an empty node, for the next child that comes or goes, or when
+	// it goes itself. Where there is no directory there is no watch either.
+	Watch bool `protobuf:"varint,4,opt,name=watch,proto3" json:"watch,omitempty"`
+	// Tell the children's czxids, too: a read for each child.
+	WithCzxids    bool `protobuf:"varint,5,opt,name=with_czxids,json=withCzxids,proto3" json:"with_czxids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,6 +531,20 @@ func (x *List) GetDirectory() string {
 	return ""
 }
 
+func (x *List) GetWatch() bool {
+	if x != nil {
+		return x.Watch
+	}
+	return false
+}
+
+func (x *List) GetWithCzxids() bool {
+	if x != nil {
+		return x.WithCzxids
+	}
+	return false
+}
+
 type Listed struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -414,8 +552,10 @@ type Listed struct {
 	Children []string               `protobuf:"bytes,3,rep,name=children,proto3" json:"children,omitempty"`
 	// czxid of the directory, 0 if it is missing.
 	DirectoryCzxid int64 `protobuf:"varint,4,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// As asked for, in the order of children; 0 for one that has gone since.
+	Czxids        []int64 `protobuf:"varint,5,rep,packed,name=czxids,proto3" json:"czxids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Listed) Reset() {
@@ -476,12 +616,21 @@ func (x *Listed) GetDirectoryCzxid() int64 {
 	return 0
 }
 
+func (x *Listed) GetCzxids() []int64 {
+	if x != nil {
+		return x.Czxids
+	}
+	return nil
+}
+
 type Watch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Directory     string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
-	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	Nodes     []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Tell the nodes' data, too.
+	WithData      bool `protobuf:"varint,5,opt,name=with_data,json=withData,proto3" json:"with_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,12 +693,21 @@ func (x *Watch) GetNodes() []string {
 	return nil
 }
 
+func (x *Watch) GetWithData() bool {
+	if x != nil {
+		return x.WithData
+	}
+	return false
+}
+
 type Watched struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Those of the nodes that are not there.
-	Gone          []string `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	Gone []string `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	// By node, as asked for.
+	Data          map[string][]byte `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,11 +763,19 @@ func (x *Watched) GetGone() []string {
 	return nil
 }
 
+func (x *Watched) GetData() map[string][]byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type Wake struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Epoch     uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,2,opt,name=directory,proto3" json:"directory,omitempty"`
-	Node      string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Empty for the directory itself: a child came or went.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The node is gone; otherwise its data changed.
 	Deleted       bool `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -675,11 +841,15 @@ func (x *Wake) GetDeleted() bool {
 }
 
 type ReleaseNode struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Directory     string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
-	Node          string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	Node      string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Nobody else waits for the node to go: the sender has passed on what it stood
+	// for. While nodes are being created in the directory it may stay, to go together
+	// with the next ones that are created: one transaction instead of two.
+	Relaxed       bool `protobuf:"varint,5,opt,name=relaxed,proto3" json:"relaxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -742,6 +912,13 @@ func (x *ReleaseNode) GetNode() string {
 	return ""
 }
 
+func (x *ReleaseNode) GetRelaxed() bool {
+	if x != nil {
+		return x.Relaxed
+	}
+	return false
+}
+
 type NodeReleased struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -794,6 +971,225 @@ func (x *NodeReleased) GetEpoch() uint64 {
 	return 0
 }
 
+// Op is one thing that a Transact does.
+type Op struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  Op_Kind                `protobuf:"varint,1,opt,name=kind,proto3,enum=actorlock.Op_Kind" json:"kind,omitempty"`
+	Path  string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Data  []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	// Of CREATE: the node goes with the session.
+	Ephemeral     bool `protobuf:"varint,4,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Op) Reset() {
+	*x = Op{}
+	mi := &file_actorlock_bridge_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Op) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Op) ProtoMessage() {}
+
+func (x *Op) ProtoReflect() protoreflect.Message {
+	mi := &file_actorlock_bridge_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Op.ProtoReflect.Descriptor instead.
+func (*Op) Descriptor() ([]byte, []int) {
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Op) GetKind() Op_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Op_CHECK
+}
+
+func (x *Op) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Op) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Op) GetEphemeral() bool {
+	if x != nil {
+		return x.Ephemeral
+	}
+	return false
+}
+
+type Transact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Ops   []*Op                  `protobuf:"bytes,3,rep,name=ops,proto3" json:"ops,omitempty"`
+	// Not empty: should a node be missing, this directory is made if it is not there,
+	// and the ops are tried once more.
+	Directory     string `protobuf:"bytes,4,opt,name=directory,proto3" json:"directory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transact) Reset() {
+	*x = Transact{}
+	mi := &file_actorlock_bridge_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transact) ProtoMessage() {}
+
+func (x *Transact) ProtoReflect() protoreflect.Message {
+	mi := &file_actorlock_bridge_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transact.ProtoReflect.Descriptor instead.
+func (*Transact) Descriptor() ([]byte, []int) {
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Transact) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Transact) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Transact) GetOps() []*Op {
+	if x != nil {
+		return x.Ops
+	}
+	return nil
+}
+
+func (x *Transact) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+// Transacted tells that all was done, or which of the ops stood against it.
+type Transacted struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch   uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Outcome Transacted_Outcome     `protobuf:"varint,3,opt,name=outcome,proto3,enum=actorlock.Transacted_Outcome" json:"outcome,omitempty"`
+	// Which of the ops, from 0, unless all was done.
+	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
+	// Of the node that the last SET wrote, if all was done.
+	Czxid         int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transacted) Reset() {
+	*x = Transacted{}
+	mi := &file_actorlock_bridge_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transacted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transacted) ProtoMessage() {}
+
+func (x *Transacted) ProtoReflect() protoreflect.Message {
+	mi := &file_actorlock_bridge_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transacted.ProtoReflect.Descriptor instead.
+func (*Transacted) Descriptor() ([]byte, []int) {
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Transacted) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Transacted) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Transacted) GetOutcome() Transacted_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Transacted_DONE
+}
+
+func (x *Transacted) GetOp() uint32 {
+	if x != nil {
+		return x.Op
+	}
+	return 0
+}
+
+func (x *Transacted) GetCzxid() int64 {
+	if x != nil {
+		return x.Czxid
+	}
+	return 0
+}
+
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -806,7 +1202,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_actorlock_bridge_proto_msgTypes[11]
+	mi := &file_actorlock_bridge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +1214,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_actorlock_bridge_proto_msgTypes[11]
+	mi := &file_actorlock_bridge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +1227,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_actorlock_bridge_proto_rawDescGZIP(), []int{11}
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failed) GetId() uint64 {
@@ -875,7 +1271,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_actorlock_bridge_proto_msgTypes[12]
+	mi := &file_actorlock_bridge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1283,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_actorlock_bridge_proto_msgTypes[12]
+	mi := &file_actorlock_bridge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1296,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_actorlock_bridge_proto_rawDescGZIP(), []int{12}
+	return file_actorlock_bridge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SessionChanged) GetState() SessionState {
@@ -937,13 +1333,14 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"x\n" +
+	"\vUnsubscribe\"\x90\x01\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"\xca\x01\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
+	"\x06beside\x18\x06 \x01(\tR\x06beside\"\xca\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -952,38 +1349,77 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x04step\x18\x05 \x01(\rR\x04step\x12\x16\n" +
 	"\x06others\x18\x06 \x01(\x05R\x06others\x12\x1a\n" +
 	"\bchildren\x18\a \x03(\tR\bchildren\x12'\n" +
-	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\"J\n" +
+	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\"\x81\x01\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"s\n" +
+	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
+	"\x05watch\x18\x04 \x01(\bR\x05watch\x12\x1f\n" +
+	"\vwith_czxids\x18\x05 \x01(\bR\n" +
+	"withCzxids\"\x8b\x01\n" +
 	"\x06Listed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bchildren\x18\x03 \x03(\tR\bchildren\x12'\n" +
-	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\"a\n" +
+	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\x12\x16\n" +
+	"\x06czxids\x18\x05 \x03(\x03R\x06czxids\"~\n" +
 	"\x05Watch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
-	"\x05nodes\x18\x04 \x03(\tR\x05nodes\"C\n" +
+	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x1b\n" +
+	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xae\x01\n" +
 	"\aWatched\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04gone\x18\x03 \x03(\tR\x04gone\"h\n" +
+	"\x04gone\x18\x03 \x03(\tR\x04gone\x120\n" +
+	"\x04data\x18\x04 \x03(\v2\x1c.actorlock.Watched.DataEntryR\x04data\x1a7\n" +
+	"\tDataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"h\n" +
 	"\x04Wake\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x02 \x01(\tR\tdirectory\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x18\n" +
-	"\adeleted\x18\x04 \x01(\bR\adeleted\"e\n" +
+	"\adeleted\x18\x04 \x01(\bR\adeleted\"\x7f\n" +
 	"\vReleaseNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x12\n" +
-	"\x04node\x18\x04 \x01(\tR\x04node\"4\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
+	"\arelaxed\x18\x05 \x01(\bR\arelaxed\"4\n" +
 	"\fNodeReleased\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"q\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xa6\x01\n" +
+	"\x02Op\x12&\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x12.actorlock.Op.KindR\x04kind\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1c\n" +
+	"\tephemeral\x18\x04 \x01(\bR\tephemeral\"2\n" +
+	"\x04Kind\x12\t\n" +
+	"\x05CHECK\x10\x00\x12\n" +
+	"\n" +
+	"\x06CREATE\x10\x01\x12\a\n" +
+	"\x03SET\x10\x02\x12\n" +
+	"\n" +
+	"\x06DELETE\x10\x03\"o\n" +
+	"\bTransact\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1f\n" +
+	"\x03ops\x18\x03 \x03(\v2\r.actorlock.OpR\x03ops\x12\x1c\n" +
+	"\tdirectory\x18\x04 \x01(\tR\tdirectory\"\xd3\x01\n" +
+	"\n" +
+	"Transacted\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x127\n" +
+	"\aoutcome\x18\x03 \x01(\x0e2\x1d.actorlock.Transacted.OutcomeR\aoutcome\x12\x0e\n" +
+	"\x02op\x18\x04 \x01(\rR\x02op\x12\x14\n" +
+	"\x05czxid\x18\x05 \x01(\x03R\x05czxid\"@\n" +
+	"\aOutcome\x12\b\n" +
+	"\x04DONE\x10\x00\x12\v\n" +
+	"\aNO_NODE\x10\x01\x12\x0f\n" +
+	"\vNODE_EXISTS\x10\x02\x12\r\n" +
+	"\tNOT_EMPTY\x10\x03\"q\n" +
 	"\x06Failed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12)\n" +
@@ -1000,19 +1436,22 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\tCONNECTED\x10\x01\x12\r\n" +
 	"\tSUSPENDED\x10\x02\x12\b\n" +
 	"\x04LOST\x10\x03\x12\b\n" +
-	"\x04SHUT\x10\x042\xce\x02\n" +
+	"\x04SHUT\x10\x042\x86\x03\n" +
 	"\x06Bridge\x129\n" +
 	"\tSubscribe\x12\x14.actorlock.Subscribe\x1a\x16.google.protobuf.Empty\x12=\n" +
 	"\vUnsubscribe\x12\x16.actorlock.Unsubscribe\x1a\x16.google.protobuf.Empty\x12/\n" +
 	"\x06Create\x12\x11.actorlock.Create\x1a\x12.actorlock.Created\x12*\n" +
 	"\x04List\x12\x0f.actorlock.List\x1a\x11.actorlock.Listed\x12-\n" +
 	"\x05Watch\x12\x10.actorlock.Watch\x1a\x12.actorlock.Watched\x12>\n" +
-	"\vReleaseNode\x12\x16.actorlock.ReleaseNode\x1a\x17.actorlock.NodeReleased2\x9d\x03\n" +
+	"\vReleaseNode\x12\x16.actorlock.ReleaseNode\x1a\x17.actorlock.NodeReleased\x126\n" +
+	"\bTransact\x12\x13.actorlock.Transact\x1a\x15.actorlock.Transacted2\xda\x03\n" +
 	"\fBridgeClient\x125\n" +
 	"\aCreated\x12\x12.actorlock.Created\x1a\x16.google.protobuf.Empty\x123\n" +
 	"\x06Listed\x12\x11.actorlock.Listed\x1a\x16.google.protobuf.Empty\x125\n" +
 	"\aWatched\x12\x12.actorlock.Watched\x1a\x16.google.protobuf.Empty\x12?\n" +
-	"\fNodeReleased\x12\x17.actorlock.NodeReleased\x1a\x16.google.protobuf.Empty\x123\n" +
+	"\fNodeReleased\x12\x17.actorlock.NodeReleased\x1a\x16.google.protobuf.Empty\x12;\n" +
+	"\n" +
+	"Transacted\x12\x15.actorlock.Transacted\x1a\x16.google.protobuf.Empty\x123\n" +
 	"\x06Failed\x12\x11.actorlock.Failed\x1a\x16.google.protobuf.Empty\x12/\n" +
 	"\x04Wake\x12\x0f.actorlock.Wake\x1a\x16.google.protobuf.Empty\x12C\n" +
 	"\x0eSessionChanged\x12\x19.actorlock.SessionChanged\x1a\x16.google.protobuf.EmptyB)Z'github.com/actorlock/actorlock/messagesb\x06proto3"
@@ -1029,60 +1468,74 @@ func file_actorlock_bridge_proto_rawDescGZIP() []byte {
 	return file_actorlock_bridge_proto_rawDescData
 }
 
-var file_actorlock_bridge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_actorlock_bridge_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_actorlock_bridge_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_actorlock_bridge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_actorlock_bridge_proto_goTypes = []any{
-	(SessionState)(0),      // 0: actorlock.SessionState
-	(*Subscribe)(nil),      // 1: actorlock.Subscribe
-	(*Unsubscribe)(nil),    // 2: actorlock.Unsubscribe
-	(*Create)(nil),         // 3: actorlock.Create
-	(*Created)(nil),        // 4: actorlock.Created
-	(*List)(nil),           // 5: actorlock.List
-	(*Listed)(nil),         // 6: actorlock.Listed
-	(*Watch)(nil),          // 7: actorlock.Watch
-	(*Watched)(nil),        // 8: actorlock.Watched
-	(*Wake)(nil),           // 9: actorlock.Wake
-	(*ReleaseNode)(nil),    // 10: actorlock.ReleaseNode
-	(*NodeReleased)(nil),   // 11: actorlock.NodeReleased
-	(*Failed)(nil),         // 12: actorlock.Failed
-	(*SessionChanged)(nil), // 13: actorlock.SessionChanged
-	(Reason)(0),            // 14: actorlock.Reason
-	(*emptypb.Empty)(nil),  // 15: google.protobuf.Empty
+	(SessionState)(0),       // 0: actorlock.SessionState
+	(Op_Kind)(0),            // 1: actorlock.Op.Kind
+	(Transacted_Outcome)(0), // 2: actorlock.Transacted.Outcome
+	(*Subscribe)(nil),       // 3: actorlock.Subscribe
+	(*Unsubscribe)(nil),     // 4: actorlock.Unsubscribe
+	(*Create)(nil),          // 5: actorlock.Create
+	(*Created)(nil),         // 6: actorlock.Created
+	(*List)(nil),            // 7: actorlock.List
+	(*Listed)(nil),          // 8: actorlock.Listed
+	(*Watch)(nil),           // 9: actorlock.Watch
+	(*Watched)(nil),         // 10: actorlock.Watched
+	(*Wake)(nil),            // 11: actorlock.Wake
+	(*ReleaseNode)(nil),     // 12: actorlock.ReleaseNode
+	(*NodeReleased)(nil),    // 13: actorlock.NodeReleased
+	(*Op)(nil),              // 14: actorlock.Op
+	(*Transact)(nil),        // 15: actorlock.Transact
+	(*Transacted)(nil),      // 16: actorlock.Transacted
+	(*Failed)(nil),          // 17: actorlock.Failed
+	(*SessionChanged)(nil),  // 18: actorlock.SessionChanged
+	nil,                     // 19: actorlock.Watched.DataEntry
+	(Reason)(0),             // 20: actorlock.Reason
+	(*emptypb.Empty)(nil),   // 21: google.protobuf.Empty
 }
 var file_actorlock_bridge_proto_depIdxs = []int32{
-	14, // 0: actorlock.Failed.reason:type_name -> actorlock.Reason
-	0,  // 1: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
-	1,  // 2: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
-	2,  // 3: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
-	3,  // 4: actorlock.Bridge.Create:input_type -> actorlock.Create
-	5,  // 5: actorlock.Bridge.List:input_type -> actorlock.List
-	7,  // 6: actorlock.Bridge.Watch:input_type -> actorlock.Watch
-	10, // 7: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
-	4,  // 8: actorlock.BridgeClient.Created:input_type -> actorlock.Created
-	6,  // 9: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
-	8,  // 10: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
-	11, // 11: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
-	12, // 12: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
-	9,  // 13: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
-	13, // 14: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
-	15, // 15: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
-	15, // 16: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
-	4,  // 17: actorlock.Bridge.Create:output_type -> actorlock.Created
-	6,  // 18: actorlock.Bridge.List:output_type -> actorlock.Listed
-	8,  // 19: actorlock.Bridge.Watch:output_type -> actorlock.Watched
-	11, // 20: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
-	15, // 21: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
-	15, // 22: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
-	15, // 23: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
-	15, // 24: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
-	15, // 25: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
-	15, // 26: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
-	15, // 27: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
-	15, // [15:28] is the sub-list for method output_type
-	2,  // [2:15] is the sub-list for method input_type
-	2,  // [2:2] is the sub-list for extension type_name
-	2,  // [2:2] is the sub-list for extension extendee
-	0,  // [0:2] is the sub-list for field type_name
+	19, // 0: actorlock.Watched.data:type_name -> actorlock.Watched.DataEntry
+	1,  // 1: actorlock.Op.kind:type_name -> actorlock.Op.Kind
+	14, // 2: actorlock.Transact.ops:type_name -> actorlock.Op
+	2,  // 3: actorlock.Transacted.outcome:type_name -> actorlock.Transacted.Outcome
+	20, // 4: actorlock.Failed.reason:type_name -> actorlock.Reason
+	0,  // 5: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
+	3,  // 6: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
+	4,  // 7: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
+	5,  // 8: actorlock.Bridge.Create:input_type -> actorlock.Create
+	7,  // 9: actorlock.Bridge.List:input_type -> actorlock.List
+	9,  // 10: actorlock.Bridge.Watch:input_type -> actorlock.Watch
+	12, // 11: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
+	15, // 12: actorlock.Bridge.Transact:input_type -> actorlock.Transact
+	6,  // 13: actorlock.BridgeClient.Created:input_type -> actorlock.Created
+	8,  // 14: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
+	10, // 15: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
+	13, // 16: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
+	16, // 17: actorlock.BridgeClient.Transacted:input_type -> actorlock.Transacted
+	17, // 18: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
+	11, // 19: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
+	18, // 20: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
+	21, // 21: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
+	21, // 22: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
+	6,  // 23: actorlock.Bridge.Create:output_type -> actorlock.Created
+	8,  // 24: actorlock.Bridge.List:output_type -> actorlock.Listed
+	10, // 25: actorlock.Bridge.Watch:output_type -> actorlock.Watched
+	13, // 26: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
+	16, // 27: actorlock.Bridge.Transact:output_type -> actorlock.Transacted
+	21, // 28: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
+	21, // 29: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
+	21, // 30: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
+	21, // 31: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
+	21, // 32: actorlock.BridgeClient.Transacted:output_type -> google.protobuf.Empty
+	21, // 33: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
+	21, // 34: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
+	21, // 35: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
+	21, // [21:36] is the sub-list for method output_type
+	6,  // [6:21] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_actorlock_bridge_proto_init() }
@@ -1096,8 +1549,8 @@ func file_actorlock_bridge_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_actorlock_bridge_proto_rawDesc), len(file_actorlock_bridge_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   13,
+			NumEnums:      3,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -39,6 +39,10 @@ type BridgeHandler[C any] interface {
 	// ReleaseNode deletes a contender's node, however often that takes while the
 	// session lives. Answered when the node is gone.
 	ReleaseNode(ctx C, msg *ReleaseNode, reply ask.Reply[*NodeReleased])
+
+	// Transact does several things or none of them. It is sent once at most: with
+	// OUTCOME_UNKNOWN they were done or not, with any other failure they were not.
+	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
 // DispatchBridge calls the method of h for the type of msg, which from (may be nil) has sent.
@@ -62,6 +66,9 @@ func DispatchBridge[C any](h BridgeHandler[C], ctx C, msg any, from ask.Recipien
 		return true
 	case *ReleaseNode:
 		h.ReleaseNode(ctx, msg, ask.ReplyTo[*NodeReleased](from))
+		return true
+	case *Transact:
+		h.Transact(ctx, msg, ask.ReplyTo[*Transacted](from))
 		return true
 	}
 	return false
@@ -148,6 +155,19 @@ func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
+// Transact does several things or none of them. It is sent once at most: with
+// OUTCOME_UNKNOWN they were done or not, with any other failure they were not.
+//
+// The future completes with the answer or an error.
+func (r BridgeRef) Transact(msg *Transact) *ask.Future[*Transacted] {
+	return ask.Ask[*Transacted](r.To, msg)
+}
+
+// SendTransact is Transact with from as the sender, who gets the answer as a message.
+func (r BridgeRef) SendTransact(msg *Transact, from ask.Recipient) {
+	ask.Send(r.To, msg, from)
+}
+
 // BridgeMessages gives an empty value of each message that service Bridge takes, in its order.
 func BridgeMessages() []proto.Message {
 	return []proto.Message{
@@ -157,6 +177,7 @@ func BridgeMessages() []proto.Message {
 		new(List),
 		new(Watch),
 		new(ReleaseNode),
+		new(Transact),
 	}
 }
 
@@ -176,6 +197,9 @@ type BridgeClientHandler[C any] interface {
 
 	// NodeReleased takes NodeReleased, which is not answered.
 	NodeReleased(ctx C, msg *NodeReleased)
+
+	// Transacted takes Transacted, which is not answered.
+	Transacted(ctx C, msg *Transacted)
 
 	// Failed answers any request that cannot be done.
 	Failed(ctx C, msg *Failed)
@@ -202,6 +226,9 @@ func DispatchBridgeClient[C any](h BridgeClientHandler[C], ctx C, msg any, from 
 		return true
 	case *NodeReleased:
 		h.NodeReleased(ctx, msg)
+		return true
+	case *Transacted:
+		h.Transacted(ctx, msg)
 		return true
 	case *Failed:
 		h.Failed(ctx, msg)
@@ -264,6 +291,16 @@ func (r BridgeClientRef) SendNodeReleased(msg *NodeReleased, from ask.Recipient)
 	ask.Send(r.To, msg, from)
 }
 
+// Transacted sends Transacted, which is not answered.
+func (r BridgeClientRef) Transacted(msg *Transacted) {
+	r.To.Tell(msg)
+}
+
+// SendTransacted is Transacted with from as the sender.
+func (r BridgeClientRef) SendTransacted(msg *Transacted, from ask.Recipient) {
+	ask.Send(r.To, msg, from)
+}
+
 // Failed answers any request that cannot be done.
 func (r BridgeClientRef) Failed(msg *Failed) {
 	r.To.Tell(msg)
@@ -301,6 +338,7 @@ func BridgeClientMessages() []proto.Message {
 		new(Listed),
 		new(Watched),
 		new(NodeReleased),
+		new(Transacted),
 		new(Failed),
 		new(Wake),
 		new(SessionChanged),

@@ -25,6 +25,7 @@ var reasonText = map[Reason]string{
 	Reason_STOPPED:            "lock actor has stopped",
 	Reason_LIMIT_EXCEEDED:     "too many requests",
 	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
+	Reason_WOULD_DEADLOCK:     "request would wait for its own owner",
 }
 
 // Error gives the reason and the detail.

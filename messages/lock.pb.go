@@ -68,6 +68,10 @@ const (
 	Reason_LIMIT_EXCEEDED Reason = 14
 	// The request was sent and its answer is lost: it was executed or not.
 	Reason_OUTCOME_UNKNOWN Reason = 15
+	// The request could only be granted after its own owner has released what it
+	// holds: a read lock does not become a write lock, a lock that is not re-entrant
+	// is not entered twice.
+	Reason_WOULD_DEADLOCK Reason = 16
 )
 
 // Enum value maps for Reason.
@@ -89,6 +93,7 @@ var (
 		13: "STOPPED",
 		14: "LIMIT_EXCEEDED",
 		15: "OUTCOME_UNKNOWN",
+		16: "WOULD_DEADLOCK",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -107,6 +112,7 @@ var (
 		"STOPPED":            13,
 		"LIMIT_EXCEEDED":     14,
 		"OUTCOME_UNKNOWN":    15,
+		"WOULD_DEADLOCK":     16,
 	}
 )
 
@@ -150,7 +156,17 @@ type Acquire struct {
 	// Refuse with NOT_ACQUIRED rather than wait for other contenders.
 	Try bool `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
 	// Refuse with TIMED_OUT after so long; 0 waits without limit.
-	WaitNanos     int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
+	WaitNanos int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
+	// What the lock is wanted for: 0 is exclusive use, 1 is shared use (to read).
+	// A mutex knows 0 only; rules of users may have more.
+	Kind uint32 `protobuf:"varint,6,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How many permits of a semaphore; 0 means 1.
+	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
+	// Say Contended when others wait while the owner holds the lock.
+	TellContended bool `protobuf:"varint,8,opt,name=tell_contended,json=tellContended,proto3" json:"tell_contended,omitempty"`
+	// Hear of RevokeRequested at once. Otherwise it may come only when the lock has been
+	// held for two seconds.
+	Revocable     bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,6 +234,34 @@ func (x *Acquire) GetWaitNanos() int64 {
 		return x.WaitNanos
 	}
 	return 0
+}
+
+func (x *Acquire) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Acquire) GetPermits() uint32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *Acquire) GetTellContended() bool {
+	if x != nil {
+		return x.TellContended
+	}
+	return false
+}
+
+func (x *Acquire) GetRevocable() bool {
+	if x != nil {
+		return x.Revocable
+	}
+	return false
 }
 
 // Cancel withdraws an Acquire: the one of the named owner, or else of the sender.
@@ -339,8 +383,11 @@ type Granted struct {
 	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	Step  uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	// The ZooKeeper session that owns the node, and the bridge's number for it.
-	SessionId     int64  `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Epoch         uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	SessionId int64  `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Epoch     uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of what consists of several nodes, such as a multi-lock: one for each of them.
+	// The fields above then are those of the first.
+	Parts         []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +469,13 @@ func (x *Granted) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *Granted) GetParts() []*Granted {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
 }
 
 // Refused ends a request that holds nothing. It is an error in Go.
@@ -646,7 +700,7 @@ func (x *Suspended) GetRequestId() uint64 {
 	return 0
 }
 
-// RevokeRequested asks a holder to release.
+// RevokeRequested asks a holder to release. It comes once at most for each grant.
 type RevokeRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -691,11 +745,56 @@ func (x *RevokeRequested) GetRequestId() uint64 {
 	return 0
 }
 
+// Contended tells a holder that others wait.
+type Contended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Contended) Reset() {
+	*x = Contended{}
+	mi := &file_actorlock_lock_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Contended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Contended) ProtoMessage() {}
+
+func (x *Contended) ProtoReflect() protoreflect.Message {
+	mi := &file_actorlock_lock_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Contended.ProtoReflect.Descriptor instead.
+func (*Contended) Descriptor() ([]byte, []int) {
+	return file_actorlock_lock_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Contended) GetRequestId() uint64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
+}
+
 var File_actorlock_lock_proto protoreflect.FileDescriptor
 
 const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\x83\x01\n" +
+	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\xf6\x01\n" +
 	"\aAcquire\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
@@ -703,7 +802,11 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x10\n" +
 	"\x03try\x18\x04 \x01(\bR\x03try\x12\x1d\n" +
 	"\n" +
-	"wait_nanos\x18\x05 \x01(\x03R\twaitNanos\"=\n" +
+	"wait_nanos\x18\x05 \x01(\x03R\twaitNanos\x12\x12\n" +
+	"\x04kind\x18\x06 \x01(\rR\x04kind\x12\x18\n" +
+	"\apermits\x18\a \x01(\rR\apermits\x12%\n" +
+	"\x0etell_contended\x18\b \x01(\bR\rtellContended\x12\x1c\n" +
+	"\trevocable\x18\t \x01(\bR\trevocable\"=\n" +
 	"\x06Cancel\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
@@ -711,7 +814,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\aRelease\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xaf\x01\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xd9\x01\n" +
 	"\aGranted\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x12\n" +
@@ -721,7 +824,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x04step\x18\x05 \x01(\rR\x04step\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x06 \x01(\x03R\tsessionId\x12\x14\n" +
-	"\x05epoch\x18\a \x01(\x04R\x05epoch\"k\n" +
+	"\x05epoch\x18\a \x01(\x04R\x05epoch\x12(\n" +
+	"\x05parts\x18\b \x03(\v2\x12.actorlock.GrantedR\x05parts\"k\n" +
 	"\aRefused\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12)\n" +
@@ -742,7 +846,10 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\"0\n" +
 	"\x0fRevokeRequested\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\x95\x02\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId\"*\n" +
+	"\tContended\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\xa9\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -761,18 +868,20 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\bINTERNAL\x10\f\x12\v\n" +
 	"\aSTOPPED\x10\r\x12\x12\n" +
 	"\x0eLIMIT_EXCEEDED\x10\x0e\x12\x13\n" +
-	"\x0fOUTCOME_UNKNOWN\x10\x0f2\xa2\x01\n" +
+	"\x0fOUTCOME_UNKNOWN\x10\x0f\x12\x12\n" +
+	"\x0eWOULD_DEADLOCK\x10\x102\xa2\x01\n" +
 	"\x04Lock\x121\n" +
 	"\aAcquire\x12\x12.actorlock.Acquire\x1a\x12.actorlock.Granted\x123\n" +
 	"\x06Cancel\x12\x11.actorlock.Cancel\x1a\x16.google.protobuf.Empty\x122\n" +
-	"\aRelease\x12\x12.actorlock.Release\x1a\x13.actorlock.Released2\xe1\x02\n" +
+	"\aRelease\x12\x12.actorlock.Release\x1a\x13.actorlock.Released2\x9c\x03\n" +
 	"\x05Owner\x125\n" +
 	"\aGranted\x12\x12.actorlock.Granted\x1a\x16.google.protobuf.Empty\x125\n" +
 	"\aRefused\x12\x12.actorlock.Refused\x1a\x16.google.protobuf.Empty\x127\n" +
 	"\bReleased\x12\x13.actorlock.Released\x1a\x16.google.protobuf.Empty\x12/\n" +
 	"\x04Lost\x12\x0f.actorlock.Lost\x1a\x16.google.protobuf.Empty\x129\n" +
 	"\tSuspended\x12\x14.actorlock.Suspended\x1a\x16.google.protobuf.Empty\x12E\n" +
-	"\x0fRevokeRequested\x12\x1a.actorlock.RevokeRequested\x1a\x16.google.protobuf.EmptyB)Z'github.com/actorlock/actorlock/messagesb\x06proto3"
+	"\x0fRevokeRequested\x12\x1a.actorlock.RevokeRequested\x1a\x16.google.protobuf.Empty\x129\n" +
+	"\tContended\x12\x14.actorlock.Contended\x1a\x16.google.protobuf.EmptyB)Z'github.com/actorlock/actorlock/messagesb\x06proto3"
 
 var (
 	file_actorlock_lock_proto_rawDescOnce sync.Once
@@ -787,7 +896,7 @@ func file_actorlock_lock_proto_rawDescGZIP() []byte {
 }
 
 var file_actorlock_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_actorlock_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_actorlock_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_actorlock_lock_proto_goTypes = []any{
 	(Reason)(0),             // 0: actorlock.Reason
 	(*Acquire)(nil),         // 1: actorlock.Acquire
@@ -799,34 +908,38 @@ var file_actorlock_lock_proto_goTypes = []any{
 	(*Lost)(nil),            // 7: actorlock.Lost
 	(*Suspended)(nil),       // 8: actorlock.Suspended
 	(*RevokeRequested)(nil), // 9: actorlock.RevokeRequested
-	(*emptypb.Empty)(nil),   // 10: google.protobuf.Empty
+	(*Contended)(nil),       // 10: actorlock.Contended
+	(*emptypb.Empty)(nil),   // 11: google.protobuf.Empty
 }
 var file_actorlock_lock_proto_depIdxs = []int32{
-	0,  // 0: actorlock.Refused.reason:type_name -> actorlock.Reason
-	0,  // 1: actorlock.Lost.reason:type_name -> actorlock.Reason
-	1,  // 2: actorlock.Lock.Acquire:input_type -> actorlock.Acquire
-	2,  // 3: actorlock.Lock.Cancel:input_type -> actorlock.Cancel
-	3,  // 4: actorlock.Lock.Release:input_type -> actorlock.Release
-	4,  // 5: actorlock.Owner.Granted:input_type -> actorlock.Granted
-	5,  // 6: actorlock.Owner.Refused:input_type -> actorlock.Refused
-	6,  // 7: actorlock.Owner.Released:input_type -> actorlock.Released
-	7,  // 8: actorlock.Owner.Lost:input_type -> actorlock.Lost
-	8,  // 9: actorlock.Owner.Suspended:input_type -> actorlock.Suspended
-	9,  // 10: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
-	4,  // 11: actorlock.Lock.Acquire:output_type -> actorlock.Granted
-	10, // 12: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
-	6,  // 13: actorlock.Lock.Release:output_type -> actorlock.Released
-	10, // 14: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
-	10, // 15: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
-	10, // 16: actorlock.Owner.Released:output_type -> google.protobuf.Empty
-	10, // 17: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
-	10, // 18: actorlock.Owner.Suspended:output_type -> google.protobuf.Empty
-	10, // 19: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
-	11, // [11:20] is the sub-list for method output_type
-	2,  // [2:11] is the sub-list for method input_type
-	2,  // [2:2] is the sub-list for extension type_name
-	2,  // [2:2] is the sub-list for extension extendee
-	0,  // [0:2] is the sub-list for field type_name
+	4,  // 0: actorlock.Granted.parts:type_name -> actorlock.Granted
+	0,  // 1: actorlock.Refused.reason:type_name -> actorlock.Reason
+	0,  // 2: actorlock.Lost.reason:type_name -> actorlock.Reason
+	1,  // 3: actorlock.Lock.Acquire:input_type -> actorlock.Acquire
+	2,  // 4: actorlock.Lock.Cancel:input_type -> actorlock.Cancel
+	3,  // 5: actorlock.Lock.Release:input_type -> actorlock.Release
+	4,  // 6: actorlock.Owner.Granted:input_type -> actorlock.Granted
+	5,  // 7: actorlock.Owner.Refused:input_type -> actorlock.Refused
+	6,  // 8: actorlock.Owner.Released:input_type -> actorlock.Released
+	7,  // 9: actorlock.Owner.Lost:input_type -> actorlock.Lost
+	8,  // 10: actorlock.Owner.Suspended:input_type -> actorlock.Suspended
+	9,  // 11: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
+	10, // 12: actorlock.Owner.Contended:input_type -> actorlock.Contended
+	4,  // 13: actorlock.Lock.Acquire:output_type -> actorlock.Granted
+	11, // 14: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
+	6,  // 15: actorlock.Lock.Release:output_type -> actorlock.Released
+	11, // 16: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
+	11, // 17: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
+	11, // 18: actorlock.Owner.Released:output_type -> google.protobuf.Empty
+	11, // 19: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
+	11, // 20: actorlock.Owner.Suspended:output_type -> google.protobuf.Empty
+	11, // 21: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
+	11, // 22: actorlock.Owner.Contended:output_type -> google.protobuf.Empty
+	13, // [13:23] is the sub-list for method output_type
+	3,  // [3:13] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_actorlock_lock_proto_init() }
@@ -840,7 +953,7 @@ func file_actorlock_lock_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_actorlock_lock_proto_rawDesc), len(file_actorlock_lock_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

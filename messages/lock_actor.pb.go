@@ -126,6 +126,10 @@ type OwnerHandler[C any] interface {
 
 	// RevokeRequested: somebody asks the holder to release soon.
 	RevokeRequested(ctx C, msg *RevokeRequested)
+
+	// Contended: others wait for what the owner holds. Only those hear of it whose
+	// Acquire asked to.
+	Contended(ctx C, msg *Contended)
 }
 
 // DispatchOwner calls the method of h for the type of msg, which from (may be nil) has sent.
@@ -149,6 +153,9 @@ func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient)
 		return true
 	case *RevokeRequested:
 		h.RevokeRequested(ctx, msg)
+		return true
+	case *Contended:
+		h.Contended(ctx, msg)
 		return true
 	}
 	return false
@@ -223,6 +230,17 @@ func (r OwnerRef) SendRevokeRequested(msg *RevokeRequested, from ask.Recipient) 
 	ask.Send(r.To, msg, from)
 }
 
+// Contended: others wait for what the owner holds. Only those hear of it whose
+// Acquire asked to.
+func (r OwnerRef) Contended(msg *Contended) {
+	r.To.Tell(msg)
+}
+
+// SendContended is Contended with from as the sender.
+func (r OwnerRef) SendContended(msg *Contended, from ask.Recipient) {
+	ask.Send(r.To, msg, from)
+}
+
 // OwnerMessages gives an empty value of each message that service Owner takes, in its order.
 func OwnerMessages() []proto.Message {
 	return []proto.Message{
@@ -232,5 +250,6 @@ func OwnerMessages() []proto.Message {
 		new(Lost),
 		new(Suspended),
 		new(RevokeRequested),
+		new(Contended),
 	}
 }
