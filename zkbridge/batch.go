@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -39,12 +40,16 @@ func (b *batch) add(w write) bool {
 	if len(b.writes) > 0 && !b.takes(w) {
 		return false
 	}
+	b.put(w)
+	return true
+}
+
+func (b *batch) put(w write) {
 	b.writes = append(b.writes, w)
 	b.size += w.bytes()
 	if w.c != nil {
 		b.count(w.c)
 	}
-	return true
 }
 
 // takes tells if w fits behind others. For each create there must be room for the
@@ -61,6 +66,10 @@ func (b *batch) takes(w write) bool {
 
 // count finds the place of a create among those of its directory.
 func (b *batch) count(c *create) {
+	if !c.dir.writable() { // as only a joint may have
+		c.slot = -1
+		return
+	}
 	for i := range b.dirs {
 		if d := &b.dirs[i]; d.dir == c.dir {
 			c.slot, c.step = i, d.creates
@@ -75,17 +84,24 @@ func (b *batch) count(c *create) {
 
 // seal makes the operations. Nodes get the ACL.
 func (b *batch) seal(acl []zk.ACL) {
-	b.ops = make([]any, 0, len(b.writes)+len(b.dirs))
+	b.ops = slices.Grow(b.ops, len(b.writes)+len(b.dirs))
 	for _, w := range b.writes {
 		if w.c != nil {
-			b.ops = append(b.ops, createOp(w.c.path(), w.c.data, acl))
+			b.ops = append(b.ops, w.c.createOp(acl))
 		} else {
-			b.ops = append(b.ops, &zk.DeleteRequest{Path: w.r.path, Version: anyVersion})
+			b.ops = append(b.ops, w.r.deleteOp())
 		}
 	}
 	for _, d := range b.dirs {
-		b.ops = append(b.ops, &zk.SetDataRequest{Path: d.dir.path, Data: d.dir.data, Version: anyVersion})
+		b.ops = append(b.ops, d.dir.rewrite)
 	}
+}
+
+func (b *batch) creates() (n uint32) {
+	for _, d := range b.dirs {
+		n += d.creates
+	}
+	return n
 }
 
 // directoryOf is the directory that the operation i makes a node in, or writes.
@@ -97,6 +113,14 @@ func (b *batch) directoryOf(i int) *directory {
 		return c.dir
 	}
 	return nil
+}
+
+// reset makes the batch empty. It keeps its memory.
+func (b *batch) reset() {
+	clear(b.writes)
+	clear(b.dirs)
+	clear(b.ops)
+	*b = batch{writes: b.writes[:0], dirs: b.dirs[:0], ops: b.ops[:0]}
 }
 
 func (w write) bytes() int {

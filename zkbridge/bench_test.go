@@ -55,3 +55,34 @@ func cycles(b *testing.B, bridge *Bridge, dir string, rounds int) {
 type mailbox chan any
 
 func (m mailbox) Tell(msg any) { m <- msg }
+
+// BenchmarkBurst is n creates in one directory at once, and their releases. What each
+// costs must not grow with n.
+func BenchmarkBurst(b *testing.B) {
+	s := zktest.Embedded(b)
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			bridge, dir := connected(b, Config{Servers: s.Addr()}), s.Path(b)
+			for b.Loop() {
+				burst(b, bridge, dir, n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/cycle")
+		})
+	}
+}
+
+func burst(b *testing.B, bridge *Bridge, dir string, n int) {
+	answers, epoch := make(mailbox, n), bridge.Session().Epoch
+	for i := range n {
+		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-"}, answers)
+	}
+	for i := range 2 * n {
+		switch m := (<-answers).(type) {
+		case *messages.Created:
+			bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: m.Id, Epoch: epoch, Directory: dir, Node: m.Node, Relaxed: true}, answers)
+		case *messages.NodeReleased:
+		default:
+			b.Fatalf("answer %d is %v", i, m)
+		}
+	}
+}

@@ -94,14 +94,46 @@ func (b *Bridge) unreachable(cause error) error {
 // them is answered by Failed(CLOSED).
 func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref} }
 
-// Session tells the present state. It never blocks.
+// Forget tells that a directory is out of use: what is known of it is not kept. The next
+// Create there begins with a read. It never blocks.
+func (b *Bridge) Forget(directory string) {
+	b.ref.Tell(task(func(c *core) {
+		if c.ep != nil {
+			c.ep.dirs.drop(directory)
+		}
+	}))
+}
+
+// Session tells the present state, by the clock: once the deadline has passed it is
+// LOST, also where the bridge has not been scheduled to say so. It never blocks.
 func (b *Bridge) Session() Session {
 	now := b.now.Load()
 	s := now.Session
-	if s.State == messages.SessionState_CONNECTED || s.State == messages.SessionState_SUSPENDED {
-		s.Deadline = now.link.deadline()
+	if now.link == nil || s.State == messages.SessionState_SHUT {
+		return s
+	}
+	s.Deadline = now.link.deadline()
+	if s.State != messages.SessionState_LOST && now.link.overdue() {
+		s.State = messages.SessionState_LOST
 	}
 	return s
+}
+
+// Lost tells whether the session of an epoch is lost, or must be taken for lost at this
+// moment because its deadline has passed. It looks at the clock, so it is right also in
+// a process that was paused, before any timer or message has come through. Once true
+// for an epoch it stays so. It never blocks and costs little.
+func (b *Bridge) Lost(epoch uint64) bool {
+	now := b.now.Load()
+	switch {
+	case now.Epoch != epoch:
+		return epoch < now.Epoch
+	case now.State == messages.SessionState_LOST:
+		return true
+	case now.State == messages.SessionState_SHUT: // which everybody is told
+		return false
+	}
+	return now.link.overdue()
 }
 
 // Close ends the bridge and its session, so that ZooKeeper removes its nodes at

@@ -89,8 +89,12 @@ func (u *chaosUser) round(dir, prefix string, keep bool) {
 		return
 	}
 	u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Epoch: created.GetEpoch(), Directory: dir, Node: created.GetNode()}, u.answers)
-	if m, ok := u.answer().(*messages.NodeReleased); !ok {
-		u.t.Errorf("release: %v", m)
+	switch m := u.answer().(type) {
+	case *messages.NodeReleased:
+	case *messages.Failed:
+		if m.GetReason() != messages.Reason_SESSION_LOST {
+			u.t.Errorf("release: %v", m)
+		}
 	}
 }
 

@@ -16,13 +16,17 @@ type client interface {
 	Multi(ops ...any) ([]zk.MultiResponse, error)
 	// Create makes an ephemeral sequential node and gives its path.
 	Create(path string, data []byte) (string, error)
+	// CreateBeside makes an ephemeral node of just this path, while another is there.
+	CreateBeside(path string, data []byte, other string) (string, error)
 	// CreateContainer and CreatePersistent make a directory without data.
 	CreateContainer(path string) error
 	CreatePersistent(path string) error
-	Get(path string) ([]byte, error)
+	Get(path string) ([]byte, zk.Stat, error)
 	// GetW watches the node, unless that fails.
-	GetW(path string) error
+	GetW(path string) ([]byte, error)
 	Children(path string) (listing, error)
+	// ChildrenW watches what is in the directory, unless that fails.
+	ChildrenW(path string) (listing, error)
 	Exists(path string) (stat zk.Stat, exists bool, err error)
 	Delete(path string) error
 	// above is the client of the directory above this one's root, which is a
@@ -38,11 +42,6 @@ var noData = []byte{}
 
 // anyVersion makes an operation unconditional.
 const anyVersion = -1
-
-// createOp is the operation in a multi that Create is alone.
-func createOp(path string, data []byte, acl []zk.ACL) *zk.CreateRequest {
-	return &zk.CreateRequest{Path: path, Data: data, Acl: acl, Flags: zk.FlagEphemeralSequential}
-}
 
 // listing is what is in a directory, and the czxid of the directory itself: that of
 // another directory of the same path is another.
@@ -76,6 +75,15 @@ func (c zkClient) Create(path string, data []byte) (string, error) {
 	return c.root.without(made), err
 }
 
+func (c zkClient) CreateBeside(path string, data []byte, other string) (string, error) {
+	results, err := c.Multi(&zk.CheckVersionRequest{Path: other, Version: anyVersion},
+		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
+	if _, cause := culprit(results); cause != nil {
+		return "", cause
+	}
+	return path, err
+}
+
 // CreateContainer is a call of its own: asked for a container, Conn.Create makes
 // a persistent node without a word, and a multi makes one and returns an error.
 //
@@ -95,19 +103,30 @@ func (c zkClient) CreatePersistent(path string) error {
 	return err
 }
 
-func (c zkClient) Get(path string) ([]byte, error) {
-	data, _, err := c.conn.Get(c.root.with(path))
-	return data, named(err)
+func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {
+	data, stat, err := c.conn.Get(c.root.with(path))
+	if err != nil {
+		return nil, zk.Stat{}, named(err)
+	}
+	return data, *stat, nil
 }
 
 // GetW leaves the watch's own channel alone: events come through the callback.
-func (c zkClient) GetW(path string) error {
-	_, _, _, err := c.conn.GetW(c.root.with(path))
-	return named(err)
+func (c zkClient) GetW(path string) ([]byte, error) {
+	data, _, _, err := c.conn.GetW(c.root.with(path))
+	return data, named(err)
 }
 
 func (c zkClient) Children(path string) (listing, error) {
 	children, stat, err := c.conn.Children(c.root.with(path))
+	if err != nil {
+		return listing{}, named(err)
+	}
+	return listing{children, stat.Czxid}, nil
+}
+
+func (c zkClient) ChildrenW(path string) (listing, error) {
+	children, stat, _, err := c.conn.ChildrenW(c.root.with(path))
 	if err != nil {
 		return listing{}, named(err)
 	}

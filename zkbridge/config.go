@@ -39,8 +39,11 @@ type Config struct {
 
 	// Margin is how much earlier than ZooKeeper can expire the session it is
 	// taken for lost here: SessionTimeout - Margin after the last message that
-	// ZooKeeper has answered was sent. 0 means a fifth of SessionTimeout; more
-	// than half of it is refused.
+	// ZooKeeper has answered was sent, and 2/3 SessionTimeout - Margin after the
+	// connection was lost. For an ensemble it should be at least
+	// (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the
+	// package documentation. 0 means a fifth of SessionTimeout; more than half of
+	// it is refused.
 	Margin time.Duration
 
 	// Dial opens connections to "host:port"; nil means net.Dialer. It must

@@ -49,7 +49,7 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 		msg.lane.finish(msg.then)
 	case nodeEvent:
 		if c.current(msg.link) {
-			c.ep.watches.fire(c.ep, msg.path, msg.deleted)
+			c.ep.watches.happened(c.ep, msg.path, msg.deleted)
 		}
 	case sessionEvent:
 		if c.current(msg.link) {
@@ -59,6 +59,8 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 		if c.current(msg.link) {
 			c.locked(msg.err)
 		}
+	case createAll:
+		c.createAll(msg)
 	case caller:
 		if c.admit(msg, msg.forEpoch()) {
 			msg.start(c.ep)
@@ -110,6 +112,7 @@ func (c *core) befalls(e event, detail string) {
 		c.connected(was)
 	case changed:
 		c.ep.up = false
+		c.checkDeadline() // it is earlier without a connection
 	}
 }
 
@@ -183,9 +186,8 @@ func (c *core) armDeadline() {
 }
 
 func (c *core) checkDeadline() {
-	late := time.Since(c.ep.link.deadline())
-	if late < 0 {
-		c.deadline.Reset(-late)
+	if !c.ep.link.overdue() {
+		c.deadline.Reset(time.Until(c.ep.link.deadline()))
 		return
 	}
 	c.befalls(overdue, "no answer from ZooKeeper for so long that the session may have expired")

@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -19,14 +21,29 @@ type create struct {
 	directory string
 	prefix    string
 	data      []byte
+	beside    string // the node without which this one is not made
+
+	joint    *joint    // with which it is done; nil for none
+	sighting *sighting // of one in doubt, while the others of its joint are looked for
 
 	dir      *directory
-	node     string // known to have been created, the rest is not known yet
-	step     uint32 // place in its last transaction, among the creates of dir
-	slot     int    // of dir in that transaction
-	failures int    // multis that failed because of others
+	op       zk.CreateRequest // of its last transaction
+	waits    bool             // in dir.waiting
+	node     string           // known to have been created, the rest is not known yet
+	step     uint32           // place in its last transaction, among the creates of dir
+	slot     int              // of dir in that transaction
+	failures int              // multis that failed because of others
 	tries    int
 	since    time.Time // when the last attempt came to be in doubt
+}
+
+func newCreate(from ask.Recipient, msg *messages.Create) *create {
+	c := &create{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
+		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside()}
+	if c.data == nil {
+		c.data = noData
+	}
+	return c
 }
 
 // maxRequest bounds a node's path and data. A message of about a megabyte makes a
@@ -34,6 +51,12 @@ type create struct {
 const maxRequest = 512 << 10
 
 func (c *create) path() string { return joinPath(c.directory, c.prefix) }
+
+// createOp is the operation in a transaction that Create is alone.
+func (c *create) createOp(acl []zk.ACL) *zk.CreateRequest {
+	c.op = zk.CreateRequest{Path: c.path(), Data: c.data, Acl: acl, Flags: zk.FlagEphemeralSequential}
+	return &c.op
+}
 
 func (c *create) bytes() int { return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) }
 
@@ -46,6 +69,11 @@ func (c *create) check(root chroot) error {
 	if err := CheckPath(c.directory); err != nil {
 		return err
 	}
+	if c.beside != "" {
+		if err := checkName(c.beside); err != nil {
+			return err
+		}
+	}
 	return checkName(c.prefix)
 }
 
@@ -54,7 +82,7 @@ func (c *create) check(root chroot) error {
 func (ep *epoch) createAlone(c *create) {
 	c.step = 0
 	ep.solos.do(func() func() {
-		path, err := ep.client.Create(c.path(), c.data)
+		path, err := c.make(ep.client)
 		if err != nil {
 			return func() { ep.createdAlone(c, err) }
 		}
@@ -67,8 +95,19 @@ func (ep *epoch) createAlone(c *create) {
 	})
 }
 
+func (c *create) make(in client) (string, error) {
+	if c.beside == "" {
+		return in.Create(c.path(), c.data)
+	}
+	return in.CreateBeside(c.path(), c.data, joinPath(c.directory, c.beside))
+}
+
 func (ep *epoch) createdAlone(c *create, err error) {
 	switch what, why := judge(err); {
+	case isMissing(err) && c.beside != "":
+		ep.fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
+	case c.beside != "" && errors.Is(err, zk.ErrNodeExists): // it has no number that could be used up
+		ep.failCreate(c, messages.Reason_INVALID, err)
 	case isMissing(err):
 		c.dir.forget()
 		ep.replace(c, err)
@@ -158,6 +197,8 @@ func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
 		}
 		c.since = time.Time{}
 		switch {
+		case c.joint != nil && c.node == "":
+			ep.resolvedJoint(c, &sightings[i])
 		case sightings[i].node != "":
 			c.node = sightings[i].node
 			fallthrough
@@ -197,7 +238,7 @@ func identify(c client, directory string, creates []*create, inside listing, fou
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, cr := range creates {
-		node := findNode(inside.children, cr.prefix)
+		node := cr.find(inside.children)
 		if node == "" {
 			continue
 		}
@@ -209,6 +250,16 @@ func identify(c client, directory string, creates []*create, inside listing, fou
 		})
 	}
 	return g.Wait()
+}
+
+func (c *create) find(children []string) string {
+	if c.beside == "" {
+		return findNode(children, c.prefix)
+	}
+	if slices.Contains(children, c.prefix) {
+		return c.prefix
+	}
+	return ""
 }
 
 // findNode is the child whose name is prefix and a sequence number.

@@ -11,10 +11,11 @@ import (
 type directory struct {
 	path    string
 	state   dirState
-	data    []byte    // none, or nil: Java tells them apart, and it stays as it is
-	asking  bool      // a job looks at it, or makes it
-	flying  int       // transactions under way that create in it
-	waiting []*create // for the end of that
+	rewrite *zk.SetDataRequest // of its data, which is empty, or nil: Java tells them apart, and it stays as it is
+	asking  bool               // a job looks at it, or makes it
+	flying  int                // transactions under way that create in it
+	held    []write            // until their end, and room in a transaction
+	waiting []*create          // until it was looked at
 }
 
 type dirState int
@@ -53,12 +54,21 @@ func (ds directories) makeRoom() {
 	if len(ds) < maxDirectories {
 		return
 	}
-	for path, d := range ds {
-		if !d.asking && d.flying == 0 && len(d.waiting) == 0 {
-			delete(ds, path)
+	for path := range ds {
+		if ds.drop(path) {
 			return
 		}
 	}
+}
+
+// drop forgets a directory that is not in use, and tells whether it has.
+func (ds directories) drop(path string) bool {
+	d := ds[path]
+	if d == nil || d.asking || d.flying > 0 || len(d.held) > 0 || len(d.waiting) > 0 {
+		return false
+	}
+	delete(ds, path)
+	return true
 }
 
 // place sends a create on its way, by what is known of its directory.
@@ -66,10 +76,12 @@ func (ep *epoch) place(c *create) {
 	if c.dir == nil {
 		c.dir = ep.dirs.get(c.directory)
 	}
-	switch c.dir.state {
-	case dirEmpty:
+	switch {
+	case c.beside != "":
+		ep.createAlone(c)
+	case c.dir.state == dirEmpty:
 		ep.outbox.add(write{c: c})
-	case dirReadOnly:
+	case c.dir.state == dirReadOnly:
 		ep.createAlone(c)
 	default:
 		c.dir.waiting = append(c.dir.waiting, c)
@@ -114,21 +126,35 @@ func (ep *epoch) lookedAt(d *directory, state dirState, data []byte, err error) 
 		}
 	}
 	waiting := d.waiting
-	d.state, d.data, d.waiting = state, data, nil
+	d.state, d.waiting = state, nil
+	d.rewrite = &zk.SetDataRequest{Path: d.path, Data: data, Version: anyVersion}
 	for _, c := range waiting {
-		if err != nil {
-			_, why := judge(err)
-			ep.fail(c, why, "create %s: %v", c.path(), err)
-			continue
+		c.waits = false
+		switch _, open := ep.open[c]; {
+		case err != nil:
+			ep.cannotPlace(c, err)
+		case c.joint == nil:
+			ep.place(c)
+		case open:
+			ep.placeJoint(c.joint)
 		}
-		ep.place(c)
 	}
+}
+
+// cannotPlace ends a create whose directory is of no use.
+func (ep *epoch) cannotPlace(c *create, err error) {
+	_, why := judge(err)
+	if c.joint != nil {
+		ep.failJoint(c.joint, why, err)
+		return
+	}
+	ep.fail(c, why, "create %s: %v", c.path(), err)
 }
 
 // inspect is the blocking part of lookAt. It gives the data only where it is empty.
 func inspect(c client, path string) (dirState, []byte, error) {
 	for range maxTries {
-		data, err := c.Get(path)
+		data, _, err := c.Get(path)
 		switch {
 		case err == nil && len(data) == 0:
 			return dirEmpty, data, nil

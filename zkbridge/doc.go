@@ -8,4 +8,34 @@
 //
 // All blocking is kept out of the actor: calls to ZooKeeper run on a bounded
 // number of goroutines, whose results come back as messages.
+//
+// # When a session is lost
+//
+// A bridge takes its session for lost by its own clock, with no need to reach a server:
+// at [Session].Deadline, which is the earlier of
+//
+//   - SessionTimeout - Margin after the newest message was sent that has been answered,
+//   - 2/3 SessionTimeout - Margin after the connection was lost, until it is back; or
+//     SessionTimeout - Margin after the last handshake was begun, if that is later.
+//
+// ZooKeeper's leader counts the timeout from when it last heard of the session. Its
+// followers answer pings and reads by themselves and report every half tickTime; one that
+// is cut off from the leader goes on answering for up to syncLimit ticks, and hangs up
+// then. In a handshake it asks the leader. Pings come every third of the timeout. So the
+// deadline proves, of a process that runs:
+//
+//   - Connected to a single server, to the leader, or to a follower in touch with it: the
+//     session outlives the deadline by Margin, which is for clocks that run unlike.
+//   - Connected to a follower that is cut off: the deadline comes before the session can
+//     expire if Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of
+//     SessionTimeout at most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime
+//     or more: with ZooKeeper's defaults, 2 s and 5, a Margin of 11 s and 22 s; a
+//     SessionTimeout of 30 s leaves 9 s to reconnect.
+//   - Stopping at once when SUSPENDED: any Margin will do, if SessionTimeout is more than
+//     1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
+//
+// It does not prove anything where a follower falls silent without hanging up, frozen or
+// cut off from its clients as well, unless Margin is a third of SessionTimeout more; nor
+// for a process that is itself paused. Only fencing tokens and transactions that check
+// the holder's node do.
 package zkbridge

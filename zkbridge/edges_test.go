@@ -46,15 +46,12 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 // A second watch that fails leaves the first one's interest as it is.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	who, table := &peer{}, &watchTable{}
-	table.add(who, "/d/n")
-	table.confirm(who, "/d/n")
-	table.add(who, "/d/n")
-	table.giveUp(who, "/d/n")
+	table.confirm(table.add(who, "/d/n"))
+	table.giveUp(table.add(who, "/d/n"))
 	if table.find(who, "/d/n") == nil {
 		t.Error("nobody would be woken")
 	}
-	table.add(who, "/d/m")
-	table.giveUp(who, "/d/m")
+	table.giveUp(table.add(who, "/d/m"))
 	if table.find(who, "/d/m") != nil {
 		t.Error("an interest without a watch is left")
 	}

@@ -32,9 +32,13 @@ type link struct {
 	id       atomic.Int64 // of the session, 0 before there is one
 	timeout  atomic.Int64 // as granted, a time.Duration
 	newest   atomic.Int64 // send time of the newest answered message, from start
+	shaken   atomic.Int64 // send time of the newest handshake that was answered, from start
+	away     atomic.Int64 // when the connection was lost, from start; 0 while there is one
 	watching atomic.Bool  // a watch has been set
+	unset    atomic.Int32 // messages that set watches again, and that were not seen yet
 	online   atomic.Bool  // a server has confirmed the session and is still connected
 	ended    atomic.Bool  // the server has confirmed the end of the session
+	late     atomic.Bool  // somebody has been told that the deadline has passed
 
 	mu   sync.Mutex
 	dead bool
@@ -93,12 +97,16 @@ func (l *link) event(e zk.Event) {
 	switch {
 	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
 		l.post(nodeEvent{l, l.cfg.root.without(e.Path), e.Type == zk.EventNodeDeleted})
+	case e.Type == zk.EventNodeChildrenChanged:
+		l.post(nodeEvent{l, inside(l.cfg.root.without(e.Path)), false})
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
 		l.online.Store(true)
+		l.away.Store(0)
 		l.post(sessionEvent{l, established, "connected to " + e.Server})
 	case e.State == zk.StateDisconnected:
 		l.online.Store(false)
+		l.away.CompareAndSwap(0, int64(l.now())) // each failed attempt to reconnect comes here, too
 		l.post(sessionEvent{l, disconnected, "disconnected from " + e.Server})
 	case e.State == zk.StateExpired:
 		l.kill() // at once: go-zookeeper goes on to open another session
@@ -195,14 +203,40 @@ func (l *link) heard(at time.Duration) {
 	}
 }
 
-// deadline is when the session must be taken for lost: the server counts the
-// session's timeout from the newest message that it has had, which is no older
-// than the newest one that it has answered.
-func (l *link) deadline() time.Time {
+// deadline is when the session must be taken for lost: the leader counts its timeout
+// from the newest message that it has heard of. That is the newest one that was answered,
+// at the least, if the server that answered was in touch with the leader. A server that
+// has hung up may not have been; then it is an earlier one, sent up to a ping's interval
+// before. In a handshake the server asks the leader. See the package documentation.
+func (l *link) deadline() time.Time { return l.start.Add(l.limit()) }
+
+// limit is the deadline as now gives the time.
+func (l *link) limit() time.Duration {
 	timeout := time.Duration(l.timeout.Load())
 	margin := min(l.cfg.margin, timeout/2) // a later session may have been granted less
-	return l.start.Add(time.Duration(l.newest.Load()) + timeout - margin)
+	heard := time.Duration(l.newest.Load())
+	if away := time.Duration(l.away.Load()); away != 0 {
+		heard = max(min(heard, away-timeout/pingsPerTimeout), time.Duration(l.shaken.Load()))
+	}
+	return heard + timeout - margin
 }
+
+// overdue tells whether the deadline has passed. Once it has told anybody so, that is
+// final: an answer that comes in later, having waited in a buffer while the process was
+// paused, does not bring back what was taken for lost.
+func (l *link) overdue() bool {
+	if l.late.Load() {
+		return true
+	}
+	if l.now() < l.limit() {
+		return false
+	}
+	l.late.Store(true)
+	return true
+}
+
+// pingsPerTimeout is how often go-zookeeper pings within a session timeout.
+const pingsPerTimeout = 3
 
 func (l *link) isDead() bool {
 	l.mu.Lock()

@@ -3,16 +3,19 @@ package zkbridge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/messages"
 )
 
-// View is what [Bridge.Look] has seen.
+// View is what [Bridge.Look] or [Bridge.Read] has seen.
 type View struct {
 	Exists bool
 	Stat   zk.Stat  // of the node, if it exists
+	Data   []byte   // of the node, of the same moment as Stat; only from Read
 	Names  []string // in the node's directory, its own among them; none if there is no directory
 
 	// DirectoryCzxid tells directories of one path apart that were made one after
@@ -35,45 +38,106 @@ func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
 	if path == "/" {
 		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
-	l := &look{call: newCall[View](b.Session().Epoch)}
-	l.directory, l.node = splitPath(path)
-	b.ref.Tell(l)
-	select {
-	case r := <-l.done:
-		return r.value, r.err
-	case <-ctx.Done():
-		b.forget(l)
-		return View{}, fmt.Errorf("zkbridge: look at %s: %w", path, context.Cause(ctx))
-	}
-}
-
-// look is a Look that is not answered. It may be done again at any time.
-type look struct {
-	call[View]
-	directory string
-	node      string
-}
-
-func (l *look) start(ep *epoch) {
-	ep.solos.do(func() func() {
-		view, err := l.read(ep.client)
-		return func() { l.settle(ep, view, err) }
+	directory, node := splitPath(path)
+	return read(ctx, b, path, directory, func(c client) (View, error) {
+		s, err := stat(c, directory, node)
+		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.children, DirectoryCzxid: s.listing.czxid}, err
 	})
 }
 
-func (l *look) read(c client) (View, error) {
-	err := barrier(c, l.directory)
-	if isMissing(err) {
-		return View{}, nil
+// Read is Look that tells the node's data, and nothing of its directory.
+func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
+	if err := CheckPath(path); err != nil {
+		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
+	directory, _ := splitPath(path)
+	return read(ctx, b, path, directory, func(c client) (View, error) {
+		data, stat, err := c.Get(path)
+		if err = (need{"READ", path}).explain(err); err != nil {
+			return View{}, err
+		}
+		return View{Exists: true, Stat: stat, Data: data}, nil
+	})
+}
+
+// Child is what [Bridge.Children] tells of one node of a directory.
+type Child struct {
+	Name string
+	Data []byte
+	Stat zk.Stat
+}
+
+// Children reads what is in a directory, in no order; nothing where there is no
+// directory. Children that go while it reads are left out. Otherwise it is as
+// [Bridge.Look]; it takes a request for each child.
+func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error) {
+	if err := CheckPath(directory); err != nil {
+		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	}
+	return read(ctx, b, directory, directory, func(c client) ([]Child, error) { return readChildren(c, directory) })
+}
+
+func readChildren(c client, directory string) ([]Child, error) {
+	in, err := c.Children(directory)
 	if err != nil {
-		return View{}, err
+		return nil, err
 	}
-	s, err := stat(c, l.directory, l.node)
-	if isMissing(err) { // the directory is gone since, and all in it before
-		return View{}, nil
+	all := make([]Child, len(in.children))
+	var g errgroup.Group
+	g.SetLimit(maxReads)
+	for i, name := range in.children {
+		g.Go(func() error {
+			data, stat, err := c.Get(joinPath(directory, name))
+			if err == nil {
+				all[i] = Child{name, data, stat}
+			} else if isMissing(err) {
+				return nil
+			}
+			return err
+		})
 	}
-	return View{s.exists, s.stat, s.listing.children, s.listing.czxid}, err
+	err = g.Wait()
+	return slices.DeleteFunc(all, func(c Child) bool { return c.Name == "" }), err
+}
+
+// reading is a call that only reads. It may be done again at any time.
+type reading[T any] struct {
+	call[T]
+	path      string // what it is about
+	directory string // where nothing older than the call is to be read
+	look      func(client) (T, error)
+}
+
+// read waits for what look gives behind a barrier. The zero value stands for what is
+// in a directory that does not exist.
+func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client) (T, error)) (T, error) {
+	r := &reading[T]{newCall[T](b.Session().Epoch), path, directory, look}
+	b.ref.Tell(r)
+	select {
+	case result := <-r.done:
+		return result.value, result.err
+	case <-ctx.Done():
+		b.forget(r)
+		var none T
+		return none, fmt.Errorf("zkbridge: look at %s: %w", path, context.Cause(ctx))
+	}
+}
+
+func (r *reading[T]) start(ep *epoch) {
+	ep.solos.do(func() func() {
+		value, err := r.behindBarrier(ep.client)
+		return func() { r.settle(ep, value, err) }
+	})
+}
+
+func (r *reading[T]) behindBarrier(c client) (value T, err error) {
+	if err = barrier(c, r.directory); err == nil {
+		value, err = r.look(c)
+	}
+	if isMissing(err) { // the directory, and all that was in it
+		err = nil
+	}
+	return value, err
 }
 
 // barrier makes later reads see all that was done before it. A read alone could
@@ -85,29 +149,29 @@ func barrier(c client, directory string) error {
 	return err
 }
 
-func (l *look) settle(ep *epoch, view View, err error) {
-	if _, open := ep.open[l]; !open {
+func (r *reading[T]) settle(ep *epoch, value T, err error) {
+	if _, open := ep.open[r]; !open {
 		return // its caller waits no longer
 	}
 	if err != nil {
 		if what, _ := judge(err); what == lost || what == notSent {
-			ep.again(func() { l.start(ep) })
+			ep.again(func() { r.start(ep) })
 			return
 		}
-		err = l.failure(err)
+		err = r.failure(err)
 	}
-	delete(ep.open, l)
-	l.deliver(view, err)
+	delete(ep.open, r)
+	r.deliver(value, err)
 }
 
-func (l *look) failure(err error) error {
+func (r *reading[T]) failure(err error) error {
 	_, why := judge(err)
-	return fmt.Errorf("zkbridge: look at %s: %w: %w", joinPath(l.directory, l.node), why,
-		need{"READ", l.directory}.explain(err))
+	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, need{"READ", r.directory}.explain(err))
 }
 
 // give implements request.
-func (l *look) give(why messages.Reason, detail string) {
-	l.deliver(View{}, fmt.Errorf("zkbridge: look at %s: %w", joinPath(l.directory, l.node),
-		&messages.Failed{Epoch: l.epoch, Reason: why, Detail: detail}))
+func (r *reading[T]) give(why messages.Reason, detail string) {
+	var none T
+	r.deliver(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
+		&messages.Failed{Epoch: r.epoch, Reason: why, Detail: detail}))
 }

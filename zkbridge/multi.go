@@ -44,13 +44,14 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	t := &transaction{call: newCall[[]zk.MultiResponse](epoch), ops: copies}
+	c := newCall[[]zk.MultiResponse](epoch)
+	t := &transaction{epoch: epoch, ops: copies, deliver: c.deliver}
 	b.ref.Tell(t)
 	select {
-	case r := <-t.done:
+	case r := <-c.done:
 		return r.value, r.err
 	case <-ctx.Done():
-		return t.abandon(b, context.Cause(ctx))
+		return t.abandon(b, c, context.Cause(ctx))
 	}
 }
 
@@ -75,13 +76,17 @@ func (e *OpError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// transaction is a Multi that is not answered. Its caller and the bridge decide by
-// its phase, without waiting for each other, whether it is still sent.
+// transaction is a Multi or Transact that is not answered. Its caller and the bridge
+// decide by its phase, without waiting for each other, whether it is still sent.
 type transaction struct {
-	call[[]zk.MultiResponse]
-	ops   []any
-	phase atomic.Int32
+	epoch   uint64
+	ops     []any
+	within  string // see Transact.directory
+	phase   atomic.Int32
+	deliver func([]zk.MultiResponse, error)
 }
+
+func (t *transaction) forEpoch() uint64 { return t.epoch }
 
 const (
 	phaseWaiting = iota // not sent
@@ -94,9 +99,21 @@ func (t *transaction) start(ep *epoch) {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
-		results, err := ep.client.Multi(t.ops...)
+		results, err := t.send(ep.client)
 		return func() { t.settle(ep, results, err) }
 	})
+}
+
+// send does not send again what was executed, or may have been.
+func (t *transaction) send(c client) ([]zk.MultiResponse, error) {
+	results, err := c.Multi(t.ops...)
+	if _, cause := culprit(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
+		return results, err
+	}
+	if _, err := makeDirectory(c, t.within); err != nil {
+		return nil, err
+	}
+	return c.Multi(t.ops...)
 }
 
 func (t *transaction) settle(ep *epoch, results []zk.MultiResponse, err error) {
@@ -141,10 +158,10 @@ func (t *transaction) give(why messages.Reason, detail string) {
 }
 
 // abandon is for a caller that waits no longer.
-func (t *transaction) abandon(b *Bridge, cause error) ([]zk.MultiResponse, error) {
+func (t *transaction) abandon(b *Bridge, c call[[]zk.MultiResponse], cause error) ([]zk.MultiResponse, error) {
 	was := t.phase.Swap(phaseOver)
 	select {
-	case r := <-t.done: // it came just now
+	case r := <-c.done: // it came just now
 		return r.value, r.err
 	default:
 	}

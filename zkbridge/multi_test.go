@@ -311,3 +311,28 @@ func TestLookBehindAFollower(t *testing.T) {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
+
+func TestRead(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b, dir, conn := connected(t, Config{Servers: s.Addr()}), s.Path(t), s.Client(t)
+		for _, path := range []string{dir + "/n", dir} { // without its directory, and without itself
+			if view, err := b.Read(inTime(t), path); err != nil || view.Exists {
+				t.Errorf("%s: %+v, %v", path, view, err)
+			}
+		}
+		_, err := conn.Create(dir, []byte("first"), 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		_, err = conn.Set(dir, []byte("second"), -1)
+		must(t, err)
+		view, err := b.Read(inTime(t), dir)
+		if err != nil || !view.Exists || string(view.Data) != "second" || view.Stat.Version != 1 || len(view.Names) > 0 {
+			t.Errorf("%+v, %v", view, err)
+		}
+		_, err = conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(t, err)
+		_, err = b.Read(inTime(t), dir)
+		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
+			t.Errorf("%v", err)
+		}
+	})
+}

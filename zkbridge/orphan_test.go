@@ -44,12 +44,11 @@ func TestReleaseRefused(t *testing.T) {
 		without(t, s, dir, zk.PermDelete)
 		id := u.release(dir, node)
 		u.lostBecause(s, dir, dir+"/"+node, "DELETE is not granted on "+dir)
-		if m := next[*messages.NodeReleased](t, u.peer); m.GetId() != id {
+		if m := next[*messages.Failed](t, u.peer); m.GetId() != id || m.GetReason() != messages.Reason_SESSION_LOST {
 			t.Errorf("%v", m)
 		}
-		u.release(dir, other) // of the session before, and in this one
+		u.release(dir, other) // of the session before, in this one
 		next[*messages.NodeReleased](t, u.peer)
-		none[*messages.Failed](t, u.peer)
 	})
 }
 
@@ -68,7 +67,9 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 		}
 		u.lostBecause(s, dir, "DELETE")
 		for range n {
-			next[*messages.NodeReleased](t, u.peer)
+			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+				t.Errorf("%v", m)
+			}
 		}
 	})
 }

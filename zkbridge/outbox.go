@@ -9,42 +9,53 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// write is a node to be created or one to be released.
+// write is a node to be created, one to be released, or several to be created together.
 type write struct {
 	c *create
 	r *release
+	j *joint
 }
 
-// release is a ReleaseNode that is not answered. Trying it again does no harm.
+// release is a ReleaseNode that is not answered. Trying it again does no harm. One that
+// the session does not outlive fails: the node goes with the session, but for a session
+// that was given up here that may be later than anybody here can know.
 type release struct {
 	asker
 	path     string
-	failures int       // multis that failed because of others
-	since    time.Time // when it came to be in doubt
-}
-
-// give ends the release. A node does not outlive its session.
-func (r *release) give(why messages.Reason, detail string) {
-	if why == messages.Reason_SESSION_LOST {
-		r.done()
-		return
-	}
-	r.asker.give(why, detail)
+	dir      *directory       // whose creates it may go with; nil if it is in a hurry
+	op       zk.DeleteRequest // of its last transaction
+	failures int              // multis that failed because of others
+	since    time.Time        // when it came to be in doubt
 }
 
 func (r *release) done() { r.tell(&messages.NodeReleased{Id: r.id, Epoch: r.epoch}) }
 
+func (r *release) deleteOp() *zk.DeleteRequest {
+	r.op = zk.DeleteRequest{Path: r.path, Version: anyVersion}
+	return &r.op
+}
+
 // outbox is where all creates and deletes pass. While fewer than maxMultis are
 // under way each goes out at once; behind that they collect, and go together in
 // one transaction.
+//
+// While nodes are being created in a directory, other creates in it wait: transactions
+// may overtake each other, contenders of one lock must not. So do releases there that
+// are in no hurry.
 type outbox struct {
 	lane
-	queue []write
+	queue []write      // of no directory that must wait
+	ready []*directory // with writes that have waited
+	spare []*batch     // for re-use
 }
 
 func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next: o.pick} }
 
 func (o *outbox) add(w write) {
+	if d := w.dir(); d != nil && (d.flying > 0 || len(d.held) > 0) {
+		d.held = append(d.held, w)
+		return
+	}
 	o.queue = append(o.queue, w)
 	o.pump()
 }
@@ -68,44 +79,9 @@ func (o *outbox) pick() job {
 	}
 }
 
-// compose takes from the queue what goes together. A create waits while another one
-// of its directory is under way: transactions may overtake each other, contenders of
-// one lock must not.
-func (o *outbox) compose() *batch {
-	b := &batch{}
-	left := o.queue[:0]
-	for i, w := range o.queue {
-		switch {
-		case w.c != nil && !w.c.dir.writable():
-			o.ep.place(w.c) // what is known of the directory has changed; this does not touch the queue
-		case w.c != nil && w.c.dir.flying > 0:
-			left = append(left, w)
-		case !b.add(w):
-			left = append(left, o.queue[i:]...)
-			return o.seal(b, left)
-		}
-	}
-	return o.seal(b, left)
-}
-
-func (o *outbox) seal(b *batch, left []write) *batch {
-	clear(o.queue[len(left):])
-	o.queue = left
-	if len(b.writes) == 0 {
-		return nil
-	}
-	for _, d := range b.dirs {
-		d.dir.flying++
-	}
-	b.seal(o.ep.core.cfg.acl)
-	return b
-}
-
 // settle takes the result of a transaction.
 func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
-	for _, d := range b.dirs {
-		d.dir.flying--
-	}
+	o.landed(b)
 	if err == nil && len(results) == len(b.ops) {
 		o.succeed(b, results)
 		return
@@ -118,7 +94,7 @@ func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
 		err = zk.ErrAPIError // a reply for another number of operations
 	}
 	switch what, why := judge(err); {
-	case what == refused && len(b.writes) == 1:
+	case what == refused && len(regroup(b.writes)) == 1:
 		o.refuse(b.writes[0], why, err)
 	case what == refused: // one of them is to blame, but the server does not say which
 		for _, w := range b.writes {
@@ -139,17 +115,30 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 			return
 		}
 	}
+	// All together, which is quicker.
+	created := make([]messages.Created, b.creates())
 	for i, w := range b.writes {
 		if w.r != nil {
 			o.ep.released(w.r)
 			continue
 		}
+		if w.c.slot < 0 {
+			_, node := splitPath(results[i].String)
+			o.ep.readBack(w.c, node)
+			continue
+		}
 		d := b.dirs[w.c.slot]
 		stat := results[len(b.writes)+w.c.slot].Stat
-		_, node := splitPath(results[i].String)
-		o.ep.answer(w.c, w.c.asker, &messages.Created{Id: w.c.id, Epoch: w.c.epoch, Node: node,
-			Czxid: stat.Mzxid, Step: w.c.step, Others: stat.NumChildren - int32(d.creates), DirectoryCzxid: stat.Czxid})
+		msg := &created[0]
+		created = created[1:]
+		msg.Id, msg.Epoch, msg.Step = w.c.id, w.c.epoch, w.c.step
+		_, msg.Node = splitPath(results[i].String)
+		msg.Czxid, msg.DirectoryCzxid = stat.Mzxid, stat.Czxid
+		msg.Others = stat.NumChildren - int32(d.creates)
+		o.ep.answer(w.c, w.c.asker, msg)
 	}
+	b.reset()
+	o.spare = append(o.spare, b)
 }
 
 // blame deals with the operation because of which nothing was executed, and sends
@@ -157,10 +146,13 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 func (o *outbox) blame(b *batch, i int, err error) {
 	d := b.directoryOf(i)
 	rest := b.writes[:0:0]
+	blamed := b.jointsBlamed(i, d, err)
 	for j, w := range b.writes {
 		switch {
 		case d != nil && w.c != nil && w.c.dir == d && (i >= len(b.writes) || isMissing(err)):
 			// The directory is the matter, so it is with all its creates.
+		case w.c != nil && w.c.joint != nil && blamed[w.c.joint] && i != j:
+			// It shares the fate of another.
 		case i == j:
 			o.refuse(w, reasonFor(err), err)
 			continue
@@ -175,14 +167,28 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	o.requeue(rest)
 }
 
+// jointsBlamed are those that the failed operation is one of, or whose directory it is.
+func (b *batch) jointsBlamed(i int, d *directory, err error) map[*joint]bool {
+	blamed := map[*joint]bool{}
+	for j, w := range b.writes {
+		if w.c != nil && w.c.joint != nil && (i == j || w.c.dir == d && (i >= len(b.writes) || isMissing(err))) {
+			blamed[w.c.joint] = true
+		}
+	}
+	return blamed
+}
+
 func (o *outbox) blameDirectory(b *batch, d *directory, err error) {
 	if isMissing(err) {
 		d.forget()
 	} else {
 		d.state = dirReadOnly // its data cannot be written
 	}
+	for j := range b.jointsBlamed(len(b.writes), d, err) {
+		o.ep.replaceJoint(j, err)
+	}
 	for _, w := range b.writes {
-		if w.c != nil && w.c.dir == d {
+		if w.c != nil && w.c.dir == d && w.c.joint == nil {
 			o.ep.replace(w.c, err)
 		}
 	}
@@ -236,6 +242,8 @@ func (o *outbox) refuse(w write, why messages.Reason, err error) {
 		o.ep.released(w.r)
 	case w.r != nil:
 		o.ep.cannotRelease(w.r, err)
+	case w.c.joint != nil && !isMissing(err):
+		o.ep.failJoint(w.c.joint, why, err)
 	case isMissing(err):
 		w.c.dir.forget()
 		o.ep.replace(w.c, err)
@@ -246,7 +254,7 @@ func (o *outbox) refuse(w write, why messages.Reason, err error) {
 
 // requeue puts writes in front, where they were.
 func (o *outbox) requeue(writes []write) {
-	o.queue = slices.Concat(writes, o.queue)
+	o.queue = slices.Concat(regroup(writes), o.queue)
 	o.pump()
 }
 
@@ -256,7 +264,10 @@ func (ep *epoch) released(r *release) {
 }
 
 func (w write) failures() int {
-	if w.c != nil {
+	switch {
+	case w.j != nil:
+		return w.j.creates[0].failures
+	case w.c != nil:
 		return w.c.failures
 	}
 	return w.r.failures

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -56,8 +57,17 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkNode refuses what cannot be a node in a directory. It looks at the path as a
+// whole only to tell what is wrong.
+func checkNode(directory, name string) error {
+	if len(directory)+len(name) < maxRequest && CheckPath(directory) == nil && checkName(name) == nil {
+		return nil
+	}
+	return errors.Join(CheckPath(directory), checkName(name), CheckPath(joinPath(directory, name)))
+}
+
 // forbidden are control characters, private use, and specials; the last range has
 // utf8.RuneError in it, which stands for invalid text.
 func forbidden(r rune) bool {
-	return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff || r > 0xffff
+	return r < ' ' || r >= 0x7f && (r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/messages"
 )
@@ -12,26 +13,71 @@ import (
 type list struct {
 	asker
 	directory string
+	watch     bool
+	interest  *watcher // if watch
+	czxids    bool
 }
 
 func (l *list) start(ep *epoch) {
+	if l.watch { // first of all: the event may come before the reply
+		l.interest = ep.watches.add(l.to, inside(l.directory))
+	}
+	l.read(ep)
+}
+
+func (l *list) read(ep *epoch) {
 	ep.reads.do(func() func() {
-		inside, err := ep.client.Children(l.directory)
-		return func() { l.done(ep, inside, err) }
+		look := ep.client.Children
+		if l.watch {
+			look = ep.client.ChildrenW
+		}
+		in, err := look(l.directory)
+		var czxids []int64
+		if err == nil && l.czxids {
+			czxids, err = readCzxids(ep.client, l.directory, in.children)
+		}
+		return func() { l.done(ep, in, czxids, err) }
 	})
 }
 
-func (l *list) done(ep *epoch, inside listing, err error) {
+// readCzxids asks for each child, in a few flights.
+func readCzxids(c client, directory string, children []string) ([]int64, error) {
+	czxids := make([]int64, len(children))
+	var g errgroup.Group
+	g.SetLimit(maxReads)
+	for i, name := range children {
+		g.Go(func() error {
+			stat, _, err := c.Exists(joinPath(directory, name))
+			czxids[i] = stat.Czxid
+			return err
+		})
+	}
+	return czxids, g.Wait()
+}
+
+func (l *list) done(ep *epoch, in listing, czxids []int64, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		ep.answer(l, l.asker, &messages.Listed{Id: l.id, Epoch: l.epoch, Children: inside.children, DirectoryCzxid: inside.czxid})
+		l.watched(ep, err)
+		ep.answer(l, l.asker, &messages.Listed{Id: l.id, Epoch: l.epoch, Children: in.children,
+			DirectoryCzxid: in.czxid, Czxids: czxids})
 		return
 	}
 	what, why := judge(err)
 	if what == lost || what == notSent {
-		ep.again(func() { l.start(ep) })
+		ep.again(func() { l.read(ep) })
 		return
 	}
+	l.watched(ep, err)
 	ep.fail(l, why, "list %s: %v", l.directory, need{"READ", l.directory}.explain(err))
+}
+
+// watched notes what has become of the watch that was asked for.
+func (l *list) watched(ep *epoch, err error) {
+	if err == nil {
+		ep.watches.confirm(l.interest)
+	} else {
+		ep.watches.giveUp(l.interest)
+	}
 }
 
 // watch is a Watch that is not answered: one read for each of its nodes.
@@ -40,7 +86,8 @@ type watch struct {
 	directory string
 	left      int // nodes that are not looked at yet
 	gone      []string
-	why       messages.Reason // of the last node that could not be watched
+	data      map[string][]byte // nil if nobody wants it
+	why       messages.Reason   // of the last node that could not be watched
 	err       error
 }
 
@@ -48,22 +95,21 @@ func (w *watch) start(ep *epoch, nodes []string) {
 	w.left = len(nodes)
 	for _, node := range nodes {
 		// First of all: the event may come before the reply.
-		ep.watches.add(w.to, joinPath(w.directory, node))
-		w.look(ep, node)
+		w.look(ep, node, ep.watches.add(w.to, joinPath(w.directory, node)))
 	}
 	w.finish(ep)
 }
 
 // look reads the node's data, for the watch that this leaves. An exists would
 // leave one on a node that is not there, too, and nobody could take it back.
-func (w *watch) look(ep *epoch, node string) {
+func (w *watch) look(ep *epoch, node string, interest *watcher) {
 	ep.reads.do(func() func() {
-		err := ep.client.GetW(joinPath(w.directory, node))
-		return func() { w.looked(ep, node, err) }
+		data, err := ep.client.GetW(joinPath(w.directory, node))
+		return func() { w.looked(ep, node, interest, data, err) }
 	})
 }
 
-func (w *watch) looked(ep *epoch, node string, err error) {
+func (w *watch) looked(ep *epoch, node string, interest *watcher, data []byte, err error) {
 	path := joinPath(w.directory, node)
 	what, why := refused, messages.Reason_REASON_UNSPECIFIED
 	if err != nil {
@@ -71,15 +117,18 @@ func (w *watch) looked(ep *epoch, node string, err error) {
 	}
 	switch {
 	case err == nil:
-		ep.watches.confirm(w.to, path)
+		ep.watches.confirm(interest)
+		if w.data != nil {
+			w.data[node] = data
+		}
 	case what == lost || what == notSent:
-		ep.again(func() { w.look(ep, node) })
+		ep.again(func() { w.look(ep, node, interest) })
 		return
 	case errors.Is(err, zk.ErrNoNode):
 		ep.watches.remove(w.to, path)
 		w.gone = append(w.gone, node)
 	default:
-		ep.watches.giveUp(w.to, path)
+		ep.watches.giveUp(interest)
 		w.why, w.err = why, need{"READ", path}.explain(err)
 	}
 	w.left--
@@ -92,6 +141,6 @@ func (w *watch) finish(ep *epoch) {
 	case w.err != nil:
 		ep.fail(w, w.why, "watch nodes of %s: %v", w.directory, w.err)
 	default:
-		ep.answer(w, w.asker, &messages.Watched{Id: w.id, Epoch: w.epoch, Gone: w.gone})
+		ep.answer(w, w.asker, &messages.Watched{Id: w.id, Epoch: w.epoch, Gone: w.gone, Data: w.data})
 	}
 }

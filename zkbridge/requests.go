@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -29,11 +28,7 @@ func (c *core) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 
 // Create implements messages.BridgeHandler.
 func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	cr := &create{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
-		prefix: msg.GetPrefix(), data: msg.GetData()}
-	if cr.data == nil {
-		cr.data = noData
-	}
+	cr := newCreate(from, msg)
 	if err := cr.check(c.cfg.root); err != nil {
 		cr.give(messages.Reason_INVALID, err.Error())
 		return
@@ -45,7 +40,8 @@ func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*mes
 
 // List implements messages.BridgeHandler.
 func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &list{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
+	l := &list{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
+		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
 	if err := CheckPath(l.directory); err != nil {
 		l.give(messages.Reason_INVALID, err.Error())
 		return
@@ -58,8 +54,11 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 // Watch implements messages.BridgeHandler.
 func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watch{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
+	if msg.GetWithData() {
+		w.data = map[string][]byte{}
+	}
 	for _, node := range msg.GetNodes() {
-		if err := errors.Join(CheckPath(w.directory), checkName(node), CheckPath(joinPath(w.directory, node))); err != nil {
+		if err := checkNode(w.directory, node); err != nil {
 			w.give(messages.Reason_INVALID, err.Error())
 			return
 		}
@@ -72,30 +71,64 @@ func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messa
 // ReleaseNode implements messages.BridgeHandler.
 func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := &release{asker: asker{from, msg.GetId(), msg.GetEpoch()}, path: joinPath(msg.GetDirectory(), msg.GetNode())}
-	if err := errors.Join(CheckPath(msg.GetDirectory()), checkName(msg.GetNode()), CheckPath(r.path)); err != nil {
+	if err := checkNode(msg.GetDirectory(), msg.GetNode()); err != nil {
 		r.give(messages.Reason_INVALID, err.Error())
 		return
 	}
 	if c.admit(r, msg.GetEpoch()) {
+		if msg.GetRelaxed() {
+			r.dir = c.ep.dirs[msg.GetDirectory()]
+		}
 		c.ep.outbox.add(write{r: r})
+	}
+}
+
+// Transact implements messages.BridgeHandler.
+func (c *core) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
+	a := asker{from, msg.GetId(), msg.GetEpoch()}
+	ops, err := opsOf(msg.GetOps())
+	if err == nil && msg.GetDirectory() != "" {
+		err = CheckPath(msg.GetDirectory())
+	}
+	if err == nil {
+		ops, err = copyOps(ops, c.cfg.acl, c.cfg.root)
+	}
+	if err != nil {
+		a.give(messages.Reason_INVALID, err.Error())
+		return
+	}
+	t := &transaction{epoch: a.epoch, ops: ops, within: msg.GetDirectory(), deliver: a.transacted}
+	if c.admit(t, a.epoch) {
+		t.start(c.ep)
 	}
 }
 
 // admit takes a request in that is meant for the present session, and answers all
 // others at once.
 func (c *core) admit(r request, epoch uint64) bool {
-	if c.session.epoch != epoch || c.session.state == messages.SessionState_LOST || c.ep == nil {
-		r.give(messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
-			epoch, c.session.epoch, c.session.state))
-		return false
+	n := 1
+	if mustTake(r) {
+		n = 0
 	}
-	if max := c.cfg.maxOpen; max > 0 && len(c.ep.open) >= max && !mustTake(r) {
-		r.give(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
-			"Config.MaxOutstanding allows no more", len(c.ep.open)))
+	if why, detail := c.obstacle(epoch, n); why != 0 {
+		r.give(why, detail)
 		return false
 	}
 	c.ep.open[r] = struct{}{}
 	return true
+}
+
+// obstacle is why n more requests for a session cannot be taken in, if they cannot.
+func (c *core) obstacle(epoch uint64, n int) (why messages.Reason, detail string) {
+	if c.session.epoch != epoch || c.session.state == messages.SessionState_LOST || c.ep == nil {
+		return messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
+			epoch, c.session.epoch, c.session.state)
+	}
+	if max := c.cfg.maxOpen; max > 0 && n > 0 && len(c.ep.open)+n > max {
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
+			"Config.MaxOutstanding allows no more than %d", len(c.ep.open), max)
+	}
+	return 0, ""
 }
 
 // mustTake tells that a request would leave a node behind if it was not served.
@@ -106,7 +139,7 @@ func mustTake(r request) bool {
 
 // Refuse implements host.Actor: it answers what comes too late.
 func (c *core) Refuse(from ask.Recipient, msg any) {
-	if msg, ok := msg.(caller); ok {
+	if msg, ok := msg.(request); ok { // a caller's, or createAll
 		msg.give(messages.Reason_CLOSED, c.now.GetDetail())
 		return
 	}
@@ -137,6 +170,10 @@ func (r refuser) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*mes
 }
 
 func (r refuser) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
+	r.refuse(from, msg)
+}
+
+func (r refuser) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
 	r.refuse(from, msg)
 }
 

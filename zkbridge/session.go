@@ -18,8 +18,8 @@ type Session struct {
 	// Timeout is what the server has granted.
 	Timeout time.Duration
 	// Deadline is when the session must be taken for lost if ZooKeeper answers
-	// nothing more; zero unless CONNECTED or SUSPENDED. It holds even where the
-	// bridge has not been scheduled to say so.
+	// nothing more. While LOST it is that of the session that was lost, which may
+	// have ended earlier. It is zero before the first session and after Close.
 	Deadline time.Time
 }
 

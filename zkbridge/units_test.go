@@ -231,24 +231,35 @@ func TestWatchTable(t *testing.T) {
 	a, b := newPeer(), newPeer()
 	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
 
-	table.add(a, "/d/n")
-	table.confirm(a, "/d/n")
-	table.add(b, "/d/n") // its read is under way: the event stems from a's watch
+	first := table.add(a, "/d/n")
+	table.confirm(first)
+	second := table.add(b, "/d/n") // its read is under way: the event stems from a's watch, or from b's own
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 1 || wakes(b) != 1 {
 		t.Error("one was not woken")
 	}
-	table.confirm(b, "/d/n") // the server has b's watch still
+	third := table.add(b, "/d/n") // b was woken and asks again
+	table.confirm(second)
+	table.giveUp(second)
+	if table.find(b, "/d/n") != third {
+		t.Error("the answer to an earlier read has ended the interest")
+	}
+	table.confirm(third)
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 0 || wakes(b) != 1 {
 		t.Error("b's watch was forgotten, or a's was not")
 	}
-	table.add(a, "/d/n")
-	table.fire(ep, "/d/n", true) // before the reply
-	table.confirm(a, "/d/n")
-	table.fire(ep, "/d/n", true)
-	if wakes(a) != 1 {
-		t.Error("not woken once")
+	for _, deleted := range []bool{false, true} {
+		early := table.add(a, "/d/n")
+		table.fire(ep, "/d/n", deleted) // before the reply
+		table.confirm(early)
+		if len(table.byPath)+len(table.byWho) != 0 { // nothing would ever take it out
+			t.Errorf("left, deleted %v: %v", deleted, table)
+		}
+		table.fire(ep, "/d/n", deleted)
+		if wakes(a) != 1 {
+			t.Error("not woken once")
+		}
 	}
 	for _, path := range []string{"/d/1", "/d/2"} {
 		table.add(a, path)

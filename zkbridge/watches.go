@@ -1,62 +1,68 @@
 package zkbridge
 
 import (
+	"slices"
+
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// watchTable tells who is to be woken by which node. The zero value is empty.
+// watchTable tells who is to be woken by which node, or by what comes and goes in
+// which directory: that stands under the path of [inside]. The zero value is empty.
 type watchTable struct {
-	byPath map[string][]watcher
+	byPath map[string][]*watcher
 	byWho  map[ask.Recipient]map[string]struct{}
 }
 
-// watcher is one recipient's interest in one node.
+// watcher is one recipient's interest in one node, from its first read of the node to
+// the first event. That may stem from somebody else's watch, and the one that is being
+// set then fires unheard: who was woken asks again if it still wants to know, and that
+// is an interest of its own.
 type watcher struct {
-	to ask.Recipient
-	// pending counts its reads of the node that are not answered. Until they are,
-	// an event does not end the interest: it may stem from somebody else's watch,
-	// and the one that is being set would fire unheard.
-	pending int
-	// set: a watch is in place.
-	set bool
+	to      ask.Recipient
+	path    string
+	pending int  // reads of the node that are not answered
+	set     bool // a watch is in place
 }
 
-func (t *watchTable) add(to ask.Recipient, path string) {
+// add notes that a read is under way which will set a watch. The watcher is nil if
+// there is nobody to wake.
+func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 	if to == nil {
-		return
+		return nil
 	}
 	if w := t.find(to, path); w != nil {
 		w.pending++
-		return
+		return w
 	}
 	if t.byPath == nil {
-		t.byPath, t.byWho = map[string][]watcher{}, map[ask.Recipient]map[string]struct{}{}
+		t.byPath, t.byWho = map[string][]*watcher{}, map[ask.Recipient]map[string]struct{}{}
 	}
-	t.byPath[path] = append(t.byPath[path], watcher{to: to, pending: 1})
+	w := &watcher{to: to, path: path, pending: 1}
+	t.byPath[path] = append(t.byPath[path], w)
 	if t.byWho[to] == nil {
 		t.byWho[to] = map[string]struct{}{}
 	}
 	t.byWho[to][path] = struct{}{}
+	return w
 }
 
 // confirm notes that a read has set the watch.
-func (t *watchTable) confirm(to ask.Recipient, path string) {
-	if w := t.find(to, path); w != nil && w.pending > 0 {
+func (t *watchTable) confirm(w *watcher) {
+	if w != nil {
 		w.pending--
 		w.set = true
 	}
 }
 
 // giveUp notes that a read has failed. An earlier one may have set a watch.
-func (t *watchTable) giveUp(to ask.Recipient, path string) {
-	w := t.find(to, path)
+func (t *watchTable) giveUp(w *watcher) {
 	if w == nil {
 		return
 	}
 	w.pending--
-	if w.pending <= 0 && !w.set {
-		t.remove(to, path)
+	if w.pending == 0 && !w.set && t.find(w.to, w.path) == w {
+		t.remove(w.to, w.path)
 	}
 }
 
@@ -65,8 +71,7 @@ func (t *watchTable) remove(to ask.Recipient, path string) {
 	list := t.byPath[path]
 	for i := range list {
 		if list[i].to == to {
-			list[i] = list[len(list)-1]
-			t.keep(path, list[:len(list)-1])
+			t.keep(path, slices.Delete(list, i, i+1))
 			t.unlink(to, path)
 			return
 		}
@@ -80,39 +85,42 @@ func (t *watchTable) dropAll(to ask.Recipient) {
 	}
 }
 
-// fire wakes those who are interested. A watch fires once, and a deleted node does
-// not come back: its name has a number that is not given again.
+// inside stands for the children of a directory.
+func inside(directory string) string { return joinPath(directory, "") }
+
+// happened wakes all whom an event at a path concerns.
+func (t *watchTable) happened(ep *epoch, path string, deleted bool) {
+	t.fire(ep, path, deleted)
+	if deleted {
+		t.fire(ep, inside(path), true)
+	}
+}
+
+// fire wakes those who are interested.
 func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	list := t.byPath[path]
 	if len(list) == 0 {
 		return
 	}
+	delete(t.byPath, path)
 	directory, node := splitPath(path)
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
-	left := list[:0]
 	for _, w := range list {
-		if w.pending > 0 && !deleted {
-			w.set = false
-			left = append(left, w)
-		} else {
-			t.unlink(w.to, path)
-		}
+		t.unlink(w.to, path)
 		w.to.Tell(wake)
 	}
-	t.keep(path, left)
 }
 
 func (t *watchTable) find(to ask.Recipient, path string) *watcher {
-	list := t.byPath[path]
-	for i := range list {
-		if list[i].to == to {
-			return &list[i]
+	for _, w := range t.byPath[path] {
+		if w.to == to {
+			return w
 		}
 	}
 	return nil
 }
 
-func (t *watchTable) keep(path string, list []watcher) {
+func (t *watchTable) keep(path string, list []*watcher) {
 	if len(list) == 0 {
 		delete(t.byPath, path)
 		return

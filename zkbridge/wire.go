@@ -27,8 +27,11 @@ type wire struct {
 	closing int32   // xid of the message that closes the session
 
 	// rewatch is closed when the watches of an earlier connection have been sent
-	// again; nil if there were none.
+	// again; nil if there were none. unset counts the messages that it takes: one,
+	// and those which go-zookeeper had queued for connections that broke before
+	// they were sent. It is guarded by mu, and passed on by the link.
 	rewatch chan struct{}
+	unset   int32
 
 	// For the one who reads.
 	own     []byte // to be read before anything else
@@ -51,6 +54,7 @@ const (
 	greeting = -100
 
 	opGetData    = 4
+	opChildren   = 12
 	opSetWatches = 101
 	opClose      = -11
 
@@ -68,6 +72,7 @@ func newWire(conn, raw net.Conn, l *link, deadline time.Time) *wire {
 	w := &wire{Conn: conn, raw: raw, link: l, deadline: deadline, in: bufio.NewReaderSize(conn, 16<<10)}
 	if l.watching.Load() {
 		w.rewatch = make(chan struct{})
+		w.unset = l.unset.Add(1) // before the handshake is over nothing can come
 	}
 	return w
 }
@@ -115,7 +120,7 @@ func (w *wire) noteRequest(xid int32, b []byte) {
 	switch int32(binary.BigEndian.Uint32(b[8:])) {
 	case opClose:
 		w.closing = xid
-	case opGetData:
+	case opGetData, opChildren:
 		if b[len(b)-1] == 1 {
 			w.link.watching.Store(true)
 		}
@@ -124,13 +129,29 @@ func (w *wire) noteRequest(xid int32, b []byte) {
 	}
 }
 
+// watchesSent needs w.mu.
 func (w *wire) watchesSent() {
-	if w.rewatch != nil {
-		select {
-		case <-w.rewatch:
-		default:
-			close(w.rewatch)
-		}
+	if w.unset > 0 {
+		w.expectWatches(w.unset - 1)
+	}
+}
+
+// expectWatches notes how many messages that set watches are yet to come. It needs w.mu.
+func (w *wire) expectWatches(n int32) {
+	w.unset = n
+	w.link.unset.Store(n)
+	if n == 0 {
+		close(w.rewatch)
+	}
+}
+
+// forgetWatches is for a connection that did not come to be: nothing is queued for it.
+func (w *wire) forgetWatches() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unset > 0 {
+		w.unset = 0
+		w.link.unset.Add(-1)
 	}
 }
 
@@ -150,6 +171,11 @@ func (w *wire) awaitWatches() {
 	select {
 	case <-w.rewatch:
 	case <-limit.C:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.unset > 0 {
+			w.expectWatches(0)
+		}
 	}
 }
 
@@ -157,6 +183,7 @@ func (w *wire) awaitWatches() {
 func (w *wire) Read(p []byte) (int, error) {
 	if !w.ready.Load() {
 		if err := w.shakeHands(); err != nil {
+			w.forgetWatches()
 			err = fmt.Errorf("handshake with %s: %w", w.RemoteAddr(), err)
 			w.link.note(err)
 			return 0, err
@@ -238,6 +265,9 @@ func (w *wire) answered(xid int32) {
 		if s.xid == xid {
 			w.sent = append(w.sent[:i], w.sent[i+1:]...)
 			w.link.heard(s.at)
+			if xid == greeting {
+				w.link.shaken.Store(int64(s.at))
+			}
 			break
 		}
 	}

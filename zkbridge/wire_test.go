@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -131,4 +132,54 @@ func TestWireRefusesGarbage(t *testing.T) {
 		client.Close()
 		server.Close()
 	}
+}
+
+// The message that sets the watches again may be left over from a connection that broke
+// before it was sent: then the next one has to come as well, before a reply is passed on.
+func TestWireAwaitsItsOwnWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{cfg: &settings{}, start: time.Now(), note: func(error) {}, post: func(any) {}}
+		l.watching.Store(true)
+		connect := func(handshake bool) *wire {
+			client, server := net.Pipe()
+			t.Cleanup(func() { client.Close(); server.Close() })
+			go io.Copy(io.Discard, server)
+			w := newWire(client, client, l, time.Now().Add(time.Hour))
+			if handshake {
+				go server.Write(append(frame(37, 0, 9000, 0, 77, 16), frame(16, 1)...))
+				w.Read(make([]byte, 41))
+				return w
+			}
+			server.Close()
+			w.Read(make([]byte, 41))
+			return w
+		}
+		// reply gives how long the first reply is held back while so many messages come.
+		reply := func(w *wire, setWatches int) time.Duration {
+			begun, done := time.Now(), make(chan time.Duration)
+			go func() {
+				w.Read(make([]byte, 20))
+				done <- time.Since(begun)
+			}()
+			for i := range setWatches {
+				time.Sleep(time.Millisecond) // virtual
+				w.Write(frame(8, int32(10+i), opSetWatches))
+			}
+			return <-done
+		}
+		expect := func(what string, got, want time.Duration) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: the reply came after %v, not %v", what, got, want)
+			}
+		}
+		expect("the first", reply(connect(true), 1), time.Millisecond)
+		connect(true) // breaks before it is sent
+		connect(false)
+		expect("one of two", reply(connect(true), 1), rewatchLimit)
+		connect(true)
+		expect("two of two", reply(connect(true), 2), 2*time.Millisecond)
+		expect("none", reply(connect(true), 0), rewatchLimit)
+		expect("again the first", reply(connect(true), 1), time.Millisecond)
+	})
 }

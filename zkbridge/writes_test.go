@@ -76,7 +76,39 @@ func TestLoneCreateIsOneRoundTrip(t *testing.T) {
 		if got := fmt.Sprint(count.take()); got != "map[2:1]" {
 			t.Errorf("a release took %v", got)
 		}
+		u.bridge.Forget(dir)
+		u.created(dir, "c-")
+		if got := fmt.Sprint(count.take()); got != "map[4:1 14:1]" {
+			t.Errorf("a create in a directory that was forgotten took %v", got)
+		}
 	})
+}
+
+// A release that is in no hurry goes with the next create of its directory; one that
+// is, at once.
+func TestRelaxedRelease(t *testing.T) {
+	for relaxed, want := range map[bool]string{true: "map[14:2]", false: "map[2:1 14:2]"} {
+		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {
+			s := zktest.Embedded(t)
+			var count counter
+			u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+			first := u.created(dir, "a-")
+			count.take()
+			s.Embedded().Pause()
+			u.create(dir, "b-")
+			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: dir,
+				Node: first.GetNode(), Relaxed: relaxed}, u)
+			u.create(dir, "c-")
+			s.Embedded().Resume()
+			answers := map[string]int{}
+			for range 3 {
+				answers[fmt.Sprintf("%T", next[any](t, u.peer))]++
+			}
+			if got := count.take(); fmt.Sprint(got) != want || answers["*messages.Created"] != 2 {
+				t.Errorf("took %v, not %v, and gave %v", got, want, answers)
+			}
+		})
+	}
 }
 
 func TestBatching(t *testing.T) {

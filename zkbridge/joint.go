@@ -1,0 +1,205 @@
+package zkbridge
+
+import (
+	"fmt"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Part is one node of [Bridge.CreateAll]: what its asker would have sent as a Create.
+type Part struct {
+	From   ask.Recipient
+	Create *messages.Create
+}
+
+// CreateAll puts contenders into the queues of several locks by one transaction, so
+// that in each queue they come before the same others: all of them, or none. Each asker
+// is answered as for a Create of its own. It does not block.
+func (b *Bridge) CreateAll(parts []Part) {
+	if len(parts) > 0 {
+		b.ref.Tell(createAll{parts})
+	}
+}
+
+// MaxParts is how many parts CreateAll takes at most.
+const MaxParts = maxOps / 2
+
+type createAll struct{ parts []Part }
+
+func (m createAll) give(why messages.Reason, detail string) {
+	for _, p := range m.parts {
+		asker{p.From, p.Create.GetId(), p.Create.GetEpoch()}.give(why, detail)
+	}
+}
+
+// joint is several creates of which all are done or none is.
+type joint struct {
+	creates []*create
+	queued  bool // in the outbox, or on its way
+	looked  int  // creates in doubt that were looked for
+}
+
+func (c *core) createAll(m createAll) {
+	j, size := &joint{}, 0
+	for _, p := range m.parts {
+		cr := newCreate(p.From, p.Create)
+		if err := cr.check(c.cfg.root); err != nil {
+			m.give(messages.Reason_INVALID, err.Error())
+			return
+		}
+		cr.joint, size = j, size+2*opBytes+cr.bytes()+dirBytes+len(cr.directory)
+		j.creates = append(j.creates, cr)
+	}
+	if len(j.creates) > MaxParts || size > maxRequest {
+		m.give(messages.Reason_INVALID, fmt.Sprintf("%d nodes, %d bytes at once: the limits are %d and %d",
+			len(j.creates), size, MaxParts, maxRequest))
+		return
+	}
+	for _, cr := range j.creates {
+		if why, detail := c.obstacle(cr.epoch, len(j.creates)); why != 0 {
+			m.give(why, detail) // to all: none of them is sent
+			return
+		}
+	}
+	for _, cr := range j.creates {
+		c.ep.open[cr] = struct{}{}
+	}
+	c.ep.placeJoint(j)
+}
+
+// placeJoint sends the creates on their way once all their directories are known.
+func (ep *epoch) placeJoint(j *joint) {
+	known := true
+	for _, c := range j.creates {
+		if c.dir == nil {
+			c.dir = ep.dirs.get(c.directory)
+		}
+		if c.dir.state != dirUnknown {
+			continue
+		}
+		known = false
+		if !c.waits {
+			c.waits = true
+			c.dir.waiting = append(c.dir.waiting, c)
+			ep.lookAt(c.dir)
+		}
+	}
+	if known && !j.queued {
+		j.queued = true
+		ep.outbox.add(write{j: j})
+	}
+}
+
+// replaceJoint is placeJoint for creates that were not executed because of err.
+func (ep *epoch) replaceJoint(j *joint, err error) {
+	j.queued, j.looked = false, 0
+	if first := j.creates[0]; first.tries < maxTries {
+		first.tries++
+		ep.placeJoint(j)
+		return
+	}
+	_, why := judge(err)
+	ep.failJoint(j, why, err)
+}
+
+// failJoint ends creates of which none was executed.
+func (ep *epoch) failJoint(j *joint, why messages.Reason, err error) {
+	for _, c := range j.creates {
+		if _, open := ep.open[c]; open {
+			ep.failCreate(c, why, err)
+		}
+	}
+}
+
+// resolvedJoint takes what was found of a create in doubt. The transaction was executed
+// if there is any of its nodes; the others then were deleted since.
+func (ep *epoch) resolvedJoint(c *create, s *sighting) {
+	j := c.joint
+	c.sighting = s
+	if j.looked++; j.looked < len(j.creates) {
+		return
+	}
+	executed := false
+	for _, c := range j.creates {
+		executed = executed || c.sighting.node != ""
+	}
+	if !executed {
+		ep.replaceJoint(j, errNotExecuted)
+		return
+	}
+	for _, c := range j.creates {
+		c.node = c.sighting.node
+		ep.found(c, *c.sighting, nil)
+	}
+}
+
+// ready tells that nothing keeps the creates from going out now.
+func (j *joint) ready(taken map[*directory]bool) bool {
+	for _, c := range j.creates {
+		if c.dir.flying > 0 || taken[c.dir] {
+			return false
+		}
+	}
+	return true
+}
+
+// take adds its directories to those that are taken.
+func (j *joint) take(taken map[*directory]bool) map[*directory]bool {
+	if taken == nil {
+		taken = map[*directory]bool{}
+	}
+	for _, c := range j.creates {
+		taken[c.dir] = true
+	}
+	return taken
+}
+
+func (j *joint) known() bool {
+	for _, c := range j.creates {
+		if c.dir.state == dirUnknown {
+			return false
+		}
+	}
+	return true
+}
+
+// addJoint puts all creates into the batch, or none.
+func (b *batch) addJoint(j *joint) bool {
+	size := 0
+	for _, c := range j.creates {
+		size += write{c: c}.bytes() + dirBytes + len(c.directory)
+	}
+	fits := len(b.writes)+len(b.dirs)+2*len(j.creates) <= maxOps && b.size+size <= maxBytes
+	if len(b.writes) > 0 && (!fits || j.creates[0].failures >= maxFailures || b.writes[0].failures() >= maxFailures) {
+		return false
+	}
+	for _, c := range j.creates {
+		b.put(write{c: c})
+	}
+	return true
+}
+
+// regroup gives the writes of a batch as they were in the queue.
+func regroup(writes []write) []write {
+	all := writes[:0:0]
+	for _, w := range writes {
+		switch {
+		case w.c == nil || w.c.joint == nil:
+			all = append(all, w)
+		case w.c == w.c.joint.creates[0]:
+			all = append(all, write{j: w.c.joint})
+		}
+	}
+	return all
+}
+
+// readBack learns of a node what a transaction that did not write its directory has
+// not told.
+func (ep *epoch) readBack(c *create, node string) {
+	c.node = node
+	ep.solos.do(func() func() {
+		s, err := stat(ep.client, c.directory, node)
+		return func() { ep.found(c, s, err) }
+	})
+}

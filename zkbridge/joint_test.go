@@ -1,0 +1,211 @@
+package zkbridge
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// sendAll has each user's bridge make a node in its directory, all at once.
+func sendAll(users []*user, dirs []string) {
+	var parts []Part
+	for i, u := range users {
+		parts = append(parts, Part{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], Prefix: fmt.Sprintf("n%d-", i)}})
+	}
+	users[0].bridge.CreateAll(parts)
+}
+
+// askers are peers of one bridge, with a directory for each.
+func askers(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
+	path := s.Path(t)
+	for i := range n {
+		users, dirs = append(users, newUser(t, b)), append(dirs, fmt.Sprintf("%s/%d", path, i))
+	}
+	return users, dirs
+}
+
+// allCreated takes the answers: one transaction made all the nodes.
+func allCreated(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
+	t.Helper()
+	var zxid int64
+	for i, u := range users {
+		m := next[*messages.Created](t, u.peer)
+		if zxid == 0 {
+			zxid = m.GetCzxid()
+		}
+		exists, stat, err := conn.Exists(dirs[i] + "/" + m.GetNode())
+		if err != nil || !exists || stat.Czxid != zxid || m.GetCzxid() != zxid {
+			t.Errorf("node %s of transaction %#x, answered as %#x, not %#x: %v", m.GetNode(), stat.Czxid, m.GetCzxid(), zxid, err)
+		}
+		u.release(dirs[i], m.GetNode())
+		next[*messages.NodeReleased](t, u.peer)
+	}
+}
+
+func TestCreateAll(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		conn := s.Client(t)
+		users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+		for range 3 { // the first makes the directories
+			sendAll(users, dirs)
+			allCreated(t, users, dirs, conn)
+		}
+		// One of the directories has gone meanwhile.
+		if err := conn.Delete(dirs[1], -1); err != nil && err != zk.ErrNoNode {
+			t.Fatal(err)
+		}
+		sendAll(users, dirs)
+		allCreated(t, users, dirs, conn)
+		// Twice in one directory.
+		dirs[2] = dirs[0]
+		sendAll(users, dirs)
+		allCreated(t, users, dirs, conn)
+	})
+}
+
+// A directory with data of others is left alone; what its node's creation does not tell
+// is read.
+func TestCreateAllInADirectoryWithData(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		conn := s.Client(t)
+		users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 2)
+		home, _ := splitPath(dirs[0])
+		for _, path := range []string{home, dirs[1]} {
+			if _, err := conn.Create(path, []byte("theirs"), 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sendAll(users, dirs)
+		allCreated(t, users, dirs, conn)
+		if data, _, err := conn.Get(dirs[1]); string(data) != "theirs" {
+			t.Error(string(data), err)
+		}
+		for _, path := range []string{dirs[1], dirs[0], home} {
+			conn.Delete(path, -1)
+		}
+	})
+}
+
+// What keeps one of them from being made keeps all.
+func TestCreateAllOrNone(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		conn := s.Client(t)
+		b := connected(t, Config{Servers: s.Addr()})
+		users, dirs := askers(t, b, s, 3)
+		sendAll(users, dirs)
+		allCreated(t, users, dirs, conn)
+		closed := s.Path(t) + "-closed"
+		if _, err := conn.Create(closed, nil, 0, zk.WorldACL(zk.PermRead)); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			dir  string
+			want messages.Reason
+		}{{closed, messages.Reason_NO_AUTH}, {"relative", messages.Reason_INVALID}} {
+			sendAll(users, []string{dirs[0], c.dir, dirs[2]})
+			for _, u := range users {
+				if m := next[*messages.Failed](t, u.peer); m.GetReason() != c.want {
+					t.Errorf("%v in %s", m, c.dir)
+				}
+				none[*messages.Created](t, u.peer)
+			}
+		}
+		for _, dir := range dirs {
+			if names := s.Nodes(t, dir); len(names) > 0 {
+				t.Errorf("%v is left in %s", names, dir)
+			}
+		}
+		conn.Delete(closed, -1)
+	})
+}
+
+// The answer is lost: the transaction was executed, or not. Either way there is one node
+// each in the end, of one transaction.
+func TestCreateAllInDoubt(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.DropReply, embedded.CutBefore} {
+		t.Run(fmt.Sprint(action), func(t *testing.T) {
+			s := zktest.Embedded(t)
+			conn := s.Client(t)
+			users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+			sendAll(users, dirs)
+			allCreated(t, users, dirs, conn)
+			fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action})
+			sendAll(users, dirs)
+			allCreated(t, users, dirs, conn)
+			if len(fault.Firings()) != 1 {
+				t.Error("the fault did not fire")
+			}
+			for _, dir := range dirs {
+				if names := s.Nodes(t, dir); len(names) > 0 {
+					t.Errorf("%v is left in %s", names, dir)
+				}
+			}
+		})
+	}
+}
+
+// Many at once, of several askers, beside creates and releases of single nodes.
+func TestCreateAllAmongOthers(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		const rounds = 50
+		conn := s.Client(t)
+		b := connected(t, Config{Servers: s.Addr()})
+		users, dirs := askers(t, b, s, 4)
+		single := newUser(t, b)
+		for range rounds {
+			sendAll(users, dirs)
+			single.create(dirs[0], "single-")
+		}
+		for range rounds {
+			zxids := map[int64]bool{}
+			for i, u := range users {
+				m := next[*messages.Created](t, u.peer)
+				zxids[m.GetCzxid()] = true
+				u.release(dirs[i], m.GetNode())
+			}
+			if len(zxids) != 1 {
+				t.Errorf("nodes of %d transactions", len(zxids))
+			}
+			single.release(dirs[0], next[*messages.Created](t, single.peer).GetNode())
+		}
+		for range rounds {
+			for _, u := range append(users, single) {
+				next[*messages.NodeReleased](t, u.peer)
+			}
+		}
+		for _, dir := range dirs {
+			if names, _, err := conn.Children(dir); err == nil && len(names) > 0 {
+				t.Errorf("%v is left in %s", names, dir)
+			}
+		}
+	})
+}
+
+func TestCreateAllTooLateOrTooMuch(t *testing.T) {
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
+	users, dirs := askers(t, b, s, MaxParts+1)
+	sendAll(users, dirs)
+	for _, u := range users {
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+			t.Fatal(m)
+		}
+	}
+	sendAll(users[:3], dirs)
+	for _, u := range users[:3] { // all for the same reason: another would be for trying again
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_LIMIT_EXCEEDED {
+			t.Error(m)
+		}
+	}
+	epoch := b.Session().Epoch
+	b.Close()
+	b.CreateAll([]Part{{users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"}}})
+	if m := next[*messages.Failed](t, users[0].peer); m.GetReason() != messages.Reason_CLOSED || m.GetId() != 7 {
+		t.Error(m)
+	}
+}

@@ -1,0 +1,81 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// opsOf makes go-zookeeper's operations of a Transact's.
+func opsOf(ops []*messages.Op) ([]any, error) {
+	all := make([]any, 0, len(ops))
+	for i, op := range ops {
+		made := opOf(op)
+		if made == nil {
+			return nil, fmt.Errorf("operation %d: kind %d: it must be CHECK, CREATE, SET or DELETE", i, op.GetKind())
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
+// opOf gives nil for what is no operation.
+func opOf(op *messages.Op) any {
+	switch op.GetKind() {
+	case messages.Op_CHECK:
+		return CheckNode(op.GetPath())
+	case messages.Op_CREATE:
+		r := &zk.CreateRequest{Path: op.GetPath(), Data: append(noData, op.GetData()...)}
+		if op.GetEphemeral() {
+			r.Flags = zk.FlagEphemeral
+		}
+		return r
+	case messages.Op_SET:
+		return &zk.SetDataRequest{Path: op.GetPath(), Data: append(noData, op.GetData()...), Version: anyVersion}
+	case messages.Op_DELETE:
+		return &zk.DeleteRequest{Path: op.GetPath(), Version: anyVersion}
+	}
+	return nil
+}
+
+// outcomes are what an operation of a Transact may end with, beside its execution.
+var outcomes = map[error]messages.Transacted_Outcome{
+	zk.ErrNoNode:     messages.Transacted_NO_NODE,
+	zk.ErrNodeExists: messages.Transacted_NODE_EXISTS,
+	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
+}
+
+// transacted answers a Transact.
+func (a asker) transacted(results []zk.MultiResponse, err error) {
+	done := &messages.Transacted{Id: a.id, Epoch: a.epoch}
+	for _, r := range results {
+		if r.Stat != nil {
+			done.Czxid = r.Stat.Czxid
+		}
+	}
+	var failed *OpError
+	if errors.As(err, &failed) {
+		done.Op = uint32(failed.Index)
+		done.Outcome = outcomes[failed.Err]
+	}
+	if err == nil || done.Outcome != messages.Transacted_DONE {
+		a.tell(done)
+		return
+	}
+	a.give(reasonOf(err), err.Error())
+}
+
+// reasonOf is the Reason in an error of the bridge, or for ZooKeeper's.
+func reasonOf(err error) messages.Reason {
+	var why messages.Reason
+	if failure := (*messages.Failed)(nil); errors.As(err, &failure) {
+		return failure.Reason
+	}
+	if errors.As(err, &why) {
+		return why
+	}
+	return reasonFor(err)
+}

@@ -1,0 +1,267 @@
+package zkbridge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func (u *user) transact(ops ...*messages.Op) uint64 {
+	id := u.id()
+	u.bridge.Ref().SendTransact(&messages.Transact{Id: id, Epoch: u.epoch(), Ops: ops}, u)
+	return id
+}
+
+// transacted is a transact that is answered by Transacted.
+func (u *user) transacted(ops ...*messages.Op) *messages.Transacted {
+	u.t.Helper()
+	id := u.transact(ops...)
+	m := next[*messages.Transacted](u.t, u.peer)
+	if m.GetId() != id || m.GetEpoch() != u.epoch() {
+		u.t.Errorf("%v does not answer %d of epoch %d", m, id, u.epoch())
+	}
+	return m
+}
+
+// failed is the answer to the request id.
+func (u *user) failed(id uint64, why messages.Reason) *messages.Failed {
+	u.t.Helper()
+	m := next[*messages.Failed](u.t, u.peer)
+	if m.GetId() != id || m.GetReason() != why || m.GetEpoch() == 0 {
+		u.t.Errorf("%v, not %v of %d", m, why, id)
+	}
+	return m
+}
+
+func check(path string) *messages.Op { return &messages.Op{Path: path} }
+
+func opCreate(path, data string) *messages.Op {
+	return &messages.Op{Kind: messages.Op_CREATE, Path: path, Data: []byte(data)}
+}
+
+func opSet(path, data string) *messages.Op {
+	return &messages.Op{Kind: messages.Op_SET, Path: path, Data: []byte(data)}
+}
+
+func opDelete(path string) *messages.Op {
+	return &messages.Op{Kind: messages.Op_DELETE, Path: path}
+}
+
+func TestTransact(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
+		data := opCreate(dir+"/n", "one")
+		m := u.transacted(opCreate(dir, ""), data, check(dir+"/n"), opSet(dir+"/n", "two"),
+			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/mine", Ephemeral: true}, opCreate(dir+"/gone", ""), opDelete(dir+"/gone"))
+		if m.GetOutcome() != messages.Transacted_DONE || m.GetOp() != 0 {
+			t.Errorf("%v", m)
+		}
+		got, stat, err := conn.Get(dir + "/n")
+		if string(got) != "two" || stat.Version != 1 || stat.EphemeralOwner != 0 || err != nil {
+			t.Errorf("%q, %+v, %v", got, stat, err)
+		}
+		if _, stat, err := conn.Get(dir + "/mine"); err != nil || stat.EphemeralOwner != u.bridge.Session().ID {
+			t.Errorf("%+v, %v", stat, err)
+		}
+		for _, c := range []struct {
+			op   *messages.Op
+			want messages.Transacted_Outcome
+		}{
+			{check(dir + "/none"), messages.Transacted_NO_NODE},
+			{opSet(dir+"/none", "x"), messages.Transacted_NO_NODE},
+			{opDelete(dir + "/none"), messages.Transacted_NO_NODE},
+			{opCreate(dir+"/none/below", ""), messages.Transacted_NO_NODE},
+			{opCreate(dir+"/n", "x"), messages.Transacted_NODE_EXISTS},
+			{opDelete(dir), messages.Transacted_NOT_EMPTY},
+		} {
+			m := u.transacted(opSet(dir+"/n", "never"), check(dir), c.op, opCreate(dir+"/never", ""))
+			if m.GetOutcome() != c.want || m.GetOp() != 2 {
+				t.Errorf("%v: %v", c.op, m)
+			}
+		}
+		if got, _, err := conn.Get(dir + "/n"); string(got) != "two" || err != nil {
+			t.Errorf("%q, %v: something was done of what failed", got, err)
+		}
+		if names := s.Nodes(t, dir); len(names) != 2 {
+			t.Errorf("nodes %v", names)
+		}
+		for _, op := range []*messages.Op{opSet(dir+"/n", ""), {Kind: messages.Op_SET, Path: dir + "/n"}} {
+			if m := u.transacted(op); m.GetOutcome() != messages.Transacted_DONE {
+				t.Errorf("%v", m)
+			}
+		}
+		if u.bridge.openRequests() != 0 {
+			t.Error("requests are remembered")
+		}
+	})
+}
+
+func TestTransactRefused(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
+		u.transacted(opCreate(dir, ""), opCreate(dir+"/n", ""),
+			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/leaf", Ephemeral: true})
+		for _, path := range []string{dir, dir + "/n"} {
+			_, err := conn.SetACL(path, zk.WorldACL(zk.PermAdmin), -1)
+			must(t, err)
+		}
+		good := check("/")
+		for _, c := range []struct {
+			op   *messages.Op
+			why  messages.Reason
+			says string
+		}{
+			{check(dir + "/n"), messages.Reason_NO_AUTH, "READ is not granted on " + dir + "/n"},
+			{opCreate(dir+"/x", ""), messages.Reason_NO_AUTH, "CREATE is not granted on " + dir},
+			{opSet(dir+"/n", "x"), messages.Reason_NO_AUTH, "WRITE is not granted on " + dir + "/n"},
+			{opDelete(dir + "/n"), messages.Reason_NO_AUTH, "DELETE is not granted on " + dir},
+			{opCreate(dir+"/leaf/x", ""), messages.Reason_INVALID, dir + "/leaf/x"},
+		} {
+			m := u.failed(u.transact(good, c.op), c.why)
+			if !strings.Contains(m.GetDetail(), c.says) || !strings.Contains(m.GetDetail(), "operation 1 ") {
+				t.Errorf("%v: %v", c.op, m)
+			}
+		}
+		for _, c := range []struct {
+			ops  []*messages.Op
+			says string
+		}{
+			{nil, "needs an operation"},
+			{[]*messages.Op{good, nil}, "operation 1"},
+			{[]*messages.Op{good, {Kind: 9, Path: "/a"}}, "operation 1: kind 9"},
+			{[]*messages.Op{check("a")}, `path "a"`},
+			{[]*messages.Op{opDelete("/")}, "root"},
+			{[]*messages.Op{opSet("/", strings.Repeat("x", maxRequest))}, "limit is 524288"},
+		} {
+			if m := u.failed(u.transact(c.ops...), messages.Reason_INVALID); !strings.Contains(m.GetDetail(), c.says) {
+				t.Errorf("%v: %v", c.ops, m)
+			}
+		}
+	})
+}
+
+// The answer, or the request, is lost: it is told that nobody knows, and nothing is
+// sent again.
+func TestTransactOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+		s := zktest.Embedded(t)
+		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: action})
+		u.failed(u.transact(opCreate("/n", "")), messages.Reason_OUTCOME_UNKNOWN)
+		want := messages.Transacted_DONE
+		if action == embedded.DropReply {
+			want = messages.Transacted_NODE_EXISTS
+		}
+		if m := u.transacted(opCreate("/n", "")); m.GetOutcome() != want {
+			t.Errorf("%v: then %v", action, m)
+		}
+		if n := len(fault.Firings()); n != 1 || u.epoch() != 1 {
+			t.Errorf("%d fired, epoch %d", n, u.epoch())
+		}
+	}
+}
+
+// What was not sent is sent when that is possible; and not at all in another session.
+func TestTransactOverSessions(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		proxy := zktest.Proxy(t, s.Addr())
+		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
+		u.subscribe()
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		id := u.transact(opCreate(dir, ""))
+		proxy.Refuse(false)
+		if m := next[*messages.Transacted](t, u.peer); m.GetId() != id || m.GetOutcome() != messages.Transacted_DONE {
+			t.Errorf("%v", m)
+		}
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		id = u.transact(opCreate(dir+"/late", ""))
+		s.Expire(t, u.bridge.Session().ID)
+		proxy.Refuse(false)
+		u.failed(id, messages.Reason_SESSION_LOST)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		for _, epoch := range []uint64{1, 3} {
+			u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: epoch, Ops: []*messages.Op{opCreate(dir+"/late", "")}}, u)
+			u.failed(90, messages.Reason_SESSION_LOST)
+		}
+		if names := s.Nodes(t, dir); len(names) != 0 {
+			t.Errorf("nodes %v", names)
+		}
+		must(t, u.bridge.Close())
+		u.failed(u.transact(opCreate(dir+"/late", "")), messages.Reason_CLOSED)
+	})
+}
+
+// The session ends while the answer is awaited.
+func TestTransactDiesWithSession(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
+	id := u.transact(opCreate("/n", ""))
+	fired(t, fault)
+	s.Expire(t, u.bridge.Session().ID)
+	u.failed(id, messages.Reason_OUTCOME_UNKNOWN)
+}
+
+func TestTransactBelowChroot(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		u.transacted(opCreate("/d", ""), opCreate("/d/n", "data"), check("/d/n"))
+		if data, _, err := conn.Get(root + "/d/n"); string(data) != "data" || err != nil {
+			t.Errorf("%q, %v", data, err)
+		}
+		u.transacted(opSet("/d/n", "new"))
+		if data, _, err := conn.Get(root + "/d/n"); string(data) != "new" || err != nil {
+			t.Errorf("%q, %v", data, err)
+		}
+		_, err = conn.SetACL(root+"/d/n", zk.WorldACL(zk.PermRead), -1)
+		must(t, err)
+		m := u.failed(u.transact(opSet("/d/n", "x")), messages.Reason_NO_AUTH)
+		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on /d/n") {
+			t.Errorf("%v", m)
+		}
+		u.transacted(opDelete("/d/n"), opDelete("/d"))
+		if names := s.Nodes(t, root); len(names) != 0 {
+			t.Errorf("nodes %v", names)
+		}
+	})
+}
+
+// The directory is made if one is missing, and the czxid of what was written is told.
+func TestTransactMakesDirectory(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)+"/in/it", s.Client(t)
+		in := func(ops ...*messages.Op) *messages.Transacted {
+			u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: ops, Directory: dir}, u)
+			return next[*messages.Transacted](t, u.peer)
+		}
+		m := in(opCreate(dir+"/n", "one"), opSet(dir+"/n", "two"))
+		data, stat, err := conn.Get(dir + "/n")
+		if m.GetOutcome() != messages.Transacted_DONE || string(data) != "two" || m.GetCzxid() != stat.Czxid || err != nil {
+			t.Errorf("%v; %q %+v, %v", m, data, stat, err)
+		}
+		if m := in(opSet(dir+"/n", "")); m.GetCzxid() != stat.Czxid {
+			t.Errorf("%v, czxid %d", m, stat.Czxid)
+		}
+		if m := in(opCreate(dir+"/m", ""), check(dir+"/none")); m.GetOutcome() != messages.Transacted_NO_NODE || m.GetOp() != 1 || m.GetCzxid() != 0 {
+			t.Errorf("%v", m)
+		}
+		u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: u.epoch(), Ops: []*messages.Op{check("/")}, Directory: "no path"}, u)
+		u.failed(90, messages.Reason_INVALID)
+	})
+}
