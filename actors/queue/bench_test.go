@@ -32,8 +32,8 @@ func BenchmarkHandOff(b *testing.B) {
 				holder++
 				arrive()
 			}
-			if len(s.waiting) != waiting-1 {
-				b.Fatalf("%d wait, want %d", len(s.waiting), waiting-1)
+			if n := len(s.inLine()); n != waiting-1 {
+				b.Fatalf("%d wait, want %d", n, waiting-1)
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func BenchmarkMerge(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.clock++
-				s.merge(children, s.clock)
+				s.merge(children, nil, s.clock)
 			}
 		})
 	}

@@ -9,8 +9,9 @@ func (e Listed) apply(s *State) {
 		return
 	}
 	s.listing = 0
+	s.arrive(e.Directory != 0)
 	if e.Directory == 0 || s.enter(e.Directory) {
-		s.merge(e.Children, s.listingAt)
+		s.merge(e.Children, e.Czxids, s.listingAt)
 	}
 	if s.listAgain {
 		s.listAgain = false
@@ -23,15 +24,29 @@ func (e Listed) apply(s *State) {
 // taken after the event at the clock since. It may be older than another that came
 // before: of numbers beyond its highest it says nothing, unless we knew of the node
 // before the snapshot was asked for.
-func (s *State) merge(children []string, since uint64) {
+func (s *State) merge(children []string, czxids []int64, since uint64) {
+	if !s.byCzxid && slices.ContainsFunc(children, s.rule.nearTheEnd) {
+		s.rankByCzxid()
+	}
+	if s.byCzxid && len(czxids) != len(children) {
+		s.askList() // this one is of no use
+		return
+	}
 	next := make([]*contender, 0, len(children))
 	top := unknown
-	for _, name := range children {
-		if c := s.recognise(name); c != nil {
+	for i, name := range children {
+		czxid := int64(0)
+		if s.byCzxid {
+			czxid = czxids[i]
+		}
+		if c := s.recognise(name, czxid); c != nil {
 			c.seenAt = s.clock
 			next = append(next, c)
-			top = max(top, c.seq)
+			top = max(top, c.rank.major)
 		}
+	}
+	if since >= s.heirsSince {
+		s.heirs = 0
 	}
 	s.horizon = max(s.horizon, top)
 	var missing []*contender
@@ -39,7 +54,7 @@ func (s *State) merge(children []string, since uint64) {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
 		case c.seenAt == s.clock:
-		case c.seq > top && !known:
+		case c.rank.major > top && !known, c.seq == stranger && c.seenAt > since:
 			next = append(next, c)
 		case c.ours:
 			missing = append(missing, c)
@@ -47,7 +62,7 @@ func (s *State) merge(children []string, since uint64) {
 			c.listed = false
 		}
 	}
-	slices.SortFunc(next, func(a, b *contender) int { return int(a.seq - b.seq) })
+	slices.SortFunc(next, func(a, b *contender) int { return a.rank.compare(b.rank) })
 	s.list, s.foreign = next, 0
 	for _, c := range next {
 		c.listed, c.unsure = true, false
@@ -62,13 +77,22 @@ func (s *State) merge(children []string, since uint64) {
 	}
 }
 
+// nearTheEnd tells a contender with a number that may not be its alone.
+func (r Rule) nearTheEnd(name string) bool {
+	seq, _, ok := r.Parse(name)
+	return ok && exhausted(seq)
+}
+
 // recognise is the contender that a child of the directory is, if it is one that
-// counts.
-func (s *State) recognise(name string) *contender {
-	seq, kind, ok := Parse(name)
+// counts. The czxid matters if they rank by that; 0 then says that the child has gone.
+func (s *State) recognise(name string, czxid int64) *contender {
+	seq, kind, ok := s.rule.Parse(name)
 	if !ok {
 		s.report(name)
-		return nil
+		if !s.rule.Strangers {
+			return nil
+		}
+		seq, kind = stranger, Exclusive
 	}
 	if serial, mine := s.in.serial(name); mine && serial >= s.oldest {
 		c := s.ours[serial]
@@ -78,19 +102,25 @@ func (s *State) recognise(name string) *contender {
 		if c.stage == creating {
 			// Ours, but its Created is still on its way. It stands in the queue
 			// before those behind it nevertheless.
-			c.name, c.seq = name, seq
+			if s.byCzxid {
+				return nil // its place is known with its Created; see early
+			}
+			c.name, c.seq, c.rank = name, seq, s.rankOf(seq, czxid, 0)
 		}
 		return c
 	}
 	if c := s.find(name); c != nil {
 		return c
 	}
-	return &contender{name: name, seq: seq, kind: kind}
+	if s.byCzxid && czxid == 0 {
+		return nil
+	}
+	return &contender{name: name, seq: seq, rank: s.rankOf(seq, czxid, 0), kind: kind}
 }
 
 func (s *State) report(name string) {
 	if !s.reported[name] && len(s.reported) < maxReported {
-		s.reported[name] = true
+		put(&s.reported, name, true)
 		s.effect(Effect{Do: DoReport, Node: name})
 	}
 }
@@ -102,11 +132,16 @@ func (e Watched) apply(s *State) {
 	if e.Epoch != s.epoch {
 		return
 	}
+	if s.marks(e.Serial) {
+		s.looked(e)
+	}
 	for name, w := range s.watches {
 		if w.serial == e.Serial {
 			w.active = true
 			if slices.Contains(e.Gone, name) {
 				s.departed(name)
+			} else if string(e.Data[name]) == Revoke {
+				s.revoke(s.find(name))
 			}
 		}
 	}
@@ -118,8 +153,13 @@ func (e Wake) apply(s *State) {
 		return
 	}
 	delete(s.watches, e.Node)
+	if e.Node == "" {
+		s.outlook.set = false
+	}
 	if e.Deleted {
 		s.departed(e.Node)
+	} else if c := s.find(e.Node); c != nil && c.ours && c.stage >= marking {
+		s.askWatch([]string{c.name}) // others are watched again as long as they matter
 	}
 	s.settle()
 }
@@ -133,6 +173,9 @@ func (s *State) departed(name string) {
 		s.vanish(c)
 	default:
 		s.delist(c)
+		if heirs := s.rule.heirs(c.kind); heirs != 0 {
+			s.heirs, s.heirsSince = s.heirs|heirs, s.clock
+		}
 	}
 }
 
@@ -147,13 +190,11 @@ func (Tick) apply(s *State) {
 		}
 		c.aged = true
 	}
-	last := len(s.list)
-	if len(s.waiting) > 0 {
-		age(s.waiting[0])
-		last = place(s.list, s.waiting[0].seq)
+	for _, c := range s.next() {
+		age(c)
 	}
-	for _, c := range s.list[:last] {
-		if c.ours && c.stage == held {
+	for _, c := range s.list[:s.settled()] {
+		if c.ours && (c.stage == held || c.stage == marking) {
 			age(c)
 		}
 	}
@@ -165,18 +206,28 @@ func (Tick) apply(s *State) {
 func (e Failed) apply(s *State) {
 	if c := s.ours[e.Serial]; c != nil {
 		s.createFailed(c, e)
+	} else if s.marks(e.Serial) {
+		s.markFailed(e.Why)
 	} else if e.Serial == s.listing {
 		s.listing, s.listAgain = 0, false
+		s.unseen(e)
 		s.blind(e)
-	} else {
-		for name, w := range s.watches {
-			if w.serial == e.Serial {
-				delete(s.watches, name)
-			}
-		}
+	} else if s.unwatch(e.Serial) {
 		s.blind(e)
 	}
 	s.settle()
+}
+
+// unwatch forgets the watches of a serial; false if there are none, so that nothing
+// depends on them.
+func (s *State) unwatch(serial uint64) (found bool) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			delete(s.watches, name)
+			found = true
+		}
+	}
+	return found
 }
 
 func (s *State) createFailed(c *contender, e Failed) {
@@ -195,8 +246,21 @@ func (s *State) createFailed(c *contender, e Failed) {
 	s.answer(c)
 	delete(s.ours, c.serial)
 	s.delist(c)
+	leader := s.part(c)
+	switch {
+	case leader != nil && e.Why == NotHeld:
+		c.stage = leaving
+		s.refuseAll(c, NodeDeleted)
+		s.vanish(leader)
+		return
+	case leader != nil && len(leader.requests) == 0 && leader.stage == held:
+		defer s.leave(leader)
+	}
 	switch {
 	case c.stage == abandoned:
+	case leader != nil && e.Why == NodeDeleted:
+		c.leader = leader
+		s.send(c)
 	case e.Why == SessionLost, e.Why == NodeDeleted:
 		s.send(c)
 	default:
@@ -210,8 +274,8 @@ func (s *State) blind(e Failed) {
 	if e.Epoch != s.epoch || e.Why == SessionLost {
 		return // the session's own event says what follows
 	}
-	for len(s.waiting) > 0 {
-		s.refuseAll(s.waiting[0], e.Why)
+	for _, c := range s.inLine() {
+		s.refuseAll(c, e.Why)
 	}
 	// Those who hold are to be verified nevertheless.
 	var ask []string

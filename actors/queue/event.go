@@ -17,7 +17,10 @@ const (
 	NodeDeleted Why = 5
 	Closed      Why = 6
 	NotHeld     Why = 7
+	Invalid     Why = 8
 	Exhausted   Why = 11
+	Unknown     Why = 15
+	Deadlock    Why = 16
 )
 
 // Event is something that happened to a lock. The types of this file are events.
@@ -33,8 +36,19 @@ type Acquire struct {
 	Kind  Kind
 	// Try refuses the request rather than let it wait for others.
 	Try bool
+	// Tell has the request told, once and while it holds the lock, that others wait.
+	Tell bool
 	// Data is for the contender's node, should the request get one of its own.
 	Data []byte
+	// Joint: the node is made by one transaction with those of other locks. Should it
+	// be gone, the request is refused rather than queued again: its place among the
+	// others would not be theirs.
+	Joint bool
+	// Revocable has requests to release noticed from the first moment, rather than
+	// when the lock has been held for a while.
+	Revocable bool
+	// Permits is how many of a Pool's permits are wanted, 1 or more.
+	Permits int
 }
 
 // Cancel withdraws a request, for the reason Why. A grant is given back.
@@ -87,17 +101,23 @@ type Created struct {
 type Listed struct {
 	Epoch, Serial uint64
 	Children      []string
+	// Czxids are those of the children, where they were asked for; 0 for one that has
+	// gone since.
+	Czxids []int64
 	// Directory is the directory's czxid, 0 if it is missing.
 	Directory int64
 }
 
-// Watched answers DoWatch: all nodes but those Gone are now watched.
+// Watched answers DoWatch: all nodes but those Gone are now watched. It answers
+// DoLook as well.
 type Watched struct {
 	Epoch, Serial uint64
 	Gone          []string
+	// Data is that of the nodes, if it was asked for.
+	Data map[string][]byte
 }
 
-// Wake: a watched node changed.
+// Wake: a watched node changed, or, if Node is empty, what is in the directory.
 type Wake struct {
 	Epoch   uint64
 	Node    string
@@ -107,7 +127,22 @@ type Wake struct {
 // Deleted answers DoDelete.
 type Deleted struct{ Serial uint64 }
 
-// Failed answers DoCreate (no node was made, or none is left), DoList or DoWatch.
+// Transacted answers DoMark, DoRemark and DoClear: all is done, or nothing is, since
+// Op stood against it: 0 is about the contender's node, 1 about the mark.
+type Transacted struct {
+	Serial uint64
+	Done   bool
+	Op     uint32
+	// For a Simple: what stood against it is that a node is missing; the mark's czxid.
+	Missing bool
+	Czxid   int64
+}
+
+// Elapsed answers DoDelay.
+type Elapsed struct{ Serial uint64 }
+
+// Failed answers DoCreate (no node was made, or none is left), DoList or DoWatch, and
+// the effects that are about the mark. Unknown is for what was done or not.
 type Failed struct {
 	Epoch, Serial uint64
 	Why           Why
@@ -118,6 +153,9 @@ type Failed struct {
 // learn when somebody else deletes it.
 type Tick struct{}
 
+// Resize changes how many may hold beside each other. Those who hold go on to.
+type Resize struct{ Permits int }
+
 // Close ends everything: requests are refused, grants lost, nodes deleted.
 type Close struct{ Why Why }
 
@@ -127,14 +165,20 @@ type Do uint8
 // The effects. The first four are for the bridge, which repeats their Serial in the
 // answer; the others for those who made requests.
 const (
-	// DoCreate: create an ephemeral sequential node with the prefix Node and Data;
-	// answer Created or Failed.
+	// DoCreate: create an ephemeral sequential node with the prefix Node and Data, or,
+	// if Beside is a node, an ephemeral one named Node while Beside is there; answer
+	// Created or Failed, the latter with NotHeld if Beside is gone. ID is the request's
+	// if that is Joint, else 0.
 	DoCreate Do = iota
-	// DoList: list the directory; answer Listed or Failed.
+	// DoList: list the directory, WithCzxids or without; answer Listed or Failed. With
+	// Watch, later Wake, when a child of it comes or goes.
 	DoList
-	// DoWatch: watch Nodes; answer Watched or Failed, later Wake for each.
+	// DoWatch: watch Nodes; answer Watched or Failed, later Wake for each. WithData:
+	// tell their data, too.
 	DoWatch
-	// DoDelete: delete Node, which was created under this Serial; answer Deleted.
+	// DoDelete: delete Node, which was created under this Serial; answer Deleted. With
+	// Reset the directory is to go with it if nothing else is in it, so that its
+	// sequence numbers begin anew.
 	DoDelete
 	// DoGrant: request ID holds the lock by Node, with token Czxid and Step.
 	DoGrant
@@ -145,9 +189,52 @@ const (
 	// DoReleased: the release of request ID is done; StillHeld others of its
 	// owner hold the lock yet.
 	DoReleased
+	// DoRevoke: somebody wants request ID, which holds the lock, to give it back.
+	DoRevoke
+	// DoRestore: write Data to Node again; there is no answer.
+	DoRestore
 	// DoReport: the directory has a child, Node, that is no contender. Each name
 	// is reported once.
 	DoReport
+	// DoContended: others wait for what request ID holds.
+	DoContended
+
+	// The rest is for rules with a Delay. The mark is a node outside of the directory.
+
+	// DoMark: while Node is there, make the mark, which tells Node; answer Transacted
+	// or Failed.
+	DoMark
+	// DoRemark: while Node is there, let the mark that is there tell Node; answer
+	// Transacted or Failed.
+	DoRemark
+	// DoClear: delete Node and the mark; answer Transacted or Failed.
+	DoClear
+	// DoLook: read the mark; answer Watched or Failed.
+	DoLook
+	// DoDelay: answer Elapsed after the delay.
+	DoDelay
+	// DoReportMark: the mark could not be removed, because of Why.
+	DoReportMark
+
+	// The rest is for those who keep a Lender.
+
+	// DoBorrow: acquire the lock for Kind, as a Try or not; answer Borrowed or
+	// NotBorrowed, later Forfeited, Wanted and Overdue if they come to pass.
+	DoBorrow
+	// DoReturn: release what was borrowed under this Serial, or withdraw the request
+	// for it. No answer counts any more.
+	DoReturn
+	// DoLinger: answer Lingered when the loan may have been unused for long.
+	DoLinger
+
+	// The rest is for a Simple, whose mark is Node. Transacted or Failed answers.
+
+	// DoTake: make the gate Beside, if there is a name, and the mark with Data.
+	DoTake
+	// DoProve: write Data to the mark, to learn whether it is there.
+	DoProve
+	// DoLeave: delete the mark (op 0), and the gate Beside, if there is a name (op 1).
+	DoLeave
 )
 
 // Effect is one thing to do because of an event. Which fields count is told by Do.
@@ -158,8 +245,15 @@ type Effect struct {
 	Serial    uint64
 	Node      string
 	Nodes     []string
+	WithData  bool
+	Beside    string
+	Watch     bool
+	Kind      Kind
+	Try       bool
 	Data      []byte
 	Czxid     int64
 	Step      uint32
 	StillHeld int
+
+	WithCzxids, Reset bool
 }

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,14 +24,19 @@ type world struct {
 	procs   []*process
 	ids     ID
 	guests  int
+	births  int64
 	token   [2]int64 // of the last grant
+	marks   marks
+	wishes  wishes
 }
 
 type node struct {
 	name  string
 	seq   int64
+	born  int64 // its place in the queue, whatever its number
 	kind  Kind
 	czxid int64
+	plain bool     // its name has no sequence number; seq is that of its creation
 	proc  *process // nil: a guest
 	epoch uint64
 }
@@ -37,10 +44,13 @@ type node struct {
 type process struct {
 	n        int
 	state    *State
+	permits  int // as this process has heard
 	epoch    uint64
 	up       bool
 	watches  map[string]bool
-	requests []Effect // sent to the server, not served
+	outlook  bool        // the directory is watched
+	curious  map[ID]bool // who asked to be told that others wait, and was not
+	requests []Effect    // sent to the server, not served
 	events   []Wake
 	emitted  int // events ever
 	heard    int // events delivered
@@ -56,10 +66,12 @@ type answer struct {
 }
 
 func newWorld(t *rapid.T, rule Rule, processes int) *world {
-	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100}
-	w.home, w.nextSeq = 1, rapid.Int64Range(0, 3).Draw(t, "first sequence number")
+	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100,
+		marks: marks{waited: map[string]bool{}}, wishes: wishes{map[string]bool{}, map[string]bool{}, map[ID]bool{}}}
+	w.home, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
+		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32)).Draw(t, "first sequence number")
 	for n := range processes {
-		p := &process{n: n, state: NewState(rule, Incarnation{byte(n)}), open: map[ID]string{}, nodeOf: map[ID]string{}}
+		p := &process{n: n, permits: rule.Permits, state: NewState(rule, Incarnation{byte(n)}), open: map[ID]string{}, curious: map[ID]bool{}, nodeOf: map[ID]string{}}
 		w.procs = append(w.procs, p)
 		w.connect(p)
 	}
@@ -69,7 +81,7 @@ func newWorld(t *rapid.T, rule Rule, processes int) *world {
 func (w *world) connect(p *process) {
 	p.epoch++
 	p.up = true
-	p.watches, p.requests, p.events, p.answers = map[string]bool{}, nil, nil, nil
+	p.watches, p.outlook, p.requests, p.events, p.answers = map[string]bool{}, false, nil, nil, nil
 	p.heard, p.emitted = 0, 0
 	p.leaving = map[string]bool{}
 	w.step(p, Session{Epoch: p.epoch, State: Connected})
@@ -83,7 +95,13 @@ func (w *world) step(p *process, e Event) {
 
 func (w *world) perform(p *process, f Effect) {
 	switch f.Do {
-	case DoCreate, DoList, DoWatch, DoDelete:
+	case DoRevoke:
+		w.told(p, f.ID)
+	case DoRestore:
+		p.requests = append(p.requests, f)
+	case DoDelay:
+		w.marks.delays = append(w.marks.delays, delaying{p, f.Serial, f.Node})
+	case DoCreate, DoList, DoWatch, DoDelete, DoMark, DoRemark, DoClear, DoLook:
 		if f.Do == DoDelete {
 			p.leaving[f.Node] = true
 		}
@@ -109,6 +127,11 @@ func (w *world) perform(p *process, f Effect) {
 			w.t.Fatalf("process %d: request %d is released but was %q", p.n, f.ID, p.open[f.ID])
 		}
 		delete(p.open, f.ID)
+	case DoContended:
+		if p.open[f.ID] != "held" || !p.curious[f.ID] {
+			w.t.Fatalf("process %d: request %d is told of others, was %q", p.n, f.ID, p.open[f.ID])
+		}
+		delete(p.curious, f.ID)
 	}
 }
 
@@ -118,33 +141,44 @@ func (w *world) sorted() []*node {
 	for _, n := range w.nodes {
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(a, b *node) int { return int(a.seq - b.seq) })
+	slices.SortFunc(list, func(a, b *node) int { return int(a.born - b.born) })
 	return list
 }
 
 // verdict is the reference: count those ahead that block, leaving out nodes that
-// their process has given up already.
-func (w *world) verdict(name string) Verdict {
+// their process has given up already. Nodes without a number, if they count, are
+// ahead of all that came later; the others may have missed them, or may not.
+func (w *world) verdict(name string, missed bool) Verdict {
 	ahead := 0
 	me := w.nodes[name]
 	if me == nil {
 		return Gone
 	}
 	for _, n := range w.sorted() {
-		if n.seq >= me.seq {
-			break
-		}
-		if n.proc.gaveUp(n) {
-			continue
-		}
-		if w.rule.BlockedBy[me.kind].Has(n.kind) {
+		switch {
+		case n.plain && (!w.rule.Strangers || missed && n.born > me.born):
+		case !n.plain && n.born >= me.born:
+		case n.proc.gaveUp(n):
+		case w.rule.BlockedBy[me.kind].Has(w.kindFor(n, me)):
 			ahead++
 		}
 	}
-	if ahead < w.rule.Permits {
+	permits := w.rule.Permits
+	if me.proc != nil {
+		permits = me.proc.permits
+	}
+	if ahead < permits {
 		return Held
 	}
 	return Waiting
+}
+
+// kindFor is the node's kind as another one's process sees it.
+func (w *world) kindFor(n, me *node) Kind {
+	if w.rule.own() && n.kind == Own && (n.proc != me.proc || n.epoch != me.epoch) {
+		return Exclusive
+	}
+	return n.kind
 }
 
 // gaveUp tells that nobody holds by the node, or ever will.
@@ -154,14 +188,27 @@ func (p *process) gaveUp(n *node) bool {
 	}
 	serial, _ := p.state.in.serial(n.name)
 	c := p.state.ours[serial]
-	return p.leaving[n.name] || c != nil && c.stage == abandoned
+	return p.leaving[n.name] || c != nil && (c.stage == abandoned || c.stage == leaving)
 }
 
 func (w *world) checkGrant(p *process, f Effect) {
-	if v := w.verdict(f.Node); v != Held {
+	if v := w.verdict(f.Node, true); v != Held {
 		w.t.Fatalf("process %d: request %d is granted by %s, but its verdict is %d: %s", p.n, f.ID, f.Node, v, w)
 	}
-	if w.rule.Permits > 1 || len(w.rule.Markers) > 1 {
+	if w.rule.Delay && w.marks.by != f.Node {
+		w.t.Fatalf("process %d: request %d is granted by %s, but the mark is of %q", p.n, f.ID, f.Node, w.marks.by)
+	}
+	if w.rule.Permits > 1 || w.rule.Strangers {
+		return
+	}
+	for _, other := range w.procs {
+		for id, node := range other.nodeOf {
+			if other.open[id] == "held" && w.conflict(w.nodes[f.Node], w.nodes[node]) {
+				w.t.Fatalf("process %d: request %d is granted by %s while %s is held: %s", p.n, f.ID, f.Node, node, w)
+			}
+		}
+	}
+	if len(w.rule.Markers) > 1 {
 		return
 	}
 	if t := [2]int64{f.Czxid, int64(f.Step)}; slices.Compare(t[:], w.token[:]) < 0 {
@@ -169,6 +216,25 @@ func (w *world) checkGrant(p *process, f Effect) {
 	} else {
 		w.token = t
 	}
+}
+
+// conflict tells that two may not hold at a time: the earlier blocks the later. An owner
+// may hold two nodes of one place in the queue.
+func (w *world) conflict(a, b *node) bool {
+	switch {
+	case a == nil || b == nil || a.born == b.born:
+		return false
+	case a.born < b.born:
+		a, b = b, a
+	}
+	return w.rule.BlockedBy[a.kind].Has(w.kindFor(b, a))
+}
+
+func (w *world) guestMarkers() []string {
+	if w.rule.Private {
+		return w.rule.Markers
+	}
+	return []string{"-lock-", "__lock__", "-__WRIT__", "-__READ__"}
 }
 
 func (w *world) String() string {
@@ -185,12 +251,18 @@ func (w *world) String() string {
 // ---- the server
 
 func (w *world) add(prefix string, kind Kind, p *process) *node {
-	n := &node{name: fmt.Sprintf("%s%010d", prefix, w.nextSeq), seq: w.nextSeq, kind: kind, czxid: w.zxid, proc: p}
+	w.births++
+	n := &node{name: fmt.Sprintf("%s%010d", prefix, w.nextSeq), seq: w.nextSeq, born: w.births, kind: kind, czxid: w.zxid, proc: p}
 	if p != nil {
 		n.epoch = p.epoch
 	}
-	w.nextSeq++
+	if n.plain = prefix == "plain"; n.plain {
+		n.name = fmt.Sprintf("%s%d", prefix, w.zxid)
+	}
+	// Also for those who do not show it. It sticks at the end: see recipes on ZooKeeper >= 3.6.
+	w.nextSeq = min(w.nextSeq+1, math.MaxInt32)
 	w.nodes[n.name] = n
+	w.changed()
 	return n
 }
 
@@ -200,10 +272,22 @@ func (w *world) del(name string) {
 	}
 	w.zxid++
 	delete(w.nodes, name)
+	w.changed()
 	for _, p := range w.procs {
 		if p.watches[name] {
 			delete(p.watches, name)
 			p.events = append(p.events, Wake{Epoch: p.epoch, Node: name, Deleted: true})
+			p.emitted++
+		}
+	}
+}
+
+// changed fires the watches on the directory.
+func (w *world) changed() {
+	for _, p := range w.procs {
+		if p.outlook {
+			p.outlook = false
+			p.events = append(p.events, Wake{Epoch: p.epoch})
 			p.emitted++
 		}
 	}
@@ -221,7 +305,10 @@ func (w *world) names() []string {
 	if w.home == 0 {
 		return nil
 	}
-	names := []string{"unrelated"}
+	var names []string
+	if !w.rule.Strangers {
+		names = append(names, "unrelated")
+	}
 	for name := range w.nodes {
 		names = append(names, name)
 	}
@@ -235,9 +322,13 @@ func (w *world) serve(p *process, i int, batch bool) {
 	p.requests = slices.Delete(p.requests, i, i+1)
 	switch f.Do {
 	case DoCreate:
+		if f.Beside != "" {
+			w.createBeside(p, f)
+			return
+		}
 		creates := []Effect{f}
 		for i := 0; batch && i < len(p.requests); {
-			if p.requests[i].Do == DoCreate {
+			if p.requests[i].Do == DoCreate && p.requests[i].Beside == "" {
 				creates = append(creates, p.requests[i])
 				p.requests = slices.Delete(p.requests, i, i+1)
 			} else {
@@ -246,7 +337,16 @@ func (w *world) serve(p *process, i int, batch bool) {
 		}
 		w.create(p, creates)
 	case DoList:
-		p.reply(Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(), Directory: w.home})
+		p.outlook = p.outlook || f.Watch && w.home != 0
+		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(), Directory: w.home}
+		for _, name := range l.Children {
+			if n := w.nodes[name]; f.WithCzxids && n != nil {
+				l.Czxids = append(l.Czxids, n.czxid)
+			} else if f.WithCzxids {
+				l.Czxids = append(l.Czxids, 1)
+			}
+		}
+		p.reply(l)
 	case DoWatch:
 		var gone []string
 		for _, name := range f.Nodes {
@@ -256,9 +356,18 @@ func (w *world) serve(p *process, i int, batch bool) {
 				p.watches[name] = true
 			}
 		}
-		p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Gone: gone})
+		p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Gone: gone, Data: w.data(f)})
+	case DoRestore:
+		w.write(f.Node, false)
+	case DoMark, DoRemark, DoClear:
+		w.transact(p, f)
+	case DoLook:
+		w.look(p, f)
 	case DoDelete:
 		w.del(f.Node)
+		if f.Reset && len(w.nodes) == 0 {
+			w.home = 0
+		}
 		p.reply(Deleted{Serial: f.Serial})
 	}
 }
@@ -270,8 +379,11 @@ func (w *world) create(p *process, creates []Effect) {
 	blind := rapid.IntRange(0, 4).Draw(w.t, "blind") == 0
 	for step, f := range creates {
 		kind := Exclusive
-		if _, k, ok := Parse(f.Node + "0000000000"); ok {
+		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
 			kind = k
+		}
+		if w.rule.own() {
+			kind = Own
 		}
 		n := w.add(f.Node, kind, p)
 		e := Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(step), Others: others, Directory: w.home}
@@ -280,6 +392,18 @@ func (w *world) create(p *process, creates []Effect) {
 		}
 		p.reply(e)
 	}
+}
+
+func (w *world) createBeside(p *process, f Effect) {
+	leader := w.nodes[f.Beside]
+	if leader == nil {
+		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Why: NotHeld})
+		return
+	}
+	w.zxid++
+	_, kind, _ := w.rule.Parse(f.Node)
+	w.nodes[f.Node] = &node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch}
+	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Czxid: w.zxid, Others: -1, Children: w.names(), Directory: w.home})
 }
 
 func (p *process) reply(e Event) { p.answers = append(p.answers, answer{e, p.emitted}) }
@@ -318,17 +442,55 @@ func (w *world) drain() {
 				busy = true
 			}
 		}
+		for len(w.marks.delays) > 0 {
+			w.elapse()
+			busy = true
+		}
 	}
+	w.checkTold()
 	for _, p := range w.procs {
 		if !p.up {
 			continue
 		}
-		for _, c := range p.state.waiting {
-			if v := w.verdict(c.name); v == Held {
+		for _, c := range p.state.inLine() {
+			if v := w.verdict(c.name, false); v == Held {
 				w.t.Fatalf("process %d: %s sleeps but may hold: %s", p.n, c.name, w)
+			}
+			if c.hasTry() {
+				w.t.Fatalf("process %d: %s waits, though it would rather not: %s", p.n, c.name, w)
+			}
+		}
+		if p.outlook && !w.present(p) {
+			w.t.Fatalf("process %d watches the directory, where it has no node whose end would end that: %s", p.n, w)
+		}
+		for id := range p.curious {
+			if p.open[id] == "held" && w.contended(p, p.nodeOf[id]) {
+				w.t.Fatalf("process %d: request %d holds and was not told that others wait: %s", p.n, id, w)
 			}
 		}
 	}
+}
+
+// present tells that the process has a node in the directory.
+func (w *world) present(p *process) bool {
+	for _, n := range w.nodes {
+		if n.proc == p && n.epoch == p.epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// contended is the reference: somebody else's contender waits, behind a node that
+// blocks it.
+func (w *world) contended(p *process, name string) bool {
+	me := w.nodes[name]
+	for _, n := range w.nodes {
+		if n.proc != p && !n.plain && !n.proc.gaveUp(n) && n.born > me.born && w.rule.BlockedBy[n.kind].Has(me.kind) && w.verdict(n.name, true) == Waiting {
+			return true
+		}
+	}
+	return false
 }
 
 // ---- what happens
@@ -350,17 +512,54 @@ func (w *world) pick(p *process, state string) ID {
 	return rapid.SampledFrom(ids).Draw(w.t, "request")
 }
 
+// guest picks one whose name has the marker.
+func (w *world) guest(possible bool, marker string) string {
+	var guests []string
+	for _, n := range w.sorted() {
+		if possible && n.proc == nil && strings.Contains(n.name, marker) {
+			guests = append(guests, n.name)
+		}
+	}
+	if len(guests) == 0 {
+		w.t.Skip("no such guest")
+	}
+	return rapid.SampledFrom(guests).Draw(w.t, "guest")
+}
+
+// own tells the rule whose contenders of one process do not block each other.
+func (r Rule) own() bool { return !r.Private && len(r.Markers) > int(Own) }
+
+func (w *world) kinds() (all []Kind) {
+	if w.rule.own() {
+		return []Kind{Own}
+	}
+	for k := range w.rule.Markers {
+		all = append(all, Kind(k))
+	}
+	return all
+}
+
 func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
 			p := w.proc()
 			w.ids++
 			p.open[w.ids] = "waiting"
+			tell := rapid.IntRange(0, 2).Draw(t, "tell") == 0 && !w.rule.Strangers
+			if tell {
+				p.curious[w.ids] = true
+			}
+			owners := []string{"", "", "a", "b"}
+			if w.rule.Strangers {
+				owners = owners[:1] // its permits may have become too few for a re-entry
+			}
 			w.step(p, Acquire{
 				ID:    w.ids,
-				Owner: rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "owner"),
-				Kind:  Kind(rapid.IntRange(0, len(w.rule.Markers)-1).Draw(t, "kind")),
+				Owner: rapid.SampledFrom(owners).Draw(t, "owner"),
+				Kind:  rapid.SampledFrom(w.kinds()).Draw(t, "kind"),
+				Tell:  tell,
 				Try:   rapid.IntRange(0, 5).Draw(t, "try") == 0,
+				Data:  []byte("data"), Revocable: true,
 			})
 		},
 		"cancel": func(*rapid.T) {
@@ -399,31 +598,47 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				t.Skip("not empty")
 			}
 			w.home = 0
+			w.changed()
 		},
 		"guest comes": func(t *rapid.T) {
 			w.makeDirectory()
 			w.zxid++
 			w.guests++
-			marker := rapid.SampledFrom([]string{"-lock-", "__lock__"}).Draw(t, "marker")
-			w.add(fmt.Sprintf("guest%d%s", w.guests, marker), Exclusive, nil)
+			marker := rapid.SampledFrom(w.guestMarkers()).Draw(t, "marker")
+			_, kind, _ := w.rule.Parse(marker + "0000000000")
+			w.add(fmt.Sprintf("guest%d%s", w.guests, marker), kind, nil)
+		},
+		"guest downgrades": func(t *rapid.T) {
+			// (Where numbers are used up, Curator's downgrade gives its place away.)
+			writer := w.guest(!w.rule.Private && w.rule.heirs(Exclusive) != 0 && w.nextSeq < 1<<31-1<<20, "__WRIT__")
+			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
+			w.zxid++
+			w.nodes[name] = &node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: Shared, czxid: w.zxid}
+			if rapid.Bool().Draw(t, "goes at once") {
+				w.del(writer)
+			}
+		},
+		"plain guest comes": func(t *rapid.T) {
+			w.makeDirectory()
+			w.zxid++
+			w.add("plain", Exclusive, nil)
+		},
+		"resize": func(t *rapid.T) {
+			if !w.rule.Strangers {
+				t.Skip("not that kind of lock")
+			}
+			p := w.proc()
+			p.permits = rapid.IntRange(0, 4).Draw(t, "permits")
+			w.step(p, Resize{p.permits})
 		},
 		"guest goes": func(t *rapid.T) {
-			var guests []string
-			for _, n := range w.sorted() {
-				if n.proc == nil {
-					guests = append(guests, n.name)
-				}
-			}
-			if len(guests) == 0 {
-				t.Skip("no guest")
-			}
-			w.del(rapid.SampledFrom(guests).Draw(t, "guest"))
+			w.del(w.guest(true, ""))
 		},
 		"disturb the connection": func(*rapid.T) {
 			p := w.proc()
 			w.step(p, Session{Epoch: p.epoch, State: Suspended})
 			// Events are lost with the connection, and watches with them.
-			p.events, p.watches = nil, map[string]bool{}
+			p.events, p.watches, p.outlook = nil, map[string]bool{}, false
 			p.heard = p.emitted
 			w.step(p, Session{Epoch: p.epoch, State: Connected})
 		},
@@ -442,7 +657,18 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
-		"tick":  func(*rapid.T) { w.step(w.proc(), Tick{}) },
+		"revoke": func(t *rapid.T) {
+			nodes := w.sorted()
+			if len(nodes) == 0 {
+				t.Skip("no node")
+			}
+			w.write(rapid.SampledFrom(nodes).Draw(t, "node").name, true)
+		},
+		"tick": func(*rapid.T) {
+			p := w.proc()
+			p.state.Rest()
+			w.step(p, Tick{})
+		},
 		"drain": func(*rapid.T) { w.drain() },
 		"":      func(*rapid.T) {},
 	}
@@ -453,6 +679,12 @@ func (w *world) actions() map[string]func(*rapid.T) {
 func (w *world) finish() {
 	for range 1000 {
 		w.actions()["expire"](w.t)
+		for _, p := range w.procs {
+			if p.permits == 0 {
+				p.permits = 1
+				w.step(p, Resize{1})
+			}
+		}
 		for _, n := range w.sorted() {
 			if n.proc == nil {
 				w.del(n.name)
@@ -481,8 +713,8 @@ func (w *world) finish() {
 		for id, s := range p.open {
 			w.t.Fatalf("process %d: request %d is still %s", p.n, id, s)
 		}
-		if s := p.state; len(s.list) > s.foreign || len(s.waiting)+len(s.unsent)-s.left+len(s.ours) > 0 || s.tries != 0 {
-			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.waiting), len(s.unsent), len(s.ours), s.tries)
+		if s := p.state; len(s.list) > s.foreign || len(s.inLine())+len(s.unsent)-s.left+len(s.ours) > 0 || s.tries != 0 {
+			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.inLine()), len(s.unsent), len(s.ours), s.tries)
 		}
 	}
 }
@@ -502,5 +734,13 @@ func TestHistoriesOfASemaphore(t *testing.T) {
 		t.Run(fmt.Sprint(permits), func(t *testing.T) { testHistories(t, Semaphore(permits)) })
 	}
 }
+
+func TestHistoriesOfLeases(t *testing.T) {
+	for _, permits := range []int{1, 2, 4} {
+		t.Run(fmt.Sprint(permits), func(t *testing.T) { testHistories(t, Leases(permits)) })
+	}
+}
+
+func TestHistoriesOfAGate(t *testing.T) { testHistories(t, Gate()) }
 
 func TestHistoriesOfAReadWriteLock(t *testing.T) { testHistories(t, ReadWrite()) }

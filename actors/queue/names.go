@@ -40,6 +40,34 @@ func Parse(name string) (seq int64, kind Kind, ok bool) {
 	return parseRecipesLock(name)
 }
 
+// Parse reads a child's name as the rule has it: by its own markers if it is Private,
+// else like the function Parse.
+func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
+	if !r.Private {
+		return Parse(name)
+	}
+	for k, marker := range r.Markers {
+		if i := strings.LastIndex(name, marker); i >= 0 {
+			if seq, ok = parseSeq(name[i+len(marker):]); ok {
+				return seq, Kind(k), true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// IsContender tells a name that is a contender's by some rule: it has a known form, or
+// begins and ends as ours do.
+func IsContender(name string) bool {
+	_, _, known := Parse(name)
+	rest, ours := strings.CutPrefix(name, protected)
+	if known || !ours || len(rest) < uuidLen+seqLen {
+		return known
+	}
+	_, ok := parseSeq(rest[len(rest)-seqLen:])
+	return ok
+}
+
 // parseRecipesLock reads x-<session>-<seq>, the form of zookeeper-recipes-lock.
 func parseRecipesLock(name string) (int64, Kind, bool) {
 	rest, ok := strings.CutPrefix(name, "x-")
@@ -58,9 +86,13 @@ func parseRecipesLock(name string) (int64, Kind, bool) {
 	return seq, Exclusive, ok
 }
 
+// seqLen is the least length of a sequence number.
+const seqLen = 10
+
 // parseSeq reads what ZooKeeper appends to a sequential name: %010d of an int32.
 func parseSeq(s string) (int64, bool) {
-	if len(s) < 10 || s[0] == '+' {
+	digits := strings.TrimPrefix(s, "-")
+	if len(s) < seqLen || s[0] == '+' || len(s) > seqLen && digits[0] == '0' {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
@@ -90,8 +122,7 @@ func (in Incarnation) Prefix(serial uint64, marker string) string {
 	copy(id[:8], in[:])
 	id[6] = id[6]&0x0f | 0x80 // version 8: made up by the application
 	binary.BigEndian.PutUint64(id[8:], variant|serial)
-	b := make([]byte, 0, len(protected)+uuidLen+len(marker))
-	b = append(b, protected...)
+	b := append(make([]byte, 0, 64), protected...) // not too long for the stack
 	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
 		if i > 0 {
 			b = append(b, '-')

@@ -67,11 +67,29 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 	})
 }
 
+func TestIsContender(t *testing.T) {
+	for name, want := range map[string]bool{
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007":  true,
+		"da57cafe00000000000000000000beef__lock__0000000012":       true,
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-north-0000000007": true,
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-north-000000000x": false,
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab":                  false,
+		"_c_0000000007": false,
+		"config":        false,
+		"":              false,
+	} {
+		if IsContender(name) != want {
+			t.Errorf("%q: %v, want %v", name, !want, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007")
 	f.Add("x--1--2147483648")
 	f.Fuzz(func(t *testing.T, name string) {
 		Parse(name)
+		IsContender(name)
 		Incarnation{}.serial(name)
 	})
 }

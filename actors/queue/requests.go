@@ -9,39 +9,84 @@ func (e Acquire) apply(s *State) {
 		s.refuse(e.ID, s.closed)
 		return
 	}
-	if c := s.owners[e.Owner]; c != nil && e.Owner != "" {
-		s.join(c, e)
+	s.outlook.wanted = s.outlook.wanted || e.Tell
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: e.Data, joint: e.Joint, revocable: e.Revocable}
+	if e.Owner != "" && s.again(c, e) {
 		return
 	}
-	if e.Try && s.takenHere(e.Kind) {
+	if e.Try && c.leader == nil && s.takenHere(e.Kind) {
 		s.refuse(e.ID, NotAcquired)
 		return
 	}
-	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: e.Data}
-	c.requests = append(c.buf[:0], request{e.ID, e.Try})
-	s.requests[e.ID] = c
+	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tell: e.Tell})
+	put(&s.requests, e.ID, c)
 	if e.Owner != "" {
-		s.owners[e.Owner] = c
+		put(&s.owners, ownerOf(c), c)
 	}
 	s.send(c)
 }
 
+// Knows tells that an owner has asked for the lock before, and not ended that yet.
+func (s *State) Knows(name string) bool {
+	for kind := range s.rule.BlockedBy {
+		if name != "" && s.owners[owner{name, Kind(kind)}] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// owner is who may have one contender of a kind.
+type owner struct {
+	name string
+	kind Kind
+}
+
+func ownerOf(c *contender) owner { return owner{c.owner, c.kind} }
+
+// again deals with a request of an owner that has others. It tells if that is all;
+// otherwise c is to be sent, with the leader that it has now, if any.
+func (s *State) again(c *contender, e Acquire) bool {
+	mayEnter := s.rule.reenters(e.Kind)
+	for kind := range s.rule.BlockedBy {
+		has := s.owners[owner{e.Owner, Kind(kind)}]
+		switch {
+		case has == nil:
+		case has.stage == lost:
+			// Its owner does not know yet, or does not care. Either way what it held
+			// is not held any more, and a re-entry must not pretend that it is.
+			s.refuse(e.ID, has.why)
+			return true
+		case has.kind == e.Kind && mayEnter.Has(e.Kind):
+			s.join(has, e)
+			return true
+		case has.stage == held && mayEnter.Has(has.kind) && exhausted(has.seq):
+			s.refuse(e.ID, Exhausted) // the number is not its alone: it is no place
+			return true
+		case has.stage == held && mayEnter.Has(has.kind):
+			c.leader = has
+		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
+			s.refuse(e.ID, Deadlock)
+			return true
+		}
+	}
+	return false
+}
+
 // join lets a further request of an owner share its contender.
 func (s *State) join(c *contender, e Acquire) {
+	c.revocable = c.revocable || e.Revocable
 	switch {
-	case c.stage == lost:
-		// Its owner does not know yet, or does not care. Either way what it held
-		// is not held any more, and a re-entry must not pretend that it is.
-		s.refuse(e.ID, c.why)
 	case c.stage == held:
-		s.requests[e.ID] = c
-		c.requests = append(c.requests, request{id: e.ID})
+		put(&s.requests, e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tell: e.Tell})
 		s.grantRequest(c, e.ID)
+		s.heed(c)
 	case e.Try:
 		s.refuse(e.ID, NotAcquired)
 	default:
-		s.requests[e.ID] = c
-		c.requests = append(c.requests, request{id: e.ID})
+		put(&s.requests, e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tell: e.Tell})
 	}
 }
 
@@ -118,8 +163,8 @@ func (s *State) drop(c *contender, id ID) {
 }
 
 func (s *State) disown(c *contender) {
-	if s.owners[c.owner] == c {
-		delete(s.owners, c.owner)
+	if s.owners[ownerOf(c)] == c {
+		delete(s.owners, ownerOf(c))
 	}
 }
 
@@ -131,10 +176,14 @@ func (s *State) grantRequest(c *contender, id ID) {
 
 // refuseAll refuses whatever wants the contender, which leaves.
 func (s *State) refuseAll(c *contender, why Why) {
+	s.refuseEach(c, why)
+	s.leave(c)
+}
+
+func (s *State) refuseEach(c *contender, why Why) {
 	for len(c.requests) > 0 {
 		id := c.requests[0].id
 		s.drop(c, id)
 		s.refuse(id, why)
 	}
-	s.leave(c)
 }

@@ -13,6 +13,8 @@ type Kind uint8
 const (
 	Exclusive Kind = iota
 	Shared
+	// Own is a kind that no name is read as: only contenders of this process have it.
+	Own
 )
 
 // KindSet is a set of kinds.
@@ -40,6 +42,22 @@ type Rule struct {
 	// Markers gives for each kind what its nodes' names have between the unique
 	// part and the sequence number: "-lock-".
 	Markers []string
+	// Reenter gives for each kind those under which its owner is let in at once
+	// while it holds them: of the same kind, on the same node; of another, on a node
+	// of its own at the same place in the queue (a downgrade). Who asks for what only
+	// its own release could give is refused. Empty: nobody is let in so.
+	Reenter []KindSet
+	// Delay makes a holder that was not released cleanly keep the next one waiting.
+	// It is for rules that let one contender in at a time.
+	Delay bool
+	// Strangers block: children of the directory whose names are of no known form count
+	// as Exclusive contenders that came first. (One that comes when a contender waits
+	// already may be missed by that one, as if it stood behind.) Otherwise they are
+	// ignored.
+	Strangers bool
+	// Private has only names with the rule's own Markers taken for contenders. Else
+	// those of other libraries are, too, as Exclusive or Shared: see Parse.
+	Private bool
 }
 
 // Mutex lets one contender in at a time.
@@ -52,16 +70,64 @@ func Semaphore(permits int) Rule {
 		Permits:   permits,
 		BlockedBy: []KindSet{Exclusive: all, Shared: all},
 		Markers:   []string{Exclusive: "-lock-"},
+		Reenter:   []KindSet{Exclusive: Kinds(Exclusive)},
 	}
 }
 
-// ReadWrite lets many Shared or one Exclusive contender in.
+// Gate lets the contenders of one process in beside each other, if they ask for Own,
+// as if they were one contender of a Mutex: to others they are. The process has to
+// see to the order among its own.
+func Gate() Rule {
+	all := Kinds(Exclusive, Shared, Own)
+	return Rule{
+		Permits:   1,
+		BlockedBy: []KindSet{Exclusive: all, Shared: all, Own: Kinds(Exclusive, Shared)},
+		Markers:   []string{Exclusive: "-lock-", Shared: "-lock-", Own: "-lock-"},
+	}
+}
+
+// Leases lets permits contenders in at a time, and any child of the directory takes
+// one, as with Curator's InterProcessSemaphoreV2.
+func Leases(permits int) Rule {
+	r := Semaphore(permits)
+	r.Markers, r.Strangers = []string{Exclusive: "-lease-"}, true
+	return r
+}
+
+// ReadWrite lets many Shared or one Exclusive contender in. Who holds it exclusively
+// may share it, too, and keeps its place when it then gives up the former.
 func ReadWrite() Rule {
 	return Rule{
 		Permits:   1,
 		BlockedBy: []KindSet{Exclusive: Kinds(Exclusive, Shared), Shared: Kinds(Exclusive)},
 		Markers:   []string{Exclusive: "-__WRIT__", Shared: "-__READ__"},
+		Reenter:   []KindSet{Exclusive: Kinds(Exclusive), Shared: Kinds(Exclusive, Shared)},
 	}
+}
+
+func (r Rule) reenters(kind Kind) KindSet {
+	if int(kind) < len(r.Reenter) {
+		return r.Reenter[kind]
+	}
+	return 0
+}
+
+// heirs are the kinds of nodes that may have come to stand at the place of another,
+// of the given kind, before that went.
+func (r Rule) heirs(of Kind) KindSet {
+	var heirs KindSet
+	for k, held := range r.Reenter {
+		if Kind(k) != of && held.Has(of) {
+			heirs |= Kinds(Kind(k))
+		}
+	}
+	return heirs
+}
+
+// keeps tells that none of kind k may hold while one of kind w waits ahead of it: it has
+// to wait for all that w waits for, or for w itself.
+func (r Rule) keeps(w, k Kind) bool {
+	return r.BlockedBy[w]&^r.BlockedBy[k] == 0 || r.Permits == 1 && r.BlockedBy[k].Has(w)
 }
 
 // Verdict is what the rule says of one contender.

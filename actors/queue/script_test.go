@@ -15,9 +15,19 @@ var update = flag.Bool("update", false, "write the effects that scripts get into
 
 // The scripts in testdata are lines "> event key=value ...", each followed by the
 // effects that it must have. Nodes are written owner#sequence: me1#7 is the node made
-// under our serial 1, any other owner somebody else's. "#" begins a comment.
+// under our serial 1, any other owner somebody else's. In a read-write lock they are
+// me1!7 (a writer's) and me1~7 (a reader's), leases are me1$7. "#" begins a comment.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	runScripts(t, "testdata/*.txt", func() stepper { return &script{state: NewState(Mutex(), Incarnation{})} })
+}
+
+// stepper takes the line of an event and shows the effects.
+type stepper interface {
+	step(t *testing.T, event string) []string
+}
+
+func runScripts(t *testing.T, pattern string, start func() stepper) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
@@ -27,7 +37,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runScript(t, string(want))
+			got := runScript(t, string(want), start())
 			if got == string(want) {
 				return
 			}
@@ -53,9 +63,8 @@ func firstDifference(got, want string) string {
 	return "(shorter)\n" + got
 }
 
-func runScript(t *testing.T, text string) string {
+func runScript(t *testing.T, text string, s stepper) string {
 	var out strings.Builder
-	s := &script{state: NewState(Mutex(), Incarnation{})}
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		event, isEvent := strings.CutPrefix(line, "> ")
 		if !isEvent {
@@ -74,14 +83,15 @@ func runScript(t *testing.T, text string) string {
 
 type script struct{ state *State }
 
-func (s *script) step(t *testing.T, line string) []string {
+// parse takes a line apart. num gives numbers, or what counts where they are missing.
+func parse(t *testing.T, line string) (word string, args map[string]string, num func(key string, otherwise int64) int64) {
 	words := strings.Fields(line)
-	args := map[string]string{}
+	args = map[string]string{}
 	for _, w := range words[1:] {
 		k, v, _ := strings.Cut(w, "=")
 		args[k] = v
 	}
-	num := func(key string, otherwise int64) int64 {
+	return words[0], args, func(key string, otherwise int64) int64 {
 		v, ok := args[key]
 		if !ok {
 			return otherwise
@@ -92,16 +102,27 @@ func (s *script) step(t *testing.T, line string) []string {
 		}
 		return n
 	}
+}
+
+func (s *script) step(t *testing.T, line string) []string {
+	word, args, num := parse(t, line)
 	epoch, serial := uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
+	_, tell := args["tell"]
 	_, kept := args["kept"]
+	_, revocable := args["revocable"]
 	var e Event
-	switch words[0] {
+	switch word {
 	case "rule":
-		s.state.rule = map[string]Rule{"mutex": Mutex(), "semaphore": Semaphore(int(num("permits", 1))), "readwrite": ReadWrite()}[args["name"]]
+		permits := int(num("permits", 1))
+		rule := map[string]Rule{"mutex": Mutex(), "semaphore": Semaphore(permits), "readwrite": ReadWrite(), "delay": delayed(),
+			"leases": Leases(permits), "gate": Gate(), "independent": apart()}[args["name"]]
+		s.state = NewState(rule, Incarnation{})
 		return nil
+	case "resize":
+		e = Resize{int(num("permits", 0))}
 	case "acquire":
-		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try}
+		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable}
 	case "cancel":
 		e = Cancel{ID: ID(num("id", 0)), Why: Cancelled}
 	case "release":
@@ -109,11 +130,16 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "created":
 		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"]), Directory: num("directory", 0)}
 	case "listed":
-		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Directory: num("directory", 0)}
+		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Czxids: numbers(t, args["czxids"]), Directory: num("directory", 0)}
 	case "watched":
-		e = Watched{Epoch: epoch, Serial: serial, Gone: s.names(args["gone"])}
+		e = Watched{Epoch: epoch, Serial: serial, Gone: s.names(args["gone"]), Data: s.data(args)}
 	case "wake":
 		e = Wake{Epoch: epoch, Node: s.name(args["node"]), Deleted: !kept}
+	case "transacted":
+		op, failed := args["failed"]
+		e = Transacted{Serial: serial, Done: !failed, Op: map[string]uint32{"mark": 1}[op]}
+	case "elapsed":
+		e = Elapsed{Serial: serial}
 	case "deleted":
 		e = Deleted{Serial: serial}
 	case "failed":
@@ -125,6 +151,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "lost":
 		e = Session{Epoch: epoch, State: Lost}
 	case "tick":
+		s.state.Rest()
 		e = Tick{}
 	case "close":
 		e = Close{Why: Closed}
@@ -138,21 +165,47 @@ func (s *script) step(t *testing.T, line string) []string {
 	return effects
 }
 
+// data is that of the mark, or of nodes that say that their holder is to release.
+func (s *script) data(args map[string]string) map[string][]byte {
+	data := map[string][]byte{}
+	if by, ok := args["mark"]; ok {
+		data["mark"] = []byte(s.name(by))
+	}
+	for _, name := range s.names(args["revoke"]) {
+		data[name] = []byte(Revoke)
+	}
+	return data
+}
+
 // name gives me1#7 and other#7 the names that nodes have.
 func (s *script) name(short string) string {
-	owner, seq, ok := strings.Cut(short, "#")
-	if !ok {
+	i := strings.IndexAny(short, "#!~$")
+	if i < 0 {
 		return short
 	}
-	n, err := strconv.ParseInt(seq, 10, 64)
+	n, err := strconv.ParseInt(short[i+1:], 10, 64)
 	if err != nil {
 		return short
 	}
+	owner, marker := short[:i], markers[short[i]]
 	if serial, mine := strings.CutPrefix(owner, "me"); mine {
 		id, _ := strconv.ParseUint(serial, 10, 64)
-		return s.state.in.Prefix(id, "-lock-") + fmt.Sprintf("%010d", n)
+		return s.state.in.Prefix(id, marker) + fmt.Sprintf("%010d", n)
 	}
-	return fmt.Sprintf("%s-lock-%010d", owner, n)
+	return fmt.Sprintf("%s%s%010d", owner, marker, n)
+}
+
+var markers = map[byte]string{'#': "-lock-", '!': "-__WRIT__", '~': "-__READ__", '$': "-lease-"}
+
+func numbers(t *testing.T, list string) (all []int64) {
+	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 func (s *script) names(list string) []string {
@@ -166,7 +219,7 @@ func (s *script) names(list string) []string {
 	return names
 }
 
-var sequenced = regexp.MustCompile(`^(.*)-lock-(\d{10})?$`)
+var sequenced = regexp.MustCompile(`^(.*)(-lock-|-lease-|-__WRIT__|-__READ__)(\d{10})?$`)
 
 func (s *script) short(name string) string {
 	m := sequenced.FindStringSubmatch(name)
@@ -177,19 +230,27 @@ func (s *script) short(name string) string {
 	if serial, ok := s.state.in.serial(name); ok {
 		owner = fmt.Sprintf("me%d", serial)
 	}
-	if m[2] == "" {
-		return owner + "#"
+	for sign, marker := range markers {
+		if marker == m[2] {
+			owner += string(sign)
+		}
 	}
-	seq, _ := strconv.Atoi(m[2])
-	return fmt.Sprintf("%s#%d", owner, seq)
+	if m[3] == "" {
+		return owner
+	}
+	seq, _ := strconv.Atoi(m[3])
+	return fmt.Sprintf("%s%d", owner, seq)
 }
 
 func (s *script) show(f Effect) string {
 	switch f.Do {
 	case DoCreate:
+		if f.Beside != "" {
+			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
+		}
 		return fmt.Sprintf("create serial=%d prefix=%s", f.Serial, s.short(f.Node))
 	case DoList:
-		return fmt.Sprintf("list serial=%d", f.Serial)
+		return fmt.Sprintf("list serial=%d%s%s", f.Serial, when(f.WithCzxids, " czxids"), when(f.Watch, " watch"))
 	case DoWatch:
 		var nodes []string
 		for _, n := range f.Nodes {
@@ -197,19 +258,64 @@ func (s *script) show(f Effect) string {
 		}
 		return fmt.Sprintf("watch serial=%d nodes=%s", f.Serial, strings.Join(nodes, ","))
 	case DoDelete:
-		return fmt.Sprintf("delete serial=%d node=%s", f.Serial, s.short(f.Node))
+		return fmt.Sprintf("delete serial=%d node=%s%s", f.Serial, s.short(f.Node), when(f.Reset, " reset"))
 	case DoGrant:
 		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
+	case DoReport:
+		return fmt.Sprintf("report name=%s", f.Node)
+	case DoRevoke:
+		return fmt.Sprintf("revoke id=%d", f.ID)
+	case DoRestore:
+		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
+	case DoMark:
+		return fmt.Sprintf("mark serial=%d node=%s", f.Serial, s.short(f.Node))
+	case DoRemark:
+		return fmt.Sprintf("remark serial=%d node=%s", f.Serial, s.short(f.Node))
+	case DoClear:
+		return fmt.Sprintf("clear serial=%d node=%s", f.Serial, s.short(f.Node))
+	case DoLook:
+		return fmt.Sprintf("look serial=%d", f.Serial)
+	case DoDelay:
+		return fmt.Sprintf("delay serial=%d", f.Serial)
+	case DoReportMark:
+		return fmt.Sprintf("report mark why=%d", f.Why)
+	}
+	return showAnswer(f)
+}
+
+// showAnswer is for the effects that answer requests.
+func showAnswer(f Effect) string {
+	switch f.Do {
 	case DoRefuse:
 		return fmt.Sprintf("refuse id=%d why=%d", f.ID, f.Why)
 	case DoLose:
 		return fmt.Sprintf("lose id=%d why=%d", f.ID, f.Why)
 	case DoReleased:
 		return fmt.Sprintf("released id=%d still=%d", f.ID, f.StillHeld)
-	case DoReport:
-		return fmt.Sprintf("report name=%s", f.Node)
+	case DoContended:
+		return fmt.Sprintf("contended id=%d", f.ID)
 	}
 	return fmt.Sprintf("effect %d", f.Do)
+}
+
+func when(set bool, text string) string {
+	if set {
+		return text
+	}
+	return ""
+}
+
+func delayed() Rule {
+	r := Mutex()
+	r.Delay = true
+	return r
+}
+
+// apart is ways with markers that scripts can write.
+func apart() Rule {
+	r := ways()
+	r.Markers = []string{"-__WRIT__", "-__READ__"}
+	return r
 }
 
 // step is Step for an event of any type.

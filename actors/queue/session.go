@@ -14,8 +14,14 @@ func (e Session) apply(s *State) {
 		// contenders and at what is watched.
 		s.session = Connected
 		clear(s.watches)
+		s.outlook.set = false
 		if len(s.list) > 0 {
 			s.askList()
+		}
+		for _, c := range s.list {
+			if c.ours && c.stage == held {
+				s.heed(c)
+			}
 		}
 	}
 	s.session = e.State
@@ -33,10 +39,6 @@ func (e Session) apply(s *State) {
 // next session, in their order.
 func (s *State) loseSession() {
 	s.session = Lost
-	again := slices.Concat(s.waiting, slices.DeleteFunc(s.outstanding, func(c *contender) bool {
-		return c.answered || c.stage != creating
-	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.left = 0
 	for _, c := range s.inOrder() {
 		switch c.stage {
 		case held:
@@ -47,13 +49,24 @@ func (s *State) loseSession() {
 			}
 		}
 	}
+	var first []*contender
+	if c := s.mark.c; c != nil && c.stage == marking && len(c.requests) > 0 {
+		first = append(first, c)
+	}
+	s.mark = mark{}
+	again := slices.Concat(first, s.inLine(), slices.DeleteFunc(s.outstanding, func(c *contender) bool {
+		return c.answered || c.stage != creating
+	}), slices.DeleteFunc(s.unsent, hasLeft))
+	s.left, s.heirs = 0, 0
 	for _, c := range s.list {
 		c.listed = false
 	}
 	clear(s.ours)
 	clear(s.watches)
-	s.list, s.foreign, s.waiting, s.tries, s.outstanding, s.unsent = nil, 0, nil, 0, nil, nil
-	s.listing, s.listAgain, s.horizon, s.directory = 0, false, unknown, 0
+	clear(s.waiting)
+	s.list, s.foreign, s.tries, s.outstanding, s.unsent = nil, 0, 0, nil, nil
+	s.listing, s.listAgain, s.horizon, s.roomTo, s.directory, s.byCzxid = 0, false, unknown, unknown, 0, false
+	s.outlook = outlook{wanted: s.outlook.wanted}
 	for _, c := range again {
 		s.send(c)
 	}
@@ -71,13 +84,15 @@ func (s *State) inOrder() []*contender {
 
 func (e Close) apply(s *State) {
 	s.closed = e.Why
+	s.arrive(false)
+	s.mark = mark{}
 	for _, c := range slices.Concat(s.unsent, s.inOrder()) {
 		switch c.stage {
 		case held:
-			s.lose(c, e.Why)
+			s.lose(c, e.Why) // a mark stays: its owner may not have ended its work
 			s.delist(c)
 			s.delete(c)
-		case unsent, creating, queued:
+		case unsent, creating, queued, marking:
 			s.refuseAll(c, e.Why)
 		case leaving: // nobody will hear of the end of its Delete
 			if c.released {

@@ -1,45 +1,95 @@
 package queue
 
-// settle finds out whether the first of ours that waits may hold, and sees to it
-// that a later change will be noticed if it may not. Those behind it wait for it or
-// for what it waits for.
+// settle finds out whether those of ours that are next may hold, and sees to it that a
+// later change will be noticed if they may not. Those behind wait for them or for what
+// they wait for.
 func (s *State) settle() {
-	for len(s.waiting) > 0 {
-		c := s.waiting[0]
-		if c.seq > s.horizon {
-			s.lookAround(c)
-			return
-		}
-		// One more than needed, to know whether there are more.
-		s.blockersAt = s.rule.blockers(s.blockersAt[:0], place(s.list, c.seq), c.kind,
-			func(i int) Kind { return s.list[i].kind }, s.rule.Permits+1)
-		switch n := len(s.blockersAt); {
-		case n >= s.rule.Permits && s.block(c, s.blockersAt):
-			return
-		case n >= s.rule.Permits: // requests were refused: look again
-		case !s.sure(c):
-			return
-		default:
-			s.grant(c)
+	for s.settleOne() {
+	}
+}
+
+// settleOne tells if somebody came to hold, or left, so that others are next.
+func (s *State) settleOne() bool {
+	for _, c := range s.next() {
+		if s.try(c) {
+			return true
 		}
 	}
+	return false
+}
+
+// try lets one that is next hold if it may. It tells if it, or another, waits no longer.
+func (s *State) try(c *contender) bool {
+	if c.seq <= s.roomTo && !s.byCzxid {
+		return s.take(c)
+	}
+	if c.rank.major > s.horizon || s.byCzxid && s.early(c) {
+		s.lookAround(c)
+		return false
+	}
+	// One more than needed, to know whether there are more.
+	s.blockersAt = s.rule.blockers(s.blockersAt[:0], place(s.list, c.rank), c.kind,
+		func(i int) Kind { return s.list[i].kind }, s.rule.Permits+1)
+	switch {
+	case len(s.blockersAt) >= s.rule.Permits:
+		return !s.block(c, s.blockersAt)
+	case s.rule.BlockedBy[c.kind]&s.heirs != 0:
+		// The one ahead may have left another at its place.
+		if s.listing == 0 {
+			s.askList()
+		}
+		return false
+	}
+	return s.take(c)
+}
+
+// take grants what is free, once that is possible.
+func (s *State) take(c *contender) bool {
+	if !s.sure(c) || s.mark.c != nil { // the former holder is about to leave
+		return false
+	}
+	s.grant(c)
+	return true
+}
+
+func (e Resize) apply(s *State) {
+	if e.Permits < s.rule.Permits {
+		s.roomTo = unknown
+	}
+	s.rule.Permits = e.Permits
+	s.settle()
 }
 
 func (s *State) grant(c *contender) {
 	s.stopWaiting(c)
-	c.stage, c.unsure, c.aged = held, false, false
+	c.unsure, c.aged = false, false
+	if s.rule.Delay {
+		s.startMarking(c)
+		return
+	}
+	s.hold(c)
+}
+
+func (s *State) hold(c *contender) {
+	c.stage = held
 	for i := range c.requests {
 		c.requests[i].try = false
 		s.grantRequest(c, c.requests[i].id)
 	}
+	s.heed(c)
 }
 
 // lookAround closes the gap between the horizon and a contender of ours. Creates of
 // ours that were sent before it came may fill it; else somebody else's do.
 func (s *State) lookAround(c *contender) {
-	if s.listing == 0 && (len(s.outstanding) == 0 || s.outstanding[0].sentAt >= c.bornAt) {
+	if s.listing == 0 && !s.early(c) {
 		s.askList()
 	}
+}
+
+// early tells that an answer is awaited to a Create that was sent before c's came.
+func (s *State) early(c *contender) bool {
+	return len(s.outstanding) > 0 && s.outstanding[0].sentAt < c.bornAt
 }
 
 func (s *State) askList() {
@@ -49,7 +99,7 @@ func (s *State) askList() {
 	}
 	s.serials++
 	s.listing, s.listingAt = s.serials, s.clock
-	s.effect(Effect{Do: DoList, Serial: s.listing})
+	s.effect(Effect{Do: DoList, Serial: s.listing, WithCzxids: s.byCzxid, Watch: s.watchDirectory()})
 }
 
 // block is for a contender that may not hold because of the contenders at the given
@@ -72,8 +122,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 		}
 		verified = verified && (b.seenAt >= c.bornAt || w != nil && w.active)
 	}
-	if verified && s.tries > 0 {
-		s.refuseTries()
+	if verified && s.tries > 0 && s.refuseTries(c) {
 		return false
 	}
 	if !others || s.listing != 0 {
@@ -98,10 +147,13 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 
 func (s *State) askWatch(nodes []string) {
 	s.serials++
+	ours := false
 	for _, name := range nodes {
-		s.watches[name] = &watch{serial: s.serials}
+		put(&s.watches, name, &watch{serial: s.serials})
+		c := s.find(name)
+		ours = ours || c != nil && c.ours
 	}
-	s.effect(Effect{Do: DoWatch, Serial: s.serials, Nodes: nodes})
+	s.effect(Effect{Do: DoWatch, Serial: s.serials, Nodes: nodes, WithData: ours})
 }
 
 // sure tells whether c's own node is known to be there as of the last event.
@@ -116,21 +168,28 @@ func (s *State) sure(c *contender) bool {
 	return w != nil && w.active
 }
 
-// refuseTries refuses the requests that would rather not wait: the first waiting
-// contender is blocked, so the others are.
-func (s *State) refuseTries() {
-	for i := 0; i < len(s.waiting); {
-		c := s.waiting[i]
-		for j := len(c.requests) - 1; j >= 0; j-- {
-			if r := c.requests[j]; r.try {
-				s.drop(c, r.id)
-				s.refuse(r.id, NotAcquired)
-			}
-		}
-		if len(c.requests) > 0 {
-			i++
+// refuseTries refuses the requests that would rather not wait, since c has to: its own,
+// and those of who is behind it and has to as long as it does. It tells if there are any.
+func (s *State) refuseTries(c *contender) (any bool) {
+	for k := range s.waiting {
+		if !s.rule.keeps(c.kind, Kind(k)) {
 			continue
 		}
-		s.leave(c) // takes it out of waiting
+		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {
+			w := s.waiting[k][i]
+			for j := len(w.requests) - 1; j >= 0; j-- {
+				if r := w.requests[j]; r.try {
+					s.drop(w, r.id)
+					s.refuse(r.id, NotAcquired)
+					any = true
+				}
+			}
+			if len(w.requests) > 0 {
+				i++
+				continue
+			}
+			s.leave(w) // takes it out of waiting
+		}
 	}
+	return any
 }

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -12,8 +14,12 @@ import (
 // What it knows is exact up to a horizon: every node with a sequence number up to
 // there is either in the list or gone for good. Numbers of one directory only grow,
 // so a node may join only beyond the horizon. (They begin anew when the directory is
-// deleted and made again: then all that was known is forgotten.) A contender's verdict counts only once
-// it is within; until then a gap in the numbers may hide somebody who came earlier.
+// deleted and made again: then all that was known is forgotten.) A contender's verdict
+// counts only once it is within; until then a gap in the numbers may hide somebody who
+// came earlier.
+//
+// Near the end of ZooKeeper's 32-bit numbers nodes rank by czxid instead, until the
+// directory is another one.
 type State struct {
 	rule Rule
 	in   Incarnation
@@ -25,28 +31,35 @@ type State struct {
 	session SessionState
 	closed  Why
 
-	list      []*contender // by sequence number
-	horizon   int64
-	directory int64        // czxid of the directory that list and horizon are about
-	waiting   []*contender // ours in the list that do not hold, by sequence number
-	tries     int          // how many of waiting are tries
+	list      []*contender   // by rank
+	horizon   int64          // of rank.major
+	roomTo    int64          // up to this number so few are ahead that all may hold
+	byCzxid   bool           // rank is by czxid
+	directory int64          // czxid of the directory that list, horizon and roomTo are about
+	waiting   [][]*contender // for each kind, ours in the list that do not hold, by rank
+	tries     int            // how many of waiting are tries
 
 	unsent      []*contender          // ours without a Create, in order of arrival
 	left        int                   // how many of them have left
 	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first
 	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
 	requests    map[ID]*contender
-	owners      map[string]*contender // waiting, holding, or lost and not released
+	owners      map[owner]*contender // waiting, holding, or lost and not released
 
-	foreign    int    // how many of list are not ours
-	listing    uint64 // serial of the list in flight, or 0
-	listingAt  uint64 // clock when it was asked for
-	listAgain  bool   // the one in flight may be too old
+	foreign    int     // how many of list are not ours
+	listing    uint64  // serial of the list in flight, or 0
+	listingAt  uint64  // clock when it was asked for
+	listAgain  bool    // the one in flight may be too old
+	heirs      KindSet // what may stand where foreign nodes have left, unseen
+	heirsSince uint64  // clock when the last of those left
+	mark       mark
 	watches    map[string]*watch
 	reported   map[string]bool
-	blockersAt []int // scratch
+	blockersAt []int        // scratch
+	first      []*contender // scratch
 
 	watchedBlind uint64 // serial of the watch on holders because a list failed
+	outlook      outlook
 
 	out []Effect
 }
@@ -54,17 +67,38 @@ type State struct {
 // unknown is the horizon of one who knows nothing.
 const unknown int64 = math.MinInt64 / 2
 
+// stranger is the sequence number of all children whose names have none.
+const stranger = unknown
+
 // NewState is the state of a lock that nobody here has asked for yet. in marks its
 // nodes' names; no two States that ever share a directory may have the same.
 func NewState(rule Rule, in Incarnation) *State {
-	return &State{
-		rule: rule, in: in, horizon: unknown,
-		ours:     map[uint64]*contender{},
-		requests: map[ID]*contender{},
-		owners:   map[string]*contender{},
-		watches:  map[string]*watch{},
-		reported: map[string]bool{},
+	return &State{rule: rule, in: in, horizon: unknown, roomTo: unknown}
+}
+
+// Rest gives back the memory that a State has for the next event, if it is Idle. It is
+// for locks of which many rest most of the time.
+func (s *State) Rest() {
+	if !s.Idle() {
+		return
 	}
+	s.ours, s.requests, s.owners, s.out, s.blockersAt = nil, nil, nil, nil, nil
+	s.outstanding, s.unsent, s.left = nil, nil, 0
+	s.waiting, s.first = nil, nil
+	if len(s.list) == 0 {
+		s.list = nil
+	}
+	if len(s.watches) == 0 {
+		s.watches = nil
+	}
+}
+
+// put writes to a map that is made when it is needed.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
 
 // Step takes an event into the state and gives what is to be done about it, in order.
@@ -74,6 +108,7 @@ func Step[E Event](s *State, e E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	e.apply(s)
+	s.lookOut()
 	return s.out
 }
 
@@ -90,6 +125,7 @@ const (
 	creating        // its Create is on the way
 	abandoned       // so is its Create, but nobody wants the node any more
 	queued          // its node waits
+	marking         // it may hold, but for the mark
 	held
 	leaving // its Delete is on the way
 	lost    // it held; its owner has yet to release it
@@ -97,38 +133,50 @@ const (
 
 // request is what somebody wants of a contender: several, if its owner asked again.
 type request struct {
-	id  ID
-	try bool
+	id   ID
+	try  bool
+	tell bool // that others wait, once it holds
+	told bool // that somebody wants the lock back
 }
 
-// contender is a node in the queue, or one of ours that is to be or has been one.
+// contender is a node in the queue, or one of ours that is to be or has been one. There
+// may be many: what is small stands together.
 type contender struct {
 	name   string
 	seq    int64
-	kind   Kind
-	listed bool   // is in State.list
+	rank   rank
 	seenAt uint64 // clock of the last snapshot that showed it
+	kind   Kind
+	listed bool // is in State.list
 
 	// The rest is for our own only.
 	ours     bool
 	stage    stage
-	serial   uint64
-	owner    string
-	data     []byte
-	czxid    int64
-	step     uint32
-	sentAt   uint64 // clock of its Create
-	bornAt   uint64 // clock of its Created
+	joint    bool
 	answered bool
 	// unsure: a node of somebody else stood between this one and the lock since
 	// its own was last seen. It takes the lock only under a watch on its own node.
-	unsure   bool
-	aged     bool // it was what it is at the last Tick, too
-	requests []request
-	buf      [1]request // what requests mostly is
-	why      Why        // it was lost
-	releaser ID         // whose release took it away, if released
-	released bool
+	unsure bool
+	aged   bool // it was what it is at the last Tick, too
+	// revocable: its node is to be watched from when it holds.
+	revocable bool
+	revoked   bool // somebody has asked for it
+	released  bool // by releaser
+	why       Why  // it was lost
+	step      uint32
+	czxid     int64
+	serial    uint64
+	owner     string
+	data      []byte
+	sentAt    uint64 // clock of its Create
+	bornAt    uint64 // clock of its Created
+	requests  []request
+	buf       [1]request // what requests mostly is
+	// leader is the one beside which it gets its place: held by the same owner. The
+	// leader does not leave before the Creates of its followers are answered.
+	leader    *contender
+	followers int
+	releaser  ID // whose release took it away
 }
 
 func (c *contender) hasTry() bool {
@@ -140,6 +188,17 @@ func (c *contender) hasTry() bool {
 	return false
 }
 
+// rank is a contender's place in the queue: its sequence number; or its czxid, and then
+// its place among those of ours that one transaction made.
+type rank struct {
+	major int64
+	minor uint32
+}
+
+func (r rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(r.major, other.major), cmp.Compare(r.minor, other.minor))
+}
+
 // watch is on a node from the moment it is asked for, and active from its answer.
 type watch struct {
 	serial uint64
@@ -148,33 +207,41 @@ type watch struct {
 
 func (s *State) effect(e Effect) { s.out = append(s.out, e) }
 
-// place is where a sequence number stands, or would stand, in a sorted list.
-func place(list []*contender, seq int64) int {
+// place is where a rank stands, or would stand, in a sorted list.
+func place(list []*contender, r rank) int {
 	// Most of the time it is the last or the first.
-	if n := len(list); n == 0 || list[n-1].seq < seq {
+	if n := len(list); n == 0 || list[n-1].rank.compare(r) < 0 {
 		return n
 	}
-	return sort.Search(len(list), func(i int) bool { return list[i].seq >= seq })
+	return sort.Search(len(list), func(i int) bool { return list[i].rank.compare(r) >= 0 })
 }
 
 func insert(list []*contender, c *contender) []*contender {
-	i := place(list, c.seq)
+	i := place(list, c.rank)
 	list = append(list, nil)
 	copy(list[i+1:], list[i:])
 	list[i] = c
 	return list
 }
 
+// shift drops the first of a list. An empty one can use its memory again.
+func shift(list []*contender) []*contender {
+	list[0] = nil
+	if len(list) == 1 {
+		return list[:0]
+	}
+	return list[1:]
+}
+
 func remove(list []*contender, c *contender) []*contender {
-	i := place(list, c.seq)
+	i := place(list, c.rank)
 	for ; i < len(list) && list[i] != c; i++ {
 	}
 	switch {
 	case i >= len(list):
 		return list
 	case i == 0: // the usual departure: do not move the others
-		list[0] = nil
-		return list[1:]
+		return shift(list)
 	}
 	copy(list[i:], list[i+1:])
 	list[len(list)-1] = nil
@@ -203,30 +270,71 @@ func (s *State) delist(c *contender) {
 
 func (s *State) startWaiting(c *contender) {
 	c.stage = queued
-	s.waiting = insert(s.waiting, c)
+	s.enqueue(c)
 	if c.hasTry() {
 		s.tries++
 	}
 }
 
+func (s *State) enqueue(c *contender) {
+	if s.waiting == nil {
+		s.waiting = make([][]*contender, len(s.rule.BlockedBy))
+	}
+	s.waiting[c.kind] = insert(s.waiting[c.kind], c)
+}
+
 func (s *State) stopWaiting(c *contender) {
 	if c.stage == queued {
-		s.waiting = remove(s.waiting, c)
+		s.waiting[c.kind] = remove(s.waiting[c.kind], c)
 		if c.hasTry() {
 			s.tries--
 		}
 	}
 }
 
+// inLine is all of ours that wait, by rank.
+func (s *State) inLine() []*contender {
+	all := slices.Concat(s.waiting...)
+	slices.SortFunc(all, func(a, b *contender) int { return a.rank.compare(b.rank) })
+	return all
+}
+
+// next is those of ours that may be the next to hold: the first that waits, and the
+// first of another kind, unless it is one that waits at least as long as that.
+// Contenders of one kind hold in their order. It is good until somebody starts or stops
+// waiting.
+func (s *State) next() []*contender {
+	s.first = s.first[:0]
+	for _, line := range s.waiting {
+		if len(line) > 0 {
+			s.first = insert(s.first, line[0])
+		}
+	}
+	next := s.first[:0]
+	for _, c := range s.first {
+		if !slices.ContainsFunc(next, func(w *contender) bool { return s.rule.keeps(w.kind, c.kind) }) {
+			next = append(next, c)
+		}
+	}
+	return next
+}
+
 // find is the listed contender of a name.
 func (s *State) find(name string) *contender {
-	seq, _, ok := Parse(name)
+	seq, _, ok := s.rule.Parse(name)
+	from := 0
 	if !ok {
-		return nil
+		seq = stranger
 	}
-	for i := place(s.list, seq); i < len(s.list) && s.list[i].seq == seq; i++ {
-		if s.list[i].name == name {
-			return s.list[i]
+	if !s.byCzxid {
+		from = place(s.list, s.rankOf(seq, 0, 0))
+	}
+	for _, c := range s.list[from:] {
+		if c.name == name {
+			return c
+		}
+		if c.seq > seq && !s.byCzxid {
+			break
 		}
 	}
 	return nil

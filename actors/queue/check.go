@@ -1,0 +1,105 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// MaxKinds is how many kinds a KindSet can tell apart.
+const MaxKinds = 64
+
+// Check tells what is wrong with a rule of somebody's own, whose kinds have the given
+// names. It may have neither Delay nor Strangers, and Reenter
+// may be empty.
+func (r Rule) Check(kinds []string) error {
+	switch {
+	case len(kinds) == 0 || len(kinds) > MaxKinds:
+		return fmt.Errorf("%d kinds: it must be 1 to %d", len(kinds), MaxKinds)
+	case r.Permits < 1:
+		return fmt.Errorf("Permits %d: it must be at least 1", r.Permits)
+	case len(r.BlockedBy) != len(kinds):
+		return fmt.Errorf("%d sets in BlockedBy: it must be one for each of the %d kinds", len(r.BlockedBy), len(kinds))
+	case len(r.Markers) != len(kinds):
+		return fmt.Errorf("%d Markers: it must be one for each of the %d kinds", len(r.Markers), len(kinds))
+	case len(r.Reenter) != 0 && len(r.Reenter) != len(kinds):
+		return fmt.Errorf("%d sets in Reenter: it must be none, or one for each of the %d kinds", len(r.Reenter), len(kinds))
+	case r.Delay:
+		return errors.New("Delay: only a mutex can have one")
+	case r.Strangers:
+		return errors.New("Strangers: only a semaphore's leases can have them")
+	}
+	for _, check := range []func(Rule, Kind, []string) error{Rule.checkKind, Rule.checkMarker, Rule.checkReenter} {
+		for k, name := range kinds {
+			if err := check(r, Kind(k), kinds); err != nil {
+				return fmt.Errorf("kind %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r Rule) checkKind(k Kind, kinds []string) error {
+	marker := r.Markers[k]
+	switch {
+	case kinds[k] == "":
+		return fmt.Errorf("number %d must have a name", k)
+	case slices.Index(kinds, kinds[k]) != int(k):
+		return errors.New("it is there twice")
+	case !strings.ContainsFunc(marker, unicode.IsLetter):
+		return fmt.Errorf("marker %q: it must have a letter", marker)
+	case strings.Contains(marker, "/"):
+		return fmt.Errorf("marker %q: it must not have a slash", marker)
+	}
+	return r.BlockedBy[k].within(len(kinds), "BlockedBy")
+}
+
+// checkMarker sees to it that the kind's names are taken for no other's.
+func (r Rule) checkMarker(k Kind, kinds []string) error {
+	marker := r.Markers[k]
+	for other, m := range r.Markers {
+		// A minus at its end may as well be that of a sequence number.
+		if Kind(other) != k && strings.HasSuffix(strings.TrimSuffix(marker, "-"), strings.TrimSuffix(m, "-")) {
+			return fmt.Errorf("marker %q ends as %q does, that of %q: their nodes could not be told apart", marker, m, kinds[other])
+		}
+	}
+	return nil
+}
+
+func (r Rule) checkReenter(k Kind, kinds []string) error {
+	if len(r.Reenter) == 0 {
+		return nil
+	}
+	for held := range kinds {
+		if r.Reenter[k].Has(Kind(held)) && !r.mayEnter(k, Kind(held)) {
+			return fmt.Errorf("Reenter has %q: it needs Permits 1, and that whatever excludes a %q excludes a %q, too", kinds[held], kinds[k], kinds[held])
+		}
+	}
+	return r.Reenter[k].within(len(kinds), "Reenter")
+}
+
+// mayEnter tells that an owner of the kind held may be let in as k, at the same place:
+// those who are there beside it need not mind.
+func (r Rule) mayEnter(k, held Kind) bool {
+	if k == held {
+		return true
+	}
+	for _, by := range r.BlockedBy {
+		if by.Has(k) && !by.Has(held) {
+			return false
+		}
+	}
+	return r.Permits == 1 && r.BlockedBy[k]&^r.BlockedBy[held] == 0
+}
+
+// within tells a kind in the set that is none.
+func (s KindSet) within(kinds int, field string) error {
+	for k := kinds; k < MaxKinds; k++ {
+		if s.Has(Kind(k)) {
+			return fmt.Errorf("%s has kind %d: there are %d kinds, from 0", field, k, kinds)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+)
+
+// Pool is what one process wants of a semaphore: requests for some of its permits
+// each. It builds upon two locks, which it asks one after the other.
+//
+// The gate, with the rule Gate, is a queue of requests, one node each: the turn is
+// decided there. The leases, with the rule Leases, are one node for each permit in use.
+// Only who is past the gate may ask for leases. A request asks for all of its leases
+// at once and leaves the gate when it has them. So of all processes only one at a time
+// can have some of its leases and lack others, and no two can wait for each other.
+//
+// Requests of this process that stand at the gate one behind the other pass it
+// together. They ask for their leases one behind the other; one that is given leases
+// before its turn, because nodes were deleted and made again, gives them back.
+//
+// Leases are asked for before there is room. Curator does so, too, with the request
+// that is first: it then holds as soon as there is room, and not a round trip later.
+// Here the requests behind it do so as well, for as many leases as the semaphore has
+// and lookAhead at least: more are not needed to be given what is released within a
+// round trip, and each is a child of the leases that is no holder. (To others that
+// makes no difference. They look at the leases only past the gate, where nobody is
+// before all of those hold.)
+type Pool struct {
+	permits int // less than 0: not known yet
+	fixed   bool
+	closed  Why
+	serials uint64 // of requests to gate and leases
+
+	parties map[ID]*party
+	owners  map[string]int    // permits that an owner holds or waits for
+	used    int               // the same, of all
+	gates   map[uint64]*party // by serial of their request
+	leases  map[uint64]*party
+
+	asked   []*party // past the gate, for leases; in their order
+	next    []*party // past the gate, behind those
+	tries   int      // how many of next are tries
+	lacking int      // how many leases were asked for and not given
+
+	out []Order
+}
+
+// lookAhead is how many leases may be asked for beforehand whatever the permits.
+const lookAhead = 8
+
+// party is a request and what it has below.
+type party struct {
+	Acquire
+	gate     uint64  // serial of its request; 0: none
+	past     bool    // the gate
+	leases   []Lease // asked for
+	lacks    int     // how many of them are not given
+	held     bool
+	released bool
+	wanted   bool // somebody asks for one of its leases
+	returns  int  // of its leases are not confirmed
+	why      Why  // they could not be released
+}
+
+// Lease is one permit. Serial is that of the request for it, the rest is known when
+// it is given.
+type Lease struct {
+	Serial  uint64
+	Node    string
+	Czxid   int64
+	Step    uint32
+	Session int64
+	Epoch   uint64
+}
+
+// The orders of a Pool, beside DoGrant, DoRefuse, DoLose, DoReleased and DoRevoke.
+const (
+	// DoAskGate: ask to pass the gate by a request Serial, perhaps as a Try; say
+	// Granted, Refused and Lost.
+	DoAskGate Do = iota + 100
+	// DoLeaveGate: withdraw the request Serial, or give back what it was granted.
+	DoLeaveGate
+	// DoAskLease: ask for a lease by a request Serial, with Data; say Granted, Refused
+	// and Lost.
+	DoAskLease
+	// DoLeaveLease: withdraw the request Serial, or give the lease back.
+	DoLeaveLease
+	// DoReturnLease: give the lease back and say Released or Refused.
+	DoReturnLease
+)
+
+// Order is one thing to do. Which fields count is told by Do.
+type Order struct {
+	Do     Do
+	ID     ID
+	Why    Why
+	Serial uint64
+	Try    bool
+	Data   []byte
+	Leases []Lease // of DoGrant
+
+	Revocable bool
+}
+
+// NewPool is the Pool of a semaphore that nobody here has asked for yet. Less than 0
+// permits are not known yet: Resize will tell. fixed says that their number does not
+// change.
+func NewPool(permits int, fixed bool) *Pool {
+	return &Pool{
+		permits: permits, fixed: fixed,
+		parties: map[ID]*party{},
+		owners:  map[string]int{},
+		gates:   map[uint64]*party{},
+		leases:  map[uint64]*party{},
+	}
+}
+
+// Orders gives what is to be done since it was asked last, in order. The slice is good
+// until something else is said to the Pool.
+func (p *Pool) Orders() []Order {
+	out := p.out
+	p.out = p.out[:0]
+	return out
+}
+
+// Idle tells that nobody here wants anything.
+func (p *Pool) Idle() bool { return len(p.parties) == 0 }
+
+// Acquire: somebody wants permits. An owner that could have them only after its own
+// release is refused because of Deadlock, unless the semaphore may grow.
+func (p *Pool) Acquire(e Acquire) {
+	switch {
+	case p.closed != 0:
+		p.order(Order{Do: DoRefuse, ID: e.ID, Why: p.closed})
+	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
+		p.order(Order{Do: DoRefuse, ID: e.ID, Why: Deadlock})
+	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
+		p.order(Order{Do: DoRefuse, ID: e.ID, Why: NotAcquired})
+	default:
+		q := &party{Acquire: e}
+		p.parties[e.ID] = q
+		p.count(q, e.Permits)
+		p.enter(q)
+	}
+}
+
+// Revoke: somebody asks for the lease that was asked for by the request serial.
+func (p *Pool) Revoke(serial uint64) {
+	q := p.leases[serial]
+	if q == nil {
+		return
+	}
+	q.wanted = true
+	if q.held && !q.released {
+		p.order(Order{Do: DoRevoke, ID: q.ID})
+	}
+}
+
+// Cancel withdraws a request, for the reason why. A grant is given back.
+func (p *Pool) Cancel(id ID, why Why) {
+	if q := p.parties[id]; q != nil && !q.released {
+		p.refuse(q, why)
+		p.ask()
+	}
+}
+
+// Release gives a grant back.
+func (p *Pool) Release(id ID) {
+	q := p.parties[id]
+	if q == nil || !q.held || q.released {
+		p.order(Order{Do: DoRefuse, ID: id, Why: NotHeld})
+		return
+	}
+	q.released, q.returns = true, len(q.leases)
+	p.count(q, -q.Permits)
+	for _, l := range q.leases {
+		p.order(Order{Do: DoReturnLease, Serial: l.Serial})
+	}
+}
+
+// Sized tells that the number of permits is known.
+func (p *Pool) Sized() bool { return p.permits >= 0 }
+
+// Resize says how many permits there are. Who holds goes on to.
+func (p *Pool) Resize(permits int) {
+	p.permits = permits
+	p.ask()
+}
+
+// Close refuses and loses all, because of why, and leaves everything below.
+func (p *Pool) Close(why Why) {
+	p.closed = why
+	p.Leave()
+	for _, id := range slices.Sorted(maps.Keys(p.parties)) {
+		if q := p.parties[id]; q.held && !q.released {
+			p.order(Order{Do: DoLose, ID: id, Why: why})
+		} else {
+			p.order(Order{Do: DoRefuse, ID: id, Why: why})
+		}
+	}
+	clear(p.parties)
+	p.asked, p.next = nil, nil
+}
+
+// Leave leaves everything below, and only that: it is for clearing up after a failure.
+func (p *Pool) Leave() {
+	for _, serial := range slices.Sorted(maps.Keys(p.gates)) {
+		p.order(Order{Do: DoLeaveGate, Serial: serial})
+	}
+	for _, serial := range slices.Sorted(maps.Keys(p.leases)) {
+		p.order(Order{Do: DoLeaveLease, Serial: serial})
+	}
+	clear(p.gates)
+	clear(p.leases)
+}
+
+func (p *Pool) order(o Order) { p.out = append(p.out, o) }
+
+func (p *Pool) count(q *party, permits int) {
+	p.used += permits
+	if q.Owner != "" {
+		if p.owners[q.Owner] += permits; p.owners[q.Owner] == 0 {
+			delete(p.owners, q.Owner)
+		}
+	}
+}
+
+// refuse ends a request that is not released.
+func (p *Pool) refuse(q *party, why Why) {
+	p.end(q)
+	p.order(Order{Do: DoRefuse, ID: q.ID, Why: why})
+}
+
+// end forgets a request and leaves what it has below.
+func (p *Pool) end(q *party) {
+	p.leave(q)
+	delete(p.parties, q.ID)
+	if !q.released {
+		p.count(q, -q.Permits)
+	}
+}

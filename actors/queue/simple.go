@@ -1,0 +1,251 @@
+package queue
+
+import (
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Simple is this process's contender for a lock of the simple form: not a queue, but a
+// node of a fixed name, the gate, which one contender at a time has. Who does not get it
+// watches it, as all others do that wait, and tries again once it is gone.
+//
+// A contender makes the gate together with a node of a unique name, its mark, and
+// deletes both together. So what became of a transaction whose answer was lost can be
+// told by the mark, and a deletion that is repeated does not hit the next one's gate.
+//
+// Readers, where there are any, have a mark only. The rule that keeps them apart: each
+// makes its nodes first and looks who else is there then. A reader that sees the gate
+// steps back and waits for it to go; a writer that sees readers keeps the gate and waits
+// for them to go. So no two step back for each other, and writers come first.
+//
+// It serves one request at a time. TrySimple is for a Simple what Step is for a State;
+// it is for one goroutine at a time.
+type Simple struct {
+	gate   string // the name
+	shared bool   // there are readers
+	in     Incarnation
+
+	epoch  uint64
+	live   bool // there is a session
+	closed Why
+	wish   *wish // the request, if there is one
+
+	stage  simpleStage
+	mark   string // our nodes, if stage says that there are any
+	gated  bool   // the gate is one of them
+	by     ID     // the request that they were made for
+	czxid  int64
+	yields bool // a reader has stepped back for the gate
+
+	serials uint64 // the last serial number, also that of marks
+	asked   uint64 // of what is to be answered, 0: nothing
+	stirred bool   // what is being looked at has changed meanwhile
+	eye     uint64 // of the watch over nodes that are held, 0: none
+	out     []Effect
+}
+
+// wish is a request.
+type wish struct {
+	id   ID
+	kind Kind
+	try  bool
+	tell bool
+	data []byte
+}
+
+type simpleStage uint8
+
+const (
+	simpleFree     simpleStage = iota // no nodes of ours
+	simpleWatching                    // the gate is somebody else's; it is about to be watched
+	simpleWaiting                     // and is watched
+	simpleTaking                      // our nodes are being made
+	simpleDoubting                    // or may have been
+	simpleLooking                     // they are there; who else is is being asked
+	simpleStaying                     // they are there, and so are readers
+	simpleHolding
+	simpleLeaving // they are being deleted
+	simpleTidying // the mark is gone, which somebody else may have deleted: the gate may be left
+)
+
+// readers is what a reader's mark begins with.
+const readers = "R-"
+
+// NewSimple is a contender for nothing yet. Among its readers and writers the gate is
+// the writers'; without readers there is the gate only. The Incarnation must be another
+// one for each.
+func NewSimple(gate string, shared bool, in Incarnation) *Simple {
+	return &Simple{gate: gate, shared: shared, in: in}
+}
+
+// Idle tells that nobody wants anything, and no node is there or may be.
+func (s *Simple) Idle() bool { return s.wish == nil && s.stage == simpleFree }
+
+func (s *Simple) effect(e Effect) { s.out = append(s.out, e) }
+
+// ask is for effects that are answered; answers to earlier ones do not count any more.
+func (s *Simple) ask(stage simpleStage, e Effect) {
+	s.serials++
+	s.stage, s.asked, s.stirred, e.Serial = stage, s.serials, false, s.serials
+	s.effect(e)
+}
+
+// ---- what to do
+
+// take makes our nodes.
+func (s *Simple) take() {
+	w := s.wish
+	s.by, s.gated, s.yields = w.id, !s.shared || w.kind != Shared, false
+	name := readers
+	if s.gated {
+		name = s.gate + "-"
+	}
+	s.mark = name + hex.EncodeToString(s.in[:]) + "-" + strconv.FormatUint(s.serials+1, 10)
+	e := Effect{Do: DoTake, Node: s.mark, Data: w.data}
+	if s.gated {
+		e.Beside = s.gate
+	}
+	s.ask(simpleTaking, e)
+}
+
+func (s *Simple) watch() { s.ask(simpleWatching, Effect{Do: DoWatch, Nodes: []string{s.gate}}) }
+
+func (s *Simple) look() { s.ask(simpleLooking, Effect{Do: DoList, Watch: s.gated}) }
+
+func (s *Simple) doubt() {
+	e := Effect{Do: DoProve, Node: s.mark}
+	if s.wanted() {
+		e.Data = s.wish.data
+	}
+	s.ask(simpleDoubting, e)
+}
+
+// wanted tells that the request that our nodes were made for is still there.
+func (s *Simple) wanted() bool { return s.wish != nil && s.wish.id == s.by }
+
+func (s *Simple) leave() {
+	e := Effect{Do: DoLeave, Node: s.mark}
+	if s.gated {
+		e.Beside = s.gate
+	}
+	s.eye = 0
+	s.ask(simpleLeaving, e)
+}
+
+func (s *Simple) hold() {
+	s.stage, s.asked = simpleHolding, 0
+	if s.wish.tell { // nobody knows who waits, so that is taken for granted, from the beginning
+		s.effect(Effect{Do: DoContended, ID: s.wish.id})
+	}
+	s.effect(Effect{Do: DoGrant, ID: s.wish.id, Node: s.mark, Czxid: s.czxid})
+}
+
+// have is for when our nodes are there.
+func (s *Simple) have(czxid int64) {
+	s.czxid = czxid
+	switch {
+	case !s.wanted():
+		s.leave()
+	case s.shared:
+		s.look()
+	default:
+		s.hold()
+	}
+}
+
+// free is for when there are no nodes of ours any more.
+func (s *Simple) free() {
+	s.stage, s.asked, s.mark, s.eye = simpleFree, 0, "", 0
+	switch {
+	case s.wish == nil || !s.live:
+	case s.yields && !s.wish.try:
+		s.watch()
+	default:
+		s.take()
+	}
+}
+
+// exists is for when somebody has the gate that we would make.
+func (s *Simple) exists() {
+	switch {
+	case !s.wanted():
+		s.free()
+	case s.wish.try:
+		s.refuse(NotAcquired)
+		s.free()
+	default:
+		s.watch()
+	}
+}
+
+// giveWay is for when our nodes are there, and others.
+func (s *Simple) giveWay() {
+	switch {
+	case s.wish.try:
+		s.refuse(NotAcquired)
+		s.leave()
+	case !s.gated:
+		s.yields = true
+		s.leave()
+	case s.stirred:
+		s.look()
+	default:
+		s.stage, s.asked = simpleStaying, 0
+	}
+}
+
+// refuse ends the request.
+func (s *Simple) refuse(why Why) {
+	if s.wish != nil {
+		s.effect(Effect{Do: DoRefuse, ID: s.wish.id, Why: why})
+		s.wish = nil
+	}
+}
+
+func (s *Simple) lose(why Why) {
+	s.effect(Effect{Do: DoLose, ID: s.wish.id, Why: why})
+	s.wish = nil
+}
+
+// drop is for when the request has ended.
+func (s *Simple) drop() {
+	switch s.stage {
+	case simpleWatching, simpleWaiting:
+		s.free()
+	case simpleLooking, simpleStaying, simpleHolding:
+		s.leave()
+	}
+}
+
+// check finds out whether what is held is still there.
+func (s *Simple) check() {
+	nodes := []string{s.mark}
+	if s.gated {
+		nodes = append(nodes, s.gate)
+	}
+	s.serials++
+	s.eye = s.serials
+	s.effect(Effect{Do: DoWatch, Serial: s.eye, Nodes: nodes, WithData: true})
+}
+
+// checked takes the answer. The gate may be another's by now: then it is not ours to
+// delete.
+func (s *Simple) checked(e Watched) {
+	there := s.gated && string(e.Data[s.gate]) == s.mark
+	if there == s.gated && !slices.Contains(e.Gone, s.mark) {
+		return
+	}
+	s.lose(NodeDeleted)
+	s.gated = there
+	s.leave()
+}
+
+// conflict tells, of the names in the directory, whether others are in our way.
+func (s *Simple) conflict(names []string) bool {
+	if !s.gated {
+		return slices.Contains(names, s.gate)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, readers) })
+}

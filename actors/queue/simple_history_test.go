@@ -1,0 +1,318 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A plaza is a directory where the contenders of some processes meet. What they ask for
+// is done, lost or refused as rapid likes, and they hear of it in any order.
+type plaza struct {
+	t     *rapid.T
+	zxid  int64
+	nodes map[string]*plant
+	all   []*visitor
+	token [2]int64 // of the last reader and writer
+	ids   ID
+}
+
+type plant struct {
+	czxid int64
+	owner *visitor
+	data  string
+}
+
+type visitor struct {
+	n       int
+	s       *Simple
+	epoch   uint64
+	up      bool
+	id      ID // of its request, 0: none
+	kind    Kind
+	try     bool
+	holds   string        // a node
+	asked   []Effect      // not done yet
+	news    []SimpleEvent // not heard yet
+	watches map[string]bool
+}
+
+func (p *plaza) step(v *visitor, e SimpleEvent) {
+	for _, f := range slices.Clone(trySimple(v.s, e)) {
+		switch f.Do {
+		case DoGrant:
+			p.granted(v, f)
+		case DoRefuse:
+			if f.ID != v.id || v.holds == "" && f.Why == NotAcquired && !v.try {
+				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			}
+			v.id, v.holds = 0, ""
+		case DoLose, DoReleased:
+			if f.ID != v.id || v.holds == "" {
+				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			}
+			v.id, v.holds = 0, ""
+		case DoContended:
+		default:
+			v.asked = append(v.asked, f)
+		}
+	}
+}
+
+func (p *plaza) granted(v *visitor, f Effect) {
+	n := p.nodes[f.Node]
+	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid {
+		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
+	}
+	for _, o := range p.all {
+		if o.holds != "" && (o.kind == Exclusive || v.kind == Exclusive) {
+			p.t.Fatalf("%d holds beside %d", v.n, o.n)
+		}
+	}
+	if f.Czxid <= p.token[Exclusive] || v.kind == Exclusive && f.Czxid <= p.token[Shared] {
+		p.t.Fatalf("%d: token %d after %v", v.n, f.Czxid, p.token)
+	}
+	p.token[v.kind] = max(p.token[v.kind], f.Czxid)
+	v.holds = f.Node
+}
+
+// change wakes those who watch a node or what is in the directory.
+func (p *plaza) change(name string) {
+	for _, v := range p.all {
+		for _, watched := range []string{name, ""} {
+			if v.watches[watched] {
+				delete(v.watches, watched)
+				v.news = append(v.news, Wake{Epoch: v.epoch, Node: watched, Deleted: true})
+			}
+		}
+	}
+}
+
+func (p *plaza) make(v *visitor, name string, data []byte) {
+	p.nodes[name] = &plant{p.zxid, v, string(data)}
+	p.change(name)
+}
+
+func (p *plaza) remove(name string) {
+	delete(p.nodes, name)
+	p.change(name)
+}
+
+// do performs what was asked for, and gives the answer.
+func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
+	p.zxid++
+	done, missing := Transacted{Serial: f.Serial, Done: true}, Transacted{Serial: f.Serial, Missing: true}
+	switch mark := p.nodes[f.Node]; f.Do {
+	case DoTake:
+		if p.nodes[f.Beside] != nil {
+			return Transacted{Serial: f.Serial}
+		}
+		if f.Beside != "" {
+			p.make(v, f.Beside, []byte(f.Node))
+		}
+		p.make(v, f.Node, f.Data)
+		done.Czxid = p.zxid
+	case DoProve:
+		if mark == nil {
+			return missing
+		}
+		done.Czxid = mark.czxid
+	case DoLeave:
+		if mark == nil {
+			return missing
+		}
+		if f.Beside != "" {
+			p.remove(f.Beside)
+		}
+		p.remove(f.Node)
+	case DoList:
+		v.watches[""] = v.watches[""] || f.Watch
+		names := slices.Sorted(maps.Keys(p.nodes))
+		var czxids []int64
+		for _, name := range names {
+			czxids = append(czxids, p.nodes[name].czxid)
+		}
+		return Listed{Epoch: v.epoch, Serial: f.Serial, Children: names, Czxids: czxids}
+	case DoWatch:
+		answer := Watched{Epoch: v.epoch, Serial: f.Serial, Data: map[string][]byte{}}
+		for _, name := range f.Nodes {
+			if n := p.nodes[name]; n == nil {
+				answer.Gone = append(answer.Gone, name)
+			} else {
+				v.watches[name], answer.Data[name] = true, []byte(n.data)
+			}
+		}
+		return answer
+	default:
+		p.t.Fatalf("%+v: nobody has deleted anything", f)
+	}
+	return done
+}
+
+func (p *plaza) serve(v *visitor, fault string) {
+	if len(v.asked) == 0 {
+		p.t.Skip("nothing is asked")
+	}
+	f := v.asked[0]
+	v.asked = v.asked[1:]
+	unknown := Failed{Epoch: v.epoch, Serial: f.Serial, Why: Unknown}
+	writes := f.Do == DoTake || f.Do == DoProve || f.Do == DoLeave
+	switch {
+	case fault == "lost before" && writes:
+		v.news = append(v.news, unknown)
+	case fault == "lost after" && writes:
+		p.do(v, f)
+		v.news = append(v.news, unknown)
+	case fault == "refused" && f.Do != DoWatch && f.Do != DoTake:
+		v.news = append(v.news, Failed{Epoch: v.epoch, Serial: f.Serial, Why: 14})
+	default:
+		v.news = append(v.news, p.do(v, f))
+	}
+}
+
+func (p *plaza) hear(v *visitor, i int) {
+	e := v.news[i]
+	v.news = slices.Delete(v.news, i, i+1)
+	p.step(v, e)
+}
+
+// expire ends the session: the process knows before the nodes go.
+func (p *plaza) expire(v *visitor) {
+	p.step(v, Session{Epoch: v.epoch, State: Lost})
+	v.up, v.asked, v.news, v.watches = false, nil, nil, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
+		if p.nodes[name].owner == v {
+			p.remove(name)
+		}
+	}
+}
+
+func (p *plaza) connect(v *visitor) {
+	v.epoch++
+	v.up = true
+	p.step(v, Session{Epoch: v.epoch, State: Connected})
+}
+
+// rest lets all that is under way come to its end, without faults.
+func (p *plaza) rest() {
+	for _, v := range p.all {
+		if !v.up {
+			p.connect(v)
+		}
+	}
+	for ticks := 0; ticks < 4; {
+		busy := false
+		for _, v := range p.all {
+			// Now and then, so that something may happen between an answer and its hearing.
+			if len(v.asked) > 0 && rapid.Bool().Draw(p.t, "serve") {
+				p.serve(v, "")
+			} else if len(v.news) > 0 {
+				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(p.t, "which"))
+			}
+			busy = busy || len(v.asked) > 0 || len(v.news) > 0
+		}
+		if !busy {
+			ticks++
+			for _, v := range p.all {
+				p.step(v, Tick{})
+			}
+		}
+	}
+}
+
+func (p *plaza) checkRest() {
+	holders, waiters := 0, 0
+	for _, v := range p.all {
+		if v.holds != "" {
+			holders++
+		} else if v.id != 0 {
+			waiters++
+		}
+	}
+	if waiters > 0 && holders == 0 {
+		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
+	}
+}
+
+func (p *plaza) actions() map[string]func(*rapid.T) {
+	some := func(t *rapid.T) *visitor { return rapid.SampledFrom(p.all).Draw(t, "process") }
+	return map[string]func(*rapid.T){
+		"acquire": func(t *rapid.T) {
+			v := some(t)
+			if v.id != 0 {
+				t.Skip("it has a request")
+			}
+			p.ids++
+			v.id, v.kind, v.try = p.ids, Exclusive, rapid.IntRange(0, 3).Draw(t, "try") == 0
+			if v.s.shared {
+				v.kind = rapid.SampledFrom([]Kind{Exclusive, Shared}).Draw(t, "kind")
+			}
+			p.step(v, Acquire{ID: v.id, Kind: v.kind, Try: v.try, Tell: true, Data: fmt.Append(nil, v.id)})
+		},
+		"cancel": func(t *rapid.T) {
+			if v := some(t); v.id != 0 {
+				p.step(v, Cancel{ID: v.id, Why: Cancelled})
+			}
+		},
+		"release": func(t *rapid.T) {
+			if v := some(t); v.holds != "" {
+				p.step(v, Release{ID: v.id})
+			}
+		},
+		"serve": func(t *rapid.T) { p.serve(some(t), "") },
+		"fault": func(t *rapid.T) {
+			p.serve(some(t), rapid.SampledFrom([]string{"lost before", "lost after", "refused"}).Draw(t, "fault"))
+		},
+		"hear": func(t *rapid.T) {
+			if v := some(t); len(v.news) > 0 {
+				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(t, "which"))
+			}
+		},
+		"tick": func(t *rapid.T) { p.step(some(t), Tick{}) },
+		"session": func(t *rapid.T) {
+			if v := some(t); !v.up {
+				p.connect(v)
+			} else if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
+				p.expire(v)
+			}
+		},
+		"rest": func(t *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
+				p.rest()
+				p.checkRest()
+			}
+		},
+	}
+}
+
+// Whatever happens, nobody is beside a writer, tokens grow, nobody waits for what is free,
+// and nothing is left in the end.
+func TestSimpleHistories(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := &plaza{t: t, nodes: map[string]*plant{}}
+				for n := range 3 {
+					p.all = append(p.all, &visitor{n: n, s: NewSimple("lock", shared, Incarnation{byte(n)}), watches: map[string]bool{}})
+				}
+				t.Repeat(p.actions())
+				p.rest()
+				p.checkRest()
+				for _, v := range p.all {
+					if v.id != 0 {
+						p.step(v, Cancel{ID: v.id, Why: Cancelled})
+					}
+				}
+				p.rest()
+				for _, v := range p.all {
+					if !v.s.Idle() || len(p.nodes) > 0 {
+						t.Fatalf("%d is not idle, or nodes are left: %v", v.n, p.nodes)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package queue
+
+import "slices"
+
+// What happens to a Simple.
+
+// SimpleEvent is something that happened to a Simple: Acquire, Cancel, Release, Session,
+// Transacted, Listed, Watched, Wake, Deleted, Failed, Tick or Close.
+type SimpleEvent interface {
+	trySimple(*Simple)
+}
+
+// TrySimple takes an event into the Simple and gives what is to be done about it, in
+// order. The slice is good until the next call.
+func TrySimple[E SimpleEvent](s *Simple, e E) []Effect {
+	s.out = s.out[:0]
+	e.trySimple(s)
+	return s.out
+}
+
+// ---- who asks
+
+func (e Acquire) trySimple(s *Simple) {
+	switch {
+	case s.closed != 0:
+		s.effect(Effect{Do: DoRefuse, ID: e.ID, Why: s.closed})
+		return
+	case s.wish != nil:
+		s.effect(Effect{Do: DoRefuse, ID: e.ID, Why: Invalid})
+		return
+	}
+	s.wish = &wish{id: e.ID, kind: e.Kind, try: e.Try, tell: e.Tell, data: e.Data}
+	if s.stage == simpleFree && s.live {
+		s.take()
+	}
+}
+
+func (e Cancel) trySimple(s *Simple) {
+	if s.wish != nil && s.wish.id == e.ID {
+		s.refuse(e.Why)
+		s.drop()
+	}
+}
+
+func (e Release) trySimple(s *Simple) {
+	if s.wish == nil || s.wish.id != e.ID || s.stage != simpleHolding {
+		s.effect(Effect{Do: DoRefuse, ID: e.ID, Why: NotHeld})
+		return
+	}
+	s.wish = nil
+	s.effect(Effect{Do: DoReleased, ID: e.ID})
+	s.drop()
+}
+
+func (e Close) trySimple(s *Simple) {
+	s.closed = e.Why
+	if s.stage == simpleHolding {
+		s.lose(e.Why)
+	}
+	s.refuse(e.Why)
+	s.drop()
+}
+
+// ---- what is heard of ZooKeeper
+
+func (e Session) trySimple(s *Simple) {
+	if e.State != Lost && e.Epoch == s.epoch {
+		return
+	}
+	// Whatever was there is gone, or will be.
+	if s.stage == simpleHolding {
+		s.lose(SessionLost)
+	}
+	s.epoch, s.live = e.Epoch, e.State != Lost
+	s.yields = false
+	s.free()
+}
+
+func (e Transacted) trySimple(s *Simple) {
+	if e.Serial != s.asked {
+		return
+	}
+	switch s.stage {
+	case simpleTaking:
+		switch {
+		case e.Done:
+			s.have(e.Czxid)
+		case e.Missing: // the directory has gone in between
+			s.free()
+		default:
+			s.exists()
+		}
+	case simpleDoubting:
+		if e.Done {
+			s.have(e.Czxid)
+		} else {
+			s.free()
+		}
+	case simpleLeaving:
+		s.left(e)
+	}
+}
+
+func (s *Simple) left(e Transacted) {
+	switch {
+	case e.Done || !s.gated:
+		s.free()
+	case e.Op == 0: // the mark
+		s.ask(simpleTidying, Effect{Do: DoList, WithCzxids: true})
+	default:
+		s.gated = false
+		s.leave()
+	}
+}
+
+func (e Listed) trySimple(s *Simple) {
+	if e.Serial != s.asked {
+		return
+	}
+	if s.stage == simpleTidying {
+		if i := slices.Index(e.Children, s.gate); i >= 0 && e.Czxids[i] == s.czxid {
+			s.ask(simpleTidying, Effect{Do: DoDelete, Node: s.gate})
+		} else {
+			s.free()
+		}
+		return
+	}
+	there := s.gated && slices.Contains(e.Children, s.gate)
+	switch {
+	case !slices.Contains(e.Children, s.mark) || s.gated != there:
+		s.gated = there // somebody else has deleted it: begin anew
+		s.leave()
+	case s.conflict(e.Children):
+		s.giveWay()
+	default:
+		s.hold()
+	}
+}
+
+func (e Deleted) trySimple(s *Simple) {
+	if e.Serial == s.asked {
+		s.free()
+	}
+}
+
+func (e Watched) trySimple(s *Simple) {
+	switch {
+	case e.Serial == s.eye && s.eye != 0:
+		s.checked(e)
+	case e.Serial != s.asked || s.asked == 0:
+	case len(e.Gone) > 0 || s.stirred:
+		s.yields = false
+		s.free()
+	default:
+		s.stage, s.asked = simpleWaiting, 0
+	}
+}
+
+// trySimple: news may be of a node that is not there any more, so that what is held is
+// looked at again.
+func (e Wake) trySimple(s *Simple) {
+	if e.Epoch != s.epoch {
+		return
+	}
+	switch s.stage {
+	case simpleWatching, simpleLooking:
+		s.stirred = true
+	case simpleWaiting:
+		if e.Node == s.gate {
+			s.yields = false
+			s.free()
+		}
+	case simpleStaying:
+		s.look()
+	case simpleHolding:
+		if e.Node != "" && s.eye != 0 {
+			s.check()
+		}
+	}
+}
+
+func (e Failed) trySimple(s *Simple) {
+	switch {
+	case e.Serial == s.eye && s.eye != 0:
+		s.eye = 0 // again at the next Tick
+	case e.Serial != s.asked || e.Why == SessionLost || e.Why == Closed: // which is told otherwise, too
+	case e.Why == Unknown && s.stage == simpleLeaving:
+		s.leave()
+	case e.Why == Unknown:
+		s.doubt()
+	default:
+		s.failed(e.Why)
+	}
+}
+
+// failed is for what was not done and is not to be had.
+func (s *Simple) failed(why Why) {
+	s.asked = 0
+	switch s.stage {
+	case simpleTaking, simpleWatching:
+		if s.stage == simpleWatching || s.wanted() {
+			s.refuse(why)
+		}
+		s.free()
+	case simpleLooking:
+		s.refuse(why)
+		s.leave()
+	} // the rest is tried again at the next Tick
+}
+
+func (Tick) trySimple(s *Simple) {
+	switch {
+	case s.asked != 0 || !s.live:
+	case s.stage == simpleHolding && s.eye == 0:
+		s.check()
+	case s.stage == simpleDoubting:
+		s.doubt()
+	case s.stage == simpleLeaving, s.stage == simpleTidying:
+		s.leave()
+	}
+}
