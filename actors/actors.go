@@ -26,7 +26,8 @@ type Config struct {
 	// bridge choose, from SessionTimeout and the number of servers.
 	ConnectTimeout time.Duration
 	// Margin is how long before ZooKeeper can expire the session it is taken for
-	// lost. 0 means a fifth of SessionTimeout.
+	// lost. 0 means a fifth of SessionTimeout; for an ensemble it should be
+	// (syncLimit + 1/2) * tickTime, see package zkbridge.
 	Margin time.Duration
 	// IdleTimeout is after how much idleness a lock's actor ends; it starts
 	// again by itself. 0 means 10 s. It concerns memory only.
@@ -80,7 +81,9 @@ const connectLimit = 15 * time.Second
 type Locks struct {
 	manager *manager
 	bridge  *zkbridge.Bridge
-	owned   func() error // closes what Connect has opened
+	owned   func() error    // closes what Connect has opened
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 	closing sync.Once
 	failed  error
 }
@@ -166,7 +169,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		log:             cfg.Logger,
 		idle:            cfg.IdleTimeout,
 		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
-		locks:           map[string]*lock{},
+		residents:       map[string]*resident{},
 		stopOnSuspended: cfg.StopOnSuspended,
 		limits:          limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
 	}
@@ -177,7 +180,9 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		m.idle = defaultIdleTimeout
 	}
 	m.tick = max(min(m.idle, longestTick), shortestTick)
-	return &Locks{manager: m, bridge: bridge, owned: func() error { return nil }}
+	l := &Locks{manager: m, bridge: bridge, owned: func() error { return nil }}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 // misuse lets through what says that the library is used wrongly.
@@ -191,6 +196,21 @@ func (m misuse) Enabled(ctx context.Context, level slog.Level) bool {
 // Session tells about the ZooKeeper session that the locks live on.
 func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
 
+// Sessions gives what Session does at once, and then again whenever State changes:
+//
+//	for s := range locks.Sessions(ctx) { ready.Store(s.State == messages.SessionState_CONNECTED) }
+//
+// A reader that is slow finds the newest state, not those in between, and keeps nobody
+// waiting. It can tell that there was a loss by Epoch, which has grown then. The channel
+// is closed when ctx ends or Locks is closed; no goroutine is behind it. Holders need
+// none of this: their grants tell.
+func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
+	ctx, cancel := context.WithCancel(ctx)
+	unwatch := context.AfterFunc(l.life, cancel)
+	context.AfterFunc(ctx, func() { unwatch() })
+	return l.bridge.Sessions(ctx)
+}
+
 // Close ends all requests and grants with ErrClosed and, if Connect opened it, the
 // ZooKeeper session. It blocks until ZooKeeper has confirmed that, or could not be
 // reached for about ConnectTimeout: the error says so, and the nodes stay until the
@@ -199,6 +219,7 @@ func (l *Locks) Close() error {
 	l.closing.Do(func() {
 		l.manager.close()
 		l.failed = l.owned()
+		l.end()
 	})
 	return l.failed
 }

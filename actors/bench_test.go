@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -40,6 +41,15 @@ func lockAndUnlock(b *testing.B, mu *actors.Mutex) {
 	}
 }
 
+// 256 goroutines, each lock used for the first time.
+func BenchmarkFirstUse256(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		if err := useEach(locks, path(), b.N); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
 // One goroutine, each release waited for until ZooKeeper has acknowledged it.
 func BenchmarkUncontended(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
@@ -54,22 +64,43 @@ func BenchmarkUncontended(b *testing.B) {
 // 64 goroutines on one lock: each asks again as soon as it has released.
 func BenchmarkHot64(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		mu := locks.Mutex(path())
-		inside := 0
-		b.SetParallelism(32) // times GOMAXPROCS
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				g, err := mu.Lock(context.Background())
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				inside++
-				g.Release()
+		hot(b, locks.Mutex(path()))
+	})
+}
+
+func hot(b *testing.B, mu *actors.Mutex) {
+	inside := 0
+	b.SetParallelism(32) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			g, err := mu.Lock(context.Background())
+			if err != nil {
+				b.Error(err)
+				return
 			}
-		})
-		if inside != b.N {
-			b.Errorf("%d critical sections counted %d", b.N, inside)
+			inside++
+			g.Release()
+		}
+	})
+	if inside != b.N {
+		b.Errorf("%d critical sections counted %d", b.N, inside)
+	}
+}
+
+// Hot64 with a local queue: the goroutines pass one node on.
+func BenchmarkLocalHot64(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		hot(b, locks.Mutex(path(), actors.LocalQueue(actors.Local{})))
+	})
+}
+
+// Uncontended with a local queue: the node stays.
+func BenchmarkLocalUncontended(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		mu := locks.Mutex(path(), actors.LocalQueue(actors.Local{}))
+		lockAndUnlock(b, mu)
+		for b.Loop() {
+			lockAndUnlock(b, mu)
 		}
 	})
 }
@@ -125,5 +156,32 @@ func BenchmarkAsk(b *testing.B) {
 				b.Fatal("granted")
 			}
 		}
+	})
+}
+
+// 30 goroutines on 3 permits: each asks again as soon as it has released.
+func BenchmarkSemaphore30(b *testing.B) {
+	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+		s := locks.Semaphore(path(), 3)
+		var inside, done atomic.Int64
+		b.ResetTimer()
+		var wg sync.WaitGroup
+		for range 30 {
+			wg.Go(func() {
+				for done.Add(1) <= int64(b.N) {
+					g, err := s.Lock(context.Background())
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					if n := inside.Add(1); n > 3 {
+						b.Errorf("%d hold 3 permits", n)
+					}
+					inside.Add(-1)
+					g.Release()
+				}
+			})
+		}
+		wg.Wait()
 	})
 }

@@ -6,34 +6,41 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // claim is one request of Go code, from asking to the end of its grant. It is the
 // owner that the lock's actor talks to, so it lives as long as that remembers it. It
-// must not keep the Future or the Grant alive: they tell by being collected that
-// their user has dropped them.
+// must not keep the Future or the Grant alive for long: they tell by being collected
+// that their user has dropped them.
 type claim struct {
 	handle  *handle
-	msg     messages.Acquire
-	call    ask.Call
+	msg     *messages.Acquire                   // not to be written to: see plain
 	promise atomic.Pointer[ask.Promise[*Grant]] // until complete
 	unwatch func() bool                         // stops waiting for the context
 
+	// For the lock's actor.
+	id    queue.ID             // of the request, while it is open
+	young *ask.Promise[*Grant] // until the claim has grown old
+	fresh *Grant               // of a young claim
+
 	mu        sync.Mutex
-	lock      *lock // who has the request
-	abandoned bool  // the user has given it up
+	lock      *resident // who has the request
+	abandoned bool      // the user has given it up
+	wanted    bool      // somebody has asked for the grant
 	granted   *messages.Granted
 	ended     error // why the grant is over
 	done      chan struct{}
+	revoked   chan struct{} // closed when somebody has asked for it
 	contexts  map[*grantContext]struct{}
 	release   *ask.Promise[struct{}]
 }
 
 // send hands the request to the lock's actor.
 func (c *claim) send() {
-	l, err := c.handle.lock()
+	l, err := c.handle.resident()
 	if err != nil {
 		c.finish(nil, err)
 		return
@@ -41,8 +48,7 @@ func (c *claim) send() {
 	c.mu.Lock()
 	c.lock = l
 	c.mu.Unlock()
-	c.call = ask.Call{Message: &c.msg, From: c}
-	l.self.Tell(&c.call)
+	ask.Send(l.self, c.msg, c)
 	c.mu.Lock()
 	abandoned := c.abandoned
 	c.mu.Unlock()
@@ -51,7 +57,7 @@ func (c *claim) send() {
 	}
 }
 
-func (c *claim) cancel(l *lock) {
+func (c *claim) cancel(l *resident) {
 	messages.LockRef{To: l.self}.SendCancel(&messages.Cancel{}, c)
 }
 
@@ -65,7 +71,13 @@ func (c claimOwner) Granted(_ struct{}, granted *messages.Granted) {
 	c.mu.Lock()
 	c.granted = granted
 	c.mu.Unlock()
-	if !c.finish(newGrant(c.claim), nil) { // too late: the user has given up
+	g := &Grant{c.claim}
+	if c.young != nil {
+		c.fresh = g
+	} else {
+		g.watch()
+	}
+	if !c.finish(g, nil) { // too late: the user has given up
 		c.end(ErrReleased)
 		c.giveBack()
 	}
@@ -95,7 +107,14 @@ func (c claimOwner) Released(struct{}, *messages.Released) {
 	}
 }
 
-func (c claimOwner) Lost(_ struct{}, lost *messages.Lost) { c.end(lost) }
+func (c claimOwner) Lost(_ struct{}, lost *messages.Lost) {
+	c.mu.Lock()
+	release := c.release
+	c.mu.Unlock()
+	if !c.end(lost) && release != nil { // it came too late
+		release.Complete(struct{}{}, lost)
+	}
+}
 
 // Suspended ends the contexts of the grant, if the configuration has it so. The grant
 // itself is not over.
@@ -112,7 +131,16 @@ func (c claimOwner) Suspended(struct{}, *messages.Suspended) {
 	}
 }
 
-func (c claimOwner) RevokeRequested(struct{}, *messages.RevokeRequested) {}
+func (c claimOwner) RevokeRequested(struct{}, *messages.RevokeRequested) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.revoked != nil && !c.wanted {
+		close(c.revoked)
+	}
+	c.wanted = true
+}
+
+func (c claimOwner) Contended(struct{}, *messages.Contended) {}
 
 // finish completes the promise; false if it was complete.
 func (c *claim) finish(g *Grant, err error) bool {
@@ -145,7 +173,26 @@ func (c *claim) abandon(g *Grant, why error) {
 }
 
 func (c *claim) giveBack() {
-	messages.LockRef{To: c.lock.self}.SendRelease(&messages.Release{}, c)
+	r := new(struct {
+		call ask.Call
+		msg  messages.Release
+	}) // in one piece, which is quicker
+	r.call = ask.Call{Message: &r.msg, From: c}
+	c.lock.self.Tell(&r.call)
+}
+
+// grow is called when a moment has passed. Up to then the claim keeps its Future and its
+// Grant alive, as an exception; from now on it is noticed if the user drops them. That
+// is expensive, and most claims are over before.
+func (c *claim) grow() {
+	if c.young == nil {
+		return
+	}
+	c.young.Watch()
+	if c.fresh != nil {
+		c.fresh.watch()
+	}
+	c.young, c.fresh = nil, nil
 }
 
 // end ends the grant because of why; false if it was over.
@@ -167,6 +214,24 @@ func (c *claim) end(why error) bool {
 	}
 	return true
 }
+
+// check tells why the grant is over, or nil. A process that was paused may not have
+// heard yet that its session must be taken for lost: then this ends the grant.
+func (c *claim) check() error {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended != nil || !c.handle.manager.zk.Lost(c.granted.Epoch) {
+		return ended
+	}
+	c.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: join(c.handle.path, overdue)})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// overdue is why a session is taken for lost that nobody has reported as such yet.
+const overdue = "the session is over or past its deadline"
 
 // grantContext ends with its grant.
 type grantContext struct{ cancel context.CancelCauseFunc }

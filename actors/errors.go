@@ -35,11 +35,16 @@ var (
 	ErrNoAuth error = messages.Reason_NO_AUTH
 	// ErrUnavailable: ZooKeeper answers with an error that repeating would not change.
 	ErrUnavailable error = messages.Reason_UNAVAILABLE
-	// ErrSequenceExhausted: the directory's sequence numbers are used up; delete
-	// the directory while nobody uses the lock.
+	// ErrSequenceExhausted: the directory's sequence numbers have come near their end,
+	// at 2^31, and what was asked for needs one: a downgrade does. It becomes possible
+	// again when the lock has been free for a moment.
 	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
 	// ErrLimit: more requests are open than Config allows.
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
+	// ErrDeadlock: the request could only be granted after its own owner has released
+	// what it holds or waits for: a read lock does not become a write lock, and a lock that is not
+	// re-entrant is not entered twice.
+	ErrDeadlock error = messages.Reason_WOULD_DEADLOCK
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL
 )

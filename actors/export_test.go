@@ -4,7 +4,7 @@ import "github.com/actorlock/actorlock/gen/ask"
 
 // LockRecipient is the lock's actor.
 func LockRecipient(m *Mutex) ask.Recipient {
-	l, err := m.lock()
+	l, err := m.resident()
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// Verify asks ZooKeeper whether the grant holds: whether its node is there, by a
+// Verify asks ZooKeeper whether the grant holds: whether all of its nodes are there, by a
 // transaction, which no server can answer out of date. nil tells that it did at some
 // moment during the call. ErrNotHeld, ErrSessionLost or ErrNodeDeleted tell that it
 // does not, the context's error or ErrUnavailable that it is not known. It blocks
@@ -18,20 +18,26 @@ func (g *Grant) Verify(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotHeld, g.Path(), err)
 	}
-	_, err := g.claim.handle.manager.zk.MultiIn(ctx, g.claim.granted.Epoch, zkbridge.CheckNode(g.Node()))
+	_, err := g.claim.handle.manager.zk.MultiIn(ctx, g.claim.granted.Epoch, g.Guard()...)
 	var failed *zkbridge.OpError
 	if errors.As(err, &failed) && !errors.Is(err, messages.Reason_NO_AUTH) {
-		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: g.Node()}
+		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}
 	}
 	return err
 }
 
-// Guard gives ops with a check in front that the holder's node exists. A transaction
+// Guard gives ops with a check in front that the holder's node exists, or one check for
+// each of Nodes. A transaction
 // of them is refused by ZooKeeper itself once the grant is over, however late it comes
-// and whatever the holder believes. The operations are go-zookeeper's, *zk.SetDataRequest
+// and whatever the holder believes. (With LocalQueue it is the process that must have
+// the lock, by the same node as then.) The operations are go-zookeeper's, *zk.SetDataRequest
 // and the like: perform them by Locks.Multi, or by a client of your own.
 func (g *Grant) Guard(ops ...any) []any {
-	return append([]any{zkbridge.CheckNode(g.Node())}, ops...)
+	var all []any
+	for _, node := range g.Nodes() {
+		all = append(all, zkbridge.CheckNode(node))
+	}
+	return append(all, ops...)
 }
 
 // Multi performs operations of go-zookeeper (*zk.CreateRequest, *zk.DeleteRequest,
@@ -40,8 +46,8 @@ func (g *Grant) Guard(ops ...any) []any {
 // ctx ends.
 //
 // A *zkbridge.OpError names the operation because of which nothing was done; for
-// operations of Guard with index 0 it says that the grant is over. With
-// messages.Reason_OUTCOME_UNKNOWN it is not known whether anything was done; with any
+// operations of Guard with an index below the number of the grant's Nodes it says that the
+// grant is over. With messages.Reason_OUTCOME_UNKNOWN it is not known whether anything was done; with any
 // other error nothing was.
 func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
 	return l.bridge.Multi(ctx, ops...)

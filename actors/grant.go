@@ -17,15 +17,12 @@ type Grant struct{ claim *claim }
 // ErrReleased is what a Grant ends with when it is released.
 var ErrReleased = errors.New("grant was released")
 
-func newGrant(c *claim) *Grant {
-	g := &Grant{c}
-	runtime.AddCleanup(g, (*claim).dropped, c)
-	return g
-}
+// watch has it noticed that the grant is dropped.
+func (g *Grant) watch() { runtime.AddCleanup(g, (*claim).dropped, g.claim) }
 
 func (c *claim) dropped() {
 	c.mu.Lock()
-	held, released := c.ended == nil, errors.Is(c.ended, ErrReleased)
+	held, released := c.ended == nil, c.release != nil || errors.Is(c.ended, ErrReleased)
 	c.mu.Unlock()
 	switch {
 	case held:
@@ -42,8 +39,23 @@ func (g *Grant) Token() Token { return TokenOf(g.claim.granted) }
 // Path is the lock's path.
 func (g *Grant) Path() string { return g.claim.handle.path }
 
-// Node is the full path of the holder's node.
-func (g *Grant) Node() string { return g.claim.handle.path + "/" + g.claim.granted.Node }
+// Node is the full path of the holder's node, the first if there are several.
+func (g *Grant) Node() string { return nodePath(g.claim.granted) }
+
+// Nodes are the full paths of all of the holder's nodes: several for permits of a
+// semaphore. The grant is lost as soon as one of them is gone.
+func (g *Grant) Nodes() []string {
+	if len(g.claim.granted.Parts) == 0 {
+		return []string{g.Node()}
+	}
+	var nodes []string
+	for _, part := range g.claim.granted.Parts {
+		nodes = append(nodes, nodePath(part))
+	}
+	return nodes
+}
+
+func nodePath(granted *messages.Granted) string { return granted.Path + "/" + granted.Node }
 
 // Session is the ZooKeeper session that holds the lock.
 func (g *Grant) Session() int64 { return g.claim.granted.SessionId }
@@ -51,6 +63,7 @@ func (g *Grant) Session() int64 { return g.claim.granted.SessionId }
 // Done is closed when the grant is over: lost or released.
 func (g *Grant) Done() <-chan struct{} {
 	c := g.claim
+	c.check()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done == nil {
@@ -62,22 +75,39 @@ func (g *Grant) Done() <-chan struct{} {
 	return c.done
 }
 
-// Err is nil while the grant holds, as far as this process can know. Then it is
-// ErrReleased, or why the grant was lost: errors.Is finds ErrSessionLost,
-// ErrNodeDeleted, ErrClosed or ErrInternal.
-func (g *Grant) Err() error {
+// Revoked is closed when somebody asks for the lock: see Locks.Revoke. The holder should
+// come to an end and release; until then it holds. Curator's Revoker asks in the same
+// way. It may take two seconds from the grant to hear of it, unless the request was
+// made with Revocable.
+func (g *Grant) Revoked() <-chan struct{} {
 	c := g.claim
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended
+	if c.revoked == nil {
+		c.revoked = make(chan struct{})
+		if c.wanted {
+			close(c.revoked)
+		}
+	}
+	return c.revoked
 }
 
+// Err is nil while the grant holds, as far as this process can know. Then it is
+// ErrReleased, or why the grant was lost: errors.Is finds ErrSessionLost,
+// ErrNodeDeleted, ErrClosed or ErrInternal. It looks at the clock, so that a process
+// that was paused for too long is told at once, before any timer has fired. Nothing
+// tells of a pause that comes right after: see Guard and Token.
+func (g *Grant) Err() error { return g.claim.check() }
+
 // Context is parent, ended at the latest when the grant is over; its cause is then
-// what Err gives, or ErrSuspended (see Config.StopOnSuspended). Each call costs memory
-// until the grant is over or parent ends: make one for a grant, not for a step. Use it for the work that the lock protects.
+// what Err gives, or ErrSuspended (see Config.StopOnSuspended). Its own Err looks at the
+// clock as that of the grant does. Each call costs memory until the grant is over or
+// parent ends: make one for a grant, not for a step. Use it for the work that the lock
+// protects.
 func (g *Grant) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	c, gc := g.claim, &grantContext{cancel}
+	c.check()
 	c.mu.Lock()
 	ended := c.ended
 	if ended == nil && c.handle.manager.suspended() {
@@ -99,12 +129,22 @@ func (g *Grant) Context(parent context.Context) context.Context {
 			c.mu.Unlock()
 		})
 	}
-	// The value keeps the grant from being taken for dropped while its context is
-	// used. It stands outside of what the claim refers to, which outlives the grant.
-	return context.WithValue(ctx, grantKey{}, g)
+	return work{ctx, g}
 }
 
-type grantKey struct{}
+// work is the context that users see. It keeps the grant from being taken for dropped
+// while it is used, and stands outside of what the claim refers to, which outlives the
+// grant.
+type work struct {
+	context.Context
+	grant *Grant
+}
+
+// Err implements context.Context.
+func (w work) Err() error {
+	w.grant.claim.check()
+	return w.Context.Err()
+}
 
 // Release gives the grant back and never blocks. The next contender of this process
 // may hold the lock at once, others when ZooKeeper has removed the node; the future
@@ -116,6 +156,7 @@ type grantKey struct{}
 // A lock that was entered several times by its owner is given up with the last Release.
 func (g *Grant) Release() *Future[struct{}] {
 	c := g.claim
+	c.check()
 	p := ask.NewPromise[struct{}](nil)
 	c.mu.Lock()
 	ended, again := c.ended, c.release != nil

@@ -12,31 +12,76 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
+// Future is a value that comes later, such as a Grant; see package ask.
+type Future[T any] = ask.Future[T]
+
 // handle is what the recipes have in common: a way to a lock's actor, which may come
 // and go behind it.
 type handle struct {
 	manager *manager
 	path    string
-	rule    func() queue.Rule
-	found   atomic.Pointer[lock]
+	recipe  *recipe
+	kind    queue.Kind
+	problem error // with the recipe's options
+	found   atomic.Pointer[resident]
 }
 
-// lock is the lock's actor, started if need be.
-func (h *handle) lock() (*lock, error) {
-	if l := h.found.Load(); l != nil {
-		return l, nil
+// handle makes one. Problems show at its first request.
+func (l *Locks) handle(path string, recipe *recipe, options []LockOption) handle {
+	with, err := recipe.with(options)
+	return handle{manager: l.manager, path: path, recipe: with, problem: err}
+}
+
+// resident is the lock's actor, started if need be.
+func (h *handle) resident() (*resident, error) {
+	if r := h.found.Load(); r != nil {
+		return r, nil
 	}
-	l, err := h.manager.lock(h.path, h.rule)
+	if h.problem != nil {
+		return nil, h.problem
+	}
+	r, err := h.manager.find(h.path, h.recipe)
 	if err == nil {
-		h.found.Store(l)
+		h.found.Store(r)
 	}
-	return l, err
+	return r, err
 }
 
 // forget makes the next request look for the lock's actor again.
-func (h *handle) forget(stopped *lock) { h.found.CompareAndSwap(stopped, nil) }
+func (h *handle) forget(stopped *resident) { h.found.CompareAndSwap(stopped, nil) }
 
-func (h *handle) pin() (*actor.PID, error) { return h.manager.pin(h.path, h.rule) }
+// Acquire asks for the lock and never blocks. The future gives the Grant once the
+// lock is held; its error is that of ctx if ctx ends earlier, or one of this package.
+// ctx bounds the wait only, not the grant. Cancel on the future leaves the queue, and
+// gives back a grant that nobody has read yet; so does dropping the future.
+//
+// A wait outlives the loss of the ZooKeeper session: the request queues again in the
+// next one, at the end.
+func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
+	return h.acquire(ctx, options).Keep()
+}
+
+// Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
+func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
+	return h.acquire(ctx, options).Take()
+}
+
+// Path is the lock's path.
+func (h *handle) Path() string { return h.path }
+
+// PID is the lock's actor, which takes the messages of service Lock in lock.proto
+// and answers with those of service Owner. It runs until Locks is closed, or until it
+// fails, when all are told; then there is another one.
+func (h *handle) PID() (*actor.PID, error) {
+	if h.problem != nil {
+		return nil, h.problem
+	}
+	r, err := h.manager.pin(h.path, h.recipe)
+	if err != nil {
+		return nil, err
+	}
+	return r.self.PID(), nil
+}
 
 // acquire starts a request. The promise is complete already if it cannot be made.
 func (h *handle) acquire(ctx context.Context, options []Option) *ask.Promise[*Grant] {
@@ -47,6 +92,7 @@ func (h *handle) acquire(ctx context.Context, options []Option) *ask.Promise[*Gr
 		return p
 	}
 	c.promise.Store(p)
+	c.young = p
 	if ctx.Done() != nil {
 		c.unwatch = context.AfterFunc(ctx, func() { p.Abandon(h.ended(ctx)) })
 	}
@@ -54,12 +100,25 @@ func (h *handle) acquire(ctx context.Context, options []Option) *ask.Promise[*Gr
 	return p
 }
 
+// plain are the requests without options, by kind. All have the same messages: they are a
+// good part of what a waiter costs.
+var plain = func() (all [queue.MaxKinds]*messages.Acquire) {
+	for kind := range all {
+		all[kind] = &messages.Acquire{Kind: uint32(kind)}
+	}
+	return all
+}()
+
 func (c *claim) prepare(ctx context.Context, options []Option) error {
 	if ctx == nil {
 		return invalid("context is nil: use context.Background for no limit")
 	}
+	c.msg = plain[c.handle.kind]
+	if len(options) > 0 {
+		c.msg = &messages.Acquire{Kind: c.msg.Kind}
+	}
 	for _, option := range options {
-		if err := option(&c.msg); err != nil {
+		if err := option(c.msg); err != nil {
 			return err
 		}
 	}

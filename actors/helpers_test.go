@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,13 +24,20 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestMain(m *testing.M) { zktest.Main(m) }
+func TestMain(m *testing.M) {
+	if how := os.Getenv(asProcess); how != "" {
+		beProcess(how)
+	}
+	zktest.Main(m)
+}
 
 const (
 	// patience is how long a test waits for what must come.
 	patience = 20 * time.Second
 	// session is long enough for a machine that is busy with other things.
 	session = 6 * time.Second
+	// mark ends the path of a lock's mark.
+	mark = "-__held__"
 )
 
 // bed is one server and one lock's path on it.
@@ -36,6 +46,7 @@ type bed struct {
 	*zktest.Server
 	path     string
 	parallel bool
+	before   []func() // to be done before clean
 }
 
 // each runs f on both servers. f releases what it acquires: when it returns, no node
@@ -78,11 +89,18 @@ func onEmbedded(t *testing.T, f func(b *bed)) {
 // clean waits until nothing is left of the lock on the server.
 func (b *bed) clean() {
 	b.Helper()
+	for _, f := range b.before {
+		f()
+	}
 	var nodes []string
 	zktest.Eventually(b, patience, func() bool {
 		nodes = b.nodes()
 		return len(nodes) == 0
 	}, "no node is left under %s: %v", b.path, &nodes)
+	directory, name := filepath.Split(b.path)
+	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+mark) {
+		b.Errorf("a mark is left: %s%s", b.path, mark)
+	}
 	if b.parallel && b.Real() {
 		return
 	}
@@ -136,7 +154,14 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-func lock(t testing.TB, mu *actors.Mutex, options ...actors.Option) *actors.Grant {
+// locker is any handle.
+type locker interface {
+	Path() string
+	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
+	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
+}
+
+func lock(t testing.TB, mu locker, options ...actors.Option) *actors.Grant {
 	t.Helper()
 	g, err := mu.Lock(within(t), options...)
 	if err != nil {
@@ -233,17 +258,15 @@ func (b *bed) expire(locks *actors.Locks) {
 	}, "a new session")
 }
 
-// dialer counts the requests that pass through it.
+// dialer records the requests that pass through it.
 type dialer struct {
-	mu    sync.Mutex
-	dial  func(ctx context.Context, network, address string) (net.Conn, error)
-	count map[embedded.Op]int
-	total int
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu  sync.Mutex
+	ops []embedded.Op
 }
 
-func newDialer() *dialer {
-	return &dialer{dial: new(net.Dialer).DialContext, count: map[embedded.Op]int{}}
-}
+func newDialer() *dialer { return &dialer{dial: new(net.Dialer).DialContext} }
 
 func (d *dialer) config(cfg *actors.Config) { cfg.Dial = d.Dial }
 
@@ -257,13 +280,23 @@ func (d *dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 
 // during counts the requests, pings left out, while f runs.
 func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
+	ops = map[embedded.Op]int{}
+	for _, op := range d.record(f) {
+		ops[op]++
+		total++
+	}
+	return total, ops
+}
+
+// record gives the requests, pings left out, in their order while f runs.
+func (d *dialer) record(f func()) []embedded.Op {
 	d.mu.Lock()
-	d.total, d.count = 0, map[embedded.Op]int{}
+	d.ops = nil
 	d.mu.Unlock()
 	f()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.total, d.count
+	return d.ops
 }
 
 type countingConn struct {
@@ -278,8 +311,7 @@ func (c *countingConn) Write(b []byte) (int, error) {
 		op := embedded.Op(int32(uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])))
 		if op != embedded.OpPing {
 			c.d.mu.Lock()
-			c.d.total++
-			c.d.count[op]++
+			c.d.ops = append(c.d.ops, op)
 			c.d.mu.Unlock()
 		}
 	}
@@ -377,9 +409,7 @@ type virtual struct {
 
 func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *actors.Mutex) {
 	v.Helper()
-	configure = append([]func(*actors.Config){func(cfg *actors.Config) {
-		cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return v.Dial(ctx) }
-	}}, configure...)
+	configure = append([]func(*actors.Config){func(cfg *actors.Config) { cfg.Dial = v.dial }}, configure...)
 	cfg := actors.Config{SessionTimeout: session}
 	for _, f := range configure {
 		f(&cfg)
@@ -389,6 +419,8 @@ func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *acto
 	v.opened = append(v.opened, locks)
 	return locks, locks.Mutex("/lock")
 }
+
+func (v *virtual) dial(ctx context.Context, _, _ string) (net.Conn, error) { return v.Dial(ctx) }
 
 // nodes are those of the lock.
 func (v *virtual) nodes() (nodes []string) {

@@ -22,11 +22,16 @@ import (
 // grant whose session has expired ends at some moment that nobody has seen: its unlock
 // is left out, so the model lets the next one in over it, with a greater token only.
 type operation struct {
-	kind  string // lock, unlock, write
-	token actors.Token
+	kind   string // lock, unlock, write, read, update
+	token  actors.Token
+	number int64 // update: what was read before
+	dead   bool  // lock: in a session that ZooKeeper had ended by then, unheard
 }
 
-type outcome struct{ accepted bool }
+type outcome struct {
+	accepted bool
+	number   int64 // of the resource
+}
 
 // resource is what the lock protects: it refuses the writes of older tokens.
 type resource struct {
@@ -49,6 +54,7 @@ type world struct {
 	held   actors.Token // zero: free
 	newest actors.Token // that was ever granted
 	seen   actors.Token // by the resource
+	number int64        // that the resource holds
 }
 
 // fenced is a mutex and a resource. lossy tells of the tokens whose grants ended by
@@ -60,6 +66,9 @@ func fenced(lossy map[actors.Token]bool) porcupine.Model {
 			w, op := state.(world), in.(operation)
 			switch op.kind {
 			case "lock":
+				if op.dead && op.token.Compare(w.newest) < 0 {
+					break // others have the lock already, and its token will not do
+				}
 				free := w.held == actors.Token{} || lossy[w.held]
 				if !free || op.token.Compare(w.newest) <= 0 {
 					return false, w
@@ -70,19 +79,31 @@ func fenced(lossy map[actors.Token]bool) porcupine.Model {
 					return false, w
 				}
 				w.held = actors.Token{}
-			case "write":
-				accepted := op.token.Compare(w.seen) >= 0
-				if accepted != out.(outcome).accepted {
-					return false, w
-				}
-				if accepted {
-					w.seen = op.token
-				}
+			default:
+				return w.access(op, out.(outcome))
 			}
 			return true, w
 		},
 		DescribeOperation: func(in, out any) string { return fmt.Sprint(in, out) },
 	}
+}
+
+// access is an access to the resource, perhaps one that is refused.
+func (w world) access(op operation, out outcome) (bool, any) {
+	accepted := op.token.Compare(w.seen) >= 0
+	if accepted != out.accepted || !accepted {
+		return accepted == out.accepted, w
+	}
+	w.seen = op.token
+	switch op.kind {
+	case "read":
+		return out.number == w.number, w
+	case "update": // of anything else than what was read, it loses an update
+		ok := op.number == w.number
+		w.number++
+		return ok, w
+	}
+	return true, w
 }
 
 // history records what several clients see.
@@ -93,7 +114,7 @@ type history struct {
 
 	holding  atomic.Int64 // the session of somebody who holds the lock for longer
 	sessions map[actors.Token]int64
-	expired  map[int64]bool
+	expired  map[int64]int64 // when it was told to
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.begun)) }
@@ -108,7 +129,7 @@ func (h *history) add(client int, call, ret int64, in operation, out outcome) {
 func (h *history) check(t testing.TB) {
 	lossy := map[actors.Token]bool{}
 	for token, session := range h.sessions {
-		if h.expired[session] {
+		if h.expired[session] != 0 {
 			lossy[token] = true
 		}
 	}
@@ -117,7 +138,10 @@ func (h *history) check(t testing.TB) {
 		return in.kind == "unlock" && lossy[in.token]
 	})
 	late := 0
-	for _, o := range ops {
+	for i, o := range ops {
+		if at := h.expired[h.sessions[o.Input.(operation).token]]; at != 0 && o.Return >= at && o.Input.(operation).kind == "lock" {
+			ops[i].Input = operation{kind: "lock", token: o.Input.(operation).token, dead: true}
+		}
 		if o.Input.(operation).kind == "write" && !o.Output.(outcome).accepted {
 			late++
 		}
@@ -144,14 +168,14 @@ func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
 		}
 		return
 	}
-	h.add(client, call, h.now(), operation{"lock", g.Token()}, outcome{})
+	h.add(client, call, h.now(), operation{kind: "lock", token: g.Token()}, outcome{})
 	h.mu.Lock()
 	h.sessions[g.Token()] = g.Session()
 	h.mu.Unlock()
 	write := func() {
 		call := h.now()
 		accepted := r.write(g.Token())
-		h.add(client, call, h.now(), operation{"write", g.Token()}, outcome{accepted})
+		h.add(client, call, h.now(), operation{kind: "write", token: g.Token()}, outcome{accepted: accepted})
 	}
 	for range rand.N(3) {
 		write()
@@ -166,7 +190,7 @@ func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
 	release := g.Release()
 	lost := g.Err()
 	if errors.Is(lost, actors.ErrReleased) {
-		h.add(client, call, h.now(), operation{"unlock", g.Token()}, outcome{})
+		h.add(client, call, h.now(), operation{kind: "unlock", token: g.Token()}, outcome{})
 	}
 	_, err = release.Wait(ctx)
 	if err != nil && !errors.Is(err, actors.ErrSessionLost) && !errors.Is(err, actors.ErrNodeDeleted) {
@@ -176,10 +200,17 @@ func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
 
 // TestHistory has clients pass a lock around while connections are cut and sessions
 // expire. What they saw must be that of one lock whose tokens fence a resource.
-func TestHistory(t *testing.T) {
+func TestHistory(t *testing.T) { testHistory(t) }
+
+// TestHistoryOfLocalQueues is the same with one node for each process.
+func TestHistoryOfLocalQueues(t *testing.T) {
+	testHistory(t, actors.LocalQueue(actors.Local{Grants: 4, Linger: 30 * time.Millisecond}))
+}
+
+func testHistory(t *testing.T, options ...actors.LockOption) {
 	t.Parallel()
 	onEmbedded(t, func(b *bed) {
-		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]bool{}}
+		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]int64{}}
 		var r resource
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
@@ -192,7 +223,7 @@ func TestHistory(t *testing.T) {
 			locks := connect(b.T, proxy.Addr())
 			proxies, connections = append(proxies, proxy), append(connections, locks)
 			for j := range 3 {
-				client, mu := 3*i+j, locks.Mutex(b.path)
+				client, mu := 3*i+j, locks.Mutex(b.path, options...)
 				wg.Go(func() {
 					for !isClosed(stop) {
 						h.turn(b, client, mu, &r)
@@ -211,7 +242,7 @@ func TestHistory(t *testing.T) {
 				session := h.holding.Load()
 				for _, locks := range connections {
 					if s := locks.Session(); s.ID == session && s.State == messages.SessionState_CONNECTED {
-						h.expired[session] = true
+						h.expired[session] = h.now()
 						b.Expire(b, session)
 						return true
 					}
@@ -232,7 +263,15 @@ func TestHistory(t *testing.T) {
 func TestHistoryModel(t *testing.T) {
 	token := func(n int64) actors.Token { return actors.Token{Czxid: n} }
 	op := func(call, ret int64, kind string, n int64, accepted bool) porcupine.Operation {
-		return porcupine.Operation{Call: call, Return: ret, Input: operation{kind, token(n)}, Output: outcome{accepted}}
+		return porcupine.Operation{Call: call, Return: ret, Input: operation{kind: kind, token: token(n)}, Output: outcome{accepted: accepted}}
+	}
+	update := func(call int64, read int64) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: call + 1, Output: outcome{accepted: true},
+			Input: operation{kind: "update", token: token(1), number: read}}
+	}
+	read := func(call int64, number int64) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: call + 1, Output: outcome{accepted: true, number: number},
+			Input: operation{kind: "read", token: token(1)}}
 	}
 	for _, test := range []struct {
 		name  string
@@ -246,6 +285,9 @@ func TestHistoryModel(t *testing.T) {
 		{"tokens go back", nil, []porcupine.Operation{op(0, 1, "lock", 2, false), op(2, 3, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
 		{"late write refused", nil, []porcupine.Operation{op(0, 1, "write", 2, true), op(2, 3, "write", 1, false)}, true},
 		{"late write accepted", nil, []porcupine.Operation{op(0, 1, "write", 2, true), op(2, 3, "write", 1, true)}, false},
+		{"updates", nil, []porcupine.Operation{update(0, 0), update(2, 1), read(4, 2)}, true},
+		{"update lost", nil, []porcupine.Operation{update(0, 0), update(2, 0)}, false},
+		{"update not read", nil, []porcupine.Operation{update(0, 0), read(2, 0)}, false},
 	} {
 		if got := porcupine.CheckOperations(fenced(test.lossy), test.ops); got != test.want {
 			t.Errorf("%s: %v", test.name, got)

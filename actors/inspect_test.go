@@ -15,7 +15,7 @@ import (
 func Paths(l *Locks) (paths []string) {
 	l.manager.mu.Lock()
 	defer l.manager.mu.Unlock()
-	for path := range l.manager.locks {
+	for path := range l.manager.residents {
 		paths = append(paths, path)
 	}
 	return paths
@@ -23,12 +23,60 @@ func Paths(l *Locks) (paths []string) {
 
 // Poison makes the mutex's actor panic.
 func Poison(m *Mutex) {
-	l, err := m.manager.lock(m.path, m.rule)
+	l, err := m.resident()
 	if err != nil {
 		panic(err)
 	}
 	// A bridge's answer without contents is nothing that its handler expects.
 	l.self.Tell((*messages.Created)(nil))
+}
+
+// PoisonFront makes the actor of the mutex's local queue panic.
+func PoisonFront(m *Mutex) {
+	l, err := m.resident()
+	if err != nil {
+		panic(err)
+	}
+	l.self.Tell((*messages.Contended)(nil))
+}
+
+// PoisonBelow makes the actor panic on which the mutex's own builds.
+func PoisonBelow(m *Mutex) {
+	l, err := m.resident()
+	if err != nil {
+		panic(err)
+	}
+	l.upon[0].self.Tell((*messages.Created)(nil))
+}
+
+// PoisonSimple makes the simple mutex's actor panic, or the one below.
+func PoisonSimple(m *SimpleMutex, below bool) {
+	l, err := m.resident()
+	if err != nil {
+		panic(err)
+	}
+	if below {
+		l.upon[0].self.Tell((*messages.Transacted)(nil))
+		return
+	}
+	l.self.Tell((*messages.Contended)(nil))
+}
+
+// PoisonSemaphore makes the semaphore's actor panic, or the one of its queue or its
+// leases.
+func PoisonSemaphore(s *Semaphore, part string) {
+	p, err := s.resident()
+	if err != nil {
+		panic(err)
+	}
+	switch part {
+	case "semaphore":
+		p.self.Tell((*messages.Granted)(nil))
+	case "queue":
+		p.upon[0].self.Tell((*messages.Created)(nil))
+	case "leases":
+		p.upon[1].self.Tell((*messages.Created)(nil))
+	}
 }
 
 // A grant that came just too late for who had given up is given back, and the log

@@ -1,81 +1,46 @@
 package actors
 
 import (
+	"crypto/rand"
 	"fmt"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // lock is the actor of one lock in this process. It turns messages into events for
 // its queue.State, and performs the effects by telling the bridge and the owners.
 type lock struct {
-	manager *manager
-	self    *host.Ref
-	path    string
-	bridge  messages.BridgeRef
-
+	desk
+	bridge   messages.BridgeRef
 	state    *queue.State
-	requests map[queue.ID]*request
-	ids      map[key]queue.ID
-	spare    []*request // dropped, for re-use
-	last     queue.ID
 	epoch    uint64
+	over     bool // the session of epoch is lost
 	session  int64
-	detail   string // what the bridge says of the event in hand
-
-	pinned  atomic.Bool // its PID is known outside: it does not retire
-	ticks   *time.Timer
-	used    bool          // since the last tick
-	quiet   time.Duration // how long nobody has wanted anything
-	retired bool
-	failed  bool
+	passed   bool                // the event in hand lets others of this process hold the lock
+	resets   map[uint64]string   // nodes that are to go with the directory, by serial
+	groups   map[queue.ID]*group // of requests whose nodes are to be made together
+	delay    *time.Timer         // until elapsed; see LockDelay
+	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
 }
 
-// request is an Acquire as the lock remembers it.
-type request struct {
-	id        queue.ID
-	key       key
-	requestID uint64 // its owner's own number
-	anonymous bool
-	wait      time.Duration
-	deadline  *time.Timer
-	granted   bool
-	released  bool
-	lost      bool
-	reply     ask.Reply[*messages.Granted]
-	release   ask.Reply[*messages.Released] // once it was released
-}
+// together are requests of one owner that another actor of this package makes at one
+// time: their nodes are created in one transaction, as far as possible.
+type together []*messages.Acquire
 
-// key is how owners name their requests: by who they are and a number of their own.
-type key struct {
-	from          ask.Recipient // of Go code: its claim
-	owner         string        // as named in the message
-	address, name string        // of an actor that names no owner
-	id            uint64
+func newLock(r *resident) host.Actor {
+	var in queue.Incarnation
+	rand.Read(in[:])
+	l := &lock{bridge: r.manager.bridge, state: queue.NewState(r.recipe.rule, in)}
+	l.desk = newDesk(r, l)
+	l.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	return l
 }
-
-func keyOf(from ask.Recipient, owner string, id uint64) key {
-	sender, actor := from.(host.Sender)
-	_, code := from.(*claim)
-	switch {
-	case owner != "" && !code:
-		return key{owner: owner, id: id}
-	case actor:
-		return key{address: sender.PID.Address, name: sender.PID.Id, id: id}
-	}
-	return key{from: from, id: id}
-}
-
-// Messages that a lock sends to itself.
-type (
-	expired struct{ id queue.ID } // a request's wait is over
-	tick    struct{}              // a moment has passed
-)
 
 // Receive implements host.Actor.
 func (l *lock) Receive(from ask.Recipient, msg any) {
@@ -83,11 +48,22 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 		l.Refuse(from, msg)
 		return
 	}
+	if changed, ok := msg.(*messages.SessionChanged); !ok || changed.State != messages.SessionState_LOST {
+		l.checkSession()
+	}
 	switch msg := msg.(type) {
 	case expired:
 		l.expire(msg.id)
+	case jointAcquire:
+		l.acquireJoint(from, msg)
+	case elapsed:
+		step(l, queue.Elapsed{Serial: msg.serial})
 	case tick:
 		l.tick()
+	case queue.Resize:
+		step(l, msg)
+	case together:
+		l.acquireAll(from, msg)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchBridgeClient(l, from, msg, from) {
 			l.manager.log.Warn("lock got a message that it does not know", "path", l.path, "message", fmt.Sprintf("%T", msg))
@@ -95,79 +71,64 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 	}
 }
 
-// ---- said by owners
+// checkSession comes before all else: nothing is granted in a session that must be taken
+// for lost by now. In a process that was paused the bridge may not have come to say so,
+// and its timer not have fired.
+func (l *lock) checkSession() {
+	if l.epoch == 0 || l.over || !l.manager.zk.Lost(l.epoch) {
+		return
+	}
+	l.over, l.detail = true, overdue
+	step(l, queue.Session{Epoch: l.epoch, State: queue.Lost})
+}
 
-// Acquire implements messages.LockHandler.
-func (l *lock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
-	l.used = true
-	k := keyOf(from, msg.GetOwner(), msg.GetRequestId())
-	if why, problem := l.problem(from, msg, k); why != 0 {
-		if from == nil { // nobody will hear of it
-			l.manager.log.Warn("acquire is refused", "path", l.path, "owner", msg.GetOwner(), "why", problem)
+// ---- said by owners, to the desk
+
+func (l *lock) acquire(e queue.Acquire) { step(l, e) }
+
+func (l *lock) cancel(e queue.Cancel) { step(l, e) }
+
+// acquireAll is several Acquires of one asker. Their nodes are made at once.
+func (l *lock) acquireAll(from ask.Recipient, all together) {
+	l.gathered = []zkbridge.Part{}
+	for _, msg := range all {
+		l.Acquire(from, msg, ask.ReplyTo[*messages.Granted](from))
+	}
+	for parts := range slices.Chunk(l.gathered, zkbridge.MaxParts) {
+		l.manager.zk.CreateAll(parts)
+	}
+	l.gathered = nil
+}
+
+// acquireJoint is Acquire for a part of a multi-lock. An owner that has something of this
+// lock already has its place.
+func (l *lock) acquireJoint(from ask.Recipient, msg jointAcquire) {
+	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
+	if r == nil {
+		return
+	}
+	joint := !l.state.Knows(msg.Owner)
+	if joint {
+		if l.groups == nil {
+			l.groups = map[queue.ID]*group{}
 		}
-		reply.Refuse(l.refusal(msg.GetRequestId(), why, problem))
-		return
+		l.groups[r.id] = msg.group
+	} else {
+		msg.group.skip()
 	}
-	l.last++
-	r := l.newRequest()
-	*r = request{id: l.last, key: k, requestID: msg.RequestId, anonymous: msg.Owner == "", reply: reply}
-	l.requests[r.id], l.ids[k] = r, r.id
-	if msg.WaitNanos > 0 {
-		id, self := r.id, l.self
-		r.wait = time.Duration(msg.WaitNanos)
-		r.deadline = time.AfterFunc(r.wait, func() { self.Tell(expired{id}) })
-	}
-	step(l, queue.Acquire{ID: r.id, Owner: msg.Owner, Try: msg.Try, Data: msg.Data})
+	step(l, queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable, Joint: joint})
 }
 
-func (l *lock) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
-	_, open := l.ids[k]
-	_, code := from.(*claim)
-	_, actor := from.(host.Sender)
-	switch limits := &l.manager.limits; {
-	case msg == nil:
-		return messages.Reason_INVALID, "the message is nil"
-	case from == nil:
-		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
-	case msg.Owner == "" && !code && !actor:
-		return messages.Reason_INVALID, "owner is empty, and the sender is no actor: nobody could release the lock"
-	case open:
-		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
-	case msg.WaitNanos < 0:
-		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
-	case limits.perLock > 0 && len(l.requests) >= limits.perLock:
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.perLock)
-	case limits.data > 0 && len(msg.Data) > limits.data:
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.data)
-	case !l.manager.admit():
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.total)
-	}
-	return 0, ""
-}
+func (l *lock) release(e queue.Release) { step(l, e) }
 
-// Cancel implements messages.LockHandler.
-func (l *lock) Cancel(from ask.Recipient, msg *messages.Cancel) {
-	if id, ok := l.ids[keyOf(from, msg.GetOwner(), msg.GetRequestId())]; ok {
-		step(l, queue.Cancel{ID: id, Why: queue.Cancelled})
+// tick is a moment's end.
+func (l *lock) tick() {
+	idle := l.state.Idle() && len(l.requests) == 0
+	if idle && !l.used {
+		l.state.Rest()
 	}
-}
-
-// Release implements messages.LockHandler.
-func (l *lock) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
-	id, ok := l.ids[keyOf(from, msg.GetOwner(), msg.GetRequestId())]
-	r := l.requests[id]
-	if !ok || !r.granted || r.released {
-		reply.Refuse(l.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
-		return
-	}
-	r.release, r.released = reply, true
-	step(l, queue.Release{ID: id})
-}
-
-func (l *lock) expire(id queue.ID) {
-	if r := l.requests[id]; r != nil && !r.granted {
-		l.detail = fmt.Sprintf("after %v", r.wait)
-		step(l, queue.Cancel{ID: id, Why: queue.TimedOut})
+	if !l.rest(idle) {
+		step(l, queue.Tick{})
 	}
 }
 
@@ -181,12 +142,12 @@ func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lock) Listed(_ ask.Recipient, msg *messages.Listed) {
-	step(l, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Directory: msg.DirectoryCzxid})
+	step(l, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.
 func (l *lock) Watched(_ ask.Recipient, msg *messages.Watched) {
-	step(l, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone})
+	step(l, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
@@ -196,6 +157,10 @@ func (l *lock) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
 
 // Failed implements messages.BridgeClientHandler.
 func (l *lock) Failed(_ ask.Recipient, msg *messages.Failed) {
+	if msg.Reason != messages.Reason_SESSION_LOST && l.reset(msg.Id) {
+		return
+	}
+	delete(l.resets, msg.Id)
 	l.detail = msg.Detail
 	step(l, queue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Why: queue.Why(msg.Reason)})
 }
@@ -205,21 +170,36 @@ func (l *lock) Wake(_ ask.Recipient, msg *messages.Wake) {
 	step(l, queue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
 }
 
+// Transacted implements messages.BridgeClientHandler.
+func (l *lock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	if _, resets := l.resets[msg.Id]; !resets {
+		step(l, queue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
+		return
+	}
+	if msg.Outcome != messages.Transacted_DONE {
+		l.reset(msg.Id)
+		return
+	}
+	delete(l.resets, msg.Id)
+	step(l, queue.Deleted{Serial: msg.Id})
+}
+
 // SessionChanged implements messages.BridgeClientHandler.
 func (l *lock) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
+	if l.over && msg.Epoch == l.epoch && msg.State != messages.SessionState_SHUT {
+		return // it does not come back
+	}
 	l.detail = msg.Detail
 	switch msg.State {
 	case messages.SessionState_CONNECTED:
-		l.epoch, l.session = msg.Epoch, msg.SessionId
+		l.epoch, l.over, l.session = msg.Epoch, false, msg.SessionId
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Connected})
 	case messages.SessionState_SUSPENDED:
+		l.epoch, l.over, l.session = msg.Epoch, false, msg.SessionId // perhaps the first that the lock hears
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
-		for _, r := range l.requests {
-			if r.granted && !r.released && !r.lost {
-				messages.OwnerRef{To: r.reply.Recipient()}.Suspended(&messages.Suspended{RequestId: r.requestID})
-			}
-		}
+		l.suspend()
 	case messages.SessionState_LOST:
+		l.over = true
 		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Lost})
 	case messages.SessionState_SHUT:
 		step(l, queue.Close{Why: queue.Closed})
@@ -230,101 +210,123 @@ func (l *lock) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 
 // step is for every event.
 func step[E queue.Event](l *lock, e E) {
-	for _, f := range queue.Step(l.state, e) {
+	effects := queue.Step(l.state, e)
+	l.passed = slices.ContainsFunc(effects, grants)
+	for _, f := range effects {
 		l.perform(f)
 	}
-	l.detail = ""
+	l.detail, l.passed = "", false
 }
+
+func grants(f queue.Effect) bool { return f.Do == queue.DoGrant }
 
 func (l *lock) perform(f queue.Effect) {
 	switch f.Do {
 	case queue.DoCreate:
-		l.bridge.SendCreate(&messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Data: f.Data}, l.self)
+		l.create(f)
 	case queue.DoList:
-		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.path}, l.self)
+		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, l.self)
 	case queue.DoWatch:
-		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Nodes: f.Nodes}, l.self)
+		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Nodes: f.Nodes, WithData: f.WithData}, l.self)
 	case queue.DoDelete:
+		if f.Reset {
+			l.resetDirectory(f.Serial, f.Node)
+			return
+		}
 		l.releaseNode(f.Serial, f.Node)
 	case queue.DoGrant:
-		r := l.requests[f.ID]
-		r.granted = true
-		r.stopWaiting()
-		r.reply.Answer(&messages.Granted{RequestId: r.requestID, Path: l.path, Node: f.Node,
+		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: f.Node,
 			Czxid: f.Czxid, Step: f.Step, SessionId: l.session, Epoch: l.epoch})
-	case queue.DoRefuse:
-		l.refuse(l.requests[f.ID], messages.Reason(f.Why))
-	case queue.DoLose:
-		l.lose(l.requests[f.ID], messages.Reason(f.Why))
-	case queue.DoReleased:
-		r := l.drop(l.requests[f.ID])
-		r.release.Answer(&messages.Released{RequestId: r.requestID, StillHeld: uint32(f.StillHeld)})
+	case queue.DoRestore:
+		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
+			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)
 	case queue.DoReport:
-		l.manager.log.Warn("child of a lock's directory is no contender and is ignored", "path", l.path, "name", f.Node)
+		what := "child of a lock's directory is no contender and is ignored"
+		if l.recipe.rule.Strangers {
+			what = "child of a semaphore's leases is no lease and takes a permit"
+		}
+		l.manager.log.Warn(what, "path", l.path, "name", f.Node)
+	case queue.DoMark, queue.DoRemark, queue.DoClear, queue.DoLook, queue.DoDelay, queue.DoReportMark:
+		l.mark(f)
+	default:
+		l.answer(f)
 	}
+}
+
+func (l *lock) create(f queue.Effect) {
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data}
+	part := zkbridge.Part{From: l.self, Create: msg}
+	if g := l.groups[f.ID]; g != nil {
+		delete(l.groups, f.ID)
+		g.add(part)
+		return
+	}
+	if l.gathered != nil {
+		l.gathered = append(l.gathered, part)
+		return
+	}
+	l.bridge.SendCreate(msg, l.self)
+}
+
+// resetDirectory deletes the node and the directory with it, if that is empty then.
+func (l *lock) resetDirectory(serial uint64, node string) {
+	if l.resets == nil {
+		l.resets = map[uint64]string{}
+	}
+	l.resets[serial] = node
+	l.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: l.epoch, Ops: []*messages.Op{
+		{Kind: messages.Op_DELETE, Path: l.path + "/" + node}, {Kind: messages.Op_DELETE, Path: l.path}}}, l.self)
+}
+
+// reset is for what did not go with its directory, or may not have: it is deleted as
+// any other. It tells if there was such a node.
+func (l *lock) reset(serial uint64) bool {
+	node, was := l.resets[serial]
+	if was {
+		delete(l.resets, serial)
+		l.releaseNode(serial, node)
+	}
+	return was
 }
 
 func (l *lock) releaseNode(serial uint64, node string) {
-	l.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: l.epoch, Directory: l.path, Node: node}, l.self)
+	l.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: l.epoch, Directory: l.path, Node: node,
+		Relaxed: l.passed}, l.self)
 }
 
-// refuse answers whatever the request asked for last.
-func (l *lock) refuse(r *request, why messages.Reason) {
-	l.drop(r)
-	refusal := l.refusal(r.requestID, why, l.detail)
-	if r.released {
-		r.release.Refuse(refusal)
+// ---- the end
+
+// Stopped implements host.Actor: the lock is closed, has retired, or has failed.
+// Nobody who asked is left without an answer, and no node is left behind.
+func (l *lock) Stopped(failure any) {
+	defer l.manager.stopped(l.resident)
+	l.stop(failure)
+	if l.delay != nil {
+		l.delay.Stop()
+	}
+	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
+	if failure == nil {
+		step(l, queue.Close{Why: queue.Closed})
+		l.manager.zk.Forget(l.path)
 		return
 	}
-	r.reply.Refuse(refusal)
-}
-
-func (l *lock) lose(r *request, why messages.Reason) {
-	r.lost = true
-	if r.anonymous {
-		l.drop(r) // nobody could enter again by it
-	}
-	messages.OwnerRef{To: r.reply.Recipient()}.Lost(&messages.Lost{RequestId: r.requestID, Reason: why, Detail: join(l.path, l.detail)})
-}
-
-// drop forgets a request. It may be used again for another, but not before the next
-// message.
-func (l *lock) drop(r *request) *request {
-	r.stopWaiting()
-	delete(l.requests, r.id)
-	delete(l.ids, r.key)
-	l.manager.requests.Add(-1)
-	if len(l.spare) < maxSpare {
-		l.spare = append(l.spare, r)
-	}
-	return r
-}
-
-const maxSpare = 16
-
-func (l *lock) newRequest() *request {
-	n := len(l.spare)
-	if n == 0 {
-		return new(request)
-	}
-	r := l.spare[n-1]
-	l.spare = l.spare[:n-1]
-	return r
-}
-
-func (r *request) stopWaiting() {
-	if r.deadline != nil {
-		r.deadline.Stop()
+	l.giveUp()
+	for serial, node := range l.state.Nodes() {
+		l.releaseNode(serial, node)
 	}
 }
 
-func (l *lock) refusal(requestID uint64, why messages.Reason, detail string) *messages.Refused {
-	return &messages.Refused{RequestId: requestID, Reason: why, Detail: join(l.path, detail)}
-}
-
-func join(path, detail string) string {
-	if detail == "" {
-		return path
+// Refuse implements host.Actor: it answers what comes after the end.
+func (l *lock) Refuse(from ask.Recipient, msg any) {
+	if created, ok := msg.(*messages.Created); ok {
+		l.releaseNode(created.Id, created.Node)
+		return
 	}
-	return path + ": " + detail
+	if all, ok := msg.(together); ok {
+		for _, msg := range all {
+			messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+		}
+		return
+	}
+	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
 }

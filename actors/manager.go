@@ -1,23 +1,19 @@
 package actors
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// manager starts the actors of locks: one for each path. It is the only place that
-// does, since protoactor cannot spawn one name from two.
+// manager starts the actors of locks: one for each path. It is the only place that does.
 type manager struct {
 	system *host.System
 	zk     *zkbridge.Bridge
@@ -31,11 +27,13 @@ type manager struct {
 	stopOnSuspended bool
 	requests        atomic.Int64 // open ones, of all locks
 
-	mu      sync.Mutex
-	locks   map[string]*lock
-	running sync.WaitGroup
-	closed  bool
-	spawned uint64
+	mu        sync.Mutex
+	residents map[string]*resident // by key
+	beats     *time.Timer          // until the next beat; nil while there are no residents
+	due       []*resident          // to be told in this beat yet
+	running   sync.WaitGroup
+	closed    bool
+	started   uint64
 }
 
 // limits are those of Config; 0 is none.
@@ -50,60 +48,68 @@ func (m *manager) admit() bool {
 	return true
 }
 
-// lock is the actor of a path, started if need be.
-func (m *manager) lock(path string, rule func() queue.Rule) (*lock, error) {
+// find is the actor of a path, started if need be.
+func (m *manager) find(path string, recipe *recipe) (*resident, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.find(path, rule)
+	return m.get(path, path, recipe)
 }
 
-// pin is the same for one who keeps the actor's PID: the actor will not retire.
-func (m *manager) pin(path string, rule func() queue.Rule) (*actor.PID, error) {
+// pin is find for one who keeps the actor's address: the actor does not retire.
+func (m *manager) pin(path string, recipe *recipe) (*resident, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, err := m.find(path, rule)
-	if err != nil {
-		return nil, err
+	r, err := m.get(path, path, recipe)
+	if err == nil {
+		err = r.self.Register()
 	}
-	l.pinned.Store(true)
-	return l.self.PID(), nil
+	if err == nil {
+		r.users.Add(1)
+	}
+	return r, err
 }
 
-// find needs m.mu.
-func (m *manager) find(path string, rule func() queue.Rule) (*lock, error) {
+// get needs m.mu.
+func (m *manager) get(key, path string, recipe *recipe) (*resident, error) {
 	if m.closed {
 		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
 	}
-	if l := m.locks[path]; l != nil {
-		return l, nil
+	if r := m.residents[key]; r != nil {
+		if !r.recipe.same(recipe) {
+			return nil, invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v", path, r.recipe, recipe))
+		}
+		return r, nil
 	}
-	if err := checkPath(path); err != nil {
+	if err := checkPath(path); err != nil && recipe.parts == nil {
 		return nil, err
 	}
-	return m.spawn(path, rule)
+	r := &resident{manager: m, key: key, path: path, recipe: recipe}
+	for _, l := range recipe.upon {
+		below, at := l.place(key, path)
+		upon, err := m.get(below, at, l.recipe)
+		if err != nil {
+			r.leave()
+			return nil, err
+		}
+		upon.users.Add(1)
+		r.upon = append(r.upon, upon)
+	}
+	m.start(r)
+	return r, nil
 }
 
-// spawn needs m.mu.
-func (m *manager) spawn(path string, rule func() queue.Rule) (*lock, error) {
-	l := &lock{manager: m, path: path, bridge: m.bridge,
-		requests: map[queue.ID]*request{}, ids: map[key]queue.ID{}}
-	var in queue.Incarnation
-	rand.Read(in[:])
-	l.state = queue.NewState(rule(), in)
-	m.spawned++
-	self, err := m.system.Spawn(fmt.Sprintf("%s/%d%s", m.name, m.spawned, path), func(self *host.Ref) host.Actor {
-		l.self = self
-		l.scheduleTick()
-		return l
-	})
-	if err != nil {
-		l.ticks.Stop()
-		return nil, err
-	}
-	m.locks[path] = l
+// start needs m.mu.
+func (m *manager) start(r *resident) {
+	m.started++
 	m.running.Add(1)
-	m.bridge.SendSubscribe(&messages.Subscribe{}, self)
-	return l, nil
+	m.residents[r.key] = r
+	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, r.path), func(self *host.Ref) host.Actor {
+		r.self = self
+		return r.recipe.make(r)
+	})
+	if m.beats == nil {
+		m.beats = time.AfterFunc(m.tick, m.beat)
+	}
 }
 
 // suspended tells that contexts of grants are to be at their end for the time being.
@@ -111,40 +117,61 @@ func (m *manager) suspended() bool {
 	return m.stopOnSuspended && m.zk.Session().State == messages.SessionState_SUSPENDED
 }
 
-// retire forgets an idle lock, unless somebody outside knows it.
-func (m *manager) retire(l *lock) bool {
+// retire forgets an idle actor, unless somebody counts on it.
+func (m *manager) retire(r *resident) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l.pinned.Load() {
+	if r.users.Load() > 0 {
 		return false
 	}
-	m.forget(l)
+	m.forget(r)
 	return true
 }
 
-// stopped is said by a lock's actor at its end.
-func (m *manager) stopped(l *lock) {
+// replace forgets an actor that is of no use any more: whoever asks next gets another.
+func (m *manager) replace(r *resident) {
 	m.mu.Lock()
-	m.forget(l)
+	defer m.mu.Unlock()
+	m.forget(r)
+}
+
+// stopped is said by an actor at its end.
+func (m *manager) stopped(r *resident) {
+	m.mu.Lock()
+	m.forget(r)
 	m.mu.Unlock()
 	m.running.Done()
 }
 
-func (m *manager) forget(l *lock) {
-	if m.locks[l.path] == l {
-		delete(m.locks, l.path)
+func (m *manager) forget(r *resident) {
+	if m.residents[r.key] == r {
+		delete(m.residents, r.key)
+		r.leave()
 	}
 }
 
-// close stops all locks and waits until they have answered everybody.
+// close stops all actors and waits until they have answered everybody.
 func (m *manager) close() {
 	m.mu.Lock()
 	m.closed = true
-	for _, l := range m.locks {
-		l.self.Stop()
+	stopTimer(m.beats)
+	for _, r := range m.residents {
+		r.self.Stop()
 	}
 	m.mu.Unlock()
 	m.running.Wait()
+}
+
+// split is where a node is, and its name. What is no path has no name of a contender.
+func split(path string) (directory, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, min(1, len(path)))], path[i+1:]
+}
+
+func (m *manager) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
 }
 
 func checkPath(path string) error {

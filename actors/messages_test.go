@@ -29,7 +29,7 @@ func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
 		p := &party{t: t, system: system, inbox: make(chan any, 1000)}
 		p.self = system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			switch msg := c.Message().(type) {
-			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *actor.DeadLetterResponse:
+			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *messages.Contended, *messages.RevokeRequested, *actor.DeadLetterResponse:
 				p.inbox <- msg
 			}
 		}))

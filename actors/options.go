@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 // Owner names who holds a lock. A request of the owner that holds the lock is
 // granted at once (re-entry); other owners of the process wait like anybody else.
+// Semaphores know no re-entry: see Semaphore.Acquire.
 type Owner string
 
 // Option sets something for one request.
@@ -52,11 +54,34 @@ func WithData(data []byte) Option {
 	}
 }
 
+// Revocable lets the holder hear at once when it is asked to release (Grant.Revoked), and
+// when its node is deleted. It costs a read for each grant. Without it that begins when
+// the lock has been held for a second or two.
+func Revocable() Option {
+	return func(m *messages.Acquire) error {
+		m.Revocable = true
+		return nil
+	}
+}
+
 // Try ends the request with ErrNotAcquired rather than let it wait for others. It may
 // still wait for ZooKeeper's answer, as the context allows.
 func Try() Option {
 	return func(m *messages.Acquire) error {
 		m.Try = true
+		return nil
+	}
+}
+
+// Permits makes the request one for n permits of a semaphore, which must be 1 or more,
+// and not more than it has: all of them are granted together, or none. Without it a
+// request is for one.
+func Permits(n int) Option {
+	return func(m *messages.Acquire) error {
+		if n < 1 || n > math.MaxInt32 {
+			return invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
+		}
+		m.Permits = uint32(n)
 		return nil
 	}
 }

@@ -1,87 +1,94 @@
 package actors
 
 import (
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/gen/host"
 )
 
-// An idle lock's actor stops, so that it costs nothing: the manager forgets it, and
-// whoever still sends it a request is answered STOPPED and asks the manager again.
+// resident is an actor in the manager's care. When nobody wants anything of it, it
+// stops, so that it costs nothing: the manager forgets it, and whoever still sends it
+// a request is answered STOPPED and asks the manager again.
+type resident struct {
+	manager *manager
+	self    *host.Ref
+	key     string // in manager.residents
+	path    string
+	recipe  *recipe
+	upon    []*resident  // as recipe.upon; they do not retire before this one
+	users   atomic.Int32 // who know its address, or build upon it: it does not retire
 
-func (l *lock) scheduleTick() {
-	l.ticks = time.AfterFunc(l.manager.tick, func() { l.self.Tell(tick{}) })
+	ticked  atomic.Bool   // a tick is in its mailbox
+	used    bool          // since the last tick
+	quiet   time.Duration // how long nobody has wanted anything
+	retired bool
+	failed  bool
 }
 
-// tick is a moment's end.
-func (l *lock) tick() {
-	l.quiet += l.manager.tick
-	if l.used || !l.state.Idle() || len(l.requests) > 0 {
-		l.used, l.quiet = false, 0
+// leave lets go of what it builds upon.
+func (r *resident) leave() {
+	for _, upon := range r.upon {
+		upon.users.Add(-1)
 	}
-	if l.quiet >= l.manager.idle && l.manager.retire(l) {
-		l.retired = true
-		l.self.Stop()
+}
+
+// tick is what a resident is told when a moment has passed.
+type tick struct{}
+
+// maxBeat is how many residents are told at once. All at once would wake up too many.
+const maxBeat = 512
+
+// beat tells the residents that a moment has passed: some at a time, with a pause
+// between them. One timer for each would take more memory than most of the rest.
+func (m *manager) beat() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
 		return
 	}
-	step(l, queue.Tick{})
-	l.scheduleTick()
-}
-
-// Stopped implements host.Actor: the lock is closed, has retired, or has failed.
-// Nobody who asked is left without an answer, and no node is left behind.
-func (l *lock) Stopped(failure any) {
-	defer l.manager.stopped(l)
-	l.retired, l.failed = true, failure != nil
-	l.ticks.Stop()
-	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
-	if failure == nil {
-		step(l, queue.Close{Why: queue.Closed})
-	} else {
-		l.giveUp()
+	if len(m.due) == 0 {
+		m.due = slices.Collect(maps.Values(m.residents))
 	}
-}
-
-// giveUp is for a lock whose state cannot be relied on any more.
-func (l *lock) giveUp() {
-	l.detail = "see the log"
-	for _, r := range l.requests {
-		if r.granted && !r.released && !r.lost {
-			r.anonymous = true // forget it
-			l.lose(r, messages.Reason_INTERNAL)
-		} else {
-			l.refuse(r, messages.Reason_INTERNAL)
+	n := min(len(m.due), maxBeat)
+	for _, r := range m.due[:n] {
+		if !r.ticked.Swap(true) {
+			r.self.Tell(tick{})
 		}
 	}
-	for serial, node := range l.state.Nodes() {
-		l.releaseNode(serial, node)
+	clear(m.due[:n])
+	m.due = m.due[n:]
+	switch {
+	case len(m.due) > 0:
+		m.beats.Reset(time.Millisecond)
+	case len(m.residents) > 0:
+		m.due = nil
+		m.beats.Reset(m.tick)
+	default:
+		m.due, m.beats = nil, nil
 	}
 }
 
-// Refuse implements host.Actor: it answers what comes after the end.
-func (l *lock) Refuse(from ask.Recipient, msg any) {
-	if created, ok := msg.(*messages.Created); ok {
-		l.releaseNode(created.Id, created.Node)
-		return
+// rest is for each tick. It tells that the actor has been stopped, since it was idle
+// for long.
+func (r *resident) rest(idle bool) bool {
+	r.ticked.Store(false)
+	r.quiet += r.manager.tick
+	if r.used || !idle {
+		r.used, r.quiet = false, 0
 	}
-	messages.DispatchLock(tooLate{l}, from, msg, from)
+	if r.quiet >= r.manager.idle && r.manager.retire(r) {
+		r.retired = true
+		r.self.Stop()
+		return true
+	}
+	return false
 }
 
-// tooLate answers owners for a lock that has stopped.
-type tooLate struct{ *lock }
-
-func (l tooLate) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
-	reply.Refuse(l.refusal(msg.GetRequestId(), messages.Reason_STOPPED, ""))
-}
-
-func (l tooLate) Cancel(ask.Recipient, *messages.Cancel) {}
-
-func (l tooLate) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
-	why := messages.Reason_CLOSED // one that retired had no grants
-	if l.failed {
-		why = messages.Reason_INTERNAL
-	}
-	reply.Refuse(l.refusal(msg.GetRequestId(), why, "the lock's actor has stopped"))
+// stop is for the end, whichever it is. The actor calls manager.stopped when it has
+// answered everybody.
+func (r *resident) stop(failure any) {
+	r.retired, r.failed = true, r.failed || failure != nil
 }

@@ -17,11 +17,32 @@ import (
 var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.OpCreateContainer, embedded.OpGetChildren2,
 	embedded.OpGetData, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
+// kind makes handles of one lock that lets one request in at a time.
+type kind struct {
+	name string
+	at   func(locks *actors.Locks, path string) locker
+	want []actors.Option
+}
+
+// kinds are those whose way to ZooKeeper differs.
+var kinds = []kind{
+	{"mutex", func(l *actors.Locks, path string) locker { return l.Mutex(path) }, nil},
+	{"semaphore", func(l *actors.Locks, path string) locker { return l.Semaphore(path, 3) }, []actors.Option{actors.Permits(2)}},
+	{"simple", func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) }, nil},
+	{"simple writer", func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }, nil},
+}
+
 // TestFaults lets each kind of request go wrong in each way, the first and later ones.
 // Two clients contend through that: at the end both have had their turns, one at a
 // time, and no node is left.
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) { eachFault(t, k) })
+	}
+}
+
+func eachFault(t *testing.T, k kind) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
@@ -31,7 +52,7 @@ func TestFaults(t *testing.T) {
 					most = 12
 				}
 				for nth := 1; nth <= most; nth++ {
-					if !contendThrough(t, embedded.Fault{Op: op, Nth: nth, Action: action, Delay: time.Second}) || t.Failed() {
+					if !contendThrough(t, k, embedded.Fault{Op: op, Nth: nth, Action: action, Delay: time.Second}) || t.Failed() {
 						break
 					}
 					fired++
@@ -48,15 +69,17 @@ func TestFaults(t *testing.T) {
 func TestFaultsInARow(t *testing.T) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
-			t.Run(fmt.Sprintf("%v/%v", action, op), func(t *testing.T) {
-				contendThrough(t, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
-			})
+			for _, k := range kinds {
+				t.Run(fmt.Sprintf("%s/%v/%v", k.name, action, op), func(t *testing.T) {
+					contendThrough(t, k, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
+				})
+			}
 		}
 	}
 }
 
 // contendThrough reports whether the fault has fired.
-func contendThrough(t *testing.T, fault embedded.Fault) (fired bool) {
+func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		injected := v.Inject(fault)
@@ -67,11 +90,12 @@ func contendThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		for range 2 {
-			_, mu := v.mutex()
+			locks, _ := v.mutex()
+			mu := k.at(locks, "/lock")
 			go func() {
 				had := 0
 				for range turns {
-					g, err := mu.Lock(ctx)
+					g, err := mu.Lock(ctx, k.want...)
 					if err != nil {
 						v.Errorf("fault %d: lock: %v", fault.Nth, err)
 						break
@@ -112,36 +136,48 @@ func contendThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 // TestCancelAtEachRequest ends the context when the server has had the n-th request of
 // an acquire and a release, before and after it is executed: no node is left.
 func TestCancelAtEachRequest(t *testing.T) {
-	for _, contended := range []bool{false, true} {
-		for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
-			t.Run(fmt.Sprintf("contended %v/%v", contended, action), func(t *testing.T) {
-				for nth := 1; nth <= 15; nth++ {
-					if !cancelAt(t, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
-						if nth == 1 {
-							t.Error("there was no request")
-						}
-						break
-					}
-				}
-			})
+	for _, k := range kinds {
+		for _, contended := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/contended %v", k.name, contended), func(t *testing.T) { cancelAtEach(t, k, contended) })
 		}
 	}
 }
 
-func cancelAt(t *testing.T, contended bool, fault embedded.Fault) (fired bool) {
+func cancelAtEach(t *testing.T, k kind, contended bool) {
+	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
+		t.Run(action.String(), func(t *testing.T) {
+			for nth := 1; nth <= 20; nth++ {
+				if !cancelAt(t, k, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
+					if nth == 1 {
+						t.Error("there was no request")
+					}
+					break
+				}
+			}
+		})
+	}
+}
+
+func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks, _ := v.mutex()
+		mu := k.at(locks, "/lock")
+		take := func(mu locker) *actors.Grant {
+			g, err := mu.Lock(within(v), k.want...)
+			must(v, err)
+			return g
+		}
 		var holder *actors.Grant
 		if contended {
-			_, other := v.mutex()
-			holder = lock(v, other)
+			others, _ := v.mutex()
+			holder = take(k.at(others, "/lock"))
 		}
 		fault.Session = locks.Session().ID
 		injected := v.Inject(fault)
 		ctx, cancel := context.WithCancelCause(within(v))
 		why := errors.New("cancelled at the request")
-		f := mu.Acquire(ctx)
+		f := mu.Acquire(ctx, k.want...)
 		if contended {
 			go func() {
 				<-time.After(10 * time.Second)
@@ -175,7 +211,7 @@ func cancelAt(t *testing.T, contended bool, fault embedded.Fault) (fired bool) {
 			<-holder.Done()
 		}
 		v.expectClean()
-		unlock(v, lock(v, mu))
+		unlock(v, take(mu))
 		v.expectClean()
 	})
 	return fired
@@ -184,18 +220,25 @@ func cancelAt(t *testing.T, contended bool, fault embedded.Fault) (fired bool) {
 // The only server stops answering at each request, and the session ends: the holder
 // is told, the waiter waits on, and with the server back all is as it should be.
 func TestPauseAtEachRequest(t *testing.T) {
-	for nth := 1; nth <= 12; nth++ {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) { pauseAtEach(t, k) })
+	}
+}
+
+func pauseAtEach(t *testing.T, k kind) {
+	for nth := 1; nth <= 15; nth++ {
 		bubble(t, func(v *virtual) {
-			locks, mu := v.mutex()
-			_, other := v.mutex()
+			locks, _ := v.mutex()
+			others, _ := v.mutex()
 			injected := v.Inject(embedded.Fault{Nth: nth, Action: embedded.BlackHoleAfter, Session: locks.Session().ID})
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 			defer cancel()
 			var both sync.WaitGroup
-			for _, mu := range []*actors.Mutex{mu, other} {
+			for _, locks := range []*actors.Locks{locks, others} {
+				mu := k.at(locks, "/lock")
 				both.Go(func() {
 					for range 3 {
-						g, err := mu.Lock(ctx)
+						g, err := mu.Lock(ctx, k.want...)
 						if err != nil {
 							v.Errorf("request %d: %v", nth, err)
 							return

@@ -1,0 +1,146 @@
+package actors
+
+import (
+	"iter"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// What a desk tells owners.
+
+// answer performs the effects that are for those who asked.
+func (d *desk) answer(f queue.Effect) {
+	switch r := d.requests[f.ID]; f.Do {
+	case queue.DoRefuse:
+		d.refuse(r, messages.Reason(f.Why))
+	case queue.DoLose:
+		d.lose(r, messages.Reason(f.Why))
+	case queue.DoReleased:
+		d.released(r, f.StillHeld)
+	case queue.DoRevoke:
+		d.revoke(r)
+	case queue.DoContended:
+		messages.OwnerRef{To: r.reply.Recipient()}.Contended(&messages.Contended{RequestId: r.key.id})
+	}
+}
+
+// grant answers the request with granted, which it completes.
+func (d *desk) grant(r *request, granted *messages.Granted) {
+	r.granted = true
+	r.stopWaiting()
+	granted.RequestId = r.key.id
+	r.reply.Answer(granted)
+}
+
+// suspend tells those who hold that they may lose what they hold.
+func (d *desk) suspend() {
+	for r := range d.holders() {
+		messages.OwnerRef{To: r.reply.Recipient()}.Suspended(&messages.Suspended{RequestId: r.key.id})
+	}
+}
+
+// revoke tells who holds that somebody wants the lock back.
+func (d *desk) revoke(r *request) {
+	messages.OwnerRef{To: r.reply.Recipient()}.RevokeRequested(&messages.RevokeRequested{RequestId: r.key.id})
+}
+
+func (d *desk) holders() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, r := range d.requests {
+			if r.granted && !r.released && !r.lost && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// rest is resident's, and tells the claims that a moment has passed.
+func (d *desk) rest(idle bool) bool {
+	if !d.used {
+		d.spare = nil
+		if len(d.requests) == 0 {
+			d.requests, d.ids = nil, nil
+		}
+	}
+	for _, r := range d.requests {
+		if c, ok := r.reply.Recipient().(*claim); ok {
+			c.grow()
+		}
+	}
+	return d.resident.rest(idle)
+}
+
+// refuse answers whatever the request asked for last.
+func (d *desk) refuse(r *request, why messages.Reason) {
+	d.drop(r)
+	refusal := d.refusal(r.key.id, why, d.detail)
+	if r.released {
+		r.release.Refuse(refusal)
+		return
+	}
+	r.reply.Refuse(refusal)
+}
+
+func (d *desk) lose(r *request, why messages.Reason) {
+	r.lost = true
+	if r.anonymous {
+		d.drop(r) // nobody could enter again by it
+	}
+	messages.OwnerRef{To: r.reply.Recipient()}.Lost(&messages.Lost{RequestId: r.key.id, Reason: why, Detail: join(d.path, d.detail)})
+}
+
+func (d *desk) released(r *request, stillHeld int) {
+	d.drop(r)
+	r.release.Answer(&messages.Released{RequestId: r.key.id, StillHeld: uint32(stillHeld)})
+}
+
+// giveUp answers all, for an actor whose state cannot be relied on any more.
+func (d *desk) giveUp() {
+	d.detail = "see the log"
+	d.endAll(messages.Reason_INTERNAL)
+}
+
+// endAll ends everything that is open.
+func (d *desk) endAll(why messages.Reason) {
+	for _, r := range d.requests {
+		if r.granted && !r.released && !r.lost {
+			r.anonymous = true // forget it
+			d.lose(r, why)
+		} else {
+			d.refuse(r, why)
+		}
+	}
+}
+
+func (d *desk) refusal(requestID uint64, why messages.Reason, detail string) *messages.Refused {
+	return &messages.Refused{RequestId: requestID, Reason: why, Detail: join(d.path, detail)}
+}
+
+func join(path, detail string) string {
+	if detail == "" {
+		return path
+	}
+	return path + ": " + detail
+}
+
+// tooLate answers owners for an actor that has stopped.
+type tooLate struct{ *desk }
+
+// Acquire implements messages.LockHandler.
+func (d tooLate) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+	reply.Refuse(d.refusal(msg.GetRequestId(), messages.Reason_STOPPED, ""))
+}
+
+// Cancel implements messages.LockHandler.
+func (d tooLate) Cancel(ask.Recipient, *messages.Cancel) {}
+
+// Release implements messages.LockHandler.
+func (d tooLate) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+	why := messages.Reason_CLOSED // one that retired had no grants
+	if d.failed {
+		why = messages.Reason_INTERNAL
+	}
+	reply.Refuse(d.refusal(msg.GetRequestId(), why, "the lock's actor has stopped"))
+}

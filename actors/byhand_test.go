@@ -1,0 +1,115 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// byHand is what a client with Curator's InterProcessSemaphoreV2 does to ZooKeeper.
+type byHand struct {
+	b    *bed
+	conn *zk.Conn
+	path string
+	max  int
+	// taken is called, if not nil, when a lease is taken and the lock is free again.
+	taken func(leases int)
+}
+
+func (b *bed) byHand(max int) *byHand {
+	return &byHand{b: b, conn: b.Client(b), path: b.path, max: max}
+}
+
+// acquire takes n leases one after the other, and gives them back if it fails.
+func (c *byHand) acquire(ctx context.Context, n int) (leases []string, err error) {
+	for len(leases) < n {
+		lease, err := c.acquire1(ctx)
+		if err != nil {
+			c.release(leases...)
+			return nil, err
+		}
+		leases = append(leases, lease)
+		if c.taken != nil {
+			c.taken(len(leases))
+		}
+	}
+	return leases, nil
+}
+
+func (c *byHand) acquire1(ctx context.Context) (lease string, err error) {
+	lock := c.create("/locks", "-lock-")
+	defer c.release(lock)
+	if err := c.first(ctx, lock); err != nil {
+		return "", err
+	}
+	lease = c.create("/leases", "-lease-")
+	for {
+		children, _, err := c.conn.Children(c.path + "/leases")
+		must(c.b, err)
+		if len(children) <= c.max {
+			return lease, nil
+		}
+		if err := awhile(ctx); err != nil {
+			c.release(lease)
+			return "", err
+		}
+	}
+}
+
+// awhile is between two looks. Curator sets a watch; but the first watch of a connection
+// of go-zookeeper's, if it comes early, makes for a data race in there.
+func awhile(ctx context.Context) error {
+	select {
+	case <-time.After(2 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// first waits until the lock is the first of its directory.
+func (c *byHand) first(ctx context.Context, lock string) error {
+	for {
+		children, _, err := c.conn.Children(c.path + "/locks")
+		must(c.b, err)
+		slices.SortFunc(children, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+		if strings.HasSuffix(lock, "/"+children[0]) {
+			return nil
+		}
+		if err := awhile(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+var uuids atomic.Int64
+
+func (c *byHand) create(directory, marker string) string {
+	for {
+		node, err := c.conn.Create(fmt.Sprintf("%s%s/_c_0b8e6a4c-9f34-4a8e-8f7e-%012x%s", c.path, directory, uuids.Add(1), marker),
+			nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNoNode) {
+			must(c.b, err)
+			return node
+		}
+		for _, path := range []string{c.path, c.path + directory} {
+			if _, err := c.conn.CreateContainer(path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
+				c.b.Fatal(err)
+			}
+		}
+	}
+}
+
+func (c *byHand) release(nodes ...string) {
+	for _, node := range nodes {
+		if err := c.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			c.b.Error(err)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
+)
+
+const contendRounds = 40
+
+// contend has a lock of ours and those of others contend on one path. Everybody must
+// get through, and nobody meets whom the modes exclude.
+func (b *bed) contend(permits int, ours map[string]contender, theirs map[string]*interop.Lock) {
+	b.Helper()
+	resource := interop.NewResource(b)
+	var all []<-chan error
+	for name, l := range theirs {
+		all = append(all, l.Contend(resource, name, contendRounds))
+	}
+	for name, c := range ours {
+		done := make(chan error, 1)
+		go func() {
+			done <- resource.Contend(name, c.mode, contendRounds, func() (func() error, error) {
+				g, err := c.lock.Lock(within(b))
+				if err != nil {
+					return nil, err
+				}
+				return func() error { return g.Unlock(within(b)) }, nil
+			})
+		}()
+		all = append(all, done)
+	}
+	var errs []error
+	for _, done := range all {
+		errs = append(errs, <-done)
+	}
+	if err := errors.Join(append(errs, resource.Verify(permits))...); err != nil {
+		b.Error(err)
+	}
+}
+
+// curator is a Java process. It ends before watches are counted: Curator has one of
+// its own.
+func (b *bed) curator(options ...interop.Option) *interop.CuratorClient {
+	c := interop.Curator(b, b.Addr(), options...)
+	b.before = append(b.before, c.Kill)
+	return c
+}
+
+func (b *bed) kazoo() *interop.KazooClient {
+	k := interop.Kazoo(b, b.Addr())
+	b.before = append(b.before, k.Kill)
+	return k
+}
+
+type contender struct {
+	lock locker
+	mode interop.Mode
+}
+
+func alone(l locker) contender   { return contender{l, interop.Exclusive} }
+func sharing(l locker) contender { return contender{l, interop.Shared} }
+
+// A mutex of ours, Curator's and kazoo's on one path.
+func TestMutexBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator := b.curator()
+		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
+	})
+}
+
+func TestMutexBesideKazoo(t *testing.T) {
+	each(t, func(b *bed) {
+		kazoo := b.kazoo()
+		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
+	})
+}
+
+func TestReadWriteBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator, rw := b.curator(), b.rw()
+		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
+			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
+	})
+}
+
+// Each waits for the other, in either direction, and sees who takes part.
+func TestCuratorWaitsForUs(t *testing.T) {
+	each(t, func(b *bed) {
+		theirs := b.curator().Mutex(b.path)
+		mu := b.mutex()
+		g := lock(b, mu, actors.WithData([]byte("me")))
+		if held, err := theirs.TryAcquire(); held || err != nil {
+			b.Fatalf("Curator holds what we hold: %v", err)
+		}
+		theirTurn := theirs.Begin(patience)
+		b.waitNodes(2)
+		next := mu.Acquire(within(b))
+		b.waitNodes(3)
+		all, err := mu.Participants(within(b))
+		if err != nil || len(all) != 3 || !all[0].Mine || all[1].Mine || all[1].Holds || !all[2].Mine {
+			b.Errorf("%+v, %v", all, err)
+		}
+		unlock(b, g)
+		if r := <-theirTurn; !r.Held || r.Err != nil {
+			b.Fatalf("Curator does not get the lock: %v", r.Err)
+		}
+		pending(b, next)
+		if nodes, err := theirs.Participants(); err != nil || len(nodes) != 2 {
+			b.Errorf("Curator sees %v, %v", nodes, err)
+		}
+		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		must(b, theirs.Release())
+		unlock(b, result(b, next))
+	})
+}
+
+// We downgrade: a Curator that waits to write does not get in, and one that reads does.
+func TestDowngradeBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator, rw := b.curator(), b.rw()
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		writer := curator.WriteLock(b.path)
+		held := writer.Begin(patience)
+		b.waitNodes(2)
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		unlock(b, w)
+		if ok, err := curator.WriteLock(b.path).TryAcquire(); ok || err != nil {
+			b.Errorf("Curator writes while we read: %v", err)
+		}
+		select {
+		case <-held:
+			b.Error("Curator's writer got in while we went from writing to reading")
+		default:
+		}
+		unlock(b, r)
+		if r := <-held; !r.Held {
+			b.Fatal(r.Err)
+		}
+		must(b, writer.Release())
+		reader := curator.ReadLock(b.path)
+		if ok, err := reader.TryAcquire(); !ok {
+			b.Error("Curator does not read: ", err)
+		}
+		unlock(b, lock(b, rw.Read()))
+		_, err := rw.Write().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		must(b, reader.Release())
+	})
+}
+
+// A Curator process is killed while it holds: we get the lock when its session is over.
+func TestCuratorDies(t *testing.T) {
+	besides(t, func(b *bed) {
+		curator := b.curator(interop.SessionTimeout(2 * time.Second))
+		theirs := curator.Mutex(b.path)
+		if held, err := theirs.TryAcquire(); !held {
+			b.Fatal(err)
+		}
+		f := b.mutex().Acquire(context.Background())
+		b.waitNodes(2)
+		pending(b, f)
+		curator.Kill()
+		unlock(b, result(b, f))
+	})
+}
+
+// A semaphore of ours, Curator's and the permits that everybody may have.
+func TestSemaphoreBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		const permits = 3
+		curator := b.curator()
+		ours, theirs := map[string]contender{}, map[string]*interop.Lock{}
+		for i := range 3 {
+			ours[fmt.Sprintf("go %d", i)] = sharing(b.locks().Semaphore(b.path, permits))
+			theirs[fmt.Sprintf("java %d", i)] = curator.Semaphore(b.path, permits)
+		}
+		b.contend(permits, ours, theirs)
+	})
+}
+
+// We take several permits at once, and Curator the rest; either waits for the other.
+func TestPermitsBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		const permits = 4
+		theirs, ours := b.curator().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)
+		g := lock(b, ours, actors.Permits(3))
+		for _, want := range []bool{true, false} {
+			if held, err := theirs.Acquire(100 * time.Millisecond); held != want || err != nil {
+				b.Fatalf("Curator holds: %v, %v", held, err)
+			}
+		}
+		if n, err := ours.Remaining(within(b)); n != 0 || err != nil {
+			b.Errorf("%d remain, %v", n, err)
+		}
+		next := ours.Acquire(within(b), actors.Permits(4))
+		unlock(b, g)
+		pending(b, next)
+		must(b, theirs.Release())
+		g = result(b, next)
+		if held, err := theirs.TryAcquire(); held || err != nil {
+			b.Errorf("Curator holds what we hold: %v", err)
+		}
+		unlock(b, g)
+	})
+}
+
+func TestSemaphoreMutexBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator := b.curator()
+		b.contend(0, map[string]contender{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
+			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
+	})
+}
+
+// persistent asks again and again, each time for a moment.
+type persistent struct{ locker }
+
+func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
+	for {
+		g, err := p.locker.Lock(ctx, append(options, actors.WithTimeout(300*time.Millisecond))...)
+		if !errors.Is(err, actors.ErrTimedOut) {
+			return g, err
+		}
+	}
+}
+
+// A multi-lock of ours and one of Curator's, which takes its members one after the other:
+// so it may have one of them, and wait for another behind ours, which gives way.
+func TestMultiLockBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		one, two := b.path+"/one", b.path+"/two"
+		b.contend(0, map[string]contender{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
+			map[string]*interop.Lock{"java": b.curator().MultiLock(one, two)})
+		conn := b.Client(b)
+		for _, path := range []string{one, two} {
+			conn.Delete(path, -1) // containers that are not collected yet
+		}
+	})
+}
+
+// Curator's Revoker asks our holder, and our Revoke asks Curator's.
+func TestRevocationBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator, locks := b.curator(), b.locks()
+		g := lock(b, locks.Mutex(b.path), actors.Revocable(), actors.WithData([]byte("me")))
+		theirs := curator.Mutex(b.path)
+		asked, err := theirs.MakeRevocable()
+		must(b, err)
+		held := theirs.Begin(patience)
+		b.waitNodes(2)
+		must(b, curator.Revoke(g.Node()))
+		closes(b, g.Revoked(), "the request to release")
+		unlock(b, g)
+		if r := <-held; !r.Held {
+			b.Fatal(r.Err)
+		}
+		node, err := theirs.Node()
+		must(b, err)
+		done := make(chan error, 1)
+		go func() {
+			broken, err := locks.Revoke(within(b), node, patience)
+			if broken {
+				err = errors.New("it was broken")
+			}
+			done <- err
+		}()
+		select {
+		case <-asked:
+		case <-within(b).Done():
+			b.Fatal("Curator's holder was not asked")
+		}
+		must(b, theirs.Release())
+		must(b, <-done)
+	})
+}
+
+// The number of permits is a SharedCount, which either side changes.
+func TestSharedCountBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		count := b.path + "-count"
+		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))
+		g := lock(b, s)
+		_, err := s.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		theirs := b.curator().SharedCount(count, 1)
+		waiting := s.Acquire(within(b))
+		if !theirs.TryAdd(1) {
+			b.Fatal("Curator does not set the count")
+		}
+		unlock(b, result(b, waiting))
+		unlock(b, g)
+		must(b, locks.Close()) // a semaphore in use watches its count
+		must(b, b.Client(b).Delete(count, -1))
+	})
+}

@@ -1,0 +1,249 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// compatible is the matrix of those locks.
+var compatible = map[string]string{"IS": "IS IX S", "IX": "IS IX", "S": "IS S", "X": ""}
+
+func excludes(one, other string) bool {
+	for _, kind := range strings.Fields(compatible[one]) {
+		if kind == other {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *bed) table() *actors.Custom {
+	b.Helper()
+	return b.tableOf(b.locks())
+}
+
+func (b *bed) tableOf(locks *actors.Locks) *actors.Custom {
+	return locks.Custom(b.path, "table lock", tableLock(), tableKinds...)
+}
+
+func TestCustomKindsExclude(t *testing.T) {
+	each(t, func(b *bed) {
+		here, there := b.table(), b.table()
+		for _, one := range tableKinds {
+			g := lock(b, here.Kind(one))
+			for _, other := range tableKinds {
+				for _, table := range []*actors.Custom{here, there} {
+					h, err := table.Kind(other).Lock(within(b), actors.Try())
+					if excludes(one, other) {
+						is(b, err, actors.ErrNotAcquired)
+						b.waitNodes(1) // its node has gone, and keeps nobody waiting
+						continue
+					}
+					must(b, err)
+					unlock(b, h)
+				}
+			}
+			unlock(b, g)
+		}
+	})
+}
+
+// Clients lock for random kinds: never two that exclude each other.
+func TestCustomContention(t *testing.T) {
+	each(t, func(b *bed) {
+		var mu sync.Mutex
+		inside := map[string]int{}
+		count := func(kind string, change int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for other, n := range inside {
+				if change > 0 && n > 0 && excludes(kind, other) {
+					return fmt.Errorf("%s beside %d of %s", kind, n, other)
+				}
+			}
+			inside[kind] += change
+			return nil
+		}
+		b.takeTurns(15, func(locks *actors.Locks) (locker, func() error) {
+			kind := tableKinds[rand.IntN(len(tableKinds))]
+			side := b.tableOf(locks).Kind(kind)
+			return side, func() error {
+				if err := count(kind, 1); err != nil {
+					return err
+				}
+				_, err := side.Participants(within(b)) // takes a while
+				return errors.Join(err, count(kind, -1))
+			}
+		})
+	})
+}
+
+// ways is a rule of two kinds, each of which excludes itself only.
+func ways() queue.Rule {
+	return queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}, Markers: []string{"-north-", "-south-"}}
+}
+
+// Who waits for one kind keeps nobody from another that is free, in the same process or
+// another.
+func TestCustomIndependentKinds(t *testing.T) {
+	each(t, func(b *bed) {
+		here, there := b.locks().Custom(b.path, "road", ways(), "north", "south"), b.locks().Custom(b.path, "road", ways(), "north", "south")
+		north := lock(b, there.Kind("north"))
+		next := here.Kind("north").Acquire(within(b))
+		b.waitNodes(2)
+		south := lock(b, here.Kind("south"), actors.Try())
+		after := here.Kind("south").Acquire(within(b))
+		b.waitNodes(4)
+		elsewhere := there.Kind("south").Acquire(within(b))
+		b.waitNodes(5)
+		_, err := here.Kind("south").Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		pending(b, next, after, elsewhere)
+		unlock(b, south)
+		first := result(b, after)
+		pending(b, next, elsewhere)
+		unlock(b, first)
+		unlock(b, result(b, elsewhere))
+		pending(b, next)
+		unlock(b, north)
+		unlock(b, result(b, next))
+	})
+}
+
+// A holder for one kind may go over to another that its rule lets it re-enter, ahead of
+// who waits; and is told where it would wait for itself.
+func TestCustomReentry(t *testing.T) {
+	each(t, func(b *bed) {
+		table, me := b.table(), actors.WithOwner("me")
+		write := lock(b, table.Kind("X"), me)
+		again := lock(b, table.Kind("X"), me)
+		if again.Node() != write.Node() {
+			b.Errorf("the re-entry is on %s, its owner on %s", again.Node(), write.Node())
+		}
+		waits := b.table().Kind("IX").Acquire(within(b))
+		b.waitNodes(2)
+		read := lock(b, table.Kind("S"), me)
+		unlock(b, again)
+		unlock(b, write)
+		pending(b, waits)
+		unlock(b, lock(b, b.table().Kind("IS"), actors.Try()))
+		_, err := table.Kind("X").Lock(within(b), me)
+		is(b, err, actors.ErrDeadlock)
+		unlock(b, read)
+		unlock(b, result(b, waits))
+	})
+}
+
+func TestCustomParticipants(t *testing.T) {
+	each(t, func(b *bed) {
+		table := b.table()
+		reader, intent := lock(b, table.Kind("S")), lock(b, table.Kind("IS"))
+		writer := table.Kind("IX").Acquire(within(b))
+		b.waitNodes(3)
+		conn := b.Client(b)
+		stranger := b.rival(conn, curatorID+"-lock-") // of no kind here: it does not count
+		all, err := b.table().Kind("X").Participants(within(b))
+		must(b, err)
+		var got []string
+		for _, p := range all {
+			got = append(got, fmt.Sprint(p.Kind, " ", p.Holds))
+		}
+		if want := "[S true IS true IX false]"; fmt.Sprint(got) != want {
+			b.Errorf("%v, want %s", got, want)
+		}
+		stranger.leave()
+		broken, err := table.Kind("S").RevokeHolders(within(b), 1)
+		if err != nil || broken != 2 {
+			b.Errorf("%d holders are broken, %v; want 2", broken, err)
+		}
+		closes(b, reader.Done(), "the reader's grant")
+		closes(b, intent.Done(), "the intention's grant")
+		unlock(b, result(b, writer))
+	})
+}
+
+// With a marker of another library its nodes take part.
+func TestCustomMarkersOfOthers(t *testing.T) {
+	each(t, func(b *bed) {
+		rule := ways()
+		rule.Markers[1] = "-lock-"
+		road := b.locks().Custom(b.path, "road", rule, "own", "Curator's")
+		theirs := b.rival(b.Client(b), curatorID+"-lock-")
+		f := road.Kind("Curator's").Acquire(within(b))
+		b.waitNodes(2)
+		unlock(b, lock(b, road.Kind("own")))
+		pending(b, f)
+		theirs.leave()
+		unlock(b, result(b, f))
+	})
+}
+
+func TestCustomInMultiLock(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		table := b.tableOf(locks)
+		multi := locks.MultiLock(locks.Mutex(b.path+"-row"), table.Kind("IX"))
+		g := lock(b, multi)
+		unlock(b, lock(b, b.table().Kind("IS"), actors.Try()))
+		_, err := b.table().Kind("S").Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, g)
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-row")) == 0 }, "no node is left of the row")
+	})
+}
+
+func TestCustomInvalid(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.locks()
+		change := func(f func(*queue.Rule)) queue.Rule {
+			r := ways()
+			f(&r)
+			return r
+		}
+		for _, c := range []struct {
+			name, kind string
+			rule       queue.Rule
+			want       string
+		}{
+			{"", "north", ways(), "it must have a name"},
+			{"road", "west", ways(), `kind "west": a road has north, south`},
+			{"road", "north", change(func(r *queue.Rule) { r.Permits = 0 }), "rule of a road: Permits 0: it must be at least 1"},
+			{"road", "west", change(func(r *queue.Rule) { r.Permits = -1 }), "Permits -1"},
+			{"road", "north", change(func(r *queue.Rule) { r.Markers[1] = "-south\x00-" }), `kind "south": marker "-south\x00-" cannot be in a node's name`},
+		} {
+			_, err := locks.Custom(b.path, c.name, c.rule, "north", "south").Kind(c.kind).Lock(within(b))
+			is(b, err, actors.ErrInvalid)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				b.Errorf("got %v, want %s", err, c.want)
+			}
+		}
+		// One path has one rule, with one name for each kind.
+		road := locks.Custom(b.path, "road", ways(), "north", "south")
+		g := lock(b, road.Kind("north"))
+		_, err := locks.Custom(b.path, "road", ways(), "up", "down").Kind("up").Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		unlock(b, lock(b, locks.Custom(b.path, "road", ways(), "north", "south").Kind("south")))
+		unlock(b, g)
+	})
+}
+
+// A rule that is changed later changes nothing.
+func TestCustomKeepsItsRule(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		rule := ways()
+		road := b.locks().Custom(b.path, "road", rule, "north", "south")
+		rule.BlockedBy[0], rule.Markers[0] = 0, "/"
+		g := lock(b, road.Kind("north"))
+		_, err := road.Kind("north").Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, g)
+	})
+}

@@ -1,0 +1,377 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+const delay = 15 * time.Second
+
+// delayed is the virtual lock with a lock-delay, on a connection of its own.
+func (v *virtual) delayed() (*actors.Locks, *actors.Mutex) {
+	v.Helper()
+	locks, _ := v.mutex()
+	return locks, locks.Mutex("/lock", actors.LockDelay(delay))
+}
+
+// dies holds the lock and then loses its session.
+func (v *virtual) dies(mu *actors.Mutex) {
+	v.Helper()
+	g := lock(v, mu)
+	v.Expire(g.Session())
+	v.Cleanup(func() { g.Release() })
+}
+
+// takes checks how long it is until f ends, and gives its grant.
+func takes(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
+	t.Helper()
+	g, err := f.Wait(t.Context())
+	must(t, err)
+	if took := time.Since(since); took != want {
+		t.Errorf("granted after %v, want %v", took, want)
+	}
+	return g
+}
+
+// A mark is there while the lock is held, and the next holds at once.
+func TestLockDelayAfterRelease(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		one, two := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), b.locks().Mutex(b.path, actors.LockDelay(time.Minute))
+		last := actors.Token{}
+		for i := range 6 {
+			mu := []*actors.Mutex{one, two, two}[i%3]
+			g := lock(b, mu)
+			if data, _, err := conn.Get(b.path + mark); err != nil || b.path+"/"+string(data) != g.Node() {
+				b.Errorf("mark %q, %v while %s holds", data, err, g.Node())
+			}
+			if g.Token().Compare(last) <= 0 {
+				b.Errorf("token %v after %v", g.Token(), last)
+			}
+			last = g.Token()
+			next := []*actors.Future[*actors.Grant]{one.Acquire(within(b)), two.Acquire(within(b))}
+			b.waitNodes(3)
+			_, err := mu.Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+			pending(b, next...)
+			unlock(b, g)
+			for range next {
+				select {
+				case <-next[0].Done():
+					unlock(b, result(b, next[0]))
+					next[0] = next[1]
+				case <-next[1].Done():
+					unlock(b, result(b, next[1]))
+					next[1] = next[0]
+				}
+			}
+		}
+		if ok, _, err := conn.Exists(b.path + mark); ok || err != nil {
+			b.Errorf("the mark is there: %v, %v", ok, err)
+		}
+	})
+}
+
+// The mark is there until the owner's last release.
+func TestLockDelayReentry(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		mu, me := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), actors.WithOwner("me")
+		f := mu.Acquire(within(b), me) // perhaps before the mark is made
+		g, h := lock(b, mu, me), result(b, f)
+		unlock(b, g)
+		if data, _, err := conn.Get(b.path + mark); err != nil || b.path+"/"+string(data) != h.Node() {
+			b.Errorf("mark %q, %v", data, err)
+		}
+		unlock(b, h)
+		if ok, _, err := conn.Exists(b.path + mark); ok || err != nil {
+			b.Errorf("the mark is there: %v, %v", ok, err)
+		}
+	})
+}
+
+// ends are the ways to end a hold without releasing it.
+var ends = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
+	"session expired": func(v *virtual, _ *actors.Locks, g *actors.Grant) { v.Expire(g.Session()) },
+	"locks closed":    func(v *virtual, locks *actors.Locks, _ *actors.Grant) { must(v, locks.Close()) },
+	"node deleted": func(v *virtual, locks *actors.Locks, g *actors.Grant) {
+		_, err := locks.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
+		must(v, err)
+	},
+}
+
+// The first of the waiters waits for the delay, those behind it do not.
+func TestLockDelayAfterLoss(t *testing.T) {
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				holder, held := v.delayed()
+				_, one := v.delayed()
+				_, two := v.delayed()
+				g := lock(v, held)
+				var waiting []*actors.Future[*actors.Grant]
+				for i := range 6 {
+					waiting = append(waiting, []*actors.Mutex{one, two}[i%2].Acquire(context.Background()))
+					zktest.Eventually(v, patience, func() bool { return len(v.nodes()) == i+2 }, "it queues")
+				}
+				since := time.Now()
+				end(v, holder, g)
+				for i, f := range waiting {
+					h := takes(v, since, delay, f)
+					if i == 0 {
+						<-time.After(time.Hour) // the mark of the holder's own
+						g.Release()             // of what is over for long: the mark is another's
+						since = since.Add(time.Hour)
+					}
+					if h.Err() != nil {
+						v.Error(h.Err())
+					}
+					unlock(v, h)
+				}
+				v.expectClean()
+			})
+		})
+	}
+}
+
+// A holder that does not know of its loss releases: the mark of the next stays.
+func TestLockDelayLateRelease(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		first, held := v.delayed()
+		second, mu := v.delayed()
+		_, other := v.delayed()
+		g := lock(v, held)
+		v.Freeze(g.Session())
+		_, err := second.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
+		must(v, err)
+		h := takes(v, time.Now(), delay, mu.Acquire(context.Background()))
+		release := g.Release()
+		v.Thaw(first.Session().ID)
+		release.Wait(within(v))
+		since := time.Now()
+		v.Expire(h.Session())
+		unlock(v, takes(v, since, delay, other.Acquire(context.Background())))
+		h.Release()
+		v.expectClean()
+	})
+}
+
+// Requests end as they do in any wait, and the delay goes on for those that come.
+func TestLockDelayWithdrawn(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, held := v.delayed()
+		_, mu := v.delayed()
+		_, other := v.delayed()
+		v.dies(held)
+		since := time.Now()
+		_, err := mu.Lock(within(v), actors.Try())
+		is(v, err, actors.ErrNotAcquired)
+		ctx, cancel := context.WithCancel(context.Background())
+		bound, timed := mu.Acquire(ctx), mu.Acquire(context.Background(), actors.WithTimeout(2*time.Second))
+		f := mu.Acquire(context.Background())
+		<-time.After(time.Second)
+		pending(v, bound, timed, f)
+		cancel()
+		is(v, failure(v, bound), context.Canceled)
+		f.Cancel()
+		is(v, failure(v, f), actors.ErrCancelled)
+		is(v, failure(v, timed), actors.ErrTimedOut)
+		if took := time.Since(since); took != 2*time.Second {
+			v.Errorf("timed out after %v", took)
+		}
+		_, err = mu.Lock(within(v), actors.Try(), actors.WithOwner("me"))
+		is(v, err, actors.ErrNotAcquired)
+		g := takes(v, since, delay, other.Acquire(context.Background()))
+		unlock(v, g)
+		unlock(v, lock(v, mu, actors.Try()))
+		v.expectClean()
+	})
+}
+
+// Who waits for the delay closes, or loses its session, or its node: nobody holds
+// without having waited.
+func TestLockDelayOfLostWaiter(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, held := v.delayed()
+		closing, mu := v.delayed()
+		losing, other := v.delayed()
+		v.dies(held)
+		f := mu.Acquire(context.Background())
+		<-time.After(5 * time.Second)
+		pending(v, f)
+		must(v, closing.Close())
+		is(v, failure(v, f), actors.ErrClosed)
+
+		since := time.Now()
+		owner := actors.WithOwner("me")
+		f, g := other.Acquire(context.Background(), owner), other.Acquire(context.Background(), owner)
+		<-time.After(5 * time.Second)
+		pending(v, f, g)
+		_, err := losing.Multi(within(v), &zk.DeleteRequest{Path: "/lock/" + strings.Fields(v.nodes()[0])[0], Version: -1})
+		must(v, err)
+		<-time.After(5 * time.Second)
+		pending(v, f, g)
+		if took := time.Since(since); took != 10*time.Second {
+			v.Fatal(took)
+		}
+		v.Expire(losing.Session().ID)
+		zktest.Eventually(v, time.Minute, func() bool { return losing.Session().State == messages.SessionState_CONNECTED && len(v.nodes()) == 1 }, "a new session")
+		since = time.Now()
+		unlock(v, result(v, f))
+		unlock(v, result(v, g))
+		if took := time.Since(since); took < delay-time.Second || took > delay {
+			v.Errorf("granted %v after the new session", took)
+		}
+		v.expectClean()
+	})
+}
+
+// Whatever befalls the requests that make and remove marks, two clients have their
+// turns; and nobody waits for the delay after what was a clean end.
+func TestLockDelayFaults(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
+		embedded.DelayReply, embedded.BlackHoleAfter} {
+		t.Run(fmt.Sprint(action), func(t *testing.T) {
+			for nth := 1; nth <= 9; nth++ {
+				for times := 1; times <= 3; times++ {
+					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + mark, Nth: nth, Times: times, Action: action, Delay: time.Second}
+					if fired := markThrough(t, fault); !fired && nth <= 4 || t.Failed() {
+						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)
+					}
+				}
+			}
+		})
+	}
+}
+
+func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
+	t.Helper()
+	bubble(t, func(v *virtual) {
+		injected := v.Inject(fault)
+		_, one := v.delayed()
+		_, two := v.delayed()
+		lost := false
+		for _, mu := range []*actors.Mutex{one, two, one} {
+			since := time.Now()
+			g, err := mu.Lock(context.Background())
+			must(v, err)
+			if took := time.Since(since); took >= delay && !lost {
+				v.Errorf("granted after %v", took)
+			}
+			if err := g.Unlock(context.Background()); err != nil {
+				is(v, err, actors.ErrSessionLost)
+				lost = true
+			}
+		}
+		fired = len(injected.Firings()) > 0
+		injected.Remove()
+		v.expectClean()
+	})
+	return fired
+}
+
+// Those without the option neither wait nor make others wait.
+func TestLockDelayBesideOthers(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, held := v.delayed()
+		locks, plain := v.mutex()
+		_, mu := v.delayed()
+		unlock(v, lock(v, plain))
+		unlock(v, takes(v, time.Now(), 0, mu.Acquire(context.Background())))
+		v.dies(plain)
+		unlock(v, takes(v, time.Now(), 0, mu.Acquire(context.Background())))
+		v.dies(held)
+		zktest.Eventually(v, time.Minute, func() bool { return locks.Session().State == messages.SessionState_CONNECTED }, "a new session")
+		unlock(v, takes(v, time.Now(), 0, plain.Acquire(context.Background())))
+		unlock(v, takes(v, time.Now(), delay, mu.Acquire(context.Background())))
+		unlock(v, takes(v, time.Now(), 0, held.Acquire(context.Background())))
+		v.expectClean()
+	})
+}
+
+func TestLockDelayMessages(t *testing.T) {
+	besides(t, func(b *bed) {
+		const short = 400 * time.Millisecond
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		one, two := b.locks(config), b.locks(config)
+		first, second := pid(b, one.Mutex(b.path, actors.LockDelay(short))), pid(b, two.Mutex(b.path, actors.LockDelay(short)))
+		alice.send(first, &messages.Acquire{RequestId: 1})
+		alice.granted(1)
+		bob.send(second, &messages.Acquire{RequestId: 1, Owner: "bob"})
+		b.waitNodes(2)
+		since := time.Now()
+		b.Expire(b, one.Session().ID)
+		bob.send(second, &messages.Acquire{RequestId: 2, Owner: "bob", WaitNanos: int64(time.Minute)})
+		bob.send(second, &messages.Acquire{RequestId: 3, Owner: "bob", Try: true})
+		bob.refused(3, messages.Reason_NOT_ACQUIRED)
+		hear[*messages.Lost](alice)
+		node := bob.granted(1).GetNode()
+		if took := time.Since(since); took < short {
+			b.Errorf("granted after %v", took)
+		}
+		if again := bob.granted(2).GetNode(); again != node {
+			b.Errorf("holds by %s and %s", node, again)
+		}
+		bob.send(second, &messages.Release{RequestId: 1, Owner: "bob"})
+		bob.released(1, 1)
+		bob.send(second, &messages.Cancel{RequestId: 2, Owner: "bob"}) // gives it back
+		bob.refused(2, messages.Reason_CANCELLED)
+		b.waitNodes(0)
+	})
+}
+
+// Nobody may make a mark: the lock cannot be had.
+func TestLockDelayMayNotMark(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		_, err = conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		must(b, err)
+		_, err = b.locks().Mutex(b.path+"/lock", actors.LockDelay(delay)).Lock(within(b))
+		is(b, err, actors.ErrNoAuth)
+		if err != nil && !strings.Contains(err.Error(), "CREATE is not granted on "+b.path) {
+			b.Error(err)
+		}
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"/lock")) == 0 }, "no node is left")
+		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
+		must(b, err)
+		must(b, conn.Delete(b.path+"/lock", -1))
+	})
+}
+
+func TestLockDelayOptions(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.locks()
+		for _, d := range []time.Duration{0, -time.Second, time.Minute + 1, time.Hour} {
+			_, err := locks.Mutex(b.path, actors.LockDelay(d)).Lock(within(b))
+			is(b, err, actors.ErrInvalid)
+			if err != nil && !strings.Contains(err.Error(), d.String()) {
+				b.Error(err)
+			}
+		}
+		_, err := locks.Mutex(b.path, actors.LockDelay(delay), actors.LockDelay(2*delay)).Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		_, err = locks.RWMutex(b.path, actors.LockDelay(delay)).Read().Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		g := lock(b, locks.Mutex(b.path, actors.LockDelay(delay)))
+		for _, options := range [][]actors.LockOption{{actors.LockDelay(2 * delay)}, nil} {
+			_, err = locks.Mutex(b.path, options...).Lock(within(b))
+			is(b, err, actors.ErrInvalid)
+		}
+		unlock(b, g)
+	})
+}

@@ -1,0 +1,257 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// desk is where an actor deals with owners: it keeps who asked for what, and answers.
+// Every actor that gives locks has one.
+type desk struct {
+	*resident
+	decider  decider
+	requests map[queue.ID]*request // nil while there are none for long, as ids
+	ids      map[key]queue.ID      // but those of claims, which remember theirs
+	spare    []*request            // dropped, for re-use
+	last     queue.ID
+	detail   string // more about the event in hand, for those who are answered
+}
+
+// decider is the actor of a desk, where it decides on what owners say.
+type decider interface {
+	acquire(queue.Acquire)
+	cancel(queue.Cancel)
+	release(queue.Release)
+}
+
+func newDesk(r *resident, decider decider) desk {
+	return desk{resident: r, decider: decider}
+}
+
+// request is an Acquire as the desk remembers it.
+type request struct {
+	id        queue.ID
+	key       key
+	anonymous bool
+	front     bool // see front
+	wait      time.Duration
+	deadline  *time.Timer
+	granted   bool
+	released  bool
+	lost      bool
+	reply     ask.Reply[*messages.Granted]
+	release   ask.Reply[*messages.Released] // once it was released
+}
+
+// key is how owners name their requests: by who they are and a number of their own.
+type key struct {
+	from          ask.Recipient // of Go code: its claim; or another actor of this package
+	owner         string        // as named in the message
+	address, name string        // of an actor that names no owner
+	id            uint64        // of the request
+}
+
+func keyOf(from ask.Recipient, owner string, id uint64) key {
+	sender, actor := from.(host.Sender)
+	switch {
+	case owner != "" && !own(from):
+		return key{name: owner, id: id}
+	case actor:
+		return key{address: sender.PID.Address, name: sender.PID.Id, id: id}
+	}
+	return key{from: from, id: id}
+}
+
+// own tells senders that belong to this package: they may be told apart by what they
+// are.
+func own(from ask.Recipient) bool {
+	switch from.(type) {
+	case *claim, *host.Ref:
+		return true
+	}
+	return false
+}
+
+// front tells an actor of this package, which asks on behalf of owners: their requests
+// have been counted.
+func front(from ask.Recipient) bool {
+	_, is := from.(*host.Ref)
+	return is
+}
+
+// expired is what a desk's actor tells itself when a request's wait is over.
+type expired struct{ id queue.ID }
+
+// Acquire implements messages.LockHandler.
+func (d *desk) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+	if r := d.open(from, msg, reply); r != nil {
+		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Tell: msg.TellContended, Data: msg.Data, Revocable: msg.Revocable})
+	}
+}
+
+// Cancel implements messages.LockHandler.
+func (d *desk) Cancel(from ask.Recipient, msg *messages.Cancel) {
+	if r := d.find(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
+		d.decider.cancel(queue.Cancel{ID: r.id, Why: queue.Cancelled})
+	}
+}
+
+// Release implements messages.LockHandler.
+func (d *desk) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+	if r := d.letGo(from, msg, reply); r != nil {
+		d.decider.release(queue.Release{ID: r.id})
+	}
+}
+
+// expire is for a request whose wait is over, unless it was granted meanwhile.
+func (d *desk) expire(id queue.ID) {
+	if r := d.requests[id]; r != nil && !r.granted {
+		d.detail = fmt.Sprintf("after %v", r.wait)
+		d.decider.cancel(queue.Cancel{ID: id, Why: queue.TimedOut})
+	}
+}
+
+// open takes a request in. If it is not acceptable, it is refused and open gives nil.
+func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) *request {
+	d.used = true
+	k := keyOf(from, msg.GetOwner(), msg.GetRequestId())
+	if why, problem := d.problem(from, msg, k); why != 0 {
+		if from == nil { // nobody will hear of it
+			d.manager.log.Warn("acquire is refused", "path", d.path, "owner", msg.GetOwner(), "why", problem)
+		}
+		reply.Refuse(d.refusal(msg.GetRequestId(), why, problem))
+		return nil
+	}
+	d.last++
+	r := d.newRequest()
+	*r = request{id: d.last, key: k, anonymous: msg.Owner == "", front: front(from), reply: reply}
+	if d.requests == nil {
+		d.requests = map[queue.ID]*request{}
+	}
+	d.requests[r.id] = r
+	d.remember(k, r.id)
+	if msg.WaitNanos > 0 {
+		id, self := r.id, d.self
+		r.wait = time.Duration(msg.WaitNanos)
+		r.deadline = time.AfterFunc(r.wait, func() { self.Tell(expired{id}) })
+	}
+	return r
+}
+
+func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
+	open := d.idOf(k) != 0
+	_, actor := from.(host.Sender)
+	switch {
+	case msg == nil:
+		return messages.Reason_INVALID, "the message is nil"
+	case from == nil:
+		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
+	case msg.Owner == "" && !own(from) && !actor:
+		return messages.Reason_INVALID, "owner is empty, and the sender is no actor: nobody could release the lock"
+	case open:
+		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
+	case msg.WaitNanos < 0:
+		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
+	case int(msg.Kind) >= len(d.recipe.kinds):
+		return messages.Reason_INVALID, fmt.Sprintf("kind %d: a %s has %d of them, from 0", msg.Kind, d.recipe.name, len(d.recipe.kinds))
+	case msg.Permits > d.recipe.most:
+		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, d.recipe.name, d.recipe.most)
+	case front(from):
+		return 0, ""
+	}
+	return d.excess(msg)
+}
+
+// excess tells which limit the message is over. If none, it is counted.
+func (d *desk) excess(msg *messages.Acquire) (messages.Reason, string) {
+	switch limits := &d.manager.limits; {
+	case limits.perLock > 0 && len(d.requests) >= limits.perLock:
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.perLock)
+	case limits.data > 0 && len(msg.Data) > limits.data:
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.data)
+	case !d.manager.admit():
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.total)
+	}
+	return 0, ""
+}
+
+// find is the open request of an owner, or nil.
+func (d *desk) find(from ask.Recipient, owner string, id uint64) *request {
+	return d.requests[d.idOf(keyOf(from, owner, id))]
+}
+
+// idOf is the id of an open request, or 0.
+func (d *desk) idOf(k key) queue.ID {
+	if c, ok := k.from.(*claim); ok {
+		return c.id
+	}
+	return d.ids[k]
+}
+
+func (d *desk) remember(k key, id queue.ID) {
+	if c, ok := k.from.(*claim); ok {
+		c.id = id
+		return
+	}
+	if d.ids == nil {
+		d.ids = map[key]queue.ID{}
+	}
+	d.ids[k] = id
+}
+
+func (d *desk) forget(k key) {
+	if c, ok := k.from.(*claim); ok {
+		c.id = 0
+	} else {
+		delete(d.ids, k)
+	}
+}
+
+// letGo takes a Release in: it gives the request that ends, which is to be answered
+// by released or refuse. If nothing is held, that is answered and letGo gives nil.
+func (d *desk) letGo(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) *request {
+	r := d.find(from, msg.GetOwner(), msg.GetRequestId())
+	if r == nil || !r.granted || r.released {
+		reply.Refuse(d.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
+		return nil
+	}
+	r.release, r.released = reply, true
+	return r
+}
+
+// drop forgets a request. It may be used again for another, but not before the next
+// message.
+func (d *desk) drop(r *request) {
+	r.stopWaiting()
+	delete(d.requests, r.id)
+	d.forget(r.key)
+	if !r.front {
+		d.manager.requests.Add(-1)
+	}
+	if len(d.spare) < maxSpare {
+		d.spare = append(d.spare, r)
+	}
+}
+
+const maxSpare = 64
+
+func (d *desk) newRequest() *request {
+	n := len(d.spare)
+	if n == 0 {
+		return new(request)
+	}
+	r := d.spare[n-1]
+	d.spare = d.spare[:n-1]
+	return r
+}
+
+func (r *request) stopWaiting() {
+	if r.deadline != nil {
+		r.deadline.Stop()
+	}
+}

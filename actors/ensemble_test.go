@@ -1,0 +1,152 @@
+package actors_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// three is an ensemble, with short times after which its members miss each other.
+func three(t *testing.T, opts ...zktest.Option) *bed {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	t.Parallel()
+	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
+	return &bed{T: t, Server: s, path: s.Path(t)}
+}
+
+// follower is a member that does not lead, and the addresses of the others.
+func (b *bed) follower() (member *zktest.Server, others string) {
+	b.Helper()
+	leader := b.Leader(b)
+	for _, m := range b.Members() {
+		if m != leader {
+			return m, b.without(m)
+		}
+	}
+	return nil, ""
+}
+
+// without is the addresses of all members but one.
+func (b *bed) without(member *zktest.Server) string {
+	var addrs []string
+	for _, m := range b.Members() {
+		if m != member {
+			addrs = append(addrs, m.Addr())
+		}
+	}
+	return strings.Join(addrs, ",")
+}
+
+// on connects to all members, first to the given one.
+func (b *bed) on(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
+	b.Helper()
+	var proxies []*zktest.TCPProxy
+	var addrs []string
+	for _, m := range b.Members() {
+		p := zktest.Proxy(b, m.Addr())
+		p.Refuse(m != member)
+		proxies, addrs = append(proxies, p), append(addrs, p.Addr())
+	}
+	locks := connect(b.T, strings.Join(addrs, ","), configure...)
+	for _, p := range proxies {
+		p.Refuse(false)
+	}
+	return locks
+}
+
+// A follower is cut off from its ensemble, and goes on to answer the holder until it
+// notices. With a margin of (syncLimit + 1/2) * tickTime, here 900 ms, the holder is told
+// before another client gets the lock.
+func TestFollowerIsCutOff(t *testing.T) {
+	b := three(t, zktest.Links())
+	follower, others := b.follower()
+	holder := connect(b.T, follower.Addr(), func(cfg *actors.Config) {
+		cfg.SessionTimeout, cfg.Margin = 4*time.Second, 1500*time.Millisecond
+	})
+	rival := connect(b.T, others).Mutex(b.path)
+	g := lock(b, holder.Mutex(b.path))
+	f := rival.Acquire(within(b))
+	b.waitNodes(2)
+	follower.Isolate(b, true)
+	if s := holder.Session(); s.State != messages.SessionState_CONNECTED {
+		b.Errorf("the holder's session is %v: it should not have noticed", s.State)
+	}
+	closes(b, g.Done(), "the grant")
+	pending(b, f)
+	is(b, g.Err(), actors.ErrSessionLost)
+	h := result(b, f)
+	if h.Token().Compare(g.Token()) <= 0 {
+		b.Errorf("token %v after %v", h.Token(), g.Token())
+	}
+	is(b, failure(b, g.Release()), actors.ErrSessionLost)
+	again := holder.Mutex(b.path).Acquire(within(b))
+	follower.Isolate(b, false)
+	b.waitNodes(2)
+	pending(b, again)
+	unlock(b, h)
+	unlock(b, result(b, again))
+	b.clean()
+}
+
+// The member that the holder is connected to is killed, or freezes for longer than the
+// session: the follower, or the leader.
+func TestMembersFail(t *testing.T) {
+	b := three(t)
+	for _, role := range []string{"follower", "leader"} {
+		pick := func() *zktest.Server {
+			if role == "leader" {
+				return b.Leader(b)
+			}
+			m, _ := b.follower()
+			return m
+		}
+		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, 20*time.Second)
+		b.survives(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 3*time.Second)
+	}
+}
+
+// survives has a holder on the member when it fails. The grant holds on, or the holder is
+// told of its end before the rival has the lock.
+func (b *bed) survives(what string, member *zktest.Server, fail, mend func(*zktest.Server, testing.TB), timeout time.Duration) {
+	b.Helper()
+	holder := b.on(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	rival := connect(b.T, b.without(member), func(cfg *actors.Config) { cfg.SessionTimeout = 20 * time.Second })
+	mu := holder.Mutex(b.path)
+	g := lock(b, mu)
+	f := rival.Mutex(b.path).Acquire(within(b))
+	b.waitNodes(2)
+	fail(member, b)
+	err := g.Verify(within(b))
+	for errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		err = g.Verify(within(b))
+	}
+	if err == nil {
+		pending(b, f)
+	} else {
+		closes(b, g.Done(), what+": the grant")
+	}
+	if timeout == 20*time.Second && g.Err() != nil {
+		b.Errorf("%s: %v", what, g.Err())
+	}
+	g.Release()
+	h := result(b, f)
+	if h.Token().Compare(g.Token()) <= 0 {
+		b.Errorf("%s: token %v after %v", what, h.Token(), g.Token())
+	}
+	again := mu.Acquire(within(b))
+	mend(member, b)
+	member.Start(b) // it runs; this waits until it serves
+	unlock(b, h)
+	unlock(b, result(b, again))
+	b.clean()
+	must(b, holder.Close())
+	must(b, rival.Close())
+}

@@ -1,0 +1,32 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// A lock that is used for the first time while the connection is away waits for it. (It
+// sent its create again and again for an epoch that never was, as fast as it could, so
+// that time in the bubble stood still.)
+func TestFirstUseWhileSuspended(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
+		v.DropConnections()
+		state(v, locks, messages.SessionState_SUSPENDED)
+		f := locks.Mutex("/lock").Acquire(context.Background())
+		<-time.After(time.Second)
+		pending(v, f)
+		away.Remove()
+		g := result(v, f)
+		if now := locks.Session(); now.Epoch != 1 || g.Session() != now.ID {
+			v.Errorf("granted in session %#x, now it is %#x of epoch %d", g.Session(), now.ID, now.Epoch)
+		}
+		unlock(v, g)
+		v.expectClean()
+	})
+}

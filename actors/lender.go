@@ -1,0 +1,224 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// lender is the front of a lock that the owners of this process share. It turns
+// messages into events for its queue.Lender, and performs the effects by telling the
+// owners and the lock below, of which it is an owner itself.
+type lender struct {
+	desk
+	local  Local
+	state  *queue.Lender
+	loan   *messages.Granted // the last
+	time   *time.Timer       // of the loan
+	linger *time.Timer
+}
+
+func newLender(r *resident, local Local) host.Actor {
+	l := &lender{local: local, state: queue.NewLender(r.recipe.rule, uint32(min(local.Grants, 1<<30)))}
+	l.desk = newDesk(r, l)
+	return l
+}
+
+// What a lender tells itself: the loan of the serial number has been here for long; a
+// loan may have been unused for long.
+type (
+	timeUp   struct{ serial uint64 }
+	lingered struct{}
+)
+
+// Receive implements host.Actor.
+func (l *lender) Receive(from ask.Recipient, msg any) {
+	if l.retired {
+		l.Refuse(from, msg)
+		return
+	}
+	if _, lost := msg.(*messages.Lost); !lost {
+		l.checkSession()
+	}
+	switch msg := msg.(type) {
+	case expired:
+		l.expire(msg.id)
+	case timeUp:
+		lend(l, queue.Overdue{Serial: msg.serial})
+	case lingered:
+		lend(l, queue.Lingered{})
+	case tick:
+		l.rest(l.state.Idle() && len(l.requests) == 0)
+	default:
+		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchOwner(l, from, msg, from) {
+			l.manager.log.Warn("lock got a message that it does not know", "path", l.path, "message", fmt.Sprintf("%T", msg))
+		}
+	}
+}
+
+// checkSession is that of the lock below, which nobody may have come to ask.
+func (l *lender) checkSession() {
+	if l.loan == nil || l.loan.RequestId != l.state.Loan() || !l.manager.zk.Lost(l.loan.Epoch) {
+		return
+	}
+	l.detail = overdue
+	lend(l, queue.Forfeited{Serial: l.loan.RequestId, Why: queue.SessionLost})
+}
+
+// ---- said by owners, to the desk
+
+func (l *lender) acquire(e queue.Acquire) { lend(l, e) }
+
+func (l *lender) cancel(e queue.Cancel) { lend(l, e) }
+
+func (l *lender) release(e queue.Release) { lend(l, e) }
+
+// ---- said by the lock below
+
+// Granted implements messages.OwnerHandler.
+func (l *lender) Granted(_ ask.Recipient, msg *messages.Granted) {
+	if l.manager.zk.Lost(msg.Epoch) {
+		return // Lost is to come
+	}
+	l.loan = msg
+	serial, self := msg.RequestId, l.self
+	stopTimer(l.time)
+	l.time = time.AfterFunc(l.local.Time, func() { self.Tell(timeUp{serial}) })
+	lend(l, queue.Borrowed{Serial: serial, Czxid: msg.Czxid, Step: msg.Step})
+}
+
+// Refused implements messages.OwnerHandler. Also what was withdrawn is refused.
+func (l *lender) Refused(_ ask.Recipient, msg *messages.Refused) {
+	if l.over(msg.RequestId, msg.Reason) {
+		l.detail = l.about(msg.Detail)
+		lend(l, queue.NotBorrowed{Serial: msg.RequestId, Why: queue.Why(msg.Reason)})
+	}
+}
+
+// Lost implements messages.OwnerHandler.
+func (l *lender) Lost(_ ask.Recipient, msg *messages.Lost) {
+	if l.over(msg.RequestId, msg.Reason) {
+		l.detail = l.about(msg.Detail)
+		lend(l, queue.Forfeited{Serial: msg.RequestId, Why: queue.Why(msg.Reason)})
+	}
+}
+
+// Released implements messages.OwnerHandler.
+func (l *lender) Released(ask.Recipient, *messages.Released) {}
+
+// Suspended implements messages.OwnerHandler.
+func (l *lender) Suspended(ask.Recipient, *messages.Suspended) { l.suspend() }
+
+// RevokeRequested implements messages.OwnerHandler.
+func (l *lender) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
+	for r := range l.holders() {
+		l.revoke(r)
+	}
+}
+
+// Contended implements messages.OwnerHandler.
+func (l *lender) Contended(_ ask.Recipient, msg *messages.Contended) {
+	lend(l, queue.Wanted{Serial: msg.RequestId})
+}
+
+// about is the detail of a message from below, which names the path already.
+func (l *lender) about(detail string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(detail, l.path), ": ")
+}
+
+// ---- performing
+
+// lend is for every event.
+func lend[E queue.LendEvent](l *lender, e E) {
+	for _, f := range queue.Lend(l.state, e) {
+		l.perform(f)
+	}
+	l.detail = ""
+}
+
+func (l *lender) perform(f queue.Effect) {
+	switch below := (messages.LockRef{To: l.upon[0].self}); f.Do {
+	case queue.DoBorrow:
+		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, TellContended: true}, l.self)
+	case queue.DoReturn:
+		// It takes back a grant as well, and one that is on its way.
+		below.SendCancel(&messages.Cancel{RequestId: f.Serial}, l.self)
+	case queue.DoLinger:
+		l.startLinger()
+	case queue.DoGrant:
+		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: l.loan.Node,
+			Czxid: f.Czxid, Step: f.Step, SessionId: l.loan.SessionId, Epoch: l.loan.Epoch})
+	default:
+		l.answer(f)
+	}
+}
+
+func (l *lender) startLinger() {
+	if l.linger == nil {
+		self := l.self
+		l.linger = time.AfterFunc(l.local.Linger, func() { self.Tell(lingered{}) })
+		return
+	}
+	l.linger.Reset(l.local.Linger)
+}
+
+// ---- the end
+
+// over tells that a request below, or what it was granted, is over. If that is because
+// the actor below is, so is this one: the next request finds new ones.
+func (l *lender) over(serial uint64, why messages.Reason) bool {
+	switch why {
+	case messages.Reason_INTERNAL, messages.Reason_STOPPED:
+		if serial != l.state.Loan() {
+			return false
+		}
+		l.manager.replace(l.resident)
+		l.retired, l.failed = true, true
+		l.end(queue.Why(why))
+		l.self.Stop()
+		return false
+	}
+	return true
+}
+
+// Stopped implements host.Actor: the lock is closed, has retired, or has failed.
+// Nobody who asked is left without an answer, and nothing is kept of the lock below.
+func (l *lender) Stopped(failure any) {
+	defer l.manager.stopped(l.resident)
+	l.stop(failure)
+	if failure == nil {
+		l.end(queue.Closed)
+		return
+	}
+	l.giveUp()
+	l.perform(queue.Effect{Do: queue.DoReturn, Serial: l.state.Loan()})
+	l.stopTimers()
+}
+
+func (l *lender) end(why queue.Why) {
+	lend(l, queue.Close{Why: why})
+	l.stopTimers()
+}
+
+func (l *lender) stopTimers() {
+	stopTimer(l.time)
+	stopTimer(l.linger)
+}
+
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// Refuse implements host.Actor: it answers what comes after the end. What the lock
+// below says then, that was told by Stopped that nothing is wanted of it, is left
+// unanswered.
+func (l *lender) Refuse(from ask.Recipient, msg any) {
+	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+}

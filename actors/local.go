@@ -1,0 +1,85 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
+)
+
+// Local says how the owners of one process share a node; see LocalQueue. Its zero
+// value works.
+type Local struct {
+	// Grants is how many grants in a row the process makes by one node while other
+	// processes wait. 0 means 1000.
+	Grants int
+	// Time is how long the process goes on making grants by one node while others
+	// wait, counted from when it got the node. 0 means 100 ms. A single grant lasts
+	// as long as its holder likes.
+	Time time.Duration
+	// Linger is how long the process keeps a node that nobody wants, here or
+	// elsewhere; it may be up to twice as long. 0 means 1 s.
+	Linger time.Duration
+}
+
+const (
+	defaultGrants = 1000
+	defaultTime   = 100 * time.Millisecond
+	defaultLinger = time.Second
+)
+
+// LocalQueue has all owners of this process share one node in the lock's queue, which
+// they pass on between them in the order in which they asked. Acquiring then mostly
+// needs no ZooKeeper at all. The price is that the lock is fair within the process, and
+// fair between processes, but not across: owners of this process may pass by others who
+// came earlier, as far as Local allows. Once its Grants or its Time are used up and
+// another contender waits, the process queues again, at the end. A node that is not in
+// use is given up as soon as another contender appears, or after Linger.
+//
+// What is different for a grant:
+//   - Its node may have been there before it and may be there after it. So Verify,
+//     Guard and VerifyToken tell whether this process has the lock, not which of its
+//     owners. The token is the grant's own, and grows with each: the resource's check
+//     of tokens works as ever.
+//   - The node has the data of whoever had it made, as WithData gives it.
+//   - A release is complete when the next owner of this process may hold the lock; it
+//     does not wait for ZooKeeper.
+//
+// Only a Mutex has a local queue.
+func LocalQueue(local Local) LockOption {
+	return func(r *recipe) error {
+		switch {
+		case local.Grants < 0:
+			return invalid(fmt.Sprintf("Local.Grants %d: it must be positive, or 0 for %d", local.Grants, defaultGrants))
+		case local.Time < 0:
+			return invalid(fmt.Sprintf("Local.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
+		case local.Linger < 0:
+			return invalid(fmt.Sprintf("Local.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
+		case r.upon != nil || len(r.kinds) != 1 || r.rule.Permits != 1:
+			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex is accepted", r.name))
+		}
+		r.local = &Local{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
+		return nil
+	}
+}
+
+func orDefault[T comparable](value, otherwise T) T {
+	var none T
+	if value == none {
+		return otherwise
+	}
+	return value
+}
+
+// lending is the recipe whose lock is lent to the owners of this process, by an actor
+// of its own.
+func (r *recipe) lending() *recipe {
+	local, below := *r.local, *r
+	below.local = nil
+	front := below
+	front.local = r.local
+	front.name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.name, local.Grants, local.Time, local.Linger)
+	front.upon = []lower{{recipe: &below}}
+	front.make = func(res *resident) host.Actor { return newLender(res, local) }
+	return &front
+}

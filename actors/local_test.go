@@ -1,0 +1,590 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// brief is a local queue that keeps what nobody wants for a short while.
+var brief = actors.LocalQueue(actors.Local{Linger: 50 * time.Millisecond})
+
+// lasting is one that keeps it until somebody else comes.
+var lasting = actors.LocalQueue(actors.Local{Linger: time.Hour})
+
+// local is the lock with a local queue, on a connection of its own.
+func (b *bed) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
+	b.Helper()
+	return b.locks(configure...).Mutex(b.path, option)
+}
+
+// Owners of one process pass one node on, each with a token of its own, and do not ask
+// ZooKeeper.
+func TestLocalQueue(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		mu, other := b.local(lasting, d.config), b.mutex()
+		first := lock(b, mu, actors.WithData([]byte("the first's")))
+		data, stat, err := b.Client(b).Get(first.Node())
+		if err != nil || string(data) != "the first's" || stat.Czxid != first.Token().Czxid {
+			b.Errorf("%q, %+v, %v; token %v", data, stat, err, first.Token())
+		}
+		last := first.Token()
+		d.settle(b)
+		if n, ops := d.during(func() {
+			for range 20 {
+				f := mu.Acquire(within(b), actors.WithData([]byte("no node's")))
+				unlock(b, first)
+				first = result(b, f)
+				if first.Token().Compare(last) <= 0 || first.Token().Czxid != last.Czxid {
+					b.Errorf("token %v after %v", first.Token(), last)
+				}
+				last = first.Token()
+				unlock(b, first)
+				first = lock(b, mu)
+				_, err := mu.Lock(within(b), actors.Try())
+				is(b, err, actors.ErrNotAcquired)
+				_, err = mu.Lock(within(b), actors.WithTimeout(time.Millisecond))
+				is(b, err, actors.ErrTimedOut)
+			}
+		}); n > 0 {
+			b.Errorf("requests to ZooKeeper: %v", ops)
+		}
+		must(b, first.Verify(within(b)))
+		unlock(b, first)
+		if n := b.nodes(); len(n) != 1 {
+			b.Errorf("nodes %v", n)
+		}
+		unlock(b, lock(b, mu, actors.Try()))
+		// Somebody else comes: it is given up.
+		g := lock(b, other)
+		if g.Token().Compare(last) <= 0 {
+			b.Errorf("token %v after %v", g.Token(), last)
+		}
+		_, err = mu.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		unlock(b, g)
+		h := result(b, f)
+		if h.Token().Compare(g.Token()) <= 0 {
+			b.Errorf("token %v after %v", h.Token(), g.Token())
+		}
+		unlock(b, h)
+		unlock(b, lock(b, other)) // and again, so that nothing is left
+	})
+}
+
+// settle waits until nothing has been asked for a while: a directory is being watched.
+func (d *dialer) settle(t testing.TB) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool {
+		n, _ := d.during(func() { <-time.After(50 * time.Millisecond) })
+		return n == 0
+	}, "nothing is asked for")
+}
+
+// Nobody wants it: it is kept for a while, and another acquire extends that.
+func TestLocalLinger(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex(idle(time.Second))
+		mu := locks.Mutex("/lock", actors.LocalQueue(actors.Local{Linger: time.Minute}))
+		g := lock(v, mu)
+		node := g.Node()
+		<-time.After(time.Hour)
+		unlock(v, g)
+		for range 10 {
+			<-time.After(59 * time.Second)
+			if g = lock(v, mu); g.Node() != node {
+				v.Fatalf("node %s, was %s", g.Node(), node)
+			}
+			unlock(v, g)
+		}
+		<-time.After(59 * time.Second)
+		if len(v.nodes()) != 1 {
+			v.Error("the node is gone before a minute has passed")
+		}
+		<-time.After(62 * time.Second)
+		if len(v.nodes()) != 0 {
+			v.Error("the node is there after two minutes")
+		}
+		v.expectClean()
+		if paths := actors.Paths(locks); len(paths) != 0 {
+			v.Errorf("actors %v", paths)
+		}
+		unlock(v, lock(v, mu))
+		v.expectClean()
+	})
+}
+
+// What nobody uses is given to others at once, not after Linger.
+func TestLocalGivenUpAtOnce(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		_, other := v.mutex()
+		mu := locks.Mutex("/lock", lasting)
+		unlock(v, lock(v, mu))
+		<-time.After(time.Minute)
+		begun := time.Now()
+		unlock(v, lock(v, other))
+		// In use: as soon as it is not any more.
+		g := lock(v, mu)
+		f := other.Acquire(within(v))
+		<-time.After(10 * time.Second)
+		pending(v, f)
+		unlock(v, g)
+		unlock(v, result(v, f))
+		if took := time.Since(begun); took > 10*time.Second+10*time.Millisecond {
+			v.Errorf("it takes %v", took)
+		}
+		v.expectClean()
+	})
+}
+
+// Two processes whose owners want the lock all the time: each has it for its budget,
+// by time or by count.
+func TestLocalBudget(t *testing.T) {
+	const hold = 10 * time.Millisecond
+	for _, test := range []struct {
+		name  string
+		local actors.Local
+		most  int // grants in a row, one to begin with and one that is not over
+	}{
+		{"time", actors.Local{Time: 200 * time.Millisecond}, 21},
+		{"count", actors.Local{Grants: 7, Time: time.Hour}, 7},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				var mus []*actors.Mutex
+				for range 2 {
+					locks, _ := v.mutex()
+					mus = append(mus, locks.Mutex("/lock", actors.LocalQueue(test.local)))
+				}
+				var turns [][2]int // whose, how many
+				var last actors.Token
+				stop := make(chan struct{})
+				var wg sync.WaitGroup
+				for who, mu := range mus {
+					for range 8 {
+						wg.Go(func() {
+							for !isClosed(stop) {
+								g, err := mu.Lock(within(v))
+								if err != nil {
+									v.Error(err)
+									return
+								}
+								if n := len(turns); n == 0 || turns[n-1][0] != who {
+									turns = append(turns, [2]int{who, 0})
+								}
+								turns[len(turns)-1][1]++
+								if g.Token().Compare(last) <= 0 {
+									v.Errorf("token %v after %v", g.Token(), last)
+								}
+								last = g.Token()
+								<-time.After(hold)
+								g.Release()
+							}
+						})
+					}
+				}
+				<-time.After(20 * time.Second)
+				close(stop)
+				wg.Wait()
+				if len(turns) < 20 {
+					v.Errorf("%d turns in 20 s: %v", len(turns), turns)
+				}
+				for i, turn := range turns[1 : len(turns)-2] {
+					if turn[1] > test.most || turn[1] < test.most-2 {
+						v.Errorf("turn %d is of %d grants: %v", i+1, turn[1], turns)
+						break
+					}
+				}
+				v.expectClean()
+			})
+		})
+	}
+}
+
+// Processes with and without a local queue, all busy: nobody starves, nobody is let
+// in beside another.
+func TestLocalManyConnections(t *testing.T) {
+	each(t, func(b *bed) {
+		busy := actors.LocalQueue(actors.Local{Grants: 5, Linger: 20 * time.Millisecond})
+		ring(b, []*actors.Mutex{b.local(busy), b.local(brief), b.mutex()}, 24, 30)
+	})
+}
+
+// Two processes that would each keep the lock for ever take turns.
+func TestLocalTurns(t *testing.T) {
+	each(t, func(b *bed) {
+		option := actors.LocalQueue(actors.Local{Grants: 50, Linger: 50 * time.Millisecond})
+		mus := []*actors.Mutex{b.local(option), b.local(option)}
+		const enough = 5
+		var turns [2]int // guarded by the lock
+		last := -1
+		stop := make(chan struct{})
+		end := sync.OnceFunc(func() { close(stop) })
+		var wg sync.WaitGroup
+		for who, mu := range mus {
+			for range 8 {
+				wg.Go(func() {
+					for !isClosed(stop) {
+						g, err := mu.Lock(within(b))
+						if err != nil {
+							b.Error(err)
+							end()
+							return
+						}
+						if last != who {
+							last = who
+							turns[who]++
+						}
+						if turns[0] >= enough && turns[1] >= enough {
+							end()
+						}
+						g.Release()
+					}
+				})
+			}
+		}
+		wg.Wait()
+	})
+}
+
+func TestLocalManyGoroutines(t *testing.T) {
+	each(t, func(b *bed) { ring(b, []*actors.Mutex{b.local(brief)}, 64, 100) })
+}
+
+func TestLocalReentrant(t *testing.T) {
+	each(t, func(b *bed) {
+		mu, me := b.local(brief), actors.WithOwner("me")
+		first, second := lock(b, mu, me), lock(b, mu, me)
+		third := lock(b, mu, me, actors.Try())
+		if first.Token() != second.Token() || first.Token() != third.Token() {
+			b.Errorf("tokens %v, %v, %v", first.Token(), second.Token(), third.Token())
+		}
+		waiting := mu.Acquire(within(b))
+		unlock(b, first)
+		is(b, first.Unlock(within(b)), actors.ErrNotHeld)
+		unlock(b, third)
+		pending(b, waiting)
+		unlock(b, second)
+		unlock(b, result(b, waiting))
+	})
+}
+
+// Requests leave the local queue in every way while others come.
+func TestLocalCancel(t *testing.T) {
+	each(t, func(b *bed) {
+		mu, other := b.local(brief), b.mutex()
+		// Nobody wants it any more: the process leaves the lock's queue.
+		g := lock(b, other)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		f.Cancel()
+		is(b, failure(b, f), actors.ErrCancelled)
+		b.waitNodes(1)
+		ctx, cancel := context.WithCancel(b.Context())
+		ended, timed, stays := mu.Acquire(ctx), mu.Acquire(within(b), actors.WithTimeout(20*time.Millisecond)), mu.Acquire(within(b))
+		b.waitNodes(2)
+		cancel()
+		is(b, failure(b, ended), context.Canceled)
+		is(b, failure(b, timed), actors.ErrTimedOut)
+		pending(b, stays)
+		unlock(b, g)
+		h := result(b, stays)
+		// Some that race the grant.
+		var wg sync.WaitGroup
+		for range 50 {
+			f := mu.Acquire(within(b))
+			wg.Go(func() {
+				f.Cancel()
+				if g, err := f.Result(); err == nil {
+					g.Release()
+				}
+			})
+			wg.Go(func() {
+				if g, err := mu.Lock(within(b)); err != nil {
+					b.Error(err)
+				} else {
+					g.Release()
+				}
+			})
+		}
+		unlock(b, h)
+		wg.Wait()
+	})
+}
+
+// The session ends: all grants with it, and those who wait queue again in the next.
+func TestLocalLosesSession(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		mu, me := locks.Mutex(b.path, brief), actors.WithOwner("me")
+		g, again := lock(b, mu, me), lock(b, mu, me)
+		ctx := g.Context(b.Context())
+		waiting := mu.Acquire(within(b))
+		b.expire(locks)
+		for _, lost := range []*actors.Grant{g, again} {
+			closes(b, lost.Done(), "the grant")
+			is(b, lost.Err(), actors.ErrSessionLost)
+		}
+		closes(b, ctx.Done(), "its context")
+		h := result(b, waiting)
+		if h.Token().Compare(g.Token()) <= 0 || h.Session() != locks.Session().ID {
+			b.Errorf("token %v after %v, session %x of %x", h.Token(), g.Token(), h.Session(), locks.Session().ID)
+		}
+		_, err := mu.Lock(within(b), me)
+		is(b, err, actors.ErrSessionLost)
+		is(b, failure(b, g.Release()), actors.ErrSessionLost)
+		is(b, failure(b, again.Release()), actors.ErrSessionLost)
+		f := mu.Acquire(within(b), me)
+		unlock(b, h)
+		unlock(b, result(b, f))
+	})
+}
+
+// Somebody deletes the node: the holder hears of it, the next gets another node.
+func TestLocalNodeDeleted(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.local(brief)
+		g := lock(b, mu)
+		f := mu.Acquire(within(b))
+		must(b, b.Client(b).Delete(g.Node(), -1))
+		closes(b, g.Done(), "the grant")
+		is(b, g.Err(), actors.ErrNodeDeleted)
+		h := result(b, f)
+		if h.Token().Compare(g.Token()) <= 0 {
+			b.Errorf("token %v after %v", h.Token(), g.Token())
+		}
+		unlock(b, h)
+	})
+}
+
+// The actor fails, or the one below it: all are told, nothing is left, and the next
+// request is served by others.
+func TestLocalPanic(t *testing.T) {
+	for name, poison := range map[string]func(*actors.Mutex){"front": actors.PoisonFront, "below": actors.PoisonBelow} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				mu := b.local(brief)
+				for range 3 {
+					g := lock(b, mu)
+					waiting := mu.Acquire(within(b))
+					poison(mu)
+					closes(b, g.Done(), "the grant")
+					is(b, g.Err(), actors.ErrInternal)
+					is(b, failure(b, waiting), actors.ErrInternal)
+					is(b, failure(b, g.Release()), actors.ErrInternal)
+					unlock(b, lock(b, mu))
+				}
+				poison(mu)                                   // while nobody wants anything
+				zktest.Eventually(b, patience, func() bool { // a grant may be made just before the news
+					g, err := mu.Lock(within(b))
+					return err == nil && g.Unlock(within(b)) == nil
+				}, "the lock works again")
+			})
+		})
+	}
+}
+
+func TestLocalClose(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, other := b.locks(), b.locks()
+		mu := locks.Mutex(b.path, lasting)
+		g := lock(b, mu)
+		waiting := mu.Acquire(within(b))
+		behind := other.Mutex(b.path, brief).Acquire(within(b))
+		b.waitNodes(2)
+		must(b, locks.Close())
+		is(b, g.Err(), actors.ErrClosed)
+		is(b, failure(b, waiting), actors.ErrClosed)
+		_, err := mu.Lock(within(b))
+		is(b, err, actors.ErrClosed)
+		unlock(b, result(b, behind))
+	})
+}
+
+// Owners that are actors, and what they are told.
+func TestLocalMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		locks, other := b.locks(config), b.mutex()
+		mu := locks.Mutex(b.path, brief)
+		lock := pid(b, mu)
+		alice.send(lock, &messages.Acquire{RequestId: 1, TellContended: true})
+		g := alice.granted(1)
+		bob.send(lock, &messages.Acquire{RequestId: 1, Owner: "bob"})
+		bob.send(lock, &messages.Acquire{RequestId: 2, Owner: "bob"})
+		bob.send(lock, &messages.Acquire{RequestId: 3, Try: true})
+		bob.refused(3, messages.Reason_NOT_ACQUIRED)
+		bob.send(lock, &messages.Release{RequestId: 1})
+		bob.refused(1, messages.Reason_NOT_HELD)
+		f := other.Acquire(within(b))
+		if m := hear[*messages.Contended](alice); m.RequestId != 1 {
+			b.Errorf("got %v", m)
+		}
+		alice.send(lock, &messages.Release{RequestId: 1})
+		alice.released(1, 0)
+		for id := range uint64(2) {
+			if m := bob.granted(id + 1); m.Czxid != g.Czxid || m.Step != g.Step+1 || m.Node != g.Node || m.SessionId != locks.Session().ID || m.Path != b.path {
+				b.Errorf("%v after %v", m, g)
+			}
+		}
+		for id := range uint64(2) {
+			pending(b, f)
+			bob.send(lock, &messages.Release{RequestId: id + 1, Owner: "bob"})
+			bob.released(id+1, uint32(1-id))
+		}
+		unlock(b, result(b, f))
+	})
+}
+
+// The limits are for what users ask for.
+func TestLocalLimits(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.local(brief, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
+		for range 3 {
+			g := lock(b, mu)
+			f := mu.Acquire(within(b))
+			_, err := mu.Lock(within(b))
+			is(b, err, actors.ErrLimit)
+			unlock(b, g)
+			unlock(b, result(b, f))
+		}
+	})
+}
+
+func TestLocalInvalid(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		locks := connect(t, s.Addr())
+		path := s.Path(t)
+		for value, local := range map[string]actors.Local{
+			"-1":   {Grants: -1},
+			"-1ns": {Time: -1},
+			"-1s":  {Linger: -time.Second},
+		} {
+			_, err := locks.Mutex(path, actors.LocalQueue(local)).Lock(within(t))
+			isClear(t, err, value)
+		}
+		g := lock(t, locks.Mutex(path, actors.LocalQueue(actors.Local{Linger: time.Millisecond})))
+		// The same settings are the same lock, others are not.
+		f := locks.Mutex(path, actors.LocalQueue(actors.Local{Linger: time.Millisecond, Grants: 1000})).Acquire(within(t))
+		for _, other := range []*actors.Mutex{locks.Mutex(path), locks.Mutex(path, actors.LocalQueue(actors.Local{}))} {
+			_, err := other.Lock(within(t))
+			is(t, err, actors.ErrInvalid)
+		}
+		unlock(t, g)
+		unlock(t, result(t, f))
+		_, err := locks.RWMutex(path, brief).Write().Lock(within(t))
+		isClear(t, err, "read-write lock")
+	})
+}
+
+// The connection is away while somebody else comes.
+func TestLocalSuspended(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		mu, other := locks.Mutex(b.path, lasting), b.mutex()
+		g := lock(b, mu)
+		ctx := g.Context(b.Context())
+		proxy.Refuse(true)
+		proxy.Cut()
+		closes(b, ctx.Done(), "the context")
+		is(b, context.Cause(ctx), actors.ErrSuspended)
+		f := other.Acquire(within(b)) // it comes while the holder cannot see it
+		b.waitNodes(2)
+		proxy.Refuse(false)
+		state(b, locks, messages.SessionState_CONNECTED)
+		if g.Err() != nil {
+			b.Errorf("the grant does not outlive a cut connection: %v", g.Err())
+		}
+		unlock(b, g)
+		unlock(b, result(b, f))
+	})
+}
+
+// The session is over by the clock, and nobody has come to say so: nothing is lent any
+// more.
+func TestLocalOverdue(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, bridge, end := v.withBridge()
+		defer end()
+		defer v.Resume()
+		mu := locks.Mutex("/lock", brief)
+		g := lock(v, mu)
+		next := mu.Acquire(context.Background())
+		<-time.After(time.Second)
+		unblock := block(bridge)
+		defer unblock()
+		v.Pause()
+		<-time.After(time.Until(locks.Session().Deadline))
+		is(v, failure(v, g.Release()), actors.ErrSessionLost)
+		late := mu.Acquire(context.Background())
+		<-time.After(time.Minute)
+		pending(v, next, late)
+		v.Resume()
+		unblock()
+		h := result(v, next)
+		if h.Token().Compare(g.Token()) <= 0 {
+			v.Errorf("token %v after %v", h.Token(), g.Token())
+		}
+		unlock(v, h)
+		unlock(v, result(v, late))
+		v.expectClean()
+	})
+}
+
+// A local queue and a lock-delay: what was given up was released, what was lost was not.
+func TestLocalDelay(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		const delay = 10 * time.Second
+		locks, _ := v.mutex()
+		others, _ := v.mutex()
+		mu := locks.Mutex("/lock", lasting, actors.LockDelay(delay))
+		same := locks.Mutex("/lock", actors.LockDelay(delay), lasting)
+		other := others.Mutex("/lock", actors.LockDelay(delay))
+		for _, mu := range []*actors.Mutex{mu, same, mu} {
+			begun := time.Now()
+			unlock(v, lock(v, mu))
+			unlock(v, lock(v, other))
+			if took := time.Since(begun); took > time.Second {
+				v.Errorf("it takes %v after a release", took)
+			}
+		}
+		unlock(v, lock(v, mu))
+		begun := time.Now()
+		v.Expire(locks.Session().ID)
+		f := other.Acquire(context.Background())
+		closes(v, f.Done(), "the future")
+		unlock(v, result(v, f))
+		if took := time.Since(begun); took < delay || took > delay+session {
+			v.Errorf("it takes %v after a loss, the delay is %v", took, delay)
+		}
+		v.expectClean()
+	})
+}
+
+func ExampleLocalQueue() {
+	locks, err := actors.Connect(context.Background(), "127.0.0.1:2181", actors.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close()
+	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.Local{Time: 20 * time.Millisecond}))
+	grant, err := mu.Lock(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer grant.Release()
+}

@@ -1,0 +1,138 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+const (
+	measuredLocks   = 5000
+	measuredWaiters = 5000
+
+	measurePatience = 5 * time.Second
+
+	mostPerIdleLock = 1536 // bytes
+	mostPerWaiter   = 1024
+	mostPerGoneLock = 192 // room in maps, which never shrink
+)
+
+// What a lock costs whose actor is idle, what a waiter does, and what is left of a lock
+// whose actor has ended. The processes that are measured have no server in them.
+func TestMemory(t *testing.T) {
+	s := zktest.Embedded(t)
+	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "gone": mostPerGoneLock} {
+		p := startProcess(t, s.Addr(), time.Minute, "")
+		p.tell("measure %s %v", what, most)
+		var bytes float64
+		fmt.Sscan(p.hear(what), &bytes)
+		t.Logf("%s: %.0f bytes", what, bytes)
+		if bytes > most {
+			t.Errorf("%s: %.0f bytes, want %.0f at most", what, bytes, most)
+		}
+	}
+}
+
+// ---- the process itself
+
+// measure says how many bytes one costs, as soon as that is no more than most.
+func (u *user) measure(what, most string) {
+	measures := map[string]func(most float64) (float64, error){"idle": u.idle, "waiter": u.waiter, "gone": u.gone}
+	limit, _ := strconv.ParseFloat(most, 64)
+	bytes, err := measures[what](limit)
+	if err != nil {
+		u.say("cannot measure: %v", err)
+		return
+	}
+	u.say("%s %.0f", what, bytes)
+}
+
+func (u *user) idle(most float64) (float64, error) { return u.useOnce("/idle", time.Hour, most) }
+
+func (u *user) gone(most float64) (float64, error) {
+	return u.useOnce("/gone", 10*time.Millisecond, most)
+}
+
+// useOnce uses many locks, each once, and gives the bytes that one still takes.
+func (u *user) useOnce(path string, idle time.Duration, most float64) (float64, error) {
+	locks, err := actors.Connect(context.Background(), u.addr, actors.Config{SessionTimeout: u.limit, IdleTimeout: idle})
+	if err != nil {
+		return 0, err
+	}
+	defer locks.Close()
+	before := heap()
+	err = useEach(locks, path, measuredLocks)
+	return settled(before, measuredLocks, most), err
+}
+
+// useEach acquires and releases n locks below path, up to 256 at a time.
+func useEach(locks *actors.Locks, path string, n int) error {
+	var all errgroup.Group
+	all.SetLimit(256)
+	for i := range n {
+		all.Go(func() error {
+			g, err := locks.Mutex(fmt.Sprintf("%s/%d", path, i)).Lock(context.Background())
+			if err != nil {
+				return err
+			}
+			return g.Unlock(context.Background())
+		})
+	}
+	return all.Wait()
+}
+
+// waiter has many requests wait for a lock that is held.
+func (u *user) waiter(most float64) (float64, error) {
+	ctx := context.Background() // one that can end takes memory of its own
+	mu := u.locks.Mutex("/waiter")
+	g, err := mu.Lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer g.Unlock(ctx)
+	before := heap()
+	waiting := make([]*actors.Future[*actors.Grant], measuredWaiters)
+	for i := range waiting {
+		waiting[i] = mu.Acquire(ctx)
+	}
+	// The next is not refused before all of them have their nodes.
+	if last, err := mu.Lock(ctx, actors.WithTimeout(time.Second)); !errors.Is(err, actors.ErrTimedOut) {
+		return 0, fmt.Errorf("the lock was not held: %v, %w", last, err)
+	}
+	bytes := settled(before, measuredWaiters, most)
+	for _, f := range waiting {
+		f.Cancel()
+	}
+	return bytes, nil
+}
+
+// settled is what each of n takes of the heap, once that is no more than most. It gives up
+// after a while: what has been used is kept for a moment, in case it is used again.
+func settled(before float64, n int, most float64) (each float64) {
+	for start := time.Now(); time.Since(start) < measurePatience; <-time.After(100 * time.Millisecond) {
+		if each = (heap() - before) / float64(n); each <= most {
+			break
+		}
+	}
+	return each
+}
+
+// heap is what the heap and the stacks have, without garbage. The first collection may
+// leave what has cleanups.
+func heap() float64 {
+	var stats runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc + stats.StackInuse)
+}

@@ -1,0 +1,332 @@
+package actors_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// three are locks of different kinds at paths of their own.
+func (b *bed) three(locks *actors.Locks) []actors.Member {
+	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
+}
+
+// cleaned waits until nothing is left of the three.
+func (b *bed) cleaned() {
+	b.Helper()
+	for _, end := range []string{"-a", "-b", "-c"} {
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
+	}
+}
+
+func TestMultiLock(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		multi := locks.MultiLock(b.three(locks)...)
+		conn := b.Client(b)
+		for range 2 {
+			g := lock(b, multi)
+			nodes := g.Nodes()
+			if len(nodes) != 3 {
+				b.Fatalf("nodes %v", nodes)
+			}
+			for _, node := range nodes {
+				exists, stat, err := conn.Exists(node)
+				if err != nil || !exists || stat.Czxid != g.Token().Czxid {
+					b.Errorf("%s: %v, made by %#x, the token is %v", node, err, stat.Czxid, g.Token())
+				}
+			}
+			must(b, g.Verify(within(b)))
+			for _, m := range b.three(others)[:2] {
+				_, err := m.(locker).Lock(within(b), actors.Try())
+				is(b, err, actors.ErrNotAcquired)
+			}
+			unlock(b, lock(b, others.RWMutex(b.path+"-c").Read(), actors.Try())) // read by several
+			unlock(b, g)
+			is(b, g.Unlock(within(b)), actors.ErrNotHeld)
+		}
+		b.cleaned()
+	})
+}
+
+// While one member is somebody else's, the others are kept waiting for it, and given back
+// when the request ends.
+func TestMultiLockWaits(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		multi := locks.MultiLock(b.three(locks)...)
+		held := lock(b, others.RWMutex(b.path+"-b").Read())
+		_, err := multi.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		_, err = multi.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		b.cleanedBut("-b")
+		f := multi.Acquire(within(b))
+		f.Cancel()
+		is(b, failure(b, f), actors.ErrCancelled)
+		b.cleanedBut("-b")
+		f = multi.Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 1 }, "the request in the queue")
+		behind := others.Mutex(b.path + "-a").Acquire(within(b))
+		pending(b, f, behind)
+		unlock(b, held)
+		unlock(b, result(b, f))
+		unlock(b, result(b, behind))
+		b.cleaned()
+	})
+}
+
+func (b *bed) cleanedBut(end string) {
+	b.Helper()
+	for _, e := range []string{"-a", "-b", "-c"} {
+		want := 0
+		if e == end {
+			want = 1
+		}
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+e)) == want }, "%d nodes under %s", want, b.path+e)
+	}
+}
+
+// Two multi-locks of the same members in opposite orders, of one process and of several,
+// never wait for each other.
+func TestMultiLocksDoNotDeadlock(t *testing.T) {
+	each(t, func(b *bed) {
+		inside := map[string]*int{"-a": new(int), "-b": new(int)}
+		one, two := b.locks(), b.locks()
+		var g errgroup.Group
+		for i, locks := range []*actors.Locks{one, one, two, two} {
+			ends := []string{"-a", "-b"}
+			if i%2 == 1 {
+				ends = []string{"-b", "-a"}
+			}
+			multi := locks.MultiLock(locks.Mutex(b.path+ends[0]), locks.Mutex(b.path+ends[1]))
+			g.Go(func() error {
+				for range 30 {
+					grant, err := multi.Lock(within(b))
+					if err != nil {
+						return err
+					}
+					for _, n := range inside { // the race detector looks on
+						if *n++; *n != 1 {
+							return fmt.Errorf("%d inside", *n)
+						}
+					}
+					for _, n := range inside {
+						*n--
+					}
+					if err := grant.Unlock(within(b)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		must(b, g.Wait())
+		b.cleaned()
+	})
+}
+
+// What an owner holds already it gets again as a part of a multi-lock.
+func TestMultiLockReentrant(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		me := actors.WithOwner("me")
+		single := lock(b, locks.Mutex(b.path+"-a"), me)
+		multi := locks.MultiLock(b.three(locks)...)
+		first, again := lock(b, multi, me), lock(b, multi, me)
+		unlock(b, first)
+		unlock(b, single)
+		_, err := b.locks().Mutex(b.path+"-a").Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		must(b, again.Verify(within(b)))
+		unlock(b, again)
+		b.cleaned()
+	})
+}
+
+// One member's node is deleted by somebody, or the session is lost: all is lost, and the
+// others are given up.
+func TestMultiLockIsLost(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		multi := locks.MultiLock(b.three(locks)...)
+		conn := b.Client(b)
+		for _, owner := range [][]actors.Option{nil, {actors.WithOwner("me")}} {
+			g := lock(b, multi, owner...)
+			must(b, conn.Delete(g.Nodes()[1], -1))
+			closes(b, g.Done(), "the grant")
+			is(b, g.Err(), actors.ErrNodeDeleted)
+			b.cleaned()
+			if len(owner) > 0 {
+				_, err := multi.Lock(within(b), owner...)
+				is(b, err, actors.ErrNodeDeleted)
+			}
+			is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+		}
+		g := lock(b, multi, actors.WithOwner("me"))
+		b.expire(locks)
+		closes(b, g.Done(), "the grant")
+		is(b, g.Unlock(within(b)), actors.ErrSessionLost)
+		unlock(b, lock(b, multi, actors.WithOwner("me")))
+		b.cleaned()
+	})
+}
+
+// A request that waits when the session is lost begins anew, in all queues at once.
+func TestMultiLockOutlivesSessions(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		multi := locks.MultiLock(b.three(locks)...)
+		held := lock(b, others.Mutex(b.path+"-a"))
+		f := multi.Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-c")) == 1 }, "the request in the queue")
+		b.expire(locks)
+		pending(b, f)
+		unlock(b, held)
+		g := result(b, f)
+		if g.Session() != locks.Session().ID {
+			b.Error("the grant is of another session")
+		}
+		// Its node is deleted while it waits: so are the others, and it begins anew.
+		w := others.Mutex(b.path + "-a").Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 2 }, "another in one of the queues")
+		next := multi.Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the next in the queue")
+		var mine string
+		for _, name := range b.Nodes(b, b.path+"-b") {
+			if b.path+"-b/"+name != g.Nodes()[1] {
+				mine = name
+			}
+		}
+		must(b, b.Client(b).Delete(b.path+"-b/"+mine, -1))
+		unlock(b, g)
+		unlock(b, result(b, w))
+		unlock(b, result(b, next))
+		b.cleaned()
+	})
+}
+
+// Curator's testSomeReleasesFail: the rest is released, and the error comes out.
+func TestSomeReleasesFail(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		multi := locks.MultiLock(b.three(locks)...)
+		g := lock(b, multi)
+		must(b, b.Client(b).Delete(g.Nodes()[0], -1))
+		if err := g.Unlock(within(b)); err != nil { // it may have been noticed, or not
+			is(b, err, actors.ErrNodeDeleted)
+		}
+		b.cleaned()
+	})
+}
+
+func TestMultiLockMembers(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		a := locks.Mutex(b.path + "-a")
+		for text, members := range map[string][]actors.Member{
+			"1 to 64":    {},
+			"twice":      {a, locks.Mutex(b.path + "-a")},
+			"nil":        {a, nil},
+			"other":      {a, b.locks().Mutex(b.path + "-b")},
+			"one itself": {locks.MultiLock(a)},
+			"local":      {a, locks.Mutex(b.path+"-b", actors.LocalQueue(actors.Local{}))},
+			"relative":   {a, locks.Mutex("relative")},
+		} {
+			_, err := locks.MultiLock(members...).Lock(within(b))
+			is(b, err, actors.ErrInvalid)
+			if err == nil || !strings.Contains(err.Error(), text) {
+				b.Errorf("%v does not say %q", err, text)
+			}
+		}
+		b.cleaned()
+	})
+}
+
+// The bridge does not take all parts: the request ends, rather than begin anew for ever.
+func TestMultiLockOverALimit(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks(func(cfg *actors.Config) { cfg.MaxOutstanding = 2 })
+		_, err := locks.MultiLock(b.three(locks)...).Lock(within(b))
+		is(b, err, actors.ErrLimit)
+		unlock(b, lock(b, locks.Mutex(b.path+"-a")))
+		b.cleaned()
+	})
+}
+
+// Actors ask by messages; closing ends what is open.
+func TestMultiLockByMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		locks := b.locks(config)
+		multi, err := locks.MultiLock(b.three(locks)...).PID()
+		must(b, err)
+		all[0].send(multi, &messages.Acquire{RequestId: 1})
+		if g := hear[*messages.Granted](all[0]); len(g.Parts) != 3 {
+			b.Errorf("%v", g)
+		}
+		all[1].send(multi, &messages.Acquire{RequestId: 1, Owner: "you"})
+		all[0].send(multi, &messages.Release{RequestId: 1})
+		hear[*messages.Released](all[0])
+		hear[*messages.Granted](all[1])
+		all[0].send(multi, &messages.Acquire{RequestId: 2})
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the request in the queue")
+		must(b, locks.Close())
+		if l := hear[*messages.Lost](all[1]); l.Reason != messages.Reason_CLOSED {
+			b.Error(l)
+		}
+		if r := hear[*messages.Refused](all[0]); r.Reason != messages.Reason_CLOSED {
+			b.Error(r)
+		}
+		b.cleaned()
+	})
+}
+
+// A semaphore as a member: its place in the queue is made with the others, its permit when
+// it is past that.
+func TestMultiLockWithASemaphore(t *testing.T) {
+	each(t, func(b *bed) {
+		one, two := b.locks(), b.locks()
+		var g errgroup.Group
+		inside := 0
+		for i, locks := range []*actors.Locks{one, one, two, two} {
+			members := []actors.Member{locks.Mutex(b.path + "-a"), locks.Semaphore(b.path+"-b", 1)}
+			if i%2 == 1 {
+				members[0], members[1] = members[1], members[0]
+			}
+			multi := locks.MultiLock(members...)
+			g.Go(func() error {
+				for range 15 {
+					grant, err := multi.Lock(within(b))
+					if err != nil {
+						return err
+					}
+					if inside++; inside != 1 || len(grant.Nodes()) != 2 { // the race detector looks on
+						return fmt.Errorf("%d inside, nodes %v", inside, grant.Nodes())
+					}
+					inside--
+					if err := grant.Unlock(within(b)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		must(b, g.Wait())
+		held := lock(b, two.Semaphore(b.path+"-b", 1))
+		_, err := one.MultiLock(one.Mutex(b.path+"-a"), one.Semaphore(b.path+"-b", 1)).Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		unlock(b, lock(b, two.Mutex(b.path+"-a")))
+		unlock(b, held)
+		for _, end := range []string{"-a", "-b/locks", "-b/leases"} {
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// userOperation is something that users do. prepare makes what is there before and is spared
+// any mishap; what it returns does the operation and checks its outcome.
+type userOperation struct {
+	name    string
+	prepare func(s *scene) (run func())
+	varies  bool // not all of its requests are sent each time
+}
+
+var operations = []userOperation{
+	{name: "first acquire", prepare: func(s *scene) func() { return s.acquire }},
+	{name: "acquire in a directory of others", prepare: func(s *scene) func() {
+		unlock(s, lock(s, s.rival))
+		return s.acquire
+	}},
+	{name: "acquire in a known directory", prepare: func(s *scene) func() {
+		unlock(s, lock(s, s.mu))
+		return s.acquire
+	}},
+	{name: "acquire in a directory with data", prepare: func(s *scene) func() {
+		s.directory("theirs", zk.PermAll)
+		return s.acquire
+	}},
+	{name: "acquire without the right to write", prepare: func(s *scene) func() {
+		s.directory("", zk.PermAll&^zk.PermWrite)
+		return s.acquire
+	}},
+	{name: "acquire behind another", prepare: behind((*scene).acquireBehind)},
+	{name: "acquire behind another, with data", prepare: func(s *scene) func() {
+		s.directory("theirs", zk.PermAll)
+		return behind((*scene).acquireBehind)(s)
+	}},
+	{name: "three of one session behind another", prepare: behind((*scene).threeBehind)},
+	{name: "try", prepare: func(s *scene) func() { return func() { s.try(nil) } }},
+	{name: "try behind another", prepare: behind((*scene).try)},
+	{name: "wait for too long", prepare: behind((*scene).timeout)},
+	{name: "cancel while waiting", prepare: behind((*scene).cancelWaiting)},
+	{name: "cancel while creating", prepare: func(s *scene) func() { return s.cancelCreating }},
+	{name: "context ends while creating", prepare: func(s *scene) func() { return s.contextCreating }},
+	{name: "release", prepare: holding(func(s *scene, g *actors.Grant) { s.release(g) })},
+	{name: "enter again", prepare: func(s *scene) func() {
+		g := s.entered(lock(s, s.mu, actors.WithOwner("me")))
+		return func() { s.again(g) }
+	}},
+	{name: "verify", prepare: holding((*scene).verify)},
+	{name: "guarded write", prepare: holding((*scene).guardedWrite)},
+	{name: "verify token", prepare: behind((*scene).verifyToken)},
+	{name: "close", prepare: holding((*scene).close), varies: true},
+}
+
+// holding prepares by acquiring the lock.
+func holding(run func(s *scene, g *actors.Grant)) func(s *scene) func() {
+	return func(s *scene) func() {
+		g := s.entered(lock(s, s.mu))
+		return func() { run(s, g) }
+	}
+}
+
+// behind prepares by giving the rival the lock.
+func behind(run func(s *scene, theirs *actors.Grant)) func(s *scene) func() {
+	return func(s *scene) func() {
+		theirs := lock(s, s.rival)
+		s.newest = theirs.Token()
+		return func() { run(s, theirs) }
+	}
+}
+
+// directory makes the lock's directory, as another client.
+func (s *scene) directory(data string, rights int32) {
+	s.Helper()
+	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/lock", Data: []byte(data), Acl: zk.WorldACL(rights)})
+	must(s, err)
+}
+
+func (s *scene) acquire() { s.hold(s.granted(s.request(context.Background()))) }
+
+// leave ends a rival's grant when whoever waits for it has had time to settle.
+func (s *scene) leave(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
+	s.Helper()
+	<-time.After(3 * session)
+	pending(s, waiting...)
+	unlock(s, theirs)
+}
+
+func (s *scene) acquireBehind(theirs *actors.Grant) {
+	f := s.request(context.Background())
+	s.leave(theirs, f)
+	s.hold(s.granted(f))
+}
+
+// threeBehind has one grant at a time. In which order does not matter: a create that
+// has to be repeated comes later.
+func (s *scene) threeBehind(theirs *actors.Grant) {
+	var fs []*actors.Future[*actors.Grant]
+	granted := make(chan *actors.Future[*actors.Grant])
+	for range 3 {
+		f := s.request(context.Background())
+		fs = append(fs, f)
+		go func() {
+			<-f.Done()
+			granted <- f
+		}()
+	}
+	s.leave(theirs, fs...)
+	for range fs {
+		f := <-granted
+		g := s.granted(f)
+		fs = slices.DeleteFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return other == f })
+		pending(s, fs...)
+		s.release(g)
+	}
+}
+
+func (s *scene) try(theirs *actors.Grant) {
+	g, err := ended(s, s.request(context.Background(), actors.Try()))
+	switch {
+	case err == nil && theirs == nil:
+		s.hold(s.entered(g))
+	case err == nil:
+		s.Errorf("granted with token %v while the rival holds it", g.Token())
+	case theirs == nil && s.mishap.name == "":
+		s.Errorf("nothing stands against it, but: %v", err)
+	default: // a node of its own lost session may stand in its way
+		is(s, err, actors.ErrNotAcquired)
+	}
+	if theirs != nil {
+		s.leave(theirs)
+	}
+}
+
+func (s *scene) timeout(theirs *actors.Grant) {
+	const wait = 1500 * time.Millisecond
+	begun := time.Now()
+	_, err := ended(s, s.request(context.Background(), actors.WithTimeout(wait)))
+	is(s, err, actors.ErrTimedOut)
+	if took := time.Since(begun); took != wait {
+		s.Errorf("after %v", took)
+	}
+	s.leave(theirs)
+}
+
+func (s *scene) cancelWaiting(theirs *actors.Grant) {
+	f := s.request(context.Background())
+	<-time.After(session / 4)
+	pending(s, f)
+	s.cancelled(f, f.Cancel, actors.ErrCancelled)
+	s.leave(theirs)
+}
+
+// cancelled ends the request, which must be answered at that moment.
+func (s *scene) cancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
+	s.Helper()
+	begun := time.Now()
+	cancel()
+	_, err := ended(s, f)
+	is(s, err, why)
+	if took := time.Since(begun); took != 0 {
+		s.Errorf("%v after it was cancelled", took)
+	}
+}
+
+// creating cancels a request while its create is under way.
+func (s *scene) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
+	s.slowCreates()
+	f := s.request(ctx)
+	<-time.After(time.Millisecond)
+	if s.mishap.name != "" && isClosed(f.Done()) {
+		s.release(s.granted(f)) // the mishap came in place of the delay
+		return
+	}
+	s.cancelled(f, func() { cancel(f) }, why)
+	<-time.After(session) // for its node to be found and deleted
+}
+
+func (s *scene) cancelCreating() {
+	s.creating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled)
+}
+
+func (s *scene) contextCreating() {
+	why := errors.New("this is why")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.creating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why)
+}
+
+func (s *scene) again(g *actors.Grant) {
+	wait := s.contend()
+	h, err := ended(s, s.request(context.Background(), actors.WithOwner("me")))
+	must(s, err) // it takes no request
+	if h.Token() != g.Token() {
+		s.Errorf("token %v of the second, %v of the first", h.Token(), g.Token())
+	}
+	s.release(h)
+	s.release(g)
+	must(s, wait())
+}
+
+func (s *scene) verify(g *actors.Grant) {
+	wait := s.contend()
+	s.known(g.Verify(context.Background()))
+	s.hold(g)
+	must(s, wait())
+}
+
+// known checks what a look at a grant may end with. It reports whether the grant was
+// seen to hold.
+func (s *scene) known(err error) bool {
+	s.Helper()
+	if err == nil || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		return err == nil
+	}
+	must(s, s.allowed(err))
+	return false
+}
+
+func (s *scene) guardedWrite(g *actors.Grant) {
+	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/resource", Acl: zk.WorldACL(zk.PermAll)})
+	must(s, err)
+	wait := s.contend()
+	_, err = s.locks.Multi(context.Background(), g.Guard(&zk.SetDataRequest{Path: "/resource", Data: []byte("written"), Version: -1})...)
+	done := s.known(err)
+	if written := strings.Contains(s.Dump(), "written"); done && !written || !done && written && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		s.Errorf("written: %v, and the transaction's error is %v", written, err)
+	}
+	s.hold(g)
+	must(s, wait())
+}
+
+// verifyToken asks about a grant of the rival's, which holds all the time.
+func (s *scene) verifyToken(theirs *actors.Grant) {
+	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil {
+		is(s, err, actors.ErrSessionLost)
+	}
+	unlock(s, theirs)
+}
+
+// close ends Locks with a holder, one that waits and one that enters again.
+func (s *scene) close(g *actors.Grant) {
+	wait := s.contend()
+	waiting := s.request(context.Background())
+	<-time.After(time.Millisecond)
+	other := s.keep(s.locks.Mutex("/elsewhere").Acquire(context.Background()))
+	<-time.After(time.Millisecond)
+	if err := s.locks.Close(); err != nil && !strings.Contains(err.Error(), "no server has confirmed") {
+		s.Error(err)
+	}
+	_, err := ended(s, waiting)
+	is(s, err, actors.ErrClosed)
+	if h, err := ended(s, other); err != nil {
+		is(s, err, actors.ErrClosed)
+	} else {
+		is(s, failure(s, h.Release()), actors.ErrClosed)
+	}
+	is(s, failure(s, g.Release()), actors.ErrClosed)
+	must(s, wait())
+}

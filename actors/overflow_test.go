@@ -1,0 +1,92 @@
+package actors_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// Sequence numbers come to their end, where ZooKeeper gives the same one to several,
+// and Curator, kazoo and zk.Lock let two in. Clients go on in the order of arrival, one
+// at a time, and when the last leaves the numbers begin anew.
+func TestSequenceOverflow(t *testing.T) {
+	const clients, rounds = 4, 30
+	s := embedded.Run(t)
+	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
+	must(t, err)
+	defer conn.Close()
+	must(t, err)
+	for _, path := range []string{"/locks", "/locks/end"} {
+		_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	if !s.SetCreateCount("/locks/end", math.MaxInt32-20) {
+		t.Fatal("no directory")
+	}
+	var g errgroup.Group
+	inside, token, anew := 0, actors.Token{}, false
+	for range clients {
+		mu := connect(t, s.Addr()).Mutex("/locks/end")
+		g.Go(func() error {
+			for range rounds {
+				grant, err := mu.Lock(within(t))
+				if err != nil {
+					return err
+				}
+				inside++ // the race detector looks on
+				if inside != 1 || grant.Token().Compare(token) <= 0 {
+					return fmt.Errorf("%d inside, token %v after %v", inside, grant.Token(), token)
+				}
+				token, anew = grant.Token(), anew || grant.Node()[len(grant.Node())-10:] < "1000000000"
+				inside--
+				if err := grant.Unlock(within(t)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	must(t, g.Wait())
+	if exists, _, err := conn.Exists("/locks/end"); err != nil || exists && !anew {
+		t.Errorf("the directory was not made anew: %v", err)
+	}
+}
+
+// In a directory whose numbers are used up, contenders of others are waited for in the
+// order of their creation.
+func TestSequenceOverflowBesideOthers(t *testing.T) {
+	s := embedded.Run(t)
+	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
+	must(t, err)
+	defer conn.Close()
+	_, err = conn.Create("/end", nil, 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	s.SetCreateCount("/end", math.MaxInt32)
+	rival := func() string {
+		path, err := conn.Create("/end/"+foreign["Curator"][:38]+"f-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		return path
+	}
+	first := rival()
+	mu := connect(t, s.Addr()).Mutex("/end")
+	f := mu.Acquire(within(t))
+	_, err = connect(t, s.Addr()).Mutex("/end").Lock(within(t), actors.Try())
+	is(t, err, actors.ErrNotAcquired)
+	pending(t, f)
+	must(t, conn.Delete(first, -1))
+	g := result(t, f)
+	second := rival()
+	next := mu.Acquire(within(t))
+	unlock(t, g)
+	_, err = mu.Lock(within(t), actors.Try())
+	is(t, err, actors.ErrNotAcquired)
+	pending(t, next)
+	must(t, conn.Delete(second, -1))
+	unlock(t, result(t, next))
+}

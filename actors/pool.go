@@ -1,0 +1,273 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// pool is the actor of one semaphore in this process. It turns what owners and the two
+// locks below say into what its queue.Pool is told, and performs the orders.
+type pool struct {
+	desk
+	bridge       messages.BridgeRef
+	gate, leases messages.LockRef
+	state        *queue.Pool
+	count        *count // nil if the number of permits is fixed
+	asking       string // owner of the Acquire in hand
+	group        *group // that the Acquire in hand is a part of
+}
+
+// Where the two locks below are, in the order of recipe.upon.
+const (
+	gateSuffix  = "/locks"
+	leaseSuffix = "/leases"
+)
+
+func newPool(r *resident) host.Actor {
+	p := &pool{
+		desk:   newDesk(r, nil),
+		bridge: r.manager.bridge,
+		gate:   messages.LockRef{To: r.upon[0].self},
+		leases: messages.LockRef{To: r.upon[1].self},
+	}
+	if r.recipe.shared == "" {
+		p.state = queue.NewPool(r.recipe.permits, true)
+	} else {
+		p.state = queue.NewPool(unknownPermits, false)
+		p.count = newCount(p)
+	}
+	p.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	return p
+}
+
+const unknownPermits = -1
+
+// Receive implements host.Actor.
+func (p *pool) Receive(from ask.Recipient, msg any) {
+	if p.retired {
+		p.Refuse(from, msg)
+		return
+	}
+	switch msg := msg.(type) {
+	case expired:
+		p.expire(msg.id)
+	case tick:
+		p.tick()
+	case jointAcquire: // its place at the gate is what it shares with the others
+		p.group = msg.group
+		p.Acquire(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
+	default:
+		switch {
+		case messages.DispatchLock(p, from, msg, from):
+		case from == nil && messages.DispatchOwner(below{p}, struct{}{}, msg, nil):
+		case from == nil && messages.DispatchBridgeClient(above{p}, struct{}{}, msg, nil):
+		default:
+			p.manager.log.Warn("semaphore got a message that it does not know", "path", p.path, "message", fmt.Sprintf("%T", msg))
+		}
+	}
+	p.perform()
+}
+
+// ---- said by owners
+
+// Acquire implements messages.LockHandler.
+func (p *pool) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+	r := p.open(from, msg, reply)
+	switch {
+	case r == nil:
+	case p.count != nil && p.count.why != 0:
+		p.detail = p.count.problem
+		p.refuse(r, p.count.why)
+		p.detail = ""
+	default:
+		p.asking = msg.Owner
+		p.state.Acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Permits: int(max(msg.Permits, 1)), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
+	}
+}
+
+// Cancel implements messages.LockHandler.
+func (p *pool) Cancel(from ask.Recipient, msg *messages.Cancel) {
+	if r := p.find(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
+		p.state.Cancel(r.id, queue.Cancelled)
+	}
+}
+
+// Release implements messages.LockHandler.
+func (p *pool) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+	if r := p.letGo(from, msg, reply); r != nil {
+		p.state.Release(r.id)
+	}
+}
+
+func (p *pool) expire(id queue.ID) {
+	if r := p.requests[id]; r != nil && !r.granted {
+		p.detail = fmt.Sprintf("after %v", r.wait)
+		p.state.Cancel(id, queue.TimedOut)
+	}
+}
+
+func (p *pool) tick() {
+	if !p.rest(p.state.Idle() && len(p.requests) == 0) && p.count != nil {
+		p.count.tick()
+	}
+}
+
+// ---- said by the gate and the leases
+
+// below keeps the handlers of an owner out of pool's own methods.
+type below struct{ *pool }
+
+func (p below) Granted(_ struct{}, msg *messages.Granted) {
+	p.state.Granted(queue.Lease{Serial: msg.RequestId, Node: msg.Node, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
+}
+
+func (p below) Refused(_ struct{}, msg *messages.Refused) {
+	if msg.Reason == messages.Reason_INTERNAL || msg.Reason == messages.Reason_STOPPED {
+		p.fail()
+		return
+	}
+	p.detail = msg.Detail
+	p.state.Refused(msg.RequestId, queue.Why(msg.Reason))
+}
+
+func (p below) Released(_ struct{}, msg *messages.Released) { p.state.Released(msg.RequestId) }
+
+func (p below) Lost(_ struct{}, msg *messages.Lost) {
+	if msg.Reason == messages.Reason_INTERNAL {
+		p.fail()
+		return
+	}
+	p.detail = msg.Detail
+	p.state.Lost(msg.RequestId, queue.Why(msg.Reason))
+}
+
+// Suspended is heard from the bridge, once for all.
+func (below) Suspended(struct{}, *messages.Suspended) {}
+
+// RevokeRequested is for who holds the lease, though it may be one of several.
+func (p below) RevokeRequested(_ struct{}, msg *messages.RevokeRequested) {
+	p.state.Revoke(msg.RequestId)
+}
+
+func (below) Contended(struct{}, *messages.Contended) {}
+
+// fail ends the semaphore because a lock below has failed. The next request gets
+// fresh actors.
+func (p *pool) fail() {
+	if p.manager.isClosed() {
+		p.state.Close(queue.Closed)
+		return
+	}
+	p.giveUp()
+	p.retired, p.failed = true, true
+	p.state.Leave()
+	p.self.Stop()
+}
+
+// ---- performing
+
+func (p *pool) perform() {
+	var asks together
+	for _, o := range p.state.Orders() {
+		if o.Do == queue.DoAskLease {
+			asks = append(asks, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
+			continue
+		}
+		asks = p.ask(asks)
+		switch o.Do {
+		case queue.DoAskGate:
+			p.askGate(&messages.Acquire{RequestId: o.Serial, Kind: uint32(queue.Own), Try: o.Try})
+		case queue.DoLeaveGate:
+			p.gate.SendCancel(&messages.Cancel{RequestId: o.Serial}, p.self)
+		case queue.DoLeaveLease:
+			p.leases.SendCancel(&messages.Cancel{RequestId: o.Serial}, p.self)
+		case queue.DoReturnLease:
+			p.leases.SendRelease(&messages.Release{RequestId: o.Serial}, p.self)
+		case queue.DoGrant:
+			p.grant(p.requests[o.ID], p.granted(o.Leases))
+		case queue.DoRefuse:
+			p.refuseFor(p.requests[o.ID], o.Why)
+		case queue.DoLose:
+			r := p.requests[o.ID]
+			r.anonymous = true // forget it: nobody enters again
+			p.lose(r, messages.Reason(o.Why))
+		case queue.DoReleased:
+			p.released(p.requests[o.ID], 0)
+		case queue.DoRevoke:
+			p.revoke(p.requests[o.ID])
+		}
+	}
+	p.ask(asks)
+	p.detail, p.group = "", nil
+}
+
+func (p *pool) askGate(msg *messages.Acquire) {
+	if p.group == nil {
+		p.gate.SendAcquire(msg, p.self)
+		return
+	}
+	ask.Send(p.gate.To, jointAcquire{msg, p.group}, p.self)
+	p.group = nil
+}
+
+// ask sends what is asked of the leases, in one go.
+func (p *pool) ask(asks together) together {
+	if len(asks) > 0 {
+		ask.Send(p.leases.To, asks, p.self)
+	}
+	return nil
+}
+
+func (p *pool) refuseFor(r *request, why queue.Why) {
+	if why == queue.Deadlock {
+		p.detail = fmt.Sprintf("owner %q has to release before it can have that of a %v", p.asking, p.recipe)
+	}
+	p.refuse(r, messages.Reason(why))
+}
+
+// granted names nodes below the semaphore's path.
+func (p *pool) granted(leases []queue.Lease) *messages.Granted {
+	one := func(l queue.Lease) *messages.Granted {
+		return &messages.Granted{Path: p.path, Node: leaseSuffix[1:] + "/" + l.Node,
+			Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
+	}
+	all := one(leases[0])
+	if len(leases) > 1 {
+		for _, l := range leases {
+			all.Parts = append(all.Parts, one(l))
+		}
+	}
+	return all
+}
+
+// ---- the end
+
+// Stopped implements host.Actor: nobody is left without an answer, and nothing of it
+// in the locks below.
+func (p *pool) Stopped(failure any) {
+	defer p.manager.stopped(p.resident)
+	gaveUp := p.failed
+	p.stop(failure)
+	p.failed = p.failed || gaveUp
+	p.bridge.SendUnsubscribe(&messages.Unsubscribe{}, p.self)
+	switch {
+	case gaveUp:
+		return
+	case failure == nil:
+		p.state.Close(queue.Closed)
+	default:
+		p.giveUp()
+		p.state.Orders() // what it has not come to
+		p.state.Leave()
+	}
+	p.perform()
+}
+
+// Refuse implements host.Actor: it answers what comes after the end.
+func (p *pool) Refuse(from ask.Recipient, msg any) {
+	messages.DispatchLock(tooLate{&p.desk}, from, msg, from)
+}

@@ -1,0 +1,229 @@
+package actors_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// depot is a resource beside ZooKeeper, of one number for each lock, and keeps the
+// history of who came with which token. Processes speak to it over TCP, by lines:
+//
+//	call, begin     they are going to lock, and tell their process id; to unlock
+//	lock, unlock    they have
+//	lost            a grant was lost
+//	read            gives the number
+//	write           only by the token
+//	update          the number becomes one more than that which is told
+//
+// A token that is older than another that was seen is refused.
+type depot struct {
+	listener net.Listener
+	serving  sync.WaitGroup
+	begun    time.Time
+
+	mu    sync.Mutex
+	open  map[net.Conn]*visited
+	goods map[string]*good
+}
+
+// good is what a depot has for one lock.
+type good struct {
+	resource
+	number int64
+	ops    []porcupine.Operation
+	lossy  map[actors.Token]bool // not given back, as far as anybody knows
+}
+
+func newDepot(t testing.TB) *depot {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	d := &depot{listener: l, begun: time.Now(), open: map[net.Conn]*visited{}, goods: map[string]*good{}}
+	d.serving.Go(func() {
+		for client := 0; ; client++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			d.mu.Lock()
+			v := &visited{client: client}
+			d.open[conn] = v
+			d.mu.Unlock()
+			d.serving.Go(func() { d.serve(conn, v) })
+		}
+	})
+	t.Cleanup(d.close)
+	return d
+}
+
+func (d *depot) addr() string { return d.listener.Addr().String() }
+
+// close ends it, and with it the connections of all who still live.
+func (d *depot) close() {
+	d.listener.Close()
+	d.mu.Lock()
+	for conn := range d.open {
+		conn.Close()
+	}
+	d.mu.Unlock()
+	d.serving.Wait()
+}
+
+// good needs d.mu.
+func (d *depot) good(path string) *good {
+	if d.goods[path] == nil {
+		d.goods[path] = &good{lossy: map[actors.Token]bool{}}
+	}
+	return d.goods[path]
+}
+
+// visited is what a depot knows of one process.
+type visited struct {
+	client int
+	pid    int64
+	since  int64 // of call or begin
+	path   string
+	holds  actors.Token // not given back yet
+}
+
+func (d *depot) serve(conn net.Conn, v *visited) {
+	for in := bufio.NewScanner(conn); in.Scan(); {
+		var kind, path string
+		var token actors.Token
+		var number int64
+		if _, err := fmt.Sscan(in.Text(), &kind, &path, &token.Czxid, &token.Step, &number); err != nil {
+			break
+		}
+		number, ok := d.take(v, kind, path, token, number)
+		fmt.Fprintln(conn, ok, number)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	conn.Close()
+	delete(d.open, conn)
+	if v.holds != (actors.Token{}) {
+		d.good(v.path).lossy[v.holds] = true
+	}
+}
+
+// take does what one line says.
+func (d *depot) take(v *visited, kind, path string, token actors.Token, number int64) (int64, bool) {
+	arrived := int64(time.Since(d.begun))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.good(path)
+	in, out := operation{kind: kind, token: token, number: number}, outcome{accepted: true}
+	switch kind {
+	case "call":
+		v.since, v.pid = arrived, number
+		return 0, true
+	case "begin":
+		v.since = arrived
+		return 0, true
+	case "lock":
+		arrived, v.path, v.holds = v.since, path, token
+	case "unlock":
+		arrived, v.holds = v.since, actors.Token{}
+	case "lost":
+		g.lossy[token], v.holds = true, actors.Token{}
+		return 0, true
+	default:
+		out.accepted = g.write(token)
+		if out.accepted && kind == "update" {
+			g.number = number + 1
+		}
+		out.number = g.number
+	}
+	g.ops = append(g.ops, porcupine.Operation{ClientId: v.client, Input: in, Output: out, Call: arrived, Return: int64(time.Since(d.begun))})
+	return out.number, out.accepted
+}
+
+// holders gives the processes that hold a lock, as far as they have told.
+func (d *depot) holders() (pids []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, v := range d.open {
+		if v.holds != (actors.Token{}) {
+			pids = append(pids, int(v.pid))
+		}
+	}
+	return pids
+}
+
+// check gives the history of each lock to porcupine. clean tells that no grant may have
+// been lost, so that exclusion must hold by itself.
+func (d *depot) check(t testing.TB, clean bool) {
+	t.Helper()
+	d.close() // it has heard of all who are gone
+	updates := int64(0)
+	for path, g := range d.goods {
+		g.check(t, path, clean)
+		updates += g.number
+	}
+	if updates == 0 {
+		t.Error("nobody has done anything")
+	}
+}
+
+func (g *good) check(t testing.TB, path string, clean bool) {
+	t.Helper()
+	refused, updates := 0, int64(0)
+	for _, o := range g.ops {
+		in, out := o.Input.(operation), o.Output.(outcome)
+		switch {
+		case !out.accepted:
+			refused++
+		case in.kind == "update":
+			updates++
+		}
+	}
+	t.Logf("%s: %d operations, %d updates, %d grants lost, %d requests refused", path, len(g.ops), updates, len(g.lossy), refused)
+	if clean && len(g.lossy)+refused > 0 {
+		t.Errorf("%s: %d grants were lost, %d requests refused, though nobody was late", path, len(g.lossy), refused)
+	}
+	if updates != g.number {
+		t.Errorf("%s: %d updates have made %d: some were lost", path, updates, g.number)
+	}
+	ops := slices.DeleteFunc(g.ops, func(o porcupine.Operation) bool {
+		in := o.Input.(operation)
+		return in.kind == "unlock" && g.lossy[in.token]
+	})
+	if result := porcupine.CheckOperationsTimeout(fenced(g.lossy), ops, 20*time.Second); result != porcupine.Ok {
+		t.Errorf("%s: the history of %d operations is not that of a lock: %v", path, len(ops), result)
+	}
+}
+
+// customer is a process at the depot.
+type customer struct {
+	mu   sync.Mutex
+	conn net.Conn
+	in   *bufio.Scanner
+}
+
+func visit(depot string) (*customer, error) {
+	conn, err := net.Dial("tcp", depot)
+	if err != nil {
+		return nil, err
+	}
+	return &customer{conn: conn, in: bufio.NewScanner(conn)}, nil
+}
+
+// do says one line and waits for the answer.
+func (c *customer) do(kind, path string, token actors.Token, number int64) (result int64, accepted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintln(c.conn, kind, path, token.Czxid, token.Step, number)
+	if c.in.Scan() {
+		fmt.Sscan(c.in.Text(), &accepted, &result)
+	}
+	return result, accepted
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package actors_test
+
+import "os/exec"
+
+func aside(*exec.Cmd) {}

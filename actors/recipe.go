@@ -1,0 +1,83 @@
+package actors
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/host"
+)
+
+// recipe is what makes the actor of one path the lock that it is.
+type recipe struct {
+	name  string // "mutex", and whatever else tells it from others of the same rule
+	rule  queue.Rule
+	kinds []string      // what may be asked for, by the number in Acquire
+	delay time.Duration // see LockDelay
+	most  uint32        // permits that one request may ask for; 0 where there are none
+	upon  []lower       // what its actor builds upon
+	local *Local        // its owners in this process are to share a node
+	plain bool          // its nodes are no contenders': there is nobody to list or to revoke
+	make  func(*resident) host.Actor
+
+	parts   []queue.Kind // of a multi-lock: what its members are wanted for
+	permits int          // of a semaphore; 0 for others
+	shared  string       // the node that says how many, if permits are only what it begins with
+}
+
+// lower is a lock below another one: at a path of its own, or at the other one's path
+// and suffix, such as "/leases", or, with neither, at the same path, where others do
+// not see it.
+type lower struct {
+	path   string
+	suffix string
+	recipe *recipe
+}
+
+// place is where it is, below an actor of the given key and path.
+func (l lower) place(key, path string) (string, string) {
+	switch {
+	case l.path != "":
+		return l.path, l.path
+	case l.suffix != "":
+		return path + l.suffix, path + l.suffix
+	}
+	return "below " + key, path
+}
+
+// same tells whether two handles mean the same kind of lock.
+func (r *recipe) same(as *recipe) bool {
+	return r == as || r.name == as.name && r.most == as.most &&
+		slices.Equal(r.kinds, as.kinds) && reflect.DeepEqual(r.rule, as.rule)
+}
+
+// String names the recipe for people.
+func (r *recipe) String() string { return r.name }
+
+var (
+	mutex     = &recipe{name: "mutex", rule: queue.Mutex(), kinds: []string{"exclusive"}, make: newLock}
+	readWrite = &recipe{name: "read-write lock", rule: queue.ReadWrite(), kinds: []string{"write", "read"}, make: newLock}
+)
+
+// LockOption sets something for a lock as a whole, in this process. All handles of
+// one path must have the same: requests of another one end with ErrInvalid while the
+// first is in use.
+type LockOption func(*recipe) error
+
+// with is the recipe with options, which see to it that its name tells of them.
+func (r *recipe) with(options []LockOption) (*recipe, error) {
+	if len(options) == 0 {
+		return r, nil
+	}
+	changed := *r
+	for _, option := range options {
+		if err := option(&changed); err != nil {
+			return nil, err
+		}
+	}
+	if changed.local != nil { // last of all, so that the order of options does not matter
+		return changed.lending(), nil
+	}
+	return &changed, nil
+}

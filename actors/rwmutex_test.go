@@ -1,0 +1,243 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+const curatorID = "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab"
+
+func (b *bed) rw() *actors.RWMutex { return b.locks().RWMutex(b.path) }
+
+var rwName = regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-__(READ|WRIT)__\d{10}$`)
+
+func TestReadersShare(t *testing.T) {
+	each(t, func(b *bed) {
+		one, two := b.rw(), b.rw()
+		r1, r2, r3 := lock(b, one.Read()), lock(b, two.Read()), lock(b, two.Read())
+		for _, name := range b.nodes() {
+			if !rwName.MatchString(name) {
+				b.Errorf("%s is not as Curator names it", name)
+			}
+		}
+		w := two.Write().Acquire(within(b))
+		b.waitNodes(4)
+		r4 := one.Read().Acquire(within(b)) // behind the writer: nobody starves
+		b.waitNodes(5)
+		unlock(b, r1)
+		unlock(b, r3)
+		pending(b, w, r4)
+		unlock(b, r2)
+		writer := result(b, w)
+		pending(b, r4)
+		if writer.Token().Compare(r2.Token()) <= 0 {
+			b.Error("the writer's token is not greater than the readers'")
+		}
+		unlock(b, writer)
+		unlock(b, result(b, r4))
+	})
+}
+
+func TestTryReadAndWrite(t *testing.T) {
+	each(t, func(b *bed) {
+		one, two := b.rw(), b.rw()
+		r := lock(b, one.Read(), actors.Try())
+		_, err := two.Write().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, lock(b, two.Read(), actors.Try()))
+		unlock(b, r)
+		w := lock(b, two.Write(), actors.Try())
+		for _, side := range []*actors.Side{one.Read(), one.Write(), two.Read(), two.Write()} {
+			_, err = side.Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+		}
+		unlock(b, w)
+	})
+}
+
+// A read lock does not become a write lock: refused at once, and the read lock stays.
+func TestThatUpgradingIsDisallowed(t *testing.T) {
+	each(t, func(b *bed) {
+		rw := b.rw()
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		_, err := rw.Write().Lock(within(b), actors.WithOwner("me"))
+		is(b, err, actors.ErrDeadlock)
+		must(b, r.Verify(within(b)))
+		unlock(b, r)
+		unlock(b, lock(b, rw.Write(), actors.WithOwner("me")))
+	})
+}
+
+func TestDowngrading(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, other := b.rw(), b.rw()
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		if !rwName.MatchString(r.Node()[len(b.path)+1:]) || !strings.HasSuffix(r.Node(), "__READ__"+w.Node()[len(w.Node())-10:]) {
+			b.Errorf("downgraded reader's node is %s beside %s", r.Node(), w.Node())
+		}
+		if r.Token() != w.Token() {
+			b.Errorf("token %v of the reader, %v of the writer", r.Token(), w.Token())
+		}
+		_, err := other.Read().Lock(within(b), actors.Try()) // nobody else reads under my write
+		is(b, err, actors.ErrNotAcquired)
+		_, err = rw.Read().Lock(within(b), actors.WithOwner("you"), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, w)
+		must(b, r.Verify(within(b)))
+		unlock(b, lock(b, other.Read()))
+		_, err = other.Write().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, r)
+	})
+}
+
+// A writer in the queue, of this process or another library's, does not get in when a
+// writer becomes a reader.
+func TestContendingDowngrading(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, far := b.rw(), b.rw()
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		near := rw.Write().Acquire(within(b))
+		b.waitNodes(2)
+		away := far.Write().Acquire(within(b))
+		b.waitNodes(3)
+		r := rw.Read().Acquire(within(b), actors.WithOwner("me"))
+		released := w.Release() // while the reader's node is on its way
+		reader := result(b, r)
+		result(b, released)
+		pending(b, near, away)
+		unlock(b, reader)
+		g := result(b, near)
+		pending(b, away)
+		unlock(b, g)
+		unlock(b, result(b, away))
+	})
+}
+
+// Another process downgrades as Curator does since 5.5: its reader comes to stand ahead
+// of our writer, who had seen only the writer there.
+func TestForeignDowngrade(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		writer := b.rival(conn, curatorID+"-__WRIT__")
+		f := b.rw().Write().Acquire(within(b))
+		b.waitNodes(2)
+		reader := &rival{b, conn, b.path + "/" + curatorID + "-__READ__" + writer.path[len(writer.path)-10:]}
+		_, err := conn.Create(reader.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		writer.leave()
+		zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
+		pending(b, f)
+		reader.leave()
+		unlock(b, result(b, f))
+	})
+}
+
+// A reader behind another process's writer takes the lock when that goes.
+func TestReaderBehindForeignWriter(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		reader, writer := b.rival(conn, curatorID+"-__READ__"), b.rival(conn, curatorID+"-__WRIT__")
+		f := b.rw().Read().Acquire(within(b))
+		b.waitNodes(3)
+		pending(b, f)
+		writer.leave()
+		g := result(b, f)
+		reader.leave()
+		unlock(b, g)
+	})
+}
+
+// A stale write lock lets nobody read: Curator's re-entry does.
+func TestStaleWriterDoesNotRead(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		rw := locks.RWMutex(b.path)
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		b.expire(locks)
+		closes(b, w.Done(), "the stale grant")
+		other := lock(b, b.rw().Write())
+		_, err := rw.Read().Lock(within(b), actors.WithOwner("me"))
+		is(b, err, actors.ErrSessionLost)
+		is(b, w.Unlock(within(b)), actors.ErrSessionLost)
+		unlock(b, other)
+		unlock(b, lock(b, rw.Read(), actors.WithOwner("me")))
+	})
+}
+
+// takeTurns has owners of several processes lock what turn gives them, again and again, and
+// do what it says while they hold it.
+func (b *bed) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() error)) {
+	b.Helper()
+	var g errgroup.Group
+	for range 4 {
+		locks := b.locks()
+		for range 2 {
+			g.Go(func() error {
+				for range rounds {
+					l, inside := turn(locks)
+					grant, err := l.Lock(within(b))
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(inside(), grant.Unlock(within(b))); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	must(b, g.Wait())
+}
+
+// Clients read and write at random: never a writer beside another, and readers share.
+func TestReadWriteBasic(t *testing.T) {
+	each(t, func(b *bed) {
+		var readers, writers, shared atomic.Int32
+		b.takeTurns(40, func(locks *actors.Locks) (locker, func() error) {
+			rw, inside := locks.RWMutex(b.path), &readers
+			side := rw.Read()
+			if rand.IntN(3) == 0 {
+				side, inside = rw.Write(), &writers
+			}
+			return side, func() error {
+				inside.Add(1)
+				defer inside.Add(-1)
+				r, w := readers.Load(), writers.Load()
+				if w > 1 || w == 1 && r > 0 {
+					return fmt.Errorf("%d writers and %d readers at once", w, r)
+				}
+				shared.Store(max(shared.Load(), r))
+				return nil
+			}
+		})
+		b.Logf("%d readers at most", shared.Load())
+	})
+}
+
+// One path is one kind of lock in a process.
+func TestPathOfAnotherRecipe(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		g := lock(b, locks.RWMutex(b.path).Read())
+		_, err := locks.Mutex(b.path).Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		if err == nil || !strings.Contains(err.Error(), "read-write lock") {
+			b.Errorf("%v does not say what the path is", err)
+		}
+		unlock(b, g)
+	})
+}

@@ -1,0 +1,367 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// A grant of several permits has a node for each, and stands and falls with all.
+func TestSemaphoreGrantOfSeveral(t *testing.T) {
+	each(t, func(b *bed) {
+		s, conn := b.semaphore(4), b.Client(b)
+		for lost := range 3 {
+			g := permits(b, s, 3, actors.WithData([]byte("mine")))
+			nodes := g.Nodes()
+			names := b.leases()
+			if len(nodes) != 3 || nodes[0] != g.Node() || len(names) != 3 {
+				b.Fatalf("nodes %v, first %s; leases %v", nodes, g.Node(), names)
+			}
+			_, stat, err := conn.Get(nodes[0])
+			must(b, err)
+			if stat.Czxid != g.Token().Czxid {
+				b.Errorf("token %v of %+v", g.Token(), stat)
+			}
+			must(b, g.Verify(within(b)))
+			must(b, b.locks().VerifyToken(within(b), g.Node(), g.Token()))
+			if n := len(g.Guard(&zk.DeleteRequest{Path: "/x"})); n != 4 {
+				b.Errorf("%d operations", n)
+			}
+			f := s.Acquire(within(b), actors.Permits(4))
+			b.waitFor(1, 7)
+			must(b, conn.Delete(nodes[lost], -1))
+			// At once for who asks, and a little later by itself.
+			err = g.Verify(within(b))
+			is(b, err, actors.ErrNodeDeleted)
+			if g.Err() == nil && !strings.Contains(err.Error(), nodes[lost]) {
+				b.Errorf("%v does not name %s", err, nodes[lost])
+			}
+			_, err = b.locks().Multi(within(b), g.Guard(&zk.CreateRequest{Path: b.path + "/x"})...)
+			var failed *zkbridge.OpError
+			if !errors.As(err, &failed) || failed.Index != lost {
+				b.Errorf("a guarded write: %v", err)
+			}
+			closes(b, g.Done(), "the grant")
+			is(b, g.Err(), actors.ErrNodeDeleted)
+			is(b, failure(b, g.Release()), actors.ErrNodeDeleted)
+			unlock(b, result(b, f))
+		}
+	})
+}
+
+func TestSemaphoreTokens(t *testing.T) {
+	each(t, func(b *bed) {
+		ss := []*actors.Semaphore{b.semaphore(2), b.semaphore(2)}
+		var last actors.Token
+		var held []*actors.Grant
+		for i := range 10 {
+			g := permits(b, ss[i%2], 1+i%2)
+			if g.Token().Compare(last) <= 0 {
+				b.Errorf("token %v after %v", g.Token(), last)
+			}
+			last = g.Token()
+			if held = append(held, g); i%2 == 0 {
+				for _, g := range held {
+					unlock(b, g)
+				}
+				held = nil
+				continue
+			}
+			unlock(b, g)
+			held = nil
+		}
+	})
+}
+
+// Two flights to acquire, and what is behind that is not waited for.
+func TestSemaphoreRequests(t *testing.T) {
+	each(t, func(b *bed) {
+		conn, directories := b.Client(b), []string{b.path, b.path + "/locks", b.path + "/leases"}
+		for _, path := range directories { // that do not go when they are empty
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(b, err)
+		}
+		defer func() {
+			for _, path := range slices.Backward(directories) {
+				must(b, conn.Delete(path, -1))
+			}
+		}()
+		d := newDialer()
+		s := b.semaphore(3, d.config)
+		unlock(b, permits(b, s, 1)) // looks at the directories
+		b.waitFor(0, 0)
+		for _, n := range []int{1, 3} {
+			total, ops := d.during(func() {
+				g := permits(b, s, n)
+				unlock(b, g)
+				b.waitFor(0, 0)
+			})
+			// One for the node in the queue, one for all leases, and to be rid of them at most one each.
+			if total > 3+n || ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 {
+				b.Errorf("%d permits take %d requests: %v", n, total, ops)
+			}
+		}
+		// Others' permits need not be looked at while there is room.
+		g := permits(b, b.semaphore(3), 1)
+		b.waitFor(0, 1)
+		total, ops := d.during(func() {
+			unlock(b, permits(b, s, 2))
+			b.waitFor(0, 1)
+		})
+		if ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 || total > 5 {
+			b.Errorf("beside others: %d requests: %v", total, ops)
+		}
+		unlock(b, g)
+		b.waitFor(0, 0)
+	})
+}
+
+// Waiters of the same process are let in though ZooKeeper has not answered yet.
+func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		s := b.semaphore(3)
+		g := permits(b, s, 3)
+		var fs []*actors.Future[*actors.Grant]
+		for range 3 {
+			fs = append(fs, s.Acquire(within(b)))
+		}
+		b.waitFor(3, 6)
+		late := s.Acquire(within(b), actors.Permits(2)) // still in the queue
+		b.waitFor(4, 8)
+		_, err := s.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		b.Embedded().Pause()
+		release := g.Release()
+		for _, f := range fs {
+			result(b, f).Release()
+		}
+		if isClosed(release.Done()) {
+			b.Error("a release is confirmed by a server that does not answer")
+		}
+		h := result(b, late)
+		b.Embedded().Resume()
+		unlock(b, h)
+	})
+}
+
+func TestSemaphoreOwners(t *testing.T) {
+	each(t, func(b *bed) {
+		s, me := b.semaphore(3), actors.WithOwner("me")
+		g, h := permits(b, s, 1, me), permits(b, s, 1, me)
+		if g.Node() == h.Node() {
+			b.Error("two requests of one owner share a permit")
+		}
+		begun := time.Now()
+		_, err := s.Lock(within(b), me, actors.Permits(2))
+		is(b, err, actors.ErrDeadlock)
+		if took := time.Since(begun); took > patience/2 || !strings.Contains(err.Error(), `owner "me"`) {
+			b.Errorf("after %v: %v", took, err)
+		}
+		k := permits(b, s, 1, me)
+		_, err = s.Lock(within(b), me, actors.Try())
+		is(b, err, actors.ErrDeadlock)
+		_, err = s.Lock(within(b), actors.WithOwner("other"), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		other := s.Acquire(within(b), actors.WithOwner("other"), actors.Permits(2))
+		unlock(b, g)
+		pending(b, other)
+		go k.Release() // by another goroutine
+		unlock(b, result(b, other))
+		unlock(b, h)
+		unlock(b, permits(b, s, 3, me))
+	})
+}
+
+func TestSemaphoreInvalid(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		g := permits(b, locks.Semaphore(b.path, 3), 1)
+		for _, c := range []struct {
+			err  error
+			says []string
+		}{
+			{second(locks.Semaphore(b.path, 3).Lock(within(b), actors.Permits(4))), []string{"4 permits", "semaphore of 3"}},
+			{second(locks.Semaphore(b.path, 3).Lock(within(b), actors.Permits(0))), []string{"permits 0", "from 1"}},
+			{second(locks.Semaphore(b.path, 3).Lock(within(b), actors.Permits(-1))), []string{"permits -1", "from 1"}},
+			{second(locks.Semaphore(b.path, 0).Lock(within(b))), []string{"semaphore of 0 permits", "from 1"}},
+			{second(locks.Semaphore(b.path, -7).Lock(within(b))), []string{"semaphore of -7 permits"}},
+			{second(locks.Semaphore(b.path, 4).Lock(within(b))), []string{"in use as a semaphore of 3", "semaphore of 4"}},
+			{second(locks.Mutex(b.path).Lock(within(b))), []string{"in use as a semaphore of 3", "asked for as a mutex"}},
+			{second(locks.Mutex(b.path + "/locks").Lock(within(b))), []string{"in use as a semaphore's queue", "asked for as a mutex"}},
+			{second(locks.Mutex(b.path+"-m").Lock(within(b), actors.Permits(2))), []string{"2 permits", "mutex"}},
+			{second(locks.Mutex(b.path+"-m", actors.SharedPermits("/count")).Lock(within(b))), []string{"SharedPermits", "a mutex has no permits"}},
+			{second(locks.Semaphore(b.path+"-m", 1, actors.SharedPermits("count")).Lock(within(b))), []string{`count path "count" must begin with /`}},
+			{second(locks.Semaphore(b.path+"-m", 1, actors.SharedPermits("/")).Lock(within(b))), []string{`count path "/"`}},
+			{second(locks.Semaphore("/", 1).Lock(within(b))), []string{`path "/"`}},
+			{second(locks.Semaphore("no", 1).PID()), []string{`path "no"`}},
+			{second(locks.Semaphore("/no", 0).Remaining(within(b))), []string{"semaphore of 0 permits"}},
+			{second(locks.SharedCount("count", 1).Get(within(b))), []string{`"count"`}},
+			{locks.SharedCount("/count", 1).Set(within(b), 1<<31), []string{"count 2147483648", "2147483647"}},
+			{locks.SharedCount("/", 1).Set(within(b), 1), []string{`count path "/"`}},
+		} {
+			is(b, c.err, actors.ErrInvalid)
+			for _, text := range c.says {
+				if c.err == nil || !strings.Contains(c.err.Error(), text) {
+					b.Errorf("%v does not say %q", c.err, text)
+				}
+			}
+		}
+		unlock(b, g)
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Owners' requests count towards the limits, what is asked below does not.
+func TestSemaphoreLimits(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 4 })
+		s := locks.Semaphore(b.path, 20)
+		g, h := permits(b, s, 8, actors.WithData([]byte("four"))), permits(b, s, 8)
+		_, err := s.Lock(within(b))
+		is(b, err, actors.ErrLimit)
+		k := lock(b, locks.Mutex(b.path+"-other"))
+		_, err = locks.Mutex(b.path + "-third").Lock(within(b))
+		is(b, err, actors.ErrLimit)
+		unlock(b, h)
+		_, err = s.Lock(within(b), actors.WithData([]byte("five.")))
+		is(b, err, actors.ErrLimit)
+		unlock(b, permits(b, s, 1))
+		unlock(b, k)
+		unlock(b, g)
+	})
+}
+
+func TestSemaphoreMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		s := b.semaphore(3, config)
+		lock, err := s.PID()
+		must(b, err)
+		alice.send(lock, &messages.Acquire{RequestId: 1, Permits: 2, Data: []byte("alice")})
+		g := alice.granted(1)
+		if g.GetPath() != b.path || len(g.GetParts()) != 2 || g.GetParts()[0].GetNode() != g.GetNode() || g.GetParts()[0].GetCzxid() != g.GetCzxid() {
+			b.Errorf("%v", g)
+		}
+		names := []string{}
+		for _, part := range g.GetParts() {
+			names = append(names, strings.TrimPrefix(part.GetNode(), "leases/"))
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, b.leases()) {
+			b.Errorf("parts %v, leases %v", names, b.leases())
+		}
+		bob.send(lock, &messages.Acquire{RequestId: 1})
+		if one := bob.granted(1); len(one.GetParts()) != 0 || !strings.HasPrefix(one.GetNode(), "leases/_c_") {
+			b.Errorf("%v", one)
+		}
+		for id, msg := range map[uint64]*messages.Acquire{
+			2: {RequestId: 2, Try: true},
+			3: {RequestId: 3, WaitNanos: int64(20 * time.Millisecond)},
+			4: {RequestId: 4, Permits: 4},
+			5: {RequestId: 5, Kind: 1},
+		} {
+			bob.send(lock, msg)
+			bob.refused(id, map[uint64]messages.Reason{2: messages.Reason_NOT_ACQUIRED, 3: messages.Reason_TIMED_OUT,
+				4: messages.Reason_INVALID, 5: messages.Reason_INVALID}[id])
+		}
+		bob.send(lock, &messages.Acquire{RequestId: 6, Permits: 3, Owner: "bob"})
+		bob.send(lock, &messages.Acquire{RequestId: 7, Owner: "bob"})
+		bob.refused(7, messages.Reason_WOULD_DEADLOCK)
+		bob.send(lock, &messages.Cancel{RequestId: 6, Owner: "bob"})
+		bob.refused(6, messages.Reason_CANCELLED)
+		bob.send(lock, &messages.Release{RequestId: 9})
+		bob.refused(9, messages.Reason_NOT_HELD)
+		bob.send(lock, &messages.Release{RequestId: 1})
+		bob.released(1, 0)
+		must(b, b.Client(b).Delete(b.path+"/"+g.GetParts()[1].GetNode(), -1))
+		if m := hear[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_NODE_DELETED {
+			b.Errorf("%v", m)
+		}
+		b.waitFor(0, 0)
+		alice.send(lock, &messages.Release{RequestId: 1})
+		alice.refused(1, messages.Reason_NOT_HELD)
+		// A grant that is cancelled is given back.
+		alice.send(lock, &messages.Acquire{RequestId: 2, Permits: 3})
+		alice.granted(2)
+		alice.send(lock, &messages.Cancel{RequestId: 2})
+		alice.refused(2, messages.Reason_CANCELLED)
+		b.waitFor(0, 0)
+	})
+}
+
+// ---- the tests of InterProcessSemaphoreMutex
+
+func TestSemaphoreMutex(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		mu, other := locks.SemaphoreMutex(b.path), b.locks().SemaphoreMutex(b.path)
+		me := actors.WithOwner("me")
+		g, err := mu.Lock(within(b), me)
+		must(b, err)
+		if b.waitFor(0, 1); mu.Path() != b.path || g.Node() != b.path+"/leases/"+b.leases()[0] {
+			b.Errorf("%s holds by %s", mu.Path(), g.Node())
+		}
+		for range 3 {
+			_, err = mu.Lock(within(b), me)
+			is(b, err, actors.ErrDeadlock)
+		}
+		waiting := mu.Acquire(within(b), actors.WithOwner("waiter"))
+		is(b, failure(b, mu.Acquire(within(b), actors.WithOwner("waiter"))), actors.ErrDeadlock)
+		far := other.Acquire(within(b), me) // somebody of that name elsewhere
+		b.waitFor(2, 2)
+		released := make(chan error)
+		go func() { released <- g.Unlock(within(b)) }() // by another goroutine
+		must(b, <-released)
+		is(b, failure(b, g.Release()), actors.ErrNotHeld)
+		h := result(b, waiting)
+		pending(b, far)
+		if h.Token().Compare(g.Token()) <= 0 {
+			b.Errorf("token %v after %v", h.Token(), g.Token())
+		}
+		unlock(b, h)
+		unlock(b, result(b, far))
+		g, err = mu.Lock(within(b), me)
+		must(b, err)
+		unlock(b, g)
+	})
+}
+
+func TestSemaphoreMutex2Clients(t *testing.T) {
+	each(t, func(b *bed) { crowd(b, 1, 12, 15, func() int { return 1 }) })
+}
+
+func TestSemaphoreMutexWithNamespace(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := connect(b.T, b.Addr()+b.path)
+		g, err := locks.SemaphoreMutex("/below").Lock(within(b))
+		must(b, err)
+		if names := b.Nodes(b, b.path+"/below/leases"); len(names) != 1 || g.Node() != "/below/leases/"+names[0] {
+			b.Errorf("%v; holds by %s", names, g.Node())
+		}
+		unlock(b, g)
+	})
+}
+
+func TestSemaphoreMutexContainerCleanup(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		for i := range 10 {
+			mu := locks.SemaphoreMutex(b.path + fmt.Sprint("/", i))
+			g, err := mu.Lock(within(b))
+			must(b, err)
+			unlock(b, g)
+		}
+	}) // it waits until all are gone
+}

@@ -1,0 +1,270 @@
+package actors_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// soon is long enough to see that nothing comes of something.
+const soon = 300 * time.Millisecond
+
+// Clients of Curator and ours take turns on one semaphore, fair to both.
+func TestSemaphoreWithCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		const max = 3
+		ours := []*actors.Semaphore{b.semaphore(max), b.semaphore(max)}
+		var inside, most atomic.Int64
+		enter := func(n int64) {
+			now := inside.Add(n)
+			if now > max {
+				b.Errorf("%d of %d permits are held", now, max)
+			}
+			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			}
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			theirs := b.byHand(max)
+			wg.Go(func() {
+				for range 15 {
+					leases, err := theirs.acquire(within(b), 1)
+					if err != nil {
+						b.Error("Curator: ", err)
+						return
+					}
+					enter(1)
+					inside.Add(-1)
+					theirs.release(leases...)
+				}
+			})
+		}
+		for i := range 6 {
+			wg.Go(func() {
+				n := int64(1 + i%max)
+				for range 15 {
+					g, err := ours[i%2].Lock(within(b), actors.Permits(int(n)))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					enter(n)
+					inside.Add(-n)
+					g.Release()
+				}
+			})
+		}
+		wg.Wait()
+		b.Logf("%d of %d permits were held at most", most.Load(), max)
+		b.waitFor(0, 0)
+	})
+}
+
+// Each waits for the other, and gets in when there is room, and in its turn.
+func TestSemaphoreTurnsWithCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		s, theirs := b.semaphore(2), b.byHand(2)
+		first, err := theirs.acquire(within(b), 1)
+		must(b, err)
+		g := permits(b, s, 1)
+		f := s.Acquire(within(b)) // has the lock, and waits for a permit
+		b.waitFor(1, 3)
+		came := make(chan []string)
+		go func() {
+			leases, err := theirs.acquire(within(b), 1)
+			if err != nil {
+				b.Error(err)
+			}
+			came <- leases
+		}()
+		b.waitFor(2, 3)
+		h := s.Acquire(within(b)) // behind the other
+		b.waitFor(3, 3)
+		theirs.release(first...)
+		k := result(b, f)
+		b.waitFor(2, 3) // now it is the other that waits for a permit
+		pending(b, h)
+		unlock(b, g)
+		second := <-came
+		b.waitFor(1, 3)
+		pending(b, h)
+		unlock(b, k)
+		g = result(b, h)
+		theirs.release(second...)
+		unlock(b, g)
+	})
+}
+
+// Curator's own acquire of several leases takes them one by one: two clients that want
+// three of four each keep each other waiting until one of them gives up.
+func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
+	each(t, func(b *bed) {
+		var both, done sync.WaitGroup
+		both.Add(2)
+		ctx, cancel := context.WithTimeout(b.Context(), 2*soon)
+		defer cancel()
+		var failed atomic.Int32
+		for range 2 {
+			c := b.byHand(4)
+			c.taken = func(leases int) {
+				if leases == 2 {
+					both.Done()
+					both.Wait()
+				}
+			}
+			done.Go(func() {
+				leases, err := c.acquire(ctx, 3)
+				if err != nil {
+					failed.Add(1)
+				}
+				c.release(leases...)
+			})
+		}
+		done.Wait()
+		if failed.Load() == 0 || ctx.Err() == nil {
+			b.Fatal("the model does not show the defect")
+		}
+		b.waitFor(0, 0)
+
+		ours := []*actors.Semaphore{b.semaphore(4), b.semaphore(4)}
+		var inside atomic.Int32
+		for i := range 6 { // three each of two processes: within one, and between them
+			done.Go(func() {
+				for range 15 {
+					g, err := ours[i%2].Lock(within(b), actors.Permits(3))
+					if err != nil {
+						b.Errorf("three of four: %v", err)
+						return
+					}
+					if n := inside.Add(1); n > 1 {
+						b.Errorf("%d hold three of four", n)
+					}
+					inside.Add(-1)
+					g.Release()
+				}
+			})
+		}
+		done.Wait()
+	})
+}
+
+// Curator's first semaphore has a waiter watch one certain holder: it sleeps though
+// another has left.
+func TestSemaphoreWakesForAnyHolder(t *testing.T) {
+	each(t, func(b *bed) {
+		const max = 2
+		c := b.byHand(max)
+		nodes := []string{}
+		for range 3 {
+			nodes = append(nodes, c.create("/leases", "-lease-"))
+		}
+		index := func() int {
+			names := b.leases()
+			slices.SortFunc(names, func(x, y string) int { return slices.Compare([]byte(x[len(x)-10:]), []byte(y[len(y)-10:])) })
+			return slices.Index(names, nodes[2][len(b.path+"/leases/"):])
+		}
+		if index() != max {
+			b.Fatalf("the model's index is %d", index())
+		}
+		_, _, wake, err := c.conn.GetW(nodes[index()-max])
+		must(b, err)
+		c.release(nodes[1])
+		select {
+		case <-wake:
+			b.Fatal("the model does not show the defect")
+		case <-time.After(soon):
+		}
+		if index() >= max {
+			b.Fatal("the model's waiter may not hold")
+		}
+		c.release(nodes[0], nodes[2])
+
+		for _, leaves := range []int{0, 1} {
+			holders := []string{c.create("/leases", "-lease-"), c.create("/leases", "-lease-")}
+			f := b.semaphore(max).Acquire(within(b))
+			b.waitFor(1, 3)
+			pending(b, f)
+			c.release(holders[leaves])
+			unlock(b, result(b, f))
+			c.release(holders[1-leaves])
+		}
+	})
+}
+
+// Any child of the leases takes a permit, whatever its name, as it does for Curator.
+func TestSemaphoreStrangers(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		var log logs
+		s, other := b.semaphore(2, log.config), b.semaphore(2)
+		warm := permits(b, s, 1) // makes the directories
+		stranger := func(name string) string {
+			node, err := conn.Create(b.path+"/leases/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			must(b, err)
+			return node
+		}
+		one := stranger("zz")
+		_, err := s.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		_, err = other.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		if n, err := other.Remaining(within(b)); n != 0 || err != nil {
+			b.Errorf("%d remain, %v", n, err)
+		}
+		f := other.Acquire(within(b), actors.Permits(2))
+		b.waitFor(1, 4)
+		unlock(b, warm)
+		b.waitFor(1, 3)
+		pending(b, f)
+		must(b, conn.Delete(one, -1))
+		g := result(b, f)
+		// One that comes later is not before those who hold or wait, but before the next.
+		f = s.Acquire(within(b))
+		b.waitFor(1, 3)
+		two := stranger("0-foreign")
+		unlock(b, g)
+		g = result(b, f)
+		f = other.Acquire(within(b))
+		b.waitFor(1, 3)
+		pending(b, f)
+		must(b, conn.Delete(two, -1))
+		unlock(b, result(b, f))
+		unlock(b, g)
+		if n := len(log.with("name=zz")); n != 1 {
+			b.Errorf("it is reported %d times", n)
+		}
+	})
+}
+
+// A client that follows the rules never gets more permits than there are because of a
+// node of ours that waits, and its try fails only while somebody is at it.
+func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		s, theirs := b.semaphore(3), b.byHand(3)
+		g := permits(b, s, 2)
+		b.waitFor(0, 2) // the lock is free: nothing of ours stands in the way
+		lease, err := theirs.acquire(within(b), 1)
+		must(b, err)
+		ctx, cancel := context.WithTimeout(b.Context(), soon)
+		defer cancel()
+		if _, err := theirs.acquire(ctx, 1); err == nil {
+			b.Error("a fourth of three")
+		}
+		b.waitFor(0, 3)
+		f := s.Acquire(within(b))
+		b.waitFor(1, 4)
+		f.Cancel()
+		b.waitFor(0, 3)
+		theirs.release(lease...)
+		zktest.Eventually(b, patience, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
+		unlock(b, g)
+	})
+}

@@ -1,0 +1,283 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// semaphore is the lock on a connection of its own.
+func (b *bed) semaphore(permits int, configure ...func(*actors.Config)) *actors.Semaphore {
+	b.Helper()
+	return b.locks(configure...).Semaphore(b.path, permits)
+}
+
+// permits acquires some.
+func permits(t testing.TB, s *actors.Semaphore, n int, options ...actors.Option) *actors.Grant {
+	t.Helper()
+	g, err := s.Lock(within(t), append(options, actors.Permits(n))...)
+	if err != nil {
+		t.Fatalf("%d permits of %s: %v", n, s.Path(), err)
+	}
+	return g
+}
+
+// leases and queue are the nodes of a semaphore's two directories.
+func (b *bed) leases() []string { return b.Nodes(b, b.path+"/leases") }
+func (b *bed) queue() []string  { return b.Nodes(b, b.path+"/locks") }
+
+// waitFor waits until there are so many of both.
+func (b *bed) waitFor(queue, leases int) {
+	b.Helper()
+	var q, l []string
+	zktest.Eventually(b, patience, func() bool {
+		q, l = b.queue(), b.leases()
+		return len(q) == queue && len(l) == leases
+	}, "%d in the queue and %d leases: %v, %v", queue, leases, &q, &l)
+}
+
+// ---- the tests of Curator's semaphore, by their names
+
+func TestSemaphoreSimple(t *testing.T) {
+	each(t, func(b *bed) {
+		s := b.semaphore(1)
+		g := permits(b, s, 1)
+		_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		is(b, err, actors.ErrTimedOut)
+		b.waitFor(0, 1)
+		unlock(b, g)
+	})
+}
+
+func TestSemaphoreSimple2(t *testing.T) {
+	each(t, func(b *bed) {
+		s, other := b.semaphore(3), b.semaphore(3)
+		var grants []*actors.Grant
+		for i := range 3 {
+			g := permits(b, []*actors.Semaphore{s, other}[i%2], 1)
+			grants = append(grants, g)
+			if !strings.HasPrefix(g.Node(), b.path+"/leases/_c_") || !strings.Contains(g.Node(), "-lease-") || !slices.Equal(g.Nodes(), []string{g.Node()}) {
+				b.Errorf("node %s, nodes %v", g.Node(), g.Nodes())
+			}
+		}
+		for _, s := range []*actors.Semaphore{s, other} {
+			_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+			is(b, err, actors.ErrTimedOut)
+			_, err = s.Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+		}
+		unlock(b, grants[0])
+		unlock(b, permits(b, s, 1))
+		unlock(b, grants[1])
+		unlock(b, grants[2])
+	})
+}
+
+func TestSemaphoreThreads(t *testing.T) {
+	each(t, func(b *bed) { crowd(b, 4, 10, 10, func() int { return 1 }) })
+}
+
+func TestSemaphoreMaxPerSession(t *testing.T) {
+	each(t, func(b *bed) { crowd(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
+}
+
+func TestSemaphoreReleaseInChunks(t *testing.T) {
+	each(t, func(b *bed) { crowd(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
+}
+
+// crowd has many goroutines on a few connections take and give back permits.
+func crowd(b *bed, max, goroutines, rounds int, want func() int) {
+	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
+	var inside, most atomic.Int64
+	var wg sync.WaitGroup
+	for i := range goroutines {
+		s := ss[i%len(ss)]
+		wg.Go(func() {
+			for range rounds {
+				n := want()
+				g, err := s.Lock(within(b), actors.Permits(n))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				now := inside.Add(int64(n))
+				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+				}
+				if now > int64(max) || len(g.Nodes()) != n {
+					b.Errorf("%d of %d permits are held; nodes %v for %d", now, max, g.Nodes(), n)
+				}
+				inside.Add(int64(-n))
+				g.Release()
+			}
+		})
+	}
+	wg.Wait()
+	b.waitFor(0, 0)
+	b.Logf("%d of %d permits were held at most", most.Load(), max)
+}
+
+func TestSemaphoreRelease1AtATime(t *testing.T) {
+	each(t, func(b *bed) {
+		const max = 10
+		ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max)}
+		var inside atomic.Int64
+		full := make(chan struct{})
+		var wg sync.WaitGroup
+		for i := range max {
+			wg.Go(func() {
+				g, err := ss[i%2].Lock(within(b))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				if inside.Add(1) == max {
+					close(full)
+				}
+				closes(b, full, "the wait for all permits to be held")
+				g.Release()
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// The closing client's permits are free at once.
+func TestSemaphoreClientClose(t *testing.T) {
+	each(t, func(b *bed) {
+		one, s := b.locks(), b.semaphore(1)
+		g := permits(b, one.Semaphore(b.path, 1), 1)
+		f := s.Acquire(within(b))
+		b.waitFor(1, 2)
+		must(b, one.Close())
+		is(b, g.Err(), actors.ErrClosed)
+		unlock(b, result(b, f))
+	})
+}
+
+func TestSemaphoreGetParticipantNodes(t *testing.T) {
+	each(t, func(b *bed) {
+		s := b.semaphore(10)
+		var grants []*actors.Grant
+		var nodes []string
+		for i := range 5 {
+			if n, err := s.Remaining(within(b)); err != nil || n != 10-i {
+				b.Errorf("%d remain of 10 less %d, %v", n, i, err)
+			}
+			g := permits(b, s, 1, actors.WithData([]byte(fmt.Sprint("holder ", i))))
+			data, stat, err := b.Client(b).Get(g.Node())
+			if err != nil || string(data) != fmt.Sprint("holder ", i) || stat.Czxid != g.Token().Czxid || stat.EphemeralOwner != g.Session() {
+				b.Errorf("%q, %+v, %v", data, stat, err)
+			}
+			grants, nodes = append(grants, g), append(nodes, strings.TrimPrefix(g.Node(), b.path+"/leases/"))
+		}
+		slices.Sort(nodes)
+		if got := b.leases(); !slices.Equal(got, nodes) {
+			b.Errorf("leases %v, want %v", got, nodes)
+		}
+		for _, g := range grants {
+			unlock(b, g)
+		}
+	})
+}
+
+// A waiter's node is deleted under it.
+func TestSemaphoreNoOrphanedNodes(t *testing.T) {
+	each(t, func(b *bed) {
+		s, other, conn := b.semaphore(1), b.semaphore(1), b.Client(b)
+		g := permits(b, s, 1)
+		held := b.leases()
+		for _, directory := range []string{"/leases/", "/locks/"} {
+			f := other.Acquire(within(b))
+			b.waitFor(1, 2)
+			victims := b.queue()
+			if directory == "/leases/" {
+				victims = slices.DeleteFunc(b.leases(), func(name string) bool { return name == held[0] })
+			}
+			must(b, conn.Delete(b.path+directory+victims[0], -1))
+			zktest.Eventually(b, patience, func() bool {
+				return !slices.Contains(append(b.leases(), b.queue()...), victims[0]) && len(b.leases()) == 2 && len(b.queue()) == 1
+			}, "it waits again")
+			pending(b, f)
+			unlock(b, g)
+			g = result(b, f)
+			b.waitFor(0, 1)
+			held = b.leases()
+			s, other = other, s
+		}
+		unlock(b, g)
+	})
+}
+
+// A waiter that is given up leaves no lease, at whichever stage.
+func TestSemaphoreInterruptAcquire(t *testing.T) {
+	each(t, func(b *bed) {
+		s, other := b.semaphore(1), b.semaphore(1)
+		g := permits(b, s, 1)
+		for _, waiting := range []int{0, 1, 3} {
+			ctx, cancel := context.WithCancel(b.Context())
+			var fs []*actors.Future[*actors.Grant]
+			for range waiting {
+				fs = append(fs, other.Acquire(ctx))
+			}
+			b.waitFor(waiting, 1+waiting)
+			cancel()
+			late := other.Acquire(within(b))
+			late.Cancel()
+			for _, f := range fs {
+				is(b, failure(b, f), context.Canceled)
+			}
+			b.waitFor(0, 1)
+		}
+		unlock(b, g)
+		unlock(b, permits(b, other, 1))
+	})
+}
+
+// The server is away while ten acquire.
+func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
+	t.Parallel()
+	s := zktest.Own(t)
+	b := &bed{T: t, Server: s, path: s.Path(t)}
+	longer := func(cfg *actors.Config) { cfg.SessionTimeout = 30 * time.Second }
+	one, two := b.locks(longer), b.locks(longer)
+	g := permits(b, one.Semaphore(b.path, 1), 1)
+	var fs []*actors.Future[*actors.Grant]
+	for i := range 10 {
+		fs = append(fs, []*actors.Locks{one, two}[i%2].Semaphore(b.path, 1).Acquire(context.Background()))
+	}
+	s.Stop(t)
+	state(b, one, messages.SessionState_SUSPENDED)
+	state(b, two, messages.SessionState_SUSPENDED)
+	release := g.Release()
+	fs = append(fs, one.Semaphore(b.path, 1).Acquire(context.Background()))
+	s.Start(t)
+	result(b, release)
+	var inside atomic.Int32
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Go(func() {
+			g, err := f.Wait(within(b))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if n := inside.Add(1); n > 1 {
+				b.Errorf("%d hold the only permit", n)
+			}
+			inside.Add(-1)
+			g.Release()
+		})
+	}
+	wg.Wait()
+	b.waitFor(0, 0)
+}

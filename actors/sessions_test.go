@@ -1,0 +1,110 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// nextState reads one state that must come.
+func nextState(t testing.TB, states <-chan zkbridge.Session, want messages.SessionState, epoch uint64) {
+	t.Helper()
+	select {
+	case s, open := <-states:
+		if !open || s.State != want || s.Epoch != epoch {
+			t.Errorf("the state is %+v (%v), want %v of epoch %d", s, open, want, epoch)
+		}
+	case <-within(t).Done():
+		t.Fatalf("no state, want %v of epoch %d", want, epoch)
+	}
+}
+
+func statesEnd(t testing.TB, states <-chan zkbridge.Session) {
+	t.Helper()
+	select {
+	case s, open := <-states:
+		if open {
+			t.Errorf("the state is %+v, want the end", s)
+		}
+	case <-within(t).Done():
+		t.Fatal("the states do not end")
+	}
+}
+
+func TestSessions(t *testing.T) {
+	besides(t, func(b *bed) {
+		const connected, suspended, lost = messages.SessionState_CONNECTED, messages.SessionState_SUSPENDED, messages.SessionState_LOST
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr())
+		ctx, cancel := context.WithCancel(b.Context())
+		states, slow, unread := locks.Sessions(ctx), locks.Sessions(b.Context()), locks.Sessions(b.Context())
+		nextState(b, states, connected, 1)
+		nextState(b, slow, connected, 1)
+		proxy.Refuse(true)
+		proxy.Cut()
+		nextState(b, states, suspended, 1)
+		proxy.Refuse(false)
+		nextState(b, states, connected, 1)
+		b.Expire(b, locks.Session().ID)
+		for s := range states { // the loss may be told by a server that was asked again
+			if s.State == lost {
+				break
+			}
+		}
+		nextState(b, states, connected, 2)
+		nextState(b, slow, connected, 2) // a loss has been in between
+		cancel()
+		statesEnd(b, states)
+		must(b, locks.Close())
+		nextState(b, slow, messages.SessionState_SHUT, 2)
+		statesEnd(b, slow)
+		nextState(b, unread, messages.SessionState_SHUT, 2)
+		statesEnd(b, unread)
+		late := locks.Sessions(b.Context())
+		nextState(b, late, messages.SessionState_SHUT, 2)
+		statesEnd(b, late)
+	})
+}
+
+// The channel ends with its context or its Locks, also where the bridge goes on.
+func TestSessionsEnd(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, bridge, end := v.withBridge()
+		defer end()
+		over, cancel := context.WithCancel(v.Context())
+		cancel()
+		for range 100 {
+			states := locks.Sessions(over)
+			nextState(v, states, messages.SessionState_CONNECTED, 1)
+			statesEnd(v, states)
+		}
+		states, others := locks.Sessions(v.Context()), bridge.Sessions(v.Context())
+		nextState(v, states, messages.SessionState_CONNECTED, 1)
+		nextState(v, others, messages.SessionState_CONNECTED, 1)
+		must(v, locks.Close())
+		statesEnd(v, states)
+		v.Expire(locks.Session().ID)
+		nextState(v, others, messages.SessionState_SUSPENDED, 1)
+	})
+}
+
+// Nobody waits for a reader: not the bridge, and not a holder that is told of its loss.
+func TestSessionsUnread(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		states := locks.Sessions(v.Context())
+		for epoch := uint64(1); epoch <= 5; epoch++ {
+			g := lock(v, mu)
+			v.Expire(g.Session())
+			closes(v, g.Done(), "the grant")
+			is(v, failure(v, g.Release()), actors.ErrSessionLost)
+		}
+		unlock(v, lock(v, mu))
+		nextState(v, states, messages.SessionState_CONNECTED, 6)
+		v.expectClean()
+	})
+}

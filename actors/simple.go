@@ -1,0 +1,208 @@
+package actors
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// simple is the actor of this process's contender for a lock of the simple form. It turns
+// messages into events for its queue.Simple, and performs the effects by telling the
+// bridge and its one owner, a lender.
+type simple struct {
+	desk
+	bridge  messages.BridgeRef
+	state   *queue.Simple
+	epoch   uint64
+	over    bool // the session of epoch is lost
+	session int64
+}
+
+func newSimple(r *resident) host.Actor {
+	var in queue.Incarnation
+	rand.Read(in[:])
+	gate, shared := "lock", len(r.recipe.kinds) > 1
+	if shared {
+		gate = "W"
+	}
+	s := &simple{bridge: r.manager.bridge, state: queue.NewSimple(gate, shared, in)}
+	s.desk = newDesk(r, s)
+	s.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	return s
+}
+
+// Receive implements host.Actor.
+func (s *simple) Receive(from ask.Recipient, msg any) {
+	if s.retired {
+		s.Refuse(from, msg)
+		return
+	}
+	if changed, ok := msg.(*messages.SessionChanged); !ok || changed.State != messages.SessionState_LOST {
+		s.checkSession()
+	}
+	switch msg := msg.(type) {
+	case expired:
+		s.expire(msg.id)
+	case tick:
+		if !s.rest(s.state.Idle() && len(s.requests) == 0) {
+			try(s, queue.Tick{})
+		}
+	default:
+		if !messages.DispatchLock(s, from, msg, from) && !messages.DispatchBridgeClient(s, from, msg, from) {
+			s.manager.log.Warn("lock got a message that it does not know", "path", s.path, "message", fmt.Sprintf("%T", msg))
+		}
+	}
+}
+
+// checkSession is as in lock.
+func (s *simple) checkSession() {
+	if s.epoch != 0 && !s.over && s.manager.zk.Lost(s.epoch) {
+		s.over, s.detail = true, overdue
+		try(s, queue.Session{Epoch: s.epoch, State: queue.Lost})
+	}
+}
+
+// ---- said by the owner, to the desk
+
+func (s *simple) acquire(e queue.Acquire) { try(s, e) }
+
+func (s *simple) cancel(e queue.Cancel) { try(s, e) }
+
+func (s *simple) release(e queue.Release) { try(s, e) }
+
+// ---- said by the bridge
+
+// Transacted implements messages.BridgeClientHandler.
+func (s *simple) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	try(s, queue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
+		Missing: msg.Outcome == messages.Transacted_NO_NODE, Czxid: msg.Czxid})
+}
+
+// Listed implements messages.BridgeClientHandler.
+func (s *simple) Listed(_ ask.Recipient, msg *messages.Listed) {
+	try(s, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids})
+}
+
+// Watched implements messages.BridgeClientHandler.
+func (s *simple) Watched(_ ask.Recipient, msg *messages.Watched) {
+	try(s, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+}
+
+// NodeReleased implements messages.BridgeClientHandler.
+func (s *simple) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
+	try(s, queue.Deleted{Serial: msg.Id})
+}
+
+// Wake implements messages.BridgeClientHandler.
+func (s *simple) Wake(_ ask.Recipient, msg *messages.Wake) {
+	try(s, queue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+}
+
+// Failed implements messages.BridgeClientHandler.
+func (s *simple) Failed(_ ask.Recipient, msg *messages.Failed) {
+	s.detail = msg.Detail
+	try(s, queue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Why: queue.Why(msg.Reason)})
+}
+
+// Created implements messages.BridgeClientHandler. It asks for none.
+func (*simple) Created(ask.Recipient, *messages.Created) {}
+
+// SessionChanged implements messages.BridgeClientHandler.
+func (s *simple) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
+	if s.over && msg.Epoch == s.epoch && msg.State != messages.SessionState_SHUT {
+		return // it does not come back
+	}
+	s.detail = msg.Detail
+	switch msg.State {
+	case messages.SessionState_LOST:
+		s.over = true
+		try(s, queue.Session{Epoch: msg.Epoch, State: queue.Lost})
+	case messages.SessionState_SHUT:
+		try(s, queue.Close{Why: queue.Closed})
+	default:
+		s.epoch, s.over, s.session = msg.Epoch, false, msg.SessionId
+		try(s, queue.Session{Epoch: msg.Epoch, State: queue.Connected})
+		if msg.State == messages.SessionState_SUSPENDED {
+			s.suspend()
+		}
+	}
+}
+
+// ---- performing
+
+// try is for every event.
+func try[E queue.SimpleEvent](s *simple, e E) {
+	for _, f := range queue.TrySimple(s.state, e) {
+		s.perform(f)
+	}
+	s.detail = ""
+}
+
+func (s *simple) perform(f queue.Effect) {
+	mark, gate := s.path+"/"+f.Node, s.path+"/"+f.Beside
+	switch f.Do {
+	case queue.DoTake:
+		ops := []*messages.Op{
+			{Kind: messages.Op_CREATE, Path: mark, Data: f.Data, Ephemeral: true},
+			{Kind: messages.Op_SET, Path: mark, Data: f.Data}, // tells the czxid
+		}
+		if f.Beside != "" {
+			ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: gate, Data: []byte(f.Node), Ephemeral: true}}, ops...)
+		}
+		s.transact(f.Serial, ops...)
+	case queue.DoProve:
+		s.transact(f.Serial, &messages.Op{Kind: messages.Op_SET, Path: mark, Data: f.Data})
+	case queue.DoLeave:
+		ops := []*messages.Op{{Kind: messages.Op_DELETE, Path: mark}}
+		if f.Beside != "" {
+			ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: gate})
+		}
+		s.transact(f.Serial, ops...)
+	case queue.DoWatch:
+		s.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Nodes: f.Nodes, WithData: f.WithData}, s.self)
+	case queue.DoList:
+		s.bridge.SendList(&messages.List{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, s.self)
+	case queue.DoDelete:
+		s.bridge.SendReleaseNode(&messages.ReleaseNode{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Node: f.Node}, s.self)
+	case queue.DoGrant:
+		s.grant(s.requests[f.ID], &messages.Granted{Path: s.path, Node: f.Node, Czxid: f.Czxid, SessionId: s.session, Epoch: s.epoch})
+	default:
+		if s.requests[f.ID] != nil { // else giveUp has told its owner
+			s.answer(f)
+		}
+	}
+}
+
+func (s *simple) transact(serial uint64, ops ...*messages.Op) {
+	t := &messages.Transact{Id: serial, Epoch: s.epoch, Ops: ops}
+	if ops[0].Kind == messages.Op_CREATE {
+		t.Directory = s.path
+	}
+	s.bridge.SendTransact(t, s.self)
+}
+
+// ---- the end
+
+// Stopped implements host.Actor: the lock is closed, has retired, or has failed.
+// Its owner gets an answer, and no node is left behind: see Refuse.
+func (s *simple) Stopped(failure any) {
+	defer s.manager.stopped(s.resident)
+	s.stop(failure)
+	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.self)
+	if failure != nil {
+		s.giveUp()
+	}
+	try(s, queue.Close{Why: queue.Closed})
+}
+
+// Refuse implements host.Actor: it answers what comes after the end. What the bridge
+// says then leads on to the end of the nodes.
+func (s *simple) Refuse(from ask.Recipient, msg any) {
+	if !messages.DispatchLock(tooLate{&s.desk}, from, msg, from) {
+		messages.DispatchBridgeClient(s, from, msg, from)
+	}
+}

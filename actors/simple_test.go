@@ -1,0 +1,356 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Two processes pass the lock on; its node is the one that all know, and the token is
+// its czxid.
+func TestSimpleMutex(t *testing.T) {
+	each(t, func(b *bed) {
+		elsewhere, conn := b.locks(), b.Client(b)
+		mu, other := b.locks().SimpleMutex(b.path), elsewhere.SimpleMutex(b.path)
+		g := lock(b, mu, actors.WithData([]byte("mine")), actors.WithOwner("me"))
+		_, gate, err := conn.Get(b.path + "/lock")
+		must(b, err)
+		data, mark, err := conn.Get(g.Node())
+		if err != nil || string(data) != "mine" || g.Token() != (actors.Token{Czxid: gate.Czxid}) || mark.Czxid != gate.Czxid ||
+			gate.EphemeralOwner != g.Session() || !strings.HasPrefix(g.Node(), b.path+"/lock-") {
+			b.Errorf("%s: %q, %v; gate %+v, mark %+v", g.Node(), data, g.Token(), gate, mark)
+		}
+		must(b, g.Verify(within(b)))
+		must(b, elsewhere.VerifyToken(within(b), g.Node(), g.Token()))
+		unlock(b, lock(b, mu, actors.WithOwner("me")))
+		for _, m := range []*actors.SimpleMutex{mu, other} {
+			_, err = m.Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+			_, err = m.Lock(within(b), actors.WithTimeout(time.Millisecond))
+			is(b, err, actors.ErrTimedOut)
+		}
+		cancelled := other.Acquire(within(b))
+		waiting := other.Acquire(within(b))
+		cancelled.Cancel()
+		is(b, failure(b, cancelled), actors.ErrCancelled)
+		pending(b, waiting)
+		unlock(b, g)
+		h := result(b, waiting)
+		if h.Token().Compare(g.Token()) <= 0 {
+			b.Errorf("token %v after %v", h.Token(), g.Token())
+		}
+		is(b, g.Verify(within(b)), actors.ErrNotHeld)
+		unlock(b, h)
+		unlock(b, lock(b, mu))
+	})
+}
+
+// Owners of one process come in their order, each by a node of its own.
+func TestSimpleMutexLocalOrder(t *testing.T) {
+	each(t, func(b *bed) {
+		mu := b.locks().SimpleMutex(b.path)
+		g := lock(b, mu)
+		var futures []*actors.Future[*actors.Grant]
+		for range 5 {
+			futures = append(futures, mu.Acquire(within(b)))
+		}
+		for i, f := range futures {
+			pending(b, futures[i:]...)
+			unlock(b, g)
+			next := result(b, f)
+			if next.Node() == g.Node() || next.Token().Czxid <= g.Token().Czxid {
+				b.Errorf("%d: %s after %s", i, next.Node(), g.Node())
+			}
+			g = next
+		}
+		unlock(b, g)
+	})
+}
+
+// Each release wakes all processes that wait: each asks for the lock, and all but one
+// watch it again.
+func TestSimpleMutexHerd(t *testing.T) {
+	const waiters = 8
+	each(t, func(b *bed) {
+		holder := lock(b, b.locks().SimpleMutex(b.path))
+		dialers := make([]*dialer, waiters)
+		grants := make(chan *actors.Grant, waiters)
+		for i := range dialers {
+			dialers[i] = newDialer()
+			mu := b.locks(dialers[i].config).SimpleMutex(b.path)
+			go func() {
+				g, err := mu.Lock(within(b))
+				if err != nil {
+					b.Error(err)
+				}
+				grants <- g
+			}()
+		}
+		quiet(b, dialers)
+		deletes := 0 // of a holder with a dialer
+		for left := waiters; left > 0; left-- {
+			unlock(b, holder)
+			holder = <-grants
+			tries, watches := 0, 0
+			for _, op := range quiet(b, dialers) {
+				switch op {
+				case embedded.OpMulti:
+					tries++
+				case embedded.OpGetData:
+					watches++
+				}
+			}
+			if tries-deletes != left || watches < left-1 {
+				b.Errorf("%d waiters: %d transactions and %d deletions, %d reads", left, tries-deletes, deletes, watches)
+			}
+			deletes = 1
+		}
+		unlock(b, holder)
+	})
+}
+
+// quiet waits until none of them asks for anything, and gives what they asked for.
+func quiet(b *bed, dialers []*dialer) (ops []embedded.Op) {
+	b.Helper()
+	zktest.Eventually(b, patience, func() bool {
+		<-time.After(100 * time.Millisecond)
+		fresh := false
+		for _, d := range dialers {
+			d.mu.Lock()
+			ops, fresh = append(ops, d.ops...), fresh || len(d.ops) > 0
+			d.ops = nil
+			d.mu.Unlock()
+		}
+		return !fresh
+	}, "nothing is asked for")
+	return ops
+}
+
+// The session goes: the holder is told, who waits goes on in the next session.
+func TestSimpleMutexSessionLost(t *testing.T) {
+	besides(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		g := lock(b, locks.SimpleMutex(b.path))
+		waiting, local := others.SimpleMutex(b.path).Acquire(within(b)), locks.SimpleMutex(b.path).Acquire(within(b))
+		b.expire(others)
+		pending(b, waiting)
+		b.expire(locks)
+		closes(b, g.Done(), "the grant")
+		is(b, g.Err(), actors.ErrSessionLost)
+		go func() { unlock(b, result(b, local)) }()
+		unlock(b, result(b, waiting))
+		closes(b, local.Done(), "the other one")
+	})
+}
+
+// Somebody deletes one of the holder's two nodes: it is told, and the other goes, too.
+func TestSimpleMutexNodeDeleted(t *testing.T) {
+	besides(t, func(b *bed) {
+		for _, which := range []string{"gate", "mark"} {
+			mu, other := b.locks().SimpleMutex(b.path), b.locks().SimpleMutex(b.path)
+			g := lock(b, mu)
+			waiting := other.Acquire(within(b))
+			node := g.Node()
+			if which == "gate" {
+				node = b.path + "/lock"
+			}
+			must(b, b.Client(b).Delete(node, -1))
+			closes(b, g.Done(), "the grant")
+			is(b, g.Err(), actors.ErrNodeDeleted)
+			unlock(b, result(b, waiting))
+			b.waitNodes(0)
+			unlock(b, lock(b, mu))
+		}
+	})
+}
+
+// A node of that name that somebody else made, for ever: it is waited for like any other.
+func TestSimpleMutexForeignNode(t *testing.T) {
+	each(t, func(b *bed) {
+		conn, mu := b.Client(b), b.locks().SimpleMutex(b.path)
+		unlock(b, lock(b, mu))
+		r := b.rival(conn, "other-")
+		_, err := conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) { // the release was not through
+			b.waitNodes(1)
+			_, err = conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
+		}
+		must(b, err)
+		f := mu.Acquire(within(b))
+		pending(b, f)
+		must(b, conn.Delete(b.path+"/lock", -1))
+		unlock(b, result(b, f))
+		r.leave()
+	})
+}
+
+// Readers of all processes hold beside each other, writers alone; a writer that waits
+// keeps new readers out, but not the readers of its own process that came before it.
+func TestSimpleRWMutex(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, other := b.locks().SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
+		r1, r2, r3 := lock(b, rw.Read()), lock(b, rw.Read()), lock(b, other.Read(), actors.WithOwner("me"))
+		again := lock(b, other.Read(), actors.WithOwner("me"))
+		_, err := other.Write().Lock(within(b), actors.WithOwner("me"))
+		is(b, err, actors.ErrDeadlock)
+		_, err = rw.Write().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		third := b.locks().SimpleRWMutex(b.path)
+		_, err = third.Write().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		w := third.Write().Acquire(within(b))
+		b.waitNodes(4) // two readers', the gate and its mark
+		fourth := b.locks().SimpleRWMutex(b.path)
+		_, err = fourth.Read().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		late := fourth.Read().Acquire(within(b))
+		unlock(b, r1)
+		unlock(b, r2)
+		pending(b, w, late)
+		unlock(b, r3)
+		b.waitNodes(3)
+		pending(b, w, late)
+		unlock(b, again)
+		g := result(b, w)
+		pending(b, late)
+		unlock(b, g)
+		g = result(b, late)
+		if g.Token().Compare(result(b, w).Token()) <= 0 {
+			b.Errorf("token %v after %v", g.Token(), result(b, w).Token())
+		}
+		unlock(b, g)
+	})
+}
+
+// Readers and writers of several processes, some of which give up: nobody is beside a
+// writer, tokens grow from writer to writer, and all come to an end.
+func TestSimpleRWMutexHistory(t *testing.T) {
+	besides(t, func(b *bed) {
+		var readers, writers atomic.Int32
+		var mu sync.Mutex
+		var last actors.Token
+		var all errgroup.Group
+		for i := range 6 {
+			rw := b.locks().SimpleRWMutex(b.path)
+			for j := range 2 {
+				all.Go(func() error {
+					for k := range 12 {
+						if (i+j+k)%5 == 0 {
+							f := rw.Write().Acquire(within(b), actors.WithTimeout(time.Duration(k)*time.Millisecond+1))
+							if g, err := f.Wait(context.Background()); err == nil {
+								g.Release()
+							}
+							continue
+						}
+						side, mine, theirs := rw.Read(), &readers, &writers
+						if (i+j+k)%3 == 0 {
+							side, mine = rw.Write(), &writers
+						}
+						g, err := side.Lock(within(b))
+						if err != nil {
+							return err
+						}
+						n := mine.Add(1)
+						if mine == theirs && (n > 1 || readers.Load() > 0) || mine != theirs && theirs.Load() > 0 {
+							return fmt.Errorf("%d writers beside %d readers", writers.Load(), readers.Load())
+						}
+						if mine == theirs {
+							mu.Lock()
+							if g.Token().Compare(last) <= 0 {
+								err = fmt.Errorf("token %v after %v", g.Token(), last)
+							}
+							last = g.Token()
+							mu.Unlock()
+						}
+						mine.Add(-1)
+						if err := errors.Join(err, g.Unlock(within(b))); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+		}
+		must(b, all.Wait())
+	})
+}
+
+// The actor fails: all are told, the nodes go, and another one serves.
+func TestSimplePanic(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		mu := locks.SimpleMutex(b.path)
+		for _, below := range []bool{false, true} {
+			g := lock(b, mu)
+			waiting := mu.Acquire(within(b))
+			actors.PoisonSimple(mu, below)
+			closes(b, g.Done(), "the grant")
+			is(b, g.Err(), actors.ErrInternal)
+			is(b, failure(b, waiting), actors.ErrInternal)
+			unlock(b, lock(b, mu))
+			b.waitNodes(0)
+		}
+	})
+}
+
+// Actors ask for it by messages as for any lock.
+func TestSimpleMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		mu := b.locks(config).SimpleMutex(b.path)
+		lock, err := mu.PID()
+		must(b, err)
+		all[0].send(lock, &messages.Acquire{RequestId: 1})
+		all[0].granted(1)
+		all[0].send(lock, &messages.Release{RequestId: 1})
+		all[0].released(1, 0)
+	})
+}
+
+// What it cannot do is refused in words.
+func TestSimpleInvalid(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.locks()
+		mu := locks.SimpleMutex(b.path)
+		g := lock(b, mu)
+		_, err := locks.Mutex(b.path).Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		_, err = mu.Participants(within(b))
+		is(b, err, actors.ErrInvalid)
+		_, err = mu.RevokeHolders(within(b), 0)
+		is(b, err, actors.ErrInvalid)
+		_, err = locks.MultiLock(mu).Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		_, err = locks.SimpleMutex("no path").Lock(within(b))
+		is(b, err, actors.ErrInvalid)
+		unlock(b, g)
+	})
+}
+
+// When it was idle for long its actors go.
+func TestSimpleIdle(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex(idle(time.Second))
+		for range 2 {
+			unlock(v, lock(v, locks.SimpleMutex("/lock")))
+			<-time.After(time.Hour)
+			v.expectClean()
+			if paths := actors.Paths(locks); len(paths) != 0 {
+				v.Errorf("actors %v", paths)
+			}
+		}
+	})
+}

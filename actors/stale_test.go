@@ -1,0 +1,86 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// What a lock library should be tested for where the session, or a server that lags
+// behind, may deceive it; and where that is done here:
+//
+//	a lagging server shows the node of a dead session    TestDeadSessionsNode
+//	a create without an answer, then a lagging server    TestCreateOnALaggingServer, TestWireFaults/three servers,
+//	                                                     TestEveryFaultAtEveryRequest/*/stale and drop reply
+//	entering again on a dead session                     TestHolderLosesSession
+//	histories under faults, checked for linearizability  TestHistory
+//	a holder paused beyond its session; fenced writes    examples/fencing, TestGuard
+//	time-outs with the server a black hole               TestBlackHole, TestCloseInBlackHole,
+//	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
+//	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
+//	watches are gone at the end                          bed.clean, virtual.expectClean
+//	the directory is deleted while somebody waits        TestDirectoryDeletedWhileWaiting
+//	goroutines are gone at the end                       TestMain, and each bubble
+//	a follower cut off from its ensemble                 TestFollowerIsCutOff
+//	members killed and frozen                            TestMembersFail, TestEnsembleLosesLeader
+
+// The session was given up here, lives on at the server for a while, and is shown for
+// longer by a follower that lags behind. Its node is not taken for one's own, and whoever
+// waits for it does so until it is seen to be gone.
+func TestDeadSessionsNode(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		_, rival := v.mutex()
+		g := lock(v, mu)
+		v.Inject(embedded.Fault{Op: embedded.OpPing, Session: locks.Session().ID, Action: embedded.BlackHole})
+		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
+		closes(v, g.Done(), "the grant")
+		is(v, g.Err(), actors.ErrSessionLost)
+		away.Remove()
+		state(v, locks, messages.SessionState_CONNECTED)
+		if n := len(v.nodes()); n != 1 {
+			v.Errorf("%d nodes: the session should live at the server", n)
+		}
+		v.Freeze(locks.Session().ID)
+		f := mu.Acquire(context.Background())
+		<-time.After(2 * session)
+		if n := len(v.nodes()); n != 1 {
+			v.Errorf("%d nodes: the session should be over", n)
+		}
+		pending(v, f)
+		behind := rival.Acquire(context.Background())
+		v.Thaw(0)
+		h := result(v, f)
+		if h.Session() != locks.Session().ID || h.Token().Compare(g.Token()) <= 0 {
+			v.Errorf("session %#x, token %v after %v", h.Session(), h.Token(), g.Token())
+		}
+		pending(v, behind)
+		is(v, failure(v, g.Release()), actors.ErrSessionLost)
+		unlock(v, h)
+		unlock(v, result(v, behind))
+		v.expectClean()
+	})
+}
+
+// The answer to a create is lost, and the server that the client comes back to does not
+// show the node yet. It is found nevertheless, and there is no second one.
+func TestCreateOnALaggingServer(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		unlock(v, lock(v, mu)) // the directory is known
+		v.Freeze(locks.Session().ID)
+		lost := v.Inject(embedded.Fault{Op: embedded.OpMulti, Session: locks.Session().ID, Action: embedded.DropReply})
+		before := v.Zxid()
+		g := result(v, mu.Acquire(context.Background()))
+		if len(lost.Firings()) != 1 || g.Token().Czxid != before+1 || len(v.nodes()) != 1 {
+			v.Errorf("token %v, transaction %d; nodes %v", g.Token(), before+1, v.nodes())
+		}
+		v.Thaw(0)
+		unlock(v, g)
+		v.expectClean()
+	})
+}

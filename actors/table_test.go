@@ -1,0 +1,53 @@
+package actors_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var ourTest = regexp.MustCompile("`(?:([a-z/]+)\\.)?(Test\\w+)`")
+
+// The tests that README.md names exist.
+func TestTableOfTests(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := map[string]string{}
+	named := ourTest.FindAllStringSubmatch(string(readme), -1)
+	for _, m := range named {
+		folder, test := m[1], m[2]
+		if folders[folder] == "" {
+			folders[folder] = sources(t, folder)
+		}
+		if !strings.Contains(folders[folder], "\nfunc "+test+"(t *testing.T)") {
+			t.Errorf("there is no %s", m[0])
+		}
+	}
+	if len(named) < 100 {
+		t.Errorf("the table names %d tests", len(named))
+	}
+}
+
+// sources are a folder's test files: one of this folder's, or else of the module's.
+func sources(t *testing.T, folder string) string {
+	if _, err := os.Stat(folder); folder != "" && err != nil {
+		folder = "../" + folder
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests in %q: %v", folder, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

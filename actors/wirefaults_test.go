@@ -1,0 +1,234 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// TestWireFaults lets the connection to a real ZooKeeper fail at each message that a
+// client sends, in each way that a network has, while it takes its turn at a lock between
+// two turns of a rival's.
+func TestWireFaults(t *testing.T) {
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		wireFaults(t, zktest.Real(t), wireWays)
+	})
+	t.Run("three servers", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("starts three servers")
+		}
+		t.Parallel()
+		wireFaults(t, zktest.Ensemble(t, 3), slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
+	})
+}
+
+func wireFaults(t *testing.T, s *zktest.Server, ways []wireWay) {
+	messages := turns(t, s, &wireFault{at: -1})
+	for _, how := range ways {
+		var missed atomic.Int32
+		t.Run(how.name, func(t *testing.T) {
+			for at := range messages {
+				t.Run(fmt.Sprint(at), func(t *testing.T) {
+					t.Parallel()
+					fault := &wireFault{way: how, at: at}
+					turns(t, s, fault)
+					if !fault.fired {
+						missed.Add(1)
+					}
+				})
+			}
+		})
+		// How many there are depends a little on which event comes first.
+		if n := missed.Load(); n > 2 {
+			t.Errorf("%s: %d of %d messages were not sent", how.name, n, messages)
+		}
+	}
+}
+
+// wireWay is how a connection fails at a message. It returns what Write does.
+type wireWay struct {
+	name string
+	fail func(c *wireConn, message []byte) (int, error)
+	// greetings is how many of the handshakes after that fail, too: the first message
+	// of a connection, or the second, which authenticates.
+	greetings int
+	// moves: what was done on one server is to be found out on another.
+	moves bool
+}
+
+var errWire = errors.New("the wire has failed")
+
+var wireWays = []wireWay{
+	{name: "cut before", fail: func(c *wireConn, message []byte) (int, error) { return c.cut() }},
+	{name: "cut within the request", fail: func(c *wireConn, message []byte) (int, error) {
+		c.Conn.Write(message[:len(message)/2])
+		return c.cut()
+	}},
+	{name: "cut before the reply", fail: (*wireConn).unanswered, moves: true},
+	{name: "cut within the reply", fail: func(c *wireConn, message []byte) (int, error) {
+		c.setLimit(10)
+		return c.Conn.Write(message)
+	}},
+	{name: "late", fail: func(c *wireConn, message []byte) (int, error) {
+		<-time.After(100 * time.Millisecond)
+		return c.Conn.Write(message)
+	}},
+	{name: "black hole", moves: true, fail: func(c *wireConn, message []byte) (int, error) {
+		c.setLimit(0)
+		return c.Conn.Write(message)
+	}},
+	{name: "cut before the reply, and in the handshakes", fail: (*wireConn).unanswered, greetings: 2},
+}
+
+// wireFault is a fault for the message of one client that has the number at, from 0, its
+// pings left out.
+type wireFault struct {
+	way wireWay
+	at  int
+
+	mu        sync.Mutex
+	sent      int
+	fired     bool
+	greetings int
+}
+
+func (f *wireFault) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &wireConn{Conn: conn, fault: f, limit: -1}, nil
+}
+
+// strikes counts the message, and tells whether the connection fails at it.
+func (f *wireFault) strikes(first, second bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sent++
+	if !f.fired && f.sent-1 == f.at {
+		f.fired = true
+		return true
+	}
+	if f.fired && f.greetings < f.way.greetings && (f.greetings == 0 && first || f.greetings == 1 && second) {
+		f.greetings++
+		return true
+	}
+	return false
+}
+
+type wireConn struct {
+	net.Conn
+	fault  *wireFault
+	writes int
+
+	mu    sync.Mutex
+	limit int // of bytes that may still be read; -1 for no limit
+}
+
+// Write is given one message at a time.
+func (c *wireConn) Write(b []byte) (int, error) {
+	c.writes++
+	ping := c.writes > 1 && len(b) >= 12 && b[11] == 11 && b[10] == 0
+	if ping || !c.fault.strikes(c.writes == 1, c.writes == 2) {
+		return c.Conn.Write(b)
+	}
+	return c.fault.way.fail(c, b)
+}
+
+func (c *wireConn) cut() (int, error) {
+	c.Conn.Close()
+	return 0, errWire
+}
+
+// unanswered sends the message and cuts the connection once the server has answered,
+// or after a while.
+func (c *wireConn) unanswered(message []byte) (int, error) {
+	c.setLimit(0)
+	n, err := c.Conn.Write(message)
+	time.AfterFunc(30*time.Millisecond, func() { c.Conn.Close() })
+	return n, err
+}
+
+func (c *wireConn) setLimit(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = n
+}
+
+func (c *wireConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	limit := c.limit
+	c.mu.Unlock()
+	switch {
+	case err != nil || limit < 0:
+		return n, err
+	case limit > 0: // and then the end
+		c.Conn.Close()
+		return min(n, limit), nil
+	}
+	for err == nil { // swallow what comes, until somebody gives up
+		_, err = c.Conn.Read(b)
+	}
+	return 0, err
+}
+
+// turns is the scene. It returns how many messages the client has sent.
+func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
+	b := &bed{T: t, Server: s, path: s.Path(t), parallel: true}
+	rival := b.mutex()
+	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: fault.Dial,
+		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})
+	must(b, err)
+	defer locks.Close()
+	mu := locks.Mutex(b.path)
+
+	lost := func(err error) bool { return errors.Is(err, actors.ErrSessionLost) }
+	before := lock(b, mu) // where there is no directory
+	if err := before.Unlock(within(b)); err != nil && !lost(err) {
+		b.Error(err)
+	}
+	theirs := lock(b, rival)
+	f := mu.Acquire(within(b))
+	b.contends(locks, f)
+	unlock(b, theirs)
+	g := result(b, f)
+	next := rival.Acquire(within(b))
+	if err := g.Verify(within(b)); err != nil && !lost(err) && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		b.Error(err)
+	}
+	if isClosed(next.Done()) && g.Err() == nil {
+		b.Error("two hold the lock")
+	}
+	if err := g.Unlock(within(b)); err != nil && !lost(err) {
+		b.Error(err)
+	}
+	last := result(b, next)
+	if last.Token().Compare(g.Token()) <= 0 {
+		b.Errorf("token %v after %v", last.Token(), g.Token())
+	}
+	unlock(b, last)
+	b.clean()
+	return fault.sent
+}
+
+// contends waits until the request of a session has a node.
+func (b *bed) contends(locks *actors.Locks, f *actors.Future[*actors.Grant]) {
+	b.Helper()
+	zktest.Eventually(b, patience, func() bool {
+		pending(b, f)
+		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
+	}, "two nodes")
+}
