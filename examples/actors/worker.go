@@ -81,6 +81,9 @@ func (w *worker) Suspended(actor.Context, *messages.Suspended) {}
 // RevokeRequested implements messages.OwnerHandler. These workers are quick.
 func (w *worker) RevokeRequested(actor.Context, *messages.RevokeRequested) {}
 
+// Contended implements messages.OwnerHandler. These workers do not ask for it.
+func (w *worker) Contended(actor.Context, *messages.Contended) {}
+
 func (w *worker) finish(ctx actor.Context, how string) {
 	w.say.Println(w.name, how)
 	w.finished <- w.name

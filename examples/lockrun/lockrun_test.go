@@ -34,10 +34,13 @@ func TestUsage(t *testing.T) {
 		{"-zk " + zk + " -lock /a/../b -- true", `"/a/../b"`},
 		{"-zk " + zk + " -lock / -- true", "below the root"},
 		{"-zk " + zk + " -lock /a -permits 0 -- true", "-permits 0"},
-		{"-zk " + zk + " -lock /a -permits 2 -- true", "a mutex has 1"},
+		{"-zk " + zk + " -lock /a -permits 2 -- true", "-permits 2: only a semaphore"},
+		{"-zk " + zk + " -lock /a -mode write -permits 2 -- true", "-permits 2: only a semaphore"},
 		{"-zk " + zk + " -lock /a -permits many -- true", "-permits"},
-		{"-zk " + zk + " -lock /a -mode read -- true", "accepted is mutex"},
-		{"-zk " + zk + " -lock /a -mode semaphore -permits 3 -- true", "accepted is mutex"},
+		{"-zk " + zk + " -lock /a -mode reader -- true", `-mode "reader" is not available: accepted is mutex, read, semaphore, write`},
+		{"-zk " + zk + " -lock /a -mode semaphore -permits 0 -- true", "-permits 0"},
+		{"-zk " + zk + " -lock /a -mode semaphore -permits -1 -- true", "-permits -1"},
+		{"-zk " + zk + " -lock /a -mode semaphore -permits 3000000000 -- true", "-permits 3000000000"},
 		{"-zk " + zk + " -lock /a -wait -1s -- true", "-wait -1s"},
 		{"-zk " + zk + " -lock /a -wait soon -- true", "-wait"},
 		{"-zk " + zk + " -lock /a -session 0 -- true", "-session 0s"},
@@ -104,6 +107,75 @@ func TestExitCodes(t *testing.T) {
 		if code := launch(t, "", append(on(s, taken, "-wait", "0"), "true")...).code(t); code != 0 {
 			t.Errorf("the lock is not free after its holder has ended: code %d", code)
 		}
+	})
+}
+
+// Two of three run beside each other: the third is not let in until one has ended.
+func TestSemaphore(t *testing.T) {
+	node := regexp.MustCompile(`^/leases/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lease-\d{10}$`)
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		path := s.Path(t)
+		ofTwo := []string{"-mode", "semaphore", "-permits", "2"}
+		semaphore := func(flags ...string) []string { return on(s, path, slices.Concat(ofTwo, flags)...) }
+		one, two := holder(t, s, path, ofTwo...), holder(t, s, path, ofTwo...)
+		for _, wait := range []string{"0", "200ms"} {
+			if code := launch(t, "", append(semaphore("-wait", wait), "true")...).code(t); code != exitNotAcquired {
+				t.Errorf("-wait %s: code %d, want %d", wait, code, exitNotAcquired)
+			}
+		}
+		three := launch(t, "", append(semaphore("-wait", "1m"), "--", "sh", "-c", `echo "$ACTORLOCK_PATH"; echo "$ACTORLOCK_NODE"`)...)
+		one.signal(t, syscall.SIGTERM)
+		if got := three.line(t); got != path {
+			t.Errorf("ACTORLOCK_PATH is %q, want %q", got, path)
+		}
+		if got := three.line(t); !strings.HasPrefix(got, path) || !node.MatchString(got[len(path):]) {
+			t.Errorf("ACTORLOCK_NODE is %q", got)
+		}
+		two.signal(t, syscall.SIGTERM)
+		for p, want := range map[*process]int{one: 143, two: 143, three: 0} {
+			if code := p.code(t); code != want {
+				t.Errorf("code %d, want %d; %s", code, want, &p.stderr)
+			}
+		}
+	})
+}
+
+// Two readers run beside each other: a writer is not let in until both have ended, nor
+// a reader beside the writer.
+func TestReadAndWrite(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		path := s.Path(t)
+		refused := func(mode string) {
+			t.Helper()
+			for _, wait := range []string{"0", "200ms"} {
+				if code := launch(t, "", append(on(s, path, "-mode", mode, "-wait", wait), "true")...).code(t); code != exitNotAcquired {
+					t.Errorf("%s with -wait %s: code %d, want %d", mode, wait, code, exitNotAcquired)
+				}
+			}
+		}
+		ended := func(p *process) {
+			t.Helper()
+			p.signal(t, syscall.SIGTERM)
+			if code := p.code(t); code != 143 {
+				t.Errorf("code %d, want 143; %s", code, &p.stderr)
+			}
+		}
+		one, two := holder(t, s, path, "-mode", "read"), holder(t, s, path, "-mode", "read")
+		refused("write")
+		ended(one)
+		refused("write")
+		waits := launch(t, "", append(on(s, path, "-mode", "write", "-wait", "1m"), "--", "sh", "-c", `echo "$ACTORLOCK_NODE"; exit 7`)...)
+		ended(two)
+		if got := waits.line(t); !strings.Contains(got, "-__WRIT__") {
+			t.Errorf("ACTORLOCK_NODE is %q", got)
+		}
+		if code := waits.code(t); code != 7 {
+			t.Errorf("the writer's code is %d, want 7; %s", code, &waits.stderr)
+		}
+		writer := holder(t, s, path, "-mode", "write")
+		refused("read")
+		refused("write")
+		ended(writer)
 	})
 }
 

@@ -1,6 +1,8 @@
 // Command lockrun runs a command while holding a lock on ZooKeeper:
 //
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/backup -wait 1m -- ./backup.sh --full
+//	lockrun -zk zk1:2181,zk2:2181 -lock /locks/data -mode read -- ./report.sh
+//	lockrun -zk zk1:2181,zk2:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh
 //
 // The command sees ACTORLOCK_TOKEN, the fencing token in its sortable text form,
 // ACTORLOCK_PATH and ACTORLOCK_NODE, the full path of the node that holds the lock. It
@@ -28,6 +30,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -89,7 +92,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
 	flags.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
 	flags.StringVar(&o.mode, "mode", "mutex", "how to hold the lock: "+accepted())
-	flags.IntVar(&o.permits, "permits", 1, "how many may hold the lock at a time; more than 1 is for a semaphore")
+	flags.IntVar(&o.permits, "permits", 1, "how many may hold the semaphore at a time; all who use it must say the same")
 	flags.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
 	flags.DurationVar(&o.session, "session", 20*time.Second, "the session timeout: how long the lock outlives a lockrun that is cut off")
 	flags.SetOutput(io.Discard) // errors are printed by main
@@ -113,12 +116,12 @@ func (o *options) check() error {
 		return errors.New("-lock is missing: it must be a path on ZooKeeper, as in /locks/backup")
 	case o.path == "/":
 		return errors.New("-lock /: it must be a path below the root, as in /locks/backup")
-	case o.permits < 1:
-		return fmt.Errorf("-permits %d: it must be 1 or more", o.permits)
+	case o.permits < 1 || o.permits > math.MaxInt32:
+		return fmt.Errorf("-permits %d: it must be from 1 to %d", o.permits, math.MaxInt32)
 	case modes[o.mode] == nil:
 		return fmt.Errorf("-mode %q is not available: accepted is %s", o.mode, accepted())
-	case o.mode == "mutex" && o.permits != 1:
-		return fmt.Errorf("-permits %d: a mutex has 1", o.permits)
+	case o.mode != "semaphore" && o.permits != 1:
+		return fmt.Errorf("-permits %d: only a semaphore has more than 1, see -mode", o.permits)
 	case o.wait < 0:
 		return fmt.Errorf("-wait %v: it must not be negative; leave it out to wait for ever", o.wait)
 	case o.session <= 0:

@@ -20,7 +20,10 @@ type lock interface {
 
 // modes are the values of -mode.
 var modes = map[string]func(*actors.Locks, *options) lock{
-	"mutex": func(l *actors.Locks, o *options) lock { return l.Mutex(o.path) },
+	"mutex":     func(l *actors.Locks, o *options) lock { return l.Mutex(o.path) },
+	"read":      func(l *actors.Locks, o *options) lock { return l.RWMutex(o.path).Read() },
+	"write":     func(l *actors.Locks, o *options) lock { return l.RWMutex(o.path).Write() },
+	"semaphore": func(l *actors.Locks, o *options) lock { return l.Semaphore(o.path, o.permits) },
 }
 
 // run gives the exit code, and an error to print if that is not the command's own.
@@ -44,7 +47,7 @@ func run(o *options) (int, error) {
 	if err != nil {
 		return code, err
 	}
-	return hold(o, program, grant, signals)
+	return hold(o, program, locks, grant, signals)
 }
 
 // margin is how long before the session can expire its lock is taken for lost. The
@@ -72,9 +75,10 @@ func acquire(o *options, locks *actors.Locks, signals <-chan os.Signal) (*actors
 		defer cancel()
 	}
 	pending := modes[o.mode](locks, o).Acquire(ctx, o.waiting()...)
-	away := awayFor(locks)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
+	watching, done := context.WithCancel(context.Background())
+	defer done()
+	sessions := locks.Sessions(watching)
+	var away <-chan time.Time // when ZooKeeper has been away for too long
 	for {
 		select {
 		case <-pending.Done():
@@ -82,10 +86,15 @@ func acquire(o *options, locks *actors.Locks, signals <-chan os.Signal) (*actors
 			return grant, acquireCode(err, locks), err
 		case s := <-signals:
 			return nil, exitSignal + number(s), fmt.Errorf("%v while waiting for the lock", s)
-		case <-tick.C:
-			if away() > o.patience() {
-				return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.servers)
+		case s := <-sessions:
+			switch {
+			case s.State == messages.SessionState_CONNECTED:
+				away = nil
+			case away == nil:
+				away = time.After(o.patience())
 			}
+		case <-away:
+			return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.servers)
 		}
 	}
 }
@@ -98,17 +107,6 @@ func (o *options) waiting() []actors.Option {
 		return []actors.Option{actors.Try()}
 	}
 	return []actors.Option{actors.WithTimeout(o.wait)}
-}
-
-// awayFor tells how long there has been no connection.
-func awayFor(locks *actors.Locks) func() time.Duration {
-	seen := time.Now()
-	return func() time.Duration {
-		if connected(locks) {
-			seen = time.Now()
-		}
-		return time.Since(seen)
-	}
 }
 
 func connected(locks *actors.Locks) bool {
@@ -126,7 +124,7 @@ func acquireCode(err error, locks *actors.Locks) int {
 }
 
 // hold runs the command while the grant holds.
-func hold(o *options, program string, grant *actors.Grant, signals <-chan os.Signal) (int, error) {
+func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, signals <-chan os.Signal) (int, error) {
 	cmd := exec.Command(program, o.command[1:]...)
 	cmd.Args[0] = o.command[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -143,17 +141,31 @@ func hold(o *options, program string, grant *actors.Grant, signals <-chan os.Sig
 		case s := <-signals:
 			g.signal(s)
 		case <-grant.Done():
-			g.stop(o.margin() / 2)
+			g.stop(o.grace(grant, locks))
 			return exitLost, fmt.Errorf("the command was stopped because its lock was lost: %w", grant.Err())
 		case <-g.ended:
 			if lost := grant.Err(); lost != nil {
-				g.stop(o.margin() / 2) // what the command has left running
+				g.stop(o.grace(grant, locks)) // what the command has left running
 				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
 			}
 			release(o, grant)
 			return exitCode(cmd.ProcessState), nil
 		}
 	}
+}
+
+// grace is how long the command may take to end by itself when its lock was lost: half of
+// the margin. A lockrun that was paused has less left to give, or nothing.
+func (o *options) grace(grant *actors.Grant, locks *actors.Locks) time.Duration {
+	half := o.margin() / 2
+	s := locks.Session()
+	switch {
+	case !errors.Is(grant.Err(), actors.ErrSessionLost):
+		return half
+	case s.ID != grant.Session():
+		return 0 // there is the next one already
+	}
+	return min(half, time.Until(s.Deadline.Add(half)))
 }
 
 // release waits until ZooKeeper has removed the node, so that who comes after this
