@@ -1,0 +1,104 @@
+package main
+
+import "fmt"
+
+// bar is something that this library wants to reach. It is computed within one run, from medians.
+type bar struct {
+	Text    string  `json:"bar"`
+	Value   float64 `json:"value"`
+	Reached *bool   `json:"reached"` // null: not measured
+}
+
+// goal is a bar before it is measured: a figure over another, at least or at most so much.
+type goal struct {
+	over, under figure
+	atLeast     float64
+	atMost      float64
+}
+
+// figure is one of a summary; no scenario stands for 1.
+type figure struct {
+	scenario, peer, key string // key: ops, p50, or an extra field
+}
+
+func ops(scenario, peer string) figure { return figure{scenario, peer, "ops"} }
+func p50(scenario, peer string) figure { return figure{scenario, peer, "p50"} }
+
+var goals = []goal{
+	{over: p50("uncontended", "actorlock"), under: p50("uncontended", "raw"), atMost: 1.10},
+	{over: ops("hot64", "actorlock"), under: ops("hot64", "zklock"), atLeast: 40},
+	{over: ops("hot64", "actorlock"), under: ops("hot64", "raw"), atLeast: 5},
+	{over: ops("hot64", "actorlock"), under: ops("hot64", "curator"), atLeast: 200},
+	{over: ops("many256", "actorlock"), under: ops("many256", "raw"), atLeast: 6},
+	{over: ops("many256", "actorlock"), under: ops("many256", "curator"), atLeast: 15},
+	{over: p50("handoff", "actorlock"), under: p50("handoff", "zklock"), atMost: 0.75},
+	{over: ops("hot64", "actorlock-local"), atLeast: 300_000},
+	{over: ops("hot64", "actorlock-local"), under: ops("hot64", "zklock"), atLeast: 300},
+	{over: figure{"scale", "actorlock", queueKey(10_000)}, under: figure{"scale", "actorlock", queueKey(100)}, atLeast: 0.8},
+	{over: figure{"fleet", "actorlock", handoffKey(8)}, under: figure{"fleet", "actorlock", handoffKey(2)}, atMost: 1.3},
+	{over: figure{"fleet", "actorlock", packetsKey(8)}, under: figure{"fleet", "actorlock", packetsKey(2)}, atMost: 1.2}, // constant, beside pings and locks found free,
+	{over: ops("rw90", "actorlock"), under: ops("rw90", "curator"), atLeast: 10},
+	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
+}
+
+func (f figure) of(all summaries) (value float64, ok bool) {
+	if f.scenario == "" {
+		return 1, true
+	}
+	s := all[f.scenario][f.peer]
+	if s == nil {
+		return 0, false
+	}
+	switch f.key {
+	case "ops":
+		return s.ops, true
+	case "p50":
+		return s.p50, true
+	}
+	value, ok = s.extra[f.key]
+	return value, ok
+}
+
+func (f figure) String() string {
+	switch f.key {
+	case "ops":
+		return f.peer + " per second"
+	case "p50":
+		return "p50 of " + f.peer
+	}
+	return fmt.Sprintf("%s of %s", f.key, f.peer)
+}
+
+func (g goal) String() string {
+	text := g.over.scenario + ": " + g.over.String()
+	if g.atMost > 0 {
+		text += fmt.Sprintf(" at most %v", g.atMost)
+	} else {
+		text += fmt.Sprintf(" at least %v", g.atLeast)
+	}
+	if g.under.scenario != "" {
+		text += " × " + g.under.String()
+	}
+	return text
+}
+
+func (g goal) measure(all summaries) bar {
+	b := bar{Text: g.String()}
+	over, ok := g.over.of(all)
+	under, ok2 := g.under.of(all)
+	if !ok || !ok2 || over == 0 || under == 0 { // nothing counted is nothing measured
+		return b
+	}
+	b.Value = over / under
+	reached := g.atMost > 0 && b.Value <= g.atMost || g.atLeast > 0 && b.Value >= g.atLeast
+	b.Reached = &reached
+	return b
+}
+
+func measureBars(all summaries) []bar {
+	var bars []bar
+	for _, g := range goals {
+		bars = append(bars, g.measure(all))
+	}
+	return bars
+}

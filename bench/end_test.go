@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// measure runs the program in this process and gives what it wrote.
+func measure(t *testing.T, args ...string) results {
+	t.Helper()
+	dir := t.TempDir()
+	var progress bytes.Buffer
+	code, err := bench(t.Context(), append([]string{"-seconds", "0.05", "-out", dir}, args...), &progress)
+	if code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, progress.String())
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r results
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "REPORT.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range images(string(report)) {
+		checkSVG(t, filepath.Join(dir, file))
+	}
+	return r
+}
+
+// roundsOf tells which rounds of a peer in a scenario there are. That something was counted is left to the caller: on
+// a busy machine a short round may see nothing.
+func (r results) roundsOf(scenario, peer string) (found []int) {
+	for _, run := range r.Runs {
+		if run.Scenario == scenario && run.Peer == peer {
+			found = append(found, run.Round)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestOnForeignServers(t *testing.T) {
+	s := zktest.Embedded(t)
+	r := measure(t, "-zk", s.Addr(), "-peers", "actorlock,raw,zklock", "-scenarios", "uncontended,hot64,handoff,futures")
+	for scenario, peers := range map[string][]string{
+		"uncontended": {"actorlock", "raw", "zklock"},
+		"hot64":       {"actorlock", "raw", "zklock"},
+		"handoff":     {"actorlock", "zklock"},
+		"futures":     {"actorlock"},
+	} {
+		for _, peer := range peers {
+			if got := r.roundsOf(scenario, peer); !slices.Equal(got, []int{1, 2, 3}) {
+				t.Errorf("%s %s has rounds %v", scenario, peer, got)
+			}
+		}
+	}
+	for _, run := range r.Runs {
+		if run.Violations != 0 || run.Peer == "actorlock" && run.Scenario == "futures" && run.OpsPerSec <= 0 {
+			t.Errorf("%+v", run)
+		}
+	}
+	children, _, err := s.Client(t).Children("/")
+	if err != nil || slices.ContainsFunc(children, func(name string) bool { return strings.HasPrefix(name, "bench-") }) {
+		t.Errorf("the root is left with %v, %v", children, err)
+	}
+}
+
+// needServers skips the test, or fails it, where ZooKeeper cannot be started.
+func needServers(t *testing.T) {
+	t.Helper()
+	err := zooKeeper.find()
+	switch {
+	case err == nil:
+	case os.Getenv("ACTORLOCK_REQUIRE_ZOOKEEPER") == "1":
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+}
+
+// Every peer is measured, in one process and in two and by its recipes, or it is named as missing.
+func TestEveryPeer(t *testing.T) {
+	needServers(t)
+	names := []string{"many256", "handoff", "rw90", "semaphore", "simple-herd"}
+	r := measure(t, "-scenarios", strings.Join(names, ","))
+	for _, s := range plan(scenarios, peers) {
+		if s.round > 1 || !slices.Contains(names, s.scenario.name) {
+			continue
+		}
+		missing := slices.ContainsFunc(r.Missing, func(line string) bool { return strings.HasPrefix(line, s.peer.name+" is left out") })
+		if got := r.roundsOf(s.scenario.name, s.peer.name); missing == (len(got) > 0) || !missing && len(got) != rounds {
+			t.Errorf("%s %s: missing %v, rounds %v", s.scenario.name, s.peer.name, missing, got)
+		}
+	}
+	for _, p := range []string{"actorlock", "actorlock-simple"} {
+		for _, run := range r.Runs {
+			if run.Peer == p && run.Scenario == "simple-herd" && run.Extra["packets_per_handoff"] < 4 {
+				t.Errorf("%+v", run)
+			}
+		}
+	}
+}
+
+// program runs this program as a child until its first server serves, and tells where.
+func program(t *testing.T) (cmd *exec.Cmd, addr string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], "-scenarios", "hot64", "-peers", "actorlock,zklock", "-seconds", "60", "-out", t.TempDir())
+	cmd.Env = append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(output).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "zookeeper serves at ")
+	if err != nil || !ok {
+		t.Fatalf("the first line is %q, %v", line, err)
+	}
+	return cmd, addr
+}
+
+func serves(addr string) bool {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
+func TestInterrupted(t *testing.T) {
+	needServers(t)
+	cmd, addr := program(t)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != exitInterrupted {
+		t.Errorf("exit code %d, want %d", got, exitInterrupted)
+	}
+	if serves(addr) {
+		t.Errorf("ZooKeeper still serves at %s", addr)
+	}
+}
+
+func TestKilled(t *testing.T) {
+	needServers(t)
+	cmd, addr := program(t)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	zktest.Eventually(t, 10*time.Second, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
+	sweep(placeParent())
+}
+
+// What a killed run has left behind is removed by the next, and what a running one uses is not.
+func TestPlaceIsSwept(t *testing.T) {
+	parent := t.TempDir()
+	left := filepath.Join(parent, "actorlock-bench-1")
+	used := filepath.Join(parent, "actorlock-bench-2")
+	for _, dir := range []string{left, used} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "lock"), "")
+	}
+	lock, err := lockPlace(used, os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	sweep(parent)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+	if _, err := os.Stat(used); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// testDriver gives locks of this process: real ones, or ones that let everybody in.
+type testDriver struct {
+	broken bool
+	mu     *sync.Mutex
+}
+
+func (d testDriver) close() {}
+
+func (d testDriver) lock(context.Context, access) (locker, error) { return d, nil }
+
+func (d testDriver) acquire(context.Context) error {
+	if !d.broken {
+		d.mu.Lock()
+	}
+	return nil
+}
+
+func (d testDriver) release(context.Context) error {
+	if !d.broken {
+		d.mu.Unlock()
+	}
+	return nil
+}
+
+// runTogether has the clients of some processes use one lock.
+func runTogether(t *testing.T, d driver, clients, processes int, inside func()) (sum tally) {
+	t.Helper()
+	l := load{clients: clients, locks: 1}
+	if processes > 1 {
+		l.gates = filepath.Join(t.TempDir(), "gates")
+		if err := makeGates(l.gates, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tallies := make([]tally, processes)
+	var running sync.WaitGroup
+	for i := range processes {
+		l.process = i
+		ready, err := l.prepare(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ready.free()
+		ready.inside = inside
+		running.Go(func() {
+			from := now()
+			if tallies[i], err = ready.run(from, from+int64(50*time.Millisecond), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	for _, one := range tallies {
+		sum.merge(one)
+	}
+	return sum
+}
+
+var together = map[string]struct{ clients, processes int }{
+	"four clients":  {4, 1},
+	"two processes": {1, 2},
+}
+
+func TestBrokenLockYieldsViolations(t *testing.T) {
+	for name, c := range together {
+		t.Run(name, func(t *testing.T) {
+			var came atomic.Int32
+			met := make(chan struct{})
+			meet := func() { // whoever is inside first stays until another is
+				switch came.Add(1) {
+				case 1:
+					<-met
+				case 2:
+					close(met)
+				}
+			}
+			if sum := runTogether(t, testDriver{broken: true}, c.clients, c.processes, meet); sum.violations == 0 {
+				t.Errorf("two were inside at a time, and it was not noticed: %+v", sum)
+			}
+		})
+	}
+}
+
+func TestGoodLockYieldsNone(t *testing.T) {
+	for name, c := range together {
+		t.Run(name, func(t *testing.T) {
+			sum := runTogether(t, testDriver{mu: new(sync.Mutex)}, c.clients, c.processes, runtime.Gosched)
+			if sum.violations != 0 || sum.total == 0 || sum.total < sum.ops {
+				t.Errorf("counted %+v", sum)
+			}
+		})
+	}
+}
+
+// A gate tells hand-offs between processes from those within one.
+func TestHandOffs(t *testing.T) {
+	var g gate
+	a1, a2, b := holderID(0, 1), holderID(0, 2), holderID(1, 1)
+	for _, c := range []struct {
+		me    int64
+		other bool
+	}{{a1, false}, {a2, false}, {b, true}, {b, false}, {a1, true}} {
+		before := now()
+		if !g.enter(c.me) {
+			t.Fatalf("%d is not alone", c.me)
+		}
+		since, other := g.handedOver(c.me)
+		if other != c.other || other && (since > before || before-since > int64(time.Minute)) {
+			t.Errorf("%d got the lock from another process: %v, since %d at %d", c.me, other, since, before)
+		}
+		g.leave(c.me)
+	}
+}
+
+func TestFailingLockEndsTheRun(t *testing.T) {
+	l := load{clients: 3, locks: 3}
+	ready, err := l.prepare(t.Context(), failingDriver{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ready.run(now(), now()+int64(time.Hour), false); !errors.Is(err, errBroken) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type failingDriver struct{ testDriver }
+
+func (d failingDriver) lock(context.Context, access) (locker, error) { return d, nil }
+func (d failingDriver) acquire(context.Context) error                { return errBroken }
+
+// Each lock belongs to one client if there are enough, and none is left out.
+func TestLocksAreShared(t *testing.T) {
+	for _, l := range []load{{clients: 6, locks: 2}, {clients: 2, locks: 6}, {clients: 2, locks: 5}, {clients: 3, locks: 3}} {
+		ready, err := l.prepare(t.Context(), testDriver{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		users := map[*gate]int{}
+		for _, c := range ready.clients {
+			for _, p := range c.places {
+				users[p.gate]++
+			}
+		}
+		for _, n := range users {
+			if want := max(1, l.clients/l.locks); n != want {
+				t.Errorf("%d clients and %d locks: %d use one, want %d", l.clients, l.locks, n, want)
+			}
+		}
+		if len(users) != l.locks {
+			t.Errorf("%d clients and %d locks: %d are used", l.clients, l.locks, len(users))
+		}
+	}
+}
+
+func TestGatesByRecipe(t *testing.T) {
+	type step struct {
+		recipe string
+		leave  bool
+		want   bool
+	}
+	in := func(recipe string, want bool) step { return step{recipe, false, want} }
+	out := func(recipe string) step { return step{recipe, true, true} }
+	for name, steps := range map[string][]step{
+		"readers":               {in(readSide, true), in(readSide, true), out(readSide), out(readSide), in(writeSide, true)},
+		"writer beside readers": {in(readSide, true), in(writeSide, false)},
+		"reader beside writer":  {in(writeSide, true), in(readSide, false)},
+		"writers in turn":       {in(writeSide, true), out(writeSide), in(writeSide, true), out(writeSide), in(readSide, true)},
+		"permits":               {in(semaphore, true), in(semaphore, true), in(semaphore, true), in(semaphore, false), out(semaphore), out(semaphore), in(semaphore, true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var g gate
+			for i, s := range steps {
+				if s.leave {
+					g.leaveAs(s.recipe, 7)
+				} else if got := g.enterAs(s.recipe, 7); got != s.want {
+					t.Errorf("step %d: %v", i, got)
+				}
+			}
+		})
+	}
+}
+
+// A read-write lock and a semaphore that let everybody in are found out, and their clients do both.
+func TestBrokenRecipesYieldViolations(t *testing.T) {
+	for _, recipe := range []string{readWrite, semaphore} {
+		l := load{clients: permits + 1, locks: 1, recipe: recipe}
+		ready, err := l.prepare(t.Context(), testDriver{broken: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ready.free()
+		ready.inside = func() {
+			for range 100 {
+				runtime.Gosched()
+			}
+		}
+		from := now()
+		sum, err := ready.run(from, from+int64(100*time.Millisecond), false)
+		if err != nil || sum.violations == 0 {
+			t.Errorf("%s: %+v, %v", recipe, sum, err)
+		}
+		if recipe == readWrite && sum.violations == sum.total {
+			t.Errorf("%+v", sum)
+		}
+	}
+}

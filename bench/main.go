@@ -1,0 +1,88 @@
+// Command bench measures actorlock side by side with other locks:
+//
+//	go -C bench run . -scenarios uncontended,hot64 -peers actorlock,zklock -seconds 3 -out /tmp/bench
+//
+// It starts the servers that it needs on free ports of the loopback, and stops them when it ends, however it ends.
+// For each scenario it runs three rounds, and in each round one peer after the other. A peer is always measured in
+// processes of its own, which speak the protocol in protocol.go, whatever language it is written in.
+//
+// The exit code is 0, or one of these:
+//
+//	 1  a peer failed in some scenario, or actorlock let two holders in; the results of the others are written
+//	64  the command line is not acceptable
+//	69  a server cannot be started or reached
+//	130  interrupted
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const (
+	exitFailed      = 1
+	exitUsage       = 64
+	exitUnavailable = 69
+	exitInterrupted = 130
+)
+
+func main() {
+	workIfAsked()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx = endWithGoCommand(ctx)
+	code, err := bench(ctx, os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	stop()
+	os.Exit(code)
+}
+
+// workIfAsked ends the process as a worker, if it was started as one.
+func workIfAsked() {
+	if len(os.Args) == 4 && os.Args[1] == workerCommand {
+		os.Exit(serveWorker(os.Args[2], os.Args[3], os.Stdin, os.Stdout))
+	}
+}
+
+func bench(ctx context.Context, args []string, progress io.Writer) (code int, err error) {
+	o, err := parse(args, progress)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0, nil
+	}
+	if err != nil {
+		return exitUsage, err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return exitUsage, fmt.Errorf("-out: %w", err)
+	}
+	site, err := openSite(ctx, o, progress)
+	if err != nil {
+		return unavailable(ctx, err)
+	}
+	defer site.close()
+	results, err := site.runAll(ctx, o)
+	if ctx.Err() != nil {
+		return exitInterrupted, errors.New("interrupted")
+	}
+	if wrong := writeReport(o.out, results, progress); wrong != nil {
+		return exitFailed, wrong
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	return 0, nil
+}
+
+func unavailable(ctx context.Context, err error) (int, error) {
+	if ctx.Err() != nil {
+		return exitInterrupted, errors.New("interrupted")
+	}
+	return exitUnavailable, err
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+type options struct {
+	scenarios []scenario
+	peers     []peer
+	length    time.Duration // of a round
+	out       string
+	zk        string
+}
+
+const usage = `usage: go -C bench run . [flags]
+Measures locks side by side and writes results.json, REPORT.md and plots.
+`
+
+// The shortest round in which the fast peers still do something, and the longest that is not a mistake.
+const minSeconds, maxSeconds = 0.01, 3600
+
+func parse(args []string, out io.Writer) (*options, error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	scenarioList := flags.String("scenarios", "all", "what to measure, a `list` of: "+accepted(scenarios))
+	peerList := flags.String("peers", "all", "whom to measure, a `list` of: "+accepted(peers))
+	seconds := flags.Float64("seconds", 3, "how many `seconds` each round of a peer in a scenario measures")
+	o := &options{}
+	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to; it is made if need be")
+	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
+	flags.SetOutput(io.Discard) // errors are printed by main
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(out)
+		fmt.Fprint(out, usage)
+		flags.PrintDefaults()
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.length = time.Duration(*seconds * float64(time.Second))
+	if o.scenarios, err = choose("-scenarios", *scenarioList, scenarios); err != nil {
+		return nil, err
+	}
+	if o.peers, err = choose("-peers", *peerList, peers); err != nil {
+		return nil, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("argument %q: only flags are accepted", flags.Arg(0))
+	case !(*seconds >= minSeconds && *seconds <= maxSeconds): // NaN is neither
+		return nil, fmt.Errorf("-seconds %v: it must be from %v to %v", *seconds, minSeconds, maxSeconds)
+	case len(plan(o.scenarios, o.peers)) == 0:
+		return nil, fmt.Errorf("-peers %s: none of them can be used in -scenarios %s", *peerList, *scenarioList)
+	case o.out == "":
+		return nil, errors.New("-out is empty: it must be a folder")
+	}
+	return o, nil
+}
+
+// named is what a list on the command line chooses from.
+type named interface{ label() string }
+
+// choose gives what the list names, in the order of all, so that runs are alike.
+func choose[T named](flag, list string, all []T) ([]T, error) {
+	if list == "all" {
+		return all, nil
+	}
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+		if !slices.ContainsFunc(all, func(t T) bool { return t.label() == names[i] }) {
+			return nil, fmt.Errorf("%s: unknown name %q: accepted are all, or a list of %s", flag, names[i], accepted(all))
+		}
+	}
+	var chosen []T
+	for _, t := range all {
+		if slices.Contains(names, t.label()) {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, nil
+}
+
+func accepted[T named](all []T) string {
+	var names []string
+	for _, t := range all {
+		names = append(names, t.label())
+	}
+	return strings.Join(names, ", ")
+}

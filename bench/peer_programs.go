@@ -1,0 +1,94 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed peers/CuratorWorker.java
+var curatorSource []byte
+
+//go:embed peers/kazoo_worker.py
+var kazooSource []byte
+
+var curatorJars = append([]string{"curator-recipes", "curator-framework", "curator-client", "guava"}, zooKeeperJars...)
+
+var curator = peer{
+	name:    "curator",
+	about:   "Apache Curator's InterProcessMutex, InterProcessReadWriteLock or InterProcessSemaphoreV2 in Java, one per lock, shared by the threads",
+	recipes: []string{readWrite, semaphore},
+	waiters: 100,
+	shares:  true,
+	server:  "zookeeper",
+	version: curatorVersion,
+	program: func(dir string) (func(string) *exec.Cmd, error) {
+		path, err := classPath(curatorJars...)
+		if err != nil {
+			return nil, err
+		}
+		if err := findPrograms("java", "javac"); err != nil {
+			return nil, err
+		}
+		source := filepath.Join(dir, "CuratorWorker.java")
+		if err := os.WriteFile(source, curatorSource, 0o644); err != nil {
+			return nil, err
+		}
+		if text, err := exec.Command("javac", "-cp", path, "-d", dir, source).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("javac: %w\n%s", err, text)
+		}
+		return func(addr string) *exec.Cmd {
+			return exec.Command("java", "-XX:-UsePerfData", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+				"-Dzookeeper.jmx.log4j.disable=true", "-cp", dir+string(os.PathListSeparator)+path, "CuratorWorker",
+				addr, sessionMillis())
+		}, nil
+	},
+}
+
+func sessionMillis() string { return strconv.FormatInt(sessionTimeout.Milliseconds(), 10) }
+
+// curatorVersion reads the version from the name of the jar.
+func curatorVersion() string {
+	if found, _ := filepath.Glob(filepath.Join(jars(), "curator-recipes-[0-9]*.jar")); len(found) > 0 {
+		return strings.TrimSuffix(filepath.Base(found[0]), ".jar")
+	}
+	return "unknown"
+}
+
+// debianPython is the interpreter for which Debian installs kazoo; another may come first in PATH.
+const debianPython = "/usr/bin/python3"
+
+// kazooVersion is empty where there is none.
+var kazooVersion = sync.OnceValue(func() string {
+	return strings.TrimSpace(output(debianPython, "-c", "import kazoo; print(kazoo.__version__)"))
+})
+
+var kazoo = peer{
+	name:    "kazoo",
+	about:   "kazoo's Lock, Semaphore, or ReadLock and WriteLock (from 2.9 on: before, they wait for each other for ever) in Python, one per thread on one client",
+	recipes: []string{readWrite, semaphore},
+	server:  "zookeeper",
+	version: func() string { return "kazoo " + kazooVersion() },
+	lacks: func() bool {
+		major, minor := 0, 0
+		_, err := fmt.Sscanf(kazooVersion(), "%d.%d", &major, &minor)
+		return err != nil || major < 2 || major == 2 && minor < 9
+	},
+	program: func(dir string) (func(string) *exec.Cmd, error) {
+		if output(debianPython, "-c", "import kazoo; print(kazoo)") == "" {
+			return nil, fmt.Errorf("%w: no kazoo in %s", errNotInstalled, debianPython)
+		}
+		source := filepath.Join(dir, "kazoo_worker.py")
+		if err := os.WriteFile(source, kazooSource, 0o644); err != nil {
+			return nil, err
+		}
+		return func(addr string) *exec.Cmd {
+			return exec.Command(debianPython, "-u", source, addr, sessionMillis())
+		}, nil
+	},
+}

@@ -1,0 +1,339 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.RandomAccessFile;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.retry.ExponentialBackoffRetry;
+
+/** Worker that measures Curator's locks. It speaks the protocol of protocol.go. */
+public final class CuratorWorker {
+    private static final int SUB_BUCKETS = 6;
+    private static final int PERMITS = 3, WRITES_OF = 10;
+    private static final VarHandle WORD =
+            MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+    /** Gives the bucket of a duration, as histogram.go does. */
+    static int bucketOf(long ns) {
+        if (ns < 1L << SUB_BUCKETS) {
+            return (int) Math.max(ns, 0);
+        }
+        int shift = 64 - Long.numberOfLeadingZeros(ns) - SUB_BUCKETS - 1;
+        return (shift << SUB_BUCKETS) + (int) (ns >> shift);
+    }
+
+    /** Checks exclusion, as exclusion.go does. */
+    static final class Gates {
+        final boolean shared;
+        private final ByteBuffer words;
+
+        Gates(String file, int locks) throws Exception {
+            shared = !file.isEmpty();
+            if (!shared) {
+                words = ByteBuffer.allocateDirect(locks * 64);
+                return;
+            }
+            try (RandomAccessFile f = new RandomAccessFile(file, "rw")) {
+                words = f.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, locks * 64L);
+            }
+        }
+
+        boolean enter(String recipe, int lock, long me) {
+            switch (recipe) {
+                case "read":
+                    WORD.getAndAdd(words, lock * 64 + 24, 1L);
+                    return (long) WORD.getVolatile(words, lock * 64) == 0;
+                case "semaphore":
+                    return (long) WORD.getAndAdd(words, lock * 64 + 24, 1L) < PERMITS;
+                default:
+                    boolean alone = (long) WORD.getAndSet(words, lock * 64, me) == 0;
+                    return alone && (long) WORD.getVolatile(words, lock * 64 + 24) == 0;
+            }
+        }
+
+        boolean fromAnother(int lock, long me) {
+            long last = (long) WORD.getVolatile(words, lock * 64 + 8);
+            return last != 0 && last >> 32 != me >> 32;
+        }
+
+        long released(int lock) {
+            return (long) WORD.getVolatile(words, lock * 64 + 16);
+        }
+
+        void leave(String recipe, int lock, long me) {
+            if (recipe.equals("read") || recipe.equals("semaphore")) {
+                WORD.getAndAdd(words, lock * 64 + 24, -1L);
+                return;
+            }
+            WORD.setVolatile(words, lock * 64 + 8, me);
+            WORD.setVolatile(words, lock * 64 + 16, System.nanoTime());
+            WORD.compareAndSet(words, lock * 64, me, 0L);
+        }
+    }
+
+    /** A lock as one thread uses it. */
+    interface Lock {
+        String recipe();
+
+        void acquire() throws Exception;
+
+        void release() throws Exception;
+
+        static Lock of(String recipe, InterProcessMutex mutex) {
+            return new Lock() {
+                @Override
+                public String recipe() {
+                    return recipe;
+                }
+
+                @Override
+                public void acquire() throws Exception {
+                    mutex.acquire();
+                }
+
+                @Override
+                public void release() throws Exception {
+                    mutex.release();
+                }
+            };
+        }
+
+        static Lock of(InterProcessSemaphoreV2 semaphore) {
+            return new Lock() {
+                private Lease lease;
+
+                @Override
+                public String recipe() {
+                    return "semaphore";
+                }
+
+                @Override
+                public void acquire() throws Exception {
+                    lease = semaphore.acquire();
+                }
+
+                @Override
+                public void release() {
+                    semaphore.returnLease(lease);
+                }
+            };
+        }
+    }
+
+    /** What a load has its threads share: a lock object for each path, or one for each of them. */
+    static final class Locks {
+        private final CuratorFramework zk;
+        private final String recipe;
+        private final boolean own;
+        private final Map<String, Object> shared = new HashMap<>();
+
+        Locks(CuratorFramework zk, Map<String, String> load) {
+            this.zk = zk;
+            recipe = load.get("recipe");
+            own = load.get("own").equals("1");
+        }
+
+        private Object make(String path) {
+            return switch (recipe) {
+                case "rw" -> new InterProcessReadWriteLock(zk, path);
+                case "semaphore" -> new InterProcessSemaphoreV2(zk, path, PERMITS);
+                default -> new InterProcessMutex(zk, path);
+            };
+        }
+
+        /** Gives the lock, or the writing and the reading side. */
+        Lock[] get(String path) {
+            Object lock = own ? make(path) : shared.computeIfAbsent(path, this::make);
+            if (lock instanceof InterProcessReadWriteLock rw) {
+                return new Lock[] {Lock.of("write", rw.writeLock()), Lock.of("read", rw.readLock())};
+            }
+            if (lock instanceof InterProcessSemaphoreV2 semaphore) {
+                return new Lock[] {Lock.of(semaphore)};
+            }
+            return new Lock[] {Lock.of("mutex", (InterProcessMutex) lock)};
+        }
+    }
+
+    /** What counts, as instants. To settle means to count, for as long, from when every client had its turn. */
+    static final class Window {
+        private static final long SETTLE_TIME = 5_000_000_000L;
+        final long start, length;
+        final AtomicLong grants = new AtomicLong();
+        volatile long from, until;
+
+        Window(long from, long until, boolean settle) {
+            start = from;
+            length = until - from;
+            this.from = settle ? Long.MAX_VALUE : from;
+            this.until = settle ? Long.MAX_VALUE : until;
+        }
+
+        void settle(int clients) throws InterruptedException {
+            long patience = System.nanoTime() + SETTLE_TIME;
+            long now = System.nanoTime();
+            while (now < start || grants.get() < clients && now < patience) {
+                Thread.sleep(1);
+                now = System.nanoTime();
+            }
+            until = now + length;
+            from = now;
+        }
+    }
+
+    /** One thread, and the locks that it uses in turn. */
+    static final class Client extends Thread {
+        final Gates gates;
+        final long me;
+        final List<Integer> locks = new ArrayList<>();
+        final List<Lock[]> sides = new ArrayList<>();
+        int turns;
+        final Map<Integer, Integer> latencies = new HashMap<>();
+        Window window;
+        long ops, total, violations;
+        Exception failure;
+
+        Client(Map<String, String> load, Gates gates, int number, Locks places) {
+            this.gates = gates;
+            turns = number; // so that not all write at a time
+            me = (Long.parseLong(load.get("process")) << 32) + number + 1;
+            int all = Integer.parseInt(load.get("locks")), clients = Integer.parseInt(load.get("clients"));
+            for (int lock = number % all; lock < all; lock += clients) {
+                locks.add(lock);
+                sides.add(places.get(load.get("path") + "/" + lock));
+            }
+            setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            try {
+                for (int i = 0; ; i = (i + 1) % locks.size()) {
+                    long start = System.nanoTime();
+                    if (start >= window.until) {
+                        return;
+                    }
+                    turn(locks.get(i), sides.get(i), start);
+                }
+            } catch (Exception e) {
+                failure = e;
+            }
+        }
+
+        private void turn(int lock, Lock[] of, long start) throws Exception {
+            turns++;
+            Lock side = of[turns % WRITES_OF == 0 ? 0 : of.length - 1];
+            side.acquire();
+            total++;
+            window.grants.incrementAndGet();
+            if (!gates.enter(side.recipe(), lock, me)) {
+                violations++;
+            }
+            boolean counts = true;
+            long end = 0;
+            if (gates.shared) {
+                counts = gates.fromAnother(lock, me);
+                start = gates.released(lock);
+                end = System.nanoTime();
+            }
+            gates.leave(side.recipe(), lock, me);
+            side.release();
+            if (!gates.shared) {
+                end = System.nanoTime();
+            }
+            if (counts && end >= window.from && end < window.until) {
+                ops++;
+                latencies.merge(bucketOf(end - start), 1, Integer::sum);
+            }
+        }
+    }
+
+    static List<Client> prepare(CuratorFramework zk, Map<String, String> load) throws Exception {
+        Gates gates = new Gates(load.get("gates"), Integer.parseInt(load.get("locks")));
+        Locks places = new Locks(zk, load);
+        List<Client> clients = new ArrayList<>();
+        for (int i = 0; i < Integer.parseInt(load.get("clients")); i++) {
+            clients.add(new Client(load, gates, i, places));
+        }
+        return clients;
+    }
+
+    static String run(List<Client> clients, Window window, boolean settle) throws Exception {
+        for (Client c : clients) {
+            c.window = window;
+            c.start();
+        }
+        if (settle) {
+            window.settle(clients.size());
+        }
+        long ops = 0, total = 0, violations = 0;
+        Map<Integer, Integer> latencies = new TreeMap<>();
+        for (Client c : clients) {
+            c.join();
+            if (c.failure != null) {
+                throw c.failure;
+            }
+            ops += c.ops;
+            total += c.total;
+            violations += c.violations;
+            c.latencies.forEach((bucket, n) -> latencies.merge(bucket, n, Integer::sum));
+        }
+        String list = latencies.entrySet().stream()
+                .map(e -> e.getKey() + ":" + e.getValue()).collect(Collectors.joining(","));
+        return "result ops=" + ops + " total=" + total + " violations=" + violations + " latencies=" + list;
+    }
+
+    static Map<String, String> arguments(String[] words) {
+        Map<String, String> args = new HashMap<>();
+        for (int i = 1; i < words.length; i++) {
+            String[] pair = words[i].split("=", 2);
+            args.put(pair[0], pair[1]);
+        }
+        return args;
+    }
+
+    public static void main(String[] argv) throws Exception {
+        CuratorFramework zk = CuratorFrameworkFactory.newClient(
+                argv[0], Integer.parseInt(argv[1]), 15000, new ExponentialBackoffRetry(1000, 3));
+        zk.start();
+        zk.blockUntilConnected();
+        System.out.println("ready");
+        List<Client> clients = List.of();
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.trim().split(" ");
+            Map<String, String> args = arguments(words);
+            try {
+                switch (words[0]) {
+                    case "prepare" -> {
+                        clients = prepare(zk, args);
+                        System.out.println("ready");
+                    }
+                    case "run" -> {
+                        boolean settle = args.get("settle").equals("1");
+                        long from = Long.parseLong(args.get("from")), until = Long.parseLong(args.get("until"));
+                        System.out.println(run(clients, new Window(from, until, settle), settle));
+                    }
+                    default -> System.out.println("error unknown verb " + words[0]);
+                }
+            } catch (Exception e) {
+                System.out.println("error " + e.toString().replace('\n', ' '));
+            }
+        }
+        zk.close();
+    }
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// rounds is how often each peer is measured in each scenario.
+const rounds = 3
+
+// results is what results.json holds.
+type results struct {
+	Runs     []run    `json:"runs"`
+	Machine  machine  `json:"machine"`
+	Missing  []string `json:"missing,omitempty"` // peers that are not installed
+	Bars     []bar    `json:"bars"`
+	Failures []string `json:"failures,omitempty"` // peers that failed in a scenario
+	Seconds  float64  `json:"seconds"`
+}
+
+// step is one run of the plan.
+type step struct {
+	scenario scenario
+	peer     peer
+	round    int
+}
+
+// plan puts the peers of a round side by side, in another order in each round: what comes first has a cold server, or
+// one that still has to clean up.
+func plan(scenarios []scenario, peers []peer) []step {
+	var steps []step
+	for _, s := range scenarios {
+		var fit []peer
+		for _, p := range peers {
+			if s.fits(p) && (p.only == "" || p.only == s.name) {
+				fit = append(fit, p)
+			}
+		}
+		for round := range rounds {
+			for i := range fit {
+				steps = append(steps, step{s, fit[(i+round)%len(fit)], round + 1})
+			}
+		}
+	}
+	return steps
+}
+
+// runAll measures everything. A peer that fails in a scenario is left out of the rest of it.
+func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
+	var installed []peer
+	for _, p := range o.peers {
+		if _, gone := s.missing[p.name]; !gone {
+			installed = append(installed, p)
+		}
+	}
+	r := &results{Seconds: o.length.Seconds(), Missing: values(s.missing), Machine: s.describe(installed)}
+	steps := plan(o.scenarios, installed)
+	failed := map[string]bool{}
+	for i, step := range steps {
+		what := step.scenario.name + " " + step.peer.name
+		if failed[what] {
+			continue
+		}
+		started := time.Now()
+		result, err := step.scenario.run(ctx, &trial{s, step.peer, s.length})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			s.fire(step.peer)
+			failed[what] = true
+			r.Failures = append(r.Failures, fmt.Sprintf("%s, round %d: %v", what, step.round, err))
+			fmt.Fprintf(s.progress, "%4d/%d %s round %d FAILED: %v\n", i+1, len(steps), what, step.round, err)
+			continue
+		}
+		if step.peer.unlocked {
+			result.Violations = 0 // it excludes nobody, and does not promise to
+		}
+		result.Scenario, result.Peer, result.Round = step.scenario.name, step.peer.name, step.round
+		r.Runs = append(r.Runs, result)
+		fmt.Fprintf(s.progress, "%4d/%d %-12s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
+			result.Scenario, result.Peer, result.Round, result.OpsPerSec, result.P50, result.P99, complaint(result), time.Since(started).Seconds())
+	}
+	return r, r.verdict(steps)
+}
+
+func complaint(r run) string {
+	if r.Violations == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %d VIOLATIONS", r.Violations)
+}
+
+// verdict is the error of a run that must not pass for a good one.
+func (r *results) verdict(steps []step) error {
+	if len(steps) == 0 {
+		return errors.New("nothing was measured: none of the installed peers can be used in these scenarios")
+	}
+	if len(r.Failures) > 0 {
+		return errors.New(strings.Join(r.Failures, "\n"))
+	}
+	for _, run := range r.Runs {
+		if strings.HasPrefix(run.Peer, "actorlock") && run.Violations > 0 {
+			return fmt.Errorf("%s let several holders in at a time: %d violations in %s", run.Peer, run.Violations, run.Scenario)
+		}
+	}
+	return nil
+}

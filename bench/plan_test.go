@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPlan(t *testing.T) {
+	steps := plan(scenarios, peers)
+	first := map[string][]string{} // who begins the rounds of a scenario
+	type key struct {
+		scenario, peer string
+		round          int
+	}
+	seen := map[key]bool{}
+	last := key{}
+	for _, s := range steps {
+		k := key{s.scenario.name, s.peer.name, s.round}
+		if seen[k] {
+			t.Errorf("%v is there twice", k)
+		}
+		seen[k] = true
+		if k.scenario != last.scenario || k.round != last.round {
+			first[k.scenario] = append(first[k.scenario], k.peer)
+		}
+		last = k
+	}
+	for k := range seen {
+		for round := 1; round <= rounds; round++ {
+			if !seen[key{k.scenario, k.peer, round}] {
+				t.Errorf("%s %s has no round %d", k.scenario, k.peer, round)
+			}
+		}
+	}
+	if got := first["hot64"]; len(got) != rounds || len(slices.Compact(slices.Sorted(slices.Values(got)))) != rounds {
+		t.Errorf("the rounds of hot64 begin with %v", got)
+	}
+	for _, s := range steps {
+		if s.peer.unlocked && (s.scenario.name == "handoff" || s.scenario.name == "fleet") {
+			t.Errorf("%s is no lock, and in %s", s.peer.name, s.scenario.name)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	some := plan(scenarios[:1], peers)
+	for name, c := range map[string]struct {
+		r     results
+		steps []step
+		want  string
+	}{
+		"good":         {results{Runs: []run{{Peer: "actorlock"}}}, some, ""},
+		"empty":        {results{}, nil, "nothing was measured"},
+		"failed":       {results{Failures: []string{"hot64 etcd: gone"}}, some, "hot64 etcd: gone"},
+		"ours overlap": {results{Runs: []run{{Scenario: "hot64", Peer: "actorlock", Violations: 2}}}, some, "2 violations in hot64"},
+		"peer's do":    {results{Runs: []run{{Scenario: "hot64", Peer: "redsync", Violations: 2}}}, some, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.r.verdict(c.steps)
+			if err == nil {
+				err = errors.New("")
+			}
+			if got := err.Error(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("the verdict is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPackets(t *testing.T) {
+	if n, err := packetsIn("zk_version\t3.8.0\nzk_packets_received\t12\nzk_packets_sent\t30\n"); n != 42 || err != nil {
+		t.Errorf("got %v, %v", n, err)
+	}
+	if _, err := packetsIn("mntr is not executed because it is not in the whitelist.\n"); err == nil || !strings.Contains(err.Error(), "whitelist") {
+		t.Errorf("the error is %v", err)
+	}
+}

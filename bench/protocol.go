@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Workers are asked in lines on their standard input, and answer each with a line on their standard output:
+//
+//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 gates=/tmp/x process=0 recipe=mutex connections=1    ready
+//	run from=123456 until=234567 settle=0                                               result ops=9 total=11 violations=0 latencies=512:9
+//	special name=futures path=/b/2 count=100                                      result ops_per_sec=5 ...
+//
+// "error TEXT" answers what failed. A worker ends when its standard input does. Instants are CLOCK_MONOTONIC in
+// nanoseconds. To settle means to count from when every client had its turn. Other languages need not know special.
+
+// message is one line: a verb, and words of the form key=value.
+type message struct {
+	verb string
+	args map[string]string
+}
+
+func parseMessage(line string) (message, error) {
+	verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	m := message{verb, map[string]string{}}
+	if verb == "error" {
+		return m, fmt.Errorf("%s", rest)
+	}
+	for _, word := range strings.Fields(rest) {
+		key, value, found := strings.Cut(word, "=")
+		if !found {
+			return m, fmt.Errorf("%q in %q: it must be key=value", word, line)
+		}
+		m.args[key] = value
+	}
+	return m, nil
+}
+
+func (m message) String() string {
+	words := []string{m.verb}
+	for _, key := range slices.Sorted(maps.Keys(m.args)) {
+		words = append(words, key+"="+m.args[key])
+	}
+	return strings.Join(words, " ")
+}
+
+// number reads an argument that must be there.
+func (m message) number(key string) (int64, error) {
+	n, err := strconv.ParseInt(m.args[key], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %s=%q: it must be a number", m.verb, key, m.args[key])
+	}
+	return n, nil
+}
+
+// load is what a worker does: clients that acquire and release without pause.
+type load struct {
+	path         string // the lock i is path/i
+	clients      int    // goroutines or threads
+	locks        int    // shared evenly by the clients; those beyond their number are taken in turn
+	acknowledged bool   // each release is waited for
+	ownObjects   bool   // each client has a lock object of its own, also where the peer lets clients share one
+	gates        string // the file that processes share, empty in one process
+	process      int    // its number among them
+	recipe       string // what the locks are: see access; every writesOf-th turn at a read-write lock is a write
+	connections  int    // at least one; the clients of this library take them in turn
+}
+
+// writesOf is how many turns of a client at a read-write lock contain a write.
+const writesOf = 10
+
+func (l load) message() message {
+	return message{"prepare", map[string]string{
+		"path":         l.path,
+		"clients":      strconv.Itoa(l.clients),
+		"locks":        strconv.Itoa(l.locks),
+		"acknowledged": strconv.Itoa(btoi(l.acknowledged)),
+		"own":          strconv.Itoa(btoi(l.ownObjects)),
+		"gates":        l.gates,
+		"process":      strconv.Itoa(l.process),
+		"recipe":       cmp.Or(l.recipe, mutex),
+		"connections":  strconv.Itoa(max(l.connections, 1)),
+	}}
+}
+
+func parseLoad(m message) (load, error) {
+	var numbers [6]int64
+	for i, key := range []string{"clients", "locks", "acknowledged", "own", "process", "connections"} {
+		var err error
+		if numbers[i], err = m.number(key); err != nil {
+			return load{}, err
+		}
+	}
+	return load{
+		path:         m.args["path"],
+		clients:      int(numbers[0]),
+		locks:        int(numbers[1]),
+		acknowledged: numbers[2] == 1,
+		ownObjects:   numbers[3] == 1,
+		gates:        m.args["gates"],
+		process:      int(numbers[4]),
+		recipe:       m.args["recipe"],
+		connections:  int(numbers[5]),
+	}, nil
+}
+
+// numbers reads all arguments as numbers.
+func (m message) numbers() (map[string]float64, error) {
+	numbers := map[string]float64{}
+	for key, value := range m.args {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s=%q: it must be a number", m.verb, key, value)
+		}
+		numbers[key] = n
+	}
+	return numbers, nil
+}
+
+// tally is what clients have counted.
+type tally struct {
+	ops        int // in the window: acquires, or with several processes hand-offs from one to another
+	total      int // acquires also before and after
+	violations int
+	latencies  histogram // of ops
+}
+
+func (t *tally) merge(other tally) {
+	t.ops += other.ops
+	t.total += other.total
+	t.violations += other.violations
+	if t.latencies == nil {
+		t.latencies = histogram{}
+	}
+	t.latencies.merge(other.latencies)
+}
+
+func (t tally) message() message {
+	return message{"result", map[string]string{
+		"ops":        strconv.Itoa(t.ops),
+		"total":      strconv.Itoa(t.total),
+		"violations": strconv.Itoa(t.violations),
+		"latencies":  t.latencies.String(),
+	}}
+}
+
+func parseTally(m message) (t tally, err error) {
+	for key, into := range map[string]*int{"ops": &t.ops, "total": &t.total, "violations": &t.violations} {
+		n, err := m.number(key)
+		if err != nil {
+			return t, err
+		}
+		*into = int(n)
+	}
+	t.latencies, err = parseHistogram(m.args["latencies"])
+	if err == nil && t.latencies.count() != t.ops {
+		err = fmt.Errorf("%s: %d latencies of %d operations", m.verb, t.latencies.count(), t.ops)
+	}
+	return t, err
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

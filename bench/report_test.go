@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what is rendered to the golden file")
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sample is a run of three rounds; factors make its rounds differ.
+func sample() *results {
+	r := &results{
+		Seconds: 2,
+		Machine: machine{CPU: "CPU", Cores: 2, Memory: "1 kB", Kernel: "6.1", Go: "go1.26", Java: "openjdk 17", Load: "0.1", Date: "today",
+			Data: "a folder", Servers: map[string]string{"zookeeper": "3.8.0 (standalone)"},
+			Peers: map[string]string{"actorlock": "this tree", "raw": "zk v1", "curator": "curator-recipes-5.4.0"}},
+		Missing:  []string{"kazoo is left out: not installed"},
+		Failures: []string{"hot64 etcd, round 2: no answer"},
+	}
+	add := func(scenario, peer string, ops, p50, p99 float64, violations int, extra map[string]float64) {
+		for round, factor := range []float64{1, 0.5, 2} {
+			r.Runs = append(r.Runs, run{scenario, peer, round + 1, ops * factor, p50 * factor, p99 * factor, violations, extra})
+		}
+	}
+	add("uncontended", "actorlock", 3000, 310, 500, 0, nil)
+	add("uncontended", "raw", 3300, 300, 400, 0, nil)
+	add("uncontended", "redsync", 12_000, 70.5, 123, 0, nil)
+	add("hot64", "actorlock", 52_000, 1000, 2000, 0, nil)
+	add("hot64", "raw", 6500, 9000, 9999, 0, nil)
+	add("hot64", "zklock", 820, 80_000, 90_000, 1, nil)
+	add("hot64", "curator", 100, 640_000, 700_000, 0, map[string]float64{ownObjectsKey: 700})
+	add("fleet", "actorlock", 2000, 500, 900, 0, map[string]float64{
+		handoffKey(2): 400, handoffKey(8): 600, packetsKey(2): 8, packetsKey(8): 8.1})
+	add("scale", "actorlock", 50_000, 2000, 3000, 0, map[string]float64{
+		queueKey(10): 14_000, queueKey(100): 50_000, queueKey(1000): 51_000, queueKey(10_000): 48_000, "bytes_per_waiter": 1500})
+	add("scale", "zklock", 0, 0, 0, 0, map[string]float64{queueKey(10): 1500, queueKey(100): 0})
+	return r
+}
+
+func TestReport(t *testing.T) {
+	const golden = "testdata/REPORT.md.golden"
+	dir := t.TempDir()
+	if err := writeReport(dir, sample(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "REPORT.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		write(t, golden, string(got))
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s differs (-update accepts it); rendered:\n%s", golden, got)
+	}
+	for _, file := range images(string(got)) {
+		checkSVG(t, filepath.Join(dir, file))
+	}
+}
+
+// images gives the files that a report shows.
+func images(report string) (files []string) {
+	for _, part := range strings.Split(report, "![")[1:] {
+		_, file, _ := strings.Cut(part, "](")
+		file, _, _ = strings.Cut(file, ")")
+		files = append(files, file)
+	}
+	return files
+}
+
+func checkSVG(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	elements := map[string]int{}
+	for d := xml.NewDecoder(f); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			elements[start.Name.Local]++
+			for _, a := range start.Attr {
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+					t.Errorf("%s: %s=%s", file, a.Name.Local, a.Value)
+				}
+			}
+		}
+	}
+	if elements["svg"] != 1 || elements["text"] < 5 || elements["line"] < 3 {
+		t.Errorf("%s shows %v", file, elements)
+	}
+}
+
+func TestBars(t *testing.T) {
+	want := map[string]string{ // of what the sample has
+		"uncontended: p50 of actorlock at most 1.1":          "yes",
+		"hot64: actorlock per second at least 40 × zklock":   "yes",
+		"hot64: actorlock per second at least 5 × raw":       "yes",
+		"hot64: actorlock per second at least 200 × curator": "yes",
+		"fleet: handoff_us_8":                                "no",
+		"fleet: packets_per_handoff_8":                       "yes",
+		"scale: ops_per_sec_10000_waiters":                   "yes",
+	}
+	for _, b := range measureBars(sample().summarize()) {
+		got := ""
+		if b.Reached != nil {
+			got = map[bool]string{true: "yes", false: "no"}[*b.Reached]
+		}
+		expected := ""
+		for text, reached := range want {
+			if strings.HasPrefix(b.Text, text) {
+				expected = reached
+			}
+		}
+		if got != expected {
+			t.Errorf("%s (%v): reached is %q, want %q", b.Text, b.Value, got, expected)
+		}
+	}
+}
+
+func TestAxis(t *testing.T) {
+	x := axisOver(100, 400, 20, 0, 3000)
+	for value, want := range map[float64]float64{10: 100, 100: 200, 10_000: 400, 0: 100, -1: 100, 1e9: 400} {
+		if got := x.at(value); got != want {
+			t.Errorf("%v is at %v, want %v", value, got, want)
+		}
+	}
+	if got := len(axisOver(0, 1).ticks()); got != 2 {
+		t.Errorf("the axis of nothing has %d ticks", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for f, want := range map[float64]string{0: "0.00", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234.5: "1,234", 1234567: "1,234,567"} {
+		if got := number(f); got != want {
+			t.Errorf("%v is written %s, want %s", f, got, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+var handoff = scenario{
+	name: "handoff",
+	about: "Two processes with a client each pass one lock to and fro: hand-offs per second, and the time from the release " +
+		"in one process to the grant in the other. Each release is waited for, as most peers know no other.",
+	fits: isLock,
+	run: func(ctx context.Context, t *trial) (run, error) {
+		return t.load(ctx, 2, load{clients: 1, locks: 1, acknowledged: true}, t.length)
+	},
+}
+
+// fleetSize is how many processes share the lock of scenario fleet.
+const fleetSize = 8
+
+var fleet = scenario{
+	name: "fleet",
+	about: "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. Who has " +
+		"released asks again as soon as the peer allows, so that somebody always waits. " +
+		"ZooKeeper counts the packets.",
+	fits: isLock,
+	run: func(ctx context.Context, t *trial) (run, error) {
+		two, few, err := t.passAround(ctx, 2, t.length/2)
+		if err != nil {
+			return run{}, err
+		}
+		all, many, err := t.passAround(ctx, fleetSize, t.length-t.length/2)
+		all.Violations += two.Violations
+		all.Extra = map[string]float64{handoffKey(2): 1e6 / two.OpsPerSec, handoffKey(fleetSize): 1e6 / all.OpsPerSec}
+		if few > 0 {
+			all.Extra[packetsKey(2)], all.Extra[packetsKey(fleetSize)] = few, many
+		}
+		return all, err
+	},
+}
+
+func handoffKey(processes int) string { return fmt.Sprintf("handoff_us_%d", processes) }
+func packetsKey(processes int) string { return fmt.Sprintf("packets_per_handoff_%d", processes) }
+
+func isLock(p peer) bool { return !p.unlocked }
+
+// passAround has processes pass one lock.
+func (t *trial) passAround(ctx context.Context, processes int, length time.Duration) (run, float64, error) {
+	sum, perHandoff, err := t.counted(ctx, processes, load{clients: 1, locks: 1}, length)
+	return sum.run(length), perHandoff, err
+}
+
+// counted is tally, and counts ZooKeeper's packets for each acquire; 0 without ZooKeeper.
+func (t *trial) counted(ctx context.Context, processes int, l load, length time.Duration) (tally, float64, error) {
+	if _, err := t.crew(ctx, t.peer, processes); err != nil { // its start is not counted
+		return tally{}, 0, err
+	}
+	before, countable := t.packets()
+	sum, err := t.tally(ctx, processes, l, length)
+	after, countableStill := t.packets()
+	perHandoff := 0.0
+	if t.peer.server == "zookeeper" && countable == nil && countableStill == nil && sum.total > 0 {
+		perHandoff = (after - before) / float64(sum.total)
+	}
+	return sum, perHandoff, err
+}

@@ -1,0 +1,34 @@
+package main
+
+import "context"
+
+var rw90 = ofRecipe("rw90", "64 clients of one process share one read-write lock; each reads nine times, then writes, and asks again as soon as "+
+	"it has released. Nobody may be beside a writer.", load{clients: 64, locks: 1, recipe: readWrite})
+
+var semaphore3 = ofRecipe("semaphore", "30 clients of one process ask for one of 3 permits; each asks again as soon as it has released.",
+	load{clients: 30, locks: 1, recipe: semaphore})
+
+// ofRecipe is inOneProcess for the peers that have the recipe.
+func ofRecipe(name, about string, l load) scenario {
+	s := inOneProcess(name, about, l)
+	s.fits = func(p peer) bool { return p.has(l.recipe) }
+	return s
+}
+
+// herdSize is how many sessions wait in scenario simple-herd.
+const herdSize = 30
+
+var simpleHerd = scenario{
+	name: "simple-herd",
+	about: "30 clients with a session each pass one lock around: the mutex, where a release wakes the next in line, and the simple one, where it " +
+		"wakes all. Each asks again as soon as it has released. ZooKeeper counts the packets for each hand-off; p50 and p99 are those of a wait.",
+	fits: func(p peer) bool { return p.name == "actorlock" || p.only == "simple-herd" },
+	run: func(ctx context.Context, t *trial) (run, error) {
+		sum, perHandoff, err := t.counted(ctx, 1, load{clients: herdSize, locks: 1, connections: herdSize}, t.length)
+		r := sum.run(t.length)
+		if perHandoff > 0 {
+			r.Extra = map[string]float64{"packets_per_handoff": perHandoff}
+		}
+		return r, err
+	},
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+const (
+	idleLocks      = 5000
+	pendingWaiters = 10_000
+	connects       = 7
+
+	// idleAfter is when a lock is idle: what it has used it keeps for a moment.
+	idleAfter = 3 * time.Second
+
+	// longest is what a special may take in all.
+	longest = 50 * time.Second
+)
+
+func init() { specials["memory"] = measureMemory }
+
+// measureMemory tells the bytes of an idle lock, those of a waiter, and how long Connect takes.
+func measureMemory(w *worker, m message) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	start, err := connectTime(ctx, w.addr)
+	if err != nil {
+		return nil, err
+	}
+	mutex := actorlockModes[w.peer.name]
+	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout, IdleTimeout: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	defer locks.Close()
+	used := memoryInUse()
+	if err := useOnce(ctx, locks, mutex, m.args["path"]+"/idle"); err != nil {
+		return nil, err
+	}
+	time.Sleep(idleAfter)
+	idle := (memoryInUse() - used) / idleLocks
+
+	mu := mutex(locks, m.args["path"]+"/queue")
+	grant, err := mu.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used = memoryInUse()
+	waiting := make([]*actors.Future[*actors.Grant], pendingWaiters)
+	for i := range waiting {
+		waiting[i] = mu.Acquire(ctx)
+	}
+	if err := awaitContenders(ctx, w.addr, mu.Path(), 1+pendingWaiters); err != nil {
+		return nil, err
+	}
+	waiter := (memoryInUse() - used) / pendingWaiters
+	runtime.KeepAlive(waiting)
+	return map[string]float64{"bytes_per_idle_lock": idle, "bytes_per_waiter": waiter, "connect_us": start},
+		errors.Join(grant.Err(), locks.Close())
+}
+
+// connectTime is the median, in microseconds.
+func connectTime(ctx context.Context, addr string) (float64, error) {
+	var times []float64
+	for range connects {
+		start := time.Now()
+		locks, err := actors.Connect(ctx, addr, actors.Config{SessionTimeout: sessionTimeout})
+		if err != nil {
+			return 0, err
+		}
+		times = append(times, micros(time.Since(start)))
+		locks.Close()
+	}
+	return median(times), nil
+}
+
+// memoryInUse is what the heap and the stacks have, without garbage. The first collection may leave what has cleanups.
+func memoryInUse() float64 {
+	var stats runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc + stats.StackInuse)
+}
+
+// useOnce acquires and releases many locks, and waits for all of it.
+func useOnce(ctx context.Context, locks *actors.Locks, mutex func(*actors.Locks, string) *actors.Mutex, path string) error {
+	var all errgroup.Group
+	all.SetLimit(256)
+	for i := range idleLocks {
+		all.Go(func() error {
+			grant, err := mutex(locks, fmt.Sprintf("%s/%d", path, i)).Lock(ctx)
+			if err != nil {
+				return err
+			}
+			return grant.Unlock(ctx)
+		})
+	}
+	return all.Wait()
+}
+
+// awaitContenders returns when the directory has so many nodes.
+func awaitContenders(ctx context.Context, addr, dir string, n int32) error {
+	conn, err := dialZooKeeper(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for {
+		exists, stat, err := conn.Exists(dir)
+		switch {
+		case err != nil && !errors.Is(err, zk.ErrNoNode):
+			return err
+		case exists && stat.NumChildren >= n:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s has %d nodes instead of %d: %w", dir, stat.NumChildren, n, ctx.Err())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
