@@ -847,8 +847,7 @@ type ReleaseNode struct {
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Node      string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Nobody else waits for the node to go: the sender has passed on what it stood
-	// for. While nodes are being created in the directory it may stay, to go together
-	// with the next ones that are created: one transaction instead of two.
+	// for. While transactions are under way it may stay, to go with the next one.
 	Relaxed       bool `protobuf:"varint,5,opt,name=relaxed,proto3" json:"relaxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

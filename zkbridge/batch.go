@@ -71,7 +71,7 @@ func (b *batch) count(c *create) {
 		return
 	}
 	for i := range b.dirs {
-		if d := &b.dirs[i]; d.dir == c.dir {
+		if d := &b.dirs[i]; c.in(d.dir) {
 			c.slot, c.step = i, d.creates
 			d.creates++
 			return

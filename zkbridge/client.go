@@ -13,7 +13,9 @@ import (
 // client is all that the bridge uses of a ZooKeeper client. Its methods block,
 // until Close at the latest, and may be called from any goroutine.
 type client interface {
-	Multi(ops ...any) ([]zk.MultiResponse, error)
+	// Multi sends its transaction when it is the turn of its place in the line; nil
+	// stands for the last one.
+	Multi(at *place, ops ...any) ([]zk.MultiResponse, error)
 	// Create makes an ephemeral sequential node and gives its path.
 	Create(path string, data []byte) (string, error)
 	// CreateBeside makes an ephemeral node of just this path, while another is there.
@@ -58,9 +60,15 @@ type zkClient struct {
 	root chroot
 	// making counts the calls that must not be under way when conn is closed.
 	making *semaphore.Weighted
+	line   *line
 }
 
-func (c zkClient) Multi(ops ...any) ([]zk.MultiResponse, error) {
+func (c zkClient) Multi(at *place, ops ...any) ([]zk.MultiResponse, error) {
+	if at == nil {
+		at = c.line.join()
+	}
+	at.wait()
+	defer at.leave()
 	results, err := c.conn.Multi(c.root.ops(ops)...)
 	for i := range results {
 		if r := &results[i]; r.String != "" {
@@ -76,7 +84,7 @@ func (c zkClient) Create(path string, data []byte) (string, error) {
 }
 
 func (c zkClient) CreateBeside(path string, data []byte, other string) (string, error) {
-	results, err := c.Multi(&zk.CheckVersionRequest{Path: other, Version: anyVersion},
+	results, err := c.Multi(nil, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
 	if _, cause := culprit(results); cause != nil {
 		return "", cause

@@ -50,6 +50,10 @@ func newCreate(from ask.Recipient, msg *messages.Create) *create {
 // server drop the connection, and some make the client library panic.
 const maxRequest = 512 << 10
 
+// in tells whether d is the create's directory, perhaps as it was known before it was
+// forgotten.
+func (c *create) in(d *directory) bool { return c.dir == d || c.directory == d.path }
+
 func (c *create) path() string { return joinPath(c.directory, c.prefix) }
 
 // createOp is the operation in a transaction that Create is alone.

@@ -13,8 +13,6 @@ type directory struct {
 	state   dirState
 	rewrite *zk.SetDataRequest // of its data, which is empty, or nil: Java tells them apart, and it stays as it is
 	asking  bool               // a job looks at it, or makes it
-	flying  int                // transactions under way that create in it
-	held    []write            // until their end, and room in a transaction
 	waiting []*create          // until it was looked at
 }
 
@@ -64,7 +62,7 @@ func (ds directories) makeRoom() {
 // drop forgets a directory that is not in use, and tells whether it has.
 func (ds directories) drop(path string) bool {
 	d := ds[path]
-	if d == nil || d.asking || d.flying > 0 || len(d.held) > 0 || len(d.waiting) > 0 {
+	if d == nil || d.asking || len(d.waiting) > 0 {
 		return false
 	}
 	delete(ds, path)

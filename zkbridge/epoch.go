@@ -42,7 +42,7 @@ const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
 	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{},
-		client: zkClient{l.conn, c.cfg.acl, c.cfg.root, l.making}}
+		client: zkClient{l.conn, c.cfg.acl, c.cfg.root, l.making, &l.line}}
 	ep.outbox.init(ep)
 	ep.solos = newFifo(ep, maxSolos)
 	ep.reads = newFifo(ep, maxReads)

@@ -25,11 +25,21 @@ type faulty struct {
 	children  func() error
 }
 
-func (f *faulty) Multi(ops ...any) ([]zk.MultiResponse, error) {
-	send := func() ([]zk.MultiResponse, error) { return f.client.Multi(ops...) }
+func (f *faulty) Multi(at *place, ops ...any) ([]zk.MultiResponse, error) {
+	sent := f.multi == nil
+	send := func() ([]zk.MultiResponse, error) {
+		sent = true
+		return f.client.Multi(at, ops...)
+	}
 	if f.multi == nil {
 		return send()
 	}
+	defer func() {
+		if !sent && at != nil {
+			at.wait()
+			at.leave()
+		}
+	}()
 	return f.multi(ops, send)
 }
 

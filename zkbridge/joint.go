@@ -134,27 +134,6 @@ func (ep *epoch) resolvedJoint(c *create, s *sighting) {
 	}
 }
 
-// ready tells that nothing keeps the creates from going out now.
-func (j *joint) ready(taken map[*directory]bool) bool {
-	for _, c := range j.creates {
-		if c.dir.flying > 0 || taken[c.dir] {
-			return false
-		}
-	}
-	return true
-}
-
-// take adds its directories to those that are taken.
-func (j *joint) take(taken map[*directory]bool) map[*directory]bool {
-	if taken == nil {
-		taken = map[*directory]bool{}
-	}
-	for _, c := range j.creates {
-		taken[c.dir] = true
-	}
-	return taken
-}
-
 func (j *joint) known() bool {
 	for _, c := range j.creates {
 		if c.dir.state == dirUnknown {

@@ -27,6 +27,7 @@ type link struct {
 	hosts  *hosts
 	conn   *zk.Conn
 	making *semaphore.Weighted // calls that must not be under way when conn is closed
+	line   line
 	events <-chan zk.Event
 
 	id       atomic.Int64 // of the session, 0 before there is one

@@ -22,7 +22,7 @@ type write struct {
 type release struct {
 	asker
 	path     string
-	dir      *directory       // whose creates it may go with; nil if it is in a hurry
+	relaxed  bool
 	op       zk.DeleteRequest // of its last transaction
 	failures int              // multis that failed because of others
 	since    time.Time        // when it came to be in doubt
@@ -35,29 +35,33 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 	return &r.op
 }
 
-// outbox is where all creates and deletes pass. While fewer than maxMultis are
-// under way each goes out at once; behind that they collect, and go together in
-// one transaction.
-//
-// While nodes are being created in a directory, other creates in it wait: transactions
-// may overtake each other, contenders of one lock must not. So do releases there that
-// are in no hurry.
+// outbox is where all creates and deletes pass, first come, first sent. While fewer
+// than maxMultis are under way each goes out at once; behind that they collect, and go
+// together in one transaction. The transactions keep their order, and so do contenders
+// of one lock; but what ZooKeeper refuses to do together is sent anew, behind those that
+// were under way.
 type outbox struct {
 	lane
-	queue []write      // of no directory that must wait
-	ready []*directory // with writes that have waited
-	spare []*batch     // for re-use
+	queue   []write
+	flights []*flight // under way, in their order
+	spare   []*batch  // for re-use
+}
+
+// flight is a batch under way.
+type flight struct {
+	*batch
+	landed  bool // the answer is there, but not yet that to one before it
+	results []zk.MultiResponse
+	err     error
 }
 
 func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next: o.pick} }
 
 func (o *outbox) add(w write) {
-	if d := w.dir(); d != nil && (d.flying > 0 || len(d.held) > 0) {
-		d.held = append(d.held, w)
-		return
-	}
 	o.queue = append(o.queue, w)
-	o.pump()
+	if w.r == nil || !w.r.relaxed || o.running == 0 { // else it goes with what follows
+		o.pump()
+	}
 }
 
 // pick makes the next transaction.
@@ -73,15 +77,70 @@ func (o *outbox) pick() job {
 			return func() { o.deleted(r, err) }
 		}
 	}
+	f := &flight{batch: b}
+	o.flights = append(o.flights, f)
+	at := o.ep.link.line.join()
 	return func() func() {
-		results, err := o.ep.client.Multi(b.ops...)
-		return func() { o.settle(b, results, err) }
+		results, err := o.ep.client.Multi(at, b.ops...)
+		return func() { o.land(f, results, err) }
+	}
+}
+
+// compose takes from the queue what goes together.
+func (o *outbox) compose() *batch {
+	b, n := o.newBatch(), 0
+	for n < len(o.queue) && o.put(b, o.queue[n]) {
+		n++
+	}
+	o.queue = slices.Delete(o.queue, 0, n)
+	if len(b.writes) == 0 {
+		o.spare = append(o.spare, b)
+		return nil
+	}
+	b.seal(o.ep.core.cfg.acl)
+	return b
+}
+
+// put adds w to the batch unless that is full. One whose directory is not as it was
+// when it came goes back to where it came from; that does not touch the queue.
+func (o *outbox) put(b *batch, w write) bool {
+	switch {
+	case w.j != nil && !w.j.known():
+		w.j.queued = false
+		o.ep.placeJoint(w.j)
+		return true
+	case w.j != nil:
+		return b.addJoint(w.j)
+	case w.c != nil && !w.c.dir.writable():
+		o.ep.place(w.c)
+		return true
+	}
+	return b.add(w)
+}
+
+func (o *outbox) newBatch() *batch {
+	n := len(o.spare)
+	if n == 0 {
+		return &batch{}
+	}
+	b := o.spare[n-1]
+	o.spare = o.spare[:n-1]
+	return b
+}
+
+// land takes the answer of a transaction. ZooKeeper answers in order, but the goroutines
+// that wait may come here in another.
+func (o *outbox) land(f *flight, results []zk.MultiResponse, err error) {
+	f.landed, f.results, f.err = true, results, err
+	for len(o.flights) > 0 && o.flights[0].landed && !o.ep.over {
+		f := o.flights[0]
+		o.flights = o.flights[1:]
+		o.settle(f.batch, f.results, f.err)
 	}
 }
 
 // settle takes the result of a transaction.
 func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
-	o.landed(b)
 	if err == nil && len(results) == len(b.ops) {
 		o.succeed(b, results)
 		return
@@ -149,7 +208,7 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	blamed := b.jointsBlamed(i, d, err)
 	for j, w := range b.writes {
 		switch {
-		case d != nil && w.c != nil && w.c.dir == d && (i >= len(b.writes) || isMissing(err)):
+		case d != nil && w.c != nil && w.c.in(d) && (i >= len(b.writes) || isMissing(err)):
 			// The directory is the matter, so it is with all its creates.
 		case w.c != nil && w.c.joint != nil && blamed[w.c.joint] && i != j:
 			// It shares the fate of another.
@@ -171,7 +230,7 @@ func (o *outbox) blame(b *batch, i int, err error) {
 func (b *batch) jointsBlamed(i int, d *directory, err error) map[*joint]bool {
 	blamed := map[*joint]bool{}
 	for j, w := range b.writes {
-		if w.c != nil && w.c.joint != nil && (i == j || w.c.dir == d && (i >= len(b.writes) || isMissing(err))) {
+		if w.c != nil && w.c.joint != nil && (i == j || w.c.in(d) && (i >= len(b.writes) || isMissing(err))) {
 			blamed[w.c.joint] = true
 		}
 	}
@@ -179,16 +238,20 @@ func (b *batch) jointsBlamed(i int, d *directory, err error) map[*joint]bool {
 }
 
 func (o *outbox) blameDirectory(b *batch, d *directory, err error) {
+	state := dirReadOnly // its data cannot be written
 	if isMissing(err) {
-		d.forget()
-	} else {
-		d.state = dirReadOnly // its data cannot be written
+		state = dirUnknown
+	}
+	for _, w := range b.writes {
+		if w.c != nil && w.c.in(d) {
+			w.c.dir.state = state
+		}
 	}
 	for j := range b.jointsBlamed(len(b.writes), d, err) {
 		o.ep.replaceJoint(j, err)
 	}
 	for _, w := range b.writes {
-		if w.c != nil && w.c.dir == d && w.c.joint == nil {
+		if w.c != nil && w.c.in(d) && w.c.joint == nil {
 			o.ep.replace(w.c, err)
 		}
 	}

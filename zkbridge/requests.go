@@ -70,15 +70,13 @@ func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messa
 
 // ReleaseNode implements messages.BridgeHandler.
 func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := &release{asker: asker{from, msg.GetId(), msg.GetEpoch()}, path: joinPath(msg.GetDirectory(), msg.GetNode())}
+	r := &release{asker: asker{from, msg.GetId(), msg.GetEpoch()},
+		path: joinPath(msg.GetDirectory(), msg.GetNode()), relaxed: msg.GetRelaxed()}
 	if err := checkNode(msg.GetDirectory(), msg.GetNode()); err != nil {
 		r.give(messages.Reason_INVALID, err.Error())
 		return
 	}
 	if c.admit(r, msg.GetEpoch()) {
-		if msg.GetRelaxed() {
-			r.dir = c.ep.dirs[msg.GetDirectory()]
-		}
 		c.ep.outbox.add(write{r: r})
 	}
 }

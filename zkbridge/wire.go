@@ -55,6 +55,7 @@ const (
 
 	opGetData    = 4
 	opChildren   = 12
+	opMulti      = 14
 	opSetWatches = 101
 	opClose      = -11
 
@@ -124,6 +125,8 @@ func (w *wire) noteRequest(xid int32, b []byte) {
 		if b[len(b)-1] == 1 {
 			w.link.watching.Store(true)
 		}
+	case opMulti:
+		w.link.line.advance()
 	case opSetWatches:
 		w.watchesSent()
 	}

@@ -84,8 +84,7 @@ func TestLoneCreateIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// A release that is in no hurry goes with the next create of its directory; one that
-// is, at once.
+// A release that is in no hurry goes with what is sent next; one that is, at once.
 func TestRelaxedRelease(t *testing.T) {
 	for relaxed, want := range map[bool]string{true: "map[14:2]", false: "map[2:1 14:2]"} {
 		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {

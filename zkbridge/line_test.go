@@ -1,0 +1,122 @@
+package zkbridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l line
+		turns := make(chan int, 4)
+		var places []*place
+		for i := range 4 {
+			p := l.join()
+			places = append(places, p)
+			go func() {
+				p.wait()
+				turns <- i
+			}()
+		}
+		expect := func(n int) {
+			t.Helper()
+			synctest.Wait()
+			if len(turns) != n {
+				t.Fatalf("%d had their turn, not %d", len(turns), n)
+			}
+		}
+		expect(1)
+		l.advance()
+		expect(2)
+		places[0].leave() // the line has moved on long before
+		expect(2)
+		places[1].leave() // it was never sent
+		expect(3)
+		l.advance()
+		l.advance() // of the same: the fourth goes on waiting for nothing
+		places[2].leave()
+		expect(4)
+		for i := range 4 {
+			if got := <-turns; got != i {
+				t.Errorf("%d had the turn of %d", got, i)
+			}
+		}
+	})
+}
+
+// held is a client that keeps the transaction beginning with the creation of a node
+// "first-" waiting: before it is sent, or before its answer is told.
+func held(before, after func()) *faulty {
+	return &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		c, ok := ops[0].(*zk.CreateRequest)
+		if !ok || !strings.HasSuffix(c.Path, "/first-") {
+			return send()
+		}
+		before()
+		results, err := send()
+		after()
+		return results, err
+	}}
+}
+
+// Contenders of one directory that go in several transactions get their nodes, and their
+// answers, in the order in which they came.
+func TestTransactionsKeepTheirOrder(t *testing.T) {
+	var u *user
+	landed := func() bool {
+		is := make(chan bool)
+		u.bridge.ref.Tell(task(func(c *core) {
+			is <- slices.ContainsFunc(c.ep.outbox.flights, func(f *flight) bool { return f.landed })
+		}))
+		return <-is
+	}
+	for name, f := range map[string]*faulty{
+		"sent late": held(func() { <-time.After(100 * time.Millisecond) }, func() {}), // in which the next might overtake it
+		"told late": held(func() {}, func() {
+			for !landed() { // the next
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := zktest.Embedded(t)
+			u = withFaults(t, s, f)
+			dir := s.Path(t)
+			u.created(dir, "zero-")
+			var ids []uint64
+			for _, prefix := range []string{"first-", "second-", "third-", "fourth-"} {
+				ids = append(ids, u.create(dir, prefix))
+			}
+			for i, id := range ids {
+				m := next[*messages.Created](t, u.peer)
+				if m.GetId() != id || !strings.HasSuffix(m.GetNode(), fmt.Sprintf("%010d", i+1)) {
+					t.Errorf("request %d was answered as %d: %v", id, i, m)
+				}
+			}
+		})
+	}
+}
+
+// A directory that was forgotten while contenders waited is known anew to those that
+// follow: together they count as those of one, or two would have the same token.
+func TestStepsInOneDirectory(t *testing.T) {
+	b := &batch{}
+	for i := range 3 {
+		dir := &directory{path: "/d", state: dirEmpty, rewrite: &zk.SetDataRequest{Path: "/d"}}
+		c := &create{directory: "/d", prefix: "n-", dir: dir}
+		if !b.add(write{c: c}) || c.step != uint32(i) || c.slot != 0 {
+			t.Errorf("contender %d is step %d of directory %d", i, c.step, c.slot)
+		}
+	}
+	if b.seal(nil); len(b.ops) != 4 {
+		t.Errorf("%d operations", len(b.ops))
+	}
+}
