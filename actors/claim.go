@@ -22,20 +22,27 @@ type claim struct {
 	unwatch func() bool                         // stops waiting for the context
 
 	// For the lock's actor.
-	id    queue.ID             // of the request, while it is open
-	young *ask.Promise[*Grant] // until the claim has grown old
-	fresh *Grant               // of a young claim
+	id    queue.ID        // of the request, while it is open
+	kept  *Future[*Grant] // of a young claim
+	fresh *Grant          // of a young claim
+	young bool            // until a moment has passed
 
 	mu        sync.Mutex
-	lock      *resident // who has the request
 	abandoned bool      // the user has given it up
 	wanted    bool      // somebody has asked for the grant
+	lock      *resident // who has the request
 	granted   *messages.Granted
 	ended     error // why the grant is over
-	done      chan struct{}
-	revoked   chan struct{} // closed when somebody has asked for it
-	contexts  map[*grantContext]struct{}
+	told      *told // nil before there is anything in it
 	release   *ask.Promise[struct{}]
+}
+
+// told is how the user has asked to be told of what happens to the grant. There are far
+// more waiters than grants that need it.
+type told struct {
+	done     chan struct{} // closed when it is over
+	revoked  chan struct{} // closed when somebody has asked for it
+	contexts map[*grantContext]struct{}
 }
 
 // send hands the request to the lock's actor.
@@ -72,7 +79,7 @@ func (c claimOwner) Granted(_ struct{}, granted *messages.Granted) {
 	c.granted = granted
 	c.mu.Unlock()
 	g := &Grant{c.claim}
-	if c.young != nil {
+	if c.young {
 		c.fresh = g
 	} else {
 		g.watch()
@@ -123,8 +130,7 @@ func (c claimOwner) Suspended(struct{}, *messages.Suspended) {
 		return
 	}
 	c.mu.Lock()
-	contexts := c.contexts
-	c.contexts = nil
+	contexts := c.takeContexts()
 	c.mu.Unlock()
 	for gc := range contexts {
 		gc.cancel(ErrSuspended)
@@ -134,8 +140,8 @@ func (c claimOwner) Suspended(struct{}, *messages.Suspended) {
 func (c claimOwner) RevokeRequested(struct{}, *messages.RevokeRequested) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.revoked != nil && !c.wanted {
-		close(c.revoked)
+	if c.told != nil && c.told.revoked != nil && !c.wanted {
+		close(c.told.revoked)
 	}
 	c.wanted = true
 }
@@ -185,14 +191,16 @@ func (c *claim) giveBack() {
 // Grant alive, as an exception; from now on it is noticed if the user drops them. That
 // is expensive, and most claims are over before.
 func (c *claim) grow() {
-	if c.young == nil {
+	if !c.young {
 		return
 	}
-	c.young.Watch()
+	if c.kept != nil {
+		ask.Watch(c.kept)
+	}
 	if c.fresh != nil {
 		c.fresh.watch()
 	}
-	c.young, c.fresh = nil, nil
+	c.young, c.kept, c.fresh = false, nil, nil
 }
 
 // end ends the grant because of why; false if it was over.
@@ -203,16 +211,31 @@ func (c *claim) end(why error) bool {
 		return false
 	}
 	c.ended = why
-	contexts := c.contexts
-	c.contexts = nil
-	if c.done != nil {
-		close(c.done)
+	contexts := c.takeContexts()
+	if c.told != nil && c.told.done != nil {
+		close(c.told.done)
 	}
 	c.mu.Unlock()
 	for gc := range contexts {
 		gc.cancel(why)
 	}
 	return true
+}
+
+// toldLocked needs c.mu, as what it gives does.
+func (c *claim) toldLocked() *told {
+	if c.told == nil {
+		c.told = &told{}
+	}
+	return c.told
+}
+
+// takeContexts needs c.mu.
+func (c *claim) takeContexts() (contexts map[*grantContext]struct{}) {
+	if c.told != nil {
+		contexts, c.told.contexts = c.told.contexts, nil
+	}
+	return contexts
 }
 
 // check tells why the grant is over, or nil. A process that was paused may not have

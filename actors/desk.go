@@ -38,9 +38,8 @@ type request struct {
 	id        queue.ID
 	key       key
 	anonymous bool
-	front     bool // see front
-	wait      time.Duration
-	deadline  *time.Timer
+	front     bool   // see front
+	limit     *limit // nil if it waits for ever
 	granted   bool
 	released  bool
 	lost      bool
@@ -48,11 +47,16 @@ type request struct {
 	release   ask.Reply[*messages.Released] // once it was released
 }
 
+// limit is how long a request waits.
+type limit struct {
+	wait  time.Duration
+	timer *time.Timer
+}
+
 // key is how owners name their requests: by who they are and a number of their own.
 type key struct {
 	from          ask.Recipient // of Go code: its claim; or another actor of this package
-	owner         string        // as named in the message
-	address, name string        // of an actor that names no owner
+	address, name string        // of an actor; or no address, and the owner's name in the message
 	id            uint64        // of the request
 }
 
@@ -111,7 +115,7 @@ func (d *desk) Release(from ask.Recipient, msg *messages.Release, reply ask.Repl
 // expire is for a request whose wait is over, unless it was granted meanwhile.
 func (d *desk) expire(id queue.ID) {
 	if r := d.requests[id]; r != nil && !r.granted {
-		d.detail = fmt.Sprintf("after %v", r.wait)
+		d.detail = fmt.Sprintf("after %v", r.limit.wait)
 		d.decider.cancel(queue.Cancel{ID: id, Why: queue.TimedOut})
 	}
 }
@@ -137,8 +141,8 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 	d.remember(k, r.id)
 	if msg.WaitNanos > 0 {
 		id, self := r.id, d.self
-		r.wait = time.Duration(msg.WaitNanos)
-		r.deadline = time.AfterFunc(r.wait, func() { self.Tell(expired{id}) })
+		wait := time.Duration(msg.WaitNanos)
+		r.limit = &limit{wait, time.AfterFunc(wait, func() { self.Tell(expired{id}) })}
 	}
 	return r
 }
@@ -251,7 +255,7 @@ func (d *desk) newRequest() *request {
 }
 
 func (r *request) stopWaiting() {
-	if r.deadline != nil {
-		r.deadline.Stop()
+	if r.limit != nil {
+		r.limit.timer.Stop()
 	}
 }

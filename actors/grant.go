@@ -66,13 +66,14 @@ func (g *Grant) Done() <-chan struct{} {
 	c.check()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
+	told := c.toldLocked()
+	if told.done == nil {
+		told.done = make(chan struct{})
 		if c.ended != nil {
-			close(c.done)
+			close(told.done)
 		}
 	}
-	return c.done
+	return told.done
 }
 
 // Revoked is closed when somebody asks for the lock: see Locks.Revoke. The holder should
@@ -83,13 +84,14 @@ func (g *Grant) Revoked() <-chan struct{} {
 	c := g.claim
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.revoked == nil {
-		c.revoked = make(chan struct{})
+	told := c.toldLocked()
+	if told.revoked == nil {
+		told.revoked = make(chan struct{})
 		if c.wanted {
-			close(c.revoked)
+			close(told.revoked)
 		}
 	}
-	return c.revoked
+	return told.revoked
 }
 
 // Err is nil while the grant holds, as far as this process can know. Then it is
@@ -114,10 +116,11 @@ func (g *Grant) Context(parent context.Context) context.Context {
 		ended = ErrSuspended
 	}
 	if ended == nil {
-		if c.contexts == nil {
-			c.contexts = map[*grantContext]struct{}{}
+		told := c.toldLocked()
+		if told.contexts == nil {
+			told.contexts = map[*grantContext]struct{}{}
 		}
-		c.contexts[gc] = struct{}{}
+		told.contexts[gc] = struct{}{}
 	}
 	c.mu.Unlock()
 	if ended != nil {
@@ -125,7 +128,7 @@ func (g *Grant) Context(parent context.Context) context.Context {
 	} else {
 		context.AfterFunc(ctx, func() {
 			c.mu.Lock()
-			delete(c.contexts, gc)
+			delete(c.told.contexts, gc)
 			c.mu.Unlock()
 		})
 	}

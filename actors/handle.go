@@ -58,12 +58,18 @@ func (h *handle) forget(stopped *resident) { h.found.CompareAndSwap(stopped, nil
 // A wait outlives the loss of the ZooKeeper session: the request queues again in the
 // next one, at the end.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
-	return h.acquire(ctx, options).Keep()
+	c, p := newClaim(h)
+	f := p.Keep()
+	c.kept = f
+	c.start(ctx, p, options)
+	return f
 }
 
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
-	return h.acquire(ctx, options).Take()
+	c, p := newClaim(h)
+	c.start(ctx, p, options)
+	return p.Take()
 }
 
 // Path is the lock's path.
@@ -83,21 +89,26 @@ func (h *handle) PID() (*actor.PID, error) {
 	return r.self.PID(), nil
 }
 
-// acquire starts a request. The promise is complete already if it cannot be made.
-func (h *handle) acquire(ctx context.Context, options []Option) *ask.Promise[*Grant] {
-	c := &claim{handle: h}
-	p := ask.NewPromise(c.abandon)
+func newClaim(h *handle) (*claim, *ask.Promise[*Grant]) {
+	c := &claim{handle: h, young: true}
+	return c, ask.NewPromise(c.abandon)
+}
+
+// start makes the request. The promise is complete at once if that is impossible.
+func (c *claim) start(ctx context.Context, p *ask.Promise[*Grant], options []Option) {
 	if err := c.prepare(ctx, options); err != nil {
 		p.Complete(nil, err)
-		return p
+		return
 	}
 	c.promise.Store(p)
-	c.young = p
 	if ctx.Done() != nil {
-		c.unwatch = context.AfterFunc(ctx, func() { p.Abandon(h.ended(ctx)) })
+		c.unwatch = context.AfterFunc(ctx, func() {
+			if p := c.promise.Load(); p != nil {
+				p.Abandon(c.handle.ended(ctx))
+			}
+		})
 	}
 	c.send()
-	return p
 }
 
 // plain are the requests without options, by kind. All have the same messages: they are a

@@ -91,7 +91,8 @@ func TestLateGrant(t *testing.T) {
 	func() {
 		h := &locks.Mutex(s.Path(t)).handle
 		ctx, cancel := context.WithCancel(t.Context())
-		p := h.acquire(ctx, nil)
+		asked, p := newClaim(h)
+		asked.start(ctx, p, nil)
 		<-p.Done()
 		g, err := p.Take()
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const (
 	measuredLocks   = 5000
-	measuredWaiters = 5000
+	measuredWaiters = 10_000
 
 	measurePatience = 5 * time.Second
 
@@ -92,7 +92,8 @@ func useEach(locks *actors.Locks, path string, n int) error {
 
 // waiter has many requests wait for a lock that is held.
 func (u *user) waiter(most float64) (float64, error) {
-	ctx := context.Background() // one that can end takes memory of its own
+	ctx, cancel := context.WithCancel(context.Background()) // as most have it; it remembers who waits
+	defer cancel()
 	mu := u.locks.Mutex("/waiter")
 	g, err := mu.Lock(ctx)
 	if err != nil {

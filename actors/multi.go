@@ -107,7 +107,7 @@ func (m *multi) Cancel(from ask.Recipient, msg *messages.Cancel) {
 
 func (m *multi) expire(id queue.ID) {
 	if r := m.requests[id]; r != nil && !r.granted {
-		m.detail = fmt.Sprintf("after %v", r.wait)
+		m.detail = fmt.Sprintf("after %v", r.limit.wait)
 		m.end(m.byID[id], messages.Reason_TIMED_OUT)
 		m.detail = ""
 	}

@@ -105,7 +105,7 @@ func (p *pool) Release(from ask.Recipient, msg *messages.Release, reply ask.Repl
 
 func (p *pool) expire(id queue.ID) {
 	if r := p.requests[id]; r != nil && !r.granted {
-		p.detail = fmt.Sprintf("after %v", r.wait)
+		p.detail = fmt.Sprintf("after %v", r.limit.wait)
 		p.state.Cancel(id, queue.TimedOut)
 	}
 }

@@ -25,7 +25,7 @@ func (s *State) send(c *contender) {
 	c.answered, c.bornAt, c.unsure, c.aged, c.revoked = false, 0, false, false, false
 	put(&s.ours, c.serial, c)
 	s.outstanding = append(s.outstanding, c)
-	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: c.data}
+	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data)}
 	if c.leader != nil {
 		c.leader.followers++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.leader.seq), c.leader.name

@@ -10,7 +10,7 @@ func (e Acquire) apply(s *State) {
 		return
 	}
 	s.outlook.wanted = s.outlook.wanted || e.Tell
-	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: e.Data, joint: e.Joint, revocable: e.Revocable}
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), joint: e.Joint, revocable: e.Revocable}
 	if e.Owner != "" && s.again(c, e) {
 		return
 	}

@@ -9,11 +9,11 @@ const Revoke = "__REVOKE__"
 // revoke is for a contender of ours whose node's data is Revoke. What it was before is
 // restored: others may want to read that, and to be asked again does no harm.
 func (s *State) revoke(c *contender) {
-	if c == nil || !c.ours || string(c.data) == Revoke { // the latter says nothing
+	if c == nil || !c.ours || c.data == Revoke { // the latter says nothing
 		return
 	}
 	if len(c.data) > 0 {
-		s.effect(Effect{Do: DoRestore, Node: c.name, Data: c.data})
+		s.effect(Effect{Do: DoRestore, Node: c.name, Data: []byte(c.data)})
 	}
 	if c.revoked {
 		return

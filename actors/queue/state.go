@@ -164,19 +164,19 @@ type contender struct {
 	released  bool // by releaser
 	why       Why  // it was lost
 	step      uint32
+	followers int32 // see leader
 	czxid     int64
 	serial    uint64
 	owner     string
-	data      []byte
+	data      string
 	sentAt    uint64 // clock of its Create
 	bornAt    uint64 // clock of its Created
 	requests  []request
 	buf       [1]request // what requests mostly is
 	// leader is the one beside which it gets its place: held by the same owner. The
 	// leader does not leave before the Creates of its followers are answered.
-	leader    *contender
-	followers int
-	releaser  ID // whose release took it away
+	leader   *contender
+	releaser ID // whose release took it away
 }
 
 func (c *contender) hasTry() bool {

@@ -50,7 +50,6 @@ type Promise[T any] struct {
 
 	mu    sync.Mutex
 	done  chan struct{} // closed with the first change of state; nil while nobody waits
-	kept  *Future[T]    // see Keep
 	state state
 	value T
 	err   error
@@ -82,38 +81,27 @@ func (p *Promise[T]) Future() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
 	}
-	return p.watch(&Future[T]{p})
+	f := p.Keep()
+	Watch(f)
+	return f
 }
 
-// Keep is Future, but nobody notices that the future is dropped, as long as the
-// promise is referred to, until Watch is called. To notice takes several times as long
+// Keep is Future, but nobody notices that the future is dropped before Watch is called
+// with it, by somebody who keeps it until then. To notice takes several times as long
 // as the rest of a promise's life; most are over before it matters.
 func (p *Promise[T]) Keep() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
 	}
-	f := &Future[T]{p}
-	p.mu.Lock()
-	p.kept = f
-	p.mu.Unlock()
-	return f
+	return &Future[T]{p}
 }
 
-// Watch lets go of the future that Keep gave: from now on it is noticed if that is
-// dropped.
-func (p *Promise[T]) Watch() {
-	p.mu.Lock()
-	f := p.kept
-	p.kept = nil
-	p.mu.Unlock()
-	if f != nil {
-		p.watch(f)
+// Watch has it noticed from now on if a future that Keep gave is dropped. (By a finalizer:
+// a cleanup would take as much memory again as half of the promise.)
+func Watch[T any](f *Future[T]) {
+	if p := f.promise; f != &p.future {
+		runtime.SetFinalizer(f, func(f *Future[T]) { f.promise.Abandon(ErrDropped) })
 	}
-}
-
-func (p *Promise[T]) watch(f *Future[T]) *Future[T] {
-	runtime.AddCleanup(f, func(p *Promise[T]) { p.Abandon(ErrDropped) }, p)
-	return f
 }
 
 // Done is closed when the promise is complete.

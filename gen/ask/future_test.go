@@ -289,14 +289,16 @@ func TestDropped(t *testing.T) {
 func TestKeep(t *testing.T) {
 	var h, other hook
 	p := ask.NewPromise(h.abandon)
-	p.Keep()
+	f := p.Keep()
+	p.Keep()                               // dropped without Watch
 	ask.NewPromise(other.abandon).Future() // is collected no earlier
 	wait(t, &other)
 	h.expect(t, 0, nil, nil)
-	p.Watch()
+	ask.Watch(f)
+	f = nil
 	wait(t, &h)
 	h.expect(t, 1, nil, ask.ErrDropped)
-	p.Watch() // has nothing to do any more
+	ask.Watch(ask.NewPromise[*string](nil).Keep()) // nobody wants to know
 }
 
 // A future that somebody waits for is not dropped, though it is not used again.
