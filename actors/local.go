@@ -55,8 +55,8 @@ func LocalQueue(local Local) LockOption {
 			return invalid(fmt.Sprintf("Local.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
 		case local.Linger < 0:
 			return invalid(fmt.Sprintf("Local.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
-		case r.upon != nil || len(r.kinds) != 1 || r.rule.Permits != 1:
-			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex is accepted", r.name))
+		case r.upon != nil || r.rule.Permits != 1:
+			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.name))
 		}
 		r.local = &Local{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
 		return nil
