@@ -179,6 +179,7 @@ type contender struct {
 	// leader is the one beside which it gets its place: held by the same owner. The
 	// leader does not leave before the Creates of its followers are answered.
 	leader    *contender
+	follows   bool // it has or had a leader: its number does not tell when it came
 	followers int
 	releaser  ID // whose release took it away
 }
