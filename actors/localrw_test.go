@@ -51,6 +51,7 @@ func TestLocalReadWrite(t *testing.T) {
 			b.Errorf("the reader's node is %s beside %s", last.Node(), writer.Node())
 		}
 		must(b, last.Verify(within(b)))
+		must(b, b.locks().VerifyToken(within(b), last.Node(), last.Token()))
 		d.settle(b)
 		if n, ops := d.during(func() {
 			for range 20 {
