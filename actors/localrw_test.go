@@ -436,7 +436,7 @@ func TestLocalReadWriteLinger(t *testing.T) {
 		if n := v.nodes(); len(n) != 2 {
 			v.Errorf("nodes %v", n)
 		}
-		<-time.After(72 * time.Second)
+		<-time.After(80 * time.Second)
 		if n := v.nodes(); len(n) != 0 {
 			v.Errorf("nodes %v", n)
 		}
