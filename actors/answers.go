@@ -41,8 +41,12 @@ func (d *desk) suspend() {
 	}
 }
 
-// revoke tells who holds that somebody wants the lock back.
+// revoke tells who holds that somebody wants the lock back, once.
 func (d *desk) revoke(r *request) {
+	if r.revoked {
+		return
+	}
+	r.revoked = true
 	messages.OwnerRef{To: r.reply.Recipient()}.RevokeRequested(&messages.RevokeRequested{RequestId: r.key.id})
 }
 

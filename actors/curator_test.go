@@ -123,6 +123,28 @@ func TestCuratorWaitsForUs(t *testing.T) {
 	})
 }
 
+// The same of a process whose readers and writers share nodes.
+func TestLocalReadWriteBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		curator := b.curator()
+		rw := b.localRW(actors.LocalQueue(actors.Local{Grants: 3, Linger: 10 * time.Millisecond}))
+		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
+			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
+		// Our reader, beside a write node that is kept, does not keep Curator's out.
+		unlock(b, lock(b, rw.Write()))
+		r := lock(b, rw.Read())
+		theirs := curator.ReadLock(b.path)
+		if held := <-theirs.Begin(patience); !held.Held {
+			b.Error("Curator does not read: ", held.Err)
+		}
+		if ok, err := curator.WriteLock(b.path).TryAcquire(); ok || err != nil {
+			b.Errorf("Curator writes while we read: %v", err)
+		}
+		must(b, theirs.Release())
+		unlock(b, r)
+	})
+}
+
 // We downgrade: a Curator that waits to write does not get in, and one that reads does.
 func TestDowngradeBesideCurator(t *testing.T) {
 	each(t, func(b *bed) {

@@ -43,6 +43,7 @@ type request struct {
 	granted   bool
 	released  bool
 	lost      bool
+	revoked   bool // it has been told that somebody wants the lock back
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }

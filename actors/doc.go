@@ -14,7 +14,8 @@
 //     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
 //   - pool (pool.go, queue.Pool): a semaphore, which asks two locks.
 //   - multi (multi.go): a multi-lock, which asks its members.
-//   - lender (lender.go, queue.Lender): it lends one lock to all owners of the process.
+//   - lender (lender.go, queue.Lender): it lends one lock to all owners of the process,
+//     be it to read or to write.
 //   - simple (simple.go, queue.Simple): the simple forms, below a lender.
 //
 // A request of Go code is a claim (claim.go): to the actor it is an owner like any other.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -56,8 +57,9 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 // VerifyToken lets a third party, which was given the token and the node of a grant,
 // ask ZooKeeper whether that grant holds. nil tells that the node was there during the
 // call, made by the token's transaction; since a token becomes known with its grant,
-// the grant was not over then. ErrNotHeld tells that it is. It blocks until ZooKeeper
-// answers or ctx ends.
+// the grant was not over then. (A reader's node may have been made later: it then has
+// the token of the writer that it was before.) ErrNotHeld tells that it is. It blocks
+// until ZooKeeper answers or ctx ends.
 func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error {
 	view, err := l.bridge.Look(ctx, node)
 	switch {
@@ -65,8 +67,15 @@ func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error
 		return err
 	case !view.Exists:
 		return fmt.Errorf("%w: %s does not exist", ErrNotHeld, node)
-	case view.Stat.Czxid != token.Czxid:
+	case view.Stat.Czxid < token.Czxid, view.Stat.Czxid > token.Czxid && !reads(node):
 		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, view.Stat.Czxid, token)
 	}
 	return nil
+}
+
+// reads tells the node of a reader, who may have been a writer.
+func reads(node string) bool {
+	_, name := split(node)
+	_, kind, ok := queue.Parse(name)
+	return ok && kind == queue.Shared
 }

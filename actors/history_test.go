@@ -24,6 +24,8 @@ import (
 type operation struct {
 	kind   string // lock, unlock, write, read, update
 	token  actors.Token
+	shared bool  // lock, unlock: to read
+	again  bool  // lock: by the holder, who is about to go from writing to reading
 	number int64 // update: what was read before
 	dead   bool  // lock: in a session that ZooKeeper had ended by then, unheard
 }
@@ -51,10 +53,12 @@ func (r *resource) write(token actors.Token) bool {
 
 // world is the model's state.
 type world struct {
-	held   actors.Token // zero: free
-	newest actors.Token // that was ever granted
-	seen   actors.Token // by the resource
-	number int64        // that the resource holds
+	held    actors.Token // to write; zero: by nobody
+	readers int          // that hold, but for those whose grants end by loss
+	newest  actors.Token // that was ever granted to a writer
+	read    actors.Token // or a reader
+	seen    actors.Token // by the resource
+	number  int64        // that the resource holds
 }
 
 // fenced is a mutex and a resource. lossy tells of the tokens whose grants ended by
@@ -66,15 +70,12 @@ func fenced(lossy map[actors.Token]bool) porcupine.Model {
 			w, op := state.(world), in.(operation)
 			switch op.kind {
 			case "lock":
-				if op.dead && op.token.Compare(w.newest) < 0 {
-					break // others have the lock already, and its token will not do
-				}
-				free := w.held == actors.Token{} || lossy[w.held]
-				if !free || op.token.Compare(w.newest) <= 0 {
-					return false, w
-				}
-				w.held, w.newest = op.token, op.token
+				return w.lock(op, lossy)
 			case "unlock":
+				if op.shared {
+					w.readers--
+					return w.readers >= 0, w
+				}
 				if w.held != op.token {
 					return false, w
 				}
@@ -86,6 +87,32 @@ func fenced(lossy map[actors.Token]bool) porcupine.Model {
 		},
 		DescribeOperation: func(in, out any) string { return fmt.Sprint(in, out) },
 	}
+}
+
+func (w world) lock(op operation, lossy map[actors.Token]bool) (bool, any) {
+	if op.dead && (op.token.Compare(w.newest) < 0 || !op.shared && op.token.Compare(w.read) < 0) {
+		return true, w // others have the lock already, and its token will not do
+	}
+	free := w.held == actors.Token{} || lossy[w.held]
+	switch {
+	case op.again && w.held == op.token:
+	case !free || op.token.Compare(w.newest) <= 0:
+		return false, w
+	case op.shared:
+		w.held = actors.Token{}
+	case w.readers > 0 || op.token.Compare(w.read) <= 0:
+		return false, w
+	default:
+		w.held, w.newest = op.token, op.token
+		return true, w
+	}
+	if op.token.Compare(w.read) > 0 {
+		w.read = op.token
+	}
+	if !lossy[op.token] {
+		w.readers++
+	}
+	return true, w
 }
 
 // access is an access to the resource, perhaps one that is refused.
@@ -140,7 +167,9 @@ func (h *history) check(t testing.TB) {
 	late := 0
 	for i, o := range ops {
 		if at := h.expired[h.sessions[o.Input.(operation).token]]; at != 0 && o.Return >= at && o.Input.(operation).kind == "lock" {
-			ops[i].Input = operation{kind: "lock", token: o.Input.(operation).token, dead: true}
+			in := o.Input.(operation)
+			in.dead = true
+			ops[i].Input = in
 		}
 		if o.Input.(operation).kind == "write" && !o.Output.(outcome).accepted {
 			late++
@@ -152,26 +181,38 @@ func (h *history) check(t testing.TB) {
 	}
 }
 
-// turn takes the lock once, writes some, and gives it back.
-func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
+// turn takes the mutex once, writes some, and gives it back.
+func (h *history) turn(b *bed, client int, mu locker, r *resource) {
+	if g := h.lock(b, client, mu, operation{}); g != nil {
+		h.writeSome(client, g, r)
+		h.unlock(b, client, g, operation{})
+	}
+}
+
+// lock takes the lock, if it comes in time.
+func (h *history) lock(b *bed, client int, mu locker, op operation, options ...actors.Option) *actors.Grant {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
-	options := []actors.Option{}
-	if rand.N(4) == 0 {
+	if rand.N(4) == 0 && !op.again {
 		options = append(options, actors.WithTimeout(rand.N(20*time.Millisecond)+1))
 	}
 	call := h.now()
 	g, err := mu.Lock(ctx, options...)
 	if err != nil {
-		if !errors.Is(err, actors.ErrTimedOut) {
+		if !errors.Is(err, actors.ErrTimedOut) && !(op.again && isLoss(err)) {
 			b.Errorf("client %d: %v", client, err)
 		}
-		return
+		return nil
 	}
-	h.add(client, call, h.now(), operation{kind: "lock", token: g.Token()}, outcome{})
+	op.kind, op.token = "lock", g.Token()
+	h.add(client, call, h.now(), op, outcome{})
 	h.mu.Lock()
 	h.sessions[g.Token()] = g.Session()
 	h.mu.Unlock()
+	return g
+}
+
+func (h *history) writeSome(client int, g *actors.Grant, r *resource) {
 	write := func() {
 		call := h.now()
 		accepted := r.write(g.Token())
@@ -181,33 +222,60 @@ func (h *history) turn(b *bed, client int, mu *actors.Mutex, r *resource) {
 		write()
 	}
 	if rand.N(6) == 0 { // holds it longer, and does not look whether it holds it still
-		h.holding.Store(g.Session())
-		<-time.After(rand.N(150 * time.Millisecond))
-		h.holding.Store(0)
+		h.stay(g)
 		write()
 	}
-	call = h.now()
+}
+
+func (h *history) stay(g *actors.Grant) {
+	h.holding.Store(g.Session())
+	<-time.After(rand.N(150 * time.Millisecond))
+	h.holding.Store(0)
+}
+
+func (h *history) unlock(b *bed, client int, g *actors.Grant, op operation) {
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	defer cancel()
+	call := h.now()
 	release := g.Release()
 	lost := g.Err()
 	if errors.Is(lost, actors.ErrReleased) {
-		h.add(client, call, h.now(), operation{kind: "unlock", token: g.Token()}, outcome{})
+		op.kind, op.token = "unlock", g.Token()
+		h.add(client, call, h.now(), op, outcome{})
 	}
-	_, err = release.Wait(ctx)
-	if err != nil && !errors.Is(err, actors.ErrSessionLost) && !errors.Is(err, actors.ErrNodeDeleted) {
+	_, err := release.Wait(ctx)
+	if err != nil && !isLoss(err) {
 		b.Errorf("client %d: release: %v", client, err)
 	}
 }
 
+// isLoss tells the end of a session: that of its nodes may be noticed first.
+func isLoss(err error) bool {
+	return errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrNodeDeleted)
+}
+
 // TestHistory has clients pass a lock around while connections are cut and sessions
 // expire. What they saw must be that of one lock whose tokens fence a resource.
-func TestHistory(t *testing.T) { testHistory(t) }
+func TestHistory(t *testing.T) { testHistory(t, ofMutexes()) }
 
 // TestHistoryOfLocalQueues is the same with one node for each process.
 func TestHistoryOfLocalQueues(t *testing.T) {
-	testHistory(t, actors.LocalQueue(actors.Local{Grants: 4, Linger: 30 * time.Millisecond}))
+	testHistory(t, ofMutexes(fewGrants))
 }
 
-func testHistory(t *testing.T, options ...actors.LockOption) {
+var fewGrants = actors.LocalQueue(actors.Local{Grants: 4, Linger: 30 * time.Millisecond})
+
+// clients gives each client of a connection its turn.
+type clients func(h *history, b *bed, locks *actors.Locks, r *resource) (turn func(client int))
+
+func ofMutexes(options ...actors.LockOption) clients {
+	return func(h *history, b *bed, locks *actors.Locks, r *resource) func(int) {
+		mu := locks.Mutex(b.path, options...)
+		return func(client int) { h.turn(b, client, mu, r) }
+	}
+}
+
+func testHistory(t *testing.T, of clients) {
 	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]int64{}}
@@ -223,10 +291,10 @@ func testHistory(t *testing.T, options ...actors.LockOption) {
 			locks := connect(b.T, proxy.Addr())
 			proxies, connections = append(proxies, proxy), append(connections, locks)
 			for j := range 3 {
-				client, mu := 3*i+j, locks.Mutex(b.path, options...)
+				client, turn := 3*i+j, of(h, b, locks, &r)
 				wg.Go(func() {
 					for !isClosed(stop) {
-						h.turn(b, client, mu, &r)
+						turn(client)
 						<-time.After(rand.N(20 * time.Millisecond))
 					}
 				})
@@ -265,6 +333,9 @@ func TestHistoryModel(t *testing.T) {
 	op := func(call, ret int64, kind string, n int64, accepted bool) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: ret, Input: operation{kind: kind, token: token(n)}, Output: outcome{accepted: accepted}}
 	}
+	side := func(call int64, kind string, n int64, again bool) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: call + 1, Input: operation{kind: kind, token: token(n), shared: true, again: again}}
+	}
 	update := func(call int64, read int64) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: call + 1, Output: outcome{accepted: true},
 			Input: operation{kind: "update", token: token(1), number: read}}
@@ -288,6 +359,13 @@ func TestHistoryModel(t *testing.T) {
 		{"updates", nil, []porcupine.Operation{update(0, 0), update(2, 1), read(4, 2)}, true},
 		{"update lost", nil, []porcupine.Operation{update(0, 0), update(2, 0)}, false},
 		{"update not read", nil, []porcupine.Operation{update(0, 0), read(2, 0)}, false},
+		{"readers", nil, []porcupine.Operation{side(0, "lock", 2, false), side(2, "lock", 1, false), side(4, "unlock", 2, false), side(6, "unlock", 1, false), op(8, 9, "lock", 3, false)}, true},
+		{"writer beside a reader", nil, []porcupine.Operation{side(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, false},
+		{"writer after a reader was lost", map[actors.Token]bool{token(1): true}, []porcupine.Operation{side(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, true},
+		{"reader beside a writer", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 2, false)}, false},
+		{"a writer's token goes back", nil, []porcupine.Operation{side(0, "lock", 2, false), side(2, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
+		{"downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 1, true), op(4, 5, "unlock", 1, false), side(6, "lock", 2, false)}, true},
+		{"writer beside a downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 1, true), op(4, 5, "unlock", 1, false), op(6, 7, "lock", 2, false)}, false},
 	} {
 		if got := porcupine.CheckOperations(fenced(test.lossy), test.ops); got != test.want {
 			t.Errorf("%s: %v", test.name, got)

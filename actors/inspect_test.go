@@ -31,8 +31,11 @@ func Poison(m *Mutex) {
 	l.self.Tell((*messages.Created)(nil))
 }
 
-// PoisonFront makes the actor of the mutex's local queue panic.
-func PoisonFront(m *Mutex) {
+// found is a handle of any lock.
+type found interface{ resident() (*resident, error) }
+
+// PoisonFront makes the actor of a local queue panic.
+func PoisonFront(m found) {
 	l, err := m.resident()
 	if err != nil {
 		panic(err)
@@ -40,8 +43,8 @@ func PoisonFront(m *Mutex) {
 	l.self.Tell((*messages.Contended)(nil))
 }
 
-// PoisonBelow makes the actor panic on which the mutex's own builds.
-func PoisonBelow(m *Mutex) {
+// PoisonBelow makes the actor panic on which the one of a local queue builds.
+func PoisonBelow(m found) {
 	l, err := m.resident()
 	if err != nil {
 		panic(err)

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,14 +19,18 @@ type lender struct {
 	desk
 	local  Local
 	state  *queue.Lender
-	loan   *messages.Granted // the last
-	time   *time.Timer       // of the loan
+	owner  string              // what it is to the lock below; empty where that knows no downgrade
+	loan   []*messages.Granted // the nodes of the loan: one, or two, as who downgrades has
+	time   *time.Timer         // of the loan
 	linger *time.Timer
 }
 
 func newLender(r *resident, local Local) host.Actor {
 	l := &lender{local: local, state: queue.NewLender(r.recipe.rule, uint32(min(local.Grants, 1<<30)))}
 	l.desk = newDesk(r, l)
+	if r.recipe.rule.Downgrades() {
+		l.owner = "the local queue"
+	}
 	return l
 }
 
@@ -63,11 +68,11 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 
 // checkSession is that of the lock below, which nobody may have come to ask.
 func (l *lender) checkSession() {
-	if l.loan == nil || l.loan.RequestId != l.state.Loan() || !l.manager.zk.Lost(l.loan.Epoch) {
+	if len(l.loan) == 0 || !l.manager.zk.Lost(l.loan[0].Epoch) {
 		return
 	}
 	l.detail = overdue
-	lend(l, queue.Forfeited{Serial: l.loan.RequestId, Why: queue.SessionLost})
+	lend(l, queue.Forfeited{Serial: l.loan[0].RequestId, Why: queue.SessionLost})
 }
 
 // ---- said by owners, to the desk
@@ -82,13 +87,15 @@ func (l *lender) release(e queue.Release) { lend(l, e) }
 
 // Granted implements messages.OwnerHandler.
 func (l *lender) Granted(_ ask.Recipient, msg *messages.Granted) {
-	if l.manager.zk.Lost(msg.Epoch) {
-		return // Lost is to come
+	if l.manager.zk.Lost(msg.Epoch) || !slices.Contains(l.state.Loans(), msg.RequestId) {
+		return // Lost is to come, or it is on its way back
 	}
-	l.loan = msg
 	serial, self := msg.RequestId, l.self
-	stopTimer(l.time)
-	l.time = time.AfterFunc(l.local.Time, func() { self.Tell(timeUp{serial}) })
+	if len(l.loan) == 0 {
+		stopTimer(l.time)
+		l.time = time.AfterFunc(l.local.Time, func() { self.Tell(timeUp{serial}) })
+	}
+	l.loan = append(l.loan, msg)
 	lend(l, queue.Borrowed{Serial: serial, Czxid: msg.Czxid, Step: msg.Step})
 }
 
@@ -144,15 +151,21 @@ func lend[E queue.LendEvent](l *lender, e E) {
 func (l *lender) perform(f queue.Effect) {
 	switch below := (messages.LockRef{To: l.upon[0].self}); f.Do {
 	case queue.DoBorrow:
-		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, TellContended: true}, l.self)
+		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.owner, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, TellContended: true}, l.self)
 	case queue.DoReturn:
-		// It takes back a grant as well, and one that is on its way.
-		below.SendCancel(&messages.Cancel{RequestId: f.Serial}, l.self)
+		// It takes back a grant as well, and one that is on its way; and of what was lost
+		// it tells that the owner knows.
+		l.loan = slices.DeleteFunc(l.loan, func(g *messages.Granted) bool { return g.RequestId == f.Serial })
+		below.SendCancel(&messages.Cancel{RequestId: f.Serial, Owner: l.owner}, l.self)
 	case queue.DoLinger:
 		l.startLinger()
 	case queue.DoGrant:
-		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: l.loan.Node,
-			Czxid: f.Czxid, Step: f.Step, SessionId: l.loan.SessionId, Epoch: l.loan.Epoch})
+		by := l.loan[0]
+		if by.RequestId != f.Serial {
+			by = l.loan[1]
+		}
+		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: by.Node,
+			Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
 	default:
 		l.answer(f)
 	}
@@ -174,7 +187,7 @@ func (l *lender) startLinger() {
 func (l *lender) over(serial uint64, why messages.Reason) bool {
 	switch why {
 	case messages.Reason_INTERNAL, messages.Reason_STOPPED:
-		if serial != l.state.Loan() {
+		if !slices.Contains(l.state.Loans(), serial) {
 			return false
 		}
 		l.manager.replace(l.resident)
@@ -196,7 +209,9 @@ func (l *lender) Stopped(failure any) {
 		return
 	}
 	l.giveUp()
-	l.perform(queue.Effect{Do: queue.DoReturn, Serial: l.state.Loan()})
+	for _, serial := range l.state.Loans() {
+		l.perform(queue.Effect{Do: queue.DoReturn, Serial: serial})
+	}
 	l.stopTimers()
 }
 

@@ -36,16 +36,32 @@ const (
 // another contender waits, the process queues again, at the end. A node that is not in
 // use is given up as soon as another contender appears, or after Linger.
 //
+// The readers of a RWMutex share a read node, and its writers pass on a write node. Both
+// kinds wait in one order, that of arrival, and Grants and Time are for both together. A
+// process that has the write node and comes to a reader makes its read node beside it, at
+// the same place in the queue, as who goes from writing to reading does. That takes one
+// round trip; then both nodes are kept, and the process changes between reading and
+// writing without ZooKeeper. (To let readers hold by the write node would be simpler, but
+// would keep readers of other processes out for as long as the longest of them reads; to
+// queue for a read node would make the process wait at each change.) The write node is
+// given up when others wait and only readers are left: at once if no writer waits here,
+// else when Grants or Time are used up. To get from the read node to the write node the
+// process queues, once its readers are done.
+//
 // What is different for a grant:
 //   - Its node may have been there before it and may be there after it. So Verify,
 //     Guard and VerifyToken tell whether this process has the lock, not which of its
 //     owners. The token is the grant's own, and grows with each: the resource's check
-//     of tokens works as ever.
+//     of tokens works as ever. (Readers who hold beside each other may come to share
+//     one, after a million grants by one node.)
+//   - If one of the process's two nodes is lost, so are the grants by the other.
 //   - The node has the data of whoever had it made, as WithData gives it.
 //   - A release is complete when the next owner of this process may hold the lock; it
 //     does not wait for ZooKeeper.
+//   - A request to read that is a Try is refused also while the process waits for its
+//     read node on behalf of others who would rather wait.
 //
-// Only a Mutex has a local queue.
+// A Mutex and a RWMutex can have a local queue.
 func LocalQueue(local Local) LockOption {
 	return func(r *recipe) error {
 		switch {
@@ -55,8 +71,8 @@ func LocalQueue(local Local) LockOption {
 			return invalid(fmt.Sprintf("Local.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
 		case local.Linger < 0:
 			return invalid(fmt.Sprintf("Local.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
-		case r.upon != nil || len(r.kinds) != 1 || r.rule.Permits != 1:
-			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex is accepted", r.name))
+		case r.upon != nil || r.rule.Permits != 1:
+			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.name))
 		}
 		r.local = &Local{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
 		return nil

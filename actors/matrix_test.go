@@ -84,7 +84,8 @@ var mishaps = []mishap{
 type scene struct {
 	*virtual
 	locks, others *actors.Locks
-	mu, rival     *actors.Mutex
+	mu            *actors.Mutex
+	rival         locker
 	mishap        mishap
 
 	inside sync.Mutex

@@ -83,7 +83,7 @@ func (p *party) released(id uint64, still uint32) {
 	}
 }
 
-func pid(t testing.TB, mu *actors.Mutex) *actor.PID {
+func pid(t testing.TB, mu interface{ PID() (*actor.PID, error) }) *actor.PID {
 	t.Helper()
 	pid, err := mu.PID()
 	must(t, err)

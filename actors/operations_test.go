@@ -56,6 +56,11 @@ var operations = []userOperation{
 		g := s.entered(lock(s, s.mu, actors.WithOwner("me")))
 		return func() { s.again(g) }
 	}},
+	{name: "write, then read, by a local queue", prepare: func(s *scene) func() {
+		rw := s.locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Time: time.Second, Linger: time.Second}))
+		s.rival = s.others.RWMutex("/lock").Write()
+		return func() { s.writeAndRead(rw) }
+	}, varies: true},
 	{name: "verify", prepare: holding((*scene).verify)},
 	{name: "guarded write", prepare: holding((*scene).guardedWrite)},
 	{name: "verify token", prepare: behind((*scene).verifyToken)},
@@ -206,6 +211,38 @@ func (s *scene) again(g *actors.Grant) {
 	s.release(h)
 	s.release(g)
 	must(s, wait())
+}
+
+// writeAndRead goes from writing to reading while the rival waits, and lets others read.
+func (s *scene) writeAndRead(rw *actors.RWMutex) {
+	w := s.granted(s.keep(rw.Write().Acquire(context.Background(), actors.WithOwner("me"))))
+	wait := s.contend()
+	r, err := ended(s, s.keep(rw.Read().Acquire(context.Background(), actors.WithOwner("me"))))
+	other := s.keep(rw.Read().Acquire(context.Background()))
+	if err != nil {
+		must(s, s.allowed(err))
+		s.release(w)
+	} else {
+		if r.Token() != w.Token() {
+			s.Errorf("token %v of the reader, %v of the writer", r.Token(), w.Token())
+		}
+		s.inside.Lock()
+		s.grants = append(s.grants, r)
+		s.inside.Unlock()
+		s.release(w)
+		select {
+		case <-r.Done():
+		case <-time.After(3 * session):
+		}
+		s.release(r)
+	}
+	g, err := ended(s, other)
+	must(s, err)
+	if !s.mishap.sudden { // else it may have been made in a session whose end is not known here yet
+		s.entered(g)
+	}
+	s.release(g)
+	must(s, s.allowed(wait()))
 }
 
 func (s *scene) verify(g *actors.Grant) {

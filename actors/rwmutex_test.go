@@ -96,6 +96,8 @@ func TestDowngrading(t *testing.T) {
 		is(b, err, actors.ErrNotAcquired)
 		unlock(b, w)
 		must(b, r.Verify(within(b)))
+		must(b, b.locks().VerifyToken(within(b), r.Node(), r.Token()))
+		is(b, b.locks().VerifyToken(within(b), r.Node(), actors.Token{Czxid: r.Token().Czxid + 1000}), actors.ErrNotHeld)
 		unlock(b, lock(b, other.Read()))
 		_, err = other.Write().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)

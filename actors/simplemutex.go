@@ -69,7 +69,7 @@ func (rw *SimpleRWMutex) Write() *Side { return &rw.write }
 
 var (
 	simpleMutex     = simpleForm("simple mutex", queue.Mutex(), 1, "exclusive")
-	simpleReadWrite = simpleForm("simple read-write lock", queue.ReadWrite(), defaultGrants, "write", "read")
+	simpleReadWrite = simpleForm("simple read-write lock", queue.SimpleReadWrite(), defaultGrants, "write", "read")
 )
 
 // simpleForm is a lender upon a single contender, to which it leaves neither the order

@@ -12,12 +12,10 @@ import (
 // sessionTimeout is that of every peer.
 const sessionTimeout = 20 * time.Second
 
-// actorlockModes are the ways to use the library's mutex; each is a peer.
-var actorlockModes = map[string]func(*actors.Locks, string) *actors.Mutex{
-	"actorlock": func(locks *actors.Locks, path string) *actors.Mutex { return locks.Mutex(path) },
-	"actorlock-local": func(locks *actors.Locks, path string) *actors.Mutex {
-		return locks.Mutex(path, actors.LocalQueue(actors.Local{}))
-	},
+// actorlockModes are the ways to use the library's locks; each is a peer.
+var actorlockModes = map[string][]actors.LockOption{
+	"actorlock":       nil,
+	"actorlock-local": {actors.LocalQueue(actors.Local{})},
 }
 
 func actorlockPeers() []peer {
@@ -30,10 +28,10 @@ func actorlockPeers() []peer {
 			server:  "zookeeper",
 			version: func() string { return "this tree" },
 			waiters: 10_000,
-			open:    openActorlock(func(locks *actors.Locks, path string) handle { return mode(locks, path) }),
+			open:    openActorlock(func(locks *actors.Locks, path string) handle { return locks.Mutex(path, mode...) }, mode...),
 		})
 	}
-	all[0].recipes = []string{readWrite, semaphore}
+	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
 	return append(all, peer{
 		name:    "actorlock-simple",
 		about:   "this library's SimpleMutex: one node that all watch",
@@ -50,14 +48,15 @@ type handle interface {
 }
 
 type actorlockDriver struct {
-	addr  string
-	locks []*actors.Locks // by connection
-	mutex func(*actors.Locks, string) handle
+	addr    string
+	locks   []*actors.Locks // by connection
+	mutex   func(*actors.Locks, string) handle
+	options []actors.LockOption // of read-write locks
 }
 
-func openActorlock(mutex func(*actors.Locks, string) handle) func(context.Context, string) (driver, error) {
+func openActorlock(mutex func(*actors.Locks, string) handle, options ...actors.LockOption) func(context.Context, string) (driver, error) {
 	return func(ctx context.Context, addr string) (driver, error) {
-		d := &actorlockDriver{addr: addr, mutex: mutex}
+		d := &actorlockDriver{addr: addr, mutex: mutex, options: options}
 		_, err := d.connection(ctx, 0)
 		return d, err
 	}
@@ -82,9 +81,9 @@ func (d *actorlockDriver) lock(ctx context.Context, a access) (locker, error) {
 	l := &actorlockLocker{acknowledged: a.acknowledged}
 	switch a.recipe {
 	case readSide:
-		l.mutex = locks.RWMutex(a.path).Read()
+		l.mutex = locks.RWMutex(a.path, d.options...).Read()
 	case writeSide:
-		l.mutex = locks.RWMutex(a.path).Write()
+		l.mutex = locks.RWMutex(a.path, d.options...).Write()
 	case semaphore:
 		l.mutex = locks.Semaphore(a.path, permits)
 	default:

@@ -38,7 +38,7 @@ func measureFutures(w *worker, m message) (map[string]float64, error) {
 	c := &crowd{gates: make([]gate, futureLocks), shutdown: make(chan struct{}), granted: histogram{}}
 	var held []*actors.Grant
 	for i := range futureLocks {
-		c.mutexes = append(c.mutexes, actorlockModes[w.peer.name](locks, fmt.Sprintf("%s/%d", m.args["path"], i)))
+		c.mutexes = append(c.mutexes, locks.Mutex(fmt.Sprintf("%s/%d", m.args["path"], i), actorlockModes[w.peer.name]...))
 		grant, err := c.mutexes[i].Lock(ctx)
 		if err != nil {
 			return nil, err

@@ -35,7 +35,8 @@ func measureMemory(w *worker, m message) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	mutex := actorlockModes[w.peer.name]
+	mode := actorlockModes[w.peer.name]
+	mutex := func(locks *actors.Locks, path string) *actors.Mutex { return locks.Mutex(path, mode...) }
 	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout, IdleTimeout: time.Hour})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ type borrower struct {
 	requests   []request
 	buf        [1]request
 	why        Why // it was lost
+	place      int // among the holders
 	prev, next *borrower
 }
 
@@ -22,13 +23,22 @@ func (l *Lender) refuse(id ID, why Why) { l.effect(Effect{Do: DoRefuse, ID: id, 
 func (l *Lender) add(b *borrower, r request) {
 	l.requests[r.id] = b
 	b.requests = append(b.requests, r)
+	if r.try {
+		l.tries++
+	}
 }
 
 // drop takes a request off its borrower, which ends with the last.
 func (l *Lender) drop(b *borrower, id ID) {
 	delete(l.requests, id)
-	b.requests = slices.DeleteFunc(b.requests, func(r request) bool { return r.id == id })
+	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
+		if r.id == id && r.try {
+			l.tries--
+		}
+		return r.id == id
+	})
 	if len(b.requests) > 0 {
+		l.downgrade(b)
 		return
 	}
 	if l.owners[b.owner] == b {
@@ -38,12 +48,51 @@ func (l *Lender) drop(b *borrower, id ID) {
 	case queued:
 		l.waiting.remove(b)
 	case held:
-		i := slices.Index(l.holders, b)
-		l.holders = slices.Delete(l.holders, i, i+1)
+		l.unhold(b)
 	}
 	if len(l.spare) < maxSpare {
 		l.spare = append(l.spare, b)
 	}
+}
+
+// downgrade leaves a holder with the kind of what it still holds.
+func (l *Lender) downgrade(b *borrower) {
+	if b.stage == held && !slices.ContainsFunc(b.requests, func(r request) bool { return r.kind == b.kind }) {
+		l.holding[b.kind]--
+		b.kind = b.requests[0].kind
+		l.holding[b.kind]++
+	}
+}
+
+func (l *Lender) hold(b *borrower) {
+	b.place = len(l.holders)
+	l.holders = append(l.holders, b)
+	l.holding[b.kind]++
+}
+
+func (l *Lender) unhold(b *borrower) {
+	last := len(l.holders) - 1
+	l.holders[b.place] = l.holders[last]
+	l.holders[b.place].place = b.place
+	l.holders[last] = nil
+	l.holders = l.holders[:last]
+	l.holding[b.kind]--
+}
+
+// entering tells that a request of a holder is not granted yet.
+func (b *borrower) entering(id ID) bool {
+	return slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id && r.enters })
+}
+
+// besides is how many other requests for the same kind are granted.
+func (b *borrower) besides(id ID) (others int) {
+	i := slices.IndexFunc(b.requests, func(r request) bool { return r.id == id })
+	for _, r := range b.requests {
+		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
+			others++
+		}
+	}
+	return others
 }
 
 const maxSpare = 64
@@ -65,7 +114,9 @@ func (l *Lender) refuseAll(why Why) { l.refuseThose(why, func(request) bool { re
 
 // refuseTries refuses the requests that would rather not wait.
 func (l *Lender) refuseTries() {
-	l.refuseThose(NotAcquired, func(r request) bool { return r.try })
+	if l.tries > 0 {
+		l.refuseThose(NotAcquired, func(r request) bool { return r.try })
+	}
 }
 
 func (l *Lender) refuseThose(why Why, refused func(request) bool) {
@@ -85,10 +136,29 @@ func (b *borrower) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r request) bool { return !r.try })
 }
 
+// census is how many there are of each kind.
+type census []int
+
+func (r Rule) census() census { return make(census, len(r.BlockedBy)) }
+
+// has tells whether there are any of the kinds.
+func (c census) has(kinds KindSet) bool {
+	for kind, n := range c {
+		if n > 0 && kinds.Has(Kind(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
 // line is a queue of borrowers that may leave it from anywhere.
-type line struct{ first, last *borrower }
+type line struct {
+	first, last *borrower
+	kinds       census
+}
 
 func (q *line) push(b *borrower) {
+	q.kinds[b.kind]++
 	b.prev = q.last
 	if q.last == nil {
 		q.first = b
@@ -99,6 +169,7 @@ func (q *line) push(b *borrower) {
 }
 
 func (q *line) remove(b *borrower) {
+	q.kinds[b.kind]--
 	if b.prev == nil {
 		q.first = b.next
 	} else {

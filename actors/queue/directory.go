@@ -22,8 +22,8 @@ func (e Listed) apply(s *State) {
 
 // merge makes a snapshot of the directory what is known of it. The snapshot was
 // taken after the event at the clock since. It may be older than another that came
-// before: of numbers beyond its highest it says nothing, unless we knew of the node
-// before the snapshot was asked for.
+// before: of numbers beyond its highest, and of those who took the place of another, it
+// says nothing, unless we knew of the node before the snapshot was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if !s.byCzxid && slices.ContainsFunc(children, s.rule.nearTheEnd) {
 		s.rankByCzxid()
@@ -54,7 +54,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
 		case c.seenAt == s.clock:
-		case c.rank.major > top && !known, c.seq == stranger && c.seenAt > since:
+		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.seenAt > since:
 			next = append(next, c)
 		case c.ours:
 			missing = append(missing, c)

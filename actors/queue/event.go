@@ -180,7 +180,8 @@ const (
 	// Reset the directory is to go with it if nothing else is in it, so that its
 	// sequence numbers begin anew.
 	DoDelete
-	// DoGrant: request ID holds the lock by Node, with token Czxid and Step.
+	// DoGrant: request ID holds the lock by Node, with token Czxid and Step. For a
+	// Lender: by what was borrowed under this Serial.
 	DoGrant
 	// DoRefuse: request ID ends without the lock, because of Why.
 	DoRefuse
@@ -218,11 +219,12 @@ const (
 
 	// The rest is for those who keep a Lender.
 
-	// DoBorrow: acquire the lock for Kind, as a Try or not; answer Borrowed or
-	// NotBorrowed, later Forfeited, Wanted and Overdue if they come to pass.
+	// DoBorrow: acquire the lock for Kind, as a Try or not, as the owner of what else has
+	// been borrowed and not returned; answer Borrowed or NotBorrowed, later Forfeited,
+	// Wanted and Overdue if they come to pass.
 	DoBorrow
-	// DoReturn: release what was borrowed under this Serial, or withdraw the request
-	// for it. No answer counts any more.
+	// DoReturn: release what was borrowed under this Serial, be it lost, or withdraw the
+	// request for it. No answer counts any more.
 	DoReturn
 	// DoLinger: answer Lingered when the loan may have been unused for long.
 	DoLinger

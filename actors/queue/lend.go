@@ -1,14 +1,16 @@
 package queue
 
+import "slices"
+
 // What a Lender decides.
 
 // proceed does what is possible now: lends, borrows, gives back.
 func (l *Lender) proceed() {
-	for l.waiting.first != nil && l.serve(l.waiting.first) {
+	for l.waiting.first != nil && l.serve(l.waiting.first) || l.shrink() {
 	}
 	switch {
 	case l.waiting.first != nil || len(l.holders) > 0:
-	case l.loan.stage == creating || l.loan.wanted:
+	case l.loan.stage == creating || l.wanted():
 		l.giveBack()
 	case l.unused() && !l.timing:
 		l.linger()
@@ -20,14 +22,19 @@ func (l *Lender) proceed() {
 func (l *Lender) serve(b *borrower) bool {
 	switch {
 	case l.loan.stage == unsent:
-		l.borrow(b)
+		l.loan = loan{part: l.borrow(b.kind, b.data, b.onlyTries())}
+		l.loan.id = l.loan.serial
 		return false
 	case l.loan.stage == creating || l.blocked(b.kind):
 		return false
-	case !l.spent() && l.covers(b.kind):
+	case l.lends(b.kind):
+		if !l.ready(b.kind, b.data) {
+			return false
+		}
 		l.grant(b)
 		return true
 	case len(l.holders) > 0:
+		l.refuseTries()
 		return false
 	}
 	l.giveBack() // and queue again
@@ -35,14 +42,17 @@ func (l *Lender) serve(b *borrower) bool {
 }
 
 // blocked tells that those who hold keep one of a kind from holding beside them.
-func (l *Lender) blocked(kind Kind) bool {
-	for _, b := range l.holders {
-		if l.rule.BlockedBy[kind].Has(b.kind) {
-			return true
-		}
-	}
-	return false
+func (l *Lender) blocked(kind Kind) bool { return l.holding.has(l.rule.BlockedBy[kind]) }
+
+// taken tells that one who comes now would have to wait for others of this process, or
+// wait as long as others do who wait for other processes.
+func (l *Lender) taken(kind Kind) bool {
+	blockers := l.rule.BlockedBy[kind]
+	return l.holding.has(blockers) || l.waiting.kinds.has(blockers) || l.loan.stage == creating && !l.loan.try
 }
+
+// lends tells that the loan may be lent for a kind once more, as far as others go.
+func (l *Lender) lends(kind Kind) bool { return l.covers(kind) && l.numbered(kind) && !l.spent() }
 
 // covers tells that the loan does for a kind: it stands in the way of all that one of
 // the kind would stand in the way of, and has waited for all that that would wait for.
@@ -53,30 +63,76 @@ func (l *Lender) covers(kind Kind) bool {
 			return false
 		}
 	}
-	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0
+	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.apart(kind) || l.loan.beside.stage != lost)
 }
 
-// spent tells that the loan may not be lent once more.
-func (l *Lender) spent() bool {
-	return l.loan.lent == mostLent || l.loan.wanted && (l.loan.over || l.loan.lent >= l.grants)
+// apart tells that a kind is to have a part of its own, beside the first.
+func (l *Lender) apart(kind Kind) bool {
+	return kind != l.loan.kind && l.rule.reenters(kind).Has(l.loan.kind)
 }
+
+// ready tells that the part by which one of a kind is to hold is here. If not, it has
+// been asked for, or is now.
+func (l *Lender) ready(kind Kind, data []byte) bool {
+	if !l.apart(kind) {
+		return true
+	}
+	if l.loan.beside.stage == unsent {
+		l.loan.beside = l.borrow(kind, data, false)
+	}
+	return l.loan.beside.stage == held
+}
+
+// by is the part by which one of a kind holds.
+func (l *Lender) by(kind Kind) *part {
+	if l.apart(kind) {
+		return &l.loan.beside
+	}
+	return &l.loan.part
+}
+
+// shrink gives the first part up when only what is beside it is in use, others wait for
+// it, and nobody here is to have it soon. It tells if that was so.
+func (l *Lender) shrink() bool {
+	first, beside := &l.loan.part, &l.loan.beside
+	if !l.holding.has(Kinds(beside.kind)) || beside.stage != held || !first.wanted || l.waiting.first != nil && !l.spent() {
+		return false
+	}
+	l.effect(Effect{Do: DoReturn, Serial: first.serial})
+	*first, *beside = *beside, part{}
+	return true
+}
+
+// numbered tells that there is a number for a grant: one of its own, or that of others
+// which it does not block.
+func (l *Lender) numbered(kind Kind) bool {
+	return l.loan.lent < mostLent || !l.rule.BlockedBy[kind].Has(l.loan.last)
+}
+
+// spent tells that others wait and have waited for long enough.
+func (l *Lender) spent() bool {
+	return l.wanted() && (l.loan.over || l.loan.lent >= l.grants)
+}
+
+func (l *Lender) wanted() bool { return l.loan.wanted || l.loan.beside.wanted }
 
 // unused tells that the loan is here for nobody.
 func (l *Lender) unused() bool {
 	return l.loan.stage == held && len(l.holders) == 0 && l.waiting.first == nil
 }
 
-func (l *Lender) borrow(b *borrower) {
+// borrow asks for a part.
+func (l *Lender) borrow(kind Kind, data []byte, try bool) part {
 	l.serials++
-	l.loan = loan{stage: creating, serial: l.serials, kind: b.kind}
-	l.effect(Effect{Do: DoBorrow, Serial: l.serials, Kind: b.kind, Try: b.onlyTries(), Data: b.data})
+	l.effect(Effect{Do: DoBorrow, Serial: l.serials, Kind: kind, Try: try, Data: data})
+	return part{stage: creating, serial: l.serials, kind: kind, try: try}
 }
 
 func (l *Lender) giveBack() {
-	if l.loan.stage != unsent {
-		l.effect(Effect{Do: DoReturn, Serial: l.loan.serial})
-		l.loan = loan{}
+	for _, serial := range l.Loans() {
+		l.effect(Effect{Do: DoReturn, Serial: serial})
 	}
+	l.loan = loan{}
 }
 
 // linger keeps the loan for a while. A timer runs from the first time of that; it is
@@ -88,10 +144,10 @@ func (l *Lender) linger() {
 
 func (l *Lender) grant(b *borrower) {
 	l.waiting.remove(b)
-	l.holders = append(l.holders, b)
+	l.hold(b)
 	l.fresh = false
-	b.stage, b.step = held, l.loan.step<<lentBits|l.loan.lent
-	l.loan.lent++
+	b.stage, b.step = held, l.loan.step<<lentBits|min(l.loan.lent, mostLent-1)
+	l.loan.lent, l.loan.last = min(l.loan.lent+1, mostLent), b.kind
 	for i := range b.requests {
 		l.grantRequest(b, i)
 	}
@@ -99,15 +155,45 @@ func (l *Lender) grant(b *borrower) {
 
 func (l *Lender) grantRequest(b *borrower, i int) {
 	r := &b.requests[i]
-	r.try = false
-	l.effect(Effect{Do: DoGrant, ID: r.id, Czxid: l.loan.czxid, Step: b.step})
-	if l.loan.wanted {
+	if r.try {
+		r.try = false
+		l.tries--
+	}
+	l.effect(Effect{Do: DoGrant, ID: r.id, Serial: l.by(r.kind).serial, Czxid: l.loan.czxid, Step: b.step})
+	if l.wanted() {
 		l.tell(r)
 	}
 }
 
+// enter grants what holders have asked for beside what they hold, if that is here.
+func (l *Lender) enter() {
+	if l.loan.beside.stage != held {
+		return
+	}
+	for _, b := range l.holders {
+		for i := range b.requests {
+			if r := &b.requests[i]; r.enters {
+				r.enters = false
+				l.grantRequest(b, i)
+			}
+		}
+	}
+}
+
+// turnAway refuses what holders have asked for beside what they hold.
+func (l *Lender) turnAway(why Why) {
+	for _, b := range slices.Clone(l.holders) {
+		for _, r := range slices.Clone(b.requests) {
+			if r.enters {
+				l.refuse(r.id, why)
+				l.drop(b, r.id)
+			}
+		}
+	}
+}
+
 func (l *Lender) tell(r *request) {
-	if r.tell {
+	if r.tell && !r.enters {
 		r.tell = false
 		l.effect(Effect{Do: DoContended, ID: r.id})
 	}
@@ -115,6 +201,7 @@ func (l *Lender) tell(r *request) {
 
 // lose ends all grants.
 func (l *Lender) lose(why Why) {
+	l.turnAway(why)
 	for _, b := range l.holders {
 		b.stage, b.why = lost, why
 		for _, r := range b.requests {
@@ -125,5 +212,6 @@ func (l *Lender) lose(why Why) {
 		}
 	}
 	clear(l.holders)
+	clear(l.holding)
 	l.holders = l.holders[:0]
 }

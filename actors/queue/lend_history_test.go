@@ -18,28 +18,44 @@ type bank struct {
 	open   map[ID]*asked
 	line   []*asked // waiting, in the order in which they came
 
-	serial uint64 // of the loan that is asked for or here, or 0
-	stage  stage
-	kind   Kind
-	try    bool
-	wanted bool
-	over   bool
-	lent   int // grants of the loan that began while it was wanted
-	before int // and those before
-	czxid  int64
-	token  [2]int64 // of the last grant
-	timing bool
+	parts   []*part // of the loan that is asked for or here, the first first
+	first   uint64  // its serial number
+	refused bool    // what was asked for beside it
+	over    bool
+	lent    int // grants of the loan
+	czxid   int64
+	token   [2]int64 // of the last grant
+	timing  bool
 }
 
 type asked struct {
-	id    ID
-	kind  Kind
-	owner string
-	try   bool
-	stage stage
-	token [2]int64
-	place ID // of the owner's first request, with which the others share it
+	id     ID
+	kind   Kind
+	owner  string
+	try    bool
+	stage  stage // creating: it waits for a part beside what its owner holds
+	by     uint64
+	token  [2]int64
+	places ID // of the owner's first request, with which the others share it
 }
+
+// uses tells that somebody has a place among the holders.
+func (a *asked) uses() bool { return a.stage == held || a.stage == creating }
+
+func (b *bank) part(serial uint64) *part {
+	for _, p := range b.parts {
+		if p.serial == serial {
+			return p
+		}
+	}
+	return nil
+}
+
+func (b *bank) wanted() bool {
+	return slices.ContainsFunc(b.parts, func(p *part) bool { return p.wanted })
+}
+
+func (b *bank) spent() bool { return b.wanted() && (b.over || b.lent >= b.grants) }
 
 func (b *bank) step(e LendEvent) {
 	for _, f := range slices.Clone(lend(b.lender, e)) {
@@ -52,19 +68,16 @@ func (b *bank) perform(f Effect) {
 	a := b.open[f.ID]
 	switch f.Do {
 	case DoBorrow:
-		if b.serial != 0 {
-			b.t.Fatal("a second loan is asked for")
-		}
-		b.serial, b.stage, b.kind, b.try = f.Serial, creating, f.Kind, f.Try
-		b.wanted, b.over, b.lent, b.before = false, false, 0, 0
+		b.borrow(f)
 	case DoReturn:
-		if f.Serial != b.serial {
-			b.t.Fatalf("loan %d is returned, have %d", f.Serial, b.serial)
+		p := b.part(f.Serial)
+		if p == nil {
+			b.t.Fatalf("loan %d is returned and not here", f.Serial)
 		}
-		b.serial = 0
+		b.parts = slices.DeleteFunc(b.parts, func(o *part) bool { return o == p })
 		for _, a := range b.open {
-			if a.stage == held {
-				b.t.Fatalf("the loan is returned while %d holds", a.id)
+			if a.stage == held && a.by == f.Serial {
+				b.t.Fatalf("the loan is returned while %d holds by it", a.id)
 			}
 		}
 	case DoLinger:
@@ -73,7 +86,7 @@ func (b *bank) perform(f Effect) {
 		}
 		b.timing = true
 	case DoGrant:
-		b.grant(a, [2]int64{f.Czxid, int64(f.Step)})
+		b.grant(a, b.part(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
 	case DoRefuse:
 		if a == nil {
 			b.t.Fatalf("request %d is refused but was not open", f.ID)
@@ -100,15 +113,28 @@ func (b *bank) forget(a *asked) {
 	b.line = slices.DeleteFunc(b.line, func(o *asked) bool { return o == a })
 }
 
+func (b *bank) borrow(f Effect) {
+	switch {
+	case len(b.parts) == 0:
+		b.first, b.over, b.refused, b.lent = f.Serial, false, false, 0
+	case len(b.parts) > 1 || b.parts[0].stage != held || f.Try || f.Kind == b.parts[0].kind || !b.rule.reenters(f.Kind).Has(b.parts[0].kind):
+		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.Kind, b.parts)
+	}
+	b.parts = append(b.parts, &part{stage: creating, serial: f.Serial, kind: f.Kind, try: f.Try})
+}
+
 // grant checks that nobody is in the way and nobody is passed over.
-func (b *bank) grant(a *asked, token [2]int64) {
-	if b.serial == 0 || b.stage != held {
+func (b *bank) grant(a *asked, by *part, token [2]int64) {
+	if by == nil || by.stage != held {
 		b.t.Fatalf("request %d is granted what is not here", a.id)
 	}
-	entered := false // the owner held already, or has just got it
+	if by.kind != a.kind && (by.kind == Shared || b.rule.reenters(a.kind).Has(by.kind)) {
+		b.t.Fatalf("request %d is granted by a part of kind %d", a.id, by.kind)
+	}
+	entered := a.stage == creating // the owner held already, or has just got it
 	for _, o := range b.open {
 		switch {
-		case o.stage != held:
+		case !o.uses() || o == a:
 		case o.owner == a.owner && a.owner != "":
 			entered = true
 			if o.token != token {
@@ -118,50 +144,76 @@ func (b *bank) grant(a *asked, token [2]int64) {
 			b.t.Fatalf("request %d is granted beside %d", a.id, o.id)
 		}
 	}
-	if a.kind == Exclusive && b.kind == Shared && !entered {
-		b.t.Fatalf("request %d is granted by a reader's loan", a.id)
+	if entered && a.stage == creating && a.token != token {
+		b.t.Fatalf("request %d has token %v, its owner had %v", a.id, token, a.token)
 	}
 	if !entered {
-		if b.line[0].place != a.place {
+		if b.line[0].places != a.places {
 			b.t.Fatalf("request %d is granted, %d was first", a.id, b.line[0].id)
 		}
 		if slices.Compare(token[:], b.token[:]) <= 0 || token[0] != b.czxid {
 			b.t.Fatalf("request %d has token %v after %v, the loan's is %d", a.id, token, b.token, b.czxid)
 		}
-		if b.token = token; b.wanted {
-			b.lent++
-		} else {
-			b.before++
-		}
-		if b.wanted && (b.over || b.lent > 0 && b.lent+b.before > b.grants) {
-			b.t.Fatalf("request %d is grant %d of the loan (over: %t) while others wait", a.id, b.lent+b.before, b.over)
+		b.token = token
+		if b.lent++; b.wanted() && (b.over || b.lent > b.grants) {
+			b.t.Fatalf("request %d is grant %d of the loan (over: %t) while others wait", a.id, b.lent, b.over)
 		}
 	}
-	a.stage, a.token = held, token
+	a.stage, a.token, a.by = held, token, by.serial
 	b.line = slices.DeleteFunc(b.line, func(o *asked) bool { return o == a })
 }
 
 // check is for every moment: nobody waits who could hold, nothing is kept that nobody
 // may want.
 func (b *bank) check() {
-	holding := 0
-	free := true
+	var holding [2]int
 	for _, o := range b.open {
-		if o.stage == held {
-			holding++
-			free = free && (len(b.line) == 0 || !b.rule.BlockedBy[b.line[0].kind].Has(o.kind))
+		if o.uses() {
+			holding[o.kind]++
 		}
 	}
-	spent := b.wanted && (b.over || b.lent+b.before >= b.grants)
+	unused := holding[Exclusive]+holding[Shared] == 0
+	if len(b.parts) == 0 || b.parts[0].stage == creating {
+		switch {
+		case len(b.line) > 0 && len(b.parts) == 0:
+			b.t.Fatal("somebody waits, and nothing is asked for")
+		case len(b.line) == 0 && len(b.parts) > 0 || !unused:
+			b.t.Fatal("nobody waits, and something is asked for; or somebody holds what is not here")
+		}
+		return
+	}
+	first, beside := b.parts[0], &part{}
+	if len(b.parts) > 1 {
+		beside = b.parts[1]
+	}
 	switch {
-	case len(b.line) > 0 && b.serial == 0:
-		b.t.Fatal("somebody waits, and nothing is asked for")
-	case len(b.line) > 0 && b.stage == held && holding == 0:
-		b.t.Fatalf("%d waits while nobody holds", b.line[0].id)
-	case len(b.line) > 0 && b.stage == held && free && !spent && !(b.line[0].kind == Exclusive && b.kind == Shared):
-		b.t.Fatalf("%d waits and could hold", b.line[0].id)
-	case len(b.line) == 0 && holding == 0 && b.serial != 0 && (b.stage == creating || b.wanted || !b.timing):
+	case len(b.line) > 0:
+		b.checkFirst(b.line[0].kind, holding[Exclusive] > 0, unused, first, beside)
+	case unused && (b.wanted() || !b.timing):
 		b.t.Fatal("nobody uses the loan, and it is kept")
+	}
+	if beside.stage == held && first.wanted && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.spent()) {
+		b.t.Fatal("a part is kept that nobody uses")
+	}
+	for _, a := range b.line {
+		if a.try && beside.stage != creating {
+			b.t.Fatalf("%d is a try and waits", a.id)
+		}
+	}
+}
+
+// checkFirst is about the kind that is first in line.
+func (b *bank) checkFirst(kind Kind, written, unused bool, first, beside *part) {
+	covered := kind == first.kind || kind == Shared
+	apart := kind != first.kind && b.rule.reenters(kind).Has(first.kind)
+	free := !written && (unused || kind == Shared) && covered && !b.spent()
+	switch {
+	case free && (!apart || beside.stage == held):
+		b.t.Fatalf("%d waits and could hold", b.line[0].id)
+	case free && beside.stage != creating && !b.refused:
+		b.t.Fatalf("%d waits for a part that is not asked for", b.line[0].id)
+	case unused && !(free && beside.stage == creating):
+		b.t.Fatalf("%d waits while nobody holds", b.line[0].id)
 	}
 }
 
@@ -179,10 +231,13 @@ func (b *bank) pick(want stage) *asked {
 	return rapid.SampledFrom(some).Draw(b.t, "request")
 }
 
-func (b *bank) mustBe(want stage) {
-	if b.serial == 0 || b.stage != want {
+// some is a part in a stage.
+func (b *bank) some(want stage) *part {
+	parts := slices.DeleteFunc(slices.Clone(b.parts), func(p *part) bool { return p.stage != want })
+	if len(parts) == 0 {
 		b.t.Skip("not now")
 	}
+	return rapid.SampledFrom(parts).Draw(b.t, "part")
 }
 
 func (b *bank) release(a *asked) {
@@ -192,31 +247,42 @@ func (b *bank) release(a *asked) {
 	b.step(Release{a.id})
 }
 
-func (b *bank) borrowed() {
-	b.stage = held
-	b.czxid++
-	b.step(Borrowed{Serial: b.serial, Czxid: b.czxid, Step: uint32(b.czxid % 3)})
+func (b *bank) borrowed(p *part) {
+	p.stage = held
+	if p.serial == b.first {
+		b.czxid++
+	}
+	b.step(Borrowed{Serial: p.serial, Czxid: b.czxid, Step: uint32(b.czxid % 3)})
+}
+
+// acquire has an owner ask that may wait already, or hold, or have lost.
+func (b *bank) acquire(t *rapid.T) {
+	b.ids++
+	a := &asked{id: b.ids, places: b.ids, stage: queued,
+		kind:  Kind(rapid.IntRange(0, len(b.rule.Markers)-1).Draw(t, "kind")),
+		owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
+		try:   rapid.IntRange(0, 4).Draw(t, "try") == 0}
+	for _, o := range b.open {
+		switch {
+		case a.owner == "" || o.owner != a.owner:
+		case o.uses():
+			a.stage, a.token = creating, o.token
+		default:
+			a.places = o.places
+		}
+	}
+	b.open[a.id] = a
+	if a.stage == queued {
+		b.line = append(b.line, a)
+		slices.SortStableFunc(b.line, func(x, y *asked) int { return int(x.places) - int(y.places) })
+	}
+	b.step(Acquire{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try})
 }
 
 func (b *bank) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"acquire": func(t *rapid.T) {
-			b.ids++
-			a := &asked{id: b.ids, place: b.ids, stage: queued,
-				kind:  Kind(rapid.IntRange(0, len(b.rule.Markers)-1).Draw(t, "kind")),
-				owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
-				try:   rapid.IntRange(0, 4).Draw(t, "try") == 0}
-			for _, o := range b.open {
-				if o.owner == a.owner && a.owner != "" {
-					a.kind, a.place = o.kind, o.place
-				}
-			}
-			b.open[a.id] = a
-			b.line = append(b.line, a)
-			slices.SortStableFunc(b.line, func(x, y *asked) int { return int(x.place) - int(y.place) })
-			b.step(Acquire{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try})
-		},
-		"cancel": func(*rapid.T) { b.step(Cancel{ID: b.pick(queued).id, Why: Cancelled}) },
+		"acquire": b.acquire,
+		"cancel":  func(*rapid.T) { b.step(Cancel{ID: b.pick(queued).id, Why: Cancelled}) },
 		"give up a grant": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
 				a := b.pick(held)
@@ -224,41 +290,34 @@ func (b *bank) actions() map[string]func(*rapid.T) {
 				b.step(Cancel{ID: a.id, Why: Cancelled})
 			}
 		},
+		"cancel a downgrade":      func(*rapid.T) { b.step(Cancel{ID: b.pick(creating).id, Why: Cancelled}) },
 		"release":                 func(*rapid.T) { b.release(b.pick(held)) },
 		"owner hears of the loss": func(*rapid.T) { b.release(b.pick(lost)) },
-		"borrowed": func(*rapid.T) {
-			b.mustBe(creating)
-			b.borrowed()
-		},
+		"borrowed":                func(*rapid.T) { b.borrowed(b.some(creating)) },
 		"refused": func(t *rapid.T) {
-			b.mustBe(creating)
-			serial, why := b.serial, rapid.SampledFrom([]Why{NotAcquired, Exhausted}).Draw(t, "why")
-			if why == NotAcquired && !b.try {
+			p, why := b.some(creating), rapid.SampledFrom([]Why{NotAcquired, Exhausted}).Draw(t, "why")
+			if why == NotAcquired && !p.try {
 				t.Skip("it was no try")
 			}
-			b.serial = 0
-			b.step(NotBorrowed{Serial: serial, Why: why})
+			b.refused = p.serial != b.first
+			b.parts = slices.DeleteFunc(b.parts, func(o *part) bool { return o == p })
+			b.step(NotBorrowed{Serial: p.serial, Why: why})
 		},
-		"lost": func(*rapid.T) {
-			b.mustBe(held)
-			serial := b.serial
-			b.serial = 0
-			b.step(Forfeited{Serial: serial, Why: SessionLost})
-		},
+		"lost": func(*rapid.T) { b.step(Forfeited{Serial: b.some(held).serial, Why: SessionLost}) },
 		"wanted": func(*rapid.T) {
-			b.mustBe(held)
-			b.wanted = true
-			b.step(Wanted{Serial: b.serial})
+			p := b.some(held)
+			p.wanted = true
+			b.step(Wanted{Serial: p.serial})
 		},
 		"overdue": func(*rapid.T) {
-			b.mustBe(held)
+			b.some(held)
 			b.over = true
-			b.step(Overdue{Serial: b.serial})
+			b.step(Overdue{Serial: b.first})
 		},
 		"news of a former loan": func(t *rapid.T) {
-			serial := b.serial - 1
-			if b.serial == 0 {
-				serial = b.lender.serials
+			serial := b.lender.serials - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
+			if b.part(serial) != nil || serial == b.first {
+				t.Skip("it is not over")
 			}
 			b.step(rapid.SampledFrom([]LendEvent{Borrowed{Serial: serial}, NotBorrowed{serial, Cancelled}, Forfeited{serial, SessionLost}, Wanted{serial}, Overdue{serial}}).Draw(t, "news"))
 		},
@@ -276,8 +335,11 @@ func (b *bank) actions() map[string]func(*rapid.T) {
 // finish makes everybody leave: nothing may be left.
 func (b *bank) finish() {
 	for range 1000 {
-		if b.serial != 0 && b.stage == creating {
-			b.borrowed()
+		for _, p := range b.parts {
+			if p.stage == creating {
+				b.borrowed(p)
+				break
+			}
 		}
 		for _, a := range b.open {
 			if a.stage == held || a.stage == lost {
@@ -290,9 +352,10 @@ func (b *bank) finish() {
 			b.step(Lingered{})
 		}
 	}
-	if l := b.lender; len(b.open) > 0 || b.serial != 0 || !l.Idle() || len(l.owners)+len(l.holders) > 0 || l.waiting.first != nil || l.waiting.last != nil {
-		b.t.Fatalf("%d requests are open, the loan is %d; left are %d requests, %d owners, %d holders, %v waiting, loan %v",
-			len(b.open), b.serial, len(l.requests), len(l.owners), len(l.holders), l.waiting, l.loan)
+	l := b.lender
+	if len(b.open)+len(b.parts) > 0 || !l.Idle() || len(l.owners)+len(l.holders)+l.tries > 0 || l.waiting.first != nil || l.waiting.last != nil ||
+		l.holding.has(^KindSet(0)) || l.waiting.kinds.has(^KindSet(0)) {
+		b.t.Fatalf("%d requests are open, parts %v; the lender is left as %+v", len(b.open), b.parts, l)
 	}
 }
 
@@ -308,3 +371,5 @@ func testLending(t *testing.T, rule Rule) {
 func TestHistoriesOfALendingMutex(t *testing.T) { testLending(t, Mutex()) }
 
 func TestHistoriesOfALendingReadWriteLock(t *testing.T) { testLending(t, ReadWrite()) }
+
+func TestHistoriesOfALendingSimpleReadWriteLock(t *testing.T) { testLending(t, SimpleReadWrite()) }

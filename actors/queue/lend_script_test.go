@@ -20,7 +20,7 @@ func (s *lendScript) step(t *testing.T, line string) []string {
 	var e LendEvent
 	switch word {
 	case "rule":
-		s.rule = map[string]Rule{"mutex": Mutex(), "readwrite": ReadWrite()}[args["name"]]
+		s.rule = map[string]Rule{"mutex": Mutex(), "readwrite": ReadWrite(), "simple": SimpleReadWrite()}[args["name"]]
 		return nil
 	case "lent": // as if it had been lent so often
 		s.loan.lent = uint32(num("times", 0))
@@ -64,7 +64,7 @@ func showLend(f Effect) string {
 	case DoLinger:
 		return "linger"
 	case DoGrant:
-		return fmt.Sprintf("grant id=%d token=%d.%d/%d", f.ID, f.Czxid, f.Step>>lentBits, f.Step&mostLent)
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>lentBits, f.Step&mostLent)
 	}
 	return showAnswer(f)
 }

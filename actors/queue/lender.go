@@ -6,6 +6,9 @@ package queue
 // it gives the lock up once it is not in use here, or, if it is in use all the time,
 // once the budget is spent, and queues again behind them. Step is for a State what
 // Lend is for a Lender. It is for one goroutine at a time.
+//
+// Borrowers have a kind, and the rule tells who may hold beside whom. Nobody passes by
+// one who came earlier. See loan for what each of them holds by.
 type Lender struct {
 	rule   Rule
 	grants uint32
@@ -17,6 +20,8 @@ type Lender struct {
 	owners   map[string]*borrower
 	waiting  line
 	holders  []*borrower
+	holding  census      // of the holders
+	tries    int         // how many requests in line are tries
 	spare    []*borrower // for re-use
 
 	timing bool // a Lingered is to come
@@ -27,25 +32,43 @@ type Lender struct {
 
 // NewLender is a Lender of nothing yet. grants is how many grants in a row it makes
 // of one loan while others wait. Of the rule only the kinds count: who may hold
-// beside whom.
+// beside whom, and who may enter again. Those who hold at a time must be of one kind.
 func NewLender(rule Rule, grants uint32) *Lender {
-	return &Lender{rule: rule, grants: min(grants, mostLent), requests: map[ID]*borrower{}, owners: map[string]*borrower{}}
+	return &Lender{rule: rule, grants: min(grants, mostLent), requests: map[ID]*borrower{}, owners: map[string]*borrower{},
+		holding: rule.census(), waiting: line{kinds: rule.census()}}
 }
 
-// loan is what the Lender has of the lock.
+// loan is what the Lender has of the lock: a part, of the kind of who was first in line.
+// If that is a writer's and readers are next, a reader's is asked for beside it, as for
+// a downgrade: at once, and at the same place in the queue. From then on both kinds can
+// be lent without asking. The former is given up for the latter when others wait for it
+// and only readers hold: readers of other processes do not wait for those of this one,
+// however long they read. (Where the rule knows no downgrade readers hold by the writer's
+// part.) A reader's part alone does not do for a writer: it is given back, and the
+// process queues for the writer's.
 type loan struct {
-	stage  stage // unsent: none; creating: asked for; held
-	serial uint64
-	kind   Kind
+	part          // the first, or what is left
+	beside part   // unsent: none; lost: it was refused
+	id     uint64 // the serial number of the first
 	czxid  int64
 	step   uint32
 	lent   uint32 // how often
-	wanted bool   // others wait for it
+	last   Kind   // what it was lent for last
 	over   bool   // its time
 }
 
+// part is one of the lock's nodes.
+type part struct {
+	stage  stage // unsent: none; creating: asked for; held
+	serial uint64
+	kind   Kind
+	try    bool
+	wanted bool // others wait for it
+}
+
 // Each grant of a loan has a step of its own: that of the loan, then the number of
-// the grant. (A transaction makes no more than some hundred nodes: that fits.)
+// the grant. (A transaction makes no more than some hundred nodes: that fits.) Once the
+// numbers are used up those who hold beside each other share the last.
 const (
 	lentBits = 20
 	mostLent = 1<<lentBits - 1
@@ -79,7 +102,8 @@ type Forfeited struct {
 // Wanted: others wait for the loan.
 type Wanted struct{ Serial uint64 }
 
-// Overdue: the loan has been here for as long as it may be if others wait.
+// Overdue: the loan that Borrowed began has been here for as long as it may be if others
+// wait.
 type Overdue struct{ Serial uint64 }
 
 // Lingered answers DoLinger.
@@ -96,8 +120,15 @@ func Lend[E LendEvent](l *Lender, e E) []Effect {
 // Idle tells that nobody wants anything, and nothing is borrowed.
 func (l *Lender) Idle() bool { return len(l.requests) == 0 && l.loan.stage == unsent }
 
-// Loan is the serial number of the DoBorrow that is asked for or granted, or 0.
-func (l *Lender) Loan() uint64 { return l.loan.serial }
+// Loans are the serial numbers of each DoBorrow that is asked for or granted.
+func (l *Lender) Loans() (serials []uint64) {
+	for _, p := range []part{l.loan.beside, l.loan.part} {
+		if p.stage == creating || p.stage == held {
+			serials = append(serials, p.serial)
+		}
+	}
+	return serials
+}
 
 func (l *Lender) effect(e Effect) { l.out = append(l.out, e) }
 
@@ -112,7 +143,7 @@ func (e Acquire) lend(l *Lender) {
 		l.join(b, e)
 		return
 	}
-	if e.Try && (l.waiting.first != nil || l.blocked(e.Kind)) {
+	if e.Try && l.taken(e.Kind) {
 		l.refuse(e.ID, NotAcquired)
 		return
 	}
@@ -121,25 +152,32 @@ func (e Acquire) lend(l *Lender) {
 	if e.Owner != "" {
 		l.owners[e.Owner] = b
 	}
-	l.add(b, request{id: e.ID, try: e.Try, tell: e.Tell})
+	l.add(b, request{id: e.ID, kind: e.Kind, try: e.Try, tell: e.Tell})
 	l.waiting.push(b)
 	l.proceed()
 }
 
 // join lets a further request of an owner share what it has.
 func (l *Lender) join(b *borrower, e Acquire) {
+	r := request{id: e.ID, kind: e.Kind, tell: e.Tell}
 	switch {
 	case b.stage == lost:
 		l.refuse(e.ID, b.why)
-	case b.kind != e.Kind || !l.rule.Reenter[e.Kind].Has(e.Kind):
+	case b.stage != held && b.kind != e.Kind || !l.rule.reenters(e.Kind).Has(b.kind):
 		l.refuse(e.ID, Deadlock)
 	case b.stage == held:
-		l.add(b, request{id: e.ID, tell: e.Tell})
-		l.grantRequest(b, len(b.requests)-1)
+		if l.loan.beside.stage == lost {
+			l.loan.beside = part{} // it may be had now
+		}
+		r.enters = !l.ready(e.Kind, e.Data)
+		l.add(b, r)
+		if !r.enters {
+			l.grantRequest(b, len(b.requests)-1)
+		}
 	case e.Try:
 		l.refuse(e.ID, NotAcquired)
 	default:
-		l.add(b, request{id: e.ID, tell: e.Tell})
+		l.add(b, r)
 	}
 }
 
@@ -155,11 +193,11 @@ func (e Cancel) lend(l *Lender) {
 
 func (e Release) lend(l *Lender) {
 	b := l.requests[e.ID]
-	if b == nil || b.stage == queued {
+	if b == nil || b.stage == queued || b.entering(e.ID) {
 		l.refuse(e.ID, NotHeld)
 		return
 	}
-	stage, why, others := b.stage, b.why, len(b.requests)-1
+	stage, why, others := b.stage, b.why, b.besides(e.ID)
 	l.drop(b, e.ID)
 	if stage == lost {
 		l.refuse(e.ID, why)
@@ -178,20 +216,38 @@ func (e Close) lend(l *Lender) {
 
 // ---- what is heard of the lock
 
-// concerns tells whether news are about the present loan.
-func (l *Lender) concerns(serial uint64) bool {
-	return l.loan.stage != unsent && serial == l.loan.serial
+// part is that of a serial number, or nil: news are about another loan.
+func (l *Lender) part(serial uint64) *part {
+	for _, p := range []*part{&l.loan.part, &l.loan.beside} {
+		if (p.stage == creating || p.stage == held) && p.serial == serial {
+			return p
+		}
+	}
+	return nil
 }
 
 func (e Borrowed) lend(l *Lender) {
-	if l.concerns(e.Serial) {
-		l.loan.stage, l.loan.czxid, l.loan.step = held, e.Czxid, e.Step
-		l.proceed()
+	p := l.part(e.Serial)
+	if p == nil {
+		return
 	}
+	p.stage = held
+	if p == &l.loan.part { // what is beside has the same token
+		l.loan.czxid, l.loan.step = e.Czxid, e.Step
+	}
+	l.enter()
+	l.proceed()
 }
 
 func (e NotBorrowed) lend(l *Lender) {
-	if !l.concerns(e.Serial) {
+	p := l.part(e.Serial)
+	switch {
+	case p == nil:
+		return
+	case p == &l.loan.beside:
+		p.stage = lost
+		l.turnAway(e.Why)
+		l.proceed()
 		return
 	}
 	l.loan = loan{}
@@ -204,18 +260,19 @@ func (e NotBorrowed) lend(l *Lender) {
 }
 
 func (e Forfeited) lend(l *Lender) {
-	if l.concerns(e.Serial) {
-		l.loan = loan{}
+	if l.part(e.Serial) != nil {
 		l.lose(e.Why)
+		l.giveBack()
 		l.proceed()
 	}
 }
 
 func (e Wanted) lend(l *Lender) {
-	if !l.concerns(e.Serial) {
+	p := l.part(e.Serial)
+	if p == nil {
 		return
 	}
-	l.loan.wanted = true
+	p.wanted = true
 	for _, b := range l.holders {
 		for i := range b.requests {
 			l.tell(&b.requests[i])
@@ -225,8 +282,9 @@ func (e Wanted) lend(l *Lender) {
 }
 
 func (e Overdue) lend(l *Lender) {
-	if l.concerns(e.Serial) {
+	if l.loan.id == e.Serial {
 		l.loan.over = true
+		l.proceed()
 	}
 }
 

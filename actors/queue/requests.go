@@ -64,7 +64,7 @@ func (s *State) again(c *contender, e Acquire) bool {
 			s.refuse(e.ID, Exhausted) // the number is not its alone: it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			c.leader = has
+			c.leader, c.follows = has, true
 		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
 			s.refuse(e.ID, Deadlock)
 			return true

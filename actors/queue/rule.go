@@ -105,11 +105,29 @@ func ReadWrite() Rule {
 	}
 }
 
+// SimpleReadWrite is ReadWrite without a way from the one to the other.
+func SimpleReadWrite() Rule {
+	r := ReadWrite()
+	r.Reenter = []KindSet{Exclusive: Kinds(Exclusive), Shared: Kinds(Shared)}
+	return r
+}
+
 func (r Rule) reenters(kind Kind) KindSet {
 	if int(kind) < len(r.Reenter) {
 		return r.Reenter[kind]
 	}
 	return 0
+}
+
+// Downgrades tells that who holds one kind may come to hold another by a node of its own
+// at the same place in the queue.
+func (r Rule) Downgrades() bool {
+	for kind, held := range r.Reenter {
+		if held&^Kinds(Kind(kind)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // heirs are the kinds of nodes that may have come to stand at the place of another,

@@ -137,6 +137,10 @@ type request struct {
 	try  bool
 	tell bool // that others wait, once it holds
 	told bool // that somebody wants the lock back
+
+	// For a Lender.
+	kind   Kind
+	enters bool // beside what its owner holds, when that is here
 }
 
 // contender is a node in the queue, or one of ours that is to be or has been one. There
@@ -162,6 +166,7 @@ type contender struct {
 	revocable bool
 	revoked   bool // somebody has asked for it
 	released  bool // by releaser
+	follows   bool // it has or had a leader: its number does not tell when it came
 	why       Why  // it was lost
 	step      uint32
 	followers int32 // see leader

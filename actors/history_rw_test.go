@@ -1,0 +1,55 @@
+package actors_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// TestHistoryOfReadersAndWriters is TestHistory with clients that read, write, or go from
+// writing to reading.
+func TestHistoryOfReadersAndWriters(t *testing.T) { testHistory(t, ofReadersAndWriters()) }
+
+// TestHistoryOfLocalReadersAndWriters is the same with local queues.
+func TestHistoryOfLocalReadersAndWriters(t *testing.T) {
+	testHistory(t, ofReadersAndWriters(fewGrants))
+}
+
+func ofReadersAndWriters(options ...actors.LockOption) clients {
+	return func(h *history, b *bed, locks *actors.Locks, r *resource) func(int) {
+		rw := locks.RWMutex(b.path, options...)
+		return func(client int) { h.readOrWrite(b, client, rw, r) }
+	}
+}
+
+// readOrWrite takes one of the locks once, and gives it back.
+func (h *history) readOrWrite(b *bed, client int, rw *actors.RWMutex, r *resource) {
+	owner := actors.WithOwner(actors.Owner(fmt.Sprint(client)))
+	if rand.N(3) > 0 {
+		h.read(b, client, h.lock(b, client, rw.Read(), operation{shared: true}, owner))
+		return
+	}
+	w := h.lock(b, client, rw.Write(), operation{}, owner)
+	if w == nil {
+		return
+	}
+	h.writeSome(client, w, r)
+	var reader *actors.Grant
+	if rand.N(3) == 0 {
+		reader = h.lock(b, client, rw.Read(), operation{shared: true, again: true}, owner)
+	}
+	h.unlock(b, client, w, operation{})
+	h.read(b, client, reader)
+}
+
+func (h *history) read(b *bed, client int, g *actors.Grant) {
+	if g == nil {
+		return
+	}
+	if rand.N(6) == 0 {
+		h.stay(g)
+	}
+	h.unlock(b, client, g, operation{shared: true})
+}

@@ -1,0 +1,527 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// localRW is the read-write lock with a local queue, on a connection of its own.
+func (b *bed) localRW(option actors.LockOption, configure ...func(*actors.Config)) *actors.RWMutex {
+	b.Helper()
+	return b.locks(configure...).RWMutex(b.path, option)
+}
+
+const me = actors.Owner("me")
+
+// Readers of one process share a node. After the first writer there are two, one for each
+// kind, and nothing is asked of ZooKeeper any more.
+func TestLocalReadWrite(t *testing.T) {
+	each(t, func(b *bed) {
+		d := newDialer()
+		rw, other := b.localRW(lasting, d.config), b.rw()
+		r1, r2 := lock(b, rw.Read()), lock(b, rw.Read(), actors.Try())
+		if r1.Node() != r2.Node() || !strings.Contains(r1.Node(), "__READ__") || r2.Token().Compare(r1.Token()) <= 0 {
+			b.Errorf("readers by %s with %v, by %s with %v", r1.Node(), r1.Token(), r2.Node(), r2.Token())
+		}
+		w := rw.Write().Acquire(within(b))
+		r3 := rw.Read().Acquire(within(b)) // behind the writer: nobody starves
+		unlock(b, lock(b, other.Read()))
+		unlock(b, r1)
+		pending(b, w, r3)
+		must(b, r2.Verify(within(b)))
+		unlock(b, r2)
+		writer := result(b, w)
+		pending(b, r3)
+		if !strings.Contains(writer.Node(), "__WRIT__") || writer.Token().Compare(r2.Token()) <= 0 {
+			b.Errorf("the writer has %s with %v after %v", writer.Node(), writer.Token(), r2.Token())
+		}
+		unlock(b, writer)
+		last := result(b, r3)
+		if !rwName.MatchString(last.Node()[len(b.path)+1:]) || !strings.HasSuffix(last.Node(), "__READ__"+writer.Node()[len(writer.Node())-10:]) {
+			b.Errorf("the reader's node is %s beside %s", last.Node(), writer.Node())
+		}
+		must(b, last.Verify(within(b)))
+		must(b, b.locks().VerifyToken(within(b), last.Node(), last.Token()))
+		d.settle(b)
+		if n, ops := d.during(func() {
+			for range 20 {
+				w := rw.Write().Acquire(within(b))
+				unlock(b, last)
+				g := result(b, w)
+				for _, side := range []*actors.Side{rw.Read(), rw.Write()} {
+					_, err := side.Lock(within(b), actors.Try())
+					is(b, err, actors.ErrNotAcquired)
+				}
+				r := rw.Read().Acquire(within(b))
+				if g.Token().Compare(last.Token()) <= 0 {
+					b.Errorf("token %v after %v", g.Token(), last.Token())
+				}
+				unlock(b, g)
+				if last = result(b, r); last.Token().Compare(g.Token()) <= 0 {
+					b.Errorf("token %v after %v", last.Token(), g.Token())
+				}
+			}
+		}); n > 0 {
+			b.Errorf("requests to ZooKeeper: %v", ops)
+		}
+		unlock(b, last)
+		b.waitNodes(2)
+		// Somebody else comes: both are given up.
+		g := lock(b, other.Write())
+		_, err := rw.Read().Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, g)
+	})
+}
+
+// Readers of one process do not keep those of another out, however long they hold and
+// whoever came before them.
+func TestLocalReadersShareWithOthers(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, other, third := b.localRW(lasting), b.localRW(lasting), b.rw()
+		w := lock(b, rw.Write())
+		held := rw.Read().Acquire(within(b))
+		waiting := other.Read().Acquire(within(b))
+		b.waitNodes(2)
+		unlock(b, w)
+		near, far := result(b, held), result(b, waiting)
+		unlock(b, lock(b, third.Read()))
+		again := lock(b, rw.Read())
+		writer := third.Write().Acquire(within(b))
+		for _, g := range []*actors.Grant{near, far, again} {
+			must(b, g.Verify(within(b)))
+			pending(b, writer)
+			unlock(b, g)
+		}
+		unlock(b, result(b, writer))
+	})
+}
+
+func TestLocalDowngrade(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, far := b.localRW(lasting), b.rw()
+		w := lock(b, rw.Write(), actors.WithOwner(me))
+		r := lock(b, rw.Read(), actors.WithOwner(me), actors.Try())
+		if !strings.HasSuffix(r.Node(), "__READ__"+w.Node()[len(w.Node())-10:]) || r.Token() != w.Token() {
+			b.Errorf("the reader has %s with %v beside %s with %v", r.Node(), r.Token(), w.Node(), w.Token())
+		}
+		near, away := rw.Write().Acquire(within(b)), far.Write().Acquire(within(b))
+		b.waitNodes(3)
+		_, err := rw.Read().Lock(within(b), actors.WithOwner("you"), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		unlock(b, w)
+		_, err = rw.Write().Lock(within(b), actors.WithOwner(me))
+		is(b, err, actors.ErrDeadlock)
+		must(b, r.Verify(within(b)))
+		pending(b, near, away)
+		unlock(b, r)
+		g := result(b, near)
+		if g.Token().Compare(r.Token()) <= 0 {
+			b.Errorf("token %v after %v", g.Token(), r.Token())
+		}
+		pending(b, away)
+		unlock(b, g)
+		unlock(b, result(b, away))
+		// Released while the reader's node is on its way.
+		w = lock(b, rw.Write(), actors.WithOwner(me))
+		near = rw.Write().Acquire(within(b))
+		f := rw.Read().Acquire(within(b), actors.WithOwner(me))
+		released := w.Release()
+		r = result(b, f)
+		result(b, released)
+		pending(b, near)
+		unlock(b, lock(b, rw.Read(), actors.WithOwner(me)))
+		unlock(b, r)
+		unlock(b, result(b, near))
+		unlock(b, lock(b, far.Write())) // so that nothing is kept
+	})
+}
+
+func TestLocalUpgradingIsDisallowed(t *testing.T) {
+	each(t, func(b *bed) {
+		rw := b.localRW(brief)
+		r := lock(b, rw.Read(), actors.WithOwner(me))
+		_, err := rw.Write().Lock(within(b), actors.WithOwner(me))
+		is(b, err, actors.ErrDeadlock)
+		waiting := rw.Write().Acquire(within(b))
+		again := lock(b, rw.Read(), actors.WithOwner(me))
+		if again.Token() != r.Token() {
+			b.Errorf("token %v of the second, %v of the first", again.Token(), r.Token())
+		}
+		unlock(b, r)
+		pending(b, waiting)
+		unlock(b, again)
+		unlock(b, result(b, waiting))
+	})
+}
+
+// Readers and writers of one process come in the order of their requests, readers beside
+// each other.
+func TestLocalReadWriteFairness(t *testing.T) {
+	each(t, func(b *bed) {
+		rw := b.localRW(brief)
+		g := lock(b, rw.Write())
+		var order []int // the writer's
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i, kind := range "rrwrwwrrrw" {
+			side := rw.Read()
+			if kind == 'w' {
+				side = rw.Write()
+			}
+			f := side.Acquire(within(b))
+			wg.Go(func() {
+				g := result(b, f)
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				unlock(b, g)
+			})
+		}
+		unlock(b, g)
+		wg.Wait()
+		for at, group := range []string{"01", "01", "2", "3", "4", "5", "678", "678", "678", "9"} {
+			if !strings.Contains(group, fmt.Sprint(order[at])) {
+				b.Fatalf("order %v", order)
+			}
+		}
+	})
+}
+
+// Processes with and without a local queue read and write at random, go from writing to
+// reading, try and give up: never a writer beside another, and tokens grow.
+func TestLocalReadWriteBasic(t *testing.T) {
+	each(t, func(b *bed) {
+		busy := actors.LocalQueue(actors.Local{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
+		var inside rwInside
+		var n atomic.Int32
+		var wg sync.WaitGroup
+		for _, rw := range []*actors.RWMutex{b.localRW(busy), b.localRW(brief), b.rw()} {
+			for range 4 {
+				owner := actors.WithOwner(actors.Owner(fmt.Sprint(n.Add(1))))
+				wg.Go(func() {
+					for range 40 {
+						if err := inside.turn(within(b), rw, owner); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		b.Logf("%d readers at most", inside.most)
+	})
+}
+
+// rwInside are those who hold a read-write lock, as they know themselves.
+type rwInside struct {
+	mu               sync.Mutex
+	readers, writers int
+	most             int
+	read, written    actors.Token // the greatest
+}
+
+func (in *rwInside) enter(write bool, token actors.Token) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	beside := in.writers
+	if write {
+		beside += in.readers
+		in.writers++
+	} else {
+		in.readers++
+	}
+	in.most = max(in.most, in.readers)
+	switch {
+	case beside > 0:
+		return fmt.Errorf("%d writers and %d readers at once", in.writers, in.readers)
+	case token.Compare(in.written) <= 0 || write && token.Compare(in.read) <= 0:
+		return fmt.Errorf("token %v (to write: %t) after %v of a writer, %v of a reader", token, write, in.written, in.read)
+	case write:
+		in.written = token
+	case token.Compare(in.read) > 0:
+		in.read = token
+	}
+	return nil
+}
+
+func (in *rwInside) leave(write bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if write {
+		in.writers--
+	} else {
+		in.readers--
+	}
+}
+
+func (in *rwInside) turn(ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
+	write := rand.IntN(3) == 0
+	side, options := rw.Read(), []actors.Option{owner}
+	if write {
+		side = rw.Write()
+	}
+	switch rand.IntN(6) {
+	case 0:
+		options = append(options, actors.Try())
+	case 1:
+		options = append(options, actors.WithTimeout(rand.N(3*time.Millisecond)+1))
+	}
+	g, err := side.Lock(ctx, options...)
+	if errors.Is(err, actors.ErrNotAcquired) || errors.Is(err, actors.ErrTimedOut) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := in.enter(write, g.Token()); err != nil {
+		return err
+	}
+	if !write || rand.IntN(3) > 0 {
+		in.leave(write)
+		return g.Unlock(ctx)
+	}
+	f := rw.Read().Acquire(ctx, owner)
+	if rand.IntN(2) == 0 {
+		if _, err := f.Result(); err != nil {
+			return err
+		}
+	}
+	in.mu.Lock()
+	in.writers, in.readers = in.writers-1, in.readers+1
+	in.mu.Unlock()
+	released := g.Release()
+	r, err := f.Result()
+	if err != nil {
+		return err
+	}
+	if r.Token() != g.Token() {
+		return fmt.Errorf("token %v of the reader, %v of the writer", r.Token(), g.Token())
+	}
+	in.leave(false)
+	_, err = released.Result()
+	return errors.Join(err, r.Unlock(ctx))
+}
+
+// The budget is for both kinds together; who is spent by time gives up the write node
+// although a reader holds on.
+func TestLocalReadWriteBudget(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		others, _ := v.mutex()
+		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Time: 100 * time.Millisecond}))
+		other := others.RWMutex("/lock")
+		w := lock(v, rw.Write())
+		long, next := rw.Read().Acquire(context.Background()), rw.Write().Acquire(context.Background())
+		unlock(v, w)
+		reader := result(v, long)
+		begun := time.Now()
+		unlock(v, lock(v, other.Read())) // the writer in line keeps the write node for a while
+		if took := time.Since(begun); took < 50*time.Millisecond || took > 110*time.Millisecond {
+			v.Errorf("the other process reads after %v", took)
+		}
+		far := other.Write().Acquire(context.Background())
+		<-time.After(time.Hour)
+		pending(v, far, next)
+		unlock(v, reader)
+		unlock(v, result(v, far))
+		unlock(v, result(v, next))
+		v.expectClean()
+	})
+}
+
+// The session ends: all grants of both kinds with it, and those who wait queue again.
+func TestLocalReadWriteLosesSession(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		rw := locks.RWMutex(b.path, brief)
+		w := lock(b, rw.Write(), actors.WithOwner(me))
+		r := lock(b, rw.Read(), actors.WithOwner(me))
+		waiting, behind := rw.Read().Acquire(within(b)), rw.Write().Acquire(within(b))
+		b.expire(locks)
+		for _, lost := range []*actors.Grant{w, r} {
+			closes(b, lost.Done(), "the grant")
+			is(b, lost.Err(), actors.ErrSessionLost)
+		}
+		h := result(b, waiting)
+		if h.Token().Compare(w.Token()) <= 0 || h.Session() != locks.Session().ID {
+			b.Errorf("token %v after %v, session %x of %x", h.Token(), w.Token(), h.Session(), locks.Session().ID)
+		}
+		for _, lost := range []*actors.Grant{w, r} {
+			_, err := rw.Read().Lock(within(b), actors.WithOwner(me))
+			is(b, err, actors.ErrSessionLost)
+			is(b, failure(b, lost.Release()), actors.ErrSessionLost)
+		}
+		f := rw.Read().Acquire(within(b), actors.WithOwner(me))
+		unlock(b, h)
+		unlock(b, result(b, behind))
+		unlock(b, result(b, f))
+	})
+}
+
+// Somebody deletes one of the nodes: those who hold hear of it, whoever waits gets others.
+func TestLocalReadWriteNodeDeleted(t *testing.T) {
+	for _, kind := range []string{"read", "write"} {
+		t.Run(kind, func(t *testing.T) {
+			each(t, func(b *bed) {
+				rw := b.localRW(brief)
+				w := lock(b, rw.Write(), actors.WithOwner(me))
+				r := lock(b, rw.Read(), actors.WithOwner(me))
+				waiting := rw.Write().Acquire(within(b))
+				node := map[string]string{"read": r.Node(), "write": w.Node()}[kind]
+				must(b, b.Client(b).Delete(node, -1))
+				for _, g := range []*actors.Grant{w, r} {
+					closes(b, g.Done(), "the grant")
+					is(b, g.Err(), actors.ErrNodeDeleted)
+					is(b, failure(b, g.Release()), actors.ErrNodeDeleted)
+				}
+				h := result(b, waiting)
+				if h.Token().Compare(w.Token()) <= 0 {
+					b.Errorf("token %v after %v", h.Token(), w.Token())
+				}
+				unlock(b, h)
+			})
+		})
+	}
+}
+
+// The session is over by the clock while two nodes are held, and nobody has come to say
+// so: nothing is lent any more.
+func TestLocalReadWriteOverdue(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, bridge, end := v.withBridge()
+		defer end()
+		defer v.Resume()
+		rw := locks.RWMutex("/lock", brief)
+		w := lock(v, rw.Write(), actors.WithOwner(me))
+		r := lock(v, rw.Read(), actors.WithOwner(me))
+		next := rw.Read().Acquire(context.Background())
+		<-time.After(time.Second)
+		unblock := block(bridge)
+		defer unblock()
+		v.Pause()
+		<-time.After(time.Until(locks.Session().Deadline))
+		is(v, failure(v, w.Release()), actors.ErrSessionLost)
+		is(v, failure(v, r.Release()), actors.ErrSessionLost)
+		late := rw.Write().Acquire(context.Background(), actors.WithOwner(me))
+		<-time.After(time.Minute)
+		pending(v, next, late)
+		v.Resume()
+		unblock()
+		unlock(v, result(v, next))
+		unlock(v, result(v, late))
+		v.expectClean()
+	})
+}
+
+// Nodes are kept for a while; then neither nodes nor actors are left.
+func TestLocalReadWriteLinger(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex(idle(time.Second))
+		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Linger: time.Minute}))
+		unlock(v, lock(v, rw.Write()))
+		unlock(v, lock(v, rw.Read()))
+		<-time.After(50 * time.Second)
+		if n := v.nodes(); len(n) != 2 {
+			v.Errorf("nodes %v", n)
+		}
+		<-time.After(80 * time.Second)
+		if n := v.nodes(); len(n) != 0 {
+			v.Errorf("nodes %v", n)
+		}
+		v.expectClean()
+		if paths := actors.Paths(locks); len(paths) != 0 {
+			v.Errorf("actors %v", paths)
+		}
+		unlock(v, lock(v, rw.Read()))
+		v.expectClean()
+	})
+}
+
+// The actor fails, or the one below it, or all is closed.
+func TestLocalReadWriteEnds(t *testing.T) {
+	for name, end := range map[string]struct {
+		do  func(*actors.Locks, *actors.RWMutex)
+		why error
+	}{
+		"front fails": {func(_ *actors.Locks, rw *actors.RWMutex) { actors.PoisonFront(rw.Read()) }, actors.ErrInternal},
+		"below fails": {func(_ *actors.Locks, rw *actors.RWMutex) { actors.PoisonBelow(rw.Read()) }, actors.ErrInternal},
+		"closed":      {func(locks *actors.Locks, _ *actors.RWMutex) { locks.Close() }, actors.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				locks, other := b.locks(), b.rw()
+				rw := locks.RWMutex(b.path, brief)
+				w := lock(b, rw.Write(), actors.WithOwner(me))
+				r := lock(b, rw.Read(), actors.WithOwner(me))
+				waiting := rw.Read().Acquire(within(b))
+				behind := other.Write().Acquire(within(b))
+				b.waitNodes(3)
+				end.do(locks, rw)
+				for _, g := range []*actors.Grant{w, r} {
+					closes(b, g.Done(), "the grant")
+					is(b, g.Err(), end.why)
+					is(b, failure(b, g.Release()), end.why)
+				}
+				is(b, failure(b, waiting), end.why)
+				unlock(b, result(b, behind))
+				if end.why == actors.ErrInternal {
+					unlock(b, lock(b, rw.Read()))
+				}
+			})
+		})
+	}
+}
+
+// Owners that are actors: who holds is asked once to release, though by two nodes.
+func TestLocalReadWriteMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice := all[0]
+		locks := b.locks(config)
+		rw := locks.RWMutex(b.path, brief)
+		lock := pid(b, rw.Write())
+		acquire := func(id uint64, kind uint32) *messages.Granted {
+			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: kind, TellContended: true})
+			return alice.granted(id)
+		}
+		w, r, again := acquire(1, 0), acquire(2, 1), acquire(3, 1)
+		if w.Czxid != r.Czxid || w.Step != r.Step || r.Step != again.Step || r.Node != again.Node || w.Node == r.Node {
+			b.Errorf("%v, %v, %v", w, r, again)
+		}
+		f := b.rw().Write().Acquire(within(b))
+		for range 3 {
+			hear[*messages.Contended](alice)
+		}
+		broken := make(chan error)
+		go func() {
+			_, err := rw.Read().RevokeHolders(within(b), patience)
+			broken <- err
+		}()
+		asked := map[uint64]bool{}
+		for range 3 {
+			asked[hear[*messages.RevokeRequested](alice).RequestId] = true
+		}
+		if len(asked) != 3 {
+			b.Errorf("asked are %v", asked)
+		}
+		for i, still := range []uint32{0, 1, 0} {
+			pending(b, f)
+			alice.send(lock, &messages.Release{RequestId: uint64(i + 1), Owner: "alice"})
+			alice.released(uint64(i+1), still)
+		}
+		must(b, <-broken)
+		unlock(b, result(b, f))
+	})
+}
