@@ -136,7 +136,9 @@ func TestBlackHole(t *testing.T) {
 func TestCloseInBlackHole(t *testing.T) {
 	besides(t, func(b *bed) {
 		proxy := zktest.Proxy(b, b.Addr())
-		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.ConnectTimeout = 2 * time.Second })
+		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) {
+			cfg.SessionTimeout, cfg.ConnectTimeout = 10*time.Second, 2*time.Second
+		})
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)
 		f := mu.Acquire(within(b))
