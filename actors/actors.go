@@ -89,7 +89,8 @@ type Locks struct {
 }
 
 // Connect opens a session with one of the servers, "host:port,host:port", and blocks
-// until it is established or ctx ends; where ctx has no deadline, for 15 s. The errors
+// until it is established or ctx ends; where ctx has no deadline, for 15 s. Once ctx has
+// ended it may take a second more, so that nothing is left running. The errors
 // tell unacceptable arguments (ErrInvalid) before anything is opened, servers that
 // cannot be reached, and a server that would not grant the session timeout
 // (zkbridge.ErrSessionTimeout).

@@ -54,7 +54,7 @@ func TestChaosUnclean(t *testing.T) {
 // that fail for less: the locks alone must keep the processes from each other.
 func TestChaosClean(t *testing.T) {
 	onChaos(t, func(c *chaos) {
-		c.run(30*time.Second, func() { c.rest(c.victim(), rand.N(400*time.Millisecond)) })
+		c.run(calm, func() { c.rest(c.victim(), rand.N(400*time.Millisecond)) })
 		c.depot.check(c, true)
 	})
 }

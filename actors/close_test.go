@@ -62,9 +62,7 @@ func TestCloseDuringRelease(t *testing.T) {
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
 		f := g.Release()
 		must(b, locks.Close())
-		ctx, cancel := context.WithTimeout(b.Context(), 3*time.Second)
-		defer cancel()
-		if _, err := f.Wait(ctx); err != nil {
+		if _, err := f.Wait(within(b)); err != nil {
 			is(b, err, actors.ErrClosed)
 		}
 	})
@@ -85,11 +83,9 @@ func TestCloseInTheMiddle(t *testing.T) {
 							is(b, err, actors.ErrClosed)
 							return
 						}
-						ctx, cancel := context.WithTimeout(b.Context(), 3*time.Second)
-						if err := g.Unlock(ctx); err != nil {
+						if err := g.Unlock(within(b)); err != nil {
 							is(b, err, actors.ErrClosed)
 						}
-						cancel()
 					}
 				})
 			}

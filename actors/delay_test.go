@@ -301,7 +301,7 @@ func TestLockDelayBesideOthers(t *testing.T) {
 
 func TestLockDelayMessages(t *testing.T) {
 	besides(t, func(b *bed) {
-		const short = 400 * time.Millisecond
+		const short = 3 * time.Second
 		config, all := parties(b.T, 2)
 		alice, bob := all[0], all[1]
 		one, two := b.locks(config), b.locks(config)

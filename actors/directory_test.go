@@ -32,7 +32,7 @@ func TestDirectoryIsMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		zktest.Eventually(t, 10*time.Second, func() bool {
+		zktest.Eventually(t, patience, func() bool {
 			exists, _, _ := client.Exists(path)
 			return !exists
 		}, "the empty directory goes")

@@ -63,13 +63,13 @@ func (b *bed) on(member *zktest.Server, configure ...func(*actors.Config)) *acto
 }
 
 // A follower is cut off from its ensemble, and goes on to answer the holder until it
-// notices. With a margin of (syncLimit + 1/2) * tickTime, here 900 ms, the holder is told
+// notices. With a margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder is told
 // before another client gets the lock.
 func TestFollowerIsCutOff(t *testing.T) {
-	b := three(t, zktest.Links())
+	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	follower, others := b.follower()
 	holder := connect(b.T, follower.Addr(), func(cfg *actors.Config) {
-		cfg.SessionTimeout, cfg.Margin = 4*time.Second, 1500*time.Millisecond
+		cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond
 	})
 	rival := connect(b.T, others).Mutex(b.path)
 	g := lock(b, holder.Mutex(b.path))
@@ -108,8 +108,8 @@ func TestMembersFail(t *testing.T) {
 			m, _ := b.follower()
 			return m
 		}
-		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, 20*time.Second)
-		b.survives(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 3*time.Second)
+		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, calm)
+		b.survives(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 6*time.Second)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestMembersFail(t *testing.T) {
 func (b *bed) survives(what string, member *zktest.Server, fail, mend func(*zktest.Server, testing.TB), timeout time.Duration) {
 	b.Helper()
 	holder := b.on(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-	rival := connect(b.T, b.without(member), func(cfg *actors.Config) { cfg.SessionTimeout = 20 * time.Second })
+	rival := connect(b.T, b.without(member))
 	mu := holder.Mutex(b.path)
 	g := lock(b, mu)
 	f := rival.Mutex(b.path).Acquire(within(b))
@@ -133,7 +133,7 @@ func (b *bed) survives(what string, member *zktest.Server, fail, mend func(*zkte
 	} else {
 		closes(b, g.Done(), what+": the grant")
 	}
-	if timeout == 20*time.Second && g.Err() != nil {
+	if timeout == calm && g.Err() != nil {
 		b.Errorf("%s: %v", what, g.Err())
 	}
 	g.Release()

@@ -19,7 +19,7 @@ const (
 	measuredLocks   = 5000
 	measuredWaiters = 10_000
 
-	measurePatience = 5 * time.Second
+	measurePatience = patience / 2
 
 	mostPerIdleLock = 1536 // bytes
 	mostPerWaiter   = 1024

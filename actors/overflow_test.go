@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Sequence numbers come to their end, where ZooKeeper gives the same one to several,
@@ -17,18 +17,13 @@ import (
 // at a time, and when the last leaves the numbers begin anew.
 func TestSequenceOverflow(t *testing.T) {
 	const clients, rounds = 4, 30
-	s := embedded.Run(t)
-	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
-	must(t, err)
-	defer conn.Close()
-	must(t, err)
+	s := zktest.Embedded(t)
+	conn := s.Client(t)
 	for _, path := range []string{"/locks", "/locks/end"} {
-		_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 	}
-	if !s.SetCreateCount("/locks/end", math.MaxInt32-20) {
-		t.Fatal("no directory")
-	}
+	s.SetCreateCount(t, "/locks/end", math.MaxInt32-20)
 	var g errgroup.Group
 	inside, token, anew := 0, actors.Token{}, false
 	for range clients {
@@ -61,13 +56,11 @@ func TestSequenceOverflow(t *testing.T) {
 // In a directory whose numbers are used up, contenders of others are waited for in the
 // order of their creation.
 func TestSequenceOverflowBesideOthers(t *testing.T) {
-	s := embedded.Run(t)
-	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
+	s := zktest.Embedded(t)
+	conn := s.Client(t)
+	_, err := conn.Create("/end", nil, 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
-	defer conn.Close()
-	_, err = conn.Create("/end", nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
-	s.SetCreateCount("/end", math.MaxInt32)
+	s.SetCreateCount(t, "/end", math.MaxInt32)
 	rival := func() string {
 		path, err := conn.Create("/end/"+foreign["Curator"][:38]+"f-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 		must(t, err)

@@ -53,34 +53,32 @@ func TestPanic(t *testing.T) {
 
 // What is on its way when the actor fails leaves no node.
 func TestPanicWhileCreating(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
-		mu := b.mutex()
-		unlock(b, lock(b, mu))
-		fault := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})
-		f := mu.Acquire(within(b))
-		closes(b, fault.Fired(), "the request")
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		unlock(v, lock(v, mu))
+		fault := v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})
+		f := mu.Acquire(within(v))
+		closes(v, fault.Fired(), "the request")
 		actors.Poison(mu)
-		is(b, failure(b, f), actors.ErrInternal)
-		b.waitNodes(0)
-		unlock(b, lock(b, mu))
+		is(v, failure(v, f), actors.ErrInternal)
+		v.expectClean()
+		unlock(v, lock(v, mu))
 	})
 }
 
 // A release that is not confirmed yet ends, too.
 func TestPanicDuringRelease(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
-		mu := b.mutex()
-		g := lock(b, mu)
-		fault := b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: 300 * time.Millisecond})
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		g := lock(v, mu)
+		fault := v.Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: 300 * time.Millisecond})
 		f := g.Release()
-		closes(b, fault.Fired(), "the request")
+		closes(v, fault.Fired(), "the request")
 		actors.Poison(mu)
-		ctx, cancel := context.WithTimeout(b.Context(), 3*time.Second)
-		defer cancel()
-		if _, err := f.Wait(ctx); err != nil {
-			is(b, err, actors.ErrInternal)
+		if _, err := f.Wait(within(v)); err != nil {
+			is(v, err, actors.ErrInternal)
 		}
-		b.waitNodes(0)
+		v.expectClean()
 	})
 }
 

@@ -198,7 +198,9 @@ func (u *user) connect(addr, timeout, depot string) (err error) {
 			return err
 		}
 	}
-	u.locks, err = actors.Connect(context.Background(), addr, actors.Config{SessionTimeout: u.limit})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	u.locks, err = actors.Connect(ctx, addr, actors.Config{SessionTimeout: u.limit})
 	return err
 }
 

@@ -16,7 +16,7 @@ import (
 
 // short is the session timeout of processes that are to lose their session, but only then:
 // it is long enough for a machine that is busy with other things.
-const short = 4 * time.Second
+const short = 10 * time.Second
 
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
@@ -68,7 +68,7 @@ func TestProcessEnsemble(t *testing.T) {
 
 // killedHolder: the others come in once the session of a holder that was killed is over.
 func killedHolder(b *bed) {
-	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), session, "")
+	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), calm, "")
 	p.tell("lock %s", b.path)
 	first := p.granted()
 	q.tell("lock %s", b.path)
@@ -172,7 +172,7 @@ func (p *process) await(all ...string) {
 
 // shortPause: a holder that was paused for less than its session lasts goes on.
 func shortPause(b *bed) {
-	p, first, conn, stock, _ := b.insisting(30 * time.Second)
+	p, first, conn, stock, _ := b.insisting(calm)
 	mu := b.mutex()
 	p.pause()
 	_, err := mu.Lock(within(b), actors.WithTimeout(time.Second))

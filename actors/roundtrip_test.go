@@ -3,7 +3,6 @@ package actors_test
 import (
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -57,7 +56,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		b.Embedded().Pause()
-		begun, last := time.Now(), g
+		last := g
 		released := []*actors.Future[struct{}]{g.Release()}
 		for _, f := range fs {
 			g := result(b, f)
@@ -65,9 +64,6 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 				b.Errorf("token %v after %v", g.Token(), last.Token())
 			}
 			released, last = append(released, g.Release()), g
-		}
-		if took := time.Since(begun); took > session/3 {
-			b.Errorf("ten hand-overs took %v", took)
 		}
 		for _, f := range released {
 			if isClosed(f.Done()) {

@@ -266,12 +266,8 @@ func TestSemaphoreTimeoutWithoutServer(t *testing.T) {
 		s := b.semaphore(2)
 		g := permits(b, s, 1)
 		b.Embedded().Pause()
-		begun := time.Now()
 		_, err := s.Lock(within(b), actors.Permits(2), actors.WithTimeout(100*time.Millisecond))
 		is(b, err, actors.ErrTimedOut)
-		if took := time.Since(begun); took > 2*time.Second {
-			b.Errorf("it took %v", took)
-		}
 		b.Embedded().Resume()
 		unlock(b, g)
 		b.waitFor(0, 0)

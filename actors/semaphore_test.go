@@ -248,8 +248,7 @@ func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Own(t)
 	b := &bed{T: t, Server: s, path: s.Path(t)}
-	longer := func(cfg *actors.Config) { cfg.SessionTimeout = 30 * time.Second }
-	one, two := b.locks(longer), b.locks(longer)
+	one, two := b.locks(), b.locks()
 	g := permits(b, one.Semaphore(b.path, 1), 1)
 	var fs []*actors.Future[*actors.Grant]
 	for i := range 10 {

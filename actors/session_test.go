@@ -79,23 +79,31 @@ func TestKilledSession(t *testing.T) {
 
 // A time-out goes on across the loss of the session.
 func TestDeadlineOutlivesSession(t *testing.T) {
-	besides(t, func(b *bed) {
-		locks := b.locks()
-		g := lock(b, b.mutex())
+	bubble(t, func(v *virtual) {
+		_, holder := v.mutex()
+		locks, mu := v.mutex()
+		g := lock(v, holder)
+		const wait = 3 * session
 		begun := time.Now()
-		mu := locks.Mutex(b.path)
-		ctx, cancel := context.WithTimeout(b.Context(), 1500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(v.Context(), wait)
 		defer cancel()
-		timed, bound := mu.Acquire(within(b), actors.WithTimeout(1500*time.Millisecond)), mu.Acquire(ctx)
-		b.waitNodes(3)
-		b.expire(locks)
-		is(b, failure(b, timed), actors.ErrTimedOut)
-		is(b, failure(b, bound), context.DeadlineExceeded)
-		if took := time.Since(begun); took < 1500*time.Millisecond || took > 5*time.Second {
-			b.Errorf("after %v", took)
+		timed, bound := mu.Acquire(context.Background(), actors.WithTimeout(wait)), mu.Acquire(ctx)
+		<-time.After(session)
+		for _, epoch := range []uint64{1, 2} {
+			if s := locks.Session(); s.Epoch != epoch || len(v.nodes()) != 3 {
+				v.Fatalf("%+v; nodes %v", s, v.nodes())
+			}
+			v.Expire(locks.Session().ID)
+			<-time.After(session / 2)
 		}
-		b.waitNodes(1)
-		unlock(b, g)
+		pending(v, timed, bound)
+		is(v, failure(v, timed), actors.ErrTimedOut)
+		is(v, failure(v, bound), context.DeadlineExceeded)
+		if took := time.Since(begun); took != wait {
+			v.Errorf("after %v", took)
+		}
+		unlock(v, g)
+		v.expectClean()
 	})
 }
 

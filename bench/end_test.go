@@ -169,7 +169,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	zktest.Eventually(t, 10*time.Second, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
+	zktest.Eventually(t, time.Minute, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
 	sweep(placeParent())
 }
 

@@ -57,7 +57,7 @@ func runTogether(t *testing.T, d driver, clients, processes int, inside func()) 
 		ready.inside = inside
 		running.Go(func() {
 			from := now()
-			if tallies[i], err = ready.run(from, from+int64(50*time.Millisecond), false); err != nil {
+			if tallies[i], err = ready.run(from, from+int64(500*time.Millisecond), false); err != nil {
 				t.Error(err)
 			}
 		})
@@ -210,7 +210,7 @@ func TestBrokenRecipesYieldViolations(t *testing.T) {
 			}
 		}
 		from := now()
-		sum, err := ready.run(from, from+int64(100*time.Millisecond), false)
+		sum, err := ready.run(from, from+int64(time.Second), false)
 		if err != nil || sum.violations == 0 {
 			t.Errorf("%s: %+v, %v", recipe, sum, err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestChaos(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
-		b := connected(t, Config{Servers: proxy.Addr(), SessionTimeout: 5 * time.Second})
+		b := connected(t, Config{Servers: proxy.Addr()})
 		dir := s.Path(t)
 		stop := make(chan struct{})
 		var held, tokens sync.Map

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -223,79 +224,63 @@ func TestDirectoriesAreBounded(t *testing.T) {
 
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
-	t.Parallel()
-	greetings := make(chan int64, 10)
-	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: time.Second})
-	greetings <- 0
-	greetings <- 0
-	greetings <- 77
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := b.Connected(ctx); err != nil || b.Session().Epoch != 3 || b.Session().ID != 77 {
-		t.Errorf("%v, %+v", err, b.Session())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		greetings := make(chan int64, 10)
+		b := open(t, Config{Servers: "greeter:1", SessionTimeout: time.Second, Dial: greeter(t, greetings)})
+		greetings <- 0
+		greetings <- 0
+		greetings <- 77
+		if err := b.Connected(inTime(t)); err != nil || b.Session().Epoch != 3 || b.Session().ID != 77 {
+			t.Errorf("%v, %+v", err, b.Session())
+		}
+	})
 }
 
 // TestForeignSession has a server that gives another session than it is asked for.
 func TestForeignSession(t *testing.T) {
-	t.Parallel()
-	greetings := make(chan int64, 10)
-	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: 10 * time.Second})
-	u := newUser(t, b)
-	u.subscribe()
-	greetings <- 77
-	state(t, u.peer, messages.SessionState_CONNECTED)
-	greetings <- -1
-	greetings <- 78
-	state(t, u.peer, messages.SessionState_LOST)
-	greetings <- 79
-	if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
-		t.Errorf("%v", m)
-	}
-}
-
-// greeter is a server that shakes hands with the next session id from greetings,
-// and grants what was asked. -1 closes the connection before. It answers nothing.
-func greeter(t *testing.T, greetings <-chan int64) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop); l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			greet(conn, greetings, stop)
+	synctest.Test(t, func(t *testing.T) {
+		greetings := make(chan int64, 10)
+		b := open(t, Config{Servers: "greeter:1", SessionTimeout: 10 * time.Second, Dial: greeter(t, greetings)})
+		u := newUser(t, b)
+		u.subscribe()
+		greetings <- 77
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		greetings <- -1
+		greetings <- 78
+		state(t, u.peer, messages.SessionState_LOST)
+		greetings <- 79
+		if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
+			t.Errorf("%v", m)
 		}
-	}()
-	return l.Addr().String()
+	})
 }
 
-// greet keeps the connection until the next greeting is -1 or the test ends.
-func greet(conn net.Conn, greetings <-chan int64, stop <-chan struct{}) {
-	request := make([]byte, 48)
-	if _, err := io.ReadFull(conn, request); err != nil {
-		conn.Close()
-		return
-	}
-	select {
-	case id := <-greetings:
-		reply := frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16)
-		conn.Write(reply)
-		if id == 77 {
-			go func() {
-				defer conn.Close()
-				select {
-				case <-greetings:
-				case <-stop:
-				}
-			}()
+// greeter is a Dial to a server that shakes hands with the next session id from greetings,
+// and grants what was asked. After that it answers nothing. It keeps the connection until
+// the test ends, but that of session 77 until the next greeting.
+func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string, string) (net.Conn, error) {
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	return piped(func(conn net.Conn) {
+		request := make([]byte, 48)
+		if _, err := io.ReadFull(conn, request); err != nil {
 			return
 		}
-		go func() { <-stop; conn.Close() }()
-	case <-stop:
-		conn.Close()
-	}
+		var id int64
+		select {
+		case id = <-greetings:
+		case <-stop:
+			return
+		}
+		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
+		go io.Copy(io.Discard, conn)
+		next := greetings
+		if id != 77 {
+			next = nil
+		}
+		select {
+		case <-next:
+		case <-stop:
+		}
+	})
 }

@@ -3,8 +3,10 @@ package zkbridge
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = time.Minute
 
 // peer is a recipient that stands for a lock actor. One goroutine reads from it.
 type peer struct {
@@ -108,11 +110,12 @@ func open(t testing.TB, cfg Config) *Bridge {
 	return b
 }
 
-// connected opens a bridge and waits for its session.
+// connected opens a bridge and waits for its session. That is the longest one which the servers
+// grant, so that a busy machine does not lose it.
 func connected(t testing.TB, cfg Config) *Bridge {
 	t.Helper()
 	if cfg.SessionTimeout == 0 {
-		cfg.SessionTimeout = 4 * time.Second
+		cfg.SessionTimeout = time.Minute
 	}
 	b := open(t, cfg)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -121,6 +124,27 @@ func connected(t testing.TB, cfg Config) *Bridge {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// attemptFails waits until an attempt to connect has failed with an error that says so.
+func attemptFails(t testing.TB, b *Bridge, says string) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool {
+		last := b.lastErr.Load()
+		return last != nil && strings.Contains((*last).Error(), says)
+	}, "an attempt fails with an error that says %q", says)
+}
+
+// piped is a Dial to a server in this process, which is served on each connection.
+func piped(serve func(net.Conn)) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			serve(server)
+		}()
+		return client, nil
+	}
 }
 
 // user is a peer of one bridge with short ways to ask for things.

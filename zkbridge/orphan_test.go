@@ -5,17 +5,25 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// lostBecause waits for LOST, which must say each of the parts, and for the next
-// session. No node of the old one is left.
+// lostBecause is saysLost, and no node of the old session is left.
 func (u *user) lostBecause(s *zktest.Server, dir string, parts ...string) {
+	u.t.Helper()
+	u.saysLost(parts...)
+	zktest.Eventually(u.t, patience, func() bool { return len(s.Nodes(u.t, dir)) == 0 }, "no node is left in %s", dir)
+}
+
+// saysLost waits for LOST, which must say each of the parts, and for the next session.
+func (u *user) saysLost(parts ...string) {
 	u.t.Helper()
 	m := state(u.t, u.peer, messages.SessionState_LOST)
 	for _, part := range parts {
@@ -26,7 +34,6 @@ func (u *user) lostBecause(s *zktest.Server, dir string, parts ...string) {
 	if m := state(u.t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
 		u.t.Errorf("%v", m)
 	}
-	zktest.Eventually(u.t, patience, func() bool { return len(s.Nodes(u.t, dir)) == 0 }, "no node is left in %s", dir)
 }
 
 // without takes a right on a node away, as another client.
@@ -130,25 +137,30 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 
 // TestUncertainForTooLong has a server that never gives a clear answer.
 func TestUncertainForTooLong(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	f := dropping()
-	lose := f.multi
-	f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-		if isCheck(ops) {
-			return nil, errors.New("unknown error: -5")
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 500 * time.Millisecond
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		f := dropping()
+		lose := f.multi
+		f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			if isCheck(ops) {
+				return nil, errors.New("unknown error: -5")
+			}
+			return lose(ops, send)
 		}
-		return lose(ops, send)
-	}
-	u := withFaultsAnd(t, Config{Servers: s.Addr(), SessionTimeout: 500 * time.Millisecond}, f)
-	u.subscribe()
-	begun := time.Now()
-	u.create("/d", "n-")
-	u.lostBecause(s, "/d", "/d/n-", "-5")
-	next[*messages.Failed](t, u.peer)
-	if took := time.Since(begun); took < 1500*time.Millisecond {
-		t.Errorf("given up after %v", took)
-	}
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}, f)
+		u.subscribe()
+		begun := time.Now()
+		u.create("/d", "n-")
+		u.saysLost("/d/n-", "-5")
+		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
+			t.Errorf("given up after %v", took)
+		}
+		next[*messages.Failed](t, u.peer)
+		if names := u.list("/d"); len(names) != 0 {
+			t.Errorf("left: %v", names)
+		}
+	})
 }
 
 // TestUnreadable has a directory that nodes may be made in and not listed.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -92,7 +93,7 @@ func TestAuth(t *testing.T) {
 func TestAuthRefused(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
-		b := open(t, log.of(t, Config{Servers: s.Addr(), SessionTimeout: 4 * time.Second, Auth: []Auth{{"nonsense", secret}}}))
+		b := open(t, log.of(t, Config{Servers: s.Addr(), Auth: []Auth{{"nonsense", secret}}}))
 		err := b.Connected(inTime(t))
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), `"nonsense"`) {
 			t.Errorf("%v", err)
@@ -153,45 +154,49 @@ func TestAuthRefusedLater(t *testing.T) {
 func TestAuthOverFailingConnections(t *testing.T) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
 		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			s := zktest.Embedded(t)
-			u := newUser(t, connected(t, Config{Servers: s.Addr(), SessionTimeout: 2 * time.Second,
-				ConnectTimeout: 100 * time.Millisecond, Auth: digest("a"), ACL: CreatorAll()}))
-			u.subscribe()
-			state(t, u.peer, messages.SessionState_CONNECTED)
-			node := u.created("/d", "n-").GetNode()
-			fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpAuth, Times: 3, Action: action})
-			s.Embedded().DropConnections()
-			for range 10 {
-				u.create("/d", "more-")
-			}
-			state(t, u.peer, messages.SessionState_CONNECTED)
-			for range 10 {
-				next[*messages.Created](t, u.peer)
-			}
-			u.release("/d", node)
-			next[*messages.NodeReleased](t, u.peer)
-			if n := len(fault.Firings()); n != 3 || u.epoch() != 1 {
-				t.Errorf("%d failed, epoch %d", n, u.epoch())
-			}
+			synctest.Test(t, func(t *testing.T) { testAuthOverFailingConnections(t, action) })
 		})
+	}
+}
+
+func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
+	s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 200 * time.Millisecond})
+	u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: dialEmbedded(s), SessionTimeout: 2 * time.Second,
+		ConnectTimeout: 100 * time.Millisecond, Auth: digest("a"), ACL: CreatorAll()}))
+	u.subscribe()
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	node := u.created("/d", "n-").GetNode()
+	fault := s.Inject(embedded.Fault{Op: embedded.OpAuth, Times: 3, Action: action})
+	s.DropConnections()
+	for range 10 {
+		u.create("/d", "more-")
+	}
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	for range 10 {
+		next[*messages.Created](t, u.peer)
+	}
+	u.release("/d", node)
+	next[*messages.NodeReleased](t, u.peer)
+	if n := len(fault.Firings()); n != 3 || u.epoch() != 1 {
+		t.Errorf("%d failed, epoch %d", n, u.epoch())
 	}
 }
 
 // TestAuthNeverAnswered has a server that shakes hands and says nothing more.
 func TestAuthNeverAnswered(t *testing.T) {
-	t.Parallel()
-	greetings := make(chan int64, 10)
-	for range cap(greetings) {
-		greetings <- 78
-	}
-	b := open(t, Config{Servers: greeter(t, greetings), SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond,
-		Auth: digest("a")})
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer cancel()
-	if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "authenticating with scheme \"digest\"") {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		greetings := make(chan int64, 10)
+		for range cap(greetings) {
+			greetings <- 78
+		}
+		b := open(t, Config{Servers: "greeter:1", Dial: greeter(t, greetings), SessionTimeout: time.Second,
+			ConnectTimeout: 50 * time.Millisecond, Auth: digest("a")})
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "authenticating with scheme \"digest\"") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {

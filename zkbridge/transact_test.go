@@ -207,11 +207,13 @@ func TestTransactOverSessions(t *testing.T) {
 func TestTransactDiesWithSession(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
-	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	proxy := zktest.Proxy(t, s.Addr())
+	u := newUser(t, connected(t, Config{Servers: proxy.Addr()}))
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
 	id := u.transact(opCreate("/n", ""))
 	fired(t, fault)
 	s.Expire(t, u.bridge.Session().ID)
+	proxy.Cut() // or it would not hear of that: the server is silent
 	u.failed(id, messages.Reason_OUTCOME_UNKNOWN)
 }
 

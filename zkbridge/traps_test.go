@@ -84,7 +84,7 @@ func TestManyWatchesAreSetAgain(t *testing.T) {
 		t.Parallel()
 		proxy := zktest.Proxy(t, s.Addr())
 		var count counter
-		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), SessionTimeout: 10 * time.Second, Dial: count.dial}))
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: count.dial}))
 		conn, dir := s.Client(t), s.Path(t)
 		u.subscribe()
 		state(t, u.peer, messages.SessionState_CONNECTED)

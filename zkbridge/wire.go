@@ -160,7 +160,10 @@ func (w *wire) forgetWatches() {
 
 // rewatchLimit is how long the first reply waits for watches to be sent again. They
 // are not if all have fired meanwhile.
-const rewatchLimit = 50 * time.Millisecond
+const (
+	rewatchLimit = 50 * time.Millisecond
+	rewatchPause = time.Millisecond
+)
 
 // awaitWatches holds the first reply back until go-zookeeper has sent its watches
 // again: it reads the last zxid for that without a lock, and a reply changes it.
@@ -169,16 +172,19 @@ func (w *wire) awaitWatches() {
 		return
 	}
 	w.awaited = true
-	limit := time.NewTimer(rewatchLimit)
-	defer limit.Stop()
-	select {
-	case <-w.rewatch:
-	case <-limit.C:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.unset > 0 {
-			w.expectWatches(0)
+	// Many short waits: a process that is not scheduled for a while uses up only one of them,
+	// and go-zookeeper gets its turn in the others.
+	for range rewatchLimit / rewatchPause {
+		select {
+		case <-w.rewatch:
+			return
+		case <-time.After(rewatchPause):
 		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unset > 0 {
+		w.expectWatches(0)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -56,15 +55,11 @@ func TestServesUntilInterrupted(t *testing.T) {
 			if err := grant.Unlock(t.Context()); err != nil {
 				t.Error(err)
 			}
-			start := time.Now()
 			if err := cmd.Process.Signal(s); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err != nil {
 				t.Errorf("it ended with %v", err)
-			}
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("it took %v to end", took)
 			}
 		})
 	}

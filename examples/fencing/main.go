@@ -58,7 +58,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 			return err
 		}
 		defer server.Close()
-		servers, session = server.Addr(), 2*time.Second
+		servers, session = server.Addr(), 4*time.Second
 	}
 	locks, err := actors.Connect(ctx, servers, actors.Config{SessionTimeout: session})
 	if err != nil {

@@ -43,10 +43,10 @@ func TestRun(t *testing.T) {
 }
 
 func check(t *testing.T, servers string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	if err := run(ctx, servers, 4*time.Second, &out); err != nil {
+	if err := run(ctx, servers, 10*time.Second, &out); err != nil {
 		t.Fatalf("%v after\n%s", err, &out)
 	}
 	t.Logf("\n%s", &out)

@@ -242,7 +242,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 		if nodes := s.Nodes(t, path); len(nodes) > 0 {
 			t.Errorf("nodes are left: %q", nodes)
 		}
-		zktest.Eventually(t, 5*time.Second, func() bool { return s.Watches(t) == 0 }, "no watch is left")
+		zktest.Eventually(t, patience, func() bool { return s.Watches(t) == 0 }, "no watch is left")
 	})
 }
 
@@ -270,7 +270,7 @@ func TestSignalEndsTheWait(t *testing.T) {
 		holder(t, s, path)
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			p := launch(t, "", append(on(s, path), "true")...)
-			zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+			zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 			p.signal(t, sig)
 			if code := p.code(t); code != 128+int(sig) {
 				t.Errorf("code %d after %v; %s", code, sig, &p.stderr)
@@ -283,25 +283,21 @@ func TestSignalEndsTheWait(t *testing.T) {
 }
 
 func TestKilledHolderDiesWithItsCommand(t *testing.T) {
-	const session = 1500 * time.Millisecond
+	const session = 6 * time.Second // which the others wait for
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
 		first := holder(t, s, path, "-session", session.String())
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		first.signal(t, syscall.SIGKILL)
-		killed := time.Now()
 		first.silent(t)
-		dead := time.Since(killed)
+		if len(next.lines) > 0 {
+			t.Error("the lock was granted before the group was dead")
+		}
 		if got := next.line(t); got != "mine" {
 			t.Errorf("the next one said %q", got)
 		}
-		granted := time.Since(killed)
-		if dead > session/3 || dead > granted {
-			t.Errorf("the group was dead %v after lockrun, the lock granted %v after", dead, granted)
-		}
-		t.Logf("the group was dead %v after lockrun, the lock granted %v after", dead, granted)
 		if code := next.code(t); code != 0 {
 			t.Errorf("code %d; %s", code, &next.stderr)
 		}
@@ -341,7 +337,7 @@ func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
 }
 
 func TestFrozenServer(t *testing.T) {
-	const session = 2 * time.Second
+	const session = 10 * time.Second
 	frozen := func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		pipe, dead := pipeOf(t)
@@ -351,7 +347,7 @@ func TestFrozenServer(t *testing.T) {
 		start := time.Now()
 		select {
 		case <-dead:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the command's group still runs")
 		}
 		took := time.Since(start)
@@ -362,7 +358,7 @@ func TestFrozenServer(t *testing.T) {
 			if len(e.Sessions()) == 0 {
 				t.Error("the session had expired before the group was dead")
 			}
-			zktest.Eventually(t, 10*time.Second, func() bool { return len(e.Sessions()) == 0 }, "the session expires")
+			zktest.Eventually(t, patience, func() bool { return len(e.Sessions()) == 0 }, "the session expires")
 			t.Logf("the session expired %v after the group was dead", time.Since(start)-took)
 		}
 		if code := p.code(t); code != exitLost || !strings.Contains(p.stderr.String(), "lost") {
@@ -424,9 +420,9 @@ func TestServerGoesWhileWaiting(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)
-	holder(t, s, path, "-session", "1s")
-	p := launch(t, "", append(on(s, path, "-session", "1s"), "true")...)
-	zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+	holder(t, s, path, "-session", "8s")
+	p := launch(t, "", append(on(s, path, "-session", "8s"), "true")...)
+	zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 	s.Freeze(t)
 	start := time.Now()
 	if code := p.code(t); code != exitUnavailable {

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = time.Minute
+
 // process is a lockrun that runs.
 type process struct {
 	cmd    *exec.Cmd
@@ -78,8 +81,8 @@ func (p *process) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%q has not ended after 30 s", p.cmd.Args[1:])
+	case <-time.After(patience):
+		t.Fatalf("%q has not ended after %v", p.cmd.Args[1:], patience)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -93,8 +96,8 @@ func (p *process) line(t *testing.T) string {
 			t.Fatalf("%q has ended its output: code %d, %s", p.cmd.Args[1:], p.code(t), &p.stderr)
 		}
 		return line
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%q has printed nothing for 20 s", p.cmd.Args[1:])
+	case <-time.After(patience):
+		t.Fatalf("%q has printed nothing for %v", p.cmd.Args[1:], patience)
 	}
 	return ""
 }
@@ -102,7 +105,7 @@ func (p *process) line(t *testing.T) string {
 // silent waits until no process can write to standard output any more.
 func (p *process) silent(t *testing.T) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(patience)
 	for {
 		select {
 		case _, ok := <-p.lines:
@@ -110,7 +113,7 @@ func (p *process) silent(t *testing.T) {
 				return
 			}
 		case <-timeout:
-			t.Fatalf("the command of %q still runs after 20 s", p.cmd.Args[1:])
+			t.Fatalf("the command of %q still runs after %v", p.cmd.Args[1:], patience)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // TestPaused stops lockrun itself until another has its lock. Its command runs on, which
 // cannot be helped; but when lockrun goes on, there is no grace left to give it.
 func TestPaused(t *testing.T) {
-	const session = 6 * time.Second
+	const session = 10 * time.Second
 	const grace = session / 10
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
@@ -22,7 +22,7 @@ func TestPaused(t *testing.T) {
 		p := launch(t, "", append(on(s, path, "-session", session.String()), "--", "sh", "-c", stubborn, pipe)...)
 		p.line(t)
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		p.signal(t, syscall.SIGSTOP)
 		if got := next.line(t); got != "mine" {
 			t.Errorf("the next one said %q", got)
@@ -36,7 +36,7 @@ func TestPaused(t *testing.T) {
 		resumed := time.Now()
 		select {
 		case <-dead:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the command's group still runs")
 		}
 		if took := time.Since(resumed); took > grace {
@@ -72,7 +72,7 @@ func TestShortPause(t *testing.T) {
 
 // TestBlackHole has the network swallow everything, both ways.
 func TestBlackHole(t *testing.T) {
-	const session = 2 * time.Second
+	const session = 10 * time.Second
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		proxy, path := zktest.Proxy(t, s.Addr()), s.Path(t)
@@ -80,7 +80,7 @@ func TestBlackHole(t *testing.T) {
 		p := launch(t, "", "-zk", proxy.Addr(), "-lock", path, "-session", session.String(), "--", "sh", "-c", stubborn, pipe)
 		p.line(t)
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, 10*time.Second, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		proxy.BlackHole(true)
 		start := time.Now()
 		select {
@@ -88,7 +88,7 @@ func TestBlackHole(t *testing.T) {
 		case line := <-next.lines:
 			t.Errorf("the next one said %q while the command runs", line)
 			return
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the command's group still runs")
 		}
 		if took := time.Since(start); took >= session {

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 var errAnswer = errors.New("the answer is an error")
 

@@ -31,8 +31,11 @@ func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *wor
 	return w
 }
 
+// longest is the session timeout of both: none may end by the way.
+const longest = 40 * time.Second
+
 func (w *world) open(i int) {
-	c := session(w.t, w.addr, 20*time.Second)
+	c := session(w.t, w.addr, longest)
 	w.sessions[i] = c
 	w.names[c.id] = fmt.Sprintf("s%d", i)
 }
@@ -74,7 +77,7 @@ func (w *world) do(s step) string {
 	case "reattach":
 		c.nc.Close()
 		next := dialRaw(w.t, w.addr)
-		fmt.Fprintf(&story, "attached=%v", next.attach(20*time.Second, c.id, c.password, 0))
+		fmt.Fprintf(&story, "attached=%v", next.attach(longest, c.id, c.password, 0))
 		w.sessions[s.session] = next
 		fmt.Fprint(&story, w.tell(s.op, next.call(s.op, s.fields...)))
 	case "pipeline":

@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,23 +19,27 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
+// patiently dials for as long as it takes. By itself go-zookeeper gives up after a second, and with the connection
+// all requests that wait for it.
+func patiently(network, address string, _ time.Duration) (net.Conn, error) {
+	return net.Dial(network, address)
+}
+
 // client connects go-zookeeper's client and waits for its session.
 func client(t testing.TB, s *embedded.Server) *zk.Conn {
 	t.Helper()
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		defer cancel()
 		if address == "memory:1" {
-			return s.Dial(ctx)
+			return s.Dial(t.Context())
 		}
-		return (&net.Dialer{}).DialContext(ctx, network, address)
+		return patiently(network, address, timeout)
 	}
 	addr := s.Addr()
 	if addr == "" {
 		addr = "memory:1"
 	}
 	servers := zk.WithHostProvider(&fixedHost{addr: addr})
-	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithDialer(dial), zk.WithLogger(quiet{}), servers,
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithDialer(dial), zk.WithLogger(quiet{}), servers,
 		zk.WithMaxConnBufferSize(1<<16))
 	if err != nil {
 		t.Fatal(err)

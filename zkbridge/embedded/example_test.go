@@ -16,7 +16,7 @@ func Example() {
 	}
 	defer server.Close()
 
-	conn, _, err := zk.Connect([]string{server.Addr()}, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
 	if err != nil {
 		panic(err)
 	}
@@ -35,19 +35,14 @@ func ExampleServer_Expire() {
 		panic(err)
 	}
 	defer server.Close()
-	conn, events, err := zk.Connect([]string{server.Addr()}, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, events, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
 	if err != nil {
 		panic(err)
 	}
 	defer conn.Close()
 	announce := func() {
-		for { // go-zookeeper gives a request up when its next connection takes longer than a second
-			path, err := conn.Create("/web-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			if err == nil {
-				fmt.Println(path)
-				return
-			}
-		}
+		path, err := conn.Create("/web-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		fmt.Println(path, err)
 	}
 
 	announce()
@@ -62,8 +57,8 @@ func ExampleServer_Expire() {
 		fmt.Println(session.Ephemerals)
 	}
 	// Output:
-	// /web-0000000000
-	// /web-0000000001
+	// /web-0000000000 <nil>
+	// /web-0000000001 <nil>
 	// [/web-0000000001]
 }
 
@@ -76,7 +71,7 @@ func ExampleServer_Inject() {
 	defer server.Close()
 	fault := server.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/x", Action: embedded.DropReply})
 
-	conn, _, err := zk.Connect([]string{server.Addr()}, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
 	if err != nil {
 		panic(err)
 	}

@@ -69,7 +69,7 @@ func TestFaultActions(t *testing.T) {
 				c.answer(create(c, "/x1"))
 				c.answer(create(c, "/y"))
 				want(t, "firings", len(fault.Firings()), 0)
-				c.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+				c.patience = 10 * time.Second
 				create(c, "/x2")
 				_, err := c.read()
 				want(t, "replied", err == nil, test.replied)

@@ -19,7 +19,7 @@ func TestManySessionsLeakNothing(t *testing.T) {
 		for i := range n {
 			visit(t, s, i)
 		}
-		zktest.Eventually(t, 10*time.Second, func() bool {
+		zktest.Eventually(t, soon, func() bool {
 			return s.Watches() == 0 && !slices.ContainsFunc(s.Sessions(), func(info embedded.SessionInfo) bool {
 				return info.Connected && info.ID != keeper.id
 			})
@@ -35,9 +35,9 @@ func TestManySessionsLeakNothing(t *testing.T) {
 	for done := 0; done < sessions && time.Since(start) < 20*time.Second; done += 500 {
 		round(500)
 	}
-	zktest.Eventually(t, 10*time.Second, func() bool { return runtime.NumGoroutine() <= goroutines }, "%d goroutines again", goroutines)
+	zktest.Eventually(t, soon, func() bool { return runtime.NumGoroutine() <= goroutines }, "%d goroutines again", goroutines)
 	// Connections linger for a second while their last output is written.
-	zktest.Eventually(t, 10*time.Second, func() bool { return heapInUse() < heap+256<<10 },
+	zktest.Eventually(t, soon, func() bool { return heapInUse() < heap+256<<10 },
 		"%d sessions left nothing of their memory behind", sessions)
 	want(t, "still serves", keeper.call(embedded.OpExists, "/", false).err, 0)
 }

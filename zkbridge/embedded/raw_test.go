@@ -19,6 +19,7 @@ import (
 type raw struct {
 	t        testing.TB
 	nc       net.Conn
+	patience time.Duration // with each answer; 0 for no limit
 	r        *bufio.Reader
 	xid      int32
 	id       int64
@@ -95,8 +96,9 @@ func dialRaw(t testing.TB, addr string) *raw {
 
 func rawOn(t testing.TB, nc net.Conn) *raw {
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(time.Minute))
-	return newRaw(t, nc)
+	c := newRaw(t, nc)
+	c.patience = time.Minute
+	return c
 }
 
 // newRaw is for a connection that the caller closes.
@@ -129,6 +131,9 @@ func (c *raw) attach(timeout time.Duration, id int64, password []byte, zxid int6
 
 func (c *raw) send(frame []byte) {
 	c.t.Helper()
+	if c.patience > 0 {
+		c.nc.SetDeadline(time.Now().Add(c.patience))
+	}
 	if _, err := c.nc.Write(append(pack(len(frame)), frame...)); err != nil {
 		c.t.Fatal(err)
 	}

@@ -84,17 +84,18 @@ func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
 		for _, name := range []string{"/used", "/unused"} {
 			want(t, name, c.call(embedded.OpCreateContainer, path+name, []byte(nil), open, 4).err, 0)
 		}
-		for _, name := range []string{"/ttl", "/parent"} {
-			want(t, name, c.call(embedded.OpCreateTTL, path+name, []byte(nil), open, 5, int64(300)).err, 0)
-		}
+		want(t, "/ttl", c.call(embedded.OpCreateTTL, path+"/ttl", []byte(nil), open, 5, int64(300)).err, 0)
+		// With its child at once: it must not go before that comes.
+		want(t, "/parent", c.call(embedded.OpMulti,
+			packed(pack(embedded.OpCreateTTL, false, -1, path+"/parent", []byte(nil), open, 5, int64(300))),
+			packed(pack(embedded.OpCreate, false, -1, path+"/parent/a", []byte(nil), open, 0)), packed(pack(-1, true, -1))).err, 0)
 		c.call(embedded.OpCreate, path+"/used/a", []byte(nil), open, 0)
-		c.call(embedded.OpCreate, path+"/parent/a", []byte(nil), open, 0)
 		want(t, "delete", c.call(embedded.OpDelete, path+"/used/a", -1).err, 0)
-		zktest.Eventually(t, 10*time.Second, func() bool { return !exists("/used") && !exists("/ttl") }, "they are gone")
+		zktest.Eventually(t, soon, func() bool { return !exists("/used") && !exists("/ttl") }, "they are gone")
 		want(t, "never used", exists("/unused"), true)
 		want(t, "outlived, but with a child", exists("/parent"), true)
 		want(t, "delete", c.call(embedded.OpDelete, path+"/parent/a", -1).err, 0)
-		zktest.Eventually(t, 10*time.Second, func() bool { return !exists("/parent") }, "it is gone")
+		zktest.Eventually(t, soon, func() bool { return !exists("/parent") }, "it is gone")
 	})
 }
 
@@ -126,7 +127,7 @@ func TestWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			nc.SetDeadline(time.Now().Add(10 * time.Second))
+			nc.SetDeadline(time.Now().Add(soon))
 			io.WriteString(nc, word)
 			answer, err := io.ReadAll(nc)
 			nc.Close()
@@ -141,11 +142,11 @@ func TestWords(t *testing.T) {
 func TestWordsThroughClient(t *testing.T) {
 	s := embedded.Run(t)
 	c := client(t, s)
-	stats, ok := zk.FLWSrvr([]string{s.Addr()}, 5*time.Second)
+	stats, ok := zk.FLWSrvr([]string{s.Addr()}, soon)
 	want(t, "srvr", fmt.Sprint(ok, stats[0].Mode, stats[0].NodeCount), "true standalone 5")
-	want(t, "ruok", zk.FLWRuok([]string{s.Addr()}, 5*time.Second), []bool{true})
+	want(t, "ruok", zk.FLWRuok([]string{s.Addr()}, soon), []bool{true})
 	found := false
-	cons, _ := zk.FLWCons([]string{s.Addr()}, 5*time.Second)
+	cons, _ := zk.FLWCons([]string{s.Addr()}, soon)
 	for _, client := range cons[0].Clients {
 		found = found || client.SessionID == c.SessionID()
 	}

@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -13,10 +14,10 @@ import (
 )
 
 // clientTimeout bounds what the helpers below wait for, and is the session timeout of their connections.
-const clientTimeout = 10 * time.Second
+const clientTimeout = time.Minute
 
-// Client returns a plain go-zookeeper connection that has its session, with a timeout of 10 s. It is closed when the
-// test ends, and its goroutines are waited for. It logs nothing.
+// Client returns a plain go-zookeeper connection that has its session, with a timeout of a minute if the server grants
+// that. It is closed when the test ends, and its goroutines are waited for. It logs nothing.
 func (s *Server) Client(t testing.TB) *zk.Conn {
 	t.Helper()
 	c, err := dial(s.addr, clientTimeout)
@@ -79,12 +80,14 @@ func dial(addr string, sessionTimeout time.Duration) (*client, error) {
 	case <-session:
 		return c, nil
 	case <-time.After(clientTimeout):
-		return nil, errors.Join(errors.New("no session within 10 s"), c.close())
+		return nil, errors.Join(fmt.Errorf("no session within %v", clientTimeout), c.close())
 	}
 }
 
-func (c *client) dialSocket(network, addr string, timeout time.Duration) (net.Conn, error) {
-	conn, err := net.DialTimeout(network, addr, timeout)
+// dialSocket is more patient than go-zookeeper, which allows a second: when that is over, all that waits for
+// the connection fails.
+func (c *client) dialSocket(network, addr string, _ time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, addr, clientTimeout)
 	if err == nil {
 		c.mu.Lock()
 		c.socket = conn

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Unlike other packages this one tells the go command itself that tests were skipped, so that `go test ./...` shows
@@ -95,7 +94,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("the helper has started no server")
 	}
-	Eventually(t, 10*time.Second, func() bool {
+	Eventually(t, later, func() bool {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err != nil || !strings.Contains(string(args), "zookeeper")
 	}, "process %d is gone", pid)

@@ -212,12 +212,16 @@ func (n *node) logTail() string {
 
 // fourLetter sends one of ZooKeeper's four-letter commands and returns the answer.
 func fourLetter(addr, word string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	return fourLetterWithin(5*time.Second, addr, word)
+}
+
+func fourLetterWithin(limit time.Duration, addr, word string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, limit)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(conn, word); err != nil {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-const long = 30 * time.Second
+const long = time.Minute
 
 func acquire(t *testing.T, l *Lock) {
 	t.Helper()
@@ -241,7 +241,7 @@ func TestContendersWithoutALockAreCaught(t *testing.T) {
 func TestKilledAndFrozen(t *testing.T) {
 	s := zktest.Embedded(t)
 	path := s.Path(t)
-	first, second := Curator(t, s.Addr(), SessionTimeout(time.Second)), Kazoo(t, s.Addr(), SessionTimeout(time.Second))
+	first, second := Curator(t, s.Addr()), Kazoo(t, s.Addr())
 	l, next := first.Mutex(path), second.Lock(path, "-lock-")
 	acquire(t, l)
 	waiting := next.Begin(long)

@@ -81,7 +81,7 @@ func start(t testing.TB, addr string, opts []Option, command func(addr, sessionM
 		stdin.Close()        // it closes its session, so that nothing is left on a server that other tests use
 		select {
 		case <-p.process.Done():
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			p.process.Kill()
 		}
 		readers.Wait()
