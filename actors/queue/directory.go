@@ -232,13 +232,9 @@ func (s *State) unwatch(serial uint64) (found bool) {
 
 func (s *State) createFailed(c *contender, e Failed) {
 	switch {
-	case c.stage == leaving && e.Why != SessionLost && c.released:
+	case c.stage == leaving: // its node may still be there, also if the session is lost
 		delete(s.ours, c.serial)
-		c.released = false
-		s.refuse(c.releaser, e.Why)
-		return
-	case c.stage == leaving: // with the session goes the node
-		s.gone(c)
+		s.refuseRelease(c, e.Why)
 		return
 	case c.answered:
 		return

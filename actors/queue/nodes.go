@@ -299,10 +299,7 @@ func (s *State) lose(c *contender, why Why) {
 		s.part(f)
 		s.refuseAll(f, why)
 	}
-	if c.released { // it would have left
-		c.released = false
-		s.refuse(c.releaser, why)
-	}
+	s.refuseRelease(c, why) // it would have left
 	c.stage, c.why = lost, why
 	for _, r := range c.requests {
 		s.effect(Effect{Do: DoLose, ID: r.id, Why: why})

@@ -187,3 +187,12 @@ func (s *State) refuseEach(c *contender, why Why) {
 		s.refuse(id, why)
 	}
 }
+
+// refuseRelease is for a contender whose node may still be there, or went before: its
+// release, if there is one, is no success.
+func (s *State) refuseRelease(c *contender, why Why) {
+	if c.released {
+		c.released = false
+		s.refuse(c.releaser, why)
+	}
+}

@@ -44,9 +44,7 @@ func (s *State) loseSession() {
 		case held:
 			s.lose(c, SessionLost)
 		case leaving: // its node may outlive the loss, until ZooKeeper notices
-			if c.released {
-				s.refuse(c.releaser, SessionLost)
-			}
+			s.refuseRelease(c, SessionLost)
 		}
 	}
 	var first []*contender
@@ -95,10 +93,7 @@ func (e Close) apply(s *State) {
 		case unsent, creating, queued, marking:
 			s.refuseAll(c, e.Why)
 		case leaving: // nobody will hear of the end of its Delete
-			if c.released {
-				c.released = false
-				s.refuse(c.releaser, e.Why)
-			}
+			s.refuseRelease(c, e.Why)
 		}
 	}
 }
