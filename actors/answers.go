@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/actorlock/actorlock/actors/queue"
@@ -94,6 +95,11 @@ func (d *desk) lose(r *request, why messages.Reason) {
 func (d *desk) released(r *request, stillHeld int) {
 	d.drop(r)
 	r.release.Answer(&messages.Released{RequestId: r.key.id, StillHeld: uint32(stillHeld)})
+}
+
+// unknown is for a message that is meant for somebody else.
+func (d *desk) unknown(msg any) {
+	d.manager.log.Warn("lock got a message that it does not know", "path", d.path, "message", fmt.Sprintf("%T", msg))
 }
 
 // giveUp answers all, for an actor whose state cannot be relied on any more.

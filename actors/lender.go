@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 		l.rest(l.state.Idle() && len(l.requests) == 0)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchOwner(l, from, msg, from) {
-			l.manager.log.Warn("lock got a message that it does not know", "path", l.path, "message", fmt.Sprintf("%T", msg))
+			l.unknown(msg)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (m *multi) Receive(from ask.Recipient, msg any) {
 		m.rest(len(m.requests) == 0)
 	default:
 		if !messages.DispatchLock(m, from, msg, from) && !messages.DispatchOwner(members{m}, struct{}{}, msg, nil) {
-			m.manager.log.Warn("multi-lock got a message that it does not know", "lock", m.path, "message", fmt.Sprintf("%T", msg))
+			m.unknown(msg)
 		}
 	}
 }

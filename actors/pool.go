@@ -66,7 +66,7 @@ func (p *pool) Receive(from ask.Recipient, msg any) {
 		case from == nil && messages.DispatchOwner(below{p}, struct{}{}, msg, nil):
 		case from == nil && messages.DispatchBridgeClient(above{p}, struct{}{}, msg, nil):
 		default:
-			p.manager.log.Warn("semaphore got a message that it does not know", "path", p.path, "message", fmt.Sprintf("%T", msg))
+			p.unknown(msg)
 		}
 	}
 	p.perform()
