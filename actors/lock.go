@@ -23,9 +23,9 @@ type lock struct {
 	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
 }
 
-// together are requests of one owner that another actor of this package makes at one
+// acquireAll is requests of one owner that another actor of this package makes at one
 // time: their nodes are created in one transaction, as far as possible.
-type together []*messages.Acquire
+type acquireAll []*messages.Acquire
 
 func newLock(r *resident) host.Actor {
 	var in queue.Incarnation
@@ -45,7 +45,7 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case expired:
 		l.expire(msg.id)
-	case jointAcquire:
+	case acquireJoint:
 		l.acquireJoint(from, msg)
 	case elapsed:
 		step(l, queue.Elapsed{Serial: msg.serial})
@@ -53,7 +53,7 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 		l.tick()
 	case queue.Resize:
 		step(l, msg)
-	case together:
+	case acquireAll:
 		l.acquireAll(from, msg)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchBridgeClient(l, from, msg, from) {
@@ -69,7 +69,7 @@ func (l *lock) acquire(e queue.Acquire) { step(l, e) }
 func (l *lock) cancel(e queue.Cancel) { step(l, e) }
 
 // acquireAll is several Acquires of one asker. Their nodes are made at once.
-func (l *lock) acquireAll(from ask.Recipient, all together) {
+func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
 	l.gathered = []zkbridge.Part{}
 	for _, msg := range all {
 		l.Acquire(from, msg, ask.ReplyTo[*messages.Granted](from))
@@ -82,7 +82,7 @@ func (l *lock) acquireAll(from ask.Recipient, all together) {
 
 // acquireJoint is Acquire for a part of a multi-lock. An owner that has something of this
 // lock already has its place.
-func (l *lock) acquireJoint(from ask.Recipient, msg jointAcquire) {
+func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	if r == nil {
 		return
@@ -280,7 +280,7 @@ func (l *lock) Refuse(from ask.Recipient, msg any) {
 		l.releaseNode(created.Id, created.Node, false)
 		return
 	}
-	if all, ok := msg.(together); ok {
+	if all, ok := msg.(acquireAll); ok {
 		for _, msg := range all {
 			messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
 		}

@@ -91,7 +91,7 @@ func (m *multi) begin(a *attempt) {
 	a.id, a.group, a.grants, a.got = m.last, newGroup(m.manager.zk, n), make([]*messages.Granted, n), 0
 	m.attempts[a.id], m.byID[a.r.id] = a, a
 	for i, member := range m.upon {
-		ask.Send(member.self, jointAcquire{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
+		ask.Send(member.self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
 			Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.parts[i])}, a.group}, m.self)
 	}
 }

@@ -57,7 +57,7 @@ func (p *pool) Receive(from ask.Recipient, msg any) {
 		p.expire(msg.id)
 	case tick:
 		p.tick()
-	case jointAcquire: // its place at the gate is what it shares with the others
+	case acquireJoint: // its place at the gate is what it shares with the others
 		p.group = msg.group
 		p.Acquire(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	default:
@@ -171,7 +171,7 @@ func (p *pool) fail() {
 // ---- performing
 
 func (p *pool) perform() {
-	var asks together
+	var asks acquireAll
 	for _, o := range p.state.Orders() {
 		if o.Do == queue.DoAskLease {
 			asks = append(asks, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
@@ -210,12 +210,12 @@ func (p *pool) askGate(msg *messages.Acquire) {
 		p.gate.SendAcquire(msg, p.self)
 		return
 	}
-	ask.Send(p.gate.To, jointAcquire{msg, p.group}, p.self)
+	ask.Send(p.gate.To, acquireJoint{msg, p.group}, p.self)
 	p.group = nil
 }
 
 // ask sends what is asked of the leases, in one go.
-func (p *pool) ask(asks together) together {
+func (p *pool) ask(asks acquireAll) acquireAll {
 	if len(asks) > 0 {
 		ask.Send(p.leases.To, asks, p.self)
 	}
