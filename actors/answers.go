@@ -104,6 +104,10 @@ func (d *desk) unknown(msg any) {
 
 // giveUp answers all, for an actor whose state cannot be relied on any more.
 func (d *desk) giveUp() {
+	if d.manager.isClosed() {
+		d.endAll(messages.Reason_CLOSED)
+		return
+	}
 	d.detail = "see the log"
 	d.endAll(messages.Reason_INTERNAL)
 }
@@ -131,19 +135,33 @@ func join(path, detail string) string {
 	return path + ": " + detail
 }
 
-// tooLate answers owners for an actor that has stopped.
-type tooLate struct{ *desk }
+// tooLate answers what owners say to an actor that has stopped. It tells if it was that.
+func (d *desk) tooLate(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case acquireJoint:
+		return d.tooLate(from, msg.Acquire)
+	case acquireAll:
+		for _, one := range msg {
+			d.tooLate(from, one)
+		}
+		return true
+	}
+	return messages.DispatchLock(late{d}, from, msg, from)
+}
+
+// late are its handlers.
+type late struct{ *desk }
 
 // Acquire implements messages.LockHandler.
-func (d tooLate) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+func (d late) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	reply.Refuse(d.refusal(msg.GetRequestId(), messages.Reason_STOPPED, ""))
 }
 
 // Cancel implements messages.LockHandler.
-func (d tooLate) Cancel(ask.Recipient, *messages.Cancel) {}
+func (d late) Cancel(ask.Recipient, *messages.Cancel) {}
 
 // Release implements messages.LockHandler.
-func (d tooLate) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+func (d late) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
 	why := messages.Reason_CLOSED // one that retired had no grants
 	if d.failed {
 		why = messages.Reason_INTERNAL

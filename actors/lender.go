@@ -176,10 +176,8 @@ func (l *lender) over(serial uint64, why messages.Reason) bool {
 		if serial != l.state.Loan() {
 			return false
 		}
-		l.manager.replace(l.resident)
-		l.retired, l.failed = true, true
+		l.fail()
 		l.end(queue.Why(why))
-		l.self.Stop()
 		return false
 	}
 	return true
@@ -188,7 +186,7 @@ func (l *lender) over(serial uint64, why messages.Reason) bool {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Nobody who asked is left without an answer, and nothing is kept of the lock below.
 func (l *lender) Stopped(failure any) {
-	defer l.manager.stopped(l.resident)
+	defer l.manager.running.Done()
 	l.stop(failure)
 	if failure == nil {
 		l.end(queue.Closed)
@@ -219,5 +217,5 @@ func stopTimer(t *time.Timer) {
 // below says then, that was told by Stopped that nothing is wanted of it, is left
 // unanswered.
 func (l *lender) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+	l.tooLate(from, msg)
 }

@@ -257,7 +257,7 @@ func (l *lock) reset(serial uint64) bool {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Nobody who asked is left without an answer, and no node is left behind.
 func (l *lock) Stopped(failure any) {
-	defer l.manager.stopped(l.resident)
+	defer l.manager.running.Done()
 	l.stop(failure)
 	if l.delay != nil {
 		l.delay.Stop()
@@ -280,11 +280,5 @@ func (l *lock) Refuse(from ask.Recipient, msg any) {
 		l.releaseNode(created.Id, created.Node, false)
 		return
 	}
-	if all, ok := msg.(acquireAll); ok {
-		for _, msg := range all {
-			messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
-		}
-		return
-	}
-	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+	l.tooLate(from, msg)
 }

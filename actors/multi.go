@@ -279,20 +279,16 @@ func (m *multi) ended(a *attempt, why messages.Reason) {
 	m.released(a.r, 0)
 }
 
-// fail ends the multi-lock because a member has failed. The next request gets fresh
-// actors.
+// fail ends the multi-lock because a member has failed.
 func (m *multi) fail() {
+	m.resident.fail()
 	m.giveUp()
-	m.retired, m.failed = true, true
-	m.self.Stop()
 }
 
 // Stopped implements host.Actor.
 func (m *multi) Stopped(failure any) {
-	defer m.manager.stopped(m.resident)
-	failed := m.failed || failure != nil
+	defer m.manager.running.Done()
 	m.stop(failure)
-	m.failed = failed
 	for _, a := range m.attempts {
 		m.giveBack(a)
 	}
@@ -305,5 +301,5 @@ func (m *multi) Stopped(failure any) {
 
 // Refuse implements host.Actor.
 func (m *multi) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&m.desk}, from, msg, from)
+	m.tooLate(from, msg)
 }

@@ -155,17 +155,11 @@ func (p below) RevokeRequested(_ struct{}, msg *messages.RevokeRequested) {
 
 func (below) Contended(struct{}, *messages.Contended) {}
 
-// fail ends the semaphore because a lock below has failed. The next request gets
-// fresh actors.
+// fail ends the semaphore because a lock below has failed.
 func (p *pool) fail() {
-	if p.manager.isClosed() {
-		p.state.Close(queue.Closed)
-		return
-	}
+	p.resident.fail()
 	p.giveUp()
-	p.retired, p.failed = true, true
 	p.state.Leave()
-	p.self.Stop()
 }
 
 // ---- performing
@@ -249,10 +243,9 @@ func (p *pool) granted(leases []queue.Lease) *messages.Granted {
 // Stopped implements host.Actor: nobody is left without an answer, and nothing of it
 // in the locks below.
 func (p *pool) Stopped(failure any) {
-	defer p.manager.stopped(p.resident)
+	defer p.manager.running.Done()
 	gaveUp := p.failed
 	p.stop(failure)
-	p.failed = p.failed || gaveUp
 	p.bridge.SendUnsubscribe(&messages.Unsubscribe{}, p.self)
 	switch {
 	case gaveUp:
@@ -269,5 +262,5 @@ func (p *pool) Stopped(failure any) {
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (p *pool) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&p.desk}, from, msg, from)
+	p.tooLate(from, msg)
 }

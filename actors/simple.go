@@ -149,7 +149,7 @@ func (s *simple) perform(f queue.Effect) {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Its owner gets an answer, and no node is left behind: see Refuse.
 func (s *simple) Stopped(failure any) {
-	defer s.manager.stopped(s.resident)
+	defer s.manager.running.Done()
 	s.stop(failure)
 	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.self)
 	if failure != nil {
@@ -161,7 +161,7 @@ func (s *simple) Stopped(failure any) {
 // Refuse implements host.Actor: it answers what comes after the end. What the bridge
 // says then leads on to the end of the nodes.
 func (s *simple) Refuse(from ask.Recipient, msg any) {
-	if !messages.DispatchLock(tooLate{&s.desk}, from, msg, from) {
+	if !s.tooLate(from, msg) {
 		messages.DispatchBridgeClient(s, from, msg, from)
 	}
 }
