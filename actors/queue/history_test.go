@@ -145,14 +145,14 @@ func (w *world) sorted() []*node {
 	return list
 }
 
-// verdict is the reference: count those ahead that block, leaving out nodes that
+// holds is the reference: count those ahead that block, leaving out nodes that
 // their process has given up already. Nodes without a number, if they count, are
 // ahead of all that came later; the others may have missed them, or may not.
-func (w *world) verdict(name string, missed bool) Verdict {
+func (w *world) holds(name string, missed bool) bool {
 	ahead := 0
 	me := w.nodes[name]
 	if me == nil {
-		return Gone
+		return false
 	}
 	for _, n := range w.sorted() {
 		switch {
@@ -167,10 +167,7 @@ func (w *world) verdict(name string, missed bool) Verdict {
 	if me.proc != nil {
 		permits = me.proc.permits
 	}
-	if ahead < permits {
-		return Held
-	}
-	return Waiting
+	return ahead < permits
 }
 
 // kindFor is the node's kind as another one's process sees it.
@@ -192,8 +189,8 @@ func (p *process) gaveUp(n *node) bool {
 }
 
 func (w *world) checkGrant(p *process, f Effect) {
-	if v := w.verdict(f.Node, true); v != Held {
-		w.t.Fatalf("process %d: request %d is granted by %s, but its verdict is %d: %s", p.n, f.ID, f.Node, v, w)
+	if !w.holds(f.Node, true) {
+		w.t.Fatalf("process %d: request %d is granted by %s, which does not hold: %s", p.n, f.ID, f.Node, w)
 	}
 	if w.rule.Delay && w.marks.by != f.Node {
 		w.t.Fatalf("process %d: request %d is granted by %s, but the mark is of %q", p.n, f.ID, f.Node, w.marks.by)
@@ -453,7 +450,7 @@ func (w *world) drain() {
 			continue
 		}
 		for _, c := range p.state.inLine() {
-			if v := w.verdict(c.name, false); v == Held {
+			if w.holds(c.name, false) {
 				w.t.Fatalf("process %d: %s sleeps but may hold: %s", p.n, c.name, w)
 			}
 			if c.hasTry() {
@@ -486,7 +483,7 @@ func (w *world) present(p *process) bool {
 func (w *world) contended(p *process, name string) bool {
 	me := w.nodes[name]
 	for _, n := range w.nodes {
-		if n.proc != p && !n.plain && !n.proc.gaveUp(n) && n.born > me.born && w.rule.BlockedBy[n.kind].Has(me.kind) && w.verdict(n.name, true) == Waiting {
+		if n.proc != p && !n.plain && !n.proc.gaveUp(n) && n.born > me.born && w.rule.BlockedBy[n.kind].Has(me.kind) && !w.holds(n.name, true) {
 			return true
 		}
 	}

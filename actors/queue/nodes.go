@@ -111,7 +111,7 @@ func (e Created) apply(s *State) {
 	if leader != nil {
 		c.czxid, c.step = leader.czxid, leader.step // it goes on with what was granted then
 	}
-	c.rank = s.rankOf(seq, c.czxid, c.step)
+	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
 	s.locate(c, e)
 	switch {
 	case c.stage == abandoned:
@@ -209,11 +209,11 @@ func (s *State) locate(c *contender, e Created) {
 	}
 }
 
-func (s *State) rankOf(seq, czxid int64, step uint32) rank {
+func rankOf(byCzxid bool, seq, czxid int64, step uint32) rank {
 	switch {
 	case seq == stranger:
 		return rank{major: unknown - 1}
-	case !s.byCzxid:
+	case !byCzxid:
 		return rank{major: seq}
 	case exhausted(seq):
 		return rank{czxid, step}
@@ -234,7 +234,7 @@ func (s *State) rankByCzxid() {
 		if !c.ours || !c.answered {
 			continue
 		}
-		c.rank = s.rankOf(c.seq, c.czxid, c.step)
+		c.rank = rankOf(s.byCzxid, c.seq, c.czxid, c.step)
 		s.enlist(c)
 		if c.stage == queued {
 			s.enqueue(c)
