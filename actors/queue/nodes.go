@@ -10,6 +10,9 @@ import (
 // send has the contender's node created, or keeps the contender until that is
 // possible.
 func (s *State) send(c *contender) {
+	if c.stage != unsent { // its former Create may stand behind others that are not answered
+		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
+	}
 	if c.joint && c.serial != 0 {
 		c.stage = leaving // there is no node
 		s.refuseAll(c, s.whyGone())
@@ -269,9 +272,6 @@ func (s *State) gone(c *contender) {
 
 // vanish is for a node of ours that somebody else deleted.
 func (s *State) vanish(c *contender) {
-	if c.stage == creating { // it was seen in a list before its Created
-		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
-	}
 	if c == s.mark.c {
 		s.mark = mark{}
 	}
