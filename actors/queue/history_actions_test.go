@@ -146,6 +146,13 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			p.permits = rapid.IntRange(0, 4).Draw(t, "permits")
 			w.step(p, Resize{p.permits})
 		},
+		"somebody meddles": func(t *rapid.T) {
+			nodes := w.sorted()
+			if !w.meddling || len(nodes) == 0 {
+				t.Skip("not here")
+			}
+			w.del(rapid.SampledFrom(nodes).Draw(t, "node").name)
+		},
 		"guest goes": func(t *rapid.T) {
 			w.del(w.guest(true, ""))
 		},
