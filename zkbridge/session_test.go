@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -123,122 +121,6 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// TestUncertain cuts the connection at a multi, before and after it is executed.
-func TestUncertain(t *testing.T) {
-	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
-		for _, n := range []int{1, 40} {
-			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) { testUncertain(t, action, n) })
-		}
-	}
-}
-
-func testUncertain(t *testing.T, action embedded.Action, n int) {
-	s := zktest.Embedded(t)
-	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-	u.created(dir, "first-")
-	doomed := make([]string, n)
-	for i := range doomed {
-		doomed[i] = u.created(dir, "doomed-").GetNode()
-	}
-	// The first one goes alone; the fault strikes the batch behind it.
-	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprintf("%s/n%d-", dir, min(n, 2)-1), Action: action})
-	for i := range n {
-		u.create(dir, fmt.Sprintf("n%d-", i))
-	}
-	for _, node := range doomed[1:] {
-		u.release(dir, node)
-	}
-	var got []*messages.Created
-	for range n {
-		got = append(got, next[*messages.Created](t, u.peer))
-	}
-	for range n - 1 {
-		next[*messages.NodeReleased](t, u.peer)
-	}
-	fired(t, fault)
-	if names := s.Nodes(t, dir); len(names) != 2+n {
-		t.Errorf("%d nodes are left: %v", len(names), names)
-	}
-	seen := map[string]bool{}
-	adopted := 0
-	for _, m := range got {
-		key := fmt.Sprint(m.GetCzxid(), m.GetStep())
-		if seen[key] {
-			t.Errorf("%v has the token of another", m)
-		}
-		seen[key] = true
-		if m.GetOthers() == -1 {
-			adopted++
-			if len(m.GetChildren()) == 0 {
-				t.Errorf("no children: %v", m)
-			}
-		}
-		_, stat, err := s.Client(t).Get(dir + "/" + m.GetNode())
-		if err != nil || stat.Czxid != m.GetCzxid() {
-			t.Errorf("%v: is %+v, %v", m, stat, err)
-		}
-	}
-	if (adopted > 0) != (action == embedded.DropReply) {
-		t.Errorf("%d were adopted", adopted)
-	}
-}
-
-func fired(t *testing.T, fault *embedded.Injected) {
-	t.Helper()
-	select {
-	case <-fault.Fired():
-	case <-time.After(patience):
-		t.Fatalf("%v has not happened", fault.Action)
-	}
-}
-
-// TestUncertainDiesWithSession loses the reply of a create and then the session.
-func TestUncertainDiesWithSession(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	b := connected(t, Config{Servers: s.Addr()})
-	u, dir := newUser(t, b), s.Path(t)
-	u.created(dir, "first-")
-	u.subscribe()
-	refusing := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Times: -1, Action: embedded.CutBefore})
-	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DropReply})
-	u.create(dir, "n-")
-	state(t, u.peer, messages.SessionState_SUSPENDED)
-	s.Expire(t, b.Session().ID)
-	refusing.Remove()
-	if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
-		t.Errorf("%v", m)
-	}
-	if names := s.Nodes(t, dir); len(names) != 0 {
-		t.Errorf("left: %v", names)
-	}
-}
-
-func TestUncertainWithoutWritableDirectory(t *testing.T) {
-	t.Parallel()
-	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpExists, embedded.OpGetChildren2} {
-		s := zktest.Embedded(t)
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		u.created(dir, "first-")
-		_, err := s.Client(t).Set(dir, []byte("theirs"), -1)
-		must(t, err)
-		u.forget(dir)
-		fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: embedded.DropReply})
-		m := u.created(dir, "n-")
-		fired(t, fault)
-		if names := s.Nodes(t, dir); len(names) != 2 || len(m.GetChildren()) != 2 {
-			t.Errorf("%v: %v with nodes %v", op, m, names)
-		}
-	}
-}
-
-// forget makes the bridge look at a directory again.
-func (u *user) forget(dir string) {
-	done := make(chan struct{})
-	u.bridge.ref.Tell(task(func(c *core) { c.ep.dirs.get(dir).forget(); close(done) }))
-	<-done
-}
-
 func TestNotAnswering(t *testing.T) {
 	const timeout = 3 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -338,186 +220,6 @@ func TestServerRestart(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
-	b := open(t, Config{Servers: "127.0.0.1:1,localhost:1", SessionTimeout: time.Second})
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, errors.New("enough"))
-	defer cancel()
-	err := b.Connected(ctx)
-	for _, part := range []string{"127.0.0.1:1,localhost:1", "enough", "refused"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not say %q", err, part)
-		}
-	}
-	if !errors.Is(err, context.Cause(ctx)) {
-		t.Errorf("%v does not wrap the cause", err)
-	}
-	checkClose(t, b, true)
-}
-
-// TestUnknownName has one name of two that does not resolve.
-func TestUnknownName(t *testing.T) {
-	s := zktest.Embedded(t)
-	connected(t, Config{Servers: "no-such-host.invalid:2181," + s.Addr()})
-}
-
-// TestMute connects to servers that accept and then say nothing, or not enough.
-func TestMute(t *testing.T) {
-	for _, says := range []string{"", "\x00\x00\x00\x25", "\x00\x00\x00\x25abc", "HTTP/1.1 400 Bad Request\r\n"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		dials := make(chan net.Conn, 100)
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					close(dials)
-					return
-				}
-				conn.Write([]byte(says))
-				dials <- conn
-			}
-		}()
-		b := open(t, Config{Servers: l.Addr().String(), SessionTimeout: time.Second, ConnectTimeout: 100 * time.Millisecond})
-		first, second := <-dials, <-dials // it gives up and tries again
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-		if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "handshake with "+l.Addr().String()) {
-			t.Errorf("%q: %v", says, err)
-		}
-		cancel()
-		checkClose(t, b, true)
-		l.Close()
-		first.Close()
-		second.Close()
-		for conn := range dials {
-			conn.Close()
-		}
-	}
-}
-
-// checkClose closes a bridge and checks that this is done in time.
-func checkClose(t *testing.T, b *Bridge, clean bool) {
-	t.Helper()
-	begun := time.Now()
-	if err := b.Close(); (err == nil) != clean {
-		t.Errorf("Close: %v", err)
-	}
-	if took := time.Since(begun); took > b.cfg.connect+1500*time.Millisecond {
-		t.Errorf("Close took %v", took)
-	}
-	if err := b.Connected(context.Background()); !errors.Is(err, messages.Reason_CLOSED) {
-		t.Errorf("Connected after Close: %v", err)
-	}
-	if b.Session().State != messages.SessionState_SHUT {
-		t.Errorf("is %+v", b.Session())
-	}
-	b.Close()
-}
-
-func TestOtherTimeoutGranted(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		b := open(t, Config{Servers: s.Addr(), SessionTimeout: 101 * time.Millisecond})
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		err := b.Connected(ctx)
-		if !errors.Is(err, ErrSessionTimeout) || !strings.Contains(err.Error(), "101ms") || !strings.Contains(err.Error(), "400ms") {
-			t.Errorf("%v", err)
-		}
-		if err := b.Connected(ctx); !errors.Is(err, ErrSessionTimeout) {
-			t.Errorf("asked again: %v", err)
-		}
-		b.Close()
-		if err := b.Connected(ctx); !errors.Is(err, ErrSessionTimeout) {
-			t.Errorf("asked after Close: %v", err)
-		}
-	})
-}
-
-func TestCloseInEachState(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Run("at once", func(t *testing.T) {
-			checkClose(t, open(t, Config{Servers: s.Addr(), SessionTimeout: 2 * time.Second}), true)
-		})
-		t.Run("connected, and busy", func(t *testing.T) {
-			u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-			for range 200 {
-				u.create(dir, "n-")
-			}
-			checkClose(t, u.bridge, true)
-			if names := s.Nodes(t, dir); len(names) != 0 {
-				t.Errorf("left: %v", names)
-			}
-			for answered := 0; answered < 200; answered++ {
-				if m, ok := (<-u.inbox).(*messages.Failed); ok && m.GetReason() != messages.Reason_CLOSED {
-					t.Errorf("%v", m)
-				}
-			}
-		})
-		t.Run("suspended", func(t *testing.T) {
-			proxy := zktest.Proxy(t, s.Addr())
-			u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
-			u.subscribe()
-			u.created(dir, "n-")
-			proxy.Refuse(true)
-			proxy.Cut()
-			state(t, u.peer, messages.SessionState_SUSPENDED)
-			for range 100 {
-				u.create(dir, "n-")
-			}
-			checkClose(t, u.bridge, false)
-			for range 100 {
-				next[*messages.Failed](t, u.peer)
-			}
-		})
-		t.Run("black hole", func(t *testing.T) {
-			proxy := zktest.Proxy(t, s.Addr())
-			u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
-			u.created(dir, "n-")
-			proxy.BlackHole(true)
-			for range 100 {
-				u.create(dir, "n-")
-			}
-			checkClose(t, u.bridge, false)
-		})
-		t.Run("lost", func(t *testing.T) {
-			proxy := zktest.Proxy(t, s.Addr())
-			u := newUser(t, connected(t, Config{Servers: proxy.Addr(), SessionTimeout: time.Second}))
-			u.subscribe()
-			proxy.BlackHole(true)
-			state(t, u.peer, messages.SessionState_LOST)
-			checkClose(t, u.bridge, true)
-		})
-	})
-}
-
-func TestPanic(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		b := connected(t, Config{Servers: s.Addr()})
-		u, dir := newUser(t, b), s.Path(t)
-		u.subscribe()
-		u.created(dir, "n-")
-		for range 10 {
-			u.create(dir, "n-")
-		}
-		b.ref.Tell(task(func(c *core) {
-			c.ep.reads.do(func() func() { panic("oops") })
-		}))
-		m := state(t, u.peer, messages.SessionState_SHUT)
-		if !strings.Contains(m.GetDetail(), "oops") {
-			t.Errorf("%v", m)
-		}
-		<-b.gone
-		if names := s.Nodes(t, dir); len(names) != 0 {
-			t.Errorf("left: %v", names)
-		}
-		if err := b.Connected(context.Background()); !errors.Is(err, messages.Reason_INTERNAL) || !strings.Contains(err.Error(), "oops") {
-			t.Errorf("%v", err)
-		}
-		u.create(dir, "late-")
-		next[*messages.Failed](t, u.peer)
-		must(t, b.Close())
-	})
-}
-
 // TestEventsAndReplies races watches against deletions: each watch is answered by
 // a Wake or by the name among those that are gone.
 func TestEventsAndReplies(t *testing.T) {
@@ -545,18 +247,6 @@ func TestEventsAndReplies(t *testing.T) {
 			t.Errorf("%d watches are left", n)
 		}
 	})
-}
-
-// TestSystemClosedFirst closes things in the wrong order.
-func TestSystemClosedFirst(t *testing.T) {
-	s := zktest.Embedded(t)
-	system := host.NewSystem(nil, nil)
-	b, err := Open(system, Config{Servers: s.Addr(), SessionTimeout: time.Second})
-	must(t, err)
-	must(t, b.Connected(context.Background()))
-	system.Close()
-	b.Close() // may fail, must return
-	<-b.gone
 }
 
 // TestFailover kills the leader of three servers.
