@@ -143,7 +143,7 @@ func (e Release) apply(s *State) {
 func (s *State) withdraw(c *contender, id ID, why Why) {
 	s.drop(c, id)
 	s.refuse(id, why)
-	if len(c.requests) == 0 && c.stage != lost {
+	if len(c.requests) == 0 {
 		s.leave(c)
 	}
 }

@@ -111,6 +111,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	_, tell := args["tell"]
 	_, kept := args["kept"]
 	_, revocable := args["revocable"]
+	_, joint := args["joint"]
 	var e Event
 	switch word {
 	case "rule":
@@ -122,7 +123,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "resize":
 		e = Resize{int(num("permits", 0))}
 	case "acquire":
-		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable}
+		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable, Joint: joint}
 	case "created":
 		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"]), Directory: num("directory", 0)}
 	case "listed":

@@ -53,7 +53,7 @@ func (s *State) loseSession() {
 	}
 	s.mark = mark{}
 	again := slices.Concat(first, s.inLine(), slices.DeleteFunc(s.outstanding, func(c *contender) bool {
-		return c.answered || c.stage != creating
+		return c.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
 	s.left, s.heirs = 0, 0
 	for _, c := range s.list {
