@@ -196,6 +196,17 @@ func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 			t.Fatal(m)
 		}
 	}
+	// Each would do by itself; together they are more than ZooKeeper takes.
+	var large []Part
+	for i, u := range users[:2] {
+		large = append(large, Part{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, maxRequest*3/4)}})
+	}
+	b.CreateAll(large)
+	for _, u := range users[:2] {
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || m.GetId() != 6 {
+			t.Error(m)
+		}
+	}
 	sendAll(users[:3], dirs)
 	for _, u := range users[:3] { // all for the same reason: another would be for trying again
 		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_LIMIT_EXCEEDED {
