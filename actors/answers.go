@@ -42,8 +42,13 @@ func (d *desk) suspend() {
 	}
 }
 
-// revoke tells who holds that somebody wants the lock back.
+// revoke tells who holds that somebody wants the lock back: once, though what it holds may
+// be several nodes.
 func (d *desk) revoke(r *request) {
+	if r.wanted {
+		return
+	}
+	r.wanted = true
 	messages.OwnerRef{To: r.reply.Recipient()}.RevokeRequested(&messages.RevokeRequested{RequestId: r.key.id})
 }
 

@@ -44,6 +44,7 @@ type request struct {
 	granted   bool
 	released  bool
 	lost      bool
+	wanted    bool // it was told so
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }
