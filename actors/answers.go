@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/actorlock/actorlock/actors/queue"
@@ -41,12 +42,13 @@ func (d *desk) suspend() {
 	}
 }
 
-// revoke tells who holds that somebody wants the lock back, once.
+// revoke tells who holds that somebody wants the lock back: once, though what it holds may
+// be several nodes.
 func (d *desk) revoke(r *request) {
-	if r.revoked {
+	if r.wanted {
 		return
 	}
-	r.revoked = true
+	r.wanted = true
 	messages.OwnerRef{To: r.reply.Recipient()}.RevokeRequested(&messages.RevokeRequested{RequestId: r.key.id})
 }
 
@@ -100,8 +102,17 @@ func (d *desk) released(r *request, stillHeld int) {
 	r.release.Answer(&messages.Released{RequestId: r.key.id, StillHeld: uint32(stillHeld)})
 }
 
+// unknown is for a message that is meant for somebody else.
+func (d *desk) unknown(msg any) {
+	d.manager.log.Warn("lock got a message that it does not know", "path", d.path, "message", fmt.Sprintf("%T", msg))
+}
+
 // giveUp answers all, for an actor whose state cannot be relied on any more.
 func (d *desk) giveUp() {
+	if d.manager.isClosed() {
+		d.endAll(messages.Reason_CLOSED)
+		return
+	}
 	d.detail = "see the log"
 	d.endAll(messages.Reason_INTERNAL)
 }
@@ -129,19 +140,33 @@ func join(path, detail string) string {
 	return path + ": " + detail
 }
 
-// tooLate answers owners for an actor that has stopped.
-type tooLate struct{ *desk }
+// tooLate answers what owners say to an actor that has stopped. It tells if it was that.
+func (d *desk) tooLate(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case acquireJoint:
+		return d.tooLate(from, msg.Acquire)
+	case acquireAll:
+		for _, one := range msg {
+			d.tooLate(from, one)
+		}
+		return true
+	}
+	return messages.DispatchLock(late{d}, from, msg, from)
+}
+
+// late are its handlers.
+type late struct{ *desk }
 
 // Acquire implements messages.LockHandler.
-func (d tooLate) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+func (d late) Acquire(_ ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	reply.Refuse(d.refusal(msg.GetRequestId(), messages.Reason_STOPPED, ""))
 }
 
 // Cancel implements messages.LockHandler.
-func (d tooLate) Cancel(ask.Recipient, *messages.Cancel) {}
+func (d late) Cancel(ask.Recipient, *messages.Cancel) {}
 
 // Release implements messages.LockHandler.
-func (d tooLate) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+func (d late) Release(_ ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
 	why := messages.Reason_CLOSED // one that retired had no grants
 	if d.failed {
 		why = messages.Reason_INTERNAL

@@ -59,13 +59,13 @@ func (l *lock) mark(f queue.Effect) {
 	node, mark := l.path+"/"+f.Node, l.path+markSuffix
 	switch f.Do {
 	case queue.DoMark:
-		l.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
+		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_CREATE, Path: mark, Data: []byte(f.Node)})
 	case queue.DoRemark:
-		l.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
+		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_SET, Path: mark, Data: []byte(f.Node)})
 	case queue.DoClear:
-		l.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
+		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: mark})
 	case queue.DoLook:
 		directory, name := split(mark)
@@ -78,8 +78,4 @@ func (l *lock) mark(f queue.Effect) {
 		l.manager.log.Warn("mark of a lock cannot be removed: the next holder will wait for the lock-delay",
 			"path", l.path, "mark", mark, "why", l.detail)
 	}
-}
-
-func (l *lock) transact(serial uint64, ops ...*messages.Op) {
-	l.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: l.epoch, Ops: ops}, l.self)
 }

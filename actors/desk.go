@@ -43,7 +43,7 @@ type request struct {
 	granted   bool
 	released  bool
 	lost      bool
-	revoked   bool // it has been told that somebody wants the lock back
+	wanted    bool // it was told so
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }

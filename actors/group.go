@@ -19,8 +19,8 @@ type group struct {
 	over    bool
 }
 
-// jointAcquire is an Acquire whose node is to be made together with others.
-type jointAcquire struct {
+// acquireJoint is an Acquire whose node is to be made together with others.
+type acquireJoint struct {
 	*messages.Acquire
 	group *group
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -116,5 +117,36 @@ func TestLateGrant(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("the log says: %s", log.String())
+	}
+}
+
+// Close comes to an actor below first: who asks the one above meanwhile is told of that,
+// not of a failure.
+func TestClosedBelowFirst(t *testing.T) {
+	s := zktest.Embedded(t)
+	for name, handleOf := range map[string]func(*Locks) *handle{
+		"multi-lock": func(l *Locks) *handle { return &l.MultiLock(l.Mutex("/a"), l.Mutex("/b")).handle },
+		"semaphore":  func(l *Locks) *handle { return &l.Semaphore("/c", 1).handle },
+		"lender":     func(l *Locks) *handle { return &l.Mutex("/d", LocalQueue(Local{})).handle },
+	} {
+		locks, err := Connect(t.Context(), s.Addr(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := handleOf(locks)
+		above, err := h.resident()
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks.manager.mu.Lock()
+		locks.manager.closed = true
+		above.upon[0].self.Stop()
+		locks.manager.mu.Unlock()
+		if _, err := h.Lock(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := locks.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +60,7 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 		l.rest(l.state.Idle() && len(l.requests) == 0)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchOwner(l, from, msg, from) {
-			l.manager.log.Warn("lock got a message that it does not know", "path", l.path, "message", fmt.Sprintf("%T", msg))
+			l.unknown(msg)
 		}
 	}
 }
@@ -190,10 +189,8 @@ func (l *lender) over(serial uint64, why messages.Reason) bool {
 		if !slices.Contains(l.state.Loans(), serial) {
 			return false
 		}
-		l.manager.replace(l.resident)
-		l.retired, l.failed = true, true
+		l.fail()
 		l.end(queue.Why(why))
-		l.self.Stop()
 		return false
 	}
 	return true
@@ -202,7 +199,7 @@ func (l *lender) over(serial uint64, why messages.Reason) bool {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Nobody who asked is left without an answer, and nothing is kept of the lock below.
 func (l *lender) Stopped(failure any) {
-	defer l.manager.stopped(l.resident)
+	defer l.manager.running.Done()
 	l.stop(failure)
 	if failure == nil {
 		l.end(queue.Closed)
@@ -235,5 +232,5 @@ func stopTimer(t *time.Timer) {
 // below says then, that was told by Stopped that nothing is wanted of it, is left
 // unanswered.
 func (l *lender) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+	l.tooLate(from, msg)
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,29 +15,23 @@ import (
 // lock is the actor of one lock in this process. It turns messages into events for
 // its queue.State, and performs the effects by telling the bridge and the owners.
 type lock struct {
-	desk
-	bridge   messages.BridgeRef
+	bridged
 	state    *queue.State
-	epoch    uint64
-	over     bool // the session of epoch is lost
-	session  int64
-	passed   bool                // the event in hand lets others of this process hold the lock
 	resets   map[uint64]string   // nodes that are to go with the directory, by serial
 	groups   map[queue.ID]*group // of requests whose nodes are to be made together
 	delay    *time.Timer         // until elapsed; see LockDelay
 	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
 }
 
-// together are requests of one owner that another actor of this package makes at one
+// acquireAll is requests of one owner that another actor of this package makes at one
 // time: their nodes are created in one transaction, as far as possible.
-type together []*messages.Acquire
+type acquireAll []*messages.Acquire
 
 func newLock(r *resident) host.Actor {
 	var in queue.Incarnation
 	rand.Read(in[:])
-	l := &lock{bridge: r.manager.bridge, state: queue.NewState(r.recipe.rule, in)}
-	l.desk = newDesk(r, l)
-	l.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	l := &lock{state: queue.NewState(r.recipe.rule, in)}
+	l.bridged = newBridged(r, l)
 	return l
 }
 
@@ -48,13 +41,11 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 		l.Refuse(from, msg)
 		return
 	}
-	if changed, ok := msg.(*messages.SessionChanged); !ok || changed.State != messages.SessionState_LOST {
-		l.checkSession()
-	}
+	l.checkSession(msg)
 	switch msg := msg.(type) {
 	case expired:
 		l.expire(msg.id)
-	case jointAcquire:
+	case acquireJoint:
 		l.acquireJoint(from, msg)
 	case elapsed:
 		step(l, queue.Elapsed{Serial: msg.serial})
@@ -62,24 +53,13 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 		l.tick()
 	case queue.Resize:
 		step(l, msg)
-	case together:
+	case acquireAll:
 		l.acquireAll(from, msg)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchBridgeClient(l, from, msg, from) {
-			l.manager.log.Warn("lock got a message that it does not know", "path", l.path, "message", fmt.Sprintf("%T", msg))
+			l.unknown(msg)
 		}
 	}
-}
-
-// checkSession comes before all else: nothing is granted in a session that must be taken
-// for lost by now. In a process that was paused the bridge may not have come to say so,
-// and its timer not have fired.
-func (l *lock) checkSession() {
-	if l.epoch == 0 || l.over || !l.manager.zk.Lost(l.epoch) {
-		return
-	}
-	l.over, l.detail = true, overdue
-	step(l, queue.Session{Epoch: l.epoch, State: queue.Lost})
 }
 
 // ---- said by owners, to the desk
@@ -89,7 +69,7 @@ func (l *lock) acquire(e queue.Acquire) { step(l, e) }
 func (l *lock) cancel(e queue.Cancel) { step(l, e) }
 
 // acquireAll is several Acquires of one asker. Their nodes are made at once.
-func (l *lock) acquireAll(from ask.Recipient, all together) {
+func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
 	l.gathered = []zkbridge.Part{}
 	for _, msg := range all {
 		l.Acquire(from, msg, ask.ReplyTo[*messages.Granted](from))
@@ -102,7 +82,7 @@ func (l *lock) acquireAll(from ask.Recipient, all together) {
 
 // acquireJoint is Acquire for a part of a multi-lock. An owner that has something of this
 // lock already has its place.
-func (l *lock) acquireJoint(from ask.Recipient, msg jointAcquire) {
+func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	if r == nil {
 		return
@@ -184,59 +164,42 @@ func (l *lock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	step(l, queue.Deleted{Serial: msg.Id})
 }
 
-// SessionChanged implements messages.BridgeClientHandler.
-func (l *lock) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
-	if l.over && msg.Epoch == l.epoch && msg.State != messages.SessionState_SHUT {
-		return // it does not come back
-	}
-	l.detail = msg.Detail
-	switch msg.State {
-	case messages.SessionState_CONNECTED:
-		l.epoch, l.over, l.session = msg.Epoch, false, msg.SessionId
-		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Connected})
-	case messages.SessionState_SUSPENDED:
-		l.epoch, l.over, l.session = msg.Epoch, false, msg.SessionId // perhaps the first that the lock hears
-		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
-		l.suspend()
-	case messages.SessionState_LOST:
-		l.over = true
-		step(l, queue.Session{Epoch: msg.Epoch, State: queue.Lost})
-	case messages.SessionState_SHUT:
-		step(l, queue.Close{Why: queue.Closed})
-	}
-}
+func (l *lock) follow(e queue.Session) { step(l, e) }
+
+func (l *lock) close(e queue.Close) { step(l, e) }
 
 // ---- performing
 
 // step is for every event.
 func step[E queue.Event](l *lock, e E) {
 	effects := queue.Step(l.state, e)
-	l.passed = slices.ContainsFunc(effects, grants)
+	passed := slices.ContainsFunc(effects, grants)
 	for _, f := range effects {
-		l.perform(f)
+		l.perform(f, passed)
 	}
-	l.detail, l.passed = "", false
+	l.detail = ""
 }
 
 func grants(f queue.Effect) bool { return f.Do == queue.DoGrant }
 
-func (l *lock) perform(f queue.Effect) {
+// perform is for each of an event's effects; passed tells that others of this process hold
+// the lock because of it.
+func (l *lock) perform(f queue.Effect, passed bool) {
 	switch f.Do {
 	case queue.DoCreate:
 		l.create(f)
 	case queue.DoList:
-		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, l.self)
+		l.list(f)
 	case queue.DoWatch:
-		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Nodes: f.Nodes, WithData: f.WithData}, l.self)
+		l.watch(f)
 	case queue.DoDelete:
 		if f.Reset {
 			l.resetDirectory(f.Serial, f.Node)
 			return
 		}
-		l.releaseNode(f.Serial, f.Node)
+		l.releaseNode(f.Serial, f.Node, passed)
 	case queue.DoGrant:
-		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: f.Node,
-			Czxid: f.Czxid, Step: f.Step, SessionId: l.session, Epoch: l.epoch})
+		l.grant(l.requests[f.ID], l.granted(f))
 	case queue.DoRestore:
 		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)
@@ -274,8 +237,8 @@ func (l *lock) resetDirectory(serial uint64, node string) {
 		l.resets = map[uint64]string{}
 	}
 	l.resets[serial] = node
-	l.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: l.epoch, Ops: []*messages.Op{
-		{Kind: messages.Op_DELETE, Path: l.path + "/" + node}, {Kind: messages.Op_DELETE, Path: l.path}}}, l.self)
+	l.transact(serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: l.path + "/" + node},
+		&messages.Op{Kind: messages.Op_DELETE, Path: l.path})
 }
 
 // reset is for what did not go with its directory, or may not have: it is deleted as
@@ -284,14 +247,9 @@ func (l *lock) reset(serial uint64) bool {
 	node, was := l.resets[serial]
 	if was {
 		delete(l.resets, serial)
-		l.releaseNode(serial, node)
+		l.releaseNode(serial, node, false)
 	}
 	return was
-}
-
-func (l *lock) releaseNode(serial uint64, node string) {
-	l.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: l.epoch, Directory: l.path, Node: node,
-		Relaxed: l.passed}, l.self)
 }
 
 // ---- the end
@@ -299,7 +257,7 @@ func (l *lock) releaseNode(serial uint64, node string) {
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Nobody who asked is left without an answer, and no node is left behind.
 func (l *lock) Stopped(failure any) {
-	defer l.manager.stopped(l.resident)
+	defer l.manager.running.Done()
 	l.stop(failure)
 	if l.delay != nil {
 		l.delay.Stop()
@@ -312,21 +270,15 @@ func (l *lock) Stopped(failure any) {
 	}
 	l.giveUp()
 	for serial, node := range l.state.Nodes() {
-		l.releaseNode(serial, node)
+		l.releaseNode(serial, node, false)
 	}
 }
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (l *lock) Refuse(from ask.Recipient, msg any) {
 	if created, ok := msg.(*messages.Created); ok {
-		l.releaseNode(created.Id, created.Node)
+		l.releaseNode(created.Id, created.Node, false)
 		return
 	}
-	if all, ok := msg.(together); ok {
-		for _, msg := range all {
-			messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
-		}
-		return
-	}
-	messages.DispatchLock(tooLate{&l.desk}, from, msg, from)
+	l.tooLate(from, msg)
 }

@@ -31,7 +31,7 @@ type manager struct {
 	residents map[string]*resident // by key
 	beats     *time.Timer          // until the next beat; nil while there are no residents
 	due       []*resident          // to be told in this beat yet
-	running   sync.WaitGroup
+	running   sync.WaitGroup       // actors that have not answered everybody at their end
 	closed    bool
 	started   uint64
 }
@@ -133,14 +133,6 @@ func (m *manager) replace(r *resident) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.forget(r)
-}
-
-// stopped is said by an actor at its end.
-func (m *manager) stopped(r *resident) {
-	m.mu.Lock()
-	m.forget(r)
-	m.mu.Unlock()
-	m.running.Done()
 }
 
 func (m *manager) forget(r *resident) {

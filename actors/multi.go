@@ -52,7 +52,7 @@ func (m *multi) Receive(from ask.Recipient, msg any) {
 		m.rest(len(m.requests) == 0)
 	default:
 		if !messages.DispatchLock(m, from, msg, from) && !messages.DispatchOwner(members{m}, struct{}{}, msg, nil) {
-			m.manager.log.Warn("multi-lock got a message that it does not know", "lock", m.path, "message", fmt.Sprintf("%T", msg))
+			m.unknown(msg)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (m *multi) begin(a *attempt) {
 	a.id, a.group, a.grants, a.got = m.last, newGroup(m.manager.zk, n), make([]*messages.Granted, n), 0
 	m.attempts[a.id], m.byID[a.r.id] = a, a
 	for i, member := range m.upon {
-		ask.Send(member.self, jointAcquire{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
+		ask.Send(member.self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
 			Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.parts[i])}, a.group}, m.self)
 	}
 }
@@ -279,20 +279,16 @@ func (m *multi) ended(a *attempt, why messages.Reason) {
 	m.released(a.r, 0)
 }
 
-// fail ends the multi-lock because a member has failed. The next request gets fresh
-// actors.
+// fail ends the multi-lock because a member has failed.
 func (m *multi) fail() {
+	m.resident.fail()
 	m.giveUp()
-	m.retired, m.failed = true, true
-	m.self.Stop()
 }
 
 // Stopped implements host.Actor.
 func (m *multi) Stopped(failure any) {
-	defer m.manager.stopped(m.resident)
-	failed := m.failed || failure != nil
+	defer m.manager.running.Done()
 	m.stop(failure)
-	m.failed = failed
 	for _, a := range m.attempts {
 		m.giveBack(a)
 	}
@@ -305,5 +301,5 @@ func (m *multi) Stopped(failure any) {
 
 // Refuse implements host.Actor.
 func (m *multi) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&m.desk}, from, msg, from)
+	m.tooLate(from, msg)
 }

@@ -68,7 +68,7 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 			Mine:    c.Stat.EphemeralOwner == session,
 			Token:   Token{Czxid: c.Stat.Czxid},
 			Ahead:   s.Ahead,
-			Holds:   s.Verdict == queue.Held,
+			Holds:   s.Holds,
 		})
 	}
 	return all, nil

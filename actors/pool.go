@@ -57,7 +57,7 @@ func (p *pool) Receive(from ask.Recipient, msg any) {
 		p.expire(msg.id)
 	case tick:
 		p.tick()
-	case jointAcquire: // its place at the gate is what it shares with the others
+	case acquireJoint: // its place at the gate is what it shares with the others
 		p.group = msg.group
 		p.Acquire(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	default:
@@ -66,7 +66,7 @@ func (p *pool) Receive(from ask.Recipient, msg any) {
 		case from == nil && messages.DispatchOwner(below{p}, struct{}{}, msg, nil):
 		case from == nil && messages.DispatchBridgeClient(above{p}, struct{}{}, msg, nil):
 		default:
-			p.manager.log.Warn("semaphore got a message that it does not know", "path", p.path, "message", fmt.Sprintf("%T", msg))
+			p.unknown(msg)
 		}
 	}
 	p.perform()
@@ -155,23 +155,17 @@ func (p below) RevokeRequested(_ struct{}, msg *messages.RevokeRequested) {
 
 func (below) Contended(struct{}, *messages.Contended) {}
 
-// fail ends the semaphore because a lock below has failed. The next request gets
-// fresh actors.
+// fail ends the semaphore because a lock below has failed.
 func (p *pool) fail() {
-	if p.manager.isClosed() {
-		p.state.Close(queue.Closed)
-		return
-	}
+	p.resident.fail()
 	p.giveUp()
-	p.retired, p.failed = true, true
 	p.state.Leave()
-	p.self.Stop()
 }
 
 // ---- performing
 
 func (p *pool) perform() {
-	var asks together
+	var asks acquireAll
 	for _, o := range p.state.Orders() {
 		if o.Do == queue.DoAskLease {
 			asks = append(asks, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
@@ -210,12 +204,12 @@ func (p *pool) askGate(msg *messages.Acquire) {
 		p.gate.SendAcquire(msg, p.self)
 		return
 	}
-	ask.Send(p.gate.To, jointAcquire{msg, p.group}, p.self)
+	ask.Send(p.gate.To, acquireJoint{msg, p.group}, p.self)
 	p.group = nil
 }
 
 // ask sends what is asked of the leases, in one go.
-func (p *pool) ask(asks together) together {
+func (p *pool) ask(asks acquireAll) acquireAll {
 	if len(asks) > 0 {
 		ask.Send(p.leases.To, asks, p.self)
 	}
@@ -249,10 +243,9 @@ func (p *pool) granted(leases []queue.Lease) *messages.Granted {
 // Stopped implements host.Actor: nobody is left without an answer, and nothing of it
 // in the locks below.
 func (p *pool) Stopped(failure any) {
-	defer p.manager.stopped(p.resident)
+	defer p.manager.running.Done()
 	gaveUp := p.failed
 	p.stop(failure)
-	p.failed = p.failed || gaveUp
 	p.bridge.SendUnsubscribe(&messages.Unsubscribe{}, p.self)
 	switch {
 	case gaveUp:
@@ -269,5 +262,5 @@ func (p *pool) Stopped(failure any) {
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (p *pool) Refuse(from ask.Recipient, msg any) {
-	messages.DispatchLock(tooLate{&p.desk}, from, msg, from)
+	p.tooLate(from, msg)
 }

@@ -87,8 +87,17 @@ func (r *resident) rest(idle bool) bool {
 	return false
 }
 
-// stop is for the end, whichever it is. The actor calls manager.stopped when it has
-// answered everybody.
+// fail ends an actor because one that it builds upon has stopped. From now on whoever asks
+// finds fresh ones.
+func (r *resident) fail() {
+	r.manager.replace(r)
+	r.retired, r.failed = true, true
+	r.self.Stop()
+}
+
+// stop is for the end, whichever it is. From now on whoever asks finds another actor. This
+// one says that it is done with running when it has answered everybody.
 func (r *resident) stop(failure any) {
+	r.manager.replace(r)
 	r.retired, r.failed = true, r.failed || failure != nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -285,6 +286,43 @@ func TestRevokeMessages(t *testing.T) {
 		for id := range uint64(2) {
 			all[0].send(lock, &messages.Release{RequestId: id + 1, Owner: "me"})
 			all[0].refused(id+1, messages.Reason_NODE_DELETED)
+		}
+	})
+}
+
+// Who holds by several nodes is told once, though it is asked for each of them.
+func TestRevokeSeveralTellsOnce(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice, locks, conn := all[0], b.locks(config), b.Client(b)
+		semaphore := locks.Semaphore(b.path, 2)
+		multi := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"))
+		for id, lock := range []interface{ PID() (*actor.PID, error) }{semaphore, multi} {
+			id := uint64(id)
+			to, err := lock.PID()
+			must(b, err)
+			alice.send(to, &messages.Acquire{RequestId: id, Permits: uint32(2 - 2*id), Revocable: true, Data: []byte("mine")})
+			g := hear[*messages.Granted](alice)
+			if len(g.Parts) != 2 {
+				b.Fatalf("%v", g)
+			}
+			for _, part := range g.Parts {
+				node := part.Path + "/" + part.Node
+				_, err := locks.Revoke(within(b), node, 0)
+				must(b, err)
+				zktest.Eventually(b, patience, func() bool { // its data is written back when it has heard
+					data, _, err := conn.Get(node)
+					return err == nil && string(data) == "mine"
+				}, "the data is there again")
+			}
+			if m := hear[*messages.RevokeRequested](alice); m.GetRequestId() != id {
+				b.Errorf("%v", m)
+			}
+			alice.send(to, &messages.Release{RequestId: id})
+			alice.released(id, 0)
+		}
+		for _, end := range []string{"-a", "-b", "/leases", "/locks"} {
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"crypto/rand"
-	"fmt"
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -14,12 +13,8 @@ import (
 // messages into events for its queue.Simple, and performs the effects by telling the
 // bridge and its one owner, a lender.
 type simple struct {
-	desk
-	bridge  messages.BridgeRef
-	state   *queue.Simple
-	epoch   uint64
-	over    bool // the session of epoch is lost
-	session int64
+	bridged
+	state *queue.Simple
 }
 
 func newSimple(r *resident) host.Actor {
@@ -29,9 +24,8 @@ func newSimple(r *resident) host.Actor {
 	if shared {
 		gate = "W"
 	}
-	s := &simple{bridge: r.manager.bridge, state: queue.NewSimple(gate, shared, in)}
-	s.desk = newDesk(r, s)
-	s.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	s := &simple{state: queue.NewSimple(gate, shared, in)}
+	s.bridged = newBridged(r, s)
 	return s
 }
 
@@ -41,9 +35,7 @@ func (s *simple) Receive(from ask.Recipient, msg any) {
 		s.Refuse(from, msg)
 		return
 	}
-	if changed, ok := msg.(*messages.SessionChanged); !ok || changed.State != messages.SessionState_LOST {
-		s.checkSession()
-	}
+	s.checkSession(msg)
 	switch msg := msg.(type) {
 	case expired:
 		s.expire(msg.id)
@@ -53,16 +45,8 @@ func (s *simple) Receive(from ask.Recipient, msg any) {
 		}
 	default:
 		if !messages.DispatchLock(s, from, msg, from) && !messages.DispatchBridgeClient(s, from, msg, from) {
-			s.manager.log.Warn("lock got a message that it does not know", "path", s.path, "message", fmt.Sprintf("%T", msg))
+			s.unknown(msg)
 		}
-	}
-}
-
-// checkSession is as in lock.
-func (s *simple) checkSession() {
-	if s.epoch != 0 && !s.over && s.manager.zk.Lost(s.epoch) {
-		s.over, s.detail = true, overdue
-		try(s, queue.Session{Epoch: s.epoch, State: queue.Lost})
 	}
 }
 
@@ -111,26 +95,9 @@ func (s *simple) Failed(_ ask.Recipient, msg *messages.Failed) {
 // Created implements messages.BridgeClientHandler. It asks for none.
 func (*simple) Created(ask.Recipient, *messages.Created) {}
 
-// SessionChanged implements messages.BridgeClientHandler.
-func (s *simple) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
-	if s.over && msg.Epoch == s.epoch && msg.State != messages.SessionState_SHUT {
-		return // it does not come back
-	}
-	s.detail = msg.Detail
-	switch msg.State {
-	case messages.SessionState_LOST:
-		s.over = true
-		try(s, queue.Session{Epoch: msg.Epoch, State: queue.Lost})
-	case messages.SessionState_SHUT:
-		try(s, queue.Close{Why: queue.Closed})
-	default:
-		s.epoch, s.over, s.session = msg.Epoch, false, msg.SessionId
-		try(s, queue.Session{Epoch: msg.Epoch, State: queue.Connected})
-		if msg.State == messages.SessionState_SUSPENDED {
-			s.suspend()
-		}
-	}
-}
+func (s *simple) follow(e queue.Session) { try(s, e) }
+
+func (s *simple) close(e queue.Close) { try(s, e) }
 
 // ---- performing
 
@@ -153,23 +120,23 @@ func (s *simple) perform(f queue.Effect) {
 		if f.Beside != "" {
 			ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: gate, Data: []byte(f.Node), Ephemeral: true}}, ops...)
 		}
-		s.transact(f.Serial, ops...)
+		s.transact(f.Serial, s.path, ops...)
 	case queue.DoProve:
-		s.transact(f.Serial, &messages.Op{Kind: messages.Op_SET, Path: mark, Data: f.Data})
+		s.transact(f.Serial, "", &messages.Op{Kind: messages.Op_SET, Path: mark, Data: f.Data})
 	case queue.DoLeave:
 		ops := []*messages.Op{{Kind: messages.Op_DELETE, Path: mark}}
 		if f.Beside != "" {
 			ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: gate})
 		}
-		s.transact(f.Serial, ops...)
+		s.transact(f.Serial, "", ops...)
 	case queue.DoWatch:
-		s.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Nodes: f.Nodes, WithData: f.WithData}, s.self)
+		s.watch(f)
 	case queue.DoList:
-		s.bridge.SendList(&messages.List{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, s.self)
+		s.list(f)
 	case queue.DoDelete:
-		s.bridge.SendReleaseNode(&messages.ReleaseNode{Id: f.Serial, Epoch: s.epoch, Directory: s.path, Node: f.Node}, s.self)
+		s.releaseNode(f.Serial, f.Node, false)
 	case queue.DoGrant:
-		s.grant(s.requests[f.ID], &messages.Granted{Path: s.path, Node: f.Node, Czxid: f.Czxid, SessionId: s.session, Epoch: s.epoch})
+		s.grant(s.requests[f.ID], s.granted(f))
 	default:
 		if s.requests[f.ID] != nil { // else giveUp has told its owner
 			s.answer(f)
@@ -177,20 +144,12 @@ func (s *simple) perform(f queue.Effect) {
 	}
 }
 
-func (s *simple) transact(serial uint64, ops ...*messages.Op) {
-	t := &messages.Transact{Id: serial, Epoch: s.epoch, Ops: ops}
-	if ops[0].Kind == messages.Op_CREATE {
-		t.Directory = s.path
-	}
-	s.bridge.SendTransact(t, s.self)
-}
-
 // ---- the end
 
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Its owner gets an answer, and no node is left behind: see Refuse.
 func (s *simple) Stopped(failure any) {
-	defer s.manager.stopped(s.resident)
+	defer s.manager.running.Done()
 	s.stop(failure)
 	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.self)
 	if failure != nil {
@@ -202,7 +161,7 @@ func (s *simple) Stopped(failure any) {
 // Refuse implements host.Actor: it answers what comes after the end. What the bridge
 // says then leads on to the end of the nodes.
 func (s *simple) Refuse(from ask.Recipient, msg any) {
-	if !messages.DispatchLock(tooLate{&s.desk}, from, msg, from) {
+	if !s.tooLate(from, msg) {
 		messages.DispatchBridgeClient(s, from, msg, from)
 	}
 }

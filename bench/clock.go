@@ -21,4 +21,5 @@ var (
 
 func now() int64 { return clockOffset + int64(time.Since(clockStart)) }
 
+// sleepUntil is for an instant that other processes begin at, too: the clock is all that they share.
 func sleepUntil(instant int64) { time.Sleep(time.Duration(instant - now())) }

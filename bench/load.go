@@ -120,6 +120,8 @@ func (r *loaded) run(from, until int64, settle bool) (tally, error) {
 	return sum, context.Cause(ctx)
 }
 
+// settle begins the measurement when everybody has had a turn. It looks from time to time: to be told by those who are
+// measured would cost them something.
 func (r *loaded) settle(from, until int64) {
 	patience := time.Now().Add(settleTime)
 	for now() < from || r.grants.Load() < int64(len(r.clients)) && time.Now().Before(patience) {

@@ -60,7 +60,9 @@ func (p *process) waitOrKill(patience time.Duration) {
 	}
 }
 
-// endWithGoCommand ends the context when our parent is the go command, and ends: killed, it cannot tell us.
+// endWithGoCommand ends the context when our parent is the go command, and ends: killed, it cannot tell us. We look now
+// and then who our parent is: a death signal comes when the thread ends that started us, and in the go command, unlike in
+// spawn, nothing keeps that.
 func endWithGoCommand(ctx context.Context) context.Context {
 	parent := os.Getppid()
 	name, err := os.ReadFile("/proc/" + strconv.Itoa(parent) + "/comm")

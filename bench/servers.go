@@ -149,6 +149,7 @@ func (s server) start(ctx context.Context, parent string) (*process, string, err
 	}
 }
 
+// try asks again and again whether the server serves, since servers do not say so of themselves.
 func (s server) try(ctx context.Context, dir, log string) (*process, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", err

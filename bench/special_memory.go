@@ -46,7 +46,7 @@ func measureMemory(w *worker, m message) (map[string]float64, error) {
 	if err := useOnce(ctx, locks, mutex, m.args["path"]+"/idle"); err != nil {
 		return nil, err
 	}
-	time.Sleep(idleAfter)
+	time.Sleep(idleAfter) // by the clock of the library, which is the machine's
 	idle := (memoryInUse() - used) / idleLocks
 
 	mu := mutex(locks, m.args["path"]+"/queue")
@@ -109,7 +109,8 @@ func useOnce(ctx context.Context, locks *actors.Locks, mutex func(*actors.Locks,
 	return all.Wait()
 }
 
-// awaitContenders returns when the directory has so many nodes.
+// awaitContenders returns when the directory has so many nodes. It asks for their number now and then: a watch would
+// fire for each of them, and be answered by the list of all.
 func awaitContenders(ctx context.Context, addr, dir string, n int32) error {
 	conn, err := dialZooKeeper(ctx, addr)
 	if err != nil {

@@ -2,7 +2,9 @@ package zkbridge
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -44,6 +46,7 @@ func allCreated(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
 		}
 		u.release(dirs[i], m.GetNode())
 		next[*messages.NodeReleased](t, u.peer)
+		none[*messages.Failed](t, u.peer)
 	}
 }
 
@@ -127,18 +130,26 @@ func TestCreateAllOrNone(t *testing.T) {
 // The answer is lost: the transaction was executed, or not. Either way there is one node
 // each in the end, of one transaction.
 func TestCreateAllInDoubt(t *testing.T) {
-	for _, action := range []embedded.Action{embedded.DropReply, embedded.CutBefore} {
-		t.Run(fmt.Sprint(action), func(t *testing.T) {
+	for _, actions := range [][]embedded.Action{
+		{embedded.DropReply}, {embedded.CutBefore},
+		{embedded.CutBefore, embedded.DropReply}, // in doubt twice, and each time with another answer
+	} {
+		t.Run(fmt.Sprint(actions), func(t *testing.T) {
 			s := zktest.Embedded(t)
 			conn := s.Client(t)
 			users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 			sendAll(users, dirs)
 			allCreated(t, users, dirs, conn)
-			fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action})
+			var faults []*embedded.Injected
+			for _, action := range actions {
+				faults = append(faults, s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action}))
+			}
 			sendAll(users, dirs)
 			allCreated(t, users, dirs, conn)
-			if len(fault.Firings()) != 1 {
-				t.Error("the fault did not fire")
+			for _, fault := range faults {
+				if len(fault.Firings()) != 1 {
+					t.Error("the fault did not fire")
+				}
 			}
 			for _, dir := range dirs {
 				if names := s.Nodes(t, dir); len(names) > 0 {
@@ -146,6 +157,46 @@ func TestCreateAllInDoubt(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One of the nodes has gone before anybody looked whether they were made: the others tell
+// that they were, and only its asker is told that it is gone.
+func TestCreateAllInDoubtAndOneGone(t *testing.T) {
+	s := zktest.Embedded(t)
+	conn := s.Client(t)
+	users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+	sendAll(users, dirs)
+	allCreated(t, users, dirs, conn)
+	for _, dir := range dirs { // so that it is not collected
+		_, err := conn.Create(dir+"/kept", nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	for gone := range dirs {
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: embedded.DropReply})
+		away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: 1000})
+		sendAll(users, dirs)
+		<-fault.Fired()
+		var names []string
+		zktest.Eventually(t, 10*time.Second, func() (made bool) {
+			names, _, _ = conn.Children(dirs[gone])
+			names = slices.DeleteFunc(names, func(name string) bool { return name == "kept" })
+			return len(names) == 1
+		}, "the node is made")
+		if err := conn.Delete(dirs[gone]+"/"+names[0], -1); err != nil {
+			t.Fatal(err)
+		}
+		away.Remove()
+		for i, u := range users {
+			if i == gone {
+				if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_NODE_DELETED {
+					t.Error(m)
+				}
+				continue
+			}
+			u.release(dirs[i], next[*messages.Created](t, u.peer).GetNode())
+			next[*messages.NodeReleased](t, u.peer)
+		}
 	}
 }
 
@@ -194,6 +245,17 @@ func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 	for _, u := range users {
 		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
 			t.Fatal(m)
+		}
+	}
+	// Each would do by itself; together they are more than ZooKeeper takes.
+	var large []Part
+	for i, u := range users[:2] {
+		large = append(large, Part{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, maxRequest*3/4)}})
+	}
+	b.CreateAll(large)
+	for _, u := range users[:2] {
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || m.GetId() != 6 {
+			t.Error(m)
 		}
 	}
 	sendAll(users[:3], dirs)

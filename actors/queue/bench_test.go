@@ -40,13 +40,13 @@ func BenchmarkHandOff(b *testing.B) {
 }
 
 // The rule alone, for the last in the queue.
-func BenchmarkDecide(b *testing.B) {
+func BenchmarkHolds(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			kinds, rule := make([]Kind, n), Mutex()
 			b.ReportAllocs()
 			for b.Loop() {
-				rule.Decide(kinds, n-1)
+				rule.Holds(kinds, Exclusive)
 			}
 		})
 	}

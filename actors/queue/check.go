@@ -12,8 +12,7 @@ import (
 const MaxKinds = 64
 
 // Check tells what is wrong with a rule of somebody's own, whose kinds have the given
-// names. It may have neither Delay nor Strangers, and Reenter
-// may be empty.
+// names. It may have neither Delay nor Strangers, and Reenter may be empty.
 func (r Rule) Check(kinds []string) error {
 	switch {
 	case len(kinds) == 0 || len(kinds) > MaxKinds:

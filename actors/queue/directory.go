@@ -105,7 +105,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 			if s.byCzxid {
 				return nil // its place is known with its Created; see early
 			}
-			c.name, c.seq, c.rank = name, seq, s.rankOf(seq, czxid, 0)
+			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid, 0)
 		}
 		return c
 	}
@@ -115,7 +115,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 	if s.byCzxid && czxid == 0 {
 		return nil
 	}
-	return &contender{name: name, seq: seq, rank: s.rankOf(seq, czxid, 0), kind: kind}
+	return &contender{name: name, seq: seq, rank: rankOf(s.byCzxid, seq, czxid, 0), kind: kind}
 }
 
 func (s *State) report(name string) {
@@ -232,13 +232,9 @@ func (s *State) unwatch(serial uint64) (found bool) {
 
 func (s *State) createFailed(c *contender, e Failed) {
 	switch {
-	case c.stage == leaving && e.Why != SessionLost && c.released:
+	case c.stage == leaving: // its node may still be there, also if the session is lost
 		delete(s.ours, c.serial)
-		c.released = false
-		s.refuse(c.releaser, e.Why)
-		return
-	case c.stage == leaving: // with the session goes the node
-		s.gone(c)
+		s.refuseRelease(c, e.Why)
 		return
 	case c.answered:
 		return

@@ -51,7 +51,7 @@ func (w *world) execute(f Effect) Transacted {
 	case f.Do != DoMark && m.by != f.Node && !m.waited[f.Node]:
 		w.t.Fatalf("the mark of %s is taken by %s, which has not waited: %s", m.by, f.Node, w)
 	}
-	if w.verdict(f.Node, true) != Held {
+	if !w.meddling && !w.holds(f.Node, true) {
 		w.t.Fatalf("%s, which may not hold, is about to mark: %s", f.Node, w)
 	}
 	m.by = f.Node

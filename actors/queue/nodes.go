@@ -10,6 +10,9 @@ import (
 // send has the contender's node created, or keeps the contender until that is
 // possible.
 func (s *State) send(c *contender) {
+	if c.stage != unsent { // its former Create may stand behind others that are not answered
+		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
+	}
 	if c.joint && c.serial != 0 {
 		c.stage = leaving // there is no node
 		s.refuseAll(c, s.whyGone())
@@ -111,7 +114,7 @@ func (e Created) apply(s *State) {
 	if leader != nil {
 		c.czxid, c.step = leader.czxid, leader.step // it goes on with what was granted then
 	}
-	c.rank = s.rankOf(seq, c.czxid, c.step)
+	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
 	s.locate(c, e)
 	switch {
 	case c.stage == abandoned:
@@ -209,11 +212,11 @@ func (s *State) locate(c *contender, e Created) {
 	}
 }
 
-func (s *State) rankOf(seq, czxid int64, step uint32) rank {
+func rankOf(byCzxid bool, seq, czxid int64, step uint32) rank {
 	switch {
 	case seq == stranger:
 		return rank{major: unknown - 1}
-	case !s.byCzxid:
+	case !byCzxid:
 		return rank{major: seq}
 	case exhausted(seq):
 		return rank{czxid, step}
@@ -234,7 +237,7 @@ func (s *State) rankByCzxid() {
 		if !c.ours || !c.answered {
 			continue
 		}
-		c.rank = s.rankOf(c.seq, c.czxid, c.step)
+		c.rank = rankOf(s.byCzxid, c.seq, c.czxid, c.step)
 		s.enlist(c)
 		if c.stage == queued {
 			s.enqueue(c)
@@ -269,9 +272,6 @@ func (s *State) gone(c *contender) {
 
 // vanish is for a node of ours that somebody else deleted.
 func (s *State) vanish(c *contender) {
-	if c.stage == creating { // it was seen in a list before its Created
-		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
-	}
 	if c == s.mark.c {
 		s.mark = mark{}
 	}
@@ -299,10 +299,7 @@ func (s *State) lose(c *contender, why Why) {
 		s.part(f)
 		s.refuseAll(f, why)
 	}
-	if c.released { // it would have left
-		c.released = false
-		s.refuse(c.releaser, why)
-	}
+	s.refuseRelease(c, why) // it would have left
 	c.stage, c.why = lost, why
 	for _, r := range c.requests {
 		s.effect(Effect{Do: DoLose, ID: r.id, Why: why})

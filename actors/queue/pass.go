@@ -94,13 +94,17 @@ func (p *Pool) back(q *party) {
 	}
 }
 
+// by is who made the request serial, if that is still known.
+func (p *Pool) by(serial uint64) *party {
+	if q := p.gates[serial]; q != nil {
+		return q
+	}
+	return p.leases[serial]
+}
+
 // Refused: the request serial failed, or what it was granted could not be released.
 func (p *Pool) Refused(serial uint64, why Why) {
-	q := p.gates[serial]
-	if q == nil {
-		q = p.leases[serial]
-	}
-	switch {
+	switch q := p.by(serial); {
 	case q == nil:
 	case q.released:
 		p.returned(q, serial, why)
@@ -114,11 +118,7 @@ func (p *Pool) Refused(serial uint64, why Why) {
 
 // Lost: what the request serial was granted is lost. Who waits begins anew.
 func (p *Pool) Lost(serial uint64, why Why) {
-	q := p.gates[serial]
-	if q == nil {
-		q = p.leases[serial]
-	}
-	switch {
+	switch q := p.by(serial); {
 	case q == nil:
 	case q.released:
 		p.returned(q, serial, why)

@@ -231,11 +231,9 @@ func (p *Pool) refuse(q *party, why Why) {
 	p.order(Order{Do: DoRefuse, ID: q.ID, Why: why})
 }
 
-// end forgets a request and leaves what it has below.
+// end forgets a request that is not released, and leaves what it has below.
 func (p *Pool) end(q *party) {
 	p.leave(q)
 	delete(p.parties, q.ID)
-	if !q.released {
-		p.count(q, -q.Permits)
-	}
+	p.count(q, -q.Permits)
 }

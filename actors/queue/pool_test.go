@@ -30,6 +30,8 @@ func said(p *Pool) string {
 			all = append(all, fmt.Sprintf("lose %d: %d", o.ID, o.Why))
 		case DoReleased:
 			all = append(all, fmt.Sprintf("released %d", o.ID))
+		case DoRevoke:
+			all = append(all, fmt.Sprintf("revoke %d", o.ID))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -148,4 +150,21 @@ func TestPoolIsSized(t *testing.T) {
 	s.want("leave gate 1, grant 1, ask lease 29")
 	s.Lost(29, SessionLost) // not granted yet: then it waits anew
 	s.want("leave lease 29, leave gate 9, ask gate 30, ask lease 31")
+}
+
+// Somebody wants a lease back whose request still waits for another: it is told when it
+// holds, and not when it has released.
+func TestPoolIsAskedToGiveBack(t *testing.T) {
+	s := story{t, NewPool(2, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 2})
+	s.granted(1)
+	s.want("ask gate 1, ask lease 2, ask lease 3")
+	s.granted(2)
+	s.Revoke(2)
+	s.want("")
+	s.granted(3)
+	s.want("leave gate 1, grant 1, revoke 1")
+	s.Release(1)
+	s.Revoke(3)
+	s.want("return lease 2, return lease 3")
 }

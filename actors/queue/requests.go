@@ -143,7 +143,7 @@ func (e Release) apply(s *State) {
 func (s *State) withdraw(c *contender, id ID, why Why) {
 	s.drop(c, id)
 	s.refuse(id, why)
-	if len(c.requests) == 0 && c.stage != lost {
+	if len(c.requests) == 0 {
 		s.leave(c)
 	}
 }
@@ -185,5 +185,14 @@ func (s *State) refuseEach(c *contender, why Why) {
 		id := c.requests[0].id
 		s.drop(c, id)
 		s.refuse(id, why)
+	}
+}
+
+// refuseRelease is for a contender whose node may still be there, or went before: its
+// release, if there is one, is no success.
+func (s *State) refuseRelease(c *contender, why Why) {
+	if c.released {
+		c.released = false
+		s.refuse(c.releaser, why)
 	}
 }

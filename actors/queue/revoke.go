@@ -15,9 +15,6 @@ func (s *State) revoke(c *contender) {
 	if len(c.data) > 0 {
 		s.effect(Effect{Do: DoRestore, Node: c.name, Data: []byte(c.data)})
 	}
-	if c.revoked {
-		return
-	}
 	c.revoked = true
 	if c.stage == held {
 		s.heed(c)

@@ -3,7 +3,7 @@
 // neither time nor contexts; what happens comes in as events, what is to be done
 // goes out as effects.
 //
-// Decide is the rule, Step the life of a lock.
+// Rule.Holds is the rule, Step the life of a lock.
 package queue
 
 // Kind is what a contender wants, as far as the rule is concerned.
@@ -148,35 +148,15 @@ func (r Rule) keeps(w, k Kind) bool {
 	return r.BlockedBy[w]&^r.BlockedBy[k] == 0 || r.Permits == 1 && r.BlockedBy[k].Has(w)
 }
 
-// Verdict is what the rule says of one contender.
-type Verdict uint8
-
-// Gone is the verdict on a contender that is not in the queue: it never holds.
-const (
-	Gone Verdict = iota
-	Waiting
-	Held
-)
-
-// Decide applies the rule to the contender at place i of the kinds in the queue,
-// first come first. If it has to wait, blockers are the places of those whose
-// departure may let it in, nearest first: the last Permits of those that block it.
-// Watching fewer of them loses wake-ups; watching more wakes for nothing.
-//
-// A place outside the queue, such as the -1 of a search that found nothing, is Gone.
-func (r Rule) Decide(kinds []Kind, i int) (v Verdict, blockers []int) {
-	if i < 0 || i >= len(kinds) {
-		return Gone, nil
-	}
-	blockers = r.blockers(nil, i, kinds[i], func(j int) Kind { return kinds[j] }, r.Permits)
-	if len(blockers) < r.Permits {
-		return Held, nil
-	}
-	return Waiting, blockers
+// Holds applies the rule to a contender of a kind and those that are ahead of it, first come
+// first. Of who is not in the queue it says nothing: its own node must be there.
+func (r Rule) Holds(ahead []Kind, kind Kind) bool {
+	return len(r.blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
 }
 
 // blockers appends the places before i that block kind, nearest first, but not more
-// than most.
+// than most. If it has to wait, it is the departure of the first Permits of them that may
+// let it in. To watch fewer loses wake-ups; to watch more wakes for nothing.
 func (r Rule) blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {

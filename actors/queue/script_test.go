@@ -111,6 +111,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	_, tell := args["tell"]
 	_, kept := args["kept"]
 	_, revocable := args["revocable"]
+	_, joint := args["joint"]
 	var e Event
 	switch word {
 	case "rule":
@@ -122,11 +123,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "resize":
 		e = Resize{int(num("permits", 0))}
 	case "acquire":
-		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable}
-	case "cancel":
-		e = Cancel{ID: ID(num("id", 0)), Why: Cancelled}
-	case "release":
-		e = Release{ID: ID(num("id", 0))}
+		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable, Joint: joint}
 	case "created":
 		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"]), Directory: num("directory", 0)}
 	case "listed":
@@ -140,29 +137,49 @@ func (s *script) step(t *testing.T, line string) []string {
 		e = Transacted{Serial: serial, Done: !failed, Op: map[string]uint32{"mark": 1}[op]}
 	case "elapsed":
 		e = Elapsed{Serial: serial}
-	case "deleted":
-		e = Deleted{Serial: serial}
-	case "failed":
-		e = Failed{Epoch: epoch, Serial: serial, Why: Why(num("why", int64(SessionLost)))}
-	case "connected":
-		e = Session{Epoch: epoch, State: Connected}
-	case "suspended":
-		e = Session{Epoch: epoch, State: Suspended}
-	case "lost":
-		e = Session{Epoch: epoch, State: Lost}
 	case "tick":
 		s.state.Rest()
 		e = Tick{}
-	case "close":
-		e = Close{Why: Closed}
 	default:
-		t.Fatalf("unknown event %q", line)
+		e = commonEvent(t, line, SessionLost)
 	}
 	var effects []string
 	for _, f := range step(s.state, e) {
 		effects = append(effects, s.show(f))
 	}
 	return effects
+}
+
+// commonEvent is an event of the words that are the same for a State and a Simple. why is
+// that of a failure that does not say.
+func commonEvent(t *testing.T, line string, why Why) interface {
+	Event
+	SimpleEvent
+} {
+	word, _, num := parse(t, line)
+	id, epoch, serial := ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
+	switch word {
+	case "cancel":
+		return Cancel{ID: id, Why: Cancelled}
+	case "release":
+		return Release{ID: id}
+	case "deleted":
+		return Deleted{Serial: serial}
+	case "failed":
+		return Failed{Epoch: epoch, Serial: serial, Why: Why(num("why", int64(why)))}
+	case "connected":
+		return Session{Epoch: epoch, State: Connected}
+	case "suspended":
+		return Session{Epoch: epoch, State: Suspended}
+	case "lost":
+		return Session{Epoch: epoch, State: Lost}
+	case "tick":
+		return Tick{}
+	case "close":
+		return Close{Why: Closed}
+	}
+	t.Fatalf("unknown event %q", line)
+	return nil
 }
 
 // data is that of the mark, or of nodes that say that their holder is to release.

@@ -44,9 +44,7 @@ func (s *State) loseSession() {
 		case held:
 			s.lose(c, SessionLost)
 		case leaving: // its node may outlive the loss, until ZooKeeper notices
-			if c.released {
-				s.refuse(c.releaser, SessionLost)
-			}
+			s.refuseRelease(c, SessionLost)
 		}
 	}
 	var first []*contender
@@ -55,7 +53,7 @@ func (s *State) loseSession() {
 	}
 	s.mark = mark{}
 	again := slices.Concat(first, s.inLine(), slices.DeleteFunc(s.outstanding, func(c *contender) bool {
-		return c.answered || c.stage != creating
+		return c.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
 	s.left, s.heirs = 0, 0
 	for _, c := range s.list {
@@ -95,10 +93,7 @@ func (e Close) apply(s *State) {
 		case unsent, creating, queued, marking:
 			s.refuseAll(c, e.Why)
 		case leaving: // nobody will hear of the end of its Delete
-			if c.released {
-				c.released = false
-				s.refuse(c.releaser, e.Why)
-			}
+			s.refuseRelease(c, e.Why)
 		}
 	}
 }

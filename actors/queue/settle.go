@@ -20,7 +20,7 @@ func (s *State) settleOne() bool {
 
 // try lets one that is next hold if it may. It tells if it, or another, waits no longer.
 func (s *State) try(c *contender) bool {
-	if c.seq <= s.roomTo && !s.byCzxid {
+	if c.seq <= s.roomTo {
 		return s.take(c)
 	}
 	if c.rank.major > s.horizon || s.byCzxid && s.early(c) {
@@ -73,7 +73,6 @@ func (s *State) grant(c *contender) {
 func (s *State) hold(c *contender) {
 	c.stage = held
 	for i := range c.requests {
-		c.requests[i].try = false
 		s.grantRequest(c, c.requests[i].id)
 	}
 	s.heed(c)

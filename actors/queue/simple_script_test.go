@@ -27,10 +27,6 @@ func (s *simpleScript) step(t *testing.T, line string) []string {
 		return nil
 	case "acquire":
 		e = Acquire{ID: id, Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"])}
-	case "cancel":
-		e = Cancel{ID: id, Why: Cancelled}
-	case "release":
-		e = Release{ID: id}
 	case "done":
 		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial))}
 	case "missing":
@@ -44,22 +40,8 @@ func (s *simpleScript) step(t *testing.T, line string) []string {
 	case "wake":
 		node := strings.Join(s.long(args["node"]), "")
 		e = Wake{Epoch: epoch, Node: node, Deleted: !kept}
-	case "deleted":
-		e = Deleted{Serial: serial}
-	case "failed":
-		e = Failed{Epoch: epoch, Serial: serial, Why: Why(num("why", int64(Unknown)))}
-	case "connected":
-		e = Session{Epoch: epoch, State: Connected}
-	case "suspended":
-		e = Session{Epoch: epoch, State: Suspended}
-	case "lost":
-		e = Session{Epoch: epoch, State: Lost}
-	case "tick":
-		e = Tick{}
-	case "close":
-		e = Close{Why: Closed}
 	default:
-		t.Fatalf("unknown event %q", line)
+		e = commonEvent(t, line, Unknown)
 	}
 	var effects []string
 	for _, f := range trySimple(s.Simple, e) {

@@ -14,16 +14,15 @@ type Seen struct {
 // Standing is where a contender stands in the queue.
 type Standing struct {
 	Seen
-	Kind    Kind
-	Ahead   int // contenders that come before it, whether they block it or not
-	Verdict Verdict
+	Kind  Kind
+	Ahead int // contenders that come before it, whether they block it or not
+	Holds bool
 }
 
 // Standings puts the contenders among the children in their order. Children of
 // unknown names are left out.
 func (r Rule) Standings(children []Seen) []Standing {
-	s := NewState(r, Incarnation{})
-	s.byCzxid = slices.ContainsFunc(children, func(c Seen) bool { return r.nearTheEnd(c.Name) })
+	byCzxid := slices.ContainsFunc(children, func(c Seen) bool { return r.nearTheEnd(c.Name) })
 	type ranked struct {
 		Standing
 		rank rank
@@ -31,7 +30,7 @@ func (r Rule) Standings(children []Seen) []Standing {
 	var all []ranked
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
-			all = append(all, ranked{Standing{Seen: c, Kind: kind}, s.rankOf(seq, c.Czxid, 0)})
+			all = append(all, ranked{Standing{Seen: c, Kind: kind}, rankOf(byCzxid, seq, c.Czxid, 0)})
 		}
 	}
 	// Who downgrades stands at its writer's place.
@@ -43,13 +42,10 @@ func (r Rule) Standings(children []Seen) []Standing {
 	for i, c := range all {
 		// Contenders of one place are one owner's: they do not wait for each other.
 		first := i
-		for first > 0 && !s.byCzxid && all[first-1].rank == c.rank {
+		for first > 0 && !byCzxid && all[first-1].rank == c.rank {
 			first--
 		}
-		c.Ahead, c.Verdict = first, Held
-		if len(r.blockers(nil, first, c.Kind, func(j int) Kind { return kinds[j] }, r.Permits)) >= r.Permits {
-			c.Verdict = Waiting
-		}
+		c.Ahead, c.Holds = first, r.Holds(kinds[:first], c.Kind)
 		standings[i] = c.Standing
 	}
 	return standings

@@ -332,7 +332,7 @@ func (s *State) find(name string) *contender {
 		seq = stranger
 	}
 	if !s.byCzxid {
-		from = place(s.list, s.rankOf(seq, 0, 0))
+		from = place(s.list, rankOf(s.byCzxid, seq, 0, 0))
 	}
 	for _, c := range s.list[from:] {
 		if c.name == name {

@@ -68,7 +68,11 @@ func TestCuratorRecipes(t *testing.T) {
 }
 
 func leaderLatch(t *testing.T, path string, c, d *interop.CuratorClient) {
-	one, two := c.LeaderLatch(path, "one"), d.LeaderLatch(path, "two")
+	succession(t, c.LeaderLatch(path, "one"), d.LeaderLatch(path, "two"))
+}
+
+// succession has the one lead, then the two.
+func succession(t *testing.T, one, two *interop.Lock) {
 	held, err := one.Acquire(soon)
 	want(t, "leads", fmt.Sprint(held, err), "true <nil>")
 	waiting := two.Begin(soon)
@@ -157,17 +161,7 @@ func TestKazooRecipes(t *testing.T) {
 }
 
 func election(t *testing.T, path string, k, l *interop.KazooClient) {
-	one, two := k.Election(path, "one"), l.Election(path, "two")
-	held, err := one.Acquire(soon)
-	want(t, "leads", fmt.Sprint(held, err), "true <nil>")
-	waiting := two.Begin(soon)
-	zktest.Eventually(t, soon, func() bool {
-		list, err := one.Participants()
-		return err == nil && slices.Equal(list, []string{"one", "two"})
-	}, "both take part")
-	want(t, "leaves", one.Release(), nil)
-	want(t, "leads", <-waiting, interop.Result{Held: true})
-	want(t, "leaves", two.Release(), nil)
+	succession(t, k.Election(path, "one"), l.Election(path, "two"))
 }
 
 // kazoo sets its watches again after a lost connection and in a new session.

@@ -1,0 +1,97 @@
+package actors
+
+import (
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// bridged is a desk whose actor has nodes of its own: it asks the bridge for them, and
+// follows the session that they live in.
+type bridged struct {
+	desk
+	follower follower
+	bridge   messages.BridgeRef
+	epoch    uint64
+	over     bool // the session of epoch is lost
+	session  int64
+}
+
+// follower is the actor of a bridged, where it decides on what follows from the session's
+// changes.
+type follower interface {
+	decider
+	follow(queue.Session)
+	close(queue.Close)
+}
+
+func newBridged(r *resident, f follower) bridged {
+	b := bridged{desk: newDesk(r, f), follower: f, bridge: r.manager.bridge}
+	b.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
+	return b
+}
+
+// checkSession comes before all else: nothing is granted in a session that must be taken
+// for lost by now. In a process that was paused the bridge may not have come to say so,
+// and its timer not have fired. (If it says so now, it also says why.)
+func (b *bridged) checkSession(msg any) {
+	if changed, ok := msg.(*messages.SessionChanged); ok && changed.State == messages.SessionState_LOST {
+		return
+	}
+	if b.epoch == 0 || b.over || !b.manager.zk.Lost(b.epoch) {
+		return
+	}
+	b.over, b.detail = true, overdue
+	b.follower.follow(queue.Session{Epoch: b.epoch, State: queue.Lost})
+}
+
+// SessionChanged implements messages.BridgeClientHandler.
+func (b *bridged) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
+	if b.over && msg.Epoch == b.epoch && msg.State != messages.SessionState_SHUT {
+		return // it does not come back
+	}
+	b.detail = msg.Detail
+	switch msg.State {
+	case messages.SessionState_CONNECTED:
+		b.live(msg)
+		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Connected})
+	case messages.SessionState_SUSPENDED:
+		b.live(msg) // perhaps the first that is heard of it
+		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
+		b.suspend()
+	case messages.SessionState_LOST:
+		b.over = true
+		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Lost})
+	case messages.SessionState_SHUT:
+		b.follower.close(queue.Close{Why: queue.Closed})
+	}
+}
+
+func (b *bridged) live(msg *messages.SessionChanged) {
+	b.epoch, b.over, b.session = msg.Epoch, false, msg.SessionId
+}
+
+// ---- what effects ask for
+
+func (b *bridged) list(f queue.Effect) {
+	b.bridge.SendList(&messages.List{Id: f.Serial, Epoch: b.epoch, Directory: b.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, b.self)
+}
+
+func (b *bridged) watch(f queue.Effect) {
+	b.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: b.epoch, Directory: b.path, Nodes: f.Nodes, WithData: f.WithData}, b.self)
+}
+
+// transact has all of the operations done or none. within is a directory that is made if
+// it is missing, or "".
+func (b *bridged) transact(serial uint64, within string, ops ...*messages.Op) {
+	b.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: b.epoch, Directory: within, Ops: ops}, b.self)
+}
+
+// releaseNode deletes a node; relaxed is for one that nobody waits for.
+func (b *bridged) releaseNode(serial uint64, node string, relaxed bool) {
+	b.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: b.epoch, Directory: b.path, Node: node, Relaxed: relaxed}, b.self)
+}
+
+func (b *bridged) granted(f queue.Effect) *messages.Granted {
+	return &messages.Granted{Path: b.path, Node: f.Node, Czxid: f.Czxid, Step: f.Step, SessionId: b.session, Epoch: b.epoch}
+}

@@ -1,0 +1,50 @@
+package actors
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A member is lost while the release is on its way: the member's answer to that is only
+// that nothing is held, but the owner is told why.
+func TestMultiLockLostBeforeItsRelease(t *testing.T) {
+	s := zktest.Embedded(t)
+	locks, err := Connect(t.Context(), s.Addr(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	member := locks.Mutex("/a")
+	multi := locks.MultiLock(member, locks.Mutex("/b"))
+	actor, err := multi.resident()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A claim that is kept from hearing of its grant keeps the multi-lock's actor from
+	// hearing of anything else.
+	owner := &claim{handle: &multi.handle, lock: actor, ended: ErrReleased, release: ask.NewPromise[struct{}](nil)}
+	owner.promise.Store(ask.NewPromise[*Grant](nil))
+	owner.mu.Lock()
+	ask.Send(actor.self, &messages.Acquire{Revocable: true}, owner)
+	zktest.Eventually(t, 10*time.Second, func() bool { return s.Watches(t) == 2 }, "both members watch their nodes")
+	owner.giveBack()
+	if err := s.Client(t).Delete("/a/"+s.Nodes(t, "/a")[0], -1); err != nil {
+		t.Fatal(err)
+	}
+	next, err := member.Lock(t.Context()) // the member has told of the loss before
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner.mu.Unlock()
+	if _, err := owner.release.Future().Wait(t.Context()); !errors.Is(err, ErrNodeDeleted) {
+		t.Errorf("the release: %v", err)
+	}
+	if err := next.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,127 @@
+package zkbridge
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// TestUncertain cuts the connection at a multi, before and after it is executed.
+func TestUncertain(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+		for _, n := range []int{1, 40} {
+			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) { testUncertain(t, action, n) })
+		}
+	}
+}
+
+func testUncertain(t *testing.T, action embedded.Action, n int) {
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	u.created(dir, "first-")
+	doomed := make([]string, n)
+	for i := range doomed {
+		doomed[i] = u.created(dir, "doomed-").GetNode()
+	}
+	// The first one goes alone; the fault strikes the batch behind it.
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprintf("%s/n%d-", dir, min(n, 2)-1), Action: action})
+	for i := range n {
+		u.create(dir, fmt.Sprintf("n%d-", i))
+	}
+	for _, node := range doomed[1:] {
+		u.release(dir, node)
+	}
+	var got []*messages.Created
+	for range n {
+		got = append(got, next[*messages.Created](t, u.peer))
+	}
+	for range n - 1 {
+		next[*messages.NodeReleased](t, u.peer)
+	}
+	fired(t, fault)
+	if names := s.Nodes(t, dir); len(names) != 2+n {
+		t.Errorf("%d nodes are left: %v", len(names), names)
+	}
+	seen := map[string]bool{}
+	adopted := 0
+	for _, m := range got {
+		key := fmt.Sprint(m.GetCzxid(), m.GetStep())
+		if seen[key] {
+			t.Errorf("%v has the token of another", m)
+		}
+		seen[key] = true
+		if m.GetOthers() == -1 {
+			adopted++
+			if len(m.GetChildren()) == 0 {
+				t.Errorf("no children: %v", m)
+			}
+		}
+		_, stat, err := s.Client(t).Get(dir + "/" + m.GetNode())
+		if err != nil || stat.Czxid != m.GetCzxid() {
+			t.Errorf("%v: is %+v, %v", m, stat, err)
+		}
+	}
+	if (adopted > 0) != (action == embedded.DropReply) {
+		t.Errorf("%d were adopted", adopted)
+	}
+}
+
+func fired(t *testing.T, fault *embedded.Injected) {
+	t.Helper()
+	select {
+	case <-fault.Fired():
+	case <-time.After(patience):
+		t.Fatalf("%v has not happened", fault.Action)
+	}
+}
+
+// TestUncertainDiesWithSession loses the reply of a create and then the session.
+func TestUncertainDiesWithSession(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr()})
+	u, dir := newUser(t, b), s.Path(t)
+	u.created(dir, "first-")
+	u.subscribe()
+	refusing := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Times: -1, Action: embedded.CutBefore})
+	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DropReply})
+	u.create(dir, "n-")
+	state(t, u.peer, messages.SessionState_SUSPENDED)
+	s.Expire(t, b.Session().ID)
+	refusing.Remove()
+	if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+		t.Errorf("%v", m)
+	}
+	if names := s.Nodes(t, dir); len(names) != 0 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+func TestUncertainWithoutWritableDirectory(t *testing.T) {
+	t.Parallel()
+	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpExists, embedded.OpGetChildren2} {
+		s := zktest.Embedded(t)
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		u.created(dir, "first-")
+		_, err := s.Client(t).Set(dir, []byte("theirs"), -1)
+		must(t, err)
+		u.forget(dir)
+		fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: embedded.DropReply})
+		m := u.created(dir, "n-")
+		fired(t, fault)
+		if names := s.Nodes(t, dir); len(names) != 2 || len(m.GetChildren()) != 2 {
+			t.Errorf("%v: %v with nodes %v", op, m, names)
+		}
+	}
+}
+
+// forget makes the bridge look at a directory again.
+func (u *user) forget(dir string) {
+	done := make(chan struct{})
+	u.bridge.ref.Tell(task(func(c *core) { c.ep.dirs.get(dir).forget(); close(done) }))
+	<-done
+}
