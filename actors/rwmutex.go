@@ -14,7 +14,8 @@ import "github.com/actorlock/actorlock/actors/queue"
 // each other to leave would wait for ever.
 //
 // Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when
-// one of those downgrades, writers in the queue do not see its reader.
+// one of those downgrades, writers in the queue do not see its reader. A Mutex on the same
+// path, of another process, does not see it either: all must use a path for one recipe.
 type RWMutex struct{ read, write Side }
 
 // Side is a lock of several kinds as it is held for one of them: the read lock, say.
