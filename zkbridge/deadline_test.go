@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -124,4 +126,22 @@ func (f follower) overlap(timeout, margin time.Duration) time.Duration {
 	l.newest.Store(int64(answered))
 	l.away.Store(int64(f.hungUp))
 	return l.deadline().Sub(l.start.Add(expires))
+}
+
+// Each attempt to reconnect that fails is reported as one more disconnection. It does not
+// move the deadline.
+func TestDeadlineStaysWhileDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{cfg: &settings{margin: time.Second}, post: func(any) {}, start: time.Now()}
+		l.timeout.Store(int64(9 * time.Second))
+		time.Sleep(10 * time.Second) // virtual
+		l.heard(l.now())
+		for range 3 {
+			l.event(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
+			if limit := l.limit(); limit != 15*time.Second {
+				t.Errorf("the deadline is at %v", limit)
+			}
+			time.Sleep(time.Second)
+		}
+	})
 }

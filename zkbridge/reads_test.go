@@ -153,6 +153,12 @@ func TestListRefusedLeavesNoInterest(t *testing.T) {
 		must(t, err)
 		u.bridge.Ref().SendList(&messages.List{Id: 70, Epoch: u.epoch(), Directory: dir, Watch: true, WithCzxids: true}, u)
 		u.failed(70, messages.Reason_NO_AUTH)
+		u.watch(dir, "missing")
+		interests := make(chan int)
+		u.bridge.ref.Tell(task(func(c *core) { interests <- len(c.ep.watches.byWho[u]) }))
+		if n := <-interests; n != 0 {
+			t.Errorf("%d interests are left", n)
+		}
 		_, err = conn.Create(dir+"/new", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(t, err)
 		u.wokenNot()

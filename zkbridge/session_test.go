@@ -274,3 +274,20 @@ func TestFailover(t *testing.T) {
 		t.Errorf("%d nodes, %d tokens, %+v", len(names), len(tokens), b.Session())
 	}
 }
+
+// News may be on their way to a reader that has gone.
+func TestSessionsAfterTheirEnd(t *testing.T) {
+	s := &stream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
+	s.Tell(nil)
+	if now := <-s.out; now.State != messages.SessionState_CONNECTED {
+		t.Errorf("%+v", now)
+	}
+	for range 2 { // the context has ended, and so has the bridge
+		s.end()
+		s.told = false
+		s.Tell(nil)
+	}
+	if _, open := <-s.out; open {
+		t.Error("the channel is open")
+	}
+}

@@ -132,6 +132,19 @@ func TestWireRefusesGarbage(t *testing.T) {
 		client.Close()
 		server.Close()
 	}
+	// After the handshake, too.
+	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
+		client, server := net.Pipe()
+		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
+		w := newWire(client, client, l, time.Now().Add(time.Hour))
+		w.ready.Store(true)
+		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
+		if _, err := w.Read(make([]byte, 4)); err == nil {
+			t.Errorf("%q is accepted after the handshake", garbage)
+		}
+		client.Close()
+		server.Close()
+	}
 }
 
 // The message that sets the watches again may be left over from a connection that broke
