@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -294,5 +295,52 @@ func TestPinnedPID(t *testing.T) {
 		all[0].granted(1)
 		all[0].send(self, &messages.Release{RequestId: 1})
 		all[0].released(1, 0)
+	})
+}
+
+// What is said twice, or too late, is no second release and keeps nobody from the answer
+// to the first.
+func TestReleaseTwice(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice, locks := all[0], b.locks(config)
+		for id, lock := range []interface{ PID() (*actor.PID, error) }{
+			locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2), locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b")),
+		} {
+			id := uint64(id)
+			to, err := lock.PID()
+			must(b, err)
+			alice.send(to, &messages.Acquire{RequestId: id})
+			alice.granted(id)
+			alice.send(to, &messages.Release{RequestId: id})
+			alice.send(to, &messages.Release{RequestId: id})
+			alice.send(to, &messages.Cancel{RequestId: id})
+			alice.refused(id, messages.Reason_NOT_HELD)
+			alice.released(id, 0)
+		}
+		b.cleaned()
+	})
+}
+
+// Who has lost the lock, and not released it yet, holds nothing that could be suspended.
+func TestLostIsNotSuspended(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice, locks := all[0], b.locks(config)
+		lock := pid(b, locks.Mutex(b.path))
+		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "alice", Revocable: true})
+		g := alice.granted(1)
+		must(b, b.Client(b).Delete(b.path+"/"+g.GetNode(), -1))
+		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_NODE_DELETED {
+			b.Error(m)
+		}
+		away := b.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
+		b.Embedded().DropConnections()
+		state(b, locks, messages.SessionState_SUSPENDED)
+		away.Remove()
+		state(b, locks, messages.SessionState_CONNECTED)
+		unlock(b, result(b, locks.Mutex(b.path).Acquire(within(b)))) // the lock has heard of it
+		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
+		alice.refused(1, messages.Reason_NODE_DELETED)
 	})
 }

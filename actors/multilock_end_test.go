@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // A member's actor has failed while nobody wanted the multi-lock: who asks next is told,
@@ -31,6 +32,34 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 				b.Fatalf("after the failure of the %s: %v", name, err)
 			}
 			unlock(b, g)
+		}
+		b.cleaned()
+	})
+}
+
+// One member refuses at once, so that the nodes of the others are not made: nobody who
+// asks for those later waits for them.
+func TestMultiLockRefusedByOneMember(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, other := b.locks(), b.locks()
+		me := actors.WithOwner("me")
+		read := lock(b, locks.RWMutex(b.path+"-b").Read(), me)
+		for range 10 {
+			for _, members := range [][]actors.Member{
+				{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.Mutex(b.path + "-c")},
+				{locks.RWMutex(b.path + "-b").Write(), locks.Mutex(b.path + "-a"), locks.Mutex(b.path + "-c")},
+			} {
+				_, err := locks.MultiLock(members...).Lock(within(b), me)
+				is(b, err, actors.ErrDeadlock)
+			}
+		}
+		unlock(b, read)
+		for _, end := range []string{"-a", "-c"} {
+			held := lock(b, other.Mutex(b.path+end))
+			f := locks.Mutex(b.path + end).Acquire(within(b))
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 2 }, "the request in the queue")
+			unlock(b, held)
+			unlock(b, result(b, f))
 		}
 		b.cleaned()
 	})

@@ -83,3 +83,25 @@ func TestSequenceOverflowBesideOthers(t *testing.T) {
 	must(t, conn.Delete(second, -1))
 	unlock(t, result(t, next))
 }
+
+// The last one cannot take the directory with it, in which there is something else. Its own
+// node goes nevertheless.
+func TestSequenceOverflowBesideSomethingElse(t *testing.T) {
+	s := zktest.Embedded(t).Embedded()
+	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
+	must(t, err)
+	defer conn.Close()
+	for _, path := range []string{"/end", "/end/else"} {
+		_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	s.SetCreateCount("/end", math.MaxInt32)
+	mu := connect(t, s.Addr()).Mutex("/end")
+	for range 2 {
+		unlock(t, lock(t, mu))
+		names, _, err := conn.Children("/end")
+		if err != nil || len(names) != 1 {
+			t.Errorf("there are %v, %v", names, err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package actors
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// heard notes what a bridged makes of the session's changes.
+type heard struct {
+	decider
+	all []any
+}
+
+func (h *heard) follow(e queue.Session) { h.all = append(h.all, e) }
+
+func (h *heard) close(e queue.Close) { h.all = append(h.all, e) }
+
+// News of a session that was taken for lost by the clock come late: it does not come back.
+func TestSessionDoesNotComeBack(t *testing.T) {
+	var h heard
+	b := bridged{follower: &h, epoch: 3, over: true}
+	for _, state := range []messages.SessionState{messages.SessionState_SUSPENDED, messages.SessionState_CONNECTED, messages.SessionState_LOST} {
+		b.SessionChanged(nil, &messages.SessionChanged{State: state, Epoch: 3})
+	}
+	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_CONNECTED, Epoch: 4, SessionId: 7})
+	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_LOST, Epoch: 4})
+	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_SHUT, Epoch: 4})
+	want := []any{queue.Session{Epoch: 4, State: queue.Connected}, queue.Session{Epoch: 4, State: queue.Lost}, queue.Close{Why: queue.Closed}}
+	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.over {
+		t.Errorf("got %v, want %v; %+v", h.all, want, b)
+	}
+}
