@@ -3,6 +3,7 @@ package actors_test
 import (
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ type party struct {
 	system *actor.ActorSystem
 	self   *actor.PID
 	inbox  chan any
+	// suspended counts what it has heard of that.
+	suspended atomic.Int32
 }
 
 // parties makes actors in a system of their own, which the locks run in.
@@ -32,6 +35,8 @@ func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
 			switch msg := c.Message().(type) {
 			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *messages.Contended, *messages.RevokeRequested, *actor.DeadLetterResponse:
 				p.inbox <- msg
+			case *messages.Suspended: // it may come at any time
+				p.suspended.Add(1)
 			}
 		}))
 		t.Cleanup(func() { must(t, system.Root.StopFuture(p.self).Wait()) })
@@ -330,6 +335,8 @@ func TestLostIsNotSuspended(t *testing.T) {
 		lock := pid(b, locks.Mutex(b.path))
 		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "alice", Revocable: true})
 		g := alice.granted(1)
+		alice.send(pid(b, locks.Mutex(b.path+"-held")), &messages.Acquire{RequestId: 2})
+		alice.granted(2)
 		must(b, b.Client(b).Delete(b.path+"/"+g.GetNode(), -1))
 		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Error(m)
@@ -342,5 +349,10 @@ func TestLostIsNotSuspended(t *testing.T) {
 		unlock(b, result(b, locks.Mutex(b.path).Acquire(within(b)))) // the lock has heard of it
 		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
 		alice.refused(1, messages.Reason_NODE_DELETED)
+		alice.send(pid(b, locks.Mutex(b.path+"-held")), &messages.Release{RequestId: 2})
+		alice.released(2, 0)
+		if n := alice.suspended.Load(); n != 1 {
+			b.Errorf("it was told %d times of the suspension, and holds one lock", n)
+		}
 	})
 }
