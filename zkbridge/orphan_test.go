@@ -69,8 +69,9 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 			nodes[i] = u.created(dir, "n-").GetNode()
 		}
 		without(t, s, dir, zk.PermDelete)
+		epoch := u.epoch() // it may be over before all have been sent
 		for _, node := range nodes {
-			u.release(dir, node)
+			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: epoch, Directory: dir, Node: node}, u)
 		}
 		u.lostBecause(s, dir, "DELETE")
 		for range n {
