@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -191,7 +192,8 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 		msg := &created[0]
 		created = created[1:]
 		msg.Id, msg.Epoch, msg.Step = w.c.id, w.c.epoch, w.c.step
-		_, msg.Node = splitPath(results[i].String)
+		_, node := splitPath(results[i].String)
+		msg.Node = strings.Clone(node) // a waiter keeps it, and need not keep the whole path
 		msg.Czxid, msg.DirectoryCzxid = stat.Mzxid, stat.Czxid
 		msg.Others = stat.NumChildren - int32(d.creates)
 		o.ep.answer(w.c, w.c.asker, msg)
