@@ -293,13 +293,24 @@ func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
 
 // record gives the requests, pings left out, in their order while f runs.
 func (d *dialer) record(f func()) []embedded.Op {
-	d.mu.Lock()
-	d.ops = nil
-	d.mu.Unlock()
+	d.take()
 	f()
+	return d.seen()
+}
+
+// seen gives the requests since they were taken last.
+func (d *dialer) seen() []embedded.Op {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ops
+	return slices.Clone(d.ops)
+}
+
+func (d *dialer) take() []embedded.Op {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ops := d.ops
+	d.ops = nil
+	return ops
 }
 
 type countingConn struct {

@@ -86,57 +86,72 @@ func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
 	each(t, func(b *bed) {
 		holder := lock(b, b.locks().SimpleMutex(b.path))
-		dialers := make([]*dialer, waiters)
-		grants := make(chan *actors.Grant, waiters)
-		for i := range dialers {
-			dialers[i] = newDialer()
-			mu := b.locks(dialers[i].config).SimpleMutex(b.path)
+		type granted struct {
+			to    *dialer
+			grant *actors.Grant
+		}
+		grants := make(chan granted, waiters)
+		waiting := map[*dialer]bool{}
+		for range waiters {
+			d := newDialer()
+			waiting[d] = true
+			mu := b.locks(d.config).SimpleMutex(b.path)
 			go func() {
 				g, err := mu.Lock(within(b))
 				if err != nil {
 					b.Error(err)
 				}
-				grants <- g
+				grants <- granted{d, g}
 			}()
 		}
-		quiet(b, dialers)
-		deletes := 0 // of a holder with a dialer
-		for left := waiters; left > 0; left-- {
+		b.watching(waiting, nil)
+		for len(waiting) > 0 {
+			for d := range waiting {
+				d.take()
+			}
 			unlock(b, holder)
-			holder = <-grants
-			tries, watches := 0, 0
-			for _, op := range quiet(b, dialers) {
-				switch op {
-				case embedded.OpMulti:
-					tries++
-				case embedded.OpGetData:
-					watches++
+			next := <-grants
+			delete(waiting, next.to)
+			b.watching(waiting, next.to)
+			holder = next.grant
+			for d := range waiting {
+				if ops := d.take(); count(ops, embedded.OpMulti) != 1 {
+					b.Errorf("one of %d that wait on asked by %v", len(waiting), ops)
 				}
 			}
-			if tries-deletes != left || watches < left-1 {
-				b.Errorf("%d waiters: %d transactions and %d deletions, %d reads", left, tries-deletes, deletes, watches)
+			if ops := next.to.take(); count(ops, embedded.OpMulti) != 1 {
+				b.Errorf("the next holder asked by %v", ops)
 			}
-			deletes = 1
 		}
 		unlock(b, holder)
 	})
 }
 
-// quiet waits until none of them asks for anything, and gives what they asked for.
-func quiet(b *bed, dialers []*dialer) (ops []embedded.Op) {
+// watching waits until all that wait have read the lock, and have their watches. The
+// holder may have one, too, once it has held for long.
+func (b *bed) watching(waiting map[*dialer]bool, holder *dialer) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
-		<-time.After(100 * time.Millisecond)
-		fresh := false
-		for _, d := range dialers {
-			d.mu.Lock()
-			ops, fresh = append(ops, d.ops...), fresh || len(d.ops) > 0
-			d.ops = nil
-			d.mu.Unlock()
+		own := 0
+		if holder != nil && count(holder.seen(), embedded.OpGetData) > 0 {
+			own = 1
 		}
-		return !fresh
-	}, "nothing is asked for")
-	return ops
+		for d := range waiting {
+			if count(d.seen(), embedded.OpGetData) == 0 {
+				return false
+			}
+		}
+		return b.Watches(b) >= len(waiting)+own
+	}, "all watch the lock")
+}
+
+func count(ops []embedded.Op, of embedded.Op) (n int) {
+	for _, op := range ops {
+		if op == of {
+			n++
+		}
+	}
+	return n
 }
 
 // The session goes: the holder is told, who waits goes on in the next session.
