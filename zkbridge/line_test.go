@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -102,6 +103,28 @@ func TestTransactionsKeepTheirOrder(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Transactions of one directory are sent before those ahead of them are answered.
+func TestTransactionsUnderWay(t *testing.T) {
+	s := zktest.Embedded(t)
+	var count counter
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+	u.created(dir, "zero-")
+	count.take()
+	s.Embedded().Pause()
+	for range maxMultis + 1 {
+		u.create(dir, "n-")
+	}
+	sent := 0
+	zktest.Eventually(t, patience, func() bool {
+		sent += count.take()[int32(embedded.OpMulti)]
+		return sent == maxMultis
+	}, "%d transactions are under way", maxMultis)
+	s.Embedded().Resume()
+	for range maxMultis + 1 {
+		next[*messages.Created](t, u.peer)
 	}
 }
 
