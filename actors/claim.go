@@ -55,7 +55,7 @@ func (c *claim) send() {
 	c.mu.Lock()
 	c.lock = l
 	c.mu.Unlock()
-	ask.Send(l.self, c.msg, c)
+	l.self.Hand(&ask.Call{Message: c.msg, From: c})
 	c.mu.Lock()
 	abandoned := c.abandoned
 	c.mu.Unlock()
@@ -184,7 +184,7 @@ func (c *claim) giveBack() {
 		msg  messages.Release
 	}) // in one piece, which is quicker
 	r.call = ask.Call{Message: &r.msg, From: c}
-	c.lock.self.Tell(&r.call)
+	c.lock.self.Hand(&r.call)
 }
 
 // grow is called when a moment has passed. Up to then the claim keeps its Future and its

@@ -31,8 +31,11 @@ func (m *mailbox) open() (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opened = true
-	return len(m.system)+m.user.len() > 0 && m.schedule()
+	return m.filled() && m.schedule()
 }
+
+// filled needs m.mu.
+func (m *mailbox) filled() bool { return len(m.system)+m.user.len() > 0 }
 
 // schedule needs m.mu.
 func (m *mailbox) schedule() bool {
@@ -57,6 +60,15 @@ func (m *mailbox) next() (msg any, system, ok bool) {
 	}
 	m.scheduled = false
 	return nil, false, false
+}
+
+// rest is for who handles no more messages: it tells if there are any, for which the
+// mailbox is to be scheduled.
+func (m *mailbox) rest() (schedule bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.scheduled = m.filled()
+	return m.scheduled
 }
 
 // fifo is a queue that uses its memory again, and gives much of it back.

@@ -52,6 +52,22 @@ func (r *Ref) Register() error {
 // Tell puts a message into the actor's mailbox.
 func (r *Ref) Tell(msg any) { r.post(msg, false) }
 
+// Hand is Tell by somebody who may as well handle the message: if the actor is idle, it
+// has been handled when Hand returns, which saves two changes of goroutine. Who hands
+// must not hold a lock that the actor needs. Messages that come meanwhile are left to
+// others, so that nobody works for longer than for a message of its own.
+func (r *Ref) Hand(msg any) {
+	if !r.mailbox.put(msg, false) {
+		return
+	}
+	if msg, system, ok := r.mailbox.next(); ok {
+		r.handle(msg, system)
+	}
+	if r.mailbox.rest() {
+		r.system.dispatcher.schedule(r)
+	}
+}
+
 // PID is the actor's address for protoactor; nil if it is not registered.
 func (r *Ref) PID() *actor.PID {
 	r.mailbox.mu.Lock()

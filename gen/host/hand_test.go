@@ -1,0 +1,106 @@
+package host_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/gen/ask"
+)
+
+// An idle actor handles what it is handed before Hand returns.
+func TestHand(t *testing.T) {
+	s := newSystem(t)
+	p := newProbe(func(from ask.Recipient, msg any) { from.Tell(msg) })
+	ref := spawn(t, s, "a", p)
+	answers := make(inbox, 1)
+	for i := range 100 {
+		ref.Hand(&ask.Call{Message: i, From: answers})
+		if len(answers) != 1 || <-answers != i {
+			t.Fatalf("message %d is not handled", i)
+		}
+	}
+	ref.Stop()
+	p.end(t)
+	p.refuse = func(from ask.Recipient, msg any) { from.Tell("refused") }
+	ref.Hand(&ask.Call{Message: 0, From: answers})
+	if got := answers.next(t); got != "refused" {
+		t.Errorf("%v after the end", got)
+	}
+}
+
+// Who hands does not wait for an actor that is busy, be it by itself or by another, and
+// handles one message only; nothing is left lying, and the order is kept.
+func TestHandToBusy(t *testing.T) {
+	s := newSystem(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	heard := make(inbox, 10)
+	p := newProbe(nil)
+	ref := spawn(t, s, "a", p)
+	p.receive = func(_ ask.Recipient, msg any) {
+		switch msg {
+		case "block":
+			close(entered)
+			<-leave
+		case "first":
+			ref.Hand("second")
+			ref.Tell("third")
+		}
+		heard.Tell(msg)
+	}
+	ref.Tell("block")
+	<-entered
+	ref.Hand("first") // returns, though it is not handled
+	close(leave)
+	for _, want := range []string{"block", "first", "second", "third"} {
+		if got := heard.next(t); got != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	ref.Stop()
+	p.end(t)
+}
+
+// A panic is the actor's, not that of who handed it the message.
+func TestHandPanics(t *testing.T) {
+	s := newSystem(t)
+	p := newProbe(func(ask.Recipient, any) { panic("on purpose") })
+	ref := spawn(t, s, "a", p)
+	ref.Hand("bad")
+	if failure := p.end(t); failure != "on purpose" {
+		t.Errorf("stopped because of %v", failure)
+	}
+}
+
+// However many hand and tell, messages are handled one at a time, all of them, and those
+// of each sender in order.
+func TestHandAmongOthers(t *testing.T) {
+	s := newSystem(t)
+	type mail struct{ sender, n int }
+	const senders, each = 8, 2000
+	var left sync.WaitGroup
+	left.Add(senders * each)
+	next := make([]int, senders) // the race detector looks after these
+	p := newProbe(func(_ ask.Recipient, msg any) {
+		m := msg.(mail)
+		if m.n != next[m.sender] {
+			t.Errorf("sender %d: got %d, want %d", m.sender, m.n, next[m.sender])
+		}
+		next[m.sender] = m.n + 1
+		left.Done()
+	})
+	ref := spawn(t, s, "a", p)
+	for sender := range senders {
+		go func() {
+			for n := range each {
+				if (n+sender)%3 == 0 {
+					ref.Tell(mail{sender, n})
+				} else {
+					ref.Hand(mail{sender, n})
+				}
+			}
+		}()
+	}
+	left.Wait()
+	ref.Stop()
+	p.end(t)
+}
