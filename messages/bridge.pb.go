@@ -371,7 +371,7 @@ type Created struct {
 	// How many other nodes were in the directory right after the transaction,
 	// those that it created left out. -1: not known.
 	Others int32 `protobuf:"varint,6,opt,name=others,proto3" json:"others,omitempty"`
-	// The directory's names, read after the creation, where others is not known.
+	// The directory's names, if they were read because others is not known.
 	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
 	// czxid of the directory. Another one means that the directory was deleted and
 	// made again: its sequence numbers have begun anew.

@@ -10,17 +10,22 @@ import (
 // batch is a transaction: creates and deletes in the order in which they came,
 // and behind them, for each directory with creates, one operation that writes its
 // data anew. That one returns the directory's stat: how many children there are
-// now, and the transaction's zxid, which is the czxid of the nodes created.
+// now, and the transaction's zxid, which is the czxid of the nodes created. A
+// directory may be spared that, but not all of them.
 type batch struct {
-	writes []write
-	dirs   []batchDir
-	ops    []any // of writes, then of dirs
-	size   int
+	number   uint64 // no other has it
+	writes   []write
+	dirs     []batchDir
+	rewrites int   // of directories, as far as they cannot be spared
+	ops      []any // of writes, then of dirs
+	size     int
 }
 
 type batchDir struct {
 	dir     *directory
 	creates uint32
+	after   string // what spares it: the path of the node that the one created comes after; or ""
+	op      int    // that writes its data; -1 for none
 }
 
 const (
@@ -47,8 +52,11 @@ func (b *batch) add(w write) bool {
 func (b *batch) put(w write) {
 	b.writes = append(b.writes, w)
 	b.size += w.bytes()
-	if w.c != nil {
+	switch {
+	case w.c != nil:
 		b.count(w.c)
+	case w.r.dir != nil && w.r.path == w.r.dir.newest:
+		w.r.dir.deletes = b.number
 	}
 }
 
@@ -58,11 +66,13 @@ func (b *batch) takes(w write) bool {
 	switch {
 	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
 		return false
-	case len(b.writes)+len(b.dirs)+2 > maxOps:
+	case !b.takesOps(2):
 		return false
 	}
 	return b.size+w.bytes() <= maxBytes
 }
+
+func (b *batch) takesOps(n int) bool { return len(b.writes)+max(b.rewrites, 1)+n <= maxOps }
 
 // count finds the place of a create among those of its directory.
 func (b *batch) count(c *create) {
@@ -70,15 +80,23 @@ func (b *batch) count(c *create) {
 		c.slot = -1
 		return
 	}
-	for i := range b.dirs {
-		if d := &b.dirs[i]; c.in(d.dir) {
-			c.slot, c.step = i, d.creates
-			d.creates++
-			return
+	if c.dir.batch == b.number {
+		d := &b.dirs[c.dir.slot]
+		c.slot, c.step = c.dir.slot, d.creates
+		d.creates++
+		if d.after != "" {
+			d.after = ""
+			b.rewrites++
 		}
+		return
 	}
 	c.slot, c.step = len(b.dirs), 0
-	b.dirs = append(b.dirs, batchDir{c.dir, 1})
+	c.dir.batch, c.dir.slot = b.number, c.slot
+	d := batchDir{dir: c.dir, creates: 1, after: c.dir.follows(b.number)}
+	if d.after == "" {
+		b.rewrites++
+	}
+	b.dirs = append(b.dirs, d)
 	b.size += dirBytes + len(c.directory)
 }
 
@@ -92,7 +110,13 @@ func (b *batch) seal(acl []zk.ACL) {
 			b.ops = append(b.ops, w.r.deleteOp())
 		}
 	}
-	for _, d := range b.dirs {
+	for i := range b.dirs {
+		d := &b.dirs[i]
+		if d.after != "" && (b.rewrites > 0 || i > 0) {
+			d.op = -1
+			continue
+		}
+		d.op = len(b.ops)
 		b.ops = append(b.ops, d.dir.rewrite)
 	}
 }
@@ -107,7 +131,7 @@ func (b *batch) creates() (n uint32) {
 // directoryOf is the directory that the operation i makes a node in, or writes.
 func (b *batch) directoryOf(i int) *directory {
 	if i >= len(b.writes) {
-		return b.dirs[i-len(b.writes)].dir
+		return b.dirs[slices.IndexFunc(b.dirs, func(d batchDir) bool { return d.op == i })].dir
 	}
 	if c := b.writes[i].c; c != nil {
 		return c.dir

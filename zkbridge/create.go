@@ -50,10 +50,6 @@ func newCreate(from ask.Recipient, msg *messages.Create) *create {
 // server drop the connection, and some make the client library panic.
 const maxRequest = 512 << 10
 
-// in tells whether d is the create's directory, perhaps as it was known before it was
-// forgotten.
-func (c *create) in(d *directory) bool { return c.dir == d || c.directory == d.path }
-
 func (c *create) path() string { return joinPath(c.directory, c.prefix) }
 
 // createOp is the operation in a transaction that Create is alone.
@@ -274,6 +270,16 @@ func findNode(children []string, prefix string) string {
 		}
 	}
 	return ""
+}
+
+// numberOf is the number that ZooKeeper has appended to a path, unless that has passed
+// the greatest.
+func numberOf(path string) (n int64, ok bool) {
+	if len(path) < zkSeqSize {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(path[len(path)-zkSeqSize:], 10, 32)
+	return n, err == nil && n >= 0
 }
 
 // isSequence tells what ZooKeeper appends to a name: ten digits, or a minus sign and

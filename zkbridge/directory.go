@@ -14,6 +14,15 @@ type directory struct {
 	rewrite *zk.SetDataRequest // of its data, which is empty, or nil: Java tells them apart, and it stays as it is
 	asking  bool               // a job looks at it, or makes it
 	waiting []*create          // until it was looked at
+	dropped bool               // from the cache: there may be another of the same path
+
+	// See follows.
+	newest  string // path of the node made here last, if it was alone then; "" if not known
+	czxid   int64  // of the directory, if newest is known
+	deletes uint64 // number of the batch that deletes newest
+
+	batch uint64 // number of the last batch with creates here
+	slot  int    // in that batch
 }
 
 type dirState int
@@ -26,7 +35,37 @@ const (
 
 func (d *directory) writable() bool { return d.state == dirEmpty }
 
-func (d *directory) forget() { d.state = dirUnknown }
+func (d *directory) forget() { d.state, d.newest = dirUnknown, "" }
+
+// follows is newest if the batch of this number deletes it, else "". Then one node can be
+// made in that batch without writing the directory's data. What that would tell is known:
+// it is still the directory in which newest was alone, and if the new node has the number
+// after that of newest, nobody else has made any in between.
+func (d *directory) follows(batch uint64) string {
+	if d.deletes == batch {
+		return d.newest
+	}
+	return ""
+}
+
+// made notes the node that was made last, and how many others were there.
+func (d *directory) made(path string, others int32, czxid int64) {
+	d.newest, d.czxid = "", czxid
+	if others == 0 {
+		d.newest = path
+	}
+}
+
+// othersBeside is how many nodes are beside one that was made as another was deleted that
+// had been alone; -1 if that is not known.
+func othersBeside(path, former string) int32 {
+	before, ok := numberOf(former)
+	now, okNow := numberOf(path)
+	if ok && okNow && now == before+1 {
+		return 0
+	}
+	return -1
+}
 
 // directories is a cache. To forget one costs a read at its next create.
 type directories map[string]*directory
@@ -46,8 +85,7 @@ func (ds *directories) get(path string) *directory {
 	return d
 }
 
-// makeRoom drops any one that is not in use. A create that refers to it goes on
-// to do so.
+// makeRoom drops any one that is not in use.
 func (ds directories) makeRoom() {
 	if len(ds) < maxDirectories {
 		return
@@ -66,14 +104,14 @@ func (ds directories) drop(path string) bool {
 		return false
 	}
 	delete(ds, path)
+	d.forget()
+	d.dropped = true
 	return true
 }
 
 // place sends a create on its way, by what is known of its directory.
 func (ep *epoch) place(c *create) {
-	if c.dir == nil {
-		c.dir = ep.dirs.get(c.directory)
-	}
+	ep.direct(c)
 	switch {
 	case c.beside != "":
 		ep.createAlone(c)
@@ -84,6 +122,13 @@ func (ep *epoch) place(c *create) {
 	default:
 		c.dir.waiting = append(c.dir.waiting, c)
 		ep.lookAt(c.dir)
+	}
+}
+
+// direct finds the directory of a create, which may have been dropped since.
+func (ep *epoch) direct(c *create) {
+	if c.dir == nil || c.dir.dropped {
+		c.dir = ep.dirs.get(c.directory)
 	}
 }
 

@@ -72,9 +72,7 @@ func (c *core) createAll(m createAll) {
 func (ep *epoch) placeJoint(j *joint) {
 	known := true
 	for _, c := range j.creates {
-		if c.dir == nil {
-			c.dir = ep.dirs.get(c.directory)
-		}
+		ep.direct(c)
 		if c.dir.state != dirUnknown {
 			continue
 		}
@@ -149,7 +147,7 @@ func (b *batch) addJoint(j *joint) bool {
 	for _, c := range j.creates {
 		size += write{c: c}.bytes() + dirBytes + len(c.directory)
 	}
-	fits := len(b.writes)+len(b.dirs)+2*len(j.creates) <= maxOps && b.size+size <= maxBytes
+	fits := b.takesOps(2*len(j.creates)) && b.size+size <= maxBytes
 	if len(b.writes) > 0 && (!fits || j.creates[0].failures >= maxFailures || b.writes[0].failures() >= maxFailures) {
 		return false
 	}

@@ -127,19 +127,3 @@ func TestTransactionsUnderWay(t *testing.T) {
 		next[*messages.Created](t, u.peer)
 	}
 }
-
-// A directory that was forgotten while contenders waited is known anew to those that
-// follow: together they count as those of one, or two would have the same token.
-func TestStepsInOneDirectory(t *testing.T) {
-	b := &batch{}
-	for i := range 3 {
-		dir := &directory{path: "/d", state: dirEmpty, rewrite: &zk.SetDataRequest{Path: "/d"}}
-		c := &create{directory: "/d", prefix: "n-", dir: dir}
-		if !b.add(write{c: c}) || c.step != uint32(i) || c.slot != 0 {
-			t.Errorf("contender %d is step %d of directory %d", i, c.step, c.slot)
-		}
-	}
-	if b.seal(nil); len(b.ops) != 4 {
-		t.Errorf("%d operations", len(b.ops))
-	}
-}

@@ -23,6 +23,7 @@ type write struct {
 type release struct {
 	asker
 	path     string
+	dir      *directory // where it is, if that is known
 	relaxed  bool
 	op       zk.DeleteRequest // of its last transaction
 	failures int              // multis that failed because of others
@@ -46,6 +47,7 @@ type outbox struct {
 	queue   []write
 	flights []*flight // under way, in their order
 	spare   []*batch  // for re-use
+	batches uint64    // made so far
 }
 
 // flight is a batch under way.
@@ -105,6 +107,9 @@ func (o *outbox) compose() *batch {
 // put adds w to the batch unless that is full. One whose directory is not as it was
 // when it came goes back to where it came from; that does not touch the queue.
 func (o *outbox) put(b *batch, w write) bool {
+	for _, c := range w.creates() {
+		o.ep.direct(c)
+	}
 	switch {
 	case w.j != nil && !w.j.known():
 		w.j.queued = false
@@ -120,12 +125,12 @@ func (o *outbox) put(b *batch, w write) bool {
 }
 
 func (o *outbox) newBatch() *batch {
-	n := len(o.spare)
-	if n == 0 {
-		return &batch{}
+	b, n := &batch{}, len(o.spare)
+	if n > 0 {
+		b, o.spare = o.spare[n-1], o.spare[:n-1]
 	}
-	b := o.spare[n-1]
-	o.spare = o.spare[:n-1]
+	o.batches++
+	b.number = o.batches
 	return b
 }
 
@@ -182,20 +187,25 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 			o.ep.released(w.r)
 			continue
 		}
+		path := results[i].String
+		_, node := splitPath(path)
 		if w.c.slot < 0 {
-			_, node := splitPath(results[i].String)
 			o.ep.readBack(w.c, node)
 			continue
 		}
-		d := b.dirs[w.c.slot]
-		stat := results[len(b.writes)+w.c.slot].Stat
 		msg := &created[0]
 		created = created[1:]
 		msg.Id, msg.Epoch, msg.Step = w.c.id, w.c.epoch, w.c.step
-		_, node := splitPath(results[i].String)
-		msg.Node = strings.Clone(node) // a waiter keeps it, and need not keep the whole path
-		msg.Czxid, msg.DirectoryCzxid = stat.Mzxid, stat.Czxid
-		msg.Others = stat.NumChildren - int32(d.creates)
+		msg.Node = strings.Clone(node)               // a waiter keeps it, and need not keep the whole path
+		msg.Czxid = results[len(b.ops)-1].Stat.Mzxid // all that a transaction writes has its zxid
+		d := b.dirs[w.c.slot]
+		if d.op < 0 {
+			msg.Others, msg.DirectoryCzxid = othersBeside(path, d.after), d.dir.czxid
+		} else {
+			stat := results[d.op].Stat
+			msg.Others, msg.DirectoryCzxid = stat.NumChildren-int32(d.creates), stat.Czxid
+		}
+		d.dir.made(path, msg.Others, msg.DirectoryCzxid)
 		o.ep.answer(w.c, w.c.asker, msg)
 	}
 	b.reset()
@@ -210,7 +220,7 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	blamed := b.jointsBlamed(i, d, err)
 	for j, w := range b.writes {
 		switch {
-		case d != nil && w.c != nil && w.c.in(d) && (i >= len(b.writes) || isMissing(err)):
+		case d != nil && w.c != nil && w.c.dir == d && (i >= len(b.writes) || isMissing(err)):
 			// The directory is the matter, so it is with all its creates.
 		case w.c != nil && w.c.joint != nil && blamed[w.c.joint] && i != j:
 			// It shares the fate of another.
@@ -232,7 +242,7 @@ func (o *outbox) blame(b *batch, i int, err error) {
 func (b *batch) jointsBlamed(i int, d *directory, err error) map[*joint]bool {
 	blamed := map[*joint]bool{}
 	for j, w := range b.writes {
-		if w.c != nil && w.c.joint != nil && (i == j || w.c.in(d) && (i >= len(b.writes) || isMissing(err))) {
+		if w.c != nil && w.c.joint != nil && (i == j || w.c.dir == d && (i >= len(b.writes) || isMissing(err))) {
 			blamed[w.c.joint] = true
 		}
 	}
@@ -245,7 +255,7 @@ func (o *outbox) blameDirectory(b *batch, d *directory, err error) {
 		state = dirUnknown
 	}
 	for _, w := range b.writes {
-		if w.c != nil && w.c.in(d) {
+		if w.c != nil && w.c.dir == d {
 			w.c.dir.state = state
 		}
 	}
@@ -253,7 +263,7 @@ func (o *outbox) blameDirectory(b *batch, d *directory, err error) {
 		o.ep.replaceJoint(j, err)
 	}
 	for _, w := range b.writes {
-		if w.c != nil && w.c.in(d) && w.c.joint == nil {
+		if w.c != nil && w.c.dir == d && w.c.joint == nil {
 			o.ep.replace(w.c, err)
 		}
 	}
@@ -326,6 +336,16 @@ func (o *outbox) requeue(writes []write) {
 func (ep *epoch) released(r *release) {
 	delete(ep.open, r)
 	r.done()
+}
+
+func (w write) creates() []*create {
+	switch {
+	case w.j != nil:
+		return w.j.creates
+	case w.c != nil:
+		return []*create{w.c}
+	}
+	return nil
 }
 
 func (w write) failures() int {
