@@ -32,6 +32,7 @@ var goals = []goal{
 	{over: ops("many256", "actorlock"), under: ops("many256", "raw"), atLeast: 6},
 	{over: ops("many256", "actorlock"), under: ops("many256", "curator"), atLeast: 15},
 	{over: p50("handoff", "actorlock"), under: p50("handoff", "zklock"), atMost: 0.75},
+	{over: figure{"handoff", "actorlock", waitingKey}, under: figure{"handoff", "zklock", waitingKey}, atMost: 0.75},
 	{over: ops("hot64", "actorlock-local"), atLeast: 300_000},
 	{over: ops("hot64", "actorlock-local"), under: ops("hot64", "zklock"), atLeast: 300},
 	{over: figure{"scale", "actorlock", queueKey(10_000)}, under: figure{"scale", "actorlock", queueKey(100)}, atLeast: 0.8},

@@ -52,6 +52,9 @@ func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
 		return nil, err
 	}
 	ready := &loaded{clients: make([]client, l.clients), free: free}
+	if l.hold > 0 {
+		ready.inside = func() { time.Sleep(l.hold) }
+	}
 	for i := range ready.clients {
 		c := &ready.clients[i]
 		c.id, c.shared, c.tally.latencies = holderID(l.process, i), l.gates != "", histogram{}
@@ -155,13 +158,13 @@ func (r *loaded) turn(ctx context.Context, c *client, p *place, start int64) err
 	if !p.gate.enterAs(recipe, c.id) {
 		c.tally.violations++
 	}
-	if r.inside != nil {
-		r.inside()
-	}
 	counts, end := true, int64(0)
 	if c.shared {
 		start, counts = p.gate.handedOver(c.id)
 		end = now()
+	}
+	if r.inside != nil {
+		r.inside()
 	}
 	p.gate.leaveAs(recipe, c.id)
 	if err := lock.release(ctx); err != nil {

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Workers are asked in lines on their standard input, and answer each with a line on their standard output:
 //
-//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 gates=/tmp/x process=0 recipe=mutex connections=1    ready
+//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 gates=/tmp/x process=0 recipe=mutex connections=1 hold=0    ready
 //	run from=123456 until=234567 settle=0                                               result ops=9 total=11 violations=0 latencies=512:9
 //	special name=futures path=/b/2 count=100                                      result ops_per_sec=5 ...
 //
@@ -59,15 +60,16 @@ func (m message) number(key string) (int64, error) {
 
 // load is what a worker does: clients that acquire and release without pause.
 type load struct {
-	path         string // the lock i is path/i
-	clients      int    // goroutines or threads
-	locks        int    // shared evenly by the clients; those beyond their number are taken in turn
-	acknowledged bool   // each release is waited for
-	ownObjects   bool   // each client has a lock object of its own, also where the peer lets clients share one
-	gates        string // the file that processes share, empty in one process
-	process      int    // its number among them
-	recipe       string // what the locks are: see access; every writesOf-th turn at a read-write lock is a write
-	connections  int    // at least one; the clients of this library take them in turn
+	path         string        // the lock i is path/i
+	clients      int           // goroutines or threads
+	locks        int           // shared evenly by the clients; those beyond their number are taken in turn
+	acknowledged bool          // each release is waited for
+	ownObjects   bool          // each client has a lock object of its own, also where the peer lets clients share one
+	gates        string        // the file that processes share, empty in one process
+	process      int           // its number among them
+	recipe       string        // what the locks are: see access; every writesOf-th turn at a read-write lock is a write
+	connections  int           // at least one; the clients of this library take them in turn
+	hold         time.Duration // how long a holder keeps the lock, asleep
 }
 
 // writesOf is how many turns of a client at a read-write lock contain a write.
@@ -84,12 +86,13 @@ func (l load) message() message {
 		"process":      strconv.Itoa(l.process),
 		"recipe":       cmp.Or(l.recipe, mutex),
 		"connections":  strconv.Itoa(max(l.connections, 1)),
+		"hold":         strconv.FormatInt(l.hold.Nanoseconds(), 10),
 	}}
 }
 
 func parseLoad(m message) (load, error) {
-	var numbers [6]int64
-	for i, key := range []string{"clients", "locks", "acknowledged", "own", "process", "connections"} {
+	var numbers [7]int64
+	for i, key := range []string{"clients", "locks", "acknowledged", "own", "process", "connections", "hold"} {
 		var err error
 		if numbers[i], err = m.number(key); err != nil {
 			return load{}, err
@@ -105,6 +108,7 @@ func parseLoad(m message) (load, error) {
 		process:      int(numbers[4]),
 		recipe:       m.args["recipe"],
 		connections:  int(numbers[5]),
+		hold:         time.Duration(numbers[6]),
 	}, nil
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMessagesComeBackAsTheyWere(t *testing.T) {
-	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, gates: "/tmp/x", process: 7, recipe: semaphore, connections: 3}
+	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, gates: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5}
 	if got, err := parseLoad(overTheWire(t, l.message())); err != nil || got != l {
 		t.Errorf("sent %+v, got %+v, %v", l, got, err)
 	}

@@ -9,12 +9,28 @@ import (
 var handoff = scenario{
 	name: "handoff",
 	about: "Two processes with a client each pass one lock to and fro: hand-offs per second, and the time from the release " +
-		"in one process to the grant in the other. Each release is waited for, as most peers know no other.",
+		"in one process to the grant in the other. Each release is waited for, as most peers know no other. " +
+		"In the first half of the time holders release at once, mostly before the other is in the queue, so that the time has much of " +
+		"its acquire in it; in the second they keep the lock for a moment, and it is handed to one that waits (waiting).",
 	fits: isLock,
 	run: func(ctx context.Context, t *trial) (run, error) {
-		return t.load(ctx, 2, load{clients: 1, locks: 1, acknowledged: true}, t.length)
+		pass := load{clients: 1, locks: 1, acknowledged: true}
+		atOnce, err := t.load(ctx, 2, pass, t.length/2)
+		if err != nil {
+			return run{}, err
+		}
+		pass.hold = holdTime
+		waiting, err := t.load(ctx, 2, pass, t.length-t.length/2)
+		atOnce.Violations += waiting.Violations
+		atOnce.Extra = map[string]float64{waitingKey: waiting.P50}
+		return atOnce, err
 	},
 }
+
+// holdTime is several round trips: whoever wants the lock is in the queue by then, and watches.
+const holdTime = 5 * time.Millisecond
+
+const waitingKey = "p50_us_waiting"
 
 // fleetSize is how many processes share the lock of scenario fleet.
 const fleetSize = 8

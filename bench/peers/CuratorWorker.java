@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.apache.curator.framework.CuratorFramework;
@@ -198,7 +199,7 @@ public final class CuratorWorker {
     /** One thread, and the locks that it uses in turn. */
     static final class Client extends Thread {
         final Gates gates;
-        final long me;
+        final long me, hold;
         final List<Integer> locks = new ArrayList<>();
         final List<Lock[]> sides = new ArrayList<>();
         int turns;
@@ -210,6 +211,7 @@ public final class CuratorWorker {
         Client(Map<String, String> load, Gates gates, int number, Locks places) {
             this.gates = gates;
             turns = number; // so that not all write at a time
+            hold = Long.parseLong(load.get("hold"));
             me = (Long.parseLong(load.get("process")) << 32) + number + 1;
             int all = Integer.parseInt(load.get("locks")), clients = Integer.parseInt(load.get("clients"));
             for (int lock = number % all; lock < all; lock += clients) {
@@ -249,6 +251,9 @@ public final class CuratorWorker {
                 counts = gates.fromAnother(lock, me);
                 start = gates.released(lock);
                 end = System.nanoTime();
+            }
+            if (hold > 0) {
+                TimeUnit.NANOSECONDS.sleep(hold);
             }
             gates.leave(side.recipe(), lock, me);
             side.release();

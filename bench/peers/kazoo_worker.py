@@ -98,7 +98,7 @@ class Client:
 
     def __init__(self, zk, load, gates, number):
         self.me = (int(load["process"]) << 32) + number + 1
-        self.gates = gates
+        self.gates, self.hold = gates, int(load["hold"]) / 1e9
         clients, locks = int(load["clients"]), int(load["locks"])
         recipe, self.turns = load["recipe"], number  # so that not all write at a time
         self.places = [(i, sides(zk, recipe, "%s/%d" % (load["path"], i))) for i in range(number % locks, locks, clients)]
@@ -127,6 +127,8 @@ class Client:
         if gates.shared:
             counts, start = gates.handed_over(lock, me)
             end = time.monotonic_ns()
+        if self.hold:
+            time.sleep(self.hold)
         self.violations += not gates.leave(recipe, lock, me)
         side.release()
         if not gates.shared:
