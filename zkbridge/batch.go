@@ -24,8 +24,8 @@ type batch struct {
 type batchDir struct {
 	dir     *directory
 	creates uint32
-	after   string // what spares it: the path of the node that the one created comes after; or ""
-	op      int    // that writes its data; -1 for none
+	next    int64 // the number that spares it if the node has it, see follows; or 0
+	op      int   // that writes its data; -1 for none
 }
 
 const (
@@ -55,8 +55,8 @@ func (b *batch) put(w write) {
 	switch {
 	case w.c != nil:
 		b.count(w.c)
-	case w.r.dir != nil && w.r.path == w.r.dir.newest:
-		w.r.dir.deletes = b.number
+	case w.r.dir != nil:
+		w.r.dir.leaves(w.r.path, b.number)
 	}
 }
 
@@ -84,16 +84,16 @@ func (b *batch) count(c *create) {
 		d := &b.dirs[c.dir.slot]
 		c.slot, c.step = c.dir.slot, d.creates
 		d.creates++
-		if d.after != "" {
-			d.after = ""
+		if d.next != 0 {
+			d.next = 0
 			b.rewrites++
 		}
 		return
 	}
 	c.slot, c.step = len(b.dirs), 0
 	c.dir.batch, c.dir.slot = b.number, c.slot
-	d := batchDir{dir: c.dir, creates: 1, after: c.dir.follows(b.number)}
-	if d.after == "" {
+	d := batchDir{dir: c.dir, creates: 1, next: c.dir.follows(b.number)}
+	if d.next == 0 {
 		b.rewrites++
 	}
 	b.dirs = append(b.dirs, d)
@@ -112,7 +112,7 @@ func (b *batch) seal(acl []zk.ACL) {
 	}
 	for i := range b.dirs {
 		d := &b.dirs[i]
-		if d.after != "" && (b.rewrites > 0 || i > 0) {
+		if d.next != 0 && (b.rewrites > 0 || i > 0) {
 			d.op = -1
 			continue
 		}

@@ -10,22 +10,22 @@ import (
 // directory is what an epoch knows of a directory that nodes are created in.
 type directory struct {
 	path    string
-	state   dirState
 	rewrite *zk.SetDataRequest // of its data, which is empty, or nil: Java tells them apart, and it stays as it is
-	asking  bool               // a job looks at it, or makes it
 	waiting []*create          // until it was looked at
-	dropped bool               // from the cache: there may be another of the same path
+	state   dirState
+	asking  bool // a job looks at it, or makes it
+	dropped bool // from the cache: there may be another of the same path
 
-	// See follows.
-	newest  string // path of the node made here last, if it was alone then; "" if not known
-	czxid   int64  // of the directory, if newest is known
-	deletes uint64 // number of the batch that deletes newest
+	// The node made here last, if it was alone then; see follows.
+	next    int64  // the number after its own; 0 if it was not alone
+	czxid   int64  // of the directory
+	deletes uint64 // number of the batch that deletes it
 
 	batch uint64 // number of the last batch with creates here
 	slot  int    // in that batch
 }
 
-type dirState int
+type dirState uint8
 
 const (
 	dirUnknown  dirState = iota
@@ -35,33 +35,38 @@ const (
 
 func (d *directory) writable() bool { return d.state == dirEmpty }
 
-func (d *directory) forget() { d.state, d.newest = dirUnknown, "" }
-
-// follows is newest if the batch of this number deletes it, else "". Then one node can be
-// made in that batch without writing the directory's data. What that would tell is known:
-// it is still the directory in which newest was alone, and if the new node has the number
-// after that of newest, nobody else has made any in between.
-func (d *directory) follows(batch uint64) string {
-	if d.deletes == batch {
-		return d.newest
-	}
-	return ""
-}
+func (d *directory) forget() { d.state, d.next = dirUnknown, 0 }
 
 // made notes the node that was made last, and how many others were there.
 func (d *directory) made(path string, others int32, czxid int64) {
-	d.newest, d.czxid = "", czxid
-	if others == 0 {
-		d.newest = path
+	d.next, d.czxid = 0, czxid
+	if n, ok := numberOf(path); ok && others == 0 {
+		d.next = n + 1
 	}
 }
 
-// othersBeside is how many nodes are beside one that was made as another was deleted that
-// had been alone; -1 if that is not known.
-func othersBeside(path, former string) int32 {
-	before, ok := numberOf(former)
-	now, okNow := numberOf(path)
-	if ok && okNow && now == before+1 {
+// leaves notes that a node is deleted in the batch of this number.
+func (d *directory) leaves(path string, batch uint64) {
+	if n, ok := numberOf(path); ok && n+1 == d.next {
+		d.deletes = batch
+	}
+}
+
+// follows is next, if the batch of this number deletes the node made last; else 0. Then
+// one node can be made in that batch without writing the directory's data. What that would
+// tell is known: it is still the directory in which the former node was alone, and if the
+// new one has the next number, nobody else has made any in between.
+func (d *directory) follows(batch uint64) int64 {
+	if d.deletes == batch {
+		return d.next
+	}
+	return 0
+}
+
+// othersBeside is how many nodes are beside one that was made as the only one before next
+// was deleted; -1 if that is not known.
+func othersBeside(path string, next int64) int32 {
+	if n, ok := numberOf(path); ok && n == next {
 		return 0
 	}
 	return -1

@@ -200,7 +200,7 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 		msg.Czxid = results[len(b.ops)-1].Stat.Mzxid // all that a transaction writes has its zxid
 		d := b.dirs[w.c.slot]
 		if d.op < 0 {
-			msg.Others, msg.DirectoryCzxid = othersBeside(path, d.after), d.dir.czxid
+			msg.Others, msg.DirectoryCzxid = othersBeside(path, d.next), d.dir.czxid
 		} else {
 			stat := results[d.op].Stat
 			msg.Others, msg.DirectoryCzxid = stat.NumChildren-int32(d.creates), stat.Czxid

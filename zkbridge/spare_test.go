@@ -174,8 +174,9 @@ func TestSparedBatchIsBounded(t *testing.T) {
 	for i := 0; ; i++ {
 		path := fmt.Sprintf("/%d", i)
 		dir := &directory{path: path, state: dirEmpty, rewrite: &zk.SetDataRequest{Path: path}}
-		dir.made(path+"/n-0000000007", 0, 1)
-		if !b.add(write{r: &release{path: dir.newest, dir: dir}}) ||
+		former := path + "/n-0000000007"
+		dir.made(former, 0, 1)
+		if !b.add(write{r: &release{path: former, dir: dir}}) ||
 			!b.add(write{c: &create{directory: path, prefix: "n-", dir: dir}}) {
 			break
 		}
@@ -216,13 +217,9 @@ func TestNumberOf(t *testing.T) {
 			t.Errorf("%q: %d, %v", path, n, ok)
 		}
 	}
-	for _, c := range []struct {
-		path, former string
-		want         int32
-	}{{"/a/n-0000000008", "/a/m-0000000007", 0}, {"/a/n-0000000009", "/a/m-0000000007", -1},
-		{"/a/n-0000000007", "/a/m-0000000007", -1}, {"/a/n-0000000000", "/a/m--000000001", -1}, {"/a/n-0000000000", "", -1}} {
-		if got := othersBeside(c.path, c.former); got != c.want {
-			t.Errorf("%s after %s: %d", c.path, c.former, got)
+	for path, want := range map[string]int32{"/a/n-0000000008": 0, "/a/n-0000000009": -1, "/a/n-0000000007": -1, "/a/n--000000008": -1} {
+		if got := othersBeside(path, 8); got != want {
+			t.Errorf("%s: %d others", path, got)
 		}
 	}
 }
