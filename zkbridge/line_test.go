@@ -106,7 +106,8 @@ func TestTransactionsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Transactions of one directory are sent before those ahead of them are answered.
+// Transactions of one directory are sent before those ahead of them are answered, each
+// when there is as much to send as is under way.
 func TestTransactionsUnderWay(t *testing.T) {
 	s := zktest.Embedded(t)
 	var count counter
@@ -114,7 +115,8 @@ func TestTransactionsUnderWay(t *testing.T) {
 	u.created(dir, "zero-")
 	count.take()
 	s.Embedded().Pause()
-	for range maxMultis + 1 {
+	const rest = 5
+	for range fillers + rest {
 		u.create(dir, "n-")
 	}
 	sent := 0
@@ -123,7 +125,14 @@ func TestTransactionsUnderWay(t *testing.T) {
 		return sent == maxMultis
 	}, "%d transactions are under way", maxMultis)
 	s.Embedded().Resume()
-	for range maxMultis + 1 {
-		next[*messages.Created](t, u.peer)
+	var sizes []int
+	for range fillers + rest {
+		if m := next[*messages.Created](t, u.peer); m.GetStep() == 0 {
+			sizes = append(sizes, 0)
+		}
+		sizes[len(sizes)-1]++
+	}
+	if fmt.Sprint(sizes) != "[1 1 2 5]" {
+		t.Errorf("transactions of %v", sizes)
 	}
 }

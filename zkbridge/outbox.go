@@ -37,9 +37,9 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 	return &r.op
 }
 
-// outbox is where all creates and deletes pass, first come, first sent. While fewer
-// than maxMultis are under way each goes out at once; behind that they collect, and go
-// together in one transaction. The transactions keep their order, and so do contenders
+// outbox is where all creates and deletes pass, first come, first sent: at once if nothing
+// is under way; otherwise they collect until they are worth another transaction, or what
+// is under way has been answered. The transactions keep their order, and so do contenders
 // of one lock; but what ZooKeeper refuses to do together is sent anew, behind those that
 // were under way.
 type outbox struct {
@@ -67,8 +67,11 @@ func (o *outbox) add(w write) {
 	}
 }
 
-// pick makes the next transaction.
+// pick makes the next transaction, if it is worth one.
 func (o *outbox) pick() job {
+	if len(o.queue) < o.enough() {
+		return nil
+	}
 	b := o.compose()
 	if b == nil {
 		return nil
@@ -87,6 +90,16 @@ func (o *outbox) pick() job {
 		results, err := o.ep.client.Multi(at, b.ops...)
 		return func() { o.land(f, results, err) }
 	}
+}
+
+// enough is how many writes are worth a transaction beside those under way: as many as
+// these have, or half of what fits. Otherwise small ones would follow large ones, as each
+// answer lets those who waited for it ask again one after the other.
+func (o *outbox) enough() (n int) {
+	for _, f := range o.flights {
+		n += len(f.writes)
+	}
+	return min(n, maxOps/2)
 }
 
 // compose takes from the queue what goes together.

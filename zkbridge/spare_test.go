@@ -18,7 +18,7 @@ func (u *user) together(t *testing.T, elsewhere string, send func()) {
 	u.fill(elsewhere)
 	send()
 	close(leave)
-	for range maxMultis {
+	for range fillers {
 		next[*messages.Created](t, u.peer)
 	}
 }

@@ -184,12 +184,16 @@ func checkOrder(t *testing.T, list []*messages.Created) {
 	}
 }
 
-// fill keeps the outbox busy, so that what follows goes in batches.
+// fill keeps the outbox busy by fillers creates, so that what follows goes in batches.
 func (u *user) fill(directory string) {
-	for range maxMultis {
+	for range fillers {
 		u.create(directory, "fill-")
 	}
 }
+
+// fillers is one create for the first transaction, and for each other as many as there are
+// under way.
+const fillers = 1 << (maxMultis - 1)
 
 func TestBadOperationInBatch(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -213,14 +217,14 @@ func TestBadOperationInBatch(t *testing.T) {
 			u.create(closedDir, "good-")
 			u.release(vanishing, gone.GetNode())
 		}
-		for range maxMultis + 3*n {
+		for range fillers + 3*n {
 			next[*messages.Created](t, u.peer)
 		}
 		for range n {
 			next[*messages.NodeReleased](t, u.peer)
 		}
 		none[*messages.Failed](t, u.peer)
-		for d, want := range map[string]int{dir: maxMultis + n + 3, vanishing: n, closedDir: n + 1} {
+		for d, want := range map[string]int{dir: fillers + n + 3, vanishing: n, closedDir: n + 1} {
 			if names := s.Nodes(t, d); len(names) != want {
 				t.Errorf("%d nodes in %s, not %d", len(names), d, want)
 			}
