@@ -90,7 +90,7 @@ func (b *batch) count(c *create) {
 		}
 		return
 	}
-	c.slot, c.step = len(b.dirs), 0
+	c.slot, c.step = int32(len(b.dirs)), 0
 	c.dir.batch, c.dir.slot = b.number, c.slot
 	d := batchDir{dir: c.dir, creates: 1, next: c.dir.follows(b.number)}
 	if d.next == 0 {

@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type create struct {
 	waits    bool             // in dir.waiting
 	node     string           // known to have been created, the rest is not known yet
 	step     uint32           // place in its last transaction, among the creates of dir
-	slot     int              // of dir in that transaction
+	slot     int32            // of dir in that transaction
 	failures int              // multis that failed because of others
 	tries    int
 	since    time.Time // when the last attempt came to be in doubt
@@ -272,14 +273,11 @@ func findNode(children []string, prefix string) string {
 	return ""
 }
 
-// numberOf is the number that ZooKeeper has appended to a path, unless that has passed
-// the greatest.
-func numberOf(path string) (n int64, ok bool) {
-	if len(path) < zkSeqSize {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(path[len(path)-zkSeqSize:], 10, 32)
-	return n, err == nil && n >= 0
+// numberOf is the number that ZooKeeper has appended to a prefix, if no other node of the
+// directory has it: the greatest is given more than once, and so are those below zero.
+func numberOf(node, prefix string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(node, prefix), 10, 32)
+	return n, err == nil && 0 <= n && n < math.MaxInt32
 }
 
 // isSequence tells what ZooKeeper appends to a name: ten digits, or a minus sign and

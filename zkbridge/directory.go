@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -13,16 +14,16 @@ type directory struct {
 	rewrite *zk.SetDataRequest // of its data, which is empty, or nil: Java tells them apart, and it stays as it is
 	waiting []*create          // until it was looked at
 	state   dirState
-	asking  bool // a job looks at it, or makes it
-	dropped bool // from the cache: there may be another of the same path
+	asking  bool   // a job looks at it, or makes it
+	dropped bool   // from the cache: there may be another of the same path
+	slot    int32  // in batch
+	batch   uint64 // number of the last batch with creates here
 
 	// The node made here last, if it was alone then; see follows.
+	newest  uint64 // its name, hashed: a string would take more than all else here
 	next    int64  // the number after its own; 0 if it was not alone
 	czxid   int64  // of the directory
 	deletes uint64 // number of the batch that deletes it
-
-	batch uint64 // number of the last batch with creates here
-	slot  int    // in that batch
 }
 
 type dirState uint8
@@ -37,20 +38,29 @@ func (d *directory) writable() bool { return d.state == dirEmpty }
 
 func (d *directory) forget() { d.state, d.next = dirUnknown, 0 }
 
-// made notes the node that was made last, and how many others were there.
-func (d *directory) made(path string, others int32, czxid int64) {
+// made notes the node that was made last, and whether it was alone then.
+func (d *directory) made(c *create, node string, alone bool, czxid int64) {
 	d.next, d.czxid = 0, czxid
-	if n, ok := numberOf(path); ok && others == 0 {
-		d.next = n + 1
+	if n, ok := numberOf(node, c.prefix); ok && alone {
+		d.newest, d.next = hash(node), n+1
 	}
 }
 
 // leaves notes that a node is deleted in the batch of this number.
 func (d *directory) leaves(path string, batch uint64) {
-	if n, ok := numberOf(path); ok && n+1 == d.next {
+	if d.next == 0 {
+		return
+	}
+	// Its number would not do: there may be another of that number in a directory that was
+	// made since.
+	if _, node := splitPath(path); hash(node) == d.newest {
 		d.deletes = batch
 	}
 }
+
+func hash(name string) uint64 { return maphash.String(seed, name) }
+
+var seed = maphash.MakeSeed()
 
 // follows is next, if the batch of this number deletes the node made last; else 0. Then
 // one node can be made in that batch without writing the directory's data. What that would
@@ -63,10 +73,10 @@ func (d *directory) follows(batch uint64) int64 {
 	return 0
 }
 
-// othersBeside is how many nodes are beside one that was made as the only one before next
-// was deleted; -1 if that is not known.
-func othersBeside(path string, next int64) int32 {
-	if n, ok := numberOf(path); ok && n == next {
+// othersBeside is how many nodes are beside c's, which was made as the only one before
+// next was deleted; -1 if that is not known.
+func (c *create) othersBeside(node string, next int64) int32 {
+	if n, ok := numberOf(node, c.prefix); ok && n == next {
 		return 0
 	}
 	return -1

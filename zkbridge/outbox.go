@@ -200,8 +200,7 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 			o.ep.released(w.r)
 			continue
 		}
-		path := results[i].String
-		_, node := splitPath(path)
+		_, node := splitPath(results[i].String)
 		if w.c.slot < 0 {
 			o.ep.readBack(w.c, node)
 			continue
@@ -213,12 +212,12 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 		msg.Czxid = results[len(b.ops)-1].Stat.Mzxid // all that a transaction writes has its zxid
 		d := b.dirs[w.c.slot]
 		if d.op < 0 {
-			msg.Others, msg.DirectoryCzxid = othersBeside(path, d.next), d.dir.czxid
+			msg.Others, msg.DirectoryCzxid = w.c.othersBeside(node, d.next), d.dir.czxid
 		} else {
 			stat := results[d.op].Stat
 			msg.Others, msg.DirectoryCzxid = stat.NumChildren-int32(d.creates), stat.Czxid
 		}
-		d.dir.made(path, msg.Others, msg.DirectoryCzxid)
+		d.dir.made(w.c, node, msg.Others == 0 && d.creates == 1, msg.DirectoryCzxid)
 		o.ep.answer(w.c, w.c.asker, msg)
 	}
 	b.reset()

@@ -150,21 +150,15 @@ func TestNotSparedIfNew(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		former := u.created(dir, "n-").GetNode()
-		u.created(dir+"-fill", "first-")
 		must(t, conn.Delete(dir+"/"+former, -1))
 		must(t, conn.Delete(dir, -1))
 		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 		_, err = conn.Create(dir+"/other-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		u.together(t, dir+"-fill", func() {
-			u.release(dir, former)
-			u.create(dir, "n-")
-		})
-		if m := next[*messages.Created](t, u.peer); m.GetNode() != "n-0000000001" || m.GetOthers() != 1 {
+		if m := u.replaced(t, dir, former, "n-"); m.GetNode() != "n-0000000001" || m.GetOthers() != 1 {
 			t.Errorf("%v, but there is another", m)
 		}
-		next[*messages.NodeReleased](t, u.peer)
 	})
 }
 
@@ -174,10 +168,9 @@ func TestSparedBatchIsBounded(t *testing.T) {
 	for i := 0; ; i++ {
 		path := fmt.Sprintf("/%d", i)
 		dir := &directory{path: path, state: dirEmpty, rewrite: &zk.SetDataRequest{Path: path}}
-		former := path + "/n-0000000007"
-		dir.made(former, 0, 1)
-		if !b.add(write{r: &release{path: former, dir: dir}}) ||
-			!b.add(write{c: &create{directory: path, prefix: "n-", dir: dir}}) {
+		c := &create{directory: path, prefix: "n-", dir: dir}
+		dir.made(c, "n-0000000007", true, 1)
+		if !b.add(write{r: &release{path: path + "/n-0000000007", dir: dir}}) || !b.add(write{c: c}) {
 			break
 		}
 	}
@@ -211,15 +204,15 @@ func TestForgottenWhileCreating(t *testing.T) {
 }
 
 func TestNumberOf(t *testing.T) {
-	for path, want := range map[string]int64{"/a/n-0000000007": 7, "/a/n-2147483647": 2147483647, "/a/n--2147483648": -1,
-		"/a/n--000000001": -1, "0000000000": 0, "000000000": -1, "": -1, "/a/n-000000000x": -1} {
-		if n, ok := numberOf(path); ok != (want >= 0) || ok && n != want {
-			t.Errorf("%q: %d, %v", path, n, ok)
+	for node, want := range map[string]int64{"n-0000000007": 7, "n-2147483646": 2147483646, "n-2147483647": -1, "n--2147483648": -1,
+		"n--2147483646": -1, "n--000000001": -1, "0000000000": 0, "n-": -1, "": -1, "n-000000000x": -1} {
+		if n, ok := numberOf(node, "n-"); ok != (want >= 0) || ok && n != want {
+			t.Errorf("%q: %d, %v", node, n, ok)
 		}
 	}
-	for path, want := range map[string]int32{"/a/n-0000000008": 0, "/a/n-0000000009": -1, "/a/n-0000000007": -1, "/a/n--000000008": -1} {
-		if got := othersBeside(path, 8); got != want {
-			t.Errorf("%s: %d others", path, got)
+	for node, want := range map[string]int32{"n-0000000008": 0, "n-0000000009": -1, "n-0000000007": -1, "n--000000008": -1} {
+		if got := (&create{prefix: "n-"}).othersBeside(node, 8); got != want {
+			t.Errorf("%s: %d others", node, got)
 		}
 	}
 }
