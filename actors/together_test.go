@@ -1,0 +1,55 @@
+package actors_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// Two ask at once, and the second gives up as a third asks: in one transaction its node
+// goes and another comes. That one waits for the first. (It was told that nobody is ahead.)
+func TestLastOfTwoIsReplaced(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		busy := []*actors.Mutex{locks.Mutex("/busy/0"), locks.Mutex("/busy/1"), locks.Mutex("/busy/2")}
+		elsewhere := locks.Mutex("/elsewhere")
+		for _, m := range []*actors.Mutex{mu, elsewhere} { // else ZooKeeper removes them while they are empty
+			_, err := locks.Multi(v.Context(), &zk.CreateRequest{Path: m.Path(), Acl: zk.WorldACL(zk.PermAll)})
+			must(v, err)
+		}
+		for _, m := range append(busy, mu, elsewhere) {
+			unlock(v, lock(v, m))
+		}
+		together := func(ask func()) {
+			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/busy", Action: embedded.DelayReply, Delay: time.Second})
+			var fs []*actors.Future[*actors.Grant]
+			for _, m := range busy {
+				fs = append(fs, m.Acquire(v.Context()))
+			}
+			synctest.Wait()
+			ask()
+			for _, f := range fs {
+				unlock(v, result(v, f))
+			}
+		}
+		var first, second, third, other *actors.Future[*actors.Grant]
+		together(func() { first, second = mu.Acquire(v.Context()), mu.Acquire(v.Context()) })
+		g := result(v, first)
+		together(func() {
+			other = elsewhere.Acquire(v.Context()) // whose directory is written
+			second.Cancel()
+			third = mu.Acquire(v.Context())
+		})
+		unlock(v, result(v, other))
+		synctest.Wait()
+		pending(v, third)
+		unlock(v, g)
+		unlock(v, result(v, third))
+		v.expectClean()
+	})
+}
