@@ -136,7 +136,7 @@ func (w *world) create(p *process, creates []Effect) {
 	w.makeDirectory()
 	w.zxid++
 	others := len(w.nodes)
-	blind := rapid.IntRange(0, 4).Draw(w.t, "blind") == 0
+	blind := rapid.IntRange(0, 9).Draw(w.t, "blind") // 0: others are not known, 1: nor is anything else
 	for step, f := range creates {
 		kind := Exclusive
 		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
@@ -147,8 +147,11 @@ func (w *world) create(p *process, creates []Effect) {
 		}
 		n := w.add(f.Node, kind, p)
 		e := Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(step), Others: others, Directory: w.home}
-		if blind {
-			e.Others, e.Children = -1, w.names()
+		if blind <= 1 {
+			e.Others = -1
+		}
+		if blind == 0 {
+			e.Children = w.names()
 		}
 		p.reply(e)
 	}
