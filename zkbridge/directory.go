@@ -38,7 +38,8 @@ func (d *directory) writable() bool { return d.state == dirEmpty }
 
 func (d *directory) forget() { d.state, d.next = dirUnknown, 0 }
 
-// made notes the node that was made last, and whether it was alone then.
+// made notes the node that was made last, and whether it was alone then: not even another
+// of its own transaction was there.
 func (d *directory) made(c *create, node string, alone bool, czxid int64) {
 	d.next, d.czxid = 0, czxid
 	if n, ok := numberOf(node, c.prefix); ok && alone {
