@@ -77,7 +77,9 @@ func (h *handle) Path() string { return h.path }
 
 // PID is the lock's actor, which takes the messages of service Lock in lock.proto
 // and answers with those of service Owner. It runs until Locks is closed, or until it
-// fails, when all are told; then there is another one.
+// fails, when all are told; then there is another one. An actor that it answers must have
+// a mailbox that never blocks, as protoactor's are unless they are bounded: it would hold
+// up the lock, and whoever asks for it.
 func (h *handle) PID() (*actor.PID, error) {
 	if h.problem != nil {
 		return nil, h.problem

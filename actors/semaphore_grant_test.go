@@ -319,7 +319,7 @@ func TestSemaphoreMutex(t *testing.T) {
 		}
 		waiting := mu.Acquire(within(b), actors.WithOwner("waiter"))
 		is(b, failure(b, mu.Acquire(within(b), actors.WithOwner("waiter"))), actors.ErrDeadlock)
-		b.waitFor(1, 2) // it comes before
+		b.waitFor(1, 2)                     // it comes before
 		far := other.Acquire(within(b), me) // somebody of that name elsewhere
 		b.waitFor(2, 2)
 		released := make(chan error)

@@ -53,9 +53,9 @@ func (r *Ref) Register() error {
 func (r *Ref) Tell(msg any) { r.post(msg, false) }
 
 // Hand is Tell by somebody who may as well handle the message: if the actor is idle, it
-// has been handled when Hand returns, which saves two changes of goroutine. Who hands
-// must not hold a lock that the actor needs. Messages that come meanwhile are left to
-// others, so that nobody works for longer than for a message of its own.
+// mostly has been handled when Hand returns, which saves two changes of goroutine. Who
+// hands must not hold a lock that the actor needs. Messages that come meanwhile are left
+// to others, so that nobody works for longer than for a message of its own.
 func (r *Ref) Hand(msg any) {
 	if !r.mailbox.put(msg, false) {
 		return
