@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,10 @@ import (
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
-		busy := []*actors.Mutex{locks.Mutex("/busy/0"), locks.Mutex("/busy/1"), locks.Mutex("/busy/2")}
+		var busy []*actors.Mutex
+		for i := range 4 { // which makes three transactions: what follows is sent when they are answered
+			busy = append(busy, locks.Mutex(fmt.Sprint("/busy/", i)))
+		}
 		elsewhere := locks.Mutex("/elsewhere")
 		for _, m := range []*actors.Mutex{mu, elsewhere} { // else ZooKeeper removes them while they are empty
 			_, err := locks.Multi(v.Context(), &zk.CreateRequest{Path: m.Path(), Acl: zk.WorldACL(zk.PermAll)})
