@@ -3,6 +3,7 @@ package actors_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -39,6 +40,27 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 			b.Errorf("%d requests: %v", n, ops)
 		}
 		unlock(b, g)
+	})
+}
+
+// Who asks the actor of an idle lock for what it can give at once has that when Acquire
+// returns.
+func TestAskedWhileIdle(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		me := actors.WithOwner("me")
+		g := lock(v, mu, me)
+		for range 100 {
+			synctest.Wait()
+			again := mu.Acquire(v.Context(), me)
+			select {
+			case <-again.Done():
+			default:
+				v.Fatal("somebody else is to handle the request")
+			}
+			unlock(v, result(v, again))
+		}
+		unlock(v, g)
 	})
 }
 

@@ -105,6 +105,26 @@ func TestGoodLockYieldsNone(t *testing.T) {
 	}
 }
 
+// What a holder keeps the lock for does not count as time of a hand-off.
+func TestHoldDoesNotCount(t *testing.T) {
+	const hold = 20 * time.Millisecond
+	ready, err := load{clients: 1, locks: 1, hold: hold}.prepare(t.Context(), testDriver{mu: new(sync.Mutex)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready.free()
+	started := time.Now()
+	sum := runTogether(t, testDriver{mu: new(sync.Mutex)}, 1, 2, ready.inside)
+	elapsed := time.Since(started)
+	var handing time.Duration
+	for bucket, n := range sum.latencies {
+		handing += time.Duration(n) * time.Duration(histogram{bucket: 1}.percentile(50))
+	}
+	if sum.ops < 2 || handing+time.Duration(sum.total)*hold > elapsed*21/20 {
+		t.Errorf("%d hand-offs took %v, and %d holders kept the lock for %v each, in %v", sum.ops, handing, sum.total, hold, elapsed)
+	}
+}
+
 // A gate tells hand-offs between processes from those within one.
 func TestHandOffs(t *testing.T) {
 	var g gate

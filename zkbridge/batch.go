@@ -72,7 +72,9 @@ func (b *batch) takes(w write) bool {
 	return b.size+w.bytes() <= maxBytes
 }
 
-func (b *batch) takesOps(n int) bool { return len(b.writes)+max(b.rewrites, 1)+n <= maxOps }
+// takesOps tells if there is room for so many operations, 2 at least: one of the directories
+// is written even if all could be spared.
+func (b *batch) takesOps(n int) bool { return len(b.writes)+b.rewrites+n <= maxOps }
 
 // count finds the place of a create among those of its directory.
 func (b *batch) count(c *create) {

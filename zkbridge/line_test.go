@@ -136,3 +136,20 @@ func TestTransactionsUnderWay(t *testing.T) {
 		t.Errorf("transactions of %v", sizes)
 	}
 }
+
+func TestEnough(t *testing.T) {
+	flying := func(sizes ...int) (o outbox) {
+		for _, n := range sizes {
+			o.flights = append(o.flights, &flight{batch: &batch{writes: make([]write, n)}})
+		}
+		return o
+	}
+	for _, c := range []struct {
+		sizes []int
+		want  int
+	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
+		if o := flying(c.sizes...); o.enough() != c.want {
+			t.Errorf("beside %v: %d, want %d", c.sizes, o.enough(), c.want)
+		}
+	}
+}

@@ -60,6 +60,29 @@ func TestHandToBusy(t *testing.T) {
 	p.end(t)
 }
 
+// What an idle actor tells itself while it handles what it was handed is not left lying.
+func TestHandLeavesTheRest(t *testing.T) {
+	s := newSystem(t)
+	heard := make(inbox, 10)
+	p := newProbe(nil)
+	ref := spawn(t, s, "a", p)
+	p.receive = func(_ ask.Recipient, msg any) {
+		if msg == "first" {
+			ref.Tell("second")
+			ref.Hand("third")
+		}
+		heard.Tell(msg)
+	}
+	ref.Hand("first")
+	for _, want := range []string{"first", "second", "third"} {
+		if got := heard.next(t); got != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	ref.Stop()
+	p.end(t)
+}
+
 // A panic is the actor's, not that of who handed it the message.
 func TestHandPanics(t *testing.T) {
 	s := newSystem(t)
