@@ -3,8 +3,6 @@ package zkbridge
 import (
 	"fmt"
 	"strings"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // chroot is a path that stands before all paths that go to ZooKeeper, and that
@@ -37,38 +35,18 @@ func (r chroot) with(path string) string {
 	return string(r) + path
 }
 
+func (r chroot) withAll(paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		all[i] = r.with(path)
+	}
+	return all
+}
+
 // without is the reverse of with.
 func (r chroot) without(path string) string {
 	if path == string(r) && r != "" {
 		return "/"
 	}
 	return strings.TrimPrefix(path, string(r))
-}
-
-// ops gives operations with the chroot in their paths. It changes copies.
-func (r chroot) ops(ops []any) []any {
-	if r == "" {
-		return ops
-	}
-	moved := make([]any, len(ops))
-	for i, op := range ops {
-		moved[i] = r.op(op)
-	}
-	return moved
-}
-
-func (r chroot) op(op any) any {
-	switch op := op.(type) {
-	case *zk.CreateRequest:
-		c := *op
-		c.Path = r.with(op.Path)
-		return &c
-	case *zk.DeleteRequest:
-		return &zk.DeleteRequest{Path: r.with(op.Path), Version: op.Version}
-	case *zk.SetDataRequest:
-		return &zk.SetDataRequest{Path: r.with(op.Path), Data: op.Data, Version: op.Version}
-	case *zk.CheckVersionRequest:
-		return &zk.CheckVersionRequest{Path: r.with(op.Path), Version: op.Version}
-	}
-	return op
 }

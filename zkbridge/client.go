@@ -7,15 +7,23 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/semaphore"
 )
 
-// client is all that the bridge uses of a ZooKeeper client. Its methods block,
-// until Close at the latest, and may be called from any goroutine.
+// client is all that the bridge asks of ZooKeeper. Its methods may be called from any
+// goroutine. Those with a taker do not block; what one goroutine asks by them is sent, and
+// answered, in order. The others block, until the end of the connection at the latest.
 type client interface {
-	// Multi sends its transaction when it is the turn of its place in the line; nil
-	// stands for the last one.
-	Multi(at *place, ops ...any) ([]zk.MultiResponse, error)
+	// Multi sends a transaction.
+	Multi(ops []any, then taker[[]zk.MultiResponse])
+	// Delete gives one result, which is empty.
+	Delete(path string, then taker[[]zk.MultiResponse])
+	// List watches what is in the directory if it is to, and succeeds.
+	List(directory string, watch bool, then taker[listing])
+	// GetW watches the node, unless that fails.
+	GetW(path string, then taker[[]byte])
+	// WatchAgain has what was watched over another connection watched over this one.
+	WatchAgain(nodes, directories []string)
+
 	// Create makes an ephemeral sequential node and gives its path.
 	Create(path string, data []byte) (string, error)
 	// CreateBeside makes an ephemeral node of just this path, while another is there.
@@ -24,18 +32,28 @@ type client interface {
 	CreateContainer(path string) error
 	CreatePersistent(path string) error
 	Get(path string) ([]byte, zk.Stat, error)
-	// GetW watches the node, unless that fails.
-	GetW(path string) ([]byte, error)
 	Children(path string) (listing, error)
-	// ChildrenW watches what is in the directory, unless that fails.
-	ChildrenW(path string) (listing, error)
 	Exists(path string) (stat zk.Stat, exists bool, err error)
-	Delete(path string) error
+
 	// above is the client of the directory above this one's root, which is a
 	// chroot; nil if there is none.
 	above() client
-	// Close ends the session. It takes up to three seconds if no server answers.
-	Close()
+}
+
+// await waits for what ask gives to its taker.
+func await[T any](ask func(taker[T])) (answer T, err error) {
+	done := make(chan struct{})
+	ask(func(a T, e error) {
+		answer, err = a, e
+		close(done)
+	})
+	<-done
+	return answer, err
+}
+
+// multi waits for a transaction.
+func multi(c client, ops ...any) ([]zk.MultiResponse, error) {
+	return await(func(then taker[[]zk.MultiResponse]) { c.Multi(ops, then) })
 }
 
 // noData is empty data. nil would be another thing to Java clients, some of which
@@ -52,39 +70,84 @@ type listing struct {
 	czxid    int64
 }
 
-// zkClient is the client on go-zookeeper. What it makes has its ACL. All paths are
-// below its root, and given without it.
+// zkClient is the client on a link. What it makes has its ACL. All paths are below its
+// root, and given without it.
 type zkClient struct {
-	conn *zk.Conn
+	link *link
 	acl  []zk.ACL
 	root chroot
-	// making counts the calls that must not be under way when conn is closed.
-	making *semaphore.Weighted
-	line   *line
 }
 
-func (c zkClient) Multi(at *place, ops ...any) ([]zk.MultiResponse, error) {
-	if at == nil {
-		at = c.line.join()
-	}
-	at.wait()
-	defer at.leave()
-	results, err := c.conn.Multi(c.root.ops(ops)...)
-	for i := range results {
-		if r := &results[i]; r.String != "" {
-			r.String = c.root.without(r.String)
+// query sends a request and gives the answer as read to then.
+func query[T any](l *link, request []byte, read func(*reader) (T, error), then taker[T]) {
+	l.send(request, func(body []byte, err error) {
+		var answer T
+		if err == nil {
+			r := reader{rest: body}
+			if answer, err = read(&r); r.bad {
+				err = errGarbled
+			}
 		}
+		then(answer, err)
+	})
+}
+
+// fetch is query for those who wait.
+func fetch[T any](l *link, request []byte, read func(*reader) (T, error)) (T, error) {
+	return await(func(then taker[T]) { query(l, request, read, then) })
+}
+
+func (c zkClient) Multi(ops []any, then taker[[]zk.MultiResponse]) {
+	request, err := multiRequest(c.root, ops)
+	if err != nil {
+		then(nil, err)
+		return
 	}
-	return results, named(err)
+	query(c.link, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
+}
+
+func (c zkClient) Delete(path string, then taker[[]zk.MultiResponse]) {
+	query(c.link, deleteRequest(c.root.with(path)), readDeleted, then)
+}
+
+func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
+
+var deleted = make([]zk.MultiResponse, 1)
+
+func (c zkClient) List(directory string, watch bool, then taker[listing]) {
+	query(c.link, readRequest(opChildren, c.root.with(directory), watch), readListing, then)
+}
+
+func readListing(r *reader) (listing, error) { return listing{r.texts(), r.stat().Czxid}, nil }
+
+func (c zkClient) GetW(path string, then taker[[]byte]) {
+	query(c.link, readRequest(opGetData, c.root.with(path), true), func(r *reader) ([]byte, error) { return r.data(), nil }, then)
+}
+
+func (c zkClient) WatchAgain(nodes, directories []string) {
+	w := c.link.current.Load()
+	for _, request := range watchRequests(c.link.zxid.Load(), c.root.withAll(nodes), c.root.withAll(directories)) {
+		w.send(request, func(_ []byte, err error) {
+			if what, _ := judge(err); err != nil && what != lost && what != notSent {
+				c.link.cfg.log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
+				go w.Close() // nobody would be woken
+			}
+		})
+	}
 }
 
 func (c zkClient) Create(path string, data []byte) (string, error) {
-	made, err := c.conn.Create(c.root.with(path), data, zk.FlagEphemeralSequential, c.acl)
+	return c.create(opCreate, path, data, zk.FlagEphemeralSequential)
+}
+
+func (c zkClient) create(op int32, path string, data []byte, flags int32) (string, error) {
+	made, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
+		func(r *reader) (string, error) { return r.text(), nil })
 	return c.root.without(made), err
 }
 
 func (c zkClient) CreateBeside(path string, data []byte, other string) (string, error) {
-	results, err := c.Multi(nil, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
+	results, err := multi(c, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
 	if _, cause := culprit(results); cause != nil {
 		return "", cause
@@ -92,66 +155,39 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) (string, 
 	return path, err
 }
 
-// CreateContainer is a call of its own: asked for a container, Conn.Create makes
-// a persistent node without a word, and a multi makes one and returns an error.
-//
-// go-zookeeper reads its reply also when Close has made it return early, while the
-// reply may be being written. See link.close.
+// CreateContainer is a request of its own: none of the others makes containers.
 func (c zkClient) CreateContainer(path string) error {
-	if !c.making.TryAcquire(1) {
-		return zk.ErrConnectionClosed
-	}
-	defer c.making.Release(1)
-	_, err := c.conn.CreateContainer(c.root.with(path), noData, zk.FlagContainer, c.acl)
+	_, err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
 	return err
 }
 
 func (c zkClient) CreatePersistent(path string) error {
-	_, err := c.conn.Create(c.root.with(path), noData, zk.FlagPersistent, c.acl)
+	_, err := c.create(opCreate, path, noData, zk.FlagPersistent)
 	return err
 }
 
 func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {
-	data, stat, err := c.conn.Get(c.root.with(path))
-	if err != nil {
-		return nil, zk.Stat{}, named(err)
+	type node struct {
+		data []byte
+		stat zk.Stat
 	}
-	return data, *stat, nil
-}
-
-// GetW leaves the watch's own channel alone: events come through the callback.
-func (c zkClient) GetW(path string) ([]byte, error) {
-	data, _, _, err := c.conn.GetW(c.root.with(path))
-	return data, named(err)
+	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), false),
+		func(r *reader) (node, error) { return node{r.data(), r.stat()}, nil })
+	return n.data, n.stat, err
 }
 
 func (c zkClient) Children(path string) (listing, error) {
-	children, stat, err := c.conn.Children(c.root.with(path))
-	if err != nil {
-		return listing{}, named(err)
-	}
-	return listing{children, stat.Czxid}, nil
-}
-
-func (c zkClient) ChildrenW(path string) (listing, error) {
-	children, stat, _, err := c.conn.ChildrenW(c.root.with(path))
-	if err != nil {
-		return listing{}, named(err)
-	}
-	return listing{children, stat.Czxid}, nil
+	return await(func(then taker[listing]) { c.List(path, false, then) })
 }
 
 func (c zkClient) Exists(path string) (zk.Stat, bool, error) {
-	exists, stat, err := c.conn.Exists(c.root.with(path))
-	if err != nil {
-		return zk.Stat{}, false, err
+	stat, err := fetch(c.link, readRequest(opExists, c.root.with(path), false),
+		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
+	if isMissing(err) {
+		return zk.Stat{}, false, nil
 	}
-	return *stat, exists, nil
+	return stat, err == nil, err
 }
-
-func (c zkClient) Delete(path string) error { return c.conn.Delete(c.root.with(path), anyVersion) }
-
-func (c zkClient) Close() { c.conn.Close() }
 
 func (c zkClient) above() client {
 	if c.root == "" {
@@ -199,10 +235,8 @@ func makeNode(c client, path string) error {
 	if err == nil || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	if code, unnamed := unnamedCode(err); !unnamed || code != codeUnimplemented {
-		if o, _ := judge(err); o != refused {
-			return err
-		}
+	if o, _ := judge(err); o != refused {
+		return err
 	}
 	return c.CreatePersistent(path)
 }

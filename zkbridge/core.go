@@ -53,6 +53,7 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 		}
 	case sessionEvent:
 		if c.current(msg.link) {
+			c.ep.use(msg.wire)
 			c.befalls(msg.event, msg.detail)
 		}
 	case authRefused:

@@ -6,8 +6,10 @@
 // moment it is established until it is lost. Requests name the epoch that they
 // are meant for and never run in another one.
 //
-// All blocking is kept out of the actor: calls to ZooKeeper run on a bounded
-// number of goroutines, whose results come back as messages.
+// All blocking is kept out of the actor: it writes requests without waiting, and whoever
+// reads the connection hands it their answers as messages. What takes several requests,
+// one after the other, runs on a bounded number of goroutines. go-zookeeper finds the
+// servers, opens the session, keeps it alive and closes it; all else passes it by.
 //
 // # When a session is lost
 //

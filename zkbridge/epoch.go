@@ -42,16 +42,26 @@ const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
 	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{},
-		client: zkClient{l.conn, c.cfg.acl, c.cfg.root, l.making, &l.line}}
+		client: zkClient{l, c.cfg.acl, c.cfg.root}}
 	ep.outbox.init(ep)
 	ep.solos = newFifo(ep, maxSolos)
 	ep.reads = newFifo(ep, maxReads)
 	return ep
 }
 
+// use has requests go over a connection, nil for none. The first of them sets again what
+// was watched over the last one.
+func (ep *epoch) use(w *wire) {
+	ep.link.current.Store(w)
+	if w != nil {
+		ep.client.WatchAgain(ep.watches.paths())
+	}
+}
+
 // end answers all that is outstanding.
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.up = true, false
+	ep.use(nil)
 	if ep.retrying != nil {
 		ep.retrying.Stop()
 	}

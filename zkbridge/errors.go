@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -39,13 +38,12 @@ func judge(err error) (outcome, messages.Reason) {
 	case errors.Is(err, errTooLarge):
 		return unclear, messages.Reason_LIMIT_EXCEEDED
 	}
-	switch code, unnamed := unnamedCode(err); {
-	case !unnamed:
-		// The connection was closed, or whatever error reading and writing it gave.
-		return lost, messages.Reason_SESSION_LOST
-	case code > -8 && code != codeUnimplemented:
-		// The server's system errors; it can have failed after the commit.
-		return unclear, messages.Reason_UNAVAILABLE
+	var code serverError
+	switch {
+	case !errors.As(err, &code):
+		return lost, messages.Reason_SESSION_LOST // whatever error reading and writing the connection gave
+	case code > firstRefusal && code != codeUnimplemented:
+		return unclear, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
 	return refused, messages.Reason_UNAVAILABLE
 }
@@ -81,40 +79,20 @@ func reasonFor(err error) messages.Reason {
 }
 
 const (
+	codeInconsistent  = -2
 	codeUnimplemented = -6
-	// codeTooLarge is what a wire makes of a reply that is larger than
-	// Config.MaxReply. No server sends it.
-	codeTooLarge = -1_000_001
+	// Codes above this are the server's system errors.
+	firstRefusal = -8
 )
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
-
-// named gives a wire's own code its name.
-func named(err error) error {
-	if err != nil {
-		if code, unnamed := unnamedCode(err); unnamed && code == codeTooLarge {
-			return errTooLarge
-		}
-	}
-	return err
-}
-
-// unnamedCode is the server's error code in an error for which the client library
-// has no name: all it leaves of it is a text.
-func unnamedCode(err error) (code int, unnamed bool) {
-	for cause := err; cause != nil; cause = errors.Unwrap(err) {
-		err = cause
-	}
-	n, scanErr := fmt.Sscanf(err.Error(), "unknown error: %d", &code)
-	return code, n == 1 && scanErr == nil
-}
 
 // culprit is the first operation of a multi that failed. The server reports no
 // error for those before it, and a meaningless one for those behind.
 func culprit(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {
-			if code, unnamed := unnamedCode(err); unnamed && code == -2 {
+			if err == serverError(codeInconsistent) {
 				return -1, nil
 			}
 			return i, err

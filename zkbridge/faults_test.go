@@ -3,7 +3,6 @@ package zkbridge
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -24,24 +23,17 @@ type faulty struct {
 	multi     func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error)
 	container func() error
 	children  func() error
+	exists    func() error
 }
 
-func (f *faulty) Multi(at *place, ops ...any) ([]zk.MultiResponse, error) {
-	sent := f.multi == nil
-	send := func() ([]zk.MultiResponse, error) {
-		sent = true
-		return f.client.Multi(at, ops...)
-	}
+func (f *faulty) Multi(ops []any, then taker[[]zk.MultiResponse]) {
 	if f.multi == nil {
-		return send()
+		f.client.Multi(ops, then)
+		return
 	}
-	defer func() {
-		if !sent && at != nil {
-			at.wait()
-			at.leave()
-		}
+	go func() {
+		then(f.multi(ops, func() ([]zk.MultiResponse, error) { return multi(f.client, ops...) }))
 	}()
-	return f.multi(ops, send)
 }
 
 func (f *faulty) CreateContainer(path string) error {
@@ -53,13 +45,23 @@ func (f *faulty) CreateContainer(path string) error {
 	return f.client.CreateContainer(path)
 }
 
-func (f *faulty) Children(path string) (listing, error) {
+func (f *faulty) List(path string, watch bool, then taker[listing]) {
 	if f.children != nil {
 		if err := f.children(); err != nil {
-			return listing{}, err
+			then(listing{}, err)
+			return
 		}
 	}
-	return f.client.Children(path)
+	f.client.List(path, watch, then)
+}
+
+func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
+	if f.exists != nil {
+		if err := f.exists(); err != nil {
+			return zk.Stat{}, false, err
+		}
+	}
+	return f.client.Exists(path)
 }
 
 // withFaults is a user of a bridge with that client.
@@ -180,7 +182,7 @@ func TestNeverSent(t *testing.T) {
 }
 
 func TestNoContainers(t *testing.T) {
-	for _, refusal := range []error{errors.New("unknown error: -6"), zk.ErrBadArguments} {
+	for _, refusal := range []error{serverError(-6), zk.ErrBadArguments} {
 		s := zktest.Embedded(t)
 		u := withFaults(t, s, &faulty{container: func() error { return refusal }})
 		dir := s.Path(t) + "/deep"

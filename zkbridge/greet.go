@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,6 +40,25 @@ func (w *wire) shakeHands() error {
 		}
 	}
 	return nil
+}
+
+// greet has the server hear of all that was seen in this session, as go-zookeeper would
+// if it had seen it: one that knows less than that must not serve it.
+func (l *link) greet(hello []byte) []byte {
+	const at = lengthSize + 4 // behind the protocol version
+	if len(hello) < at+8 {
+		return hello
+	}
+	hello = bytes.Clone(hello)
+	binary.BigEndian.PutUint64(hello[at:], uint64(l.zxid.Load()))
+	return hello
+}
+
+// seen notes the zxid of an answer.
+func (l *link) seen(zxid int64) {
+	if zxid > l.zxid.Load() { // only one wire of a link is read at a time
+		l.zxid.Store(zxid)
+	}
 }
 
 // readFrame reads a whole message of the handshake, its length included.

@@ -2,12 +2,12 @@ package zkbridge
 
 import "fmt"
 
-// job is a blocking piece of work. It runs on a goroutine of its own; what it
-// returns runs in the bridge.
-type job func() (then func())
+// job is a piece of work that takes its time, but does not block. It calls end when it is
+// done, on any goroutine; then runs in the bridge.
+type job func(end func(then func()))
 
 // lane runs jobs for an epoch, so many at a time, while its session is connected.
-// It belongs to the bridge; only the jobs run outside of it.
+// It belongs to the bridge.
 type lane struct {
 	ep      *epoch
 	limit   int
@@ -37,12 +37,19 @@ func (l *lane) pump() {
 			return
 		}
 		l.running++
-		l.ep.core.jobs.Go(func() { l.ep.core.self.Tell(&finished{l, attempt(work)}) })
+		work(func(then func()) { l.ep.core.self.Tell(&finished{l, then}) })
+	}
+}
+
+// blocking is the job of doing work that blocks, on a goroutine of its own.
+func (l *lane) blocking(work func() (then func())) job {
+	return func(end func(func())) {
+		l.ep.core.jobs.Go(func() { end(attempt(work)) })
 	}
 }
 
 // attempt does the work; if that panics, so will the bridge, which cleans up.
-func attempt(work job) (then func()) {
+func attempt(work func() (then func())) (then func()) {
 	defer func() {
 		if failure := recover(); failure != nil {
 			then = func() { panic(fmt.Sprintf("in a call to ZooKeeper: %v", failure)) }
@@ -74,10 +81,13 @@ func newFifo(ep *epoch, limit int) *fifo {
 	return f
 }
 
-func (f *fifo) do(work job) {
+func (f *fifo) add(work job) {
 	f.queue = append(f.queue, work)
 	f.pump()
 }
+
+// do adds work that blocks.
+func (f *fifo) do(work func() (then func())) { f.add(f.blocking(work)) }
 
 func (f *fifo) pop() job {
 	if len(f.queue) == 0 {

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/semaphore"
 )
 
 // link is the client of one epoch and its connections, one after the other. There
-// is one zk.Conn per epoch, because go-zookeeper would run what was asked in one
-// session silently in the next. Its methods may be called from any goroutine.
+// is one zk.Conn per epoch, because go-zookeeper would go on with the next session
+// by itself. Its methods may be called from any goroutine.
 type link struct {
 	epoch  uint64
 	cfg    *settings
@@ -26,32 +25,32 @@ type link struct {
 	start  time.Time
 	hosts  *hosts
 	conn   *zk.Conn
-	making *semaphore.Weighted // calls that must not be under way when conn is closed
-	line   line
 	events <-chan zk.Event
 
-	id       atomic.Int64 // of the session, 0 before there is one
-	timeout  atomic.Int64 // as granted, a time.Duration
-	newest   atomic.Int64 // send time of the newest answered message, from start
-	shaken   atomic.Int64 // send time of the newest handshake that was answered, from start
-	away     atomic.Int64 // when the connection was lost, from start; 0 while there is one
-	watching atomic.Bool  // a watch has been set
-	unset    atomic.Int32 // messages that set watches again, and that were not seen yet
-	online   atomic.Bool  // a server has confirmed the session and is still connected
-	ended    atomic.Bool  // the server has confirmed the end of the session
-	late     atomic.Bool  // somebody has been told that the deadline has passed
+	id      atomic.Int64 // of the session, 0 before there is one
+	timeout atomic.Int64 // as granted, a time.Duration
+	newest  atomic.Int64 // send time of the newest answered message, from start
+	shaken  atomic.Int64 // send time of the newest handshake that was answered, from start
+	zxid    atomic.Int64 // newest in answers to requests
+	away    atomic.Int64 // when the connection was lost, from start; 0 while there is one
+	online  atomic.Bool  // a server has confirmed the session and is still connected
+	ended   atomic.Bool  // the server has confirmed the end of the session
+	late    atomic.Bool  // somebody has been told that the deadline has passed
+
+	current atomic.Pointer[wire] // which the bridge knows to be connected, nil for none
 
 	mu   sync.Mutex
 	dead bool
-	wire *wire
+	wire *wire // newest
 }
 
-// sessionEvent and nodeEvent tell the bridge what go-zookeeper has reported.
+// These tell the bridge what go-zookeeper or a wire has reported.
 type (
 	sessionEvent struct {
 		link   *link
 		event  event
 		detail string
+		wire   *wire // which is connected, nil for none
 	}
 	nodeEvent struct {
 		link    *link
@@ -66,16 +65,12 @@ type (
 
 var errOver = errors.New("the epoch is over")
 
-// sendBuffer is go-zookeeper's, for one message. The biggest are one node of
-// maxRequest and the 128 KiB in which watches are set again.
-const sendBuffer = 1 << 20
-
-// maxCalls is more than there ever are under way.
-const maxCalls = 1 << 20
+// smallBuffer is for what go-zookeeper reads and writes: the handshake, pings and the end.
+const smallBuffer = 4 << 10
 
 // openLink starts connecting in the background.
 func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*link, error) {
-	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now(), making: semaphore.NewWeighted(maxCalls)}
+	l := &link{epoch: epoch, cfg: cfg, post: post, note: note, start: time.Now()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.hosts = newHosts(l.isDead, cfg.session)
 	var err error
@@ -84,7 +79,8 @@ func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*l
 		zk.WithDialer(l.dial),
 		zk.WithEventCallback(l.event),
 		zk.WithLogger(zkLogger{cfg.log, epoch}),
-		zk.WithMaxConnBufferSize(sendBuffer))
+		zk.WithMaxBufferSize(smallBuffer),
+		zk.WithMaxConnBufferSize(smallBuffer))
 	if err != nil {
 		l.cancel()
 		return nil, fmt.Errorf("zkbridge: %w", err)
@@ -96,23 +92,39 @@ func openLink(epoch uint64, cfg *settings, post func(any), note func(error)) (*l
 // hold go-zookeeper's locks: it must not block and not call the zk.Conn.
 func (l *link) event(e zk.Event) {
 	switch {
-	case e.Type == zk.EventNodeDeleted, e.Type == zk.EventNodeDataChanged:
-		l.post(nodeEvent{l, l.cfg.root.without(e.Path), e.Type == zk.EventNodeDeleted})
-	case e.Type == zk.EventNodeChildrenChanged:
-		l.post(nodeEvent{l, inside(l.cfg.root.without(e.Path)), false})
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
 		l.online.Store(true)
 		l.away.Store(0)
-		l.post(sessionEvent{l, established, "connected to " + e.Server})
+		l.post(sessionEvent{l, established, "connected to " + e.Server, l.newestWire()})
 	case e.State == zk.StateDisconnected:
 		l.online.Store(false)
 		l.away.CompareAndSwap(0, int64(l.now())) // each failed attempt to reconnect comes here, too
-		l.post(sessionEvent{l, disconnected, "disconnected from " + e.Server})
+		l.post(sessionEvent{l, disconnected, "disconnected from " + e.Server, nil})
 	case e.State == zk.StateExpired:
 		l.kill() // at once: go-zookeeper goes on to open another session
-		l.post(sessionEvent{l, expired, e.Server + " says that the session has expired"})
+		l.post(sessionEvent{l, expired, e.Server + " says that the session has expired", nil})
 	}
+}
+
+// happened posts the event of a watch.
+func (l *link) happened(kind zk.EventType, path string) {
+	path = l.cfg.root.without(path)
+	switch kind {
+	case zk.EventNodeDeleted, zk.EventNodeDataChanged:
+		l.post(nodeEvent{l, path, kind == zk.EventNodeDeleted})
+	case zk.EventNodeChildrenChanged:
+		l.post(nodeEvent{l, inside(path), false})
+	}
+}
+
+// send sends a request over the connection that the bridge knows of. See wire.send.
+func (l *link) send(request []byte, then taker[[]byte]) {
+	if w := l.current.Load(); w != nil {
+		w.send(request, then)
+		return
+	}
+	then(nil, zk.ErrNoServer)
 }
 
 // dial connects to one server. Its context ends with the epoch; go-zookeeper's own
@@ -180,7 +192,7 @@ func (l *link) greeted(id int64) error {
 		return nil
 	}
 	l.kill()
-	l.post(sessionEvent{l, expired, fmt.Sprintf("the server has opened session %#x instead", id)})
+	l.post(sessionEvent{l, expired, fmt.Sprintf("the server has opened session %#x instead", id), nil})
 	return errOver
 }
 
@@ -239,6 +251,12 @@ func (l *link) overdue() bool {
 // pingsPerTimeout is how often go-zookeeper pings within a session timeout.
 const pingsPerTimeout = 3
 
+func (l *link) newestWire() *wire {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wire
+}
+
 func (l *link) isDead() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,21 +276,9 @@ func (l *link) kill() {
 	}
 }
 
-// awaitCalls waits until none of the calls is under way that closing would harm. Where
-// that takes long, it cuts the connection, which ends them harmlessly.
-func (l *link) awaitCalls() {
-	ctx, cancel := context.WithTimeout(context.Background(), min(l.cfg.connect, time.Second)/2)
-	defer cancel()
-	if l.making.Acquire(ctx, maxCalls) != nil {
-		l.kill()
-		l.making.Acquire(context.Background(), maxCalls)
-	}
-}
-
 // close ends the client, and the session too if a server confirms that within the
 // connect timeout. It returns when go-zookeeper's goroutines are gone.
 func (l *link) close() {
-	l.awaitCalls()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

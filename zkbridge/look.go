@@ -145,7 +145,7 @@ func (r *reading[T]) behindBarrier(c client) (value T, err error) {
 // not even one that only checks, nor one that fails: its error takes the same way.
 // (sync is no such barrier on a leader.)
 func barrier(c client, directory string) error {
-	_, err := c.Multi(nil, &zk.CheckVersionRequest{Path: directory, Version: anyVersion})
+	_, err := multi(c, &zk.CheckVersionRequest{Path: directory, Version: anyVersion})
 	return err
 }
 

@@ -106,14 +106,14 @@ func (t *transaction) start(ep *epoch) {
 
 // send does not send again what was executed, or may have been.
 func (t *transaction) send(c client) ([]zk.MultiResponse, error) {
-	results, err := c.Multi(nil, t.ops...)
+	results, err := multi(c, t.ops...)
 	if _, cause := culprit(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
 	}
 	if _, err := makeDirectory(c, t.within); err != nil {
 		return nil, err
 	}
-	return c.Multi(nil, t.ops...)
+	return multi(c, t.ops...)
 }
 
 func (t *transaction) settle(ep *epoch, results []zk.MultiResponse, err error) {

@@ -97,7 +97,7 @@ func copyOp(op any, acl []zk.ACL) (c any, size int) {
 }
 
 // checkOp refuses what a server would answer without naming the operation, and
-// what go-zookeeper cannot read the answer of.
+// what cannot be done in a transaction.
 func checkOp(op any) error {
 	d := describe(op)
 	path := d.path

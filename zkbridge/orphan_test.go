@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -120,7 +119,10 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		u := withFaults(t, s, dropping())
 		u.subscribe()
-		u.bridge.ref.Tell(task(func(c *core) { c.ep.dirs.get(dir).state = dirEmpty })) // it has looked before
+		u.bridge.ref.Tell(task(func(c *core) { // it has looked before
+			d := c.ep.dirs.get(dir)
+			d.state, d.rewrite = dirEmpty, &zk.SetDataRequest{Path: dir, Data: noData, Version: anyVersion}
+		}))
 		without(t, s, dir, zk.PermRead)
 		u.create(dir, "n-")
 		m := state(t, u.peer, messages.SessionState_LOST)
@@ -145,7 +147,7 @@ func TestUncertainForTooLong(t *testing.T) {
 		lose := f.multi
 		f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if isCheck(ops) {
-				return nil, errors.New("unknown error: -5")
+				return nil, serverError(-5)
 			}
 			return lose(ops, send)
 		}

@@ -45,17 +45,9 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 type outbox struct {
 	lane
 	queue   []write
-	flights []*flight // under way, in their order
-	spare   []*batch  // for re-use
-	batches uint64    // made so far
-}
-
-// flight is a batch under way.
-type flight struct {
-	*batch
-	landed  bool // the answer is there, but not yet that to one before it
-	results []zk.MultiResponse
-	err     error
+	flights []*batch // under way
+	spare   []*batch // for re-use
+	batches uint64   // made so far
 }
 
 func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next: o.pick} }
@@ -76,19 +68,16 @@ func (o *outbox) pick() job {
 	if b == nil {
 		return nil
 	}
-	if len(b.writes) == 1 && b.writes[0].r != nil {
-		r := b.writes[0].r
-		return func() func() {
-			err := o.ep.client.Delete(r.path)
-			return func() { o.deleted(r, err) }
+	o.flights = append(o.flights, b)
+	return func(end func(func())) {
+		take := func(results []zk.MultiResponse, err error) {
+			end(func() { o.land(b, results, err) })
 		}
-	}
-	f := &flight{batch: b}
-	o.flights = append(o.flights, f)
-	at := o.ep.link.line.join()
-	return func() func() {
-		results, err := o.ep.client.Multi(at, b.ops...)
-		return func() { o.land(f, results, err) }
+		if len(b.writes) == 1 && b.writes[0].r != nil {
+			o.ep.client.Delete(b.writes[0].r.path, take)
+		} else {
+			o.ep.client.Multi(b.ops, take)
+		}
 	}
 }
 
@@ -96,8 +85,8 @@ func (o *outbox) pick() job {
 // these have, or half of what fits. Otherwise small ones would follow large ones, as each
 // answer lets those who waited for it ask again one after the other.
 func (o *outbox) enough() (n int) {
-	for _, f := range o.flights {
-		n += len(f.writes)
+	for _, b := range o.flights {
+		n += len(b.writes)
 	}
 	return min(n, maxOps/2)
 }
@@ -147,15 +136,10 @@ func (o *outbox) newBatch() *batch {
 	return b
 }
 
-// land takes the answer of a transaction. ZooKeeper answers in order, but the goroutines
-// that wait may come here in another.
-func (o *outbox) land(f *flight, results []zk.MultiResponse, err error) {
-	f.landed, f.results, f.err = true, results, err
-	for len(o.flights) > 0 && o.flights[0].landed && !o.ep.over {
-		f := o.flights[0]
-		o.flights = o.flights[1:]
-		o.settle(f.batch, f.results, f.err)
-	}
+// land takes the result of a transaction.
+func (o *outbox) land(b *batch, results []zk.MultiResponse, err error) {
+	o.flights = slices.DeleteFunc(o.flights, func(f *batch) bool { return f == b })
+	o.settle(b, results, err)
 }
 
 // settle takes the result of a transaction.
@@ -303,7 +287,7 @@ func (o *outbox) retryDelete(r *release) {
 	}
 	o.ep.again(func() {
 		o.ep.solos.do(func() func() {
-			err := o.ep.client.Delete(r.path)
+			_, err := await(func(then taker[[]zk.MultiResponse]) { o.ep.client.Delete(r.path, then) })
 			return func() { o.deleted(r, err) }
 		})
 	})

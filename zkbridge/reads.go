@@ -26,16 +26,23 @@ func (l *list) start(ep *epoch) {
 }
 
 func (l *list) read(ep *epoch) {
+	ep.reads.add(func(end func(func())) {
+		ep.client.List(l.directory, l.watch, func(in listing, err error) {
+			end(func() { l.listed(ep, in, err) })
+		})
+	})
+}
+
+// listed goes on with what is in the directory, if that is not all that is asked for.
+func (l *list) listed(ep *epoch, in listing, err error) {
+	if err != nil || !l.czxids {
+		l.done(ep, in, nil, err)
+		return
+	}
+	ep.watches.confirm(l.interest) // at once: it is in place on this connection
+	l.interest = nil
 	ep.reads.do(func() func() {
-		look := ep.client.Children
-		if l.watch {
-			look = ep.client.ChildrenW
-		}
-		in, err := look(l.directory)
-		var czxids []int64
-		if err == nil && l.czxids {
-			czxids, err = readCzxids(ep.client, l.directory, in.children)
-		}
+		czxids, err := readCzxids(ep.client, l.directory, in.children)
 		return func() { l.done(ep, in, czxids, err) }
 	})
 }
@@ -103,9 +110,10 @@ func (w *watch) start(ep *epoch, nodes []string) {
 // look reads the node's data, for the watch that this leaves. An exists would
 // leave one on a node that is not there, too, and nobody could take it back.
 func (w *watch) look(ep *epoch, node string, interest *watcher) {
-	ep.reads.do(func() func() {
-		data, err := ep.client.GetW(joinPath(w.directory, node))
-		return func() { w.looked(ep, node, interest, data, err) }
+	ep.reads.add(func(end func(func())) {
+		ep.client.GetW(joinPath(w.directory, node), func(data []byte, err error) {
+			end(func() { w.looked(ep, node, interest, data, err) })
+		})
 	})
 }
 

@@ -65,7 +65,7 @@ func TestListWatch(t *testing.T) {
 		}
 
 		// The directory goes; it is none that goes by itself.
-		u.transacted(opCreate(dir+"/plain", ""))
+		u.transacted(makeOp(dir+"/plain", ""))
 		watch.Directory += "/plain"
 		if m := u.listed(watch); len(m.GetChildren()) != 0 || m.GetDirectoryCzxid() == 0 {
 			t.Errorf("%v", m)
@@ -197,7 +197,7 @@ func TestListWithCzxids(t *testing.T) {
 func TestWatchWithData(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
-		u.transacted(opCreate(dir, ""), opCreate(dir+"/full", "data"), opCreate(dir+"/empty", ""))
+		u.transacted(makeOp(dir, ""), makeOp(dir+"/full", "data"), makeOp(dir+"/empty", ""))
 		ask := func(with bool) *messages.Watched {
 			u.bridge.Ref().SendWatch(&messages.Watch{Id: u.id(), Epoch: u.epoch(), Directory: dir,
 				Nodes: []string{"full", "empty", "none"}, WithData: with}, u)
@@ -226,5 +226,35 @@ func TestWatchWithData(t *testing.T) {
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
+	})
+}
+
+// A watch is in place from the answer that sets it, whatever else the request reads: it
+// is set again over the next connection.
+func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		proxy := zktest.Proxy(t, s.Addr())
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		u := withFaultsAnd(t, Config{Servers: proxy.Addr()}, &faulty{exists: func() error {
+			asked <- struct{}{}
+			<-goOn
+			return nil
+		}})
+		dir := s.Path(t)
+		u.created(dir, "n-")
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: 1, Directory: dir, Watch: true, WithCzxids: true}, u)
+		<-asked
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		close(goOn)
+		if m := next[*messages.Listed](t, u.peer); len(m.GetCzxids()) != 1 {
+			t.Errorf("%v", m)
+		}
+		_, err := s.Client(t).Create(dir+"/other", nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		next[*messages.Wake](t, u.peer)
 	})
 }

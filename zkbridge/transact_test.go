@@ -40,24 +40,24 @@ func (u *user) failed(id uint64, why messages.Reason) *messages.Failed {
 
 func check(path string) *messages.Op { return &messages.Op{Path: path} }
 
-func opCreate(path, data string) *messages.Op {
+func makeOp(path, data string) *messages.Op {
 	return &messages.Op{Kind: messages.Op_CREATE, Path: path, Data: []byte(data)}
 }
 
-func opSet(path, data string) *messages.Op {
+func setOp(path, data string) *messages.Op {
 	return &messages.Op{Kind: messages.Op_SET, Path: path, Data: []byte(data)}
 }
 
-func opDelete(path string) *messages.Op {
+func deleteOp(path string) *messages.Op {
 	return &messages.Op{Kind: messages.Op_DELETE, Path: path}
 }
 
 func TestTransact(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
-		data := opCreate(dir+"/n", "one")
-		m := u.transacted(opCreate(dir, ""), data, check(dir+"/n"), opSet(dir+"/n", "two"),
-			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/mine", Ephemeral: true}, opCreate(dir+"/gone", ""), opDelete(dir+"/gone"))
+		data := makeOp(dir+"/n", "one")
+		m := u.transacted(makeOp(dir, ""), data, check(dir+"/n"), setOp(dir+"/n", "two"),
+			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/mine", Ephemeral: true}, makeOp(dir+"/gone", ""), deleteOp(dir+"/gone"))
 		if m.GetOutcome() != messages.Transacted_DONE || m.GetOp() != 0 {
 			t.Errorf("%v", m)
 		}
@@ -73,13 +73,13 @@ func TestTransact(t *testing.T) {
 			want messages.Transacted_Outcome
 		}{
 			{check(dir + "/none"), messages.Transacted_NO_NODE},
-			{opSet(dir+"/none", "x"), messages.Transacted_NO_NODE},
-			{opDelete(dir + "/none"), messages.Transacted_NO_NODE},
-			{opCreate(dir+"/none/below", ""), messages.Transacted_NO_NODE},
-			{opCreate(dir+"/n", "x"), messages.Transacted_NODE_EXISTS},
-			{opDelete(dir), messages.Transacted_NOT_EMPTY},
+			{setOp(dir+"/none", "x"), messages.Transacted_NO_NODE},
+			{deleteOp(dir + "/none"), messages.Transacted_NO_NODE},
+			{makeOp(dir+"/none/below", ""), messages.Transacted_NO_NODE},
+			{makeOp(dir+"/n", "x"), messages.Transacted_NODE_EXISTS},
+			{deleteOp(dir), messages.Transacted_NOT_EMPTY},
 		} {
-			m := u.transacted(opSet(dir+"/n", "never"), check(dir), c.op, opCreate(dir+"/never", ""))
+			m := u.transacted(setOp(dir+"/n", "never"), check(dir), c.op, makeOp(dir+"/never", ""))
 			if m.GetOutcome() != c.want || m.GetOp() != 2 {
 				t.Errorf("%v: %v", c.op, m)
 			}
@@ -90,7 +90,7 @@ func TestTransact(t *testing.T) {
 		if names := s.Nodes(t, dir); len(names) != 2 {
 			t.Errorf("nodes %v", names)
 		}
-		for _, op := range []*messages.Op{opSet(dir+"/n", ""), {Kind: messages.Op_SET, Path: dir + "/n"}} {
+		for _, op := range []*messages.Op{setOp(dir+"/n", ""), {Kind: messages.Op_SET, Path: dir + "/n"}} {
 			if m := u.transacted(op); m.GetOutcome() != messages.Transacted_DONE {
 				t.Errorf("%v", m)
 			}
@@ -104,7 +104,7 @@ func TestTransact(t *testing.T) {
 func TestTransactRefused(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
-		u.transacted(opCreate(dir, ""), opCreate(dir+"/n", ""),
+		u.transacted(makeOp(dir, ""), makeOp(dir+"/n", ""),
 			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/leaf", Ephemeral: true})
 		for _, path := range []string{dir, dir + "/n"} {
 			_, err := conn.SetACL(path, zk.WorldACL(zk.PermAdmin), -1)
@@ -117,10 +117,10 @@ func TestTransactRefused(t *testing.T) {
 			says string
 		}{
 			{check(dir + "/n"), messages.Reason_NO_AUTH, "READ is not granted on " + dir + "/n"},
-			{opCreate(dir+"/x", ""), messages.Reason_NO_AUTH, "CREATE is not granted on " + dir},
-			{opSet(dir+"/n", "x"), messages.Reason_NO_AUTH, "WRITE is not granted on " + dir + "/n"},
-			{opDelete(dir + "/n"), messages.Reason_NO_AUTH, "DELETE is not granted on " + dir},
-			{opCreate(dir+"/leaf/x", ""), messages.Reason_INVALID, dir + "/leaf/x"},
+			{makeOp(dir+"/x", ""), messages.Reason_NO_AUTH, "CREATE is not granted on " + dir},
+			{setOp(dir+"/n", "x"), messages.Reason_NO_AUTH, "WRITE is not granted on " + dir + "/n"},
+			{deleteOp(dir + "/n"), messages.Reason_NO_AUTH, "DELETE is not granted on " + dir},
+			{makeOp(dir+"/leaf/x", ""), messages.Reason_INVALID, dir + "/leaf/x"},
 		} {
 			m := u.failed(u.transact(good, c.op), c.why)
 			if !strings.Contains(m.GetDetail(), c.says) || !strings.Contains(m.GetDetail(), "operation 1 ") {
@@ -135,8 +135,8 @@ func TestTransactRefused(t *testing.T) {
 			{[]*messages.Op{good, nil}, "operation 1"},
 			{[]*messages.Op{good, {Kind: 9, Path: "/a"}}, "operation 1: kind 9"},
 			{[]*messages.Op{check("a")}, `path "a"`},
-			{[]*messages.Op{opDelete("/")}, "root"},
-			{[]*messages.Op{opSet("/", strings.Repeat("x", maxRequest))}, "limit is 524288"},
+			{[]*messages.Op{deleteOp("/")}, "root"},
+			{[]*messages.Op{setOp("/", strings.Repeat("x", maxRequest))}, "limit is 524288"},
 		} {
 			if m := u.failed(u.transact(c.ops...), messages.Reason_INVALID); !strings.Contains(m.GetDetail(), c.says) {
 				t.Errorf("%v: %v", c.ops, m)
@@ -153,12 +153,12 @@ func TestTransactOutcomeUnknown(t *testing.T) {
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: action})
-		u.failed(u.transact(opCreate("/n", "")), messages.Reason_OUTCOME_UNKNOWN)
+		u.failed(u.transact(makeOp("/n", "")), messages.Reason_OUTCOME_UNKNOWN)
 		want := messages.Transacted_DONE
 		if action == embedded.DropReply {
 			want = messages.Transacted_NODE_EXISTS
 		}
-		if m := u.transacted(opCreate("/n", "")); m.GetOutcome() != want {
+		if m := u.transacted(makeOp("/n", "")); m.GetOutcome() != want {
 			t.Errorf("%v: then %v", action, m)
 		}
 		if n := len(fault.Firings()); n != 1 || u.epoch() != 1 {
@@ -177,7 +177,7 @@ func TestTransactOverSessions(t *testing.T) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
-		id := u.transact(opCreate(dir, ""))
+		id := u.transact(makeOp(dir, ""))
 		proxy.Refuse(false)
 		if m := next[*messages.Transacted](t, u.peer); m.GetId() != id || m.GetOutcome() != messages.Transacted_DONE {
 			t.Errorf("%v", m)
@@ -186,20 +186,20 @@ func TestTransactOverSessions(t *testing.T) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
-		id = u.transact(opCreate(dir+"/late", ""))
+		id = u.transact(makeOp(dir+"/late", ""))
 		s.Expire(t, u.bridge.Session().ID)
 		proxy.Refuse(false)
 		u.failed(id, messages.Reason_SESSION_LOST)
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		for _, epoch := range []uint64{1, 3} {
-			u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: epoch, Ops: []*messages.Op{opCreate(dir+"/late", "")}}, u)
+			u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: epoch, Ops: []*messages.Op{makeOp(dir+"/late", "")}}, u)
 			u.failed(90, messages.Reason_SESSION_LOST)
 		}
 		if names := s.Nodes(t, dir); len(names) != 0 {
 			t.Errorf("nodes %v", names)
 		}
 		must(t, u.bridge.Close())
-		u.failed(u.transact(opCreate(dir+"/late", "")), messages.Reason_CLOSED)
+		u.failed(u.transact(makeOp(dir+"/late", "")), messages.Reason_CLOSED)
 	})
 }
 
@@ -210,7 +210,7 @@ func TestTransactDiesWithSession(t *testing.T) {
 	proxy := zktest.Proxy(t, s.Addr())
 	u := newUser(t, connected(t, Config{Servers: proxy.Addr()}))
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
-	id := u.transact(opCreate("/n", ""))
+	id := u.transact(makeOp("/n", ""))
 	fired(t, fault)
 	s.Expire(t, u.bridge.Session().ID)
 	proxy.Cut() // or it would not hear of that: the server is silent
@@ -223,21 +223,21 @@ func TestTransactBelowChroot(t *testing.T) {
 		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
-		u.transacted(opCreate("/d", ""), opCreate("/d/n", "data"), check("/d/n"))
+		u.transacted(makeOp("/d", ""), makeOp("/d/n", "data"), check("/d/n"))
 		if data, _, err := conn.Get(root + "/d/n"); string(data) != "data" || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}
-		u.transacted(opSet("/d/n", "new"))
+		u.transacted(setOp("/d/n", "new"))
 		if data, _, err := conn.Get(root + "/d/n"); string(data) != "new" || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}
 		_, err = conn.SetACL(root+"/d/n", zk.WorldACL(zk.PermRead), -1)
 		must(t, err)
-		m := u.failed(u.transact(opSet("/d/n", "x")), messages.Reason_NO_AUTH)
+		m := u.failed(u.transact(setOp("/d/n", "x")), messages.Reason_NO_AUTH)
 		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on /d/n") {
 			t.Errorf("%v", m)
 		}
-		u.transacted(opDelete("/d/n"), opDelete("/d"))
+		u.transacted(deleteOp("/d/n"), deleteOp("/d"))
 		if names := s.Nodes(t, root); len(names) != 0 {
 			t.Errorf("nodes %v", names)
 		}
@@ -252,15 +252,15 @@ func TestTransactMakesDirectory(t *testing.T) {
 			u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: ops, Directory: dir}, u)
 			return next[*messages.Transacted](t, u.peer)
 		}
-		m := in(opCreate(dir+"/n", "one"), opSet(dir+"/n", "two"))
+		m := in(makeOp(dir+"/n", "one"), setOp(dir+"/n", "two"))
 		data, stat, err := conn.Get(dir + "/n")
 		if m.GetOutcome() != messages.Transacted_DONE || string(data) != "two" || m.GetCzxid() != stat.Czxid || err != nil {
 			t.Errorf("%v; %q %+v, %v", m, data, stat, err)
 		}
-		if m := in(opSet(dir+"/n", "")); m.GetCzxid() != stat.Czxid {
+		if m := in(setOp(dir+"/n", "")); m.GetCzxid() != stat.Czxid {
 			t.Errorf("%v, czxid %d", m, stat.Czxid)
 		}
-		if m := in(opCreate(dir+"/m", ""), check(dir+"/none")); m.GetOutcome() != messages.Transacted_NO_NODE || m.GetOp() != 1 || m.GetCzxid() != 0 {
+		if m := in(makeOp(dir+"/m", ""), check(dir+"/none")); m.GetOutcome() != messages.Transacted_NO_NODE || m.GetOp() != 1 || m.GetCzxid() != 0 {
 			t.Errorf("%v", m)
 		}
 		u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: u.epoch(), Ops: []*messages.Op{check("/")}, Directory: "no path"}, u)

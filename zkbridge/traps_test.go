@@ -17,19 +17,19 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What is known to go wrong with go-zookeeper v1.0.4, and the tests that it does not
-// go wrong here.
+// What is known to go wrong with go-zookeeper v1.0.4 or with ZooKeeper, and the tests that
+// it does not go wrong here. go-zookeeper only keeps the session; that rid of some.
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
-//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestReconnect
+//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestReconnect, TestWatchRequests
 //	a watch on a missing node stays for ever           TestEventsAndReplies, TestReadRefused
 //	queued requests run in the next session            TestRequestsDieWithTheirSession, TestEpochs
 //	it never declares a session expired                TestNotAnswering, TestFrozenServer
 //	it goes on to another session by itself            TestForeignSession, TestSessionRefused
 //	the handshake hangs, before or behind the length   TestMute; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
 //	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestWireRefusesGarbage
-//	large replies are unbounded, or end connections    TestMaxReply, TestWireWithholds
+//	large replies are unbounded, or end connections    TestMaxReply, TestAnswers
 //	auth blocks for ever over failing connections      TestAuthOverFailingConnections
 //	oversize requests crash it, or the connection      TestInvalidRequests, TestMultiIsChecked
 //	containers by Create or Multi are none, or fail    TestDirectoriesAreContainers, TestMultiIsChecked
@@ -40,6 +40,8 @@ import (
 //	null data and no data                              TestDataIsKept
 //	calls have no context and no time-out              TestMultiLater, TestMultiWhileSuspended, TestCloseInEachState
 //	1000 open requests stop the server's reading       TestLanesAreBounded
+//	it takes a server for dead that answers others     TestAnswersAreSignsOfLife
+//	it does not know what others have seen             TestGreetingTellsWhatWasSeen
 //	the granted timeout is not told                    TestOtherTimeoutGranted, TestWireClock
 //	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName
 //	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
@@ -190,7 +192,7 @@ func TestLanesAreBounded(t *testing.T) {
 		u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: "/d", Nodes: []string{"x"}}, u)
 	}
 	running := make(chan int)
-	u.bridge.ref.Tell(task(func(c *core) { running <- c.ep.outbox.running + c.ep.solos.running + c.ep.reads.running }))
+	u.bridge.ref.Tell(task(func(c *core) { running <- len(c.ep.outbox.flights) + c.ep.solos.running + c.ep.reads.running }))
 	if n := <-running; n > maxMultis+maxSolos+maxReads {
 		t.Errorf("%d calls are under way", n)
 	}

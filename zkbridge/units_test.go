@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -77,10 +76,10 @@ func TestJudge(t *testing.T) {
 		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, lost, messages.Reason_SESSION_LOST},
 		{io.ErrClosedPipe, lost, messages.Reason_SESSION_LOST},
 		{zk.ErrAPIError, unclear, messages.Reason_UNAVAILABLE},
-		{errors.New("unknown error: -5"), unclear, messages.Reason_UNAVAILABLE},
-		{errors.New("unknown error: -6"), refused, messages.Reason_UNAVAILABLE},
-		{errors.New("unknown error: -125"), refused, messages.Reason_UNAVAILABLE},
-		{fmt.Errorf("make directory /a: %w", errors.New("unknown error: -6")), refused, messages.Reason_UNAVAILABLE},
+		{serverError(-5), unclear, messages.Reason_UNAVAILABLE},
+		{serverError(-6), refused, messages.Reason_UNAVAILABLE},
+		{serverError(-125), refused, messages.Reason_UNAVAILABLE},
+		{fmt.Errorf("make directory /a: %w", serverError(-6)), refused, messages.Reason_UNAVAILABLE},
 		{fmt.Errorf("make directory /a: %w", zk.ErrNoAuth), refused, messages.Reason_NO_AUTH},
 		{zk.ErrBadArguments, refused, messages.Reason_INVALID},
 		{zk.ErrNoChildrenForEphemerals, refused, messages.Reason_INVALID},
@@ -94,7 +93,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCulprit(t *testing.T) {
-	behind := errors.New("unknown error: -2")
+	behind := serverError(-2)
 	for _, c := range []struct {
 		results []zk.MultiResponse
 		at      int

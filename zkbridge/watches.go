@@ -66,6 +66,22 @@ func (t *watchTable) giveUp(w *watcher) {
 	}
 }
 
+// paths are those where a watch is in place: of nodes, and of directories for what is
+// inside.
+func (t *watchTable) paths() (nodes, directories []string) {
+	for path, list := range t.byPath {
+		if !slices.ContainsFunc(list, func(w *watcher) bool { return w.set }) {
+			continue
+		}
+		if directory, node := splitPath(path); node == "" {
+			directories = append(directories, directory)
+		} else {
+			nodes = append(nodes, path)
+		}
+	}
+	return nodes, directories
+}
+
 // remove ends an interest.
 func (t *watchTable) remove(to ask.Recipient, path string) {
 	list := t.byPath[path]

@@ -5,45 +5,44 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// wire is one connection to a server. It looks at what passes to learn what
-// go-zookeeper does not tell: the session's id and timeout, and when the newest
-// message was sent that has been answered. It also keeps from go-zookeeper what
-// would hang or crash it.
+// wire is one connection to a server. Over it go-zookeeper opens the session, keeps it
+// alive and closes it; the bridge's requests, their answers and the events pass it by, see
+// exchange. The wire looks at what passes to learn what go-zookeeper does not tell: the
+// session's id and timeout, and when the newest message was sent that has been answered.
 type wire struct {
 	net.Conn          // to the server, perhaps through TLS
 	raw      net.Conn // below TLS
 	link     *link
 	in       *bufio.Reader // go-zookeeper reads each reply in two small pieces
+	out      sync.Mutex    // held while something is written
 	deadline time.Time     // of the handshake
 	ready    atomic.Bool   // the handshake is over
 
-	mu      sync.Mutex
-	sent    []stamp // written and not answered, oldest first
-	closing int32   // xid of the message that closes the session
-
-	// rewatch is closed when the watches of an earlier connection have been sent
-	// again; nil if there were none. unset counts the messages that it takes: one,
-	// and those which go-zookeeper had queued for connections that broke before
-	// they were sent. It is guarded by mu, and passed on by the link.
-	rewatch chan struct{}
-	unset   int32
+	mu         sync.Mutex
+	sent       []stamp // on their way and not answered, oldest first
+	unanswered int     // bytes of them
+	closing    int32   // xid of the message that closes the session
+	exchange
 
 	// For the one who reads.
-	own     []byte // to be read before anything else
-	rest    int    // bytes of the present frame that are still to come
-	skip    int    // bytes that nobody is to see
-	awaited bool   // rewatch
+	own             []byte        // to be read before anything else
+	rest            int           // bytes of the present frame that are still to come
+	body            []byte        // for re-use
+	patience, since time.Duration // of go-zookeeper for the next reply, and from when
 }
 
 // stamp is when a message was sent, from the start of the link.
 type stamp struct {
-	xid int32
-	at  time.Duration
+	xid  int32
+	at   time.Duration
+	size int
+	then taker[[]byte] // of a request of the bridge
 }
 
 const (
@@ -53,13 +52,8 @@ const (
 	// greeting stands for the first message, which has no xid.
 	greeting = -100
 
-	opGetData    = 4
-	opChildren   = 12
-	opMulti      = 14
-	opSetWatches = 101
-	opClose      = -11
+	opClose = -11
 
-	lengthSize = 4
 	// What follows the length of a reply is at least 16 bytes: xid, zxid, error.
 	// Of the reply to the greeting, too: protocol version, timeout, session id.
 	minFrame = 16
@@ -71,19 +65,26 @@ const (
 
 func newWire(conn, raw net.Conn, l *link, deadline time.Time) *wire {
 	w := &wire{Conn: conn, raw: raw, link: l, deadline: deadline, in: bufio.NewReaderSize(conn, 16<<10)}
-	if l.watching.Load() {
-		w.rewatch = make(chan struct{})
-		w.unset = l.unset.Add(1) // before the handshake is over nothing can come
-	}
+	w.exchange.roomy = isRoomy(raw)
 	return w
 }
 
 // Close cuts the connection. It does not block, as a farewell through TLS might.
-func (w *wire) Close() error { return w.raw.Close() }
+// What was not answered on it never will be.
+func (w *wire) Close() error {
+	err := w.raw.Close()
+	w.lose()
+	return err
+}
 
 // SetReadDeadline keeps the handshake bounded: go-zookeeper waits for six session
 // timeouts for the length of the reply and without limit for the rest.
-func (w *wire) SetReadDeadline(t time.Time) error { return w.Conn.SetReadDeadline(w.bound(t)) }
+func (w *wire) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() {
+		w.patience, w.since = time.Until(t), w.link.now()
+	}
+	return w.Conn.SetReadDeadline(w.bound(t))
+}
 
 // SetWriteDeadline is like SetReadDeadline.
 func (w *wire) SetWriteDeadline(t time.Time) error { return w.Conn.SetWriteDeadline(w.bound(t)) }
@@ -95,109 +96,59 @@ func (w *wire) bound(t time.Time) time.Time {
 	return t
 }
 
-// Write sends one message; go-zookeeper writes each in one piece. The time is
+// Write sends one message of go-zookeeper, which writes each in one piece. The time is
 // taken before: what counts is a moment when the server cannot have had it.
 func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
-	at := w.link.now()
 	switch {
-	case len(b) < lengthSize+4:
+	case len(b) < headerSize:
 	case !w.ready.Load():
-		w.sent = append(w.sent, stamp{greeting, at})
+		w.note(stamp{xid: greeting, size: len(b)})
+		b = w.link.greet(b)
 	default:
-		xid := int32(binary.BigEndian.Uint32(b[4:]))
-		w.sent = append(w.sent, stamp{xid, at})
-		w.noteRequest(xid, b)
+		xid := int32(binary.BigEndian.Uint32(b[lengthSize:]))
+		w.note(stamp{xid: xid, size: len(b)})
+		if op := int32(binary.BigEndian.Uint32(b[lengthSize+xidSize:])); op == opClose {
+			w.closing = xid
+		}
 	}
 	w.mu.Unlock()
+	return w.write(b)
+}
+
+// write sends one message, and one at a time: not every connection that somebody dials
+// bears more.
+func (w *wire) write(b []byte) (int, error) {
+	w.out.Lock()
+	defer w.out.Unlock()
 	return w.Conn.Write(b)
 }
 
-// noteRequest looks at a message for what matters later. It needs w.mu.
-func (w *wire) noteRequest(xid int32, b []byte) {
-	if len(b) < 12 {
-		return
-	}
-	switch int32(binary.BigEndian.Uint32(b[8:])) {
-	case opClose:
-		w.closing = xid
-	case opGetData, opChildren:
-		if b[len(b)-1] == 1 {
-			w.link.watching.Store(true)
-		}
-	case opMulti:
-		w.link.line.advance()
-	case opSetWatches:
-		w.watchesSent()
-	}
+// note needs w.mu.
+func (w *wire) note(s stamp) {
+	s.at = w.link.now()
+	w.sent = append(w.sent, s)
+	w.unanswered += s.size
 }
 
-// watchesSent needs w.mu.
-func (w *wire) watchesSent() {
-	if w.unset > 0 {
-		w.expectWatches(w.unset - 1)
-	}
-}
-
-// expectWatches notes how many messages that set watches are yet to come. It needs w.mu.
-func (w *wire) expectWatches(n int32) {
-	w.unset = n
-	w.link.unset.Store(n)
-	if n == 0 {
-		close(w.rewatch)
-	}
-}
-
-// forgetWatches is for a connection that did not come to be: nothing is queued for it.
-func (w *wire) forgetWatches() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.unset > 0 {
-		w.unset = 0
-		w.link.unset.Add(-1)
-	}
-}
-
-// rewatchLimit is how long the first reply waits for watches to be sent again. They
-// are not if all have fired meanwhile.
-const (
-	rewatchLimit = 50 * time.Millisecond
-	rewatchPause = time.Millisecond
-)
-
-// awaitWatches holds the first reply back until go-zookeeper has sent its watches
-// again: it reads the last zxid for that without a lock, and a reply changes it.
-func (w *wire) awaitWatches() {
-	if w.rewatch == nil || w.awaited {
-		return
-	}
-	w.awaited = true
-	// Many short waits: a process that is not scheduled for a while uses up only one of them,
-	// and go-zookeeper gets its turn in the others.
-	for range rewatchLimit / rewatchPause {
-		select {
-		case <-w.rewatch:
-			return
-		case <-time.After(rewatchPause):
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.unset > 0 {
-		w.expectWatches(0)
-	}
-}
-
-// Read gives what the server sends, once it was looked at.
+// Read gives go-zookeeper what the server sends for it.
 func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.read(p)
+	if err != nil {
+		w.Close() // so that nobody waits any longer for what cannot come
+	}
+	return n, err
+}
+
+func (w *wire) read(p []byte) (int, error) {
 	if !w.ready.Load() {
 		if err := w.shakeHands(); err != nil {
-			w.forgetWatches()
 			err = fmt.Errorf("handshake with %s: %w", w.RemoteAddr(), err)
 			w.link.note(err)
 			return 0, err
 		}
 		w.ready.Store(true)
+		w.Conn.SetWriteDeadline(time.Time{}) // that of the handshake is over; go-zookeeper sets its own
 	}
 	if len(w.own) == 0 && w.rest == 0 {
 		if err := w.nextFrame(); err != nil {
@@ -214,73 +165,87 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame looks at the head of the next reply.
+// nextFrame takes in what is the bridge's, up to the next reply for go-zookeeper.
 func (w *wire) nextFrame() error {
-	for w.skip > 0 {
-		n, err := w.in.Discard(w.skip)
-		w.skip -= n
+	for {
+		head, size, err := w.nextHead()
 		if err != nil {
 			return err
 		}
+		switch xid := int32(binary.BigEndian.Uint32(head[lengthSize:])); {
+		case xid >= firstXid:
+			err = w.receive(head, xid, size)
+		case xid == xidEvent:
+			err = w.happened(size)
+		default:
+			w.answered(xid)
+			w.rest = lengthSize + size
+			return w.checkSize(size)
+		}
+		if err != nil {
+			return err
+		}
+		w.calm()
 	}
-	head, err := w.in.Peek(lengthSize)
-	if err != nil {
-		return err
-	}
-	size := binary.BigEndian.Uint32(head)
-	if size < minFrame || size > maxFrame {
-		return fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
-	}
-	if head, err = w.in.Peek(lengthSize + minFrame); err != nil {
-		return err
-	}
-	xid := int32(binary.BigEndian.Uint32(head[lengthSize:]))
-	w.answered(xid)
-	if xid >= 0 {
-		w.awaitWatches()
-	}
-	if limit := w.link.cfg.maxReply; limit > 0 && int(size) > limit {
-		return w.withhold(head, xid, int(size))
-	}
-	w.rest = lengthSize + int(size)
-	return nil
 }
 
-// withhold puts an error in the place of a reply that is too large. go-zookeeper
-// would end the connection because of it, again and again as it is asked again.
-func (w *wire) withhold(head []byte, xid int32, size int) error {
-	w.link.cfg.log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
-		"server", w.RemoteAddr().String(), "bytes", size, "limit", w.link.cfg.maxReply)
-	if xid < 0 {
+// nextHead waits for the head of the next message, and gives the number of bytes behind
+// its length.
+func (w *wire) nextHead() (head []byte, size int, err error) {
+	if head, err = w.in.Peek(lengthSize); err != nil {
+		return nil, 0, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n < minFrame || n > maxFrame {
+		return nil, 0, fmt.Errorf("a message of %d bytes is not ZooKeeper's", n)
+	}
+	head, err = w.in.Peek(lengthSize + minFrame)
+	return head, int(n), err
+}
+
+// checkSize refuses a message that is too large, and that no request has asked for.
+func (w *wire) checkSize(size int) error {
+	if w.isTooLarge(size) {
 		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
 	}
-	w.own = append([]byte(nil), head...)
-	binary.BigEndian.PutUint32(w.own, minFrame)
-	code := int32(codeTooLarge)
-	binary.BigEndian.PutUint32(w.own[lengthSize+12:], uint32(code))
-	w.skip = lengthSize + size
 	return nil
 }
 
-// answered notes that the server has had the message xid. An event of a watch
-// proves nothing: it answers no message.
-func (w *wire) answered(xid int32) {
-	if xid == xidEvent {
-		return
+func (w *wire) isTooLarge(size int) bool {
+	limit := w.link.cfg.maxReply
+	if limit == 0 || size <= limit {
+		return false
 	}
+	w.link.cfg.log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
+		"server", w.RemoteAddr().String(), "bytes", size, "limit", limit)
+	return true
+}
+
+// answered notes that the server has had the message xid.
+func (w *wire) answered(xid int32) (s stamp) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, s := range w.sent {
-		if s.xid == xid {
-			w.sent = append(w.sent[:i], w.sent[i+1:]...)
-			w.link.heard(s.at)
-			if xid == greeting {
-				w.link.shaken.Store(int64(s.at))
-			}
-			break
-		}
+	i := slices.IndexFunc(w.sent, func(s stamp) bool { return s.xid == xid })
+	if i < 0 {
+		return s
 	}
-	if w.closing != 0 && xid == w.closing {
+	s = w.sent[i]
+	w.sent = slices.Delete(w.sent, i, i+1)
+	w.unanswered -= s.size
+	w.link.heard(s.at)
+	switch {
+	case xid == greeting:
+		w.link.shaken.Store(int64(s.at))
+	case w.closing != 0 && xid == w.closing:
 		w.link.ended.Store(true)
+	}
+	return s
+}
+
+// calm puts off the end of go-zookeeper's patience, as each reply does that it sees.
+func (w *wire) calm() {
+	if now := w.link.now(); w.patience > 0 && now-w.since > w.patience/8 { // often enough
+		w.since = now
+		w.Conn.SetReadDeadline(time.Now().Add(w.patience))
 	}
 }

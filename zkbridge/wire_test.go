@@ -1,12 +1,8 @@
 package zkbridge
 
 import (
-	"bytes"
 	"encoding/binary"
-	"io"
-	"log/slog"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,10 +21,11 @@ func frame(size int, fields ...int32) []byte {
 
 func request4(xid, op int32) []byte { return frame(8, xid, op) }
 
-// pieces sends b to the wire in pieces of n bytes, and reads them there.
-func (w *wire) pieces(t *testing.T, server net.Conn, b []byte, n int) {
+// pieces sends b to the wire, and reads it there in pieces of n bytes. The wire keeps what
+// comes before.
+func (w *wire) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
 	t.Helper()
-	go server.Write(b)
+	go server.Write(append(before, b...))
 	for got := 0; got < len(b); {
 		k, err := w.Read(make([]byte, min(n, len(b)-got)))
 		if err != nil {
@@ -74,49 +71,20 @@ func testWireClock(t *testing.T, piece int) {
 	second(request4(2, 4))        // 3 s
 	second(request4(xidPing, 11)) // 4 s
 	second(request4(3, 4))        // 5 s
-	w.pieces(t, server, frame(40, xidEvent), piece)
-	newest(1 * time.Second)
-	w.pieces(t, server, append(frame(16, 1), frame(300, 2)...), piece)
+	w.pieces(t, server, append(frame(16, 1), frame(300, 2)...), piece, frame(40, xidEvent)...)
 	newest(3 * time.Second)
 	w.pieces(t, server, frame(16, xidPing), piece)
 	newest(4 * time.Second)
 	w.pieces(t, server, frame(16, 3), piece)
 	newest(5 * time.Second)
+	time.Sleep(time.Second)
+	w.send(deleteRequest("/n"), func([]byte, error) {}) // 6 s
+	w.pieces(t, server, frame(16, xidPing), piece, frame(16, firstXid)...)
+	newest(6 * time.Second)
 	second(request4(4, opClose))
 	w.pieces(t, server, frame(16, 4), piece)
 	if !l.ended.Load() || len(w.sent) != 0 {
 		t.Errorf("end of the session not seen, or %v left", w.sent)
-	}
-}
-
-// TestWireWithholds has a reply that is too large between others.
-func TestWireWithholds(t *testing.T) {
-	for _, piece := range []int{1, 4, 1000} {
-		client, server := net.Pipe()
-		log := slog.New(slog.DiscardHandler)
-		l := &link{cfg: &settings{maxReply: 100, log: log}, start: time.Now(), note: func(error) {}, post: func(any) {}}
-		w := newWire(client, client, l, time.Now().Add(time.Hour))
-		hello, small, big := frame(37, 0, 9000, 0, 77, 16), frame(100, 1), frame(70_000, 2)
-		withheld := int32(codeTooLarge)
-		want := slices.Concat(hello, small, frame(16, 2, 0, 0, withheld), small)
-		go func() {
-			server.Write(slices.Concat(hello, small, big, small, frame(101, xidEvent)))
-			server.Close()
-		}()
-		var got []byte
-		for len(got) < len(want) {
-			p := make([]byte, min(piece, len(want)-len(got)))
-			n, err := w.Read(p)
-			must(t, err)
-			got = append(got, p[:n]...)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("in pieces of %d: %x", piece, got)
-		}
-		if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "101 bytes") {
-			t.Errorf("%v", err)
-		}
-		client.Close()
 	}
 }
 
@@ -145,54 +113,4 @@ func TestWireRefusesGarbage(t *testing.T) {
 		client.Close()
 		server.Close()
 	}
-}
-
-// The message that sets the watches again may be left over from a connection that broke
-// before it was sent: then the next one has to come as well, before a reply is passed on.
-func TestWireAwaitsItsOwnWatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &link{cfg: &settings{}, start: time.Now(), note: func(error) {}, post: func(any) {}}
-		l.watching.Store(true)
-		connect := func(handshake bool) *wire {
-			client, server := net.Pipe()
-			t.Cleanup(func() { client.Close(); server.Close() })
-			go io.Copy(io.Discard, server)
-			w := newWire(client, client, l, time.Now().Add(time.Hour))
-			if handshake {
-				go server.Write(append(frame(37, 0, 9000, 0, 77, 16), frame(16, 1)...))
-				w.Read(make([]byte, 41))
-				return w
-			}
-			server.Close()
-			w.Read(make([]byte, 41))
-			return w
-		}
-		// reply gives how long the first reply is held back while so many messages come.
-		reply := func(w *wire, setWatches int) time.Duration {
-			begun, done := time.Now(), make(chan time.Duration)
-			go func() {
-				w.Read(make([]byte, 20))
-				done <- time.Since(begun)
-			}()
-			for i := range setWatches {
-				time.Sleep(time.Millisecond) // virtual
-				w.Write(frame(8, int32(10+i), opSetWatches))
-			}
-			return <-done
-		}
-		expect := func(what string, got, want time.Duration) {
-			t.Helper()
-			if got != want {
-				t.Errorf("%s: the reply came after %v, not %v", what, got, want)
-			}
-		}
-		expect("the first", reply(connect(true), 1), time.Millisecond)
-		connect(true) // breaks before it is sent
-		connect(false)
-		expect("one of two", reply(connect(true), 1), rewatchLimit)
-		connect(true)
-		expect("two of two", reply(connect(true), 2), 2*time.Millisecond)
-		expect("none", reply(connect(true), 0), rewatchLimit)
-		expect("again the first", reply(connect(true), 1), time.Millisecond)
-	})
 }

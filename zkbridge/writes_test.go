@@ -27,29 +27,40 @@ type counter struct {
 }
 
 func (c *counter) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return countedConn{conn, c}, nil
+	return tapped(c.count)(ctx, network, address)
 }
 
-type countedConn struct {
-	net.Conn
-	counter *counter
-}
-
-func (c countedConn) Write(b []byte) (int, error) {
+func (c *counter) count(b []byte) {
 	op := int32(binary.BigEndian.Uint32(b[8:]))
-	c.counter.mu.Lock()
-	if c.counter.counts == nil {
-		c.counter.counts = map[int32]int{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[int32]int{}
 	}
 	if op != int32(embedded.OpPing) {
-		c.counter.counts[op]++
+		c.counts[op]++
 	}
-	c.counter.mu.Unlock()
-	return c.Conn.Write(b)
+}
+
+// tapped is a Dial that looks at each message before it is sent.
+func tapped(look func(message []byte)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return tap{conn, look}, nil
+	}
+}
+
+type tap struct {
+	net.Conn
+	look func([]byte)
+}
+
+func (t tap) Write(b []byte) (int, error) {
+	t.look(b)
+	return t.Conn.Write(b)
 }
 
 // take gives the counts since it was called last.

@@ -1,0 +1,261 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The messages of ZooKeeper's protocol that the bridge sends, and the answers to them.
+
+const (
+	opError           = -1
+	opCreate          = 1
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opSetData         = 5
+	opChildren        = 12 // with the directory's stat
+	opCheck           = 13
+	opMulti           = 14
+	opCreateContainer = 19
+	opSetWatches      = 101
+)
+
+const (
+	lengthSize = 4
+	xidSize    = 4
+	// headerSize is of a request: length, xid, type.
+	headerSize = lengthSize + xidSize + 4
+)
+
+// newRequest begins a message. The length and the xid are filled in as it is sent.
+func newRequest(op int32, size int) []byte {
+	b := make([]byte, lengthSize+xidSize, headerSize+size)
+	return appendInt(b, op)
+}
+
+func readRequest(op int32, path string, watch bool) []byte {
+	return appendBool(appendText(newRequest(op, opBytes+len(path)), path), watch)
+}
+
+func createRequest(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {
+	return appendCreate(newRequest(op, 2*opBytes+len(path)+len(data)), path, data, acl, flags)
+}
+
+func deleteRequest(path string) []byte {
+	return appendInt(appendText(newRequest(opDelete, opBytes+len(path)), path), anyVersion)
+}
+
+// multiRequest is a transaction of go-zookeeper's operations, below root.
+func multiRequest(root chroot, ops []any) ([]byte, error) {
+	b := newRequest(opMulti, opBytes*(2+3*len(ops)))
+	for _, op := range ops {
+		switch op := op.(type) {
+		case *zk.CreateRequest:
+			b = appendCreate(appendHead(b, opCreate), root.with(op.Path), op.Data, op.Acl, op.Flags)
+		case *zk.DeleteRequest:
+			b = appendInt(appendText(appendHead(b, opDelete), root.with(op.Path)), op.Version)
+		case *zk.SetDataRequest:
+			b = appendData(appendText(appendHead(b, opSetData), root.with(op.Path)), op.Data)
+			b = appendInt(b, op.Version)
+		case *zk.CheckVersionRequest:
+			b = appendInt(appendText(appendHead(b, opCheck), root.with(op.Path)), op.Version)
+		default:
+			return nil, fmt.Errorf("%w: operation of type %T", zk.ErrBadArguments, op)
+		}
+	}
+	return appendInt(appendBool(appendInt(b, -1), true), -1), nil
+}
+
+// appendHead is what stands before each operation: its type, that it is not the end, and
+// a place for an error.
+func appendHead(b []byte, op int32) []byte { return appendInt(appendBool(appendInt(b, op), false), -1) }
+
+func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32) []byte {
+	b = appendData(appendText(b, path), data)
+	b = appendInt(b, int32(len(acl)))
+	for _, a := range acl {
+		b = appendText(appendText(appendInt(b, a.Perms), a.Scheme), a.ID)
+	}
+	return appendInt(b, flags)
+}
+
+// maxWatches bounds the paths in one message, as other clients do.
+const maxWatches = 128 << 10
+
+// watchRequests set watches again, on nodes and on what is in directories: in as many
+// messages as it takes. Of what has changed since a zxid there is an event at once.
+func watchRequests(zxid int64, nodes, directories []string) (requests [][]byte) {
+	for len(nodes)+len(directories) > 0 {
+		b := binary.BigEndian.AppendUint64(newRequest(opSetWatches, opBytes), uint64(zxid))
+		room := maxWatches
+		b, nodes = appendSome(b, nodes, &room)
+		b = appendInt(b, 0) // watches on nodes that are not there
+		b, directories = appendSome(b, directories, &room)
+		requests = append(requests, b)
+	}
+	return requests
+}
+
+// appendSome appends a list of as many paths as there is room for, and gives the rest.
+func appendSome(b []byte, paths []string, room *int) (_ []byte, rest []string) {
+	n := 0
+	for n < len(paths) && *room > 0 {
+		*room -= lengthSize + len(paths[n])
+		n++
+	}
+	b = appendInt(b, int32(n))
+	for _, path := range paths[:n] {
+		b = appendText(b, path)
+	}
+	return b, paths[n:]
+}
+
+func appendInt(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) }
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func appendText(b []byte, s string) []byte { return append(appendInt(b, int32(len(s))), s...) }
+
+func appendData(b, data []byte) []byte {
+	if data == nil { // which is another thing than no bytes
+		return appendInt(b, -1)
+	}
+	return append(appendInt(b, int32(len(data))), data...)
+}
+
+// reader takes fields from a message. Once one is missing or makes no sense, it and all
+// others are zero.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+var errGarbled = fmt.Errorf("%w: the answer makes no sense", zk.ErrAPIError)
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.rest) {
+		r.bad, r.rest = true, nil
+		return nil
+	}
+	field := r.rest[:n]
+	r.rest = r.rest[n:]
+	return field
+}
+
+func (r *reader) bool() bool {
+	b := r.take(1)
+	return b != nil && b[0] != 0
+}
+
+func (r *reader) int() int32 {
+	if b := r.take(4); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (r *reader) long() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (r *reader) text() string { return string(r.take(int(r.int()))) }
+
+// data gives a copy; nil for the length -1.
+func (r *reader) data() []byte {
+	n := int(r.int())
+	if n == -1 {
+		return nil
+	}
+	return append(noData, r.take(n)...)
+}
+
+func (r *reader) texts() []string {
+	n := int(r.int())
+	if n > len(r.rest)/lengthSize {
+		r.bad = true
+		return nil
+	}
+	list := make([]string, 0, max(n, 0))
+	for range n {
+		list = append(list, r.text())
+	}
+	return list
+}
+
+func (r *reader) stat() (s zk.Stat) {
+	s.Czxid, s.Mzxid, s.Ctime, s.Mtime = r.long(), r.long(), r.long(), r.long()
+	s.Version, s.Cversion, s.Aversion = r.int(), r.int(), r.int()
+	s.EphemeralOwner = r.long()
+	s.DataLength, s.NumChildren = r.int(), r.int()
+	s.Pzxid = r.long()
+	return s
+}
+
+// results are those of a transaction, below root. The error is the first one's.
+func (r *reader) results(root chroot, ops int) (all []zk.MultiResponse, failure error) {
+	all = make([]zk.MultiResponse, 0, ops)
+	for {
+		op, last, _ := r.int(), r.bool(), r.int()
+		if last || r.bad {
+			return all, failure
+		}
+		var result zk.MultiResponse
+		switch op {
+		case opCreate:
+			result.String = root.without(r.text())
+		case opSetData:
+			stat := r.stat()
+			result.Stat = &stat
+		case opCheck, opDelete:
+		case opError:
+			result.Error = errorOf(r.int())
+			if failure == nil {
+				failure = result.Error
+			}
+		default:
+			r.bad = true
+		}
+		all = append(all, result)
+	}
+}
+
+// serverError is an error code for which go-zookeeper has no name.
+type serverError int32
+
+func (e serverError) Error() string { return fmt.Sprintf("zk: error %d", int32(e)) }
+
+// errorOf is the error that a server means by a code.
+func errorOf(code int32) error {
+	if err, named := serverErrors[code]; named {
+		return err
+	}
+	return serverError(code)
+}
+
+var serverErrors = map[int32]error{
+	0:    nil,
+	-8:   zk.ErrBadArguments,
+	-100: zk.ErrAPIError,
+	-101: zk.ErrNoNode,
+	-102: zk.ErrNoAuth,
+	-103: zk.ErrBadVersion,
+	-108: zk.ErrNoChildrenForEphemerals,
+	-110: zk.ErrNodeExists,
+	-111: zk.ErrNotEmpty,
+	-112: zk.ErrSessionExpired,
+	-114: zk.ErrInvalidACL,
+	-115: zk.ErrAuthFailed,
+	-118: zk.ErrSessionMoved,
+	-123: zk.ErrReconfigDisabled,
+}

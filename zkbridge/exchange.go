@@ -1,0 +1,174 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// exchange is the part of a wire for the bridge's requests. They are written as they
+// come, and their answers are handed on by who reads the connection: that spares the
+// goroutines that wait for each, and reflection.
+type exchange struct {
+	xid     int32      // of the newest request; guarded by wire.mu as the rest is
+	roomy   bool       // the connection has a buffer
+	queue   [][]byte   // to be written by drain
+	writing bool       // drain is at it
+	broken  bool       // nothing is sent any more
+	turn    sync.Mutex // held while somebody is told an answer, so that all are told in order
+}
+
+// taker is told an answer, or why there is none, on any goroutine. It must not block, nor
+// keep memory that is not its own.
+type taker[T any] func(T, error)
+
+// firstXid is that of the first request. go-zookeeper, which counts from 1, sends one
+// message with a number of its own, the last.
+const firstXid = 1000
+
+// socketTakes is how many bytes a socket takes at any rate without waiting for the other
+// side.
+const socketTakes = 16 << 10
+
+// isRoomy tells of a connection that has a buffer for socketTakes. Of others than TCP's
+// nobody knows.
+func isRoomy(conn net.Conn) bool {
+	_, is := conn.(*net.TCPConn)
+	return is
+}
+
+// send sends a request and does not block. What one goroutine sends is sent, and
+// answered, in order.
+func (w *wire) send(request []byte, then taker[[]byte]) {
+	binary.BigEndian.PutUint32(request, uint32(len(request)-lengthSize))
+	w.mu.Lock()
+	if w.broken {
+		w.mu.Unlock()
+		then(nil, zk.ErrNoServer)
+		return
+	}
+	if w.xid < firstXid || w.xid == math.MaxInt32 {
+		w.xid = firstXid - 1
+	}
+	w.xid++
+	binary.BigEndian.PutUint32(request[lengthSize:], uint32(w.xid))
+	later := !w.roomy || w.writing || w.unanswered > socketTakes
+	w.note(stamp{xid: w.xid, size: len(request), then: then})
+	if later {
+		w.queue = append(w.queue, request)
+	}
+	if later && !w.writing {
+		w.writing = true
+		go w.drain()
+	}
+	w.mu.Unlock()
+	if !later {
+		w.transmit(request)
+	}
+}
+
+// drain writes what could not be written without waiting, perhaps.
+func (w *wire) drain() {
+	for {
+		w.mu.Lock()
+		if len(w.queue) == 0 || w.broken {
+			w.writing, w.queue = false, nil
+			w.mu.Unlock()
+			return
+		}
+		request := w.queue[0]
+		w.queue = w.queue[1:]
+		w.mu.Unlock()
+		w.transmit(request)
+	}
+}
+
+// transmit ends the connection if it fails, as go-zookeeper does. It has no deadline: where
+// the other side takes nothing it answers nothing, and reading has one.
+func (w *wire) transmit(request []byte) {
+	if _, err := w.write(request); err != nil {
+		w.Close()
+	}
+}
+
+// receive takes in the answer to a request.
+func (w *wire) receive(head []byte, xid int32, size int) (err error) {
+	w.link.seen(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
+	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
+	var answer []byte
+	if w.isTooLarge(size) {
+		refusal = errTooLarge
+		_, err = w.in.Discard(lengthSize + size)
+	} else {
+		answer, err = w.readBody(size)
+	}
+	if err != nil {
+		return err
+	}
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if s := w.answered(xid); s.then != nil { // else it was told that the connection is lost
+		s.then(answer, refusal)
+	}
+	return nil
+}
+
+// happened takes in the event of a watch. It proves nothing about the session: it answers
+// no message.
+func (w *wire) happened(size int) error {
+	if err := w.checkSize(size); err != nil {
+		return err
+	}
+	body, err := w.readBody(size)
+	if err != nil {
+		return err
+	}
+	r := reader{rest: body}
+	kind, _, path := zk.EventType(r.int()), r.int(), r.text()
+	if r.bad {
+		return errGarbled
+	}
+	w.link.happened(kind, path)
+	return nil
+}
+
+// maxBody is the size of messages for which memory is kept.
+const maxBody = 64 << 10
+
+// readBody reads a message of size bytes, and gives what is behind its head. That is good
+// until the next is read.
+func (w *wire) readBody(size int) ([]byte, error) {
+	if _, err := w.in.Discard(lengthSize + minFrame); err != nil {
+		return nil, err
+	}
+	size -= minFrame
+	if size > maxBody {
+		w.body = nil
+	}
+	body := slices.Grow(w.body[:0], size)[:size]
+	if size <= maxBody {
+		w.body = body
+	}
+	_, err := io.ReadFull(w.in, body)
+	return body, err
+}
+
+// lose has all requests fail that will not be answered any more.
+func (w *wire) lose() {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	w.mu.Lock()
+	left := w.sent
+	w.broken, w.sent, w.unanswered = true, nil, 0
+	w.mu.Unlock()
+	for _, s := range left {
+		if s.then != nil {
+			s.then(nil, zk.ErrConnectionClosed)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// opened is a wire behind its handshake, over conn.
+func opened(conn net.Conn, cfg *settings) *wire {
+	cfg.log = slog.New(slog.DiscardHandler)
+	l := &link{cfg: cfg, start: time.Now(), note: func(error) {}, post: func(any) {}}
+	w := newWire(conn, conn, l, time.Now().Add(time.Hour))
+	w.ready.Store(true)
+	return w
+}
+
+// hearings keep what was told, in order.
+type hearings chan string
+
+func (a hearings) to(name string) taker[[]byte] {
+	return func(body []byte, err error) { a <- fmt.Sprint(name, " ", len(body), " ", err) }
+}
+
+func (a hearings) expect(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		select {
+		case s := <-a:
+			got = append(got, s)
+		case <-time.After(patience):
+			t.Fatalf("only %q were told", got)
+		}
+	}
+	if !slices.Equal(got, want) || len(a) > 0 {
+		t.Errorf("told %q and %d more, want %q", got, len(a), want)
+	}
+}
+
+// xids reads n requests and gives the number and size of each.
+func xids(t *testing.T, conn io.Reader, n int) (list []string) {
+	t.Helper()
+	for range n {
+		head := make([]byte, lengthSize)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head))
+		if _, err := io.ReadFull(conn, body); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprint(binary.BigEndian.Uint32(body), ":", len(body)))
+	}
+	return list
+}
+
+// Who sends does not wait for a server that takes nothing, and the order is kept.
+func TestSendDoesNotBlock(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	told := make(hearings, 10)
+	for _, path := range []string{"/a", "/bb", "/ccc"} {
+		w.send(deleteRequest(path), told.to(path))
+	}
+	if got := fmt.Sprint(xids(t, server, 3)); got != "[1000:18 1001:19 1002:20]" {
+		t.Error(got)
+	}
+	w.send(deleteRequest("/dddd"), told.to("/dddd")) // later
+	if got := fmt.Sprint(xids(t, server, 1)); got != "[1003:21]" {
+		t.Error(got)
+	}
+	w.Close()
+	closed := fmt.Sprint(" 0 ", zk.ErrConnectionClosed)
+	told.expect(t, "/a"+closed, "/bb"+closed, "/ccc"+closed, "/dddd"+closed)
+	w.send(deleteRequest("/e"), told.to("/e"))
+	told.expect(t, fmt.Sprint("/e 0 ", zk.ErrNoServer))
+}
+
+// A socket is written to at once, until it might be full.
+func TestSendOverSocket(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	server, err := l.Accept()
+	must(t, err)
+	defer server.Close()
+	w := opened(conn, &settings{})
+	defer w.Close()
+	nobody := func([]byte, error) {}
+	w.send(deleteRequest("/a"), nobody)
+	if w.unanswered != headerSize+10 || w.queue != nil {
+		t.Errorf("%d bytes, %d in queue", w.unanswered, len(w.queue))
+	}
+	want := []string{"1000:18"}
+	for n := range 100 { // of a megabyte: more than any socket takes
+		w.send(deleteRequest("/"+strings.Repeat("b", 1<<20)), nobody)
+		want = append(want, fmt.Sprint(1001+n, ":", 1<<20+17))
+	}
+	if got := xids(t, server, 101); !slices.Equal(got, want) {
+		t.Error(got)
+	}
+}
+
+// The handshake's deadline is not that of what comes after it.
+func TestSendAfterTheHandshakesDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer server.Close()
+		w := opened(client, &settings{})
+		w.ready.Store(false)
+		w.deadline = time.Now().Add(time.Second)
+		go func() {
+			xids(t, server, 1)
+			server.Write(frame(37, 0, 9000, 0, 77, 16))
+		}()
+		must(t, w.SetWriteDeadline(time.Now().Add(time.Minute))) // as go-zookeeper does
+		_, err := w.Write(frame(40))
+		must(t, err)
+		must(t, w.SetWriteDeadline(time.Time{}))
+		_, err = io.ReadFull(w, make([]byte, 41))
+		must(t, err)
+		time.Sleep(2 * time.Second)
+		w.send(deleteRequest("/a"), func(_ []byte, err error) { t.Error(err) })
+		if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+			t.Error(got)
+		}
+		w.sent = nil
+		w.Close()
+	})
+}
+
+// Answers find their requests, between what is for go-zookeeper; those that are too large,
+// late or nobody's do no harm.
+func TestAnswers(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	go io.Copy(io.Discard, server)
+	w := opened(client, &settings{maxReply: 1000})
+	told := make(hearings, 10)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.send(deleteRequest("/"+name), told.to(name))
+	}
+	w.pieces(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
+		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 6, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
+	told.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
+	if newest := w.link.zxid.Load(); newest != 10 {
+		t.Errorf("newest zxid is %d", newest)
+	}
+	w.send(deleteRequest("/e"), told.to("e"))
+	go server.Write(frame(1001, xidEvent))
+	if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
+		t.Errorf("%v", err)
+	}
+	told.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // since nobody reads on
+}
+
+// Answers keep go-zookeeper, which does not see them, from taking the server for dead.
+func TestAnswersAreSignsOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer server.Close()
+		go io.Copy(io.Discard, server)
+		w := opened(client, &settings{})
+		go func() {
+			for n := range int32(10) {
+				w.send(deleteRequest("/n"), func([]byte, error) {})
+				time.Sleep(9 * time.Second)
+				server.Write(frame(16, 1000+n))
+			}
+		}()
+		must(t, w.SetReadDeadline(time.Now().Add(10*time.Second)))
+		begun := time.Now()
+		_, err := w.Read(make([]byte, 4))
+		if took := time.Since(begun); err == nil || took != 100*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// Numbers begin anew before they become negative.
+func TestNumbersOfRequests(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	w.xid = math.MaxInt32 - 1
+	for range 2 {
+		w.send(deleteRequest("/"), func([]byte, error) {})
+	}
+	if got := fmt.Sprint(xids(t, server, 2)); got != "[2147483647:17 1000:17]" {
+		t.Error(got)
+	}
+}
+
+// A server is told of the newest that was seen, although go-zookeeper has not: one that
+// lags behind refuses the session then.
+func TestGreetingTellsWhatWasSeen(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		greetings := make(chan int64, 10)
+		proxy := zktest.Proxy(t, s.Addr())
+		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: tapped(func(b []byte) {
+			if len(b) > 40 && binary.BigEndian.Uint32(b[4:]) == 0 { // protocol version
+				greetings <- int64(binary.BigEndian.Uint64(b[8:]))
+			}
+		})})), s.Path(t)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		czxid := u.created(dir, "n-").GetCzxid()
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if first, second := <-greetings, <-greetings; first != 0 || second != czxid {
+			t.Errorf("greetings tell of %d and %d, not of %d", first, second, czxid)
+		}
+	})
+}
+
+func TestGarbledAnswers(t *testing.T) {
+	ops := []zk.MultiResponse{{String: "/root/n"}, {}, {Stat: &zk.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6,
+		Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}}}
+	b := appendText(appendHead(nil, opCreate), "/root/n")
+	b = appendHead(appendHead(b, opDelete), opSetData)
+	for _, v := range []int64{1, 2, 3, 4, 5<<32 | 6, 7<<32 | 0, 8<<32 | 9, 10<<32 | 0} {
+		b = binary.BigEndian.AppendUint64(b, uint64(v))
+	}
+	b = appendInt(b, 11)
+	b = appendInt(appendBool(appendInt(b, -1), true), -1)
+	r := reader{rest: b}
+	if got, err := r.results("/root", 3); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
+		t.Errorf("%v, %v, %+v", got, err, got[2].Stat)
+	}
+	for _, c := range []struct {
+		whole []byte
+		read  func(*reader)
+	}{
+		{b, func(r *reader) { r.results("", 3) }},
+		{append(appendData(nil, []byte("data")), make([]byte, 68)...), func(r *reader) { r.data(); r.stat() }},
+		{appendText(appendText(appendInt(nil, 2), "one"), "two"), func(r *reader) { r.texts() }},
+	} {
+		for n := range len(c.whole) + 1 {
+			r := reader{rest: c.whole[:n]}
+			if c.read(&r); r.bad != (n < len(c.whole)) {
+				t.Errorf("%d of %d bytes: bad is %v", n, len(c.whole), r.bad)
+			}
+		}
+	}
+	unknown := reader{rest: appendInt(appendBool(appendInt(appendHead(nil, 99), -1), true), -1)}
+	if unknown.results("", 1); !unknown.bad {
+		t.Error("an operation 99 makes sense")
+	}
+	for _, length := range []int32{-2, math.MinInt32, math.MaxInt32} {
+		r := reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}
+		if r.data(); !r.bad {
+			t.Errorf("%d bytes make sense", length)
+		}
+		if r = (reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}); length > 0 {
+			if r.texts(); !r.bad {
+				t.Errorf("%d names make sense", length)
+			}
+		}
+	}
+	if _, err := multiRequest("", []any{nil}); !errors.Is(err, zk.ErrBadArguments) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Watches are set again in as many messages as it takes, each path once.
+func TestWatchRequests(t *testing.T) {
+	paths := func(kind string, n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("/%s%0*d", kind, 1000, i))
+		}
+		return list
+	}
+	for _, c := range []struct{ nodes, directories, messages int }{{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {100, 100, 2}, {300, 200, 4}} {
+		nodes, directories := paths("node", c.nodes), paths("directory", c.directories)
+		requests := watchRequests(77, nodes, directories)
+		if len(requests) != c.messages {
+			t.Errorf("%+v: %d messages", c, len(requests))
+		}
+		for _, b := range requests {
+			r := reader{rest: b[headerSize:]}
+			zxid, some, missing, others := r.long(), r.texts(), r.texts(), r.texts()
+			if zxid != 77 || len(missing) != 0 || r.bad || len(r.rest) != 0 || len(b) > maxWatches+2000 {
+				t.Errorf("%+v: zxid %d, %d bytes, %d left", c, zxid, len(b), len(r.rest))
+			}
+			if !slices.Equal(some, nodes[:len(some)]) || !slices.Equal(others, directories[:len(others)]) {
+				t.Errorf("%+v: other paths", c)
+			}
+			nodes, directories = nodes[len(some):], directories[len(others):]
+		}
+		if len(nodes)+len(directories) > 0 {
+			t.Errorf("%+v: %d and %d paths are left", c, len(nodes), len(directories))
+		}
+	}
+}

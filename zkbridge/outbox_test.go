@@ -1,0 +1,58 @@
+package zkbridge
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Transactions of one directory are sent before those ahead of them are answered, each
+// when there is as much to send as is under way.
+func TestTransactionsUnderWay(t *testing.T) {
+	s := zktest.Embedded(t)
+	var count counter
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+	u.created(dir, "zero-")
+	count.take()
+	s.Embedded().Pause()
+	const rest = 5
+	for range fillers + rest {
+		u.create(dir, "n-")
+	}
+	sent := 0
+	zktest.Eventually(t, patience, func() bool {
+		sent += count.take()[int32(embedded.OpMulti)]
+		return sent == maxMultis
+	}, "%d transactions are under way", maxMultis)
+	s.Embedded().Resume()
+	var sizes []int
+	for range fillers + rest {
+		if m := next[*messages.Created](t, u.peer); m.GetStep() == 0 {
+			sizes = append(sizes, 0)
+		}
+		sizes[len(sizes)-1]++
+	}
+	if fmt.Sprint(sizes) != "[1 1 2 5]" {
+		t.Errorf("transactions of %v", sizes)
+	}
+}
+
+func TestEnough(t *testing.T) {
+	flying := func(sizes ...int) (o outbox) {
+		for _, n := range sizes {
+			o.flights = append(o.flights, &batch{writes: make([]write, n)})
+		}
+		return o
+	}
+	for _, c := range []struct {
+		sizes []int
+		want  int
+	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
+		if o := flying(c.sizes...); o.enough() != c.want {
+			t.Errorf("beside %v: %d, want %d", c.sizes, o.enough(), c.want)
+		}
+	}
+}
