@@ -45,6 +45,7 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 type outbox struct {
 	lane
 	queue   []write
+	unsent  []write  // of transactions that could not be sent; to be ahead of the queue
 	flights []*batch // under way
 	spare   []*batch // for re-use
 	batches uint64   // made so far
@@ -61,7 +62,7 @@ func (o *outbox) add(w write) {
 
 // pick makes the next transaction, if it is worth one.
 func (o *outbox) pick() job {
-	if len(o.queue) < o.enough() {
+	if len(o.queue) < o.enough() || len(o.unsent) > 0 {
 		return nil
 	}
 	b := o.compose()
@@ -164,7 +165,7 @@ func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
 		}
 		o.requeue(b.writes)
 	case what == notSent:
-		o.ep.again(func() { o.requeue(b.writes) })
+		o.delay(b.writes)
 	default:
 		o.doubt(b)
 	}
@@ -321,6 +322,19 @@ func (o *outbox) refuse(w write, why messages.Reason, err error) {
 	default:
 		o.ep.failCreate(w.c, why, err)
 	}
+}
+
+// delay keeps writes that could not be sent, and all behind them, until it makes sense to
+// send them.
+func (o *outbox) delay(writes []write) {
+	if len(o.unsent) == 0 {
+		o.ep.again(func() {
+			writes := o.unsent
+			o.unsent = nil
+			o.requeue(writes)
+		})
+	}
+	o.unsent = append(o.unsent, writes...)
 }
 
 // requeue puts writes in front, where they were.

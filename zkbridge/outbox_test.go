@@ -2,6 +2,8 @@ package zkbridge
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/actorlock/actorlock/messages"
@@ -55,4 +57,50 @@ func TestEnough(t *testing.T) {
 			t.Errorf("beside %v: %d, want %d", c.sizes, o.enough(), c.want)
 		}
 	}
+}
+
+// Contenders get their nodes in the order in which they came, also those that came while
+// nothing could be sent.
+func TestOrderOfTheUnsent(t *testing.T) {
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	u.created(dir, "zero-")
+	var w *wire
+	u.do(func(c *core) { w = c.ep.link.current.Swap(nil) })
+	const n = 6
+	for i := range n - 2 {
+		u.create(dir, fmt.Sprintf("n%d-", i))
+	}
+	u.do(func(c *core) {})
+	u.do(func(c *core) {}) // what was not sent is known now
+	u.do(func(c *core) { c.ep.up = false })
+	for i := range 2 {
+		u.create(dir, fmt.Sprintf("n%d-", n-2+i))
+	}
+	u.do(func(c *core) {
+		c.ep.use(w)
+		c.ep.up = true
+		c.ep.resume()
+	})
+	order := make([]string, n)
+	for range n {
+		node := next[*messages.Created](t, u.peer).GetNode()
+		name, number, _ := strings.Cut(node, "-")
+		i, err := strconv.Atoi(number)
+		must(t, err)
+		order[i-1] = name
+	}
+	if got := fmt.Sprint(order); got != "[n0 n1 n2 n3 n4 n5]" {
+		t.Error(got)
+	}
+}
+
+// do has the bridge do something, and waits for it.
+func (u *user) do(what task) {
+	done := make(chan struct{})
+	u.bridge.ref.Tell(task(func(c *core) {
+		what(c)
+		close(done)
+	}))
+	<-done
 }
