@@ -21,8 +21,9 @@ type client interface {
 	List(directory string, watch bool, then taker[listing])
 	// GetW watches the node, unless that fails.
 	GetW(path string, then taker[[]byte])
-	// WatchAgain has what was watched over another connection watched over this one.
-	WatchAgain(nodes, directories []string)
+	// WatchAgain has what was watched over another connection watched over this one, before
+	// it is used for anything else.
+	WatchAgain(over *wire, nodes, directories []string)
 
 	// Create makes an ephemeral sequential node and gives its path.
 	Create(path string, data []byte) (string, error)
@@ -124,13 +125,12 @@ func (c zkClient) GetW(path string, then taker[[]byte]) {
 	query(c.link, readRequest(opGetData, c.root.with(path), true), func(r *reader) ([]byte, error) { return r.data(), nil }, then)
 }
 
-func (c zkClient) WatchAgain(nodes, directories []string) {
-	w := c.link.current.Load()
+func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
 	for _, request := range watchRequests(c.link.zxid.Load(), c.root.withAll(nodes), c.root.withAll(directories)) {
-		w.send(request, func(_ []byte, err error) {
+		over.send(request, func(_ []byte, err error) {
 			if what, _ := judge(err); err != nil && what != lost && what != notSent {
 				c.link.cfg.log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
-				go w.Close() // nobody would be woken
+				go over.Close() // nobody would be woken
 			}
 		})
 	}

@@ -49,13 +49,15 @@ func newEpoch(c *core, l *link) *epoch {
 	return ep
 }
 
-// use has requests go over a connection, nil for none. The first of them sets again what
-// was watched over the last one.
+// use has requests go over a connection, nil for none. Before that it sets again what was
+// watched over the last one: the answer to another request would raise the zxid since
+// which there are events.
 func (ep *epoch) use(w *wire) {
-	ep.link.current.Store(w)
 	if w != nil {
-		ep.client.WatchAgain(ep.watches.paths())
+		nodes, directories := ep.watches.paths()
+		ep.client.WatchAgain(w, nodes, directories)
 	}
+	ep.link.current.Store(w)
 }
 
 // end answers all that is outstanding.

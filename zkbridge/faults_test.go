@@ -24,6 +24,14 @@ type faulty struct {
 	container func() error
 	children  func() error
 	exists    func() error
+	rewatch   func() // before watches are set again
+}
+
+func (f *faulty) WatchAgain(over *wire, nodes, directories []string) {
+	if f.rewatch != nil {
+		f.rewatch()
+	}
+	f.client.WatchAgain(over, nodes, directories)
 }
 
 func (f *faulty) Multi(ops []any, then taker[[]zk.MultiResponse]) {

@@ -258,3 +258,23 @@ func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
 		next[*messages.Wake](t, u.peer)
 	})
 }
+
+// Whoever asks over a new connection learns of what has happened since the last one. That
+// must not keep the watches from telling it.
+func TestNobodyAsksBeforeWatchesAreSetAgain(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
+		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
+		f.rewatch = func() { f.client.Exists("/") }
+		u.subscribe()
+		u.created(dir, "a-")
+		u.listed(&messages.List{Directory: dir, Watch: true})
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		_, err := s.Client(t).Create(dir+"/b", nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		proxy.Refuse(false)
+		u.wokenBy(dir, false)
+	})
+}
