@@ -86,7 +86,8 @@ func query[T any](l *link, request []byte, read func(*reader) (T, error), then t
 		if err == nil {
 			r := reader{rest: body}
 			if answer, err = read(&r); r.bad {
-				err = errGarbled
+				var none T
+				answer, err = none, errGarbled
 			}
 		}
 		then(answer, err)

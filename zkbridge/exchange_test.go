@@ -281,6 +281,24 @@ func TestGarbledAnswers(t *testing.T) {
 	}
 }
 
+// What was read of an answer before it made no sense any more is not told.
+func TestGarbledAnswerTellsNothing(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	go io.Copy(io.Discard, server)
+	w := opened(client, &settings{})
+	w.link.current.Store(w)
+	var results []zk.MultiResponse
+	var failure error
+	zkClient{link: w.link}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
+	body := appendInt(appendHead(nil, opError), -101) // and no end
+	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
+	w.pieces(t, server, frame(16, xidPing), 100, answer...)
+	if results != nil || !errors.Is(failure, errGarbled) {
+		t.Errorf("%+v, %v", results, failure)
+	}
+}
+
 // Watches are set again in as many messages as it takes, each path once.
 func TestWatchRequests(t *testing.T) {
 	paths := func(kind string, n int) (list []string) {
