@@ -57,7 +57,7 @@ func (w *wire) send(request []byte, then taker[[]byte]) {
 	}
 	w.xid++
 	binary.BigEndian.PutUint32(request[lengthSize:], uint32(w.xid))
-	later := !w.roomy || w.writing || w.unanswered > socketTakes
+	later := !w.roomy || w.writing || w.unanswered+len(request) > socketTakes
 	w.note(stamp{xid: w.xid, size: len(request), then: then})
 	if later {
 		w.queue = append(w.queue, request)

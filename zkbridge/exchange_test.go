@@ -147,6 +147,31 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	})
 }
 
+// Who sends sends more at once than a socket takes.
+func TestSendMuchOverSocket(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	must(t, conn.(*net.TCPConn).SetWriteBuffer(socketTakes))
+	server, err := l.Accept()
+	must(t, err)
+	defer server.Close()
+	w := opened(conn, &settings{})
+	defer w.Close()
+	sent := make(chan struct{})
+	go func() {
+		w.send(deleteRequest("/"+strings.Repeat("a", 16<<20)), func([]byte, error) {})
+		close(sent)
+	}()
+	select {
+	case <-sent:
+	case <-time.After(patience):
+		t.Error("waits for the server")
+	}
+}
+
 // Answers find their requests, between what is for go-zookeeper; those that are too large,
 // late or nobody's do no harm.
 func TestAnswers(t *testing.T) {
