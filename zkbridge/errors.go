@@ -88,11 +88,12 @@ const (
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
 // culprit is the first operation of a multi that failed. The server reports no
-// error for those before it, and a meaningless one for those behind.
+// error for those before it, and a meaningless one for those behind. That the session is
+// over is no operation's fault, though the first one is told.
 func culprit(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {
-			if err == serverError(codeInconsistent) {
+			if err == serverError(codeInconsistent) || isAny(err, unsent) {
 				return -1, nil
 			}
 			return i, err

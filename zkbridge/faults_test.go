@@ -294,3 +294,34 @@ func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string,
 		}
 	})
 }
+
+// A session ends while the server has a transaction before it: the answer names the first
+// operation, which is not to blame.
+func TestSessionEndsBeforeTransaction(t *testing.T) {
+	s := zktest.Embedded(t)
+	var fail atomic.Bool
+	failed := make(chan int, 1000)
+	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		if !fail.Load() {
+			return send()
+		}
+		failed <- len(ops)
+		results := make([]zk.MultiResponse, len(ops))
+		results[0].Error = zk.ErrSessionExpired
+		return results, zk.ErrSessionExpired
+	}})
+	dir := s.Path(t)
+	u.created(dir, "n-")
+	fail.Store(true)
+	u.create(dir, "n-")
+	<-failed
+	u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: []*messages.Op{makeOp(dir+"/m", "")}}, u)
+	for <-failed != 1 { // the create is tried again
+	}
+	s.Expire(t, u.bridge.Session().ID)
+	for range 2 {
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() == messages.Reason_UNAVAILABLE {
+			t.Errorf("%v", m)
+		}
+	}
+}

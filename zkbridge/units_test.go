@@ -103,6 +103,7 @@ func TestCulprit(t *testing.T) {
 		{[]zk.MultiResponse{{}, {Error: zk.ErrNoNode}, {Error: behind}}, 1, zk.ErrNoNode},
 		{[]zk.MultiResponse{{Error: zk.ErrNoAuth}, {Error: behind}}, 0, zk.ErrNoAuth},
 		{[]zk.MultiResponse{{Error: behind}, {Error: zk.ErrNoNode}}, -1, nil},
+		{[]zk.MultiResponse{{Error: zk.ErrSessionExpired}, {Error: behind}}, -1, nil},
 	} {
 		if at, err := culprit(c.results); at != c.at || err != c.err {
 			t.Errorf("%v: %v, %v", c.results, at, err)
