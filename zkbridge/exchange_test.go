@@ -306,6 +306,71 @@ func TestGarbledAnswers(t *testing.T) {
 	}
 }
 
+// A connection over which the server does not set the watches again is of no use: nobody
+// would be woken.
+func TestWatchesAreNotSetAgain(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	zkClient{link: w.link}.WatchAgain(w, []string{"/n"}, nil)
+	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
+		t.Error(got)
+	}
+	go w.Read(make([]byte, 4))
+	server.Write(frame(16, firstXid, 0, 0, codeUnimplemented))
+	server.SetReadDeadline(time.Now().Add(patience))
+	if _, err := server.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("%v, not the end", err)
+	}
+}
+
+// One after the other is told, also if an answer comes while the connection is lost.
+func TestOneIsToldAtATime(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	go io.Copy(io.Discard, server)
+	w := opened(client, &settings{})
+	told := make(chan bool, 2)
+	for range 2 {
+		w.send(deleteRequest("/n"), func([]byte, error) { told <- w.turn.TryLock() })
+	}
+	w.pieces(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
+	w.Close()
+	if <-told || <-told {
+		t.Error("another could be told meanwhile")
+	}
+}
+
+// The memory for a large answer is not kept.
+func TestLargeAnswerIsNotKept(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	go io.Copy(io.Discard, server)
+	w := opened(client, &settings{})
+	told := make(hearings, 2)
+	for _, name := range []string{"a", "b"} {
+		w.send(deleteRequest("/"+name), told.to(name))
+	}
+	w.pieces(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
+	told.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
+	if cap(w.body) > maxBody {
+		t.Errorf("%d bytes are kept", cap(w.body))
+	}
+}
+
+// Nobody overtakes what is still to be written, though there may be room again.
+func TestSendBehindOthers(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	w.roomy, w.writing = true, true
+	w.send(deleteRequest("/a"), func([]byte, error) {})
+	go w.drain()
+	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+		t.Error(got)
+	}
+}
+
 // What was read of an answer before it made no sense any more is not told.
 func TestGarbledAnswerTellsNothing(t *testing.T) {
 	client, server := net.Pipe()

@@ -278,3 +278,31 @@ func TestNobodyAsksBeforeWatchesAreSetAgain(t *testing.T) {
 		u.wokenBy(dir, false)
 	})
 }
+
+// Below a chroot, too, what is watched stays so.
+func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		proxy, root, conn := zktest.Proxy(t, s.Addr()), s.Path(t), s.Client(t)
+		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		node := u.created("/d", "n-").GetNode()
+		u.watch("/d", node)
+		u.listed(&messages.List{Directory: "/d", Watch: true})
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.wokenNot()
+		must(t, conn.Delete(root+"/d/"+node, -1))
+		who := map[string]bool{}
+		for range 2 {
+			m := next[*messages.Wake](t, u.peer)
+			who[m.GetDirectory()+"/"+m.GetNode()] = true
+		}
+		if !who["/d/"] || !who["/d/"+node] {
+			t.Errorf("events at %v", who)
+		}
+	})
+}
