@@ -332,7 +332,13 @@ func TestOneIsToldAtATime(t *testing.T) {
 	w := opened(client, &settings{})
 	told := make(chan bool, 2)
 	for range 2 {
-		w.send(deleteRequest("/n"), func([]byte, error) { told <- w.turn.TryLock() })
+		w.send(deleteRequest("/n"), func([]byte, error) {
+			free := w.turn.TryLock()
+			if free {
+				w.turn.Unlock()
+			}
+			told <- free
+		})
 	}
 	w.pieces(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
 	w.Close()
@@ -356,6 +362,17 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	if cap(w.body) > maxBody {
 		t.Errorf("%d bytes are kept", cap(w.body))
 	}
+}
+
+// What cannot be written is not waited for, even if the other direction works.
+func TestSendFails(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	must(t, client.SetWriteDeadline(time.Now()))
+	told := make(hearings, 1)
+	w.send(deleteRequest("/a"), told.to("a"))
+	told.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
 }
 
 // Nobody overtakes what is still to be written, though there may be room again.
