@@ -147,7 +147,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	})
 }
 
-// Who sends sends more at once than a socket takes.
+// Who sends more at once than a socket takes does not wait, either.
 func TestSendMuchOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
