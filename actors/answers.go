@@ -99,8 +99,15 @@ func (d *desk) lose(r *request, why messages.Reason) {
 
 func (d *desk) released(r *request, stillHeld int) {
 	d.drop(r)
-	r.release.Answer(&messages.Released{RequestId: r.key.id, StillHeld: uint32(stillHeld)})
+	answer := plainReleased
+	if _, plain := r.key.from.(*claim); !plain {
+		answer = &messages.Released{RequestId: r.key.id, StillHeld: uint32(stillHeld)}
+	}
+	r.release.Answer(answer)
 }
+
+// plainReleased is for claims, which do not look into it.
+var plainReleased = &messages.Released{}
 
 // unknown is for a message that is meant for somebody else.
 func (d *desk) unknown(msg any) {

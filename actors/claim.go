@@ -55,7 +55,7 @@ func (c *claim) send() {
 	c.mu.Lock()
 	c.lock = l
 	c.mu.Unlock()
-	l.self.Hand(&ask.Call{Message: c.msg, From: c})
+	l.self.Hand((*acquiring)(c))
 	c.mu.Lock()
 	abandoned := c.abandoned
 	c.mu.Unlock()
@@ -67,6 +67,22 @@ func (c *claim) send() {
 func (c *claim) cancel(l *resident) {
 	messages.LockRef{To: l.self}.SendCancel(&messages.Cancel{}, c)
 }
+
+// acquiring and releasing are a claim as the letter that it sends.
+type (
+	acquiring claim
+	releasing claim
+)
+
+// Open implements ask.Letter.
+func (a *acquiring) Open() (ask.Recipient, any) { return (*claim)(a), a.msg }
+
+// Open implements ask.Letter.
+func (r *releasing) Open() (ask.Recipient, any) { return (*claim)(r), plainRelease }
+
+// plainRelease is what all claims say in the end; it is not to be written to. A claim has one
+// request, which needs no number.
+var plainRelease = &messages.Release{}
 
 // Tell hears the answers of the lock's actor.
 func (c *claim) Tell(msg any) { messages.DispatchOwner(claimOwner{c}, struct{}{}, msg, nil) }
@@ -179,12 +195,7 @@ func (c *claim) abandon(g *Grant, why error) {
 }
 
 func (c *claim) giveBack() {
-	r := new(struct {
-		call ask.Call
-		msg  messages.Release
-	}) // in one piece, which is quicker
-	r.call = ask.Call{Message: &r.msg, From: c}
-	c.lock.self.Hand(&r.call)
+	c.lock.self.Hand((*releasing)(c))
 }
 
 // grow is called when a moment has passed. Up to then the claim keeps its Future and its

@@ -25,6 +25,15 @@ type Call struct {
 	From    Recipient
 }
 
+// Open implements Letter.
+func (c *Call) Open() (from Recipient, msg any) { return c.From, c.Message }
+
+// A Letter in a mailbox is as good as the Call that it opens to. A sender that says few
+// different things can be the Letter itself, which saves making a Call for each.
+type Letter interface {
+	Open() (from Recipient, msg any)
+}
+
 // A Reply is the right to answer one message, now or at any later time. The
 // answer is a T or an error. Answer once: a future takes the first answer only,
 // an actor would get each. The zero Reply drops what it is given.

@@ -131,9 +131,9 @@ func (r *Ref) handle(msg any, system bool) {
 		take = r.handler.Refuse
 	}
 	_, msg, sender := actor.UnwrapEnvelope(msg)
-	switch call, ok := msg.(*ask.Call); {
+	switch letter, ok := msg.(ask.Letter); {
 	case ok:
-		take(call.From, call.Message)
+		take(letter.Open())
 	case sender != nil:
 		take(Sender{r.system.Actors, sender, r.PID()}, msg)
 	default:
@@ -172,8 +172,8 @@ func (r *Ref) fail(msg, failure any) {
 
 func typeOf(msg any) string {
 	_, msg, _ = actor.UnwrapEnvelope(msg)
-	if call, ok := msg.(*ask.Call); ok {
-		msg = call.Message
+	if letter, ok := msg.(ask.Letter); ok {
+		_, msg = letter.Open()
 	}
 	return fmt.Sprintf("%T", msg)
 }
