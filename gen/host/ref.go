@@ -57,12 +57,10 @@ func (r *Ref) Tell(msg any) { r.post(msg, false) }
 // hands must not hold a lock that the actor needs. Messages that come meanwhile are left
 // to others, so that nobody works for longer than for a message of its own.
 func (r *Ref) Hand(msg any) {
-	if !r.mailbox.put(msg, false) {
+	if !r.mailbox.enter(msg) {
 		return
 	}
-	if msg, system, ok := r.mailbox.next(); ok {
-		r.handle(msg, system)
-	}
+	r.handle(msg, false)
 	if r.mailbox.rest() {
 		r.system.dispatcher.schedule(r)
 	}
