@@ -37,9 +37,9 @@ func newDesk(r *resident, decider decider) desk {
 type request struct {
 	id        queue.ID
 	key       key
-	anonymous bool
-	front     bool   // see front
 	limit     *limit // nil if it waits for ever
+	anonymous bool
+	front     bool // see front
 	granted   bool
 	released  bool
 	lost      bool

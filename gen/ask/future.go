@@ -48,11 +48,13 @@ type Promise[T any] struct {
 	future  Future[T]
 	abandon func(value T, why error)
 
-	mu    sync.Mutex
-	done  chan struct{} // closed with the first change of state; nil while nobody waits
-	state state
-	value T
-	err   error
+	mu      sync.Mutex
+	state   state
+	blocked bool           // somebody is in Take
+	taking  sync.WaitGroup // they wait for it: it takes no memory of its own, as a channel does
+	done    chan struct{}  // closed with the first change of state; nil if nobody has asked for it
+	value   T
+	err     error
 }
 
 type state uint8
@@ -133,6 +135,9 @@ func (p *Promise[T]) wake() {
 	if p.done != nil {
 		close(p.done)
 	}
+	if p.blocked {
+		p.taking.Done()
+	}
 }
 
 // Take blocks until the promise is complete and gives what it holds.
@@ -140,9 +145,12 @@ func (p *Promise[T]) Take() (T, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == pending {
-		done := p.doneLocked()
+		if !p.blocked {
+			p.blocked = true
+			p.taking.Add(1)
+		}
 		p.mu.Unlock()
-		<-done
+		p.taking.Wait()
 		p.mu.Lock()
 	}
 	p.state = settled
