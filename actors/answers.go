@@ -13,7 +13,7 @@ import (
 
 // answer performs the effects that are for those who asked.
 func (d *desk) answer(f queue.Effect) {
-	switch r := d.requests[f.ID]; f.Do {
+	switch r := d.requests.At(f.ID); f.Do {
 	case queue.DoRefuse:
 		d.refuse(r, messages.Reason(f.Why))
 	case queue.DoLose:
@@ -54,7 +54,7 @@ func (d *desk) revoke(r *request) {
 
 func (d *desk) holders() iter.Seq[*request] {
 	return func(yield func(*request) bool) {
-		for _, r := range d.requests {
+		for _, r := range d.requests.All() {
 			if r.granted && !r.released && !r.lost && !yield(r) {
 				return
 			}
@@ -66,11 +66,11 @@ func (d *desk) holders() iter.Seq[*request] {
 func (d *desk) rest(idle bool) bool {
 	if !d.used {
 		d.spare = nil
-		if len(d.requests) == 0 {
+		if d.requests.Len() == 0 {
 			d.requests, d.ids = nil, nil
 		}
 	}
-	for _, r := range d.requests {
+	for _, r := range d.requests.All() {
 		if c, ok := r.reply.Recipient().(*claim); ok {
 			c.grow()
 		}
@@ -126,7 +126,7 @@ func (d *desk) giveUp() {
 
 // endAll ends everything that is open.
 func (d *desk) endAll(why messages.Reason) {
-	for _, r := range d.requests {
+	for _, r := range d.requests.All() {
 		if r.granted && !r.released && !r.lost {
 			r.anonymous = true // forget it
 			d.lose(r, why)

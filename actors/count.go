@@ -112,7 +112,7 @@ func (c *count) unknown(why messages.Reason, problem string) {
 		return
 	}
 	c.why, c.problem = why, problem
-	for id := range c.pool.requests {
+	for id := range c.pool.requests.All() {
 		c.pool.detail = problem
 		c.pool.state.Cancel(id, queue.Why(why))
 	}

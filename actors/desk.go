@@ -15,11 +15,11 @@ import (
 type desk struct {
 	*resident
 	decider  decider
-	requests map[queue.ID]*request // nil while there are none for long, as ids
+	requests *queue.Table[request] // nil while there are none for long, as ids
 	ids      map[key]queue.ID      // but those of claims, which remember theirs
 	spare    []*request            // dropped, for re-use
-	last     queue.ID
-	detail   string // more about the event in hand, for those who are answered
+	last     uint64                // number of a request
+	detail   string                // more about the event in hand, for those who are answered
 }
 
 // decider is the actor of a desk, where it decides on what owners say.
@@ -115,7 +115,7 @@ func (d *desk) Release(from ask.Recipient, msg *messages.Release, reply ask.Repl
 
 // expire is for a request whose wait is over, unless it was granted meanwhile.
 func (d *desk) expire(id queue.ID) {
-	if r := d.requests[id]; r != nil && !r.granted {
+	if r := d.requests.At(id); r != nil && !r.granted {
 		d.detail = fmt.Sprintf("after %v", r.limit.wait)
 		d.decider.cancel(queue.Cancel{ID: id, Why: queue.TimedOut})
 	}
@@ -134,11 +134,11 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 	}
 	d.last++
 	r := d.newRequest()
-	*r = request{id: d.last, key: k, anonymous: msg.Owner == "", front: front(from), reply: reply}
+	*r = request{key: k, anonymous: msg.Owner == "", front: front(from), reply: reply}
 	if d.requests == nil {
-		d.requests = map[queue.ID]*request{}
+		d.requests = &queue.Table[request]{}
 	}
-	d.requests[r.id] = r
+	r.id = d.requests.Add(uint32(d.last), r)
 	d.remember(k, r.id)
 	if msg.WaitNanos > 0 {
 		id, self := r.id, d.self
@@ -175,7 +175,7 @@ func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messag
 // excess tells which limit the message is over. If none, it is counted.
 func (d *desk) excess(msg *messages.Acquire) (messages.Reason, string) {
 	switch limits := &d.manager.limits; {
-	case limits.perLock > 0 && len(d.requests) >= limits.perLock:
+	case limits.perLock > 0 && d.requests.Len() >= limits.perLock:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.perLock)
 	case limits.data > 0 && len(msg.Data) > limits.data:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.data)
@@ -187,7 +187,7 @@ func (d *desk) excess(msg *messages.Acquire) (messages.Reason, string) {
 
 // find is the open request of an owner, or nil.
 func (d *desk) find(from ask.Recipient, owner string, id uint64) *request {
-	return d.requests[d.idOf(keyOf(from, owner, id))]
+	return d.requests.At(d.idOf(keyOf(from, owner, id)))
 }
 
 // idOf is the id of an open request, or 0.
@@ -233,7 +233,7 @@ func (d *desk) letGo(from ask.Recipient, msg *messages.Release, reply ask.Reply[
 // message.
 func (d *desk) drop(r *request) {
 	r.stopWaiting()
-	delete(d.requests, r.id)
+	d.requests.Remove(r.id)
 	d.forget(r.key)
 	if !r.front {
 		d.manager.requests.Add(-1)

@@ -57,7 +57,7 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 	case lingered:
 		lend(l, queue.Lingered{})
 	case tick:
-		l.rest(l.state.Idle() && len(l.requests) == 0)
+		l.rest(l.state.Idle() && l.requests.Len() == 0)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchOwner(l, from, msg, from) {
 			l.unknown(msg)
@@ -163,7 +163,7 @@ func (l *lender) perform(f queue.Effect) {
 		if by.RequestId != f.Serial {
 			by = l.loan[1]
 		}
-		l.grant(l.requests[f.ID], &messages.Granted{Path: l.path, Node: by.Node,
+		l.grant(l.requests.At(f.ID), &messages.Granted{Path: l.path, Node: by.Node,
 			Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
 	default:
 		l.answer(f)

@@ -103,7 +103,7 @@ func (l *lock) release(e queue.Release) { step(l, e) }
 
 // tick is a moment's end.
 func (l *lock) tick() {
-	idle := l.state.Idle() && len(l.requests) == 0
+	idle := l.state.Idle() && l.requests.Len() == 0
 	if idle && !l.used {
 		l.state.Rest()
 	}
@@ -199,7 +199,7 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 		}
 		l.releaseNode(f.Serial, f.Node, passed)
 	case queue.DoGrant:
-		l.grant(l.requests[f.ID], l.granted(f))
+		l.grant(l.requests.At(f.ID), l.granted(f))
 	case queue.DoRestore:
 		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)

@@ -49,7 +49,7 @@ func (m *multi) Receive(from ask.Recipient, msg any) {
 	case expired:
 		m.expire(msg.id)
 	case tick:
-		m.rest(len(m.requests) == 0)
+		m.rest(m.requests.Len() == 0)
 	default:
 		if !messages.DispatchLock(m, from, msg, from) && !messages.DispatchOwner(members{m}, struct{}{}, msg, nil) {
 			m.unknown(msg)
@@ -106,7 +106,7 @@ func (m *multi) Cancel(from ask.Recipient, msg *messages.Cancel) {
 }
 
 func (m *multi) expire(id queue.ID) {
-	if r := m.requests[id]; r != nil && !r.granted {
+	if r := m.requests.At(id); r != nil && !r.granted {
 		m.detail = fmt.Sprintf("after %v", r.limit.wait)
 		m.end(m.byID[id], messages.Reason_TIMED_OUT)
 		m.detail = ""

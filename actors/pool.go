@@ -104,14 +104,14 @@ func (p *pool) Release(from ask.Recipient, msg *messages.Release, reply ask.Repl
 }
 
 func (p *pool) expire(id queue.ID) {
-	if r := p.requests[id]; r != nil && !r.granted {
+	if r := p.requests.At(id); r != nil && !r.granted {
 		p.detail = fmt.Sprintf("after %v", r.limit.wait)
 		p.state.Cancel(id, queue.TimedOut)
 	}
 }
 
 func (p *pool) tick() {
-	if !p.rest(p.state.Idle() && len(p.requests) == 0) && p.count != nil {
+	if !p.rest(p.state.Idle() && p.requests.Len() == 0) && p.count != nil {
 		p.count.tick()
 	}
 }
@@ -182,17 +182,17 @@ func (p *pool) perform() {
 		case queue.DoReturnLease:
 			p.leases.SendRelease(&messages.Release{RequestId: o.Serial}, p.self)
 		case queue.DoGrant:
-			p.grant(p.requests[o.ID], p.granted(o.Leases))
+			p.grant(p.requests.At(o.ID), p.granted(o.Leases))
 		case queue.DoRefuse:
-			p.refuseFor(p.requests[o.ID], o.Why)
+			p.refuseFor(p.requests.At(o.ID), o.Why)
 		case queue.DoLose:
-			r := p.requests[o.ID]
+			r := p.requests.At(o.ID)
 			r.anonymous = true // forget it: nobody enters again
 			p.lose(r, messages.Reason(o.Why))
 		case queue.DoReleased:
-			p.released(p.requests[o.ID], 0)
+			p.released(p.requests.At(o.ID), 0)
 		case queue.DoRevoke:
-			p.revoke(p.requests[o.ID])
+			p.revoke(p.requests.At(o.ID))
 		}
 	}
 	p.ask(asks)

@@ -40,7 +40,7 @@ func (s *simple) Receive(from ask.Recipient, msg any) {
 	case expired:
 		s.expire(msg.id)
 	case tick:
-		if !s.rest(s.state.Idle() && len(s.requests) == 0) {
+		if !s.rest(s.state.Idle() && s.requests.Len() == 0) {
 			try(s, queue.Tick{})
 		}
 	default:
@@ -136,9 +136,9 @@ func (s *simple) perform(f queue.Effect) {
 	case queue.DoDelete:
 		s.releaseNode(f.Serial, f.Node, false)
 	case queue.DoGrant:
-		s.grant(s.requests[f.ID], s.granted(f))
+		s.grant(s.requests.At(f.ID), s.granted(f))
 	default:
-		if s.requests[f.ID] != nil { // else giveUp has told its owner
+		if s.requests.At(f.ID) != nil { // else giveUp has told its owner
 			s.answer(f)
 		}
 	}

@@ -21,7 +21,7 @@ type borrower struct {
 func (l *Lender) refuse(id ID, why Why) { l.effect(Effect{Do: DoRefuse, ID: id, Why: why}) }
 
 func (l *Lender) add(b *borrower, r request) {
-	l.requests[r.id] = b
+	l.requests.Put(r.id, b)
 	b.requests = append(b.requests, r)
 	if r.try {
 		l.tries++
@@ -30,7 +30,7 @@ func (l *Lender) add(b *borrower, r request) {
 
 // drop takes a request off its borrower, which ends with the last.
 func (l *Lender) drop(b *borrower, id ID) {
-	delete(l.requests, id)
+	l.requests.Remove(id)
 	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
 		if r.id == id && r.try {
 			l.tries--
@@ -41,7 +41,7 @@ func (l *Lender) drop(b *borrower, id ID) {
 		l.downgrade(b)
 		return
 	}
-	if l.owners[b.owner] == b {
+	if b.owner != "" && l.owners[b.owner] == b {
 		delete(l.owners, b.owner)
 	}
 	switch b.stage {

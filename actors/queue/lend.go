@@ -207,7 +207,7 @@ func (l *Lender) lose(why Why) {
 		for _, r := range b.requests {
 			l.effect(Effect{Do: DoLose, ID: r.id, Why: why})
 			if b.owner == "" {
-				delete(l.requests, r.id)
+				l.requests.Remove(r.id)
 			}
 		}
 	}

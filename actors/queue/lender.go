@@ -16,7 +16,7 @@ type Lender struct {
 
 	loan     loan
 	serials  uint64 // the last serial number of a DoBorrow
-	requests map[ID]*borrower
+	requests Table[borrower]
 	owners   map[string]*borrower
 	waiting  line
 	holders  []*borrower
@@ -34,7 +34,7 @@ type Lender struct {
 // of one loan while others wait. Of the rule only the kinds count: who may hold
 // beside whom, and who may enter again. Those who hold at a time must be of one kind.
 func NewLender(rule Rule, grants uint32) *Lender {
-	return &Lender{rule: rule, grants: min(grants, mostLent), requests: map[ID]*borrower{}, owners: map[string]*borrower{},
+	return &Lender{rule: rule, grants: min(grants, mostLent), owners: map[string]*borrower{},
 		holding: rule.census(), waiting: line{kinds: rule.census()}}
 }
 
@@ -118,7 +118,7 @@ func Lend[E LendEvent](l *Lender, e E) []Effect {
 }
 
 // Idle tells that nobody wants anything, and nothing is borrowed.
-func (l *Lender) Idle() bool { return len(l.requests) == 0 && l.loan.stage == unsent }
+func (l *Lender) Idle() bool { return l.requests.Len() == 0 && l.loan.stage == unsent }
 
 // Loans are the serial numbers of each DoBorrow that is asked for or granted.
 func (l *Lender) Loans() (serials []uint64) {
@@ -139,9 +139,11 @@ func (e Acquire) lend(l *Lender) {
 		l.refuse(e.ID, l.closed)
 		return
 	}
-	if b := l.owners[e.Owner]; b != nil && e.Owner != "" {
-		l.join(b, e)
-		return
+	if e.Owner != "" {
+		if b := l.owners[e.Owner]; b != nil {
+			l.join(b, e)
+			return
+		}
 	}
 	if e.Try && l.taken(e.Kind) {
 		l.refuse(e.ID, NotAcquired)
@@ -182,7 +184,7 @@ func (l *Lender) join(b *borrower, e Acquire) {
 }
 
 func (e Cancel) lend(l *Lender) {
-	b := l.requests[e.ID]
+	b := l.requests.At(e.ID)
 	if b == nil {
 		return
 	}
@@ -192,7 +194,7 @@ func (e Cancel) lend(l *Lender) {
 }
 
 func (e Release) lend(l *Lender) {
-	b := l.requests[e.ID]
+	b := l.requests.At(e.ID)
 	if b == nil || b.stage == queued || b.entering(e.ID) {
 		l.refuse(e.ID, NotHeld)
 		return
