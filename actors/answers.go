@@ -29,8 +29,7 @@ func (d *desk) answer(f queue.Effect) {
 
 // grant answers the request with granted, which it completes.
 func (d *desk) grant(r *request, granted *messages.Granted) {
-	r.granted = true
-	r.stopWaiting()
+	r.hold()
 	granted.RequestId = r.key.id
 	r.reply.Answer(granted)
 }

@@ -28,12 +28,13 @@ type claim struct {
 	young bool            // until a moment has passed
 
 	mu        sync.Mutex
-	abandoned bool      // the user has given it up
-	wanted    bool      // somebody has asked for the grant
-	lock      *resident // who has the request
-	granted   *messages.Granted
-	ended     error // why the grant is over
-	told      *told // nil before there is anything in it
+	abandoned bool              // the user has given it up
+	wanted    bool              // somebody has asked for the grant
+	lock      *resident         // who has the request
+	step      uint32            // of the grant's token
+	granted   *messages.Granted // all else about it; other claims may have the same
+	ended     error             // why the grant is over
+	told      *told             // nil before there is anything in it
 	release   *ask.Promise[struct{}]
 }
 
@@ -90,11 +91,14 @@ func (c *claim) Tell(msg any) { messages.DispatchOwner(claimOwner{c}, struct{}{}
 // claimOwner keeps the handlers of messages out of claim's own methods.
 type claimOwner struct{ *claim }
 
-func (c claimOwner) Granted(_ struct{}, granted *messages.Granted) {
+func (c claimOwner) Granted(_ struct{}, granted *messages.Granted) { c.hold(granted, granted.Step) }
+
+// hold takes a grant, whose token has a step of its own.
+func (c *claim) hold(granted *messages.Granted, step uint32) {
 	c.mu.Lock()
-	c.granted = granted
+	c.granted, c.step = granted, step
 	c.mu.Unlock()
-	g := &Grant{c.claim}
+	g := &Grant{c}
 	if c.young {
 		c.fresh = g
 	} else {

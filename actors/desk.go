@@ -255,6 +255,11 @@ func (d *desk) newRequest() *request {
 	return r
 }
 
+func (r *request) hold() {
+	r.granted = true
+	r.stopWaiting()
+}
+
 func (r *request) stopWaiting() {
 	if r.limit != nil {
 		r.limit.timer.Stop()

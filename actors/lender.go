@@ -163,7 +163,13 @@ func (l *lender) perform(f queue.Effect) {
 		if by.RequestId != f.Serial {
 			by = l.loan[1]
 		}
-		l.grant(l.requests.At(f.ID), &messages.Granted{Path: l.path, Node: by.Node,
+		r := l.requests.At(f.ID)
+		if c, ok := r.key.from.(*claim); ok { // what it is told need not be a message of its own
+			r.hold()
+			c.hold(by, f.Step)
+			return
+		}
+		l.grant(r, &messages.Granted{Path: l.path, Node: by.Node,
 			Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
 	default:
 		l.answer(f)
