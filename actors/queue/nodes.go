@@ -304,7 +304,7 @@ func (s *State) lose(c *contender, why Why) {
 	for _, r := range c.requests {
 		s.effect(Effect{Do: DoLose, ID: r.id, Why: why})
 		if c.owner == "" {
-			delete(s.requests, r.id)
+			s.requests.Remove(r.id)
 		}
 	}
 }

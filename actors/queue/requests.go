@@ -19,11 +19,19 @@ func (e Acquire) apply(s *State) {
 		return
 	}
 	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tell: e.Tell})
-	put(&s.requests, e.ID, c)
+	s.know(e.ID, c)
 	if e.Owner != "" {
 		put(&s.owners, ownerOf(c), c)
 	}
 	s.send(c)
+}
+
+// know remembers whose request an ID is.
+func (s *State) know(id ID, c *contender) {
+	if s.requests == nil {
+		s.requests = &Table[contender]{}
+	}
+	s.requests.Put(id, c)
 }
 
 // Knows tells that an owner has asked for the lock before, and not ended that yet.
@@ -78,14 +86,14 @@ func (s *State) join(c *contender, e Acquire) {
 	c.revocable = c.revocable || e.Revocable
 	switch {
 	case c.stage == held:
-		put(&s.requests, e.ID, c)
+		s.know(e.ID, c)
 		c.requests = append(c.requests, request{id: e.ID, tell: e.Tell})
 		s.grantRequest(c, e.ID)
 		s.heed(c)
 	case e.Try:
 		s.refuse(e.ID, NotAcquired)
 	default:
-		put(&s.requests, e.ID, c)
+		s.know(e.ID, c)
 		c.requests = append(c.requests, request{id: e.ID, tell: e.Tell})
 	}
 }
@@ -111,14 +119,14 @@ func (s *State) takenHere(kind Kind) bool {
 }
 
 func (e Cancel) apply(s *State) {
-	if c := s.requests[e.ID]; c != nil {
+	if c := s.requests.At(e.ID); c != nil {
 		s.withdraw(c, e.ID, e.Why)
 		s.settle()
 	}
 }
 
 func (e Release) apply(s *State) {
-	c := s.requests[e.ID]
+	c := s.requests.At(e.ID)
 	switch {
 	case c == nil:
 		s.refuse(e.ID, NotHeld)
@@ -151,7 +159,7 @@ func (s *State) withdraw(c *contender, id ID, why Why) {
 // drop takes a request off its contender. With the last one the contender stops
 // being its owner's.
 func (s *State) drop(c *contender, id ID) {
-	delete(s.requests, id)
+	s.requests.Remove(id)
 	hadTry := c.hasTry()
 	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
 	if c.stage == queued && hadTry && !c.hasTry() {
@@ -163,7 +171,7 @@ func (s *State) drop(c *contender, id ID) {
 }
 
 func (s *State) disown(c *contender) {
-	if s.owners[ownerOf(c)] == c {
+	if c.owner != "" && s.owners[ownerOf(c)] == c {
 		delete(s.owners, ownerOf(c))
 	}
 }

@@ -43,7 +43,7 @@ type State struct {
 	left        int                   // how many of them have left
 	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first
 	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
-	requests    map[ID]*contender
+	requests    *Table[contender]
 	owners      map[owner]*contender // waiting, holding, or lost and not released
 
 	foreign    int     // how many of list are not ours
@@ -114,7 +114,7 @@ func Step[E Event](s *State, e E) []Effect {
 
 // Idle tells that nobody here wants anything of the lock and no answer is awaited.
 func (s *State) Idle() bool {
-	return len(s.ours) == 0 && len(s.requests) == 0 && len(s.unsent) == s.left && s.listing == 0
+	return len(s.ours) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.left && s.listing == 0
 }
 
 // stage is where a contender of ours is in its life.
