@@ -1,7 +1,8 @@
 package queue
 
 // ID names a request for the lock. Whoever makes the events chooses it, never
-// twice for one State.
+// twice for one State, as Table does: its lower half is a place in a slice, from 1, that
+// no two open requests share.
 type ID uint64
 
 // Why says why a request is refused or a grant is lost. The numbers are those of

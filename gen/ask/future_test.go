@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -161,6 +162,44 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// However many block in Take, whoever completes the promise wakes all of them, and those
+// who wait for Done beside them.
+func TestManyTake(t *testing.T) {
+	for name, complete := range map[string]func(*ask.Promise[*string]){
+		"value":     func(p *ask.Promise[*string]) { p.Complete(text("value"), nil) },
+		"error":     func(p *ask.Promise[*string]) { p.Tell(errAnswer) },
+		"abandoned": func(p *ask.Promise[*string]) { p.Abandon(errAnswer) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := ask.NewPromise[*string](nil)
+				var woken atomic.Int32
+				for range 3 {
+					go func() {
+						if v, err := p.Take(); (v == nil) != (err != nil) {
+							t.Errorf("%v, %v", v, err)
+						}
+						woken.Add(1)
+					}()
+					go func() {
+						<-p.Done()
+						woken.Add(1)
+					}()
+				}
+				synctest.Wait()
+				if n := woken.Load(); n != 0 {
+					t.Errorf("%d woke up before the promise was complete", n)
+				}
+				complete(p)
+				synctest.Wait()
+				if n := woken.Load(); n != 6 {
+					t.Errorf("%d of 6 woke up", n)
+				}
+			})
+		})
+	}
 }
 
 // What was given back is nobody's any more: Result must not hand it out as well.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 )
 
 // An idle actor handles what it is handed before Hand returns.
@@ -26,6 +27,60 @@ func TestHand(t *testing.T) {
 	if got := answers.next(t); got != "refused" {
 		t.Errorf("%v after the end", got)
 	}
+}
+
+// letter is a message of few words: who sent it.
+type letter struct{ from inbox }
+
+func (l *letter) Open() (ask.Recipient, any) { return l.from, "open" }
+
+// A letter arrives as the call that it opens to, be it told or handed, and also when it
+// comes too late.
+func TestLetter(t *testing.T) {
+	s := newSystem(t)
+	answer := func(from ask.Recipient, msg any) { from.Tell(msg) }
+	p := newProbe(answer)
+	p.refuse = answer
+	ref := spawn(t, s, "a", p)
+	l := &letter{make(inbox, 1)}
+	arrives := func() {
+		t.Helper()
+		for _, send := range []func(any){ref.Tell, ref.Hand} {
+			send(l)
+			if got := l.from.next(t); got != "open" {
+				t.Errorf("%v arrives", got)
+			}
+		}
+	}
+	arrives()
+	ref.Stop()
+	p.end(t)
+	arrives()
+}
+
+// What is handed to an actor that is being made waits until it is.
+func TestHandedWhileBeingMade(t *testing.T) {
+	s := newSystem(t)
+	heard := make(inbox, 2)
+	p := newProbe(func(_ ask.Recipient, msg any) { heard.Tell(msg) })
+	ref, err := s.Spawn("a", func(self *host.Ref) host.Actor {
+		self.Hand("first")
+		self.Tell("second")
+		if len(heard) > 0 {
+			t.Error("an actor that is being made has handled a message")
+		}
+		return p
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first", "second"} {
+		if got := heard.next(t); got != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	ref.Stop()
+	p.end(t)
 }
 
 // Who hands does not wait for an actor that is busy, be it by itself or by another, and
