@@ -108,8 +108,10 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 }
 
 func TestLocalDowngrade(t *testing.T) {
+	// For as long as it likes: who waits here comes before who waits elsewhere.
+	patient := actors.LocalQueue(actors.Local{Linger: time.Hour, Time: time.Hour})
 	each(t, func(b *bed) {
-		rw, far := b.localRW(lasting), b.rw()
+		rw, far := b.localRW(patient), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner(me))
 		r := lock(b, rw.Read(), actors.WithOwner(me), actors.Try())
 		if !strings.HasSuffix(r.Node(), "__READ__"+w.Node()[len(w.Node())-10:]) || r.Token() != w.Token() {
