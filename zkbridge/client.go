@@ -129,7 +129,7 @@ func (c zkClient) GetW(path string, then taker[[]byte]) {
 func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
 	for _, request := range watchRequests(c.link.zxid.Load(), c.root.withAll(nodes), c.root.withAll(directories)) {
 		over.send(request, func(_ []byte, err error) {
-			if what, _ := judge(err); err != nil && what != lost && what != notSent {
+			if err != nil && !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
 				c.link.cfg.log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
 				go over.Close() // nobody would be woken
 			}

@@ -15,7 +15,7 @@ type core struct {
 	bridge *Bridge
 	cfg    *settings
 	self   *host.Ref
-	jobs   sync.WaitGroup // calls to ZooKeeper under way
+	jobs   sync.WaitGroup // those that block, under way
 
 	session  session
 	now      *messages.SessionChanged // as last told

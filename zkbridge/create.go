@@ -48,7 +48,7 @@ func newCreate(from ask.Recipient, msg *messages.Create) *create {
 }
 
 // maxRequest bounds a node's path and data. A message of about a megabyte makes a
-// server drop the connection, and some make the client library panic.
+// server drop the connection.
 const maxRequest = 512 << 10
 
 func (c *create) path() string { return joinPath(c.directory, c.prefix) }

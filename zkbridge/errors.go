@@ -32,7 +32,7 @@ func judge(err error) (outcome, messages.Reason) {
 		return refused, reasonFor(err)
 	case isAny(err, unsent):
 		return notSent, messages.Reason_SESSION_LOST
-	case errors.Is(err, zk.ErrAPIError), errors.Is(err, zk.ErrShortBuffer):
+	case errors.Is(err, zk.ErrAPIError):
 		// Often a reply that the client could not decode.
 		return unclear, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
@@ -41,7 +41,7 @@ func judge(err error) (outcome, messages.Reason) {
 	var code serverError
 	switch {
 	case !errors.As(err, &code):
-		return lost, messages.Reason_SESSION_LOST // whatever error reading and writing the connection gave
+		return lost, messages.Reason_SESSION_LOST // with the connection
 	case code > firstRefusal && code != codeUnimplemented:
 		return unclear, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
@@ -51,12 +51,11 @@ func judge(err error) (outcome, messages.Reason) {
 // answers are the errors by which a server, or the client before sending, refuses
 // a request.
 var answers = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
-	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled,
-	zk.ErrInvalidPath, zk.ErrInvalidFlags}
+	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled}
 
 // unsent are the errors of requests that were surely not executed. After the last
 // two the connection or the session ends at once.
-var unsent = []error{zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved}
+var unsent = []error{zk.ErrNoServer, serverError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
 
 func isAny(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
@@ -67,8 +66,7 @@ func reasonFor(err error) messages.Reason {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
 		return messages.Reason_NO_AUTH
-	case errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrBadArguments),
-		errors.Is(err, zk.ErrNoChildrenForEphemerals):
+	case errors.Is(err, zk.ErrBadArguments), errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		return messages.Reason_INVALID
 	case errors.Is(err, zk.ErrNodeExists):
 		// Only sequential nodes are created for others, and their names differ
@@ -81,6 +79,7 @@ func reasonFor(err error) messages.Reason {
 const (
 	codeInconsistent  = -2
 	codeUnimplemented = -6
+	codeThrottled     = -127
 	// Codes above this are the server's system errors.
 	firstRefusal = -8
 )

@@ -57,19 +57,19 @@ func (w *wire) send(request []byte, then taker[[]byte]) {
 	}
 	w.xid++
 	binary.BigEndian.PutUint32(request[lengthSize:], uint32(w.xid))
-	later := !w.roomy || w.writing || w.unanswered+len(request) > socketTakes
+	now := w.roomy && !w.writing && w.unanswered+len(request) <= socketTakes && w.out.TryLock()
 	w.note(stamp{xid: w.xid, size: len(request), then: then})
-	if later {
-		w.queue = append(w.queue, request)
+	if now {
+		w.mu.Unlock()
+		w.transmit(request)
+		return
 	}
-	if later && !w.writing {
+	w.queue = append(w.queue, request)
+	if !w.writing {
 		w.writing = true
 		go w.drain()
 	}
 	w.mu.Unlock()
-	if !later {
-		w.transmit(request)
-	}
 }
 
 // drain writes what could not be written without waiting, perhaps.
@@ -84,14 +84,18 @@ func (w *wire) drain() {
 		request := w.queue[0]
 		w.queue = w.queue[1:]
 		w.mu.Unlock()
+		w.out.Lock()
 		w.transmit(request)
 	}
 }
 
-// transmit ends the connection if it fails, as go-zookeeper does. It has no deadline: where
-// the other side takes nothing it answers nothing, and reading has one.
+// transmit writes, for who has locked w.out. It ends the connection if that fails, as
+// go-zookeeper does. It has no deadline: where the other side takes nothing it answers
+// nothing, and reading has one.
 func (w *wire) transmit(request []byte) {
-	if _, err := w.write(request); err != nil {
+	_, err := w.Conn.Write(request)
+	w.out.Unlock()
+	if err != nil {
 		w.Close()
 	}
 }

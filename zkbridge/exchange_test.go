@@ -92,6 +92,20 @@ func TestSendDoesNotBlock(t *testing.T) {
 	told.expect(t, fmt.Sprint("/e 0 ", zk.ErrNoServer))
 }
 
+// Nor does who sends while somebody else is at writing.
+func TestSendBesideAnother(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	w.roomy = true
+	w.out.Lock() // go-zookeeper's ping
+	w.send(deleteRequest("/a"), func([]byte, error) {})
+	w.out.Unlock()
+	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+		t.Error(got)
+	}
+}
+
 // A socket is written to at once, until it might be full.
 func TestSendOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,8 +15,8 @@ type lane struct {
 	next    func() job // nil when there is nothing to do
 }
 
-// What may be under way for one epoch: 64 calls in all. The bound keeps far from
-// the 1000 requests at which a server stops reading.
+// What may be under way for one epoch: 64 jobs in all, most of them one request at a time.
+// The bound keeps far from the 1000 requests at which a server stops reading.
 const (
 	maxMultis = 3  // transactions; the fewer there are, the more each carries. Measured: 3 or 4 are best
 	maxSolos  = 29 // writes that cannot be part of a transaction

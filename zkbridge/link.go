@@ -282,7 +282,7 @@ func (l *link) close() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.conn.Close() // releases all waiting calls at once, then waits up to 3 s for the server
+		l.conn.Close() // waits up to 3 s for the server
 	}()
 	timer := time.NewTimer(l.cfg.connect)
 	defer timer.Stop()

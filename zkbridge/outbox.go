@@ -41,7 +41,7 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 // is under way; otherwise they collect until they are worth another transaction, or what
 // is under way has been answered. The transactions keep their order, and so do contenders
 // of one lock; but what ZooKeeper refuses to do together is sent anew, behind those that
-// were under way.
+// were under way, and so may be what a lost connection leaves in doubt.
 type outbox struct {
 	lane
 	queue   []write

@@ -24,8 +24,8 @@ func splitPath(path string) (directory, node string) {
 }
 
 // CheckPath refuses a path that ZooKeeper would refuse: it must be absolute and without
-// empty names, ".", "..", control characters and a slash at the end. Within a multi the client library
-// does not look, and the server's answer names no operation.
+// empty names, ".", "..", control characters and a slash at the end. The server's
+// answer would name no operation of a transaction.
 func CheckPath(path string) error {
 	if path == "/" {
 		return nil

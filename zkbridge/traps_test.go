@@ -18,7 +18,7 @@ import (
 )
 
 // What is known to go wrong with go-zookeeper v1.0.4 or with ZooKeeper, and the tests that
-// it does not go wrong here. go-zookeeper only keeps the session; that rid of some.
+// it does not go wrong here. go-zookeeper only keeps the session, which has done away with some.
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable

@@ -20,7 +20,7 @@ type wire struct {
 	raw      net.Conn // below TLS
 	link     *link
 	in       *bufio.Reader // go-zookeeper reads each reply in two small pieces
-	out      sync.Mutex    // held while something is written
+	out      sync.Mutex    // held while something is written: not every net.Conn bears two at a time
 	deadline time.Time     // of the handshake
 	ready    atomic.Bool   // the handshake is over
 
@@ -113,12 +113,6 @@ func (w *wire) Write(b []byte) (int, error) {
 		}
 	}
 	w.mu.Unlock()
-	return w.write(b)
-}
-
-// write sends one message, and one at a time: not every connection that somebody dials
-// bears more.
-func (w *wire) write(b []byte) (int, error) {
 	w.out.Lock()
 	defer w.out.Unlock()
 	return w.Conn.Write(b)
