@@ -73,6 +73,7 @@ func TestJudge(t *testing.T) {
 		{serverError(-127), notSent, messages.Reason_SESSION_LOST},
 		{zk.ErrSessionMoved, notSent, messages.Reason_SESSION_LOST},
 		{zk.ErrConnectionClosed, lost, messages.Reason_SESSION_LOST},
+		{zk.ErrClosing, lost, messages.Reason_SESSION_LOST},
 		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, lost, messages.Reason_SESSION_LOST},
 		{io.ErrClosedPipe, lost, messages.Reason_SESSION_LOST},
 		{zk.ErrAPIError, unclear, messages.Reason_UNAVAILABLE},
