@@ -61,14 +61,22 @@ func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant]
 	c, p := newClaim(h)
 	f := p.Keep()
 	c.kept = f
-	c.start(ctx, p, options)
+	if c.prepare(ctx, p, options) {
+		c.watch(ctx)
+		c.send()
+	}
 	return f
 }
 
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
 	c, p := newClaim(h)
-	c.start(ctx, p, options)
+	if c.prepare(ctx, p, options) {
+		c.send()
+		if !p.Await(ctx) {
+			p.Abandon(h.ended(ctx))
+		}
+	}
 	return p.Take()
 }
 
@@ -96,21 +104,16 @@ func newClaim(h *handle) (*claim, *ask.Promise[*Grant]) {
 	return c, ask.NewPromise(c.abandon)
 }
 
-// start makes the request. The promise is complete at once if that is impossible.
-func (c *claim) start(ctx context.Context, p *ask.Promise[*Grant], options []Option) {
-	if err := c.prepare(ctx, options); err != nil {
-		p.Complete(nil, err)
+// watch gives the request up when ctx ends.
+func (c *claim) watch(ctx context.Context) {
+	if ctx.Done() == nil {
 		return
 	}
-	c.promise.Store(p)
-	if ctx.Done() != nil {
-		c.unwatch = context.AfterFunc(ctx, func() {
-			if p := c.promise.Load(); p != nil {
-				p.Abandon(c.handle.ended(ctx))
-			}
-		})
-	}
-	c.send()
+	c.unwatch = context.AfterFunc(ctx, func() {
+		if p := c.promise.Load(); p != nil {
+			p.Abandon(c.handle.ended(ctx))
+		}
+	})
 }
 
 // plain are the requests without options, by kind. All have the same messages: they are a
@@ -122,7 +125,17 @@ var plain = func() (all [queue.MaxKinds]*messages.Acquire) {
 	return all
 }()
 
-func (c *claim) prepare(ctx context.Context, options []Option) error {
+// prepare makes the request ready to be sent. If it cannot be, the promise is complete.
+func (c *claim) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
+	if err := c.fill(ctx, options); err != nil {
+		p.Complete(nil, err)
+		return false
+	}
+	c.promise.Store(p)
+	return true
+}
+
+func (c *claim) fill(ctx context.Context, options []Option) error {
 	if ctx == nil {
 		return invalid("context is nil: use context.Background for no limit")
 	}

@@ -96,7 +96,10 @@ func TestLateGrant(t *testing.T) {
 		h := &locks.Mutex(s.Path(t)).handle
 		ctx, cancel := context.WithCancel(t.Context())
 		asked, p := newClaim(h)
-		asked.start(ctx, p, nil)
+		if asked.prepare(ctx, p, nil) {
+			asked.watch(ctx)
+			asked.send()
+		}
 		<-p.Done()
 		g, err := p.Take()
 		if err != nil {

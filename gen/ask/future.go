@@ -29,13 +29,11 @@ func (f *Future[T]) Result() (T, error) {
 // future whose Wait ended early is still pending and may be waited for again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	defer runtime.KeepAlive(f)
-	select {
-	case <-f.Done():
-		return f.Result()
-	case <-ctx.Done():
+	if !f.promise.Await(ctx) {
 		var none T
 		return none, context.Cause(ctx)
 	}
+	return f.promise.Take()
 }
 
 // Cancel gives the future up. A pending future completes with ErrCancelled; a
@@ -140,21 +138,48 @@ func (p *Promise[T]) wake() {
 	}
 }
 
+// Await blocks until the promise is complete or ctx ends, whichever comes first, and
+// tells if it is complete. It may be called again.
+func (p *Promise[T]) Await(ctx context.Context) bool {
+	ended := ctx.Done()
+	if ended == nil {
+		p.mu.Lock()
+		p.blockLocked()
+		p.mu.Unlock()
+		return true
+	}
+	done := p.Done()
+	if done == closed { // without a select, for which all would lock that one channel
+		return true
+	}
+	select {
+	case <-done:
+		return true
+	case <-ended:
+		return false
+	}
+}
+
 // Take blocks until the promise is complete and gives what it holds.
 func (p *Promise[T]) Take() (T, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state == pending {
-		if !p.blocked {
-			p.blocked = true
-			p.taking.Add(1)
-		}
-		p.mu.Unlock()
-		p.taking.Wait()
-		p.mu.Lock()
-	}
+	p.blockLocked()
 	p.state = settled
 	return p.value, p.err
+}
+
+func (p *Promise[T]) blockLocked() {
+	if p.state != pending {
+		return
+	}
+	if !p.blocked {
+		p.blocked = true
+		p.taking.Add(1)
+	}
+	p.mu.Unlock()
+	p.taking.Wait()
+	p.mu.Lock()
 }
 
 // Abandon gives the promise up, because of why, which is its error from then on:
