@@ -47,10 +47,12 @@ func (g *gate) leaveAs(recipe string, me int64) {
 }
 
 // leave must be called before the lock is released. Who came in by a violation stays inside.
-func (g *gate) leave(me int64) {
+func (g *gate) leave(me int64) { g.owner.CompareAndSwap(me, 0) }
+
+// handOver is for who is about to leave a lock that processes share.
+func (g *gate) handOver(me int64) {
 	g.last.Store(me)
 	g.released.Store(now())
-	g.owner.CompareAndSwap(me, 0)
 }
 
 // holderID tells the clients of all processes apart.

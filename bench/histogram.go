@@ -2,17 +2,20 @@ package main
 
 import (
 	"fmt"
-	"maps"
+	"iter"
+	"math"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // histogram counts durations in buckets that are 1/64 of their value wide. The workers in other languages compute the
-// same buckets, so that the counts of several processes can be added.
-type histogram map[int]int
+// same buckets, so that the counts of several processes can be added. It has a page for each doubling that occurs: many
+// clients have one each, and to count must cost little beside what is measured.
+type histogram struct{ pages [64 - subBuckets]*page }
+
+type page [1 << subBuckets]int
 
 // subBuckets is how many buckets a doubling has, as a power of two.
 const subBuckets = 6
@@ -36,26 +39,50 @@ func middleOf(bucket int) time.Duration {
 	return time.Duration(lowest + 1<<shift/2)
 }
 
-func (h histogram) add(ns int64) { h[bucketOf(ns)]++ }
+func (h *histogram) add(ns int64) { h.count(bucketOf(ns), 1) }
 
-func (h histogram) merge(other histogram) {
-	for bucket, n := range other {
-		h[bucket] += n
+func (h *histogram) count(bucket, n int) {
+	p := &h.pages[bucket>>subBuckets]
+	if *p == nil {
+		*p = new(page)
+	}
+	(*p)[bucket&(1<<subBuckets-1)] += n
+}
+
+// counts are the buckets in which there is something, in order.
+func (h *histogram) counts() iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for i, p := range h.pages {
+			if p == nil {
+				continue
+			}
+			for j, n := range p {
+				if n > 0 && !yield(i<<subBuckets+j, n) {
+					return
+				}
+			}
+		}
 	}
 }
 
-func (h histogram) count() (all int) {
-	for _, n := range h {
+func (h *histogram) merge(other *histogram) {
+	for bucket, n := range other.counts() {
+		h.count(bucket, n)
+	}
+}
+
+func (h *histogram) total() (all int) {
+	for _, n := range h.counts() {
 		all += n
 	}
 	return all
 }
 
 // percentile gives the smallest duration that p percent of all do not exceed, and 0 where there are none.
-func (h histogram) percentile(p float64) time.Duration {
-	rest := p / 100 * float64(h.count())
-	for _, bucket := range slices.Sorted(maps.Keys(h)) {
-		if rest -= float64(h[bucket]); rest <= 0 {
+func (h *histogram) percentile(p float64) time.Duration {
+	rest := p / 100 * float64(h.total())
+	for bucket, n := range h.counts() {
+		if rest -= float64(n); rest <= 0 {
 			return middleOf(bucket)
 		}
 	}
@@ -63,16 +90,15 @@ func (h histogram) percentile(p float64) time.Duration {
 }
 
 // String is the form in the protocol: "bucket:count,bucket:count".
-func (h histogram) String() string {
+func (h *histogram) String() string {
 	var items []string
-	for _, bucket := range slices.Sorted(maps.Keys(h)) {
-		items = append(items, fmt.Sprintf("%d:%d", bucket, h[bucket]))
+	for bucket, n := range h.counts() {
+		items = append(items, fmt.Sprintf("%d:%d", bucket, n))
 	}
 	return strings.Join(items, ",")
 }
 
-func parseHistogram(text string) (histogram, error) {
-	h := histogram{}
+func parseHistogram(text string) (h histogram, err error) {
 	if text == "" {
 		return h, nil
 	}
@@ -80,10 +106,10 @@ func parseHistogram(text string) (histogram, error) {
 		bucket, count, _ := strings.Cut(item, ":")
 		b, err := strconv.Atoi(bucket)
 		n, err2 := strconv.Atoi(count)
-		if err != nil || err2 != nil {
-			return nil, fmt.Errorf("histogram item %q: it must be bucket:count", item)
+		if err != nil || err2 != nil || b < 0 || b > bucketOf(math.MaxInt64) || n < 0 {
+			return h, fmt.Errorf("histogram item %q: it must be bucket:count", item)
 		}
-		h[b] += n
+		h.count(b, n)
 	}
 	return h, nil
 }

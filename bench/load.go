@@ -57,7 +57,7 @@ func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
 	}
 	for i := range ready.clients {
 		c := &ready.clients[i]
-		c.id, c.shared, c.tally.latencies = holderID(l.process, i), l.gates != "", histogram{}
+		c.id, c.shared = holderID(l.process, i), l.gates != ""
 		for lock := i % l.locks; lock < l.locks; lock += l.clients {
 			place, err := l.place(ctx, d, lock, i)
 			if err != nil {
@@ -135,47 +135,47 @@ func (r *loaded) settle(from, until int64) {
 	r.window.from.Store(start)
 }
 
-func (r *loaded) work(ctx context.Context, c *client) error {
-	for i := 0; ; i = (i + 1) % len(c.places) {
-		start := now()
-		if start >= r.window.until.Load() || ctx.Err() != nil {
-			return nil
-		}
-		if err := r.turn(ctx, c, &c.places[i], start); err != nil {
-			return err
-		}
+func (r *loaded) work(ctx context.Context, c *client) (err error) {
+	for i, now := 0, now(); now < r.window.until.Load() && ctx.Err() == nil && err == nil; i = (i + 1) % len(c.places) {
+		now, err = r.turn(ctx, c, &c.places[i], now)
 	}
+	return err
 }
 
-// turn acquires and releases once.
-func (r *loaded) turn(ctx context.Context, c *client, p *place, start int64) error {
+// turn acquires and releases once. It begins at start, and gives when it has ended.
+func (r *loaded) turn(ctx context.Context, c *client, p *place, start int64) (end int64, err error) {
 	lock, recipe := p.side()
 	if err := lock.acquire(ctx); err != nil {
-		return fmt.Errorf("acquire: %w", err)
+		return 0, fmt.Errorf("acquire: %w", err)
 	}
 	r.grants.Add(1)
 	c.tally.total++
 	if !p.gate.enterAs(recipe, c.id) {
 		c.tally.violations++
 	}
-	counts, end := true, int64(0)
+	counts, granted := true, int64(0)
 	if c.shared {
 		start, counts = p.gate.handedOver(c.id)
-		end = now()
+		granted = now()
 	}
 	if r.inside != nil {
 		r.inside()
 	}
+	if c.shared {
+		p.gate.handOver(c.id)
+	}
 	p.gate.leaveAs(recipe, c.id)
 	if err := lock.release(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
+		return 0, fmt.Errorf("release: %w", err)
 	}
-	if !c.shared {
-		end = now()
+	end = now()
+	done := end
+	if c.shared {
+		done = granted
 	}
-	if counts && end >= r.window.from.Load() && end < r.window.until.Load() {
+	if counts && done >= r.window.from.Load() && done < r.window.until.Load() {
 		c.tally.ops++
-		c.tally.latencies.add(end - start)
+		c.tally.latencies.add(done - start)
 	}
-	return nil
+	return end, nil
 }

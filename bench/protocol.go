@@ -137,10 +137,7 @@ func (t *tally) merge(other tally) {
 	t.ops += other.ops
 	t.total += other.total
 	t.violations += other.violations
-	if t.latencies == nil {
-		t.latencies = histogram{}
-	}
-	t.latencies.merge(other.latencies)
+	t.latencies.merge(&other.latencies)
 }
 
 func (t tally) message() message {
@@ -161,8 +158,8 @@ func parseTally(m message) (t tally, err error) {
 		*into = int(n)
 	}
 	t.latencies, err = parseHistogram(m.args["latencies"])
-	if err == nil && t.latencies.count() != t.ops {
-		err = fmt.Errorf("%s: %d latencies of %d operations", m.verb, t.latencies.count(), t.ops)
+	if err == nil && t.latencies.total() != t.ops {
+		err = fmt.Errorf("%s: %d latencies of %d operations", m.verb, t.latencies.total(), t.ops)
 	}
 	return t, err
 }

@@ -11,7 +11,9 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	if got, err := parseLoad(overTheWire(t, l.message())); err != nil || got != l {
 		t.Errorf("sent %+v, got %+v, %v", l, got, err)
 	}
-	sum := tally{ops: 3, total: 9, violations: 1, latencies: histogram{5: 2, 700: 1}}
+	sum := tally{ops: 3, total: 9, violations: 1}
+	sum.latencies.count(5, 2)
+	sum.latencies.count(700, 1)
 	if got, err := parseTally(overTheWire(t, sum.message())); err != nil || !reflect.DeepEqual(got, sum) {
 		t.Errorf("sent %+v, got %+v, %v", sum, got, err)
 	}
@@ -31,8 +33,10 @@ func TestMessagesThatAreRefused(t *testing.T) {
 		"error no such server": "no such server",
 		"run from":             `"from"`,
 		"result ops=many":      `ops="many"`,
-		"result ops=1 total=1 violations=0 latencies=3":   `"3"`,
-		"result ops=2 total=2 violations=0 latencies=3:1": "1 latencies of 2",
+		"result ops=1 total=1 violations=0 latencies=3":           `"3"`,
+		"result ops=2 total=2 violations=0 latencies=3:1":         "1 latencies of 2",
+		"result ops=1 total=1 violations=0 latencies=-1:1":        `"-1:1"`,
+		"result ops=1 total=1 violations=0 latencies=123456789:1": `"123456789:1"`,
 	} {
 		m, err := parseMessage(line)
 		if err == nil {

@@ -35,7 +35,7 @@ func measureFutures(w *worker, m message) (map[string]float64, error) {
 		return nil, err
 	}
 	defer locks.Close()
-	c := &crowd{gates: make([]gate, futureLocks), shutdown: make(chan struct{}), granted: histogram{}}
+	c := &crowd{gates: make([]gate, futureLocks), shutdown: make(chan struct{})}
 	var held []*actors.Grant
 	for i := range futureLocks {
 		c.mutexes = append(c.mutexes, locks.Mutex(fmt.Sprintf("%s/%d", m.args["path"], i), actorlockModes[w.peer.name]...))

@@ -50,7 +50,7 @@ func TestBucketsAreNarrowAndInOrder(t *testing.T) {
 }
 
 func TestPercentiles(t *testing.T) {
-	one, two := histogram{}, histogram{}
+	one, two := new(histogram), new(histogram)
 	for _, n := range rand.Perm(1000) {
 		h := one
 		if n%3 == 0 {
@@ -65,7 +65,7 @@ func TestPercentiles(t *testing.T) {
 			t.Errorf("percentile %v is %v, want about %v", p, got, want)
 		}
 	}
-	if got := (histogram{}).percentile(50); got != 0 {
+	if got := new(histogram).percentile(50); got != 0 {
 		t.Errorf("the median of nothing is %v", got)
 	}
 }
