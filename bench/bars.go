@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// bar is something that this library wants to reach. It is computed within one run, from medians.
+// bar is something that this library wants to reach. It is the median of what the rounds of one run come to: the peers
+// of a round are measured close to each other, so that it counts little if the machine changes its pace.
 type bar struct {
 	Text    string  `json:"bar"`
 	Value   float64 `json:"value"`
@@ -42,22 +43,14 @@ var goals = []goal{
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
 }
 
-func (f figure) of(all summaries) (value float64, ok bool) {
-	if f.scenario == "" {
-		return 1, true
-	}
-	s := all[f.scenario][f.peer]
-	if s == nil {
-		return 0, false
-	}
+func (f figure) of(r run) float64 {
 	switch f.key {
 	case "ops":
-		return s.ops, true
+		return r.OpsPerSec
 	case "p50":
-		return s.p50, true
+		return r.P50
 	}
-	value, ok = s.extra[f.key]
-	return value, ok
+	return r.Extra[f.key]
 }
 
 func (f figure) String() string {
@@ -85,15 +78,36 @@ func (g goal) String() string {
 
 func (g goal) measure(all summaries) bar {
 	b := bar{Text: g.String()}
-	over, ok := g.over.of(all)
-	under, ok2 := g.under.of(all)
-	if !ok || !ok2 || over == 0 || under == 0 { // nothing counted is nothing measured
+	ratios := all.ratios(g.over, g.under)
+	if len(ratios) == 0 {
 		return b
 	}
-	b.Value = over / under
+	b.Value = median(ratios)
 	reached := g.atMost > 0 && b.Value <= g.atMost || g.atLeast > 0 && b.Value >= g.atLeast
 	b.Reached = &reached
 	return b
+}
+
+// ratios are those of two figures in each round in which both were measured: nothing counted is nothing measured.
+func (all summaries) ratios(over, under figure) (ratios []float64) {
+	for round, r := range all.rounds(over) {
+		base := 1.0
+		if under.scenario != "" {
+			base = under.of(all.rounds(under)[round])
+		}
+		if value := over.of(r); value > 0 && base > 0 {
+			ratios = append(ratios, value/base)
+		}
+	}
+	return ratios
+}
+
+// rounds are the runs that a figure is one of.
+func (all summaries) rounds(f figure) map[int]run {
+	if s := all[f.scenario][f.peer]; s != nil {
+		return s.rounds
+	}
+	return nil
 }
 
 func measureBars(all summaries) []bar {

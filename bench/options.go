@@ -13,6 +13,7 @@ import (
 type options struct {
 	scenarios []scenario
 	peers     []peer
+	rounds    int
 	length    time.Duration // of a round
 	out       string
 	zk        string
@@ -21,6 +22,9 @@ type options struct {
 const usage = `usage: go -C bench run . [flags]
 Measures locks side by side and writes results.json, REPORT.md and plots.
 `
+
+// The fewest rounds that have a median worth the name, and the most that are not a mistake.
+const minRounds, maxRounds = 3, 1000
 
 // The shortest round in which the fast peers still do something, and the longest that is not a mistake.
 const minSeconds, maxSeconds = 0.01, 3600
@@ -31,6 +35,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	peerList := flags.String("peers", "all", "whom to measure, a `list` of: "+accepted(peers))
 	seconds := flags.Float64("seconds", 3, "how many `seconds` each round of a peer in a scenario measures")
 	o := &options{}
+	flags.IntVar(&o.rounds, "rounds", minRounds, "how many `rounds` there are; many short ones tell more than a few long ones where the machine changes its pace")
 	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to; it is made if need be")
 	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
 	flags.SetOutput(io.Discard) // errors are printed by main
@@ -55,7 +60,9 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, fmt.Errorf("argument %q: only flags are accepted", flags.Arg(0))
 	case !(*seconds >= minSeconds && *seconds <= maxSeconds): // NaN is neither
 		return nil, fmt.Errorf("-seconds %v: it must be from %v to %v", *seconds, minSeconds, maxSeconds)
-	case len(plan(o.scenarios, o.peers)) == 0:
+	case o.rounds < minRounds || o.rounds > maxRounds:
+		return nil, fmt.Errorf("-rounds %d: it must be from %d to %d", o.rounds, minRounds, maxRounds)
+	case len(plan(o.scenarios, o.peers, o.rounds)) == 0:
 		return nil, fmt.Errorf("-peers %s: none of them can be used in -scenarios %s", *peerList, *scenarioList)
 	case o.out == "":
 		return nil, errors.New("-out is empty: it must be a folder")

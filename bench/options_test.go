@@ -10,7 +10,7 @@ import (
 )
 
 func TestOptions(t *testing.T) {
-	o, err := parse([]string{"-scenarios", "hot64, uncontended", "-peers", "zklock,actorlock", "-seconds", "0.5", "-out", "x", "-zk", "h:1"}, nil)
+	o, err := parse([]string{"-scenarios", "hot64, uncontended", "-peers", "zklock,actorlock", "-seconds", "0.5", "-rounds", "7", "-out", "x", "-zk", "h:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,10 +20,10 @@ func TestOptions(t *testing.T) {
 	if got := accepted(o.peers); got != "actorlock, zklock" {
 		t.Errorf("peers are %s", got)
 	}
-	if o.length != time.Second/2 || o.out != "x" || o.zk != "h:1" {
+	if o.length != time.Second/2 || o.rounds != 7 || o.out != "x" || o.zk != "h:1" {
 		t.Errorf("got %+v", o)
 	}
-	if o, err = parse(nil, nil); err != nil || len(o.scenarios) != len(scenarios) || len(o.peers) != len(peers) {
+	if o, err = parse(nil, nil); err != nil || len(o.scenarios) != len(scenarios) || len(o.peers) != len(peers) || o.rounds != 3 {
 		t.Errorf("by default %+v, %v", o, err)
 	}
 }
@@ -38,7 +38,9 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		{"-seconds 0", "-seconds 0: it must be from 0.01 to 3600"},
 		{"-seconds NaN", "-seconds NaN"},
 		{"-seconds 3s", `"3s"`},
-		{"-rounds 3", "-rounds"},
+		{"-rounds 2", "-rounds 2: it must be from 3 to 1000"},
+		{"-rounds 1001", "-rounds 1001"},
+		{"-round 3", "-round"},
 		{"now", `"now"`},
 		{"-peers raw -scenarios fleet", "-peers raw: none of them can be used in -scenarios fleet"},
 		{"-out= -seconds 1", "-out is empty"},
@@ -57,7 +59,7 @@ func TestHelp(t *testing.T) {
 	if code != 0 || err != nil {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	for _, want := range []string{"-scenarios", "uncontended", "-peers", "zklock", "-seconds", "-out", "-zk"} {
+	for _, want := range []string{"-scenarios", "uncontended", "-peers", "zklock", "-rounds", "-seconds", "-out", "-zk"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("help does not tell %s:\n%s", want, out.String())
 		}

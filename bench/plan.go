@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// rounds is how often each peer is measured in each scenario.
-const rounds = 3
-
 // results is what results.json holds.
 type results struct {
 	Runs     []run    `json:"runs"`
@@ -18,6 +15,7 @@ type results struct {
 	Missing  []string `json:"missing,omitempty"` // peers that are not installed
 	Bars     []bar    `json:"bars"`
 	Failures []string `json:"failures,omitempty"` // peers that failed in a scenario
+	Rounds   int      `json:"rounds"`
 	Seconds  float64  `json:"seconds"`
 }
 
@@ -30,7 +28,7 @@ type step struct {
 
 // plan puts the peers of a round side by side, in another order in each round: what comes first has a cold server, or
 // one that still has to clean up.
-func plan(scenarios []scenario, peers []peer) []step {
+func plan(scenarios []scenario, peers []peer, rounds int) []step {
 	var steps []step
 	for _, s := range scenarios {
 		var fit []peer
@@ -39,7 +37,7 @@ func plan(scenarios []scenario, peers []peer) []step {
 				fit = append(fit, p)
 			}
 		}
-		for round := range rounds {
+		for round := range s.rounds(rounds) {
 			for i := range fit {
 				steps = append(steps, step{s, fit[(i+round)%len(fit)], round + 1})
 			}
@@ -56,8 +54,8 @@ func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
 			installed = append(installed, p)
 		}
 	}
-	r := &results{Seconds: o.length.Seconds(), Missing: values(s.missing), Machine: s.describe(installed)}
-	steps := plan(o.scenarios, installed)
+	r := &results{Rounds: o.rounds, Seconds: o.length.Seconds(), Missing: values(s.missing), Machine: s.describe(installed)}
+	steps := plan(o.scenarios, installed, o.rounds)
 	failed := map[string]bool{}
 	for i, step := range steps {
 		what := step.scenario.name + " " + step.peer.name

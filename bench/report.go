@@ -39,9 +39,9 @@ func writeReport(dir string, r *results, progress io.Writer) error {
 // render makes REPORT.md.
 func render(r *results, all summaries) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s; in each round the peers were measured one "+
-		"after the other, in changing order, each in processes of its own. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
-		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, rounds, r.Seconds, r.Machine.Cores)
+	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s%s; in each round the peers were measured one "+
+		"after the other, in changing order, each in processes of its own. A ratio is the median of the rounds' ratios. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
+		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, costlyOnes(r.Rounds), r.Machine.Cores)
 	renderBars(&b, r.Bars, all["hot64"])
 	renderWinners(&b, all)
 	for _, s := range scenarios {
@@ -71,6 +71,20 @@ func renderBars(b *strings.Builder, bars []bar, hot map[string]*summary) {
 				p.name, number(s.extra[ownObjectsKey]), number(s.extra[ownObjectsKey]/s.ops))
 		}
 	}
+}
+
+// costlyOnes tells which scenarios had fewer rounds.
+func costlyOnes(rounds int) string {
+	var names []string
+	for _, s := range scenarios {
+		if s.costly {
+			names = append(names, s.name)
+		}
+	}
+	if rounds == minRounds || len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d rounds of %s)", minRounds, strings.Join(names, ", "))
 }
 
 // renderWinners says where somebody is better than this library.
@@ -103,7 +117,7 @@ func renderScenario(b *strings.Builder, s scenario, all summaries) {
 	for _, p := range list {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% |", p.peer, number(p.ops), number(p.p50), number(p.p99), 100*p.spread)
 		for _, base := range []string{"raw", "zklock", "curator"} {
-			fmt.Fprintf(b, " %s |", ratio(p, all[s.name][base]))
+			fmt.Fprintf(b, " %s |", all.ratio(ops(s.name, p.peer), ops(s.name, base)))
 		}
 		fmt.Fprintf(b, " %s |\n", violations(p))
 	}
@@ -142,12 +156,13 @@ func renderExtra(b *strings.Builder, list []*summary) {
 	}
 }
 
-// ratio is how many times as fast p is as the base.
-func ratio(p, base *summary) string {
-	if base == nil || base.ops == 0 {
+// ratio is how many times as much one figure is as another, as in a bar.
+func (all summaries) ratio(over, under figure) string {
+	ratios := all.ratios(over, under)
+	if len(ratios) == 0 {
 		return ""
 	}
-	return number(p.ops / base.ops)
+	return number(median(ratios))
 }
 
 func violations(s *summary) string {

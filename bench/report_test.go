@@ -23,7 +23,7 @@ func write(t *testing.T, file, text string) {
 // sample is a run of three rounds; factors make its rounds differ.
 func sample() *results {
 	r := &results{
-		Seconds: 2,
+		Rounds: 3, Seconds: 2,
 		Machine: machine{CPU: "CPU", Cores: 2, Memory: "1 kB", Kernel: "6.1", Go: "go1.26", Java: "openjdk 17", Load: "0.1", Date: "today",
 			Data: "a folder", Servers: map[string]string{"zookeeper": "3.8.0 (standalone)"},
 			Peers: map[string]string{"actorlock": "this tree", "raw": "zk v1", "curator": "curator-recipes-5.4.0"}},
@@ -138,6 +138,31 @@ func TestBars(t *testing.T) {
 		}
 		if got != expected {
 			t.Errorf("%s (%v): reached is %q, want %q", b.Text, b.Value, got, expected)
+		}
+	}
+}
+
+// A ratio is that of figures of one round: the machine changes its pace from one to the next.
+func TestRatiosOfRounds(t *testing.T) {
+	r := &results{}
+	for i, pace := range []float64{1, 4, 2, 8, 1} {
+		for peer, perSecond := range map[string]float64{"actorlock": 30, "zklock": 1} {
+			if peer == "zklock" && i == 4 {
+				perSecond = 0 // nothing was counted: nothing is known
+			}
+			if peer == "zklock" && i == 1 {
+				perSecond = 10
+			}
+			r.Runs = append(r.Runs, run{Scenario: "hot64", Peer: peer, Round: i + 1, OpsPerSec: pace * perSecond})
+		}
+	}
+	all := r.summarize()
+	if got := all.ratio(ops("hot64", "actorlock"), ops("hot64", "zklock")); got != "30.0" {
+		t.Errorf("the ratio is %s", got)
+	}
+	for _, b := range measureBars(all) {
+		if is := strings.HasPrefix(b.Text, "hot64: actorlock per second at least 40 × zklock"); is && b.Value != 30 || !is && b.Reached != nil {
+			t.Errorf("%+v", b)
 		}
 	}
 }

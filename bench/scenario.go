@@ -12,9 +12,19 @@ type scenario struct {
 	about string
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
+
+	costly bool // to set it up takes longer than to measure it: it has as few rounds as may be
 }
 
 func (s scenario) label() string { return s.name }
+
+// rounds is how many there are if as many are asked for.
+func (s scenario) rounds(asked int) int {
+	if s.costly {
+		return minRounds
+	}
+	return asked
+}
 
 // scenarios are all, in the order of the report.
 var scenarios = []scenario{uncontended, hot64, many256, handoff, fleet, futures, scale, rw90, semaphore3, simpleHerd}

@@ -20,7 +20,8 @@ var scale = scenario{
 	about: "Acquires with 10, 100, 1000 and 10,000 waiters on one lock, as far as a peer bears it; the line in the table is for 100. " +
 		"For this library also 10 to 100,000 locks that up to 256 clients use in turn, memory, and the time that Connect takes. " +
 		"Each size gets a quarter of the time.",
-	fits: func(p peer) bool { return p.waiters >= mainSize },
+	fits:   func(p peer) bool { return p.waiters >= mainSize },
+	costly: true,
 	run: func(ctx context.Context, t *trial) (run, error) {
 		extra := map[string]float64{}
 		if t.peer.nodeEach() {
@@ -91,7 +92,8 @@ var futures = scenario{
 	name: "futures",
 	about: "10,000 futures wait in selects of a goroutine each, for 100 locks that are held. The locks are released, and " +
 		"each that gets one releases it at once. p50 and p99 are from the first release to a grant.",
-	fits: peer.nodeEach,
+	fits:   peer.nodeEach,
+	costly: true,
 	run: func(ctx context.Context, t *trial) (run, error) {
 		numbers, err := t.special(ctx, "futures")
 		if err != nil {

@@ -13,6 +13,7 @@ type summary struct {
 	spread        float64
 	violations    int
 	extra         map[string]float64
+	rounds        map[int]run
 }
 
 // summaries by scenario and peer.
@@ -52,9 +53,11 @@ func summarizeRuns(peer string, runs []run) *summary {
 		high:   slices.Max(ops),
 		spread: spread(ops),
 		extra:  map[string]float64{},
+		rounds: map[int]run{},
 	}
 	for _, r := range runs {
 		s.violations += r.Violations
+		s.rounds[r.Round] = r
 	}
 	for key := range runs[0].Extra {
 		s.extra[key] = median(pick(func(r run) float64 { return r.Extra[key] }))
