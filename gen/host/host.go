@@ -26,6 +26,13 @@ type Actor interface {
 	Refuse(from ask.Recipient, msg any)
 }
 
+// A Collector is an Actor that puts off what its messages give it to do, so as to do it
+// for several at once. Flush is called when there is no further message at the moment,
+// and now and then while there are.
+type Collector interface {
+	Flush()
+}
+
 // System is where actors run.
 type System struct {
 	// Actors is the protoactor system.

@@ -47,6 +47,13 @@ func (m *mailbox) open() (schedule bool) {
 	return m.filled() && m.schedule()
 }
 
+// isEmpty tells that there is no message at the moment.
+func (m *mailbox) isEmpty() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.filled()
+}
+
 // filled needs m.mu.
 func (m *mailbox) filled() bool { return len(m.system)+m.user.len() > 0 }
 

@@ -16,6 +16,7 @@ type Ref struct {
 	system   *System
 	name     string
 	handler  Actor
+	flush    func() // of a Collector; otherwise nil
 	mailbox  mailbox
 	pid      *actor.PID   // nil if it is not registered; guarded by mailbox.mu
 	stopped  bool         // this and watchers belong to whoever serves the mailbox
@@ -25,6 +26,9 @@ type Ref struct {
 // start has the messages served that came since the Ref was made, and those to come.
 func (r *Ref) start(handler Actor) {
 	r.handler = handler
+	if c, ok := handler.(Collector); ok {
+		r.flush = c.Flush
+	}
 	if r.mailbox.open() {
 		r.system.dispatcher.schedule(r)
 	}
@@ -61,6 +65,7 @@ func (r *Ref) Hand(msg any) {
 		return
 	}
 	r.handle(msg, false)
+	r.settle()
 	if r.mailbox.rest() {
 		r.system.dispatcher.schedule(r)
 	}
@@ -104,18 +109,36 @@ func (r *Ref) serve() {
 			return
 		}
 		r.handle(msg, system)
+		if r.flush != nil && (i%collected == 0 || r.mailbox.isEmpty()) {
+			r.settle()
+		}
 		if i%throughput == 0 {
 			runtime.Gosched()
 		}
 	}
 }
 
+// collected is how many messages a Collector gets at most before it is flushed.
+const collected = 64
+
+// settle has a Collector do what it has put off.
+func (r *Ref) settle() {
+	if r.flush == nil || r.stopped {
+		return
+	}
+	defer r.survive("flush")
+	r.flush()
+}
+
+// survive is deferred where the actor may panic because of a message.
+func (r *Ref) survive(msg any) {
+	if failure := recover(); failure != nil {
+		r.fail(msg, failure)
+	}
+}
+
 func (r *Ref) handle(msg any, system bool) {
-	defer func() {
-		if failure := recover(); failure != nil {
-			r.fail(msg, failure)
-		}
-	}()
+	defer r.survive(msg)
 	if system {
 		r.obey(msg)
 		return

@@ -1,0 +1,81 @@
+package host_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+)
+
+// collector notes how many messages it had got at each flush.
+type collector struct {
+	*probe
+	flushes inbox
+	fails   bool
+}
+
+func (c *collector) Flush() {
+	if c.fails {
+		panic("flush fails")
+	}
+	c.flushes.Tell(int(c.received.Load()))
+}
+
+func collect(t *testing.T, c *collector) *host.Ref {
+	t.Helper()
+	system := host.NewSystem(nil, nil)
+	t.Cleanup(system.Close)
+	ref, err := system.Spawn("collector", func(*host.Ref) host.Actor { return c })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// A Collector is flushed when it has no further message, and now and then while it has.
+func TestCollector(t *testing.T) {
+	hold := make(chan struct{})
+	c := &collector{probe: newProbe(func(_ ask.Recipient, msg any) {
+		if msg == "hold" {
+			<-hold
+		}
+	}), flushes: make(inbox, 10)}
+	ref := collect(t, c)
+	ref.Tell("hold")
+	const n = 150
+	for i := range n - 1 {
+		ref.Tell(i)
+	}
+	close(hold)
+	var got []any
+	for !slices.Contains(got, any(n)) {
+		got = append(got, c.flushes.next(t))
+	}
+	if want := "[64 128 150]"; fmt.Sprint(got) != want {
+		t.Errorf("flushed after %v messages, want %s", got, want)
+	}
+	ref.Hand("one more")
+	if got := c.flushes.next(t); got != n+1 {
+		t.Errorf("flushed after %v messages", got)
+	}
+	ref.Stop()
+	if failure := c.end(t); failure != nil {
+		t.Error(failure)
+	}
+	ref.Tell("late")
+	if len(c.flushes) > 0 {
+		t.Error("flushed after its end")
+	}
+}
+
+// One whose Flush panics is stopped, as by a message.
+func TestFlushFails(t *testing.T) {
+	c := &collector{probe: newProbe(nil), fails: true}
+	ref := collect(t, c)
+	ref.Tell("message")
+	if failure := c.end(t); failure != "flush fails" {
+		t.Errorf("stopped because of %v", failure)
+	}
+}
