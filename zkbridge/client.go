@@ -92,6 +92,7 @@ func query[T any](l *link, request []byte, read func(*reader) (T, error), then t
 		}
 		then(answer, err)
 	})
+	recycle(request)
 }
 
 // fetch is query for those who wait.

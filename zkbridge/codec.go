@@ -3,6 +3,8 @@ package zkbridge
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -32,8 +34,18 @@ const (
 
 // newRequest begins a message. The length and the xid are filled in as it is sent.
 func newRequest(op int32, size int) []byte {
-	b := make([]byte, lengthSize+xidSize, headerSize+size)
+	b, _ := requests.Get().([]byte)
+	b = slices.Grow(b[:0], headerSize+size)[:lengthSize+xidSize]
 	return appendInt(b, op)
+}
+
+// requests are messages that were sent, for re-use.
+var requests sync.Pool
+
+func recycle(request []byte) {
+	if cap(request) <= maxBody {
+		requests.Put(request)
+	}
 }
 
 func readRequest(op int32, path string, watch bool) []byte {

@@ -75,6 +75,13 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 	}
 }
 
+// Flush implements host.Collector: what several messages ask for is sent together.
+func (c *core) Flush() {
+	if c.ep != nil {
+		c.ep.flush()
+	}
+}
+
 func (c *core) current(l *link) bool { return c.ep != nil && c.ep.link == l }
 
 // open begins the next epoch.

@@ -17,6 +17,7 @@ type epoch struct {
 	client client
 	up     bool // CONNECTED: jobs may start
 	over   bool
+	due    bool // there may be jobs to start
 
 	open    map[request]struct{} // requests that are not answered
 	outbox  outbox
@@ -105,9 +106,24 @@ func (ep *epoch) resume() {
 		f()
 	}
 	ep.resolve()
-	ep.outbox.pump()
-	ep.solos.pump()
-	ep.reads.pump()
+	ep.due = true
+}
+
+// flush starts what may be started. It goes out in one piece.
+func (ep *epoch) flush() {
+	if !ep.due {
+		return
+	}
+	if w := ep.link.current.Load(); w != nil {
+		w.hold()
+		defer w.letGo()
+	}
+	for ep.due {
+		ep.due = false
+		for _, l := range []*lane{&ep.outbox.lane, &ep.solos.lane, &ep.reads.lane} {
+			l.pump()
+		}
+	}
 }
 
 // asker is who is to be answered, and how the answer is marked.

@@ -17,8 +17,10 @@ import (
 type exchange struct {
 	xid     int32      // of the newest request; guarded by wire.mu as the rest is
 	roomy   bool       // the connection has a buffer
-	queue   [][]byte   // to be written by drain
+	queue   []byte     // requests to be written
+	held    bool       // the bridge is about to send more
 	writing bool       // drain is at it
+	spare   []byte     // for re-use as queue; guarded by wire.out
 	broken  bool       // nothing is sent any more
 	turn    sync.Mutex // held while somebody is told an answer, so that all are told in order
 }
@@ -43,7 +45,7 @@ func isRoomy(conn net.Conn) bool {
 }
 
 // send sends a request and does not block. What one goroutine sends is sent, and
-// answered, in order.
+// answered, in order. It does not keep the request.
 func (w *wire) send(request []byte, then taker[[]byte]) {
 	binary.BigEndian.PutUint32(request, uint32(len(request)-lengthSize))
 	w.mu.Lock()
@@ -57,43 +59,68 @@ func (w *wire) send(request []byte, then taker[[]byte]) {
 	}
 	w.xid++
 	binary.BigEndian.PutUint32(request[lengthSize:], uint32(w.xid))
-	now := w.roomy && !w.writing && w.unanswered+len(request) <= socketTakes && w.out.TryLock()
 	w.note(stamp{xid: w.xid, size: len(request), then: then})
-	if now {
+	w.queue = append(w.queue, request...)
+	w.pass()
+}
+
+// hold has requests wait for letGo. Those of others than the bridge do, too: it does not
+// take long.
+func (w *wire) hold() {
+	w.mu.Lock()
+	w.held = true
+	w.mu.Unlock()
+}
+
+// letGo sends what has come since hold, in one piece.
+func (w *wire) letGo() {
+	w.mu.Lock()
+	w.held = false
+	w.pass()
+}
+
+// pass writes the queue; or drain does, if the socket might have to be waited for. It is
+// called with w.mu, and unlocks that.
+func (w *wire) pass() {
+	switch {
+	case w.held || w.writing || len(w.queue) == 0:
 		w.mu.Unlock()
-		w.transmit(request)
-		return
-	}
-	w.queue = append(w.queue, request)
-	if !w.writing {
+	case w.roomy && w.unanswered <= socketTakes && w.out.TryLock():
+		w.transmit()
+	default:
 		w.writing = true
+		w.mu.Unlock()
 		go w.drain()
 	}
-	w.mu.Unlock()
 }
 
 // drain writes what could not be written without waiting, perhaps.
 func (w *wire) drain() {
 	for {
+		w.out.Lock()
 		w.mu.Lock()
 		if len(w.queue) == 0 || w.broken {
 			w.writing, w.queue = false, nil
 			w.mu.Unlock()
+			w.out.Unlock()
 			return
 		}
-		request := w.queue[0]
-		w.queue = w.queue[1:]
-		w.mu.Unlock()
-		w.out.Lock()
-		w.transmit(request)
+		w.transmit()
 	}
 }
 
-// transmit writes, for who has locked w.out. It ends the connection if that fails, as
-// go-zookeeper does. It has no deadline: where the other side takes nothing it answers
-// nothing, and reading has one.
-func (w *wire) transmit(request []byte) {
-	_, err := w.Conn.Write(request)
+// transmit writes the queue. It is called with w.out and w.mu, and unlocks them. It ends the
+// connection if writing fails, as go-zookeeper does. There is no deadline: where the other
+// side takes nothing it answers nothing, and reading has one.
+func (w *wire) transmit() {
+	requests := w.queue
+	w.queue = w.spare
+	w.mu.Unlock()
+	_, err := w.Conn.Write(requests)
+	w.spare = nil
+	if cap(requests) <= maxBody {
+		w.spare = requests[:0]
+	}
 	w.out.Unlock()
 	if err != nil {
 		w.Close()

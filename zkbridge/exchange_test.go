@@ -106,6 +106,36 @@ func TestSendBesideAnother(t *testing.T) {
 	}
 }
 
+// What is sent while the bridge holds requests back goes out with them, in order and in
+// one piece.
+func TestHeldRequests(t *testing.T) {
+	for _, roomy := range []bool{true, false} {
+		client, server := net.Pipe()
+		defer server.Close()
+		w := opened(client, &settings{})
+		w.roomy = roomy
+		nobody := func([]byte, error) {}
+		w.hold()
+		w.send(deleteRequest("/a"), nobody)
+		w.send(deleteRequest("/bb"), nobody)
+		if w.writing || len(w.queue) == 0 {
+			t.Error("requests are sent that are held")
+		}
+		go w.letGo() // a pipe takes what is read from it
+		all := make([]byte, 1<<10)
+		n, err := server.Read(all)
+		must(t, err)
+		if want := 2*(lengthSize+18) + 1; n != want {
+			t.Errorf("%d bytes in one piece, want %d", n, want)
+		}
+		go w.send(deleteRequest("/c"), nobody)
+		if got := fmt.Sprint(xids(t, server, 1)); got != "[1002:18]" {
+			t.Error(got)
+		}
+		w.Close()
+	}
+}
+
 // A socket is written to at once, until it might be full.
 func TestSendOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,7 +150,7 @@ func TestSendOverSocket(t *testing.T) {
 	defer w.Close()
 	nobody := func([]byte, error) {}
 	w.send(deleteRequest("/a"), nobody)
-	if w.unanswered != headerSize+10 || w.queue != nil {
+	if w.unanswered != headerSize+10 || len(w.queue) > 0 {
 		t.Errorf("%d bytes, %d in queue", w.unanswered, len(w.queue))
 	}
 	want := []string{"1000:18"}

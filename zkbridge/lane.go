@@ -29,7 +29,7 @@ type finished struct {
 	then func()
 }
 
-// pump starts what may be started.
+// pump starts what may be started. See epoch.due.
 func (l *lane) pump() {
 	for l.ep.up && l.running < l.limit {
 		work := l.next()
@@ -66,7 +66,7 @@ func (l *lane) finish(then func()) {
 		return
 	}
 	then()
-	l.pump()
+	l.ep.due = true
 }
 
 // fifo is a lane's queue of jobs in their order.
@@ -83,7 +83,7 @@ func newFifo(ep *epoch, limit int) *fifo {
 
 func (f *fifo) add(work job) {
 	f.queue = append(f.queue, work)
-	f.pump()
+	f.ep.due = true
 }
 
 // do adds work that blocks.

@@ -37,11 +37,12 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 	return &r.op
 }
 
-// outbox is where all creates and deletes pass, first come, first sent: at once if nothing
-// is under way; otherwise they collect until they are worth another transaction, or what
-// is under way has been answered. The transactions keep their order, and so do contenders
-// of one lock; but what ZooKeeper refuses to do together is sent anew, behind those that
-// were under way, and so may be what a lost connection leaves in doubt.
+// outbox is where all creates and deletes pass, first come, first sent. What is in the
+// bridge's mailbox goes together, and at once if nothing is under way; otherwise they
+// collect until they are worth another transaction, or what is under way has been
+// answered. The transactions keep their order, and so do contenders of one lock; but what
+// ZooKeeper refuses to do together is sent anew, behind those that were under way, and so
+// may be what a lost connection leaves in doubt.
 type outbox struct {
 	lane
 	queue   []write
@@ -56,7 +57,7 @@ func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next:
 func (o *outbox) add(w write) {
 	o.queue = append(o.queue, w)
 	if w.r == nil || !w.r.relaxed || o.running == 0 { // else it goes with what follows
-		o.pump()
+		o.ep.due = true
 	}
 }
 
@@ -340,7 +341,7 @@ func (o *outbox) delay(writes []write) {
 // requeue puts writes in front, where they were.
 func (o *outbox) requeue(writes []write) {
 	o.queue = slices.Concat(regroup(writes), o.queue)
-	o.pump()
+	o.ep.due = true
 }
 
 func (ep *epoch) released(r *release) {

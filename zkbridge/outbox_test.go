@@ -21,17 +21,19 @@ func TestTransactionsUnderWay(t *testing.T) {
 	count.take()
 	s.Embedded().Pause()
 	const rest = 5
-	for range fillers + rest {
+	for _, transactions := range []int32{1, 2, 2, 3} { // so many there are by then
+		u.create(dir, "n-")
+		count.wait(t, int32(embedded.OpMulti), transactions)
+		u.settled()
+	}
+	for range rest {
 		u.create(dir, "n-")
 	}
-	sent := 0
-	zktest.Eventually(t, patience, func() bool {
-		sent += count.take()[int32(embedded.OpMulti)]
-		return sent == maxMultis
-	}, "%d transactions are under way", maxMultis)
+	u.settled()
+	count.wait(t, int32(embedded.OpMulti), maxMultis)
 	s.Embedded().Resume()
 	var sizes []int
-	for range fillers + rest {
+	for range 4 + rest {
 		if m := next[*messages.Created](t, u.peer); m.GetStep() == 0 {
 			sizes = append(sizes, 0)
 		}
@@ -94,6 +96,9 @@ func TestOrderOfTheUnsent(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// settled waits until the bridge has sent what it was asked for.
+func (u *user) settled() { u.do((*core).Flush) }
 
 // do has the bridge do something, and waits for it.
 func (u *user) do(what task) {

@@ -18,7 +18,7 @@ func (u *user) replaced(t *testing.T, dir, node, prefix string) *messages.Create
 	elsewhere := dir + "-elsewhere"
 	u.created(elsewhere, "first-")
 	var id uint64
-	u.together(t, elsewhere, func() {
+	u.together(func() {
 		u.create(elsewhere, "second-")
 		u.release(dir, node)
 		id = u.create(dir, prefix)
@@ -37,8 +37,7 @@ func TestNotSparedAfterTwo(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.release(dir, u.created(dir, "first-").GetNode())
 		next[*messages.NodeReleased](t, u.peer)
-		u.created(dir+"-fill", "first-")
-		u.together(t, dir+"-fill", func() {
+		u.together(func() {
 			u.create(dir, "one-")
 			u.create(dir, "two-")
 		})

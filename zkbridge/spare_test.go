@@ -11,16 +11,11 @@ import (
 )
 
 // together has all that send asks for sent in one transaction, if it fits.
-func (u *user) together(t *testing.T, elsewhere string, send func()) {
-	t.Helper()
+func (u *user) together(send func()) {
 	leave := make(chan struct{})
 	u.bridge.ref.Tell(task(func(*core) { <-leave }))
-	u.fill(elsewhere)
 	send()
 	close(leave)
-	for range fillers {
-		next[*messages.Created](t, u.peer)
-	}
 }
 
 // A directory is not written where a node follows another that was alone; and what is
@@ -33,7 +28,6 @@ func TestSpared(t *testing.T) {
 		for _, name := range names {
 			nodes[name] = u.created(at+"/"+name, "n-").GetNode()
 		}
-		u.created(at+"/fill", "first-")
 		round := func(want map[string]string) {
 			t.Helper()
 			versions := map[string]int32{}
@@ -43,7 +37,7 @@ func TestSpared(t *testing.T) {
 				versions[name] = stat.Version
 			}
 			asked := map[uint64]string{}
-			u.together(t, at+"/fill", func() {
+			u.together(func() {
 				for _, name := range names {
 					dir := at + "/" + name
 					switch name {
@@ -122,8 +116,7 @@ func TestSparedButOne(t *testing.T) {
 			dirs = append(dirs, fmt.Sprintf("%s/%d", at, i))
 			nodes = append(nodes, u.created(dirs[i], "n-").GetNode())
 		}
-		u.created(at+"/fill", "first-")
-		u.together(t, at+"/fill", func() {
+		u.together(func() {
 			for i, dir := range dirs {
 				u.release(dir, nodes[i])
 				u.create(dir, "n-")
@@ -185,8 +178,7 @@ func TestForgottenWhileCreating(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir, "first-")
-		u.created(dir+"-fill", "first-")
-		u.together(t, dir+"-fill", func() {
+		u.together(func() {
 			u.create(dir, "n-")
 			u.bridge.Forget(dir)
 			u.create(dir, "n-")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -58,9 +59,24 @@ type tap struct {
 	look func([]byte)
 }
 
+// Write takes one or several messages.
 func (t tap) Write(b []byte) (int, error) {
-	t.look(b)
+	for rest := b; len(rest) > 0; {
+		n := lengthSize + int(binary.BigEndian.Uint32(rest))
+		t.look(rest[:n])
+		rest = rest[n:]
+	}
 	return t.Conn.Write(b)
+}
+
+// wait waits until so many messages were sent since take.
+func (c *counter) wait(t *testing.T, op, n int32) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.counts[op] == int(n)
+	}, "%d messages of type %d were sent", n, op)
 }
 
 // take gives the counts since it was called last.
@@ -106,8 +122,13 @@ func TestRelaxedRelease(t *testing.T) {
 			count.take()
 			s.Embedded().Pause()
 			u.create(dir, "b-")
+			count.wait(t, int32(embedded.OpMulti), 1)
 			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: dir,
 				Node: first.GetNode(), Relaxed: relaxed}, u)
+			if !relaxed {
+				count.wait(t, int32(embedded.OpDelete), 1)
+			}
+			u.settled()
 			u.create(dir, "c-")
 			s.Embedded().Resume()
 			answers := map[string]int{}
@@ -119,6 +140,54 @@ func TestRelaxedRelease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What lies in the bridge's mailbox goes together: a release and the next acquire of the
+// same lock in one transaction, and all requests in one piece.
+func TestSentTogether(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var count counter
+		var pieces atomic.Int64
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := count.dial(ctx, network, address)
+			return pieceCounter{conn, &pieces}, err
+		}
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: dial})), s.Path(t)
+		first, second := u.created(dir, "a-"), u.created(dir, "b-")
+		count.take()
+		before := pieces.Load()
+		var watching, creating uint64
+		u.together(func() {
+			u.release(dir, first.GetNode())
+			creating = u.create(dir, "c-")
+			watching = u.id()
+			u.bridge.Ref().SendWatch(&messages.Watch{Id: watching, Epoch: u.epoch(), Directory: dir,
+				Nodes: []string{second.GetNode(), first.GetNode()}}, u)
+		})
+		next[*messages.NodeReleased](t, u.peer)
+		if m := next[*messages.Created](t, u.peer); m.GetId() != creating || m.GetOthers() != 1 {
+			t.Errorf("%v", m)
+		}
+		if m := next[*messages.Watched](t, u.peer); m.GetId() != watching || fmt.Sprint(m.GetGone()) != fmt.Sprint([]string{first.GetNode()}) {
+			t.Errorf("%v", m)
+		}
+		if got := fmt.Sprint(count.take()); got != "map[4:2 14:1]" {
+			t.Errorf("they took %v", got)
+		}
+		if n := pieces.Load() - before; n > 2 { // a ping may have come between
+			t.Errorf("in %d pieces", n)
+		}
+	})
+}
+
+type pieceCounter struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (p pieceCounter) Write(b []byte) (int, error) {
+	p.n.Add(1)
+	return p.Conn.Write(b)
 }
 
 func TestBatching(t *testing.T) {
@@ -195,17 +264,6 @@ func checkOrder(t *testing.T, list []*messages.Created) {
 	}
 }
 
-// fill keeps the outbox busy by fillers creates, so that what follows goes in batches.
-func (u *user) fill(directory string) {
-	for range fillers {
-		u.create(directory, "fill-")
-	}
-}
-
-// fillers is one create for the first transaction, and for each other as many as there are
-// under way.
-const fillers = 1 << (maxMultis - 1)
-
 func TestBadOperationInBatch(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -220,22 +278,23 @@ func TestBadOperationInBatch(t *testing.T) {
 		_, err := conn.SetACL(closedDir, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete), -1)
 		must(t, err)
 
-		u.fill(dir)
-		const n = 20
-		for range n {
-			u.create(dir, "good-")
-			u.create(vanishing, "good-")
-			u.create(closedDir, "good-")
-			u.release(vanishing, gone.GetNode())
-		}
-		for range fillers + 3*n {
+		const n = 15
+		u.together(func() {
+			for range n {
+				u.create(dir, "good-")
+				u.create(vanishing, "good-")
+				u.create(closedDir, "good-")
+				u.release(vanishing, gone.GetNode())
+			}
+		})
+		for range 3 * n {
 			next[*messages.Created](t, u.peer)
 		}
 		for range n {
 			next[*messages.NodeReleased](t, u.peer)
 		}
 		none[*messages.Failed](t, u.peer)
-		for d, want := range map[string]int{dir: fillers + n + 3, vanishing: n, closedDir: n + 1} {
+		for d, want := range map[string]int{dir: n + 1 + 2, vanishing: n, closedDir: n + 1} {
 			if names := s.Nodes(t, d); len(names) != want {
 				t.Errorf("%d nodes in %s, not %d", len(names), d, want)
 			}
@@ -255,16 +314,18 @@ func TestRefusedInBatch(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir, "first-")
 		node := u.created(dir, "parent-").GetNode()
-		u.fill(dir)
-		bad := u.create(dir+"/"+node, "child-of-ephemeral-")
-		good := u.create(dir, "good-")
+		u.create(dir+"/"+node, "child-of-ephemeral-")
+		next[*messages.Failed](t, u.peer) // from now on the bridge knows that directory
+		var bad, good uint64
+		u.together(func() {
+			bad = u.create(dir+"/"+node, "child-of-ephemeral-")
+			good = u.create(dir, "good-")
+		})
 		if m := next[*messages.Failed](t, u.peer); m.GetId() != bad || m.GetReason() != messages.Reason_INVALID {
 			t.Errorf("%v", m)
 		}
-		for {
-			if m := next[*messages.Created](t, u.peer); m.GetId() == good {
-				break
-			}
+		if m := next[*messages.Created](t, u.peer); m.GetId() != good {
+			t.Errorf("%v", m)
 		}
 	})
 }
@@ -362,10 +423,8 @@ func TestSequenceExhausted(t *testing.T) {
 	u.created("/a", "n-")
 	s.Embedded().SetCreateCount("/a", 1<<31-1)
 	var failed int
-	for range 4 {
+	for range 4 { // one by one: those of one transaction are counted on
 		u.create("/a", "n-")
-	}
-	for range 4 {
 		switch m := (<-u.inbox).(type) {
 		case *messages.Failed:
 			failed++
