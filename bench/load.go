@@ -14,7 +14,7 @@ type loaded struct {
 	clients []client
 	free    func()
 	window  window
-	grants  atomic.Int64
+	started atomic.Int64 // clients that have had the lock
 	inside  func() // what holders do, nil: nothing
 }
 
@@ -89,7 +89,7 @@ func (l load) place(ctx context.Context, d driver, lock, client int) (p place, e
 const settleTime = 5 * time.Second
 
 // run lets the clients work until the second instant, and counts from the first. To settle means to count, for as
-// long, only from when there were as many grants as clients: queues have formed then, and directories exist. The first
+// long, only from when every client has had its turn: queues have formed then, and directories exist. The first
 // error ends it at once: a client of a peer that takes no context may be left waiting, so the process should end, too.
 func (r *loaded) run(from, until int64, settle bool) (tally, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -127,7 +127,7 @@ func (r *loaded) run(from, until int64, settle bool) (tally, error) {
 // measured would cost them something.
 func (r *loaded) settle(from, until int64) {
 	patience := time.Now().Add(settleTime)
-	for now() < from || r.grants.Load() < int64(len(r.clients)) && time.Now().Before(patience) {
+	for now() < from || r.started.Load() < int64(len(r.clients)) && time.Now().Before(patience) {
 		time.Sleep(time.Millisecond)
 	}
 	start := now()
@@ -148,8 +148,9 @@ func (r *loaded) turn(ctx context.Context, c *client, p *place, start int64) (en
 	if err := lock.acquire(ctx); err != nil {
 		return 0, fmt.Errorf("acquire: %w", err)
 	}
-	r.grants.Add(1)
-	c.tally.total++
+	if c.tally.total++; c.tally.total == 1 {
+		r.started.Add(1)
+	}
 	if !p.gate.enterAs(recipe, c.id) {
 		c.tally.violations++
 	}

@@ -174,7 +174,7 @@ public final class CuratorWorker {
     static final class Window {
         private static final long SETTLE_TIME = 5_000_000_000L;
         final long start, length;
-        final AtomicLong grants = new AtomicLong();
+        final AtomicLong started = new AtomicLong(); // clients that have had the lock
         volatile long from, until;
 
         Window(long from, long until, boolean settle) {
@@ -187,7 +187,7 @@ public final class CuratorWorker {
         void settle(int clients) throws InterruptedException {
             long patience = System.nanoTime() + SETTLE_TIME;
             long now = System.nanoTime();
-            while (now < start || grants.get() < clients && now < patience) {
+            while (now < start || started.get() < clients && now < patience) {
                 Thread.sleep(1);
                 now = System.nanoTime();
             }
@@ -240,8 +240,9 @@ public final class CuratorWorker {
             turns++;
             Lock side = of[turns % WRITES_OF == 0 ? 0 : of.length - 1];
             side.acquire();
-            total++;
-            window.grants.incrementAndGet();
+            if (++total == 1) {
+                window.started.incrementAndGet();
+            }
             if (!gates.enter(side.recipe(), lock, me)) {
                 violations++;
             }

@@ -77,7 +77,7 @@ class Window:
         patience = time.monotonic_ns() + SETTLE_TIME
         while True:
             now = time.monotonic_ns()
-            if now >= self.start and (now >= patience or sum(c.total for c in clients) >= len(clients)):
+            if now >= self.start and (now >= patience or all(c.total for c in clients)):
                 break
             time.sleep(0.005)
         self.until = now + self.length
