@@ -15,7 +15,7 @@ type loaded struct {
 	free    func()
 	window  window
 	started atomic.Int64 // clients that have had the lock
-	inside  func() // what holders do, nil: nothing
+	inside  func()       // what holders do, nil: nothing
 }
 
 // window is what counts, as instants.
