@@ -17,7 +17,6 @@ type epoch struct {
 	client client
 	up     bool // CONNECTED: jobs may start
 	over   bool
-	due    bool // there may be jobs to start
 
 	open    map[request]struct{} // requests that are not answered
 	outbox  outbox
@@ -106,23 +105,29 @@ func (ep *epoch) resume() {
 		f()
 	}
 	ep.resolve()
-	ep.due = true
+	for _, l := range ep.lanes() {
+		l.due = true
+	}
 }
 
-// flush starts what may be started. It goes out in one piece.
+func (ep *epoch) lanes() [3]*lane {
+	return [...]*lane{&ep.outbox.lane, &ep.solos.lane, &ep.reads.lane}
+}
+
+// flush starts what may be started, and sends it together.
 func (ep *epoch) flush() {
-	if !ep.due {
-		return
-	}
-	if w := ep.link.current.Load(); w != nil {
-		w.hold()
-		defer w.letGo()
-	}
-	for ep.due {
-		ep.due = false
-		for _, l := range []*lane{&ep.outbox.lane, &ep.solos.lane, &ep.reads.lane} {
-			l.pump()
+	held := false
+	for _, l := range ep.lanes() { // the outbox gives others work
+		if !l.due {
+			continue
 		}
+		l.due = false
+		if w := ep.link.current.Load(); w != nil && !held {
+			held = true
+			w.hold()
+			defer w.letGo()
+		}
+		l.pump()
 	}
 }
 

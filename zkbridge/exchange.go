@@ -17,10 +17,10 @@ import (
 type exchange struct {
 	xid     int32      // of the newest request; guarded by wire.mu as the rest is
 	roomy   bool       // the connection has a buffer
-	queue   []byte     // requests to be written
+	queue   [][]byte   // requests to be written, in pieces that a socket takes, or of one request
 	held    bool       // the bridge is about to send more
 	writing bool       // drain is at it
-	spare   []byte     // for re-use as queue; guarded by wire.out
+	spare   []byte     // for the next piece, or nil
 	broken  bool       // nothing is sent any more
 	turn    sync.Mutex // held while somebody is told an answer, so that all are told in order
 }
@@ -60,8 +60,18 @@ func (w *wire) send(request []byte, then taker[[]byte]) {
 	w.xid++
 	binary.BigEndian.PutUint32(request[lengthSize:], uint32(w.xid))
 	w.note(stamp{xid: w.xid, size: len(request), then: then})
-	w.queue = append(w.queue, request...)
+	w.enqueue(request)
 	w.pass()
+}
+
+// enqueue needs w.mu.
+func (w *wire) enqueue(request []byte) {
+	if n := len(w.queue); n > 0 && len(w.queue[n-1])+len(request) <= socketTakes {
+		w.queue[n-1] = append(w.queue[n-1], request...)
+		return
+	}
+	w.queue = append(w.queue, append(w.spare, request...))
+	w.spare = nil
 }
 
 // hold has requests wait for letGo. Those of others than the bridge do, too: it does not
@@ -79,13 +89,13 @@ func (w *wire) letGo() {
 	w.pass()
 }
 
-// pass writes the queue; or drain does, if the socket might have to be waited for. It is
-// called with w.mu, and unlocks that.
+// pass writes the queue, one piece then; or drain does, if the socket might have to be waited
+// for. It is called with w.mu, and unlocks that.
 func (w *wire) pass() {
 	switch {
 	case w.held || w.writing || len(w.queue) == 0:
 		w.mu.Unlock()
-	case w.roomy && w.unanswered <= socketTakes && w.out.TryLock():
+	case w.roomy && len(w.queue) == 1 && w.unanswered <= socketTakes && w.out.TryLock():
 		w.transmit()
 	default:
 		w.writing = true
@@ -94,7 +104,8 @@ func (w *wire) pass() {
 	}
 }
 
-// drain writes what could not be written without waiting, perhaps.
+// drain writes what could not be written without waiting, perhaps. Between two pieces
+// go-zookeeper finds its turn, whose pings have a deadline.
 func (w *wire) drain() {
 	for {
 		w.out.Lock()
@@ -109,19 +120,20 @@ func (w *wire) drain() {
 	}
 }
 
-// transmit writes the queue. It is called with w.out and w.mu, and unlocks them. It ends the
+// transmit writes the first piece of the queue. It is called with w.out and w.mu, and unlocks them. It ends the
 // connection if writing fails, as go-zookeeper does. There is no deadline: where the other
 // side takes nothing it answers nothing, and reading has one.
 func (w *wire) transmit() {
-	requests := w.queue
-	w.queue = w.spare
+	piece := w.queue[0]
+	w.queue = slices.Delete(w.queue, 0, 1)
 	w.mu.Unlock()
-	_, err := w.Conn.Write(requests)
-	w.spare = nil
-	if cap(requests) <= maxBody {
-		w.spare = requests[:0]
-	}
+	_, err := w.Conn.Write(piece)
 	w.out.Unlock()
+	if cap(piece) <= maxBody {
+		w.mu.Lock()
+		w.spare = piece[:0]
+		w.mu.Unlock()
+	}
 	if err != nil {
 		w.Close()
 	}

@@ -136,6 +136,77 @@ func TestHeldRequests(t *testing.T) {
 	}
 }
 
+// What is sent while something is written does not overwrite it: not behind a message for
+// which no memory is kept, either.
+func TestSentWhileWriting(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	defer w.Close()
+	send := func(path string) { w.send(deleteRequest(path), func([]byte, error) {}) }
+	next := func(meanwhile string) string { // begins to read, so that it is being written
+		t.Helper()
+		head := make([]byte, headerSize)
+		_, err := io.ReadFull(server, head)
+		must(t, err)
+		if meanwhile != "" {
+			send(meanwhile)
+		}
+		body := make([]byte, int(binary.BigEndian.Uint32(head))-headerSize+lengthSize)
+		_, err = io.ReadFull(server, body)
+		must(t, err)
+		r := reader{rest: body}
+		return r.text()
+	}
+	big := "/" + strings.Repeat("b", 2*maxBody)
+	send("/a")
+	next("")
+	send(big)
+	next("/c")
+	got := []string{next("/d"), next("/e"), next("")}
+	if want := "[/c /d /e]"; fmt.Sprint(got) != want {
+		t.Errorf("the server got %q, want %s", got, want)
+	}
+}
+
+// Much is written in pieces, of whole requests: between them go-zookeeper's pings, which have
+// a deadline, find their turn.
+func TestPieces(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	pieces := make(pieceSizes, 10)
+	w := opened(pieceConn{client, pieces}, &settings{})
+	defer w.Close()
+	big := "/" + strings.Repeat("b", maxBody)
+	w.hold()
+	for _, path := range []string{"/a", "/b", big, big, "/c", "/d"} {
+		w.send(deleteRequest(path), func([]byte, error) {})
+	}
+	go w.letGo()
+	small, large := lengthSize+18, lengthSize+16+len(big)
+	xids(t, server, 6)
+	var got []int
+	for range 4 {
+		got = append(got, <-pieces)
+	}
+	if want := []int{2 * small, large, large, 2 * small}; !slices.Equal(got, want) {
+		t.Errorf("written in pieces of %v, want %v", got, want)
+	}
+}
+
+// pieceConn tells the size of each piece that is written.
+type pieceConn struct {
+	net.Conn
+	sizes pieceSizes
+}
+
+type pieceSizes chan int
+
+func (p pieceConn) Write(b []byte) (int, error) {
+	p.sizes <- len(b)
+	return p.Conn.Write(b)
+}
+
 // A socket is written to at once, until it might be full.
 func TestSendOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

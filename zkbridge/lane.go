@@ -12,6 +12,7 @@ type lane struct {
 	ep      *epoch
 	limit   int
 	running int
+	due     bool       // there may be jobs to start
 	next    func() job // nil when there is nothing to do
 }
 
@@ -29,7 +30,7 @@ type finished struct {
 	then func()
 }
 
-// pump starts what may be started. See epoch.due.
+// pump starts what may be started, for flush.
 func (l *lane) pump() {
 	for l.ep.up && l.running < l.limit {
 		work := l.next()
@@ -66,7 +67,7 @@ func (l *lane) finish(then func()) {
 		return
 	}
 	then()
-	l.ep.due = true
+	l.due = true
 }
 
 // fifo is a lane's queue of jobs in their order.
@@ -83,7 +84,7 @@ func newFifo(ep *epoch, limit int) *fifo {
 
 func (f *fifo) add(work job) {
 	f.queue = append(f.queue, work)
-	f.ep.due = true
+	f.due = true
 }
 
 // do adds work that blocks.

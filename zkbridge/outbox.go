@@ -57,7 +57,7 @@ func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next:
 func (o *outbox) add(w write) {
 	o.queue = append(o.queue, w)
 	if w.r == nil || !w.r.relaxed || o.running == 0 { // else it goes with what follows
-		o.ep.due = true
+		o.due = true
 	}
 }
 
@@ -341,7 +341,7 @@ func (o *outbox) delay(writes []write) {
 // requeue puts writes in front, where they were.
 func (o *outbox) requeue(writes []write) {
 	o.queue = slices.Concat(regroup(writes), o.queue)
-	o.ep.due = true
+	o.due = true
 }
 
 func (ep *epoch) released(r *release) {
