@@ -37,7 +37,8 @@ func plan(scenarios []scenario, peers []peer, rounds int) []step {
 				fit = append(fit, p)
 			}
 		}
-		for round := range s.rounds(rounds) {
+		rounds, _ := s.rounds(rounds, 0)
+		for round := range rounds {
 			for i := range fit {
 				steps = append(steps, step{s, fit[(i+round)%len(fit)], round + 1})
 			}
@@ -63,7 +64,8 @@ func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
 			continue
 		}
 		started := time.Now()
-		result, err := step.scenario.run(ctx, &trial{s, step.peer, s.length})
+		_, length := step.scenario.rounds(o.rounds, s.length)
+		result, err := step.scenario.run(ctx, &trial{s, step.peer, length})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPlan(t *testing.T) {
@@ -46,6 +47,22 @@ func TestPlan(t *testing.T) {
 		if s.peer.unlocked && (s.scenario.name == "handoff" || s.scenario.name == "fleet") {
 			t.Errorf("%s is no lock, and in %s", s.peer.name, s.scenario.name)
 		}
+	}
+}
+
+// A scenario that is costly to set up has fewer rounds, as long in all.
+func TestCostly(t *testing.T) {
+	for _, s := range scenarios {
+		n, length := s.rounds(12, time.Second)
+		if n*int(length) != 12*int(time.Second) || n != 12 && !s.costly {
+			t.Errorf("%s has %d rounds of %v", s.name, n, length)
+		}
+	}
+	if n, length := scale.rounds(12, time.Second); n != minRounds || length != 4*time.Second {
+		t.Errorf("scale has %d rounds of %v", n, length)
+	}
+	if got := costlyOnes(12); !strings.Contains(got, "3 longer ones of futures, scale") || costlyOnes(minRounds) != "" {
+		t.Errorf("the report says %q", got)
 	}
 }
 

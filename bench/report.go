@@ -84,7 +84,7 @@ func costlyOnes(rounds int) string {
 	if rounds == minRounds || len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d rounds of %s)", minRounds, strings.Join(names, ", "))
+	return fmt.Sprintf(" (%d longer ones of %s)", minRounds, strings.Join(names, ", "))
 }
 
 // renderWinners says where somebody is better than this library.

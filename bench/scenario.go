@@ -13,17 +13,17 @@ type scenario struct {
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
 
-	costly bool // to set it up takes longer than to measure it: it has as few rounds as may be
+	costly bool // to set it up takes longer than to measure it: it has as few rounds as may be, and longer ones
 }
 
 func (s scenario) label() string { return s.name }
 
-// rounds is how many there are if as many are asked for.
-func (s scenario) rounds(asked int) int {
+// rounds is how many there are if as many of this length are asked for, and how long they are: as long in all.
+func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
 	if s.costly {
-		return minRounds
+		return minRounds, length * time.Duration(asked) / minRounds
 	}
-	return asked
+	return asked, length
 }
 
 // scenarios are all, in the order of the report.
