@@ -82,7 +82,7 @@ func (w *wire) hold() {
 	w.mu.Unlock()
 }
 
-// letGo sends what has come since hold, in one piece.
+// letGo sends what has come since hold.
 func (w *wire) letGo() {
 	w.mu.Lock()
 	w.held = false
@@ -120,9 +120,9 @@ func (w *wire) drain() {
 	}
 }
 
-// transmit writes the first piece of the queue. It is called with w.out and w.mu, and unlocks them. It ends the
-// connection if writing fails, as go-zookeeper does. There is no deadline: where the other
-// side takes nothing it answers nothing, and reading has one.
+// transmit writes the first piece of the queue. It is called with w.out and w.mu, and
+// unlocks them. It ends the connection if writing fails, as go-zookeeper does. There is no
+// deadline: where the other side takes nothing it answers nothing, and reading has one.
 func (w *wire) transmit() {
 	piece := w.queue[0]
 	w.queue = slices.Delete(w.queue, 0, 1)
