@@ -3,8 +3,8 @@
 //	go -C bench run . -scenarios uncontended,hot64 -peers actorlock,zklock -seconds 3 -out /tmp/bench
 //
 // It starts the servers that it needs on free ports of the loopback, and stops them when it ends, however it ends.
-// For each scenario it runs some rounds, three unless told otherwise, and in each round one peer after the other. A peer is always measured in
-// processes of its own, which speak the protocol in protocol.go, whatever language it is written in.
+// For each scenario it runs some rounds, three unless told otherwise, and in each round one peer after the other. A peer
+// is always measured in processes of its own, which speak the protocol in protocol.go, whatever language it is written in.
 //
 // The exit code is 0, or one of these:
 //

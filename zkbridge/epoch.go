@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -110,24 +111,26 @@ func (ep *epoch) resume() {
 	}
 }
 
+// lanes are all, the outbox first: it gives others work.
 func (ep *epoch) lanes() [3]*lane {
 	return [...]*lane{&ep.outbox.lane, &ep.solos.lane, &ep.reads.lane}
 }
 
 // flush starts what may be started, and sends it together.
 func (ep *epoch) flush() {
-	held := false
-	for _, l := range ep.lanes() { // the outbox gives others work
-		if !l.due {
-			continue
+	lanes := ep.lanes()
+	if !slices.ContainsFunc(lanes[:], func(l *lane) bool { return l.due }) {
+		return
+	}
+	if w := ep.link.current.Load(); w != nil {
+		w.hold()
+		defer w.letGo()
+	}
+	for _, l := range lanes {
+		if l.due {
+			l.due = false
+			l.pump()
 		}
-		l.due = false
-		if w := ep.link.current.Load(); w != nil && !held {
-			held = true
-			w.hold()
-			defer w.letGo()
-		}
-		l.pump()
 	}
 }
 

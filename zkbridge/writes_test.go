@@ -169,6 +169,12 @@ func TestSentTogether(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: dial})), s.Path(t)
 		first, second := u.created(dir, "a-"), u.created(dir, "b-")
 		count.take()
+		u.do(func(c *core) {
+			w := c.ep.link.current.Load()
+			w.mu.Lock()
+			w.roomy = true // so that each would be written at once
+			w.mu.Unlock()
+		})
 		before := len(pieces)
 		var watching, creating uint64
 		u.together(func() {

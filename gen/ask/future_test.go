@@ -393,3 +393,21 @@ func TestTell(t *testing.T) {
 		})
 	}
 }
+
+// Await without a limit waits, too, and takes nothing.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := ask.NewPromise[int](nil)
+		var told atomic.Bool
+		go func() { told.Store(p.Await(context.Background())) }()
+		synctest.Wait()
+		if told.Load() {
+			t.Fatal("it did not wait")
+		}
+		p.Complete(5, nil)
+		synctest.Wait()
+		if v, err := p.Take(); !told.Load() || v != 5 || err != nil {
+			t.Errorf("told %v; %d, %v", told.Load(), v, err)
+		}
+	})
+}

@@ -126,9 +126,12 @@ func (r *Ref) settle() {
 	if r.flush == nil || r.stopped {
 		return
 	}
-	defer r.survive("flush")
+	defer r.survive(flushing{})
 	r.flush()
 }
+
+// flushing is what the log calls the message because of which a Flush panics.
+type flushing struct{}
 
 // survive is deferred where the actor may panic because of a message.
 func (r *Ref) survive(msg any) {

@@ -1,0 +1,128 @@
+package zkbridge
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is written together, and what is not.
+
+// Who sends while somebody else is at writing does not block.
+func TestSendBesideAnother(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	w.roomy = true
+	w.out.Lock() // go-zookeeper's ping
+	w.send(deleteRequest("/a"), func([]byte, error) {})
+	w.out.Unlock()
+	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+		t.Error(got)
+	}
+}
+
+// What is sent while the bridge holds requests back goes out with them, in order and in
+// one piece.
+func TestHeldRequests(t *testing.T) {
+	for _, roomy := range []bool{true, false} {
+		client, server := net.Pipe()
+		defer server.Close()
+		w := opened(client, &settings{})
+		w.roomy = roomy
+		nobody := func([]byte, error) {}
+		w.hold()
+		w.send(deleteRequest("/a"), nobody)
+		w.send(deleteRequest("/bb"), nobody)
+		if w.writing || len(w.queue) == 0 {
+			t.Error("requests are sent that are held")
+		}
+		go w.letGo() // a pipe takes what is read from it
+		all := make([]byte, 1<<10)
+		n, err := server.Read(all)
+		must(t, err)
+		if want := 2*(lengthSize+18) + 1; n != want {
+			t.Errorf("%d bytes in one piece, want %d", n, want)
+		}
+		go w.send(deleteRequest("/c"), nobody)
+		if got := fmt.Sprint(xids(t, server, 1)); got != "[1002:18]" {
+			t.Error(got)
+		}
+		w.Close()
+	}
+}
+
+// What is sent while something is written does not overwrite it: not behind a message for
+// which no memory is kept, either.
+func TestSentWhileWriting(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	w := opened(client, &settings{})
+	defer w.Close()
+	send := func(path string) { w.send(deleteRequest(path), func([]byte, error) {}) }
+	next := func(meanwhile string) string { // begins to read, so that it is being written
+		t.Helper()
+		head := make([]byte, headerSize)
+		_, err := io.ReadFull(server, head)
+		must(t, err)
+		if meanwhile != "" {
+			send(meanwhile)
+		}
+		body := make([]byte, int(binary.BigEndian.Uint32(head))-headerSize+lengthSize)
+		_, err = io.ReadFull(server, body)
+		must(t, err)
+		r := reader{rest: body}
+		return r.text()
+	}
+	big := "/" + strings.Repeat("b", 2*maxBody)
+	send("/a")
+	next("")
+	send(big)
+	next("/c")
+	got := []string{next("/d"), next("/e"), next("")}
+	if want := "[/c /d /e]"; fmt.Sprint(got) != want {
+		t.Errorf("the server got %q, want %s", got, want)
+	}
+}
+
+// Much is written in pieces, of whole requests: between them go-zookeeper's pings, which have
+// a deadline, find their turn.
+func TestPieces(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	pieces := make(pieceSizes, 10)
+	w := opened(pieceConn{client, pieces}, &settings{})
+	defer w.Close()
+	big := "/" + strings.Repeat("b", maxBody)
+	w.hold()
+	for _, path := range []string{"/a", "/b", big, big, "/c", "/d"} {
+		w.send(deleteRequest(path), func([]byte, error) {})
+	}
+	go w.letGo()
+	small, large := lengthSize+18, lengthSize+16+len(big)
+	xids(t, server, 6)
+	var got []int
+	for range 4 {
+		got = append(got, <-pieces)
+	}
+	if want := []int{2 * small, large, large, 2 * small}; !slices.Equal(got, want) {
+		t.Errorf("written in pieces of %v, want %v", got, want)
+	}
+}
+
+// pieceConn tells the size of each piece that is written.
+type pieceConn struct {
+	net.Conn
+	sizes pieceSizes
+}
+
+type pieceSizes chan int
+
+func (p pieceConn) Write(b []byte) (int, error) {
+	p.sizes <- len(b)
+	return p.Conn.Write(b)
+}
