@@ -106,15 +106,16 @@ func (s *State) askList() {
 // requests that would not wait had to be refused, false.
 func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
+	another := more && !s.list[blockers[s.rule.Permits]].ours // of somebody else
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
 	var ask []string
-	verified, others := true, false
+	verified, others := true, 0
 	for _, i := range blockers {
 		b := s.list[i]
 		if b.ours {
 			continue // its leaving brings us here again
 		}
-		others = true
+		others++
 		w := s.watches[b.name]
 		if w == nil {
 			ask = append(ask, b.name)
@@ -124,7 +125,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	if verified && s.tries > 0 && s.refuseTries(c) {
 		return false
 	}
-	if !others || s.listing != 0 {
+	if others == 0 || s.listing != 0 {
 		return true
 	}
 	if len(ask) > 0 && more && c.unsure {
@@ -133,9 +134,10 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 		s.askList()
 		return true
 	}
-	// Who waits for somebody else must notice when its own node goes.
+	// Who may be the next after somebody else must notice when its own node goes. Who has
+	// more of them ahead asks for a list before it is the next, and sees it there.
 	c.unsure = true
-	if s.watches[c.name] == nil {
+	if crowded := others == s.rule.Permits && another; !crowded && s.watches[c.name] == nil {
 		ask = append(ask, c.name)
 	}
 	if len(ask) > 0 {
