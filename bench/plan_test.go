@@ -31,10 +31,13 @@ func TestPlan(t *testing.T) {
 	}
 	for k := range seen {
 		n := rounds
-		if k.scenario == "scale" || k.scenario == "futures" {
+		switch k.scenario {
+		case "scale", "futures":
 			n = 3
+		case "uncontended":
+			n = 5 * rounds
 		}
-		for round := 1; round <= rounds; round++ {
+		for round := 1; round <= 5*rounds; round++ {
 			if seen[key{k.scenario, k.peer, round}] != (round <= n) {
 				t.Errorf("%s %s: round %d is there or is not", k.scenario, k.peer, round)
 			}
@@ -50,19 +53,27 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A scenario that is costly to set up has fewer rounds, as long in all.
-func TestCostly(t *testing.T) {
+// A scenario that is costly to set up has fewer rounds, a brief one has more, as long in all.
+func TestRounds(t *testing.T) {
 	for _, s := range scenarios {
 		n, length := s.rounds(12, time.Second)
-		if n*int(length) != 12*int(time.Second) || n != 12 && !s.costly {
+		if n*int(length) != 12*int(time.Second) || n != 12 && !s.costly && !s.brief {
 			t.Errorf("%s has %d rounds of %v", s.name, n, length)
 		}
 	}
 	if n, length := scale.rounds(12, time.Second); n != minRounds || length != 4*time.Second {
 		t.Errorf("scale has %d rounds of %v", n, length)
 	}
-	if got := costlyOnes(12); !strings.Contains(got, "3 longer ones of futures, scale") || costlyOnes(minRounds) != "" {
-		t.Errorf("the report says %q", got)
+	if n, length := uncontended.rounds(12, time.Second); n != 60 || length != 200*time.Millisecond {
+		t.Errorf("uncontended has %d rounds of %v", n, length)
+	}
+	for rounds, want := range map[int]string{
+		12:        " (3 longer ones of futures, scale; 60 shorter ones of uncontended)",
+		minRounds: " (15 shorter ones of uncontended)",
+	} {
+		if got := otherRounds(rounds); got != want {
+			t.Errorf("of %d rounds the report says %q", rounds, got)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func render(r *results, all summaries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s%s; in each round the peers were measured one "+
 		"after the other, in changing order, each in processes of its own. A ratio is the median of the rounds' ratios. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
-		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, costlyOnes(r.Rounds), r.Machine.Cores)
+		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, otherRounds(r.Rounds), r.Machine.Cores)
 	renderBars(&b, r.Bars, all["hot64"])
 	renderWinners(&b, all)
 	for _, s := range scenarios {
@@ -73,18 +73,23 @@ func renderBars(b *strings.Builder, bars []bar, hot map[string]*summary) {
 	}
 }
 
-// costlyOnes tells which scenarios had fewer rounds.
-func costlyOnes(rounds int) string {
+// otherRounds tells which scenarios had fewer rounds, or more.
+func otherRounds(rounds int) (text string) {
+	fewer := namesOf(func(s scenario) bool { return s.costly })
+	if rounds > minRounds {
+		text = fmt.Sprintf("%d longer ones of %s; ", minRounds, fewer)
+	}
+	return fmt.Sprintf(" (%s%d shorter ones of %s)", text, rounds*briefly, namesOf(func(s scenario) bool { return s.brief }))
+}
+
+func namesOf(which func(scenario) bool) string {
 	var names []string
 	for _, s := range scenarios {
-		if s.costly {
+		if which(s) {
 			names = append(names, s.name)
 		}
 	}
-	if rounds == minRounds || len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d longer ones of %s)", minRounds, strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // renderWinners says where somebody is better than this library.

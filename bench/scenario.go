@@ -14,14 +14,21 @@ type scenario struct {
 	run   func(ctx context.Context, t *trial) (run, error)
 
 	costly bool // to set it up takes longer than to measure it: it has as few rounds as may be, and longer ones
+	brief  bool // there is nothing to set up, and few percent matter: it has many times as many rounds, and shorter ones
 }
+
+// briefly is how many rounds a brief scenario has for each that is asked for.
+const briefly = 5
 
 func (s scenario) label() string { return s.name }
 
 // rounds is how many there are if as many of this length are asked for, and how long they are: as long in all.
 func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
-	if s.costly {
+	switch {
+	case s.costly:
 		return minRounds, length * time.Duration(asked) / minRounds
+	case s.brief:
+		return asked * briefly, length / briefly
 	}
 	return asked, length
 }

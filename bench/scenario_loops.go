@@ -2,9 +2,15 @@ package main
 
 import "context"
 
-var uncontended = inOneProcess("uncontended",
-	"One client acquires and releases in turn, and waits until the server has acknowledged each release.",
-	load{clients: 1, locks: 1, acknowledged: true})
+var uncontended = scenario{
+	name:  "uncontended",
+	about: "One client acquires and releases in turn, and waits until the server has acknowledged each release.",
+	fits:  func(peer) bool { return true },
+	run: func(ctx context.Context, t *trial) (run, error) {
+		return t.load(ctx, 1, load{clients: 1, locks: 1, acknowledged: true}, t.length)
+	},
+	brief: true,
+}
 
 var hot64 = scenario{
 	name:  "hot64",
