@@ -200,15 +200,31 @@ func (s *State) locate(c *contender, e Created) {
 			floor = c.czxid // the others of its transaction are ours: see early
 		}
 		s.horizon = max(s.horizon, floor)
-		for i := 0; s.foreign > 0 && i < len(s.list) && s.list[i].rank.major <= floor; i++ {
-			if o := s.list[i]; !o.ours {
-				s.delist(o)
-				i--
-			}
-		}
+		s.empty(floor, c)
 	}
 	if c.seq == s.horizon+1 && !s.byCzxid {
 		s.horizon++
+	}
+}
+
+// empty is for a directory that held only those made with c when c was: all others that rank
+// up to floor are gone.
+func (s *State) empty(floor int64, c *contender) {
+	var gone []*contender
+	for _, o := range s.list {
+		if o.rank.major > floor {
+			break
+		}
+		if !o.ours || o.answered && !o.follows && o.czxid < c.czxid {
+			gone = append(gone, o)
+		}
+	}
+	for _, o := range gone {
+		if o.ours {
+			s.vanish(o)
+		} else {
+			s.delist(o)
+		}
 	}
 }
 
