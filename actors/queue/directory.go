@@ -99,6 +99,9 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		if c == nil || c.stage == leaving || c.stage == abandoned {
 			return nil // on its way out
 		}
+		if s.byCzxid && czxid == 0 {
+			return nil // gone since
+		}
 		if c.stage == creating {
 			// Ours, but its Created is still on its way. It stands in the queue
 			// before those behind it nevertheless.
