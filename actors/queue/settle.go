@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // settle finds out whether those of ours that are next may hold, and sees to it that a
 // later change will be noticed if they may not. Those behind wait for them or for what
 // they wait for.
@@ -106,16 +108,16 @@ func (s *State) askList() {
 // requests that would not wait had to be refused, false.
 func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
-	another := more && !s.list[blockers[s.rule.Permits]].ours // of somebody else
+	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].ours })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
 	var ask []string
-	verified, others := true, 0
+	verified, others := true, false
 	for _, i := range blockers {
 		b := s.list[i]
 		if b.ours {
 			continue // its leaving brings us here again
 		}
-		others++
+		others = true
 		w := s.watches[b.name]
 		if w == nil {
 			ask = append(ask, b.name)
@@ -125,19 +127,22 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	if verified && s.tries > 0 && s.refuseTries(c) {
 		return false
 	}
-	if others == 0 || s.listing != 0 {
+	if !others {
 		return true
 	}
-	if len(ask) > 0 && more && c.unsure {
+	waited := c.unsure
+	c.unsure = true
+	switch {
+	case s.listing != 0:
+		return true
+	case len(ask) > 0 && more && waited:
 		// The one it waited for is gone, but several were ahead: see at once how
 		// many have gone with it.
 		s.askList()
 		return true
-	}
-	// Who may be the next after somebody else must notice when its own node goes. Who has
-	// more of them ahead asks for a list before it is the next, and sees it there.
-	c.unsure = true
-	if crowded := others == s.rule.Permits && another; !crowded && s.watches[c.name] == nil {
+	case !crowded && s.watches[c.name] == nil:
+		// Who may be the next after somebody else must notice when its own node goes.
+		// Who may not yet comes here again before, mostly with a list that shows it.
 		ask = append(ask, c.name)
 	}
 	if len(ask) > 0 {
