@@ -62,7 +62,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-seconds %v: it must be from %v to %v", *seconds, minSeconds, maxSeconds)
 	case o.rounds < minRounds || o.rounds > maxRounds:
 		return nil, fmt.Errorf("-rounds %d: it must be from %d to %d", o.rounds, minRounds, maxRounds)
-	case len(plan(o.scenarios, o.peers, o.rounds)) == 0:
+	case len(plan(o.scenarios, o.peers, o.rounds, o.length)) == 0:
 		return nil, fmt.Errorf("-peers %s: none of them can be used in -scenarios %s", *peerList, *scenarioList)
 	case o.out == "":
 		return nil, errors.New("-out is empty: it must be a folder")

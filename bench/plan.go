@@ -28,7 +28,7 @@ type step struct {
 
 // plan puts the peers of a round side by side, in another order in each round: what comes first has a cold server, or
 // one that still has to clean up.
-func plan(scenarios []scenario, peers []peer, rounds int) []step {
+func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) []step {
 	var steps []step
 	for _, s := range scenarios {
 		var fit []peer
@@ -37,7 +37,7 @@ func plan(scenarios []scenario, peers []peer, rounds int) []step {
 				fit = append(fit, p)
 			}
 		}
-		rounds, _ := s.rounds(rounds, 0)
+		rounds, _ := s.rounds(rounds, length)
 		for round := range rounds {
 			for i := range fit {
 				steps = append(steps, step{s, fit[(i+round)%len(fit)], round + 1})
@@ -56,7 +56,7 @@ func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
 		}
 	}
 	r := &results{Rounds: o.rounds, Seconds: o.length.Seconds(), Missing: values(s.missing), Machine: s.describe(installed)}
-	steps := plan(o.scenarios, installed, o.rounds)
+	steps := plan(o.scenarios, installed, o.rounds, o.length)
 	failed := map[string]bool{}
 	for i, step := range steps {
 		what := step.scenario.name + " " + step.peer.name

@@ -10,7 +10,7 @@ import (
 
 func TestPlan(t *testing.T) {
 	const rounds = 5
-	steps := plan(scenarios, peers, rounds)
+	steps := plan(scenarios, peers, rounds, time.Second)
 	first := map[string][]string{} // who begins the rounds of a scenario
 	type key struct {
 		scenario, peer string
@@ -35,9 +35,9 @@ func TestPlan(t *testing.T) {
 		case "scale", "futures":
 			n = 3
 		case "uncontended":
-			n = 5 * rounds
+			n = briefly * rounds
 		}
-		for round := 1; round <= 5*rounds; round++ {
+		for round := 1; round <= briefly*rounds; round++ {
 			if seen[key{k.scenario, k.peer, round}] != (round <= n) {
 				t.Errorf("%s %s: round %d is there or is not", k.scenario, k.peer, round)
 			}
@@ -67,18 +67,22 @@ func TestRounds(t *testing.T) {
 	if n, length := uncontended.rounds(12, time.Second); n != 60 || length != 200*time.Millisecond {
 		t.Errorf("uncontended has %d rounds of %v", n, length)
 	}
+	if n, length := uncontended.rounds(12, 50*time.Millisecond); n != 12 || length != 50*time.Millisecond {
+		t.Errorf("uncontended has %d rounds of %v, too short to be split", n, length)
+	}
+	all := summaries{"scale": {"actorlock": nil}, "uncontended": {"raw": nil}, "hot64": {"raw": nil}}
 	for rounds, want := range map[int]string{
-		12:        " (3 longer ones of futures, scale; 60 shorter ones of uncontended)",
-		minRounds: " (15 shorter ones of uncontended)",
+		20:        " (uncontended: 100 of 0.1 s, scale: 3 of 3.33 s)",
+		minRounds: " (uncontended: 15 of 0.1 s)",
 	} {
-		if got := otherRounds(rounds); got != want {
-			t.Errorf("of %d rounds the report says %q", rounds, got)
+		if got := (&results{Rounds: rounds, Seconds: 0.5}).otherRounds(all); got != want {
+			t.Errorf("of %d rounds the report says %q, want %q", rounds, got, want)
 		}
 	}
 }
 
 func TestVerdict(t *testing.T) {
-	some := plan(scenarios[:1], peers, minRounds)
+	some := plan(scenarios[:1], peers, minRounds, time.Second)
 	for name, c := range map[string]struct {
 		r     results
 		steps []step

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // writeReport writes results.json, REPORT.md and the plots.
@@ -41,7 +42,7 @@ func render(r *results, all summaries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s%s; in each round the peers were measured one "+
 		"after the other, in changing order, each in processes of its own. A ratio is the median of the rounds' ratios. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
-		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, otherRounds(r.Rounds), r.Machine.Cores)
+		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, r.otherRounds(all), r.Machine.Cores)
 	renderBars(&b, r.Bars, all["hot64"])
 	renderWinners(&b, all)
 	for _, s := range scenarios {
@@ -74,22 +75,18 @@ func renderBars(b *strings.Builder, bars []bar, hot map[string]*summary) {
 }
 
 // otherRounds tells which scenarios had fewer rounds, or more.
-func otherRounds(rounds int) (text string) {
-	fewer := namesOf(func(s scenario) bool { return s.costly })
-	if rounds > minRounds {
-		text = fmt.Sprintf("%d longer ones of %s; ", minRounds, fewer)
-	}
-	return fmt.Sprintf(" (%s%d shorter ones of %s)", text, rounds*briefly, namesOf(func(s scenario) bool { return s.brief }))
-}
-
-func namesOf(which func(scenario) bool) string {
-	var names []string
+func (r *results) otherRounds(all summaries) string {
+	var others []string
 	for _, s := range scenarios {
-		if which(s) {
-			names = append(names, s.name)
+		n, length := s.rounds(r.Rounds, time.Duration(r.Seconds*float64(time.Second)))
+		if n != r.Rounds && len(all[s.name]) > 0 {
+			others = append(others, fmt.Sprintf("%s: %d of %.3g s", s.name, n, length.Seconds()))
 		}
 	}
-	return strings.Join(names, ", ")
+	if len(others) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(others, ", ") + ")"
 }
 
 // renderWinners says where somebody is better than this library.

@@ -17,8 +17,11 @@ type scenario struct {
 	brief  bool // there is nothing to set up, and few percent matter: it has many times as many rounds, and shorter ones
 }
 
-// briefly is how many rounds a brief scenario has for each that is asked for.
-const briefly = 5
+// A brief scenario has so many rounds for each that is asked for, unless they would be too short to tell anything.
+const (
+	briefly  = 5
+	briefest = 20 * time.Millisecond
+)
 
 func (s scenario) label() string { return s.name }
 
@@ -27,7 +30,7 @@ func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
 	switch {
 	case s.costly:
 		return minRounds, length * time.Duration(asked) / minRounds
-	case s.brief:
+	case s.brief && length >= briefly*briefest:
 		return asked * briefly, length / briefly
 	}
 	return asked, length
@@ -96,4 +99,9 @@ func inOneProcess(name, about string, l load) scenario {
 			return t.load(ctx, 1, l, t.length)
 		},
 	}
+}
+
+func inShortRounds(s scenario) scenario {
+	s.brief = true
+	return s
 }

@@ -2,15 +2,10 @@ package main
 
 import "context"
 
-var uncontended = scenario{
-	name:  "uncontended",
-	about: "One client acquires and releases in turn, and waits until the server has acknowledged each release.",
-	fits:  func(peer) bool { return true },
-	run: func(ctx context.Context, t *trial) (run, error) {
-		return t.load(ctx, 1, load{clients: 1, locks: 1, acknowledged: true}, t.length)
-	},
-	brief: true,
-}
+var uncontended = inShortRounds(inOneProcess("uncontended",
+	"One client acquires and releases in turn, and waits until the server has acknowledged each release. Rounds are short, so that p99 is "+
+		"close to the longest of a round.",
+	load{clients: 1, locks: 1, acknowledged: true}))
 
 var hot64 = scenario{
 	name:  "hot64",
