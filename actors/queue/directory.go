@@ -1,6 +1,9 @@
 package queue
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // What is seen of the directory: by lists, watches, and as time passes.
 
@@ -62,7 +65,9 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			c.listed = false
 		}
 	}
-	slices.SortFunc(next, func(a, b *contender) int { return a.rank.compare(b.rank) })
+	slices.SortFunc(next, func(a, b *contender) int {
+		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // by number what one transaction of somebody else has made
+	})
 	s.list, s.foreign = next, 0
 	for _, c := range next {
 		c.listed, c.unsure = true, false

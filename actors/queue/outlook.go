@@ -72,8 +72,16 @@ func (s *State) contended(c *contender) bool {
 		if other.ours || !s.rule.BlockedBy[other.kind].Has(c.kind) {
 			continue
 		}
-		s.blockersAt = s.rule.blockers(s.blockersAt[:0], i, other.kind,
-			func(j int) Kind { return s.list[j].kind }, s.rule.Permits)
+		last := i // what shares its rank and number may have come before it
+		for last+1 < len(s.list) && s.list[last+1].rank == other.rank && s.list[last+1].seq == other.seq {
+			last++
+		}
+		s.blockersAt = s.rule.blockers(s.blockersAt[:0], last+1, other.kind, func(j int) Kind {
+			if j == i {
+				return MaxKinds // does not block itself
+			}
+			return s.list[j].kind
+		}, s.rule.Permits)
 		if len(s.blockersAt) == s.rule.Permits {
 			return true
 		}

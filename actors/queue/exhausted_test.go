@@ -1,0 +1,43 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+)
+
+// Near the end of the numbers nodes rank by czxid. What one transaction of another process has made
+// stands in the order of its numbers nevertheless: who waits for whom there may matter to a holder
+// of ours that wants to know whether others wait.
+func TestOneTransactionOfAnother(t *testing.T) {
+	const second, first = "_c_aaaaaaaa-0000-8000-8000-000000000001-lock-2147483001", "_c_bbbbbbbb-0000-8000-8000-000000000001-lock-2147483000"
+	s := NewState(Mutex(), Incarnation{})
+	Step(s, Session{Epoch: 1, State: Connected})
+	create := Step(s, Acquire{ID: 1})[0]
+	own := create.Node + "2147483002"
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Others: 2})[0]
+	if list.Do != DoList || !list.WithCzxids {
+		t.Fatalf("%+v", list)
+	}
+	Step(s, Listed{Epoch: 1, Serial: list.Serial, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
+	if len(s.list) != 3 || s.list[0].name != first || s.list[1].name != second {
+		for _, c := range s.list {
+			t.Error(c.name, c.rank)
+		}
+	}
+}
+
+// The last number is given more than once. Which of such nodes came first nobody can know, so that
+// one of them may wait for the others.
+func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
+	rule := Rule{Permits: 3, Private: true, BlockedBy: []KindSet{0, Kinds(0)}, Markers: []string{"-a-", "-b-"}}
+	s := NewState(rule, Incarnation{})
+	Step(s, Session{Epoch: 1, State: Connected})
+	create := Step(s, Acquire{ID: 1, Tell: true})[0]
+	own := create.Node + "2147483646"
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Others: 3})[0]
+	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
+		Czxids: []int64{104, 105, 105, 105}})
+	if !slices.ContainsFunc(effects, func(e Effect) bool { return e.Do == DoContended && e.ID == 1 }) {
+		t.Errorf("%+v", effects)
+	}
+}
