@@ -45,14 +45,20 @@ func ExampleServer_Expire() {
 		fmt.Println(path, err)
 	}
 
-	announce()
-	server.Expire(conn.SessionID())
-	for e := range events {
-		if e.State == zk.StateExpired {
-			break
+	await := func(state zk.State) {
+		for e := range events {
+			if e.State == state {
+				return
+			}
 		}
 	}
-	announce() // without this the service would be forgotten
+
+	await(zk.StateHasSession)
+	announce()
+	server.Expire(conn.SessionID())
+	await(zk.StateExpired)
+	await(zk.StateHasSession) // while it connects, go-zookeeper refuses what it has not sent
+	announce()                // without this the service would be forgotten
 	for _, session := range server.Sessions() {
 		fmt.Println(session.Ephemerals)
 	}
