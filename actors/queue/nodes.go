@@ -215,7 +215,7 @@ func (s *State) empty(floor int64, c *contender) {
 		if o.rank.major > floor {
 			break
 		}
-		if !o.ours || o.answered && !o.follows && o.czxid < c.czxid {
+		if !o.ours || o.answered && o.czxid < c.czxid {
 			gone = append(gone, o)
 		}
 	}
