@@ -376,8 +376,10 @@ type Created struct {
 	// czxid of the directory. Another one means that the directory was deleted and
 	// made again: its sequence numbers have begun anew.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The generation that was in force when the node was created; see Granted.generation.
+	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Created) Reset() {
@@ -462,6 +464,13 @@ func (x *Created) GetChildren() []string {
 func (x *Created) GetDirectoryCzxid() int64 {
 	if x != nil {
 		return x.DirectoryCzxid
+	}
+	return 0
+}
+
+func (x *Created) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -919,9 +928,11 @@ func (x *ReleaseNode) GetRelaxed() bool {
 }
 
 type NodeReleased struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The delete found no node: another client had deleted it before.
+	Missing       bool `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,6 +979,13 @@ func (x *NodeReleased) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *NodeReleased) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
 }
 
 // Op is one thing that a Transact does.
@@ -1339,7 +1357,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
-	"\x06beside\x18\x06 \x01(\tR\x06beside\"\xca\x01\n" +
+	"\x06beside\x18\x06 \x01(\tR\x06beside\"\xea\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -1348,7 +1366,10 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x04step\x18\x05 \x01(\rR\x04step\x12\x16\n" +
 	"\x06others\x18\x06 \x01(\x05R\x06others\x12\x1a\n" +
 	"\bchildren\x18\a \x03(\tR\bchildren\x12'\n" +
-	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\"\x81\x01\n" +
+	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\x12\x1e\n" +
+	"\n" +
+	"generation\x18\t \x01(\x04R\n" +
+	"generation\"\x81\x01\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1386,10 +1407,11 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
-	"\arelaxed\x18\x05 \x01(\bR\arelaxed\"4\n" +
+	"\arelaxed\x18\x05 \x01(\bR\arelaxed\"N\n" +
 	"\fNodeReleased\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xa6\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\amissing\x18\x03 \x01(\bR\amissing\"\xa6\x01\n" +
 	"\x02Op\x12&\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x12.actorlock.Op.KindR\x04kind\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +

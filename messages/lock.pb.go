@@ -378,7 +378,7 @@ type Granted struct {
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	// The name of the holder's node below path.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The fencing token: czxid of the holder's node, then step. It grows from
+	// The fencing token: generation, czxid of the holder's node, then step. It grows from
 	// grant to grant of conflicting holders.
 	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	Step  uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
@@ -387,7 +387,9 @@ type Granted struct {
 	Epoch     uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Of what consists of several nodes, such as a multi-lock: one for each of them.
 	// The fields above then are those of the first.
-	Parts         []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
+	// The generation of the token, which comes before czxid: 0 until an operator raises it.
+	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -476,6 +478,13 @@ func (x *Granted) GetParts() []*Granted {
 		return x.Parts
 	}
 	return nil
+}
+
+func (x *Granted) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // Refused ends a request that holds nothing. It is an error in Go.
@@ -814,7 +823,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\aRelease\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xd9\x01\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xf9\x01\n" +
 	"\aGranted\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x12\n" +
@@ -825,7 +834,10 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x06 \x01(\x03R\tsessionId\x12\x14\n" +
 	"\x05epoch\x18\a \x01(\x04R\x05epoch\x12(\n" +
-	"\x05parts\x18\b \x03(\v2\x12.actorlock.GrantedR\x05parts\"k\n" +
+	"\x05parts\x18\b \x03(\v2\x12.actorlock.GrantedR\x05parts\x12\x1e\n" +
+	"\n" +
+	"generation\x18\t \x01(\x04R\n" +
+	"generation\"k\n" +
 	"\aRefused\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12)\n" +
