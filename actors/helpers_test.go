@@ -114,7 +114,11 @@ func (b *bed) clean() {
 	}, "no watch is left")
 }
 
-func (b *bed) nodes() []string { return b.Nodes(b, b.path) }
+// nodes are the children of the lock's path, without the library's own directory if that path
+// is a chroot.
+func (b *bed) nodes() []string {
+	return slices.DeleteFunc(b.Nodes(b, b.path), func(name string) bool { return name == "actorlock" })
+}
 
 // waitNodes waits until the directory has n children.
 func (b *bed) waitNodes(n int) {

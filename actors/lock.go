@@ -117,7 +117,7 @@ func (l *lock) tick() {
 // Created implements messages.BridgeClientHandler.
 func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
 	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Czxid: msg.Czxid,
-		Step: msg.Step, Others: int(msg.Others), Children: msg.Children, Directory: msg.DirectoryCzxid})
+		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid})
 }
 
 // Listed implements messages.BridgeClientHandler.
@@ -132,7 +132,7 @@ func (l *lock) Watched(_ ask.Recipient, msg *messages.Watched) {
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (l *lock) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	step(l, queue.Deleted{Serial: msg.Id})
+	step(l, queue.Deleted{Serial: msg.Id, Missing: msg.Missing})
 }
 
 // Failed implements messages.BridgeClientHandler.
@@ -217,7 +217,7 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 }
 
 func (l *lock) create(f queue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data}
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look}
 	part := zkbridge.Part{From: l.self, Create: msg}
 	if g := l.groups[f.ID]; g != nil {
 		delete(l.groups, f.ID)
@@ -265,7 +265,6 @@ func (l *lock) Stopped(failure any) {
 	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
 	if failure == nil {
 		step(l, queue.Close{Why: queue.Closed})
-		l.manager.zk.Forget(l.path)
 		return
 	}
 	l.giveUp()

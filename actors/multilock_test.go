@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,10 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 			}
 		}
 		must(b, b.Client(b).Delete(b.path+"-b/"+mine, -1))
+		zktest.Eventually(b, patience, func() bool {
+			names := b.Nodes(b, b.path+"-b")
+			return len(names) == 2 && !slices.Contains(names, mine)
+		}, "the next queues anew")
 		unlock(b, g)
 		unlock(b, result(b, w))
 		unlock(b, result(b, next))

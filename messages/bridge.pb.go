@@ -281,7 +281,9 @@ type Create struct {
 	// Not empty: prefix is the whole name, without a sequence number to follow, and
 	// the node is made only while this other node of the directory is there. If it is
 	// not, the answer is Failed with NOT_HELD.
-	Beside        string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
+	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
+	// Read what is in the directory, behind the creation: Created has children then.
+	Look          bool `protobuf:"varint,7,opt,name=look,proto3" json:"look,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,6 +360,13 @@ func (x *Create) GetBeside() string {
 	return ""
 }
 
+func (x *Create) GetLook() bool {
+	if x != nil {
+		return x.Look
+	}
+	return false
+}
+
 type Created struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -365,16 +374,14 @@ type Created struct {
 	// The node's name in the directory.
 	Node  string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// The node's place among those of its directory that were created in the same
-	// transaction, from 0.
+	// The node's place among those that were created in the same transaction, from 0.
+	// Nodes that must all be created or none have one place.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
-	// How many other nodes were in the directory right after the transaction,
-	// those that it created left out. -1: not known.
-	Others int32 `protobuf:"varint,6,opt,name=others,proto3" json:"others,omitempty"`
-	// The directory's names, if they were read because others is not known.
+	// The directory's names as read behind the creation, if they were asked for and could be
+	// read: only with directory_czxid.
 	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
-	// czxid of the directory. Another one means that the directory was deleted and
-	// made again: its sequence numbers have begun anew.
+	// czxid of the directory as read behind the creation, 0 if it could not be read. One that
+	// is greater than czxid means that the directory was deleted, with the node, and made again.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
 	// The generation that was in force when the node was created; see Granted.generation.
 	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -443,13 +450,6 @@ func (x *Created) GetCzxid() int64 {
 func (x *Created) GetStep() uint32 {
 	if x != nil {
 		return x.Step
-	}
-	return 0
-}
-
-func (x *Created) GetOthers() int32 {
-	if x != nil {
-		return x.Others
 	}
 	return 0
 }
@@ -1350,21 +1350,21 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\x90\x01\n" +
+	"\vUnsubscribe\"\xa4\x01\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
-	"\x06beside\x18\x06 \x01(\tR\x06beside\"\xea\x01\n" +
+	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x12\n" +
+	"\x04look\x18\a \x01(\bR\x04look\"\xd2\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05czxid\x18\x04 \x01(\x03R\x05czxid\x12\x12\n" +
-	"\x04step\x18\x05 \x01(\rR\x04step\x12\x16\n" +
-	"\x06others\x18\x06 \x01(\x05R\x06others\x12\x1a\n" +
+	"\x04step\x18\x05 \x01(\rR\x04step\x12\x1a\n" +
 	"\bchildren\x18\a \x03(\tR\bchildren\x12'\n" +
 	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\x12\x1e\n" +
 	"\n" +

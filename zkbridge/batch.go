@@ -3,36 +3,42 @@ package zkbridge
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// batch is a transaction: creates and deletes in the order in which they came,
-// and behind them, for each directory with creates, one operation that writes its
-// data anew. That one returns the directory's stat: how many children there are
-// now, and the transaction's zxid, which is the czxid of the nodes created. A
-// directory may be spared that, but not all of them.
+// batch is a transaction: creates and deletes in the order in which they came, and behind
+// them, if there is a create, one operation that writes the session's own node. That one
+// returns the transaction's zxid, which is the czxid of all nodes created. Reads of the
+// directories that it creates in follow the transaction in the same flight; ZooKeeper
+// answers a session's requests in order, so they see the new nodes.
 type batch struct {
-	number   uint64 // no other has it
-	writes   []write
-	dirs     []batchDir
-	rewrites int   // of directories, as far as they cannot be spared
-	ops      []any // of writes, then of dirs
-	size     int
+	writes  []write
+	creates uint32
+	looks   []look
+	lookAt  map[string]int32 // index of a directory's look
+	ops     []any            // of writes, then that on the session's own node
+	stamped bool             // the last operation writes the session's own node
+	size    int
+
+	pending atomic.Int32 // answers that are missing
+	results []zk.MultiResponse
+	err     error
 }
 
-type batchDir struct {
-	dir     *directory
-	creates uint32
-	next    int64 // the number that spares it if the node has it, see follows; or 0
-	op      int   // that writes its data; -1 for none
+// look is a read of a directory behind a transaction.
+type look struct {
+	directory string
+	list      bool // the names in the directory, too
+	in        listing
+	err       error
 }
 
 const (
 	maxOps    = 128
 	maxBytes  = 64 << 10
 	opBytes   = 64 // of a message, beside paths and data
-	dirBytes  = 64
 	zkSeqSize = 10
 
 	// maxFailures is how often a write may be in a transaction that others have
@@ -40,71 +46,71 @@ const (
 	maxFailures = 3
 )
 
-// add puts w into the batch unless that is full.
-func (b *batch) add(w write) bool {
-	if len(b.writes) > 0 && !b.takes(w) {
+// add puts w into the batch unless that is full, and reports whether it has. A create that
+// the session's own node cannot stamp goes alone.
+func (b *batch) add(w write, stamped bool) bool {
+	if len(b.writes) > 0 && !b.takes(w, stamped) {
 		return false
 	}
-	b.put(w)
+	creates := w.creates()
+	for _, c := range creates {
+		b.put(write{c: c})
+	}
+	if w.r != nil {
+		b.put(w)
+	}
+	for _, c := range creates { // creates of one joint share the last one's step
+		c.step = b.creates - 1
+	}
 	return true
 }
 
 func (b *batch) put(w write) {
 	b.writes = append(b.writes, w)
 	b.size += w.bytes()
-	switch {
-	case w.c != nil:
-		b.count(w.c)
-	case w.r.dir != nil:
-		w.r.dir.leaves(w.r.path, b.number)
+	if w.c != nil {
+		b.creates++
+		b.look(w.c)
 	}
 }
 
-// takes tells if w fits behind others. For each create there must be room for the
-// operation on its directory, too.
-func (b *batch) takes(w write) bool {
+// takes reports whether w fits behind others.
+func (b *batch) takes(w write, stamped bool) bool {
+	n := 1
+	if w.j != nil {
+		n = len(w.j.creates)
+	}
 	switch {
 	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
 		return false
-	case !b.takesOps(2):
+	case !stamped && (b.creates > 0 || w.r == nil):
+		return false
+	case len(b.writes)+n+1 > maxOps:
 		return false
 	}
 	return b.size+w.bytes() <= maxBytes
 }
 
-// takesOps tells if there is room for so many operations, 2 at least: one of the directories
-// is written even if all could be spared.
-func (b *batch) takesOps(n int) bool { return len(b.writes)+b.rewrites+n <= maxOps }
-
-// count finds the place of a create among those of its directory.
-func (b *batch) count(c *create) {
-	if !c.dir.writable() { // as only a joint may have
-		c.slot = -1
-		return
-	}
-	if c.dir.batch == b.number {
-		d := &b.dirs[c.dir.slot]
-		c.slot, c.step = c.dir.slot, d.creates
-		d.creates++
-		if d.next != 0 {
-			d.next = 0
-			b.rewrites++
+// look has the directory of a create read behind the transaction.
+func (b *batch) look(c *create) {
+	i, known := b.lookAt[c.directory]
+	if !known {
+		if b.lookAt == nil {
+			b.lookAt = map[string]int32{}
 		}
-		return
+		i = int32(len(b.looks))
+		b.lookAt[c.directory] = i
+		b.looks = append(b.looks, look{directory: c.directory})
+		b.size += opBytes + len(c.directory)
 	}
-	c.slot, c.step = int32(len(b.dirs)), 0
-	c.dir.batch, c.dir.slot = b.number, c.slot
-	d := batchDir{dir: c.dir, creates: 1, next: c.dir.follows(b.number)}
-	if d.next == 0 {
-		b.rewrites++
-	}
-	b.dirs = append(b.dirs, d)
-	b.size += dirBytes + len(c.directory)
+	c.slot = i
+	b.looks[i].list = b.looks[i].list || c.look
 }
 
-// seal makes the operations. Nodes get the ACL.
-func (b *batch) seal(acl []zk.ACL) {
-	b.ops = slices.Grow(b.ops, len(b.writes)+len(b.dirs))
+// seal makes the operations. Nodes get the ACL. own is the path of the session's own node,
+// or empty.
+func (b *batch) seal(acl []zk.ACL, own string) {
+	b.ops = slices.Grow(b.ops, len(b.writes)+1)
 	for _, w := range b.writes {
 		if w.c != nil {
 			b.ops = append(b.ops, w.c.createOp(acl))
@@ -112,48 +118,76 @@ func (b *batch) seal(acl []zk.ACL) {
 			b.ops = append(b.ops, w.r.deleteOp())
 		}
 	}
-	for i := range b.dirs {
-		d := &b.dirs[i]
-		if d.next != 0 && (b.rewrites > 0 || i > 0) {
-			d.op = -1
-			continue
+	if b.stamped = own != "" && b.creates > 0; b.stamped {
+		b.ops = append(b.ops, &zk.SetDataRequest{Path: own, Data: noData, Version: anyVersion})
+	}
+}
+
+// lone reports whether the batch is one create that nothing stamps: a request of its own
+// returns its czxid.
+func (b *batch) lone() bool { return !b.stamped && len(b.writes) == 1 && b.writes[0].c != nil }
+
+// send sends the transaction and the reads behind it. done is called once all of them are
+// answered, on any goroutine.
+func (b *batch) send(to client, done func()) {
+	b.pending.Store(int32(1 + len(b.looks)))
+	arrived := func() {
+		if b.pending.Add(-1) == 0 {
+			done()
 		}
-		d.op = len(b.ops)
-		b.ops = append(b.ops, d.dir.rewrite)
+	}
+	answered := func(results []zk.MultiResponse, err error) {
+		b.results, b.err = results, err
+		arrived()
+	}
+	switch first := b.writes[0]; {
+	case b.lone():
+		to.CreateLone(first.c.path(), first.c.data, answered)
+	case len(b.ops) == 1:
+		to.Delete(first.r.path, answered)
+	default:
+		to.Multi(b.ops, answered)
+	}
+	for i := range b.looks {
+		l := &b.looks[i]
+		seen := func(in listing, err error) {
+			l.in, l.err = in, err
+			arrived()
+		}
+		if l.list {
+			to.List(l.directory, false, seen)
+		} else {
+			to.Identify(l.directory, seen)
+		}
 	}
 }
 
-func (b *batch) creates() (n uint32) {
-	for _, d := range b.dirs {
-		n += d.creates
+// czxid is that of all nodes created, or 0 if the answer does not contain it.
+func (b *batch) czxid() int64 {
+	if last := b.results[len(b.results)-1].Stat; last != nil {
+		return last.Mzxid
 	}
-	return n
-}
-
-// directoryOf is the directory that the operation i makes a node in, or writes.
-func (b *batch) directoryOf(i int) *directory {
-	if i >= len(b.writes) {
-		return b.dirs[slices.IndexFunc(b.dirs, func(d batchDir) bool { return d.op == i })].dir
-	}
-	if c := b.writes[i].c; c != nil {
-		return c.dir
-	}
-	return nil
+	return 0
 }
 
 // reset makes the batch empty. It keeps its memory.
 func (b *batch) reset() {
 	clear(b.writes)
-	clear(b.dirs)
+	clear(b.looks)
+	clear(b.lookAt)
 	clear(b.ops)
-	*b = batch{writes: b.writes[:0], dirs: b.dirs[:0], ops: b.ops[:0]}
+	b.writes, b.looks, b.ops = b.writes[:0], b.looks[:0], b.ops[:0]
+	b.creates, b.stamped, b.size, b.results, b.err = 0, false, 0, nil, nil
 }
 
-func (w write) bytes() int {
-	if w.c != nil {
-		return opBytes + w.c.bytes()
+func (w write) bytes() (n int) {
+	if w.r != nil {
+		return opBytes + len(w.r.path)
 	}
-	return opBytes + len(w.r.path)
+	for _, c := range w.creates() {
+		n += opBytes + c.bytes()
+	}
+	return n
 }
 
 func isMissing(err error) bool { return errors.Is(err, zk.ErrNoNode) }

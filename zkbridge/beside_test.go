@@ -32,7 +32,7 @@ func TestCreateBeside(t *testing.T) {
 		if err != nil || string(data) != "r-0000000000" || stat.EphemeralOwner != u.bridge.Session().ID {
 			t.Errorf("%q, %+v, %v", data, stat, err)
 		}
-		if m.GetId() != id || m.GetNode() != "r-0000000000" || m.GetCzxid() != stat.Czxid || m.GetOthers() != -1 ||
+		if m.GetId() != id || m.GetNode() != "r-0000000000" || m.GetCzxid() != stat.Czxid ||
 			len(m.GetChildren()) != 2 || m.GetDirectoryCzxid() != leader.GetDirectoryCzxid() {
 			t.Errorf("%v", m)
 		}

@@ -94,16 +94,6 @@ func (b *Bridge) unreachable(cause error) error {
 // them is answered by Failed(CLOSED).
 func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref} }
 
-// Forget tells that a directory is out of use: what is known of it is not kept. The next
-// Create there begins with a read. It never blocks.
-func (b *Bridge) Forget(directory string) {
-	b.ref.Tell(task(func(c *core) {
-		if c.ep != nil {
-			c.ep.dirs.drop(directory)
-		}
-	}))
-}
-
 // Session tells the present state, by the clock: once the deadline has passed it is
 // LOST, also where the bridge has not been scheduled to say so. It never blocks.
 func (b *Bridge) Session() Session {

@@ -17,18 +17,23 @@ type client interface {
 	Multi(ops []any, then taker[[]zk.MultiResponse])
 	// Delete gives one result, which is empty.
 	Delete(path string, then taker[[]zk.MultiResponse])
+	// CreateLone makes an ephemeral sequential node. Its one result has the path and the
+	// node's stat.
+	CreateLone(path string, data []byte, then taker[[]zk.MultiResponse])
 	// List watches what is in the directory if it is to, and succeeds.
 	List(directory string, watch bool, then taker[listing])
+	// Identify reads the directory's czxid, and no names.
+	Identify(directory string, then taker[listing])
 	// GetW watches the node, unless that fails.
 	GetW(path string, then taker[[]byte])
 	// WatchAgain has what was watched over another connection watched over this one, before
 	// it is used for anything else.
 	WatchAgain(over *wire, nodes, directories []string)
 
-	// Create makes an ephemeral sequential node and gives its path.
-	Create(path string, data []byte) (string, error)
+	// CreateEphemeral makes an ephemeral node of just this path, without data.
+	CreateEphemeral(path string) error
 	// CreateBeside makes an ephemeral node of just this path, while another is there.
-	CreateBeside(path string, data []byte, other string) (string, error)
+	CreateBeside(path string, data []byte, other string) error
 	// CreateContainer and CreatePersistent make a directory without data.
 	CreateContainer(path string) error
 	CreatePersistent(path string) error
@@ -121,6 +126,11 @@ func (c zkClient) List(directory string, watch bool, then taker[listing]) {
 	query(c.link, readRequest(opChildren, c.root.with(directory), watch), readListing, then)
 }
 
+func (c zkClient) Identify(directory string, then taker[listing]) {
+	query(c.link, readRequest(opExists, c.root.with(directory), false),
+		func(r *reader) (listing, error) { return listing{czxid: r.stat().Czxid}, nil }, then)
+}
+
 func readListing(r *reader) (listing, error) { return listing{r.texts(), r.stat().Czxid}, nil }
 
 func (c zkClient) GetW(path string, then taker[[]byte]) {
@@ -138,34 +148,41 @@ func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
 	}
 }
 
-func (c zkClient) Create(path string, data []byte) (string, error) {
-	return c.create(opCreate, path, data, zk.FlagEphemeralSequential)
+func (c zkClient) CreateLone(path string, data []byte, then taker[[]zk.MultiResponse]) {
+	query(c.link, createRequest(opCreate2, c.root.with(path), data, c.acl, zk.FlagEphemeralSequential),
+		func(r *reader) ([]zk.MultiResponse, error) {
+			made, stat := c.root.without(r.text()), r.stat()
+			stat.Mzxid = stat.Czxid
+			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
+		}, then)
 }
 
-func (c zkClient) create(op int32, path string, data []byte, flags int32) (string, error) {
-	made, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
+func (c zkClient) CreateEphemeral(path string) error {
+	return c.create(opCreate, path, noData, zk.FlagEphemeral)
+}
+
+func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
+	_, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
-	return c.root.without(made), err
+	return err
 }
 
-func (c zkClient) CreateBeside(path string, data []byte, other string) (string, error) {
+func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 	results, err := multi(c, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
 	if _, cause := culprit(results); cause != nil {
-		return "", cause
+		return cause
 	}
-	return path, err
+	return err
 }
 
 // CreateContainer is a request of its own: none of the others makes containers.
 func (c zkClient) CreateContainer(path string) error {
-	_, err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
-	return err
+	return c.create(opCreateContainer, path, noData, zk.FlagContainer)
 }
 
 func (c zkClient) CreatePersistent(path string) error {
-	_, err := c.create(opCreate, path, noData, zk.FlagPersistent)
-	return err
+	return c.create(opCreate, path, noData, zk.FlagPersistent)
 }
 
 func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {

@@ -21,6 +21,7 @@ const (
 	opChildren        = 12 // with the directory's stat
 	opCheck           = 13
 	opMulti           = 14
+	opCreate2         = 15 // with the node's stat
 	opCreateContainer = 19
 	opSetWatches      = 101
 )

@@ -160,6 +160,7 @@ func (c *core) connected(was session) {
 	if was.state == messages.SessionState_LOST {
 		c.armDeadline()
 		c.first.Do(func() { close(c.bridge.ready) })
+		c.ep.begin()
 	}
 	c.ep.up = true
 	c.ep.resume()

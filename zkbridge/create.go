@@ -3,7 +3,6 @@ package zkbridge
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,16 +22,15 @@ type create struct {
 	prefix    string
 	data      []byte
 	beside    string // the node without which this one is not made
+	look      bool   // the names in the directory are asked for
 
 	joint    *joint    // with which it is done; nil for none
 	sighting *sighting // of one in doubt, while the others of its joint are looked for
 
-	dir      *directory
 	op       zk.CreateRequest // of its last transaction
-	waits    bool             // in dir.waiting
 	node     string           // known to have been created, the rest is not known yet
-	step     uint32           // place in its last transaction, among the creates of dir
-	slot     int32            // of dir in that transaction
+	step     uint32           // place in its last transaction, among all creates of that
+	slot     int32            // of its directory among the looks of that transaction
 	failures int              // multis that failed because of others
 	tries    int
 	since    time.Time // when the last attempt came to be in doubt
@@ -40,7 +38,7 @@ type create struct {
 
 func newCreate(from ask.Recipient, msg *messages.Create) *create {
 	c := &create{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
-		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside()}
+		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook()}
 	if c.data == nil {
 		c.data = noData
 	}
@@ -50,6 +48,9 @@ func newCreate(from ask.Recipient, msg *messages.Create) *create {
 // maxRequest bounds a node's path and data. A message of about a megabyte makes a
 // server drop the connection.
 const maxRequest = 512 << 10
+
+// needs is the right that the create takes.
+func (c *create) needs() need { return need{"CREATE", c.directory} }
 
 func (c *create) path() string { return joinPath(c.directory, c.prefix) }
 
@@ -62,7 +63,7 @@ func (c *create) createOp(acl []zk.ACL) *zk.CreateRequest {
 func (c *create) bytes() int { return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) }
 
 // check is for a create below root. The directory's path goes out twice: to create in
-// it, and to write its data.
+// it, and to read it.
 func (c *create) check(root chroot) error {
 	if n := c.bytes() + len(c.directory) + 2*len(root); n > maxRequest {
 		return fmt.Errorf("node of %d bytes with its path: the limit is %d", n, maxRequest)
@@ -78,42 +79,30 @@ func (c *create) check(root chroot) error {
 	return checkName(c.prefix)
 }
 
-// createAlone creates without writing the directory's data. What that would have
-// told is read afterwards: the node's czxid and its siblings.
-func (ep *epoch) createAlone(c *create) {
+// createBeside creates a node that needs another one of its directory.
+func (ep *epoch) createBeside(c *create) {
 	c.step = 0
 	ep.solos.do(func() func() {
-		path, err := c.make(ep.client)
+		err := ep.client.CreateBeside(c.path(), c.data, joinPath(c.directory, c.beside))
 		if err != nil {
-			return func() { ep.createdAlone(c, err) }
+			return func() { ep.createdBeside(c, err) }
 		}
-		_, node := splitPath(path)
-		found, err := stat(ep.client, c.directory, node)
+		found, err := stat(ep.client, c.directory, c.prefix)
 		return func() {
-			c.node = node
+			c.node = c.prefix
 			ep.found(c, found, err)
 		}
 	})
 }
 
-func (c *create) make(in client) (string, error) {
-	if c.beside == "" {
-		return in.Create(c.path(), c.data)
-	}
-	return in.CreateBeside(c.path(), c.data, joinPath(c.directory, c.beside))
-}
-
-func (ep *epoch) createdAlone(c *create, err error) {
+func (ep *epoch) createdBeside(c *create, err error) {
 	switch what, why := judge(err); {
-	case isMissing(err) && c.beside != "":
-		ep.fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
-	case c.beside != "" && errors.Is(err, zk.ErrNodeExists): // it has no number that could be used up
-		ep.failCreate(c, messages.Reason_INVALID, err)
 	case isMissing(err):
-		c.dir.forget()
-		ep.replace(c, err)
+		ep.fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
+	case errors.Is(err, zk.ErrNodeExists): // it has no number that could be used up
+		ep.failCreate(c, messages.Reason_INVALID, err)
 	case what == refused:
-		ep.failCreate(c, why, err)
+		ep.failCreate(c, why, c.needs().explain(err))
 	case what == notSent:
 		ep.again(func() { ep.place(c) })
 	default:
@@ -122,7 +111,7 @@ func (ep *epoch) createdAlone(c *create, err error) {
 }
 
 func (ep *epoch) failCreate(c *create, why messages.Reason, err error) {
-	ep.fail(c, why, "create %s: %v", c.path(), need{"CREATE", c.directory}.explain(err))
+	ep.fail(c, why, "create %s: %v", c.path(), err)
 }
 
 // sighting is a node as read after its creation.
@@ -159,7 +148,7 @@ func (ep *epoch) found(c *create, s sighting, err error) {
 		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
 	default:
 		ep.answer(c, c.asker, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
-			Czxid: s.stat.Czxid, Step: c.step, Others: -1, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
+			Czxid: s.stat.Czxid, Step: c.step, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
 	}
 }
 
@@ -271,13 +260,6 @@ func findNode(children []string, prefix string) string {
 		}
 	}
 	return ""
-}
-
-// numberOf is the number that ZooKeeper has appended to a prefix, if no other node of the
-// directory has it: the greatest is given more than once, and so are those below zero.
-func numberOf(node, prefix string) (n int64, ok bool) {
-	n, err := strconv.ParseInt(strings.TrimPrefix(node, prefix), 10, 32)
-	return n, err == nil && 0 <= n && n < math.MaxInt32
 }
 
 // isSequence tells what ZooKeeper appends to a name: ten digits, or a minus sign and

@@ -19,11 +19,15 @@ type epoch struct {
 	up     bool // CONNECTED: jobs may start
 	over   bool
 
+	started bool   // the session is ready for requests; see begin
+	own     string // path of the session's own node; empty if it may have none
+
 	open    map[request]struct{} // requests that are not answered
+	starts  *fifo
 	outbox  outbox
 	solos   *fifo
 	reads   *fifo
-	dirs    directories
+	makings map[string][]write // what waits for a directory to be made
 	watches watchTable
 
 	uncertain []*create // may have a node or not
@@ -44,6 +48,7 @@ const retryPause = 100 * time.Millisecond
 func newEpoch(c *core, l *link) *epoch {
 	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{},
 		client: zkClient{l, c.cfg.acl, c.cfg.root}}
+	ep.starts = newFifo(ep, 1)
 	ep.outbox.init(ep)
 	ep.solos = newFifo(ep, maxSolos)
 	ep.reads = newFifo(ep, maxReads)
@@ -111,9 +116,9 @@ func (ep *epoch) resume() {
 	}
 }
 
-// lanes are all, the outbox first: it gives others work.
-func (ep *epoch) lanes() [3]*lane {
-	return [...]*lane{&ep.outbox.lane, &ep.solos.lane, &ep.reads.lane}
+// lanes are all, the outbox before those that it gives work.
+func (ep *epoch) lanes() [4]*lane {
+	return [...]*lane{&ep.starts.lane, &ep.outbox.lane, &ep.solos.lane, &ep.reads.lane}
 }
 
 // flush starts what may be started, and sends it together.

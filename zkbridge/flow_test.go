@@ -17,11 +17,11 @@ func TestFlow(t *testing.T) {
 			t.Errorf("missing directory lists %v", names)
 		}
 		first := u.created(dir, "first-")
-		if first.GetNode() != "first-0000000000" || first.GetOthers() != 0 || first.GetStep() != 0 {
+		if first.GetNode() != "first-0000000000" || first.GetStep() != 0 {
 			t.Errorf("first create: %v", first)
 		}
 		second := u.created(dir, "second-")
-		if second.GetNode() != "second-0000000001" || second.GetOthers() != 1 || second.GetCzxid() <= first.GetCzxid() {
+		if second.GetNode() != "second-0000000001" || second.GetDirectoryCzxid() != first.GetDirectoryCzxid() || second.GetCzxid() <= first.GetCzxid() {
 			t.Errorf("second create after %v: %v", first, second)
 		}
 		_, stat, err := s.Client(t).Get(dir + "/" + second.GetNode())

@@ -36,8 +36,7 @@ func (m createAll) give(why messages.Reason, detail string) {
 // joint is several creates of which all are done or none is.
 type joint struct {
 	creates []*create
-	queued  bool // in the outbox, or on its way
-	looked  int  // creates in doubt that were looked for
+	looked  int // creates in doubt that were looked for
 }
 
 func (c *core) createAll(m createAll) {
@@ -48,7 +47,7 @@ func (c *core) createAll(m createAll) {
 			m.give(messages.Reason_INVALID, err.Error())
 			return
 		}
-		cr.joint, size = j, size+2*opBytes+cr.bytes()+dirBytes+len(cr.directory)
+		cr.joint, size = j, size+2*opBytes+cr.bytes()+len(cr.directory)
 		j.creates = append(j.creates, cr)
 	}
 	if len(j.creates) > MaxParts || size > maxRequest {
@@ -65,40 +64,15 @@ func (c *core) createAll(m createAll) {
 	for _, cr := range j.creates {
 		c.ep.open[cr] = struct{}{}
 	}
-	c.ep.placeJoint(j)
+	c.ep.outbox.add(write{j: j})
 }
 
-// placeJoint sends the creates on their way once all their directories are known.
-func (ep *epoch) placeJoint(j *joint) {
-	known := true
-	for _, c := range j.creates {
-		ep.direct(c)
-		if c.dir.state != dirUnknown {
-			continue
-		}
-		known = false
-		if !c.waits {
-			c.waits = true
-			c.dir.waiting = append(c.dir.waiting, c)
-			ep.lookAt(c.dir)
-		}
-	}
-	if known && !j.queued {
-		j.queued = true
-		ep.outbox.add(write{j: j})
-	}
-}
-
-// replaceJoint is placeJoint for creates that were not executed because of err.
+// replaceJoint sends creates again that were not executed because of err.
 func (ep *epoch) replaceJoint(j *joint, err error) {
-	j.queued, j.looked = false, 0
-	if first := j.creates[0]; first.tries < maxTries {
-		first.tries++
-		ep.placeJoint(j)
-		return
+	j.looked = 0
+	if w := (write{j: j}); ep.mayRetry(w, err) {
+		ep.outbox.add(w)
 	}
-	_, why := judge(err)
-	ep.failJoint(j, why, err)
 }
 
 // failJoint ends creates of which none was executed.
@@ -132,31 +106,6 @@ func (ep *epoch) resolvedJoint(c *create, s *sighting) {
 	}
 }
 
-func (j *joint) known() bool {
-	for _, c := range j.creates {
-		if c.dir.state == dirUnknown {
-			return false
-		}
-	}
-	return true
-}
-
-// addJoint puts all creates into the batch, or none.
-func (b *batch) addJoint(j *joint) bool {
-	size := 0
-	for _, c := range j.creates {
-		size += write{c: c}.bytes() + dirBytes + len(c.directory)
-	}
-	fits := b.takesOps(2*len(j.creates)) && b.size+size <= maxBytes
-	if len(b.writes) > 0 && (!fits || j.creates[0].failures >= maxFailures || b.writes[0].failures() >= maxFailures) {
-		return false
-	}
-	for _, c := range j.creates {
-		b.put(write{c: c})
-	}
-	return true
-}
-
 // regroup gives the writes of a batch as they were in the queue.
 func regroup(writes []write) []write {
 	all := writes[:0:0]
@@ -164,15 +113,14 @@ func regroup(writes []write) []write {
 		switch {
 		case w.c == nil || w.c.joint == nil:
 			all = append(all, w)
-		case w.c == w.c.joint.creates[0]:
+		case len(writes) == 1 || w.c == w.c.joint.creates[0]:
 			all = append(all, write{j: w.c.joint})
 		}
 	}
 	return all
 }
 
-// readBack learns of a node what a transaction that did not write its directory has
-// not told.
+// readBack reads the czxid of a node that was made by a transaction whose zxid is not known.
 func (ep *epoch) readBack(c *create, node string) {
 	c.node = node
 	ep.solos.do(func() func() {

@@ -32,7 +32,7 @@ type finished struct {
 
 // pump starts what may be started, for flush.
 func (l *lane) pump() {
-	for l.ep.up && l.running < l.limit {
+	for l.ep.up && (l.ep.started || l == &l.ep.starts.lane) && l.running < l.limit {
 		work := l.next()
 		if work == nil {
 			return

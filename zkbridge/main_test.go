@@ -167,6 +167,14 @@ func (u *user) create(directory, prefix string) uint64 {
 	return id
 }
 
+// together has all that send asks for sent in one transaction, if it fits.
+func (u *user) together(send func()) {
+	leave := make(chan struct{})
+	u.bridge.ref.Tell(task(func(*core) { <-leave }))
+	send()
+	close(leave)
+}
+
 func (u *user) created(directory, prefix string) *messages.Created {
 	u.t.Helper()
 	id := u.create(directory, prefix)

@@ -56,7 +56,7 @@ func (ep *epoch) mustGo(r *release, err error, node zk.Stat, exists bool, lookEr
 	case lookErr != nil && !hopeless(lookErr):
 		ep.again(func() { ep.cannotRelease(r, err) })
 	case lookErr == nil && !exists:
-		ep.released(r)
+		ep.released(r, false)
 	case lookErr == nil && node.EphemeralOwner != ep.link.id.Load():
 		ep.fail(r, why, "delete %s: %v", r.path, explained)
 	default:

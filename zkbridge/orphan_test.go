@@ -119,10 +119,6 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		u := withFaults(t, s, dropping())
 		u.subscribe()
-		u.bridge.ref.Tell(task(func(c *core) { // it has looked before
-			d := c.ep.dirs.get(dir)
-			d.state, d.rewrite = dirEmpty, &zk.SetDataRequest{Path: dir, Data: noData, Version: anyVersion}
-		}))
 		without(t, s, dir, zk.PermRead)
 		u.create(dir, "n-")
 		m := state(t, u.peer, messages.SessionState_LOST)
@@ -174,13 +170,12 @@ func TestUnreadable(t *testing.T) {
 		must(t, err)
 		u.created(dir, "first-")
 		without(t, s, dir, zk.PermRead)
-		u.create(dir, "n-")
-		m := next[*messages.Failed](t, u.peer)
-		if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+dir) {
+		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", Look: true}, u)
+		if m := next[*messages.Created](t, u.peer); m.GetDirectoryCzxid() != 0 || m.GetCzxid() == 0 {
 			t.Errorf("%v", m)
 		}
 		without(t, s, dir, 0)
-		if names := s.Nodes(t, dir); len(names) != 1 || u.epoch() != 1 {
+		if names := s.Nodes(t, dir); len(names) != 2 || u.epoch() != 1 {
 			t.Errorf("left: %v", names)
 		}
 	})

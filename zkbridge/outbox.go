@@ -23,14 +23,16 @@ type write struct {
 type release struct {
 	asker
 	path     string
-	dir      *directory // where it is, if that is known
 	relaxed  bool
 	op       zk.DeleteRequest // of its last transaction
 	failures int              // multis that failed because of others
 	since    time.Time        // when it came to be in doubt
 }
 
-func (r *release) done() { r.tell(&messages.NodeReleased{Id: r.id, Epoch: r.epoch}) }
+// done answers. missing reports that the first delete, whose answer came, found no node.
+func (r *release) done(missing bool) {
+	r.tell(&messages.NodeReleased{Id: r.id, Epoch: r.epoch, Missing: missing})
+}
 
 func (r *release) deleteOp() *zk.DeleteRequest {
 	r.op = zk.DeleteRequest{Path: r.path, Version: anyVersion}
@@ -49,7 +51,6 @@ type outbox struct {
 	unsent  []write  // of transactions that could not be sent; to be ahead of the queue
 	flights []*batch // under way
 	spare   []*batch // for re-use
-	batches uint64   // made so far
 }
 
 func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next: o.pick} }
@@ -72,14 +73,7 @@ func (o *outbox) pick() job {
 	}
 	o.flights = append(o.flights, b)
 	return func(end func(func())) {
-		take := func(results []zk.MultiResponse, err error) {
-			end(func() { o.land(b, results, err) })
-		}
-		if len(b.writes) == 1 && b.writes[0].r != nil {
-			o.ep.client.Delete(b.writes[0].r.path, take)
-		} else {
-			o.ep.client.Multi(b.ops, take)
-		}
+		b.send(o.ep.client, func() { end(func() { o.land(b) }) })
 	}
 }
 
@@ -104,50 +98,43 @@ func (o *outbox) compose() *batch {
 		o.spare = append(o.spare, b)
 		return nil
 	}
-	b.seal(o.ep.core.cfg.acl)
+	b.seal(o.ep.core.cfg.acl, o.ep.own)
 	return b
 }
 
-// put adds w to the batch unless that is full. One whose directory is not as it was
-// when it came goes back to where it came from; that does not touch the queue.
+// put adds w to the batch unless that is full. Creates in a directory that is being made wait
+// for that, behind those that came earlier.
 func (o *outbox) put(b *batch, w write) bool {
 	for _, c := range w.creates() {
-		o.ep.direct(c)
+		if waiting, making := o.ep.makings[c.directory]; making {
+			o.ep.makings[c.directory] = append(waiting, w)
+			return true
+		}
 	}
-	switch {
-	case w.j != nil && !w.j.known():
-		w.j.queued = false
-		o.ep.placeJoint(w.j)
-		return true
-	case w.j != nil:
-		return b.addJoint(w.j)
-	case w.c != nil && !w.c.dir.writable():
-		o.ep.place(w.c)
-		return true
-	}
-	return b.add(w)
+	return b.add(w, o.ep.own != "")
 }
 
 func (o *outbox) newBatch() *batch {
-	b, n := &batch{}, len(o.spare)
-	if n > 0 {
-		b, o.spare = o.spare[n-1], o.spare[:n-1]
+	n := len(o.spare)
+	if n == 0 {
+		return &batch{}
 	}
-	o.batches++
-	b.number = o.batches
+	b := o.spare[n-1]
+	o.spare = o.spare[:n-1]
 	return b
 }
 
 // land takes the result of a transaction.
-func (o *outbox) land(b *batch, results []zk.MultiResponse, err error) {
+func (o *outbox) land(b *batch) {
 	o.flights = slices.DeleteFunc(o.flights, func(f *batch) bool { return f == b })
-	o.settle(b, results, err)
+	o.settle(b)
 }
 
 // settle takes the result of a transaction.
-func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
-	if err == nil && len(results) == len(b.ops) {
-		o.succeed(b, results)
+func (o *outbox) settle(b *batch) {
+	results, err := b.results, b.err
+	if err == nil && len(results) == len(b.ops) && !(b.stamped && b.czxid() == 0) {
+		o.succeed(b)
 		return
 	}
 	if i, cause := culprit(results); i >= 0 && len(results) == len(b.ops) {
@@ -155,7 +142,7 @@ func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
 		return
 	}
 	if err == nil {
-		err = zk.ErrAPIError // a reply for another number of operations
+		err = zk.ErrAPIError // a reply to something else
 	}
 	switch what, why := judge(err); {
 	case what == refused && len(regroup(b.writes)) == 1:
@@ -164,46 +151,37 @@ func (o *outbox) settle(b *batch, results []zk.MultiResponse, err error) {
 		for _, w := range b.writes {
 			w.setFailures(maxFailures)
 		}
-		o.requeue(b.writes)
+		o.requeue(regroup(b.writes))
 	case what == notSent:
-		o.delay(b.writes)
+		o.delay(regroup(b.writes))
 	default:
 		o.doubt(b)
 	}
 }
 
-func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
-	for _, r := range results[len(b.writes):] {
-		if r.Stat == nil { // an answer to something else
-			o.doubt(b)
-			return
-		}
-	}
-	// All together, which is quicker.
-	created := make([]messages.Created, b.creates())
+func (o *outbox) succeed(b *batch) {
+	czxid := b.czxid()
+	created := make([]messages.Created, b.creates) // all together, which is quicker
 	for i, w := range b.writes {
 		if w.r != nil {
-			o.ep.released(w.r)
+			o.ep.released(w.r, false)
 			continue
 		}
-		_, node := splitPath(results[i].String)
-		if w.c.slot < 0 {
+		_, node := splitPath(b.results[i].String)
+		if czxid == 0 {
 			o.ep.readBack(w.c, node)
 			continue
 		}
 		msg := &created[0]
 		created = created[1:]
-		msg.Id, msg.Epoch, msg.Step = w.c.id, w.c.epoch, w.c.step
-		msg.Node = strings.Clone(node)               // a waiter keeps it, and need not keep the whole path
-		msg.Czxid = results[len(b.ops)-1].Stat.Mzxid // all that a transaction writes has its zxid
-		d := b.dirs[w.c.slot]
-		if d.op < 0 {
-			msg.Others, msg.DirectoryCzxid = w.c.othersBeside(node, d.next), d.dir.czxid
-		} else {
-			stat := results[d.op].Stat
-			msg.Others, msg.DirectoryCzxid = stat.NumChildren-int32(d.creates), stat.Czxid
+		msg.Id, msg.Epoch, msg.Czxid, msg.Step = w.c.id, w.c.epoch, czxid, w.c.step
+		msg.Node = strings.Clone(node) // a waiter keeps it, and need not keep the whole path
+		if l := &b.looks[w.c.slot]; l.err == nil {
+			msg.DirectoryCzxid = l.in.czxid
+			if w.c.look {
+				msg.Children = l.in.children
+			}
 		}
-		d.dir.made(w.c, node, msg.Others == 0 && d.creates == 1, msg.DirectoryCzxid)
 		o.ep.answer(w.c, w.c.asker, msg)
 	}
 	b.reset()
@@ -213,58 +191,45 @@ func (o *outbox) succeed(b *batch, results []zk.MultiResponse) {
 // blame deals with the operation because of which nothing was executed, and sends
 // all others again.
 func (o *outbox) blame(b *batch, i int, err error) {
-	d := b.directoryOf(i)
-	rest := b.writes[:0:0]
-	blamed := b.jointsBlamed(i, d, err)
-	for j, w := range b.writes {
-		switch {
-		case d != nil && w.c != nil && w.c.dir == d && (i >= len(b.writes) || isMissing(err)):
-			// The directory is the matter, so it is with all its creates.
-		case w.c != nil && w.c.joint != nil && blamed[w.c.joint] && i != j:
-			// It shares the fate of another.
-		case i == j:
-			o.refuse(w, reasonFor(err), err)
-			continue
-		default:
-			w.setFailures(w.failures() + 1)
-			rest = append(rest, w)
-		}
+	if i == len(b.writes) {
+		o.ep.ownFailed(err)
+		o.requeue(regroup(b.writes))
+		return
 	}
-	if d != nil && (i >= len(b.writes) || isMissing(err)) {
-		o.blameDirectory(b, d, err)
+	culprit := b.writes[i]
+	if culprit.c != nil && isMissing(err) {
+		o.blameDirectory(b, culprit.c.directory)
+		return
+	}
+	var rest []write
+	for _, w := range regroup(b.writes) {
+		if w.has(culprit) {
+			o.refuse(culprit, reasonFor(err), err)
+			continue
+		}
+		w.setFailures(w.failures() + 1)
+		rest = append(rest, w)
 	}
 	o.requeue(rest)
 }
 
-// jointsBlamed are those that the failed operation is one of, or whose directory it is.
-func (b *batch) jointsBlamed(i int, d *directory, err error) map[*joint]bool {
-	blamed := map[*joint]bool{}
-	for j, w := range b.writes {
-		if w.c != nil && w.c.joint != nil && (i == j || w.c.dir == d && (i >= len(b.writes) || isMissing(err))) {
-			blamed[w.c.joint] = true
+// blameDirectory keeps what creates in a missing directory until that is made.
+func (o *outbox) blameDirectory(b *batch, directory string) {
+	var in, rest []write
+	for _, w := range regroup(b.writes) {
+		if slices.ContainsFunc(w.creates(), func(c *create) bool { return c.directory == directory }) {
+			in = append(in, w)
+		} else {
+			rest = append(rest, w)
 		}
 	}
-	return blamed
+	o.ep.inMissing(directory, in)
+	o.requeue(rest)
 }
 
-func (o *outbox) blameDirectory(b *batch, d *directory, err error) {
-	state := dirReadOnly // its data cannot be written
-	if isMissing(err) {
-		state = dirUnknown
-	}
-	for _, w := range b.writes {
-		if w.c != nil && w.c.dir == d {
-			w.c.dir.state = state
-		}
-	}
-	for j := range b.jointsBlamed(len(b.writes), d, err) {
-		o.ep.replaceJoint(j, err)
-	}
-	for _, w := range b.writes {
-		if w.c != nil && w.c.dir == d && w.c.joint == nil {
-			o.ep.replace(w.c, err)
-		}
-	}
+// has reports whether w is, or contains, the one of a batch.
+func (w write) has(one write) bool {
+	return w == one || w.j != nil && one.c != nil && one.c.joint == w.j
 }
 
 // doubt deals with a transaction that was executed or not. Deletes go one by one
@@ -298,7 +263,7 @@ func (o *outbox) retryDelete(r *release) {
 // deleted takes the result of a delete that went alone.
 func (o *outbox) deleted(r *release, err error) {
 	if err == nil {
-		o.ep.released(r)
+		o.ep.released(r, false)
 		return
 	}
 	if what, why := judge(err); what == refused {
@@ -308,20 +273,17 @@ func (o *outbox) deleted(r *release, err error) {
 	o.retryDelete(r)
 }
 
-// refuse ends a write that ZooKeeper does not do.
+// refuse ends a write of a transaction that ZooKeeper does not do, and its joint.
 func (o *outbox) refuse(w write, why messages.Reason, err error) {
 	switch {
 	case w.r != nil && isMissing(err):
-		o.ep.released(w.r)
+		o.ep.released(w.r, w.r.since.IsZero()) // else an earlier delete may have deleted it
 	case w.r != nil:
 		o.ep.cannotRelease(w.r, err)
-	case w.c.joint != nil && !isMissing(err):
-		o.ep.failJoint(w.c.joint, why, err)
 	case isMissing(err):
-		w.c.dir.forget()
-		o.ep.replace(w.c, err)
+		o.ep.inMissing(w.c.directory, regroup([]write{w}))
 	default:
-		o.ep.failCreate(w.c, why, err)
+		o.ep.failWrite(regroup([]write{w})[0], why, w.c.needs().explain(err))
 	}
 }
 
@@ -340,13 +302,13 @@ func (o *outbox) delay(writes []write) {
 
 // requeue puts writes in front, where they were.
 func (o *outbox) requeue(writes []write) {
-	o.queue = slices.Concat(regroup(writes), o.queue)
+	o.queue = slices.Concat(writes, o.queue)
 	o.due = true
 }
 
-func (ep *epoch) released(r *release) {
+func (ep *epoch) released(r *release, missing bool) {
 	delete(ep.open, r)
-	r.done()
+	r.done(missing)
 }
 
 func (w write) creates() []*create {
@@ -370,9 +332,10 @@ func (w write) failures() int {
 }
 
 func (w write) setFailures(n int) {
-	if w.c != nil {
-		w.c.failures = n
-	} else {
+	for _, c := range w.creates() {
+		c.failures = n
+	}
+	if w.r != nil {
 		w.r.failures = n
 	}
 }

@@ -77,7 +77,6 @@ func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.
 		return
 	}
 	if c.admit(r, msg.GetEpoch()) {
-		r.dir = c.ep.dirs[msg.GetDirectory()]
 		c.ep.outbox.add(write{r: r})
 	}
 }

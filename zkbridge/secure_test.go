@@ -70,7 +70,7 @@ func TestAuth(t *testing.T) {
 		stranger := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), Auth: digest("b")})))
 		stranger.create(dir, "n-")
 		m := next[*messages.Failed](t, stranger.peer)
-		if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+dir) {
+		if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "CREATE is not granted on "+dir) {
 			t.Errorf("%v", m)
 		}
 		friend := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), Auth: append(digest("b"), digest("a")...)})))
@@ -223,7 +223,6 @@ func TestRightsAreNamed(t *testing.T) {
 		}{
 			{zk.PermCreate, "", "CREATE is not granted on "},
 			{zk.PermCreate, "/below", "CREATE is not granted on "},
-			{zk.PermRead, "", "READ is not granted on "},
 			{zk.PermCreate | zk.PermWrite, "", "CREATE is not granted on "},
 		} {
 			u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -54,11 +56,8 @@ func testUncertain(t *testing.T, action embedded.Action, n int) {
 			t.Errorf("%v has the token of another", m)
 		}
 		seen[key] = true
-		if m.GetOthers() == -1 {
+		if len(m.GetChildren()) > 0 { // as only the search for it has read them
 			adopted++
-			if len(m.GetChildren()) == 0 {
-				t.Errorf("no children: %v", m)
-			}
 		}
 		_, stat, err := s.Client(t).Get(dir + "/" + m.GetNode())
 		if err != nil || stat.Czxid != m.GetCzxid() {
@@ -101,27 +100,59 @@ func TestUncertainDiesWithSession(t *testing.T) {
 	}
 }
 
-func TestUncertainWithoutWritableDirectory(t *testing.T) {
-	t.Parallel()
-	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpExists, embedded.OpGetChildren2} {
-		s := zktest.Embedded(t)
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		u.created(dir, "first-")
-		_, err := s.Client(t).Set(dir, []byte("theirs"), -1)
+// withoutOwn is a user of a bridge whose sessions may have no nodes of their own.
+func withoutOwn(t *testing.T, s *zktest.Server) *user {
+	t.Helper()
+	conn := s.Client(t)
+	_, err := conn.Create(home, nil, 0, zk.WorldACL(zk.PermAll))
+	if err != nil && err != zk.ErrNodeExists {
+		t.Fatal(err)
+	}
+	_, err = conn.SetACL(home, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+	must(t, err)
+	t.Cleanup(func() {
+		_, err := conn.SetACL(home, zk.WorldACL(zk.PermAll), -1)
 		must(t, err)
-		u.forget(dir)
-		fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: embedded.DropReply})
+	})
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	u.do(func(c *core) {})
+	zktest.Eventually(t, patience, func() bool {
+		ready := make(chan bool, 1)
+		u.do(func(c *core) { ready <- c.ep.started && c.ep.own == "" })
+		return <-ready
+	}, "the session begins without a node of its own")
+	return u
+}
+
+// TestUncertainWithoutOwnNode cuts the connection at a create that is a request of its own.
+func TestUncertainWithoutOwnNode(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+		s := zktest.Embedded(t)
+		u, dir := withoutOwn(t, s), s.Path(t)
+		u.created(dir, "first-")
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreate2, Path: dir, Action: action})
 		m := u.created(dir, "n-")
 		fired(t, fault)
-		if names := s.Nodes(t, dir); len(names) != 2 || len(m.GetChildren()) != 2 {
-			t.Errorf("%v: %v with nodes %v", op, m, names)
+		adopted := action == embedded.DropReply
+		if names := s.Nodes(t, dir); len(names) != 2 || (len(m.GetChildren()) == 2) != adopted {
+			t.Errorf("%v: %v with nodes %v", action, m, names)
 		}
 	}
 }
 
-// forget makes the bridge look at a directory again.
-func (u *user) forget(dir string) {
-	done := make(chan struct{})
-	u.bridge.ref.Tell(task(func(c *core) { c.ep.dirs.get(dir).forget(); close(done) }))
-	<-done
+// TestLookLost cuts the connection at the read behind a create: that is answered all the same.
+func TestLookLost(t *testing.T) {
+	for _, op := range []embedded.Op{embedded.OpExists, embedded.OpGetChildren2} {
+		s := zktest.Embedded(t)
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		u.created(dir, "first-")
+		fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: embedded.CutBefore})
+		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-",
+			Look: op == embedded.OpGetChildren2}, u)
+		m := next[*messages.Created](t, u.peer)
+		fired(t, fault)
+		if names := s.Nodes(t, dir); len(names) != 2 || m.GetCzxid() == 0 || m.GetDirectoryCzxid() != 0 || len(m.GetChildren()) != 0 {
+			t.Errorf("%v: %v with nodes %v", op, m, names)
+		}
+	}
 }

@@ -16,7 +16,7 @@ func BenchmarkHandOff(b *testing.B) {
 			arrive := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
-				Step(s, Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next), Others: len(s.list)})
+				Step(s, Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next)})
 			}
 			for range waiting {
 				arrive()

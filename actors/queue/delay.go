@@ -126,6 +126,7 @@ func (s *State) leaveMarked() {
 
 func (s *State) cleared(done bool) {
 	c := s.mark.c
+	c.mayBeGone = s.mark.doubt
 	s.mark = mark{}
 	if done {
 		s.gone(c)

@@ -37,13 +37,16 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 	next := make([]*contender, 0, len(children))
 	top := unknown
+	for _, c := range s.list {
+		c.listed = false // until it is in next
+	}
 	for i, name := range children {
 		czxid := int64(0)
 		if s.byCzxid {
 			czxid = czxids[i]
 		}
-		if c := s.recognise(name, czxid); c != nil {
-			c.seenAt = s.clock
+		if c := s.recognise(name, czxid); c != nil && !c.listed {
+			c.listed, c.provenAt = true, max(c.provenAt, since)
 			next = append(next, c)
 			top = max(top, c.rank.major)
 		}
@@ -56,13 +59,14 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	for _, c := range s.list {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
-		case c.seenAt == s.clock:
-		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.seenAt > since:
+		case c.listed:
+		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.provenAt > since:
+			c.listed = true
 			next = append(next, c)
 		case c.ours:
 			missing = append(missing, c)
 		default:
-			c.listed = false
+			s.doubtedAt = max(s.doubtedAt, since)
 		}
 	}
 	slices.SortFunc(next, func(a, b *contender) int {
@@ -70,14 +74,17 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	})
 	s.list, s.foreign = next, 0
 	for _, c := range next {
-		c.listed, c.unsure = true, false
 		if !c.ours {
 			s.foreign++
 		}
 	}
 	s.advance()
+	for _, c := range s.unlisted() {
+		if c.bornAt <= since {
+			missing = append(missing, c)
+		}
+	}
 	for _, c := range missing {
-		c.listed = false
 		s.vanish(c)
 	}
 }
@@ -148,8 +155,14 @@ func (e Watched) apply(s *State) {
 			w.active = true
 			if slices.Contains(e.Gone, name) {
 				s.departed(name)
-			} else if string(e.Data[name]) == Revoke {
-				s.revoke(s.find(name))
+				continue
+			}
+			c := s.find(name)
+			if c != nil {
+				c.provenAt = s.clock
+			}
+			if string(e.Data[name]) == Revoke {
+				s.revoke(c)
 			}
 		}
 	}
@@ -166,8 +179,11 @@ func (e Wake) apply(s *State) {
 	}
 	if e.Deleted {
 		s.departed(e.Node)
-	} else if c := s.find(e.Node); c != nil && c.ours && c.stage >= marking {
-		s.askWatch([]string{c.name}) // others are watched again as long as they matter
+	} else if c := s.find(e.Node); c != nil {
+		c.provenAt = s.clock
+		if c.ours && c.stage >= marking {
+			s.askWatch([]string{c.name}) // others are watched again as long as they matter
+		}
 	}
 	s.settle()
 }
@@ -181,6 +197,7 @@ func (s *State) departed(name string) {
 		s.vanish(c)
 	default:
 		s.delist(c)
+		s.doubtedAt = s.clock
 		if heirs := s.rule.heirs(c.kind); heirs != 0 {
 			s.heirs, s.heirsSince = s.heirs|heirs, s.clock
 		}
@@ -188,15 +205,15 @@ func (s *State) departed(name string) {
 }
 
 func (Tick) apply(s *State) {
+	s.staleAt, s.tickedAt = s.tickedAt, s.clock
 	if s.session != Connected {
 		return
 	}
 	var ask []string
 	age := func(c *contender) {
-		if c.aged && s.watches[c.name] == nil {
+		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
 			ask = append(ask, c.name)
 		}
-		c.aged = true
 	}
 	for _, c := range s.next() {
 		age(c)

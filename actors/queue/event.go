@@ -86,16 +86,13 @@ type Created struct {
 	Epoch, Serial uint64
 	Node          string
 	Czxid         int64
-	// Step is the node's place among the directory's nodes that share Czxid.
+	// Step is the node's place among the nodes that share Czxid, in whatever directory.
 	Step uint32
-	// Others is how many nodes were in the directory right after the creation,
-	// without those created in the same transaction; -1 if not known.
-	Others int
-	// Children is what was in the directory afterwards, if Others is not known.
-	Children []string
-	// Directory is the czxid of the directory: another one is another directory
-	// of the same path, made after the former and all in it were deleted.
+	// Directory is the czxid of the directory as read behind the creation, 0 if that is
+	// not known: another one is another directory of the same path, made after the former
+	// and all in it were deleted. Children is what was in it, if the effect had Look.
 	Directory int64
+	Children  []string
 }
 
 // Listed answers DoList.
@@ -125,8 +122,12 @@ type Wake struct {
 	Deleted bool
 }
 
-// Deleted answers DoDelete.
-type Deleted struct{ Serial uint64 }
+// Deleted answers DoDelete. Missing reports that there was no node: another client had
+// deleted it before.
+type Deleted struct {
+	Serial  uint64
+	Missing bool
+}
 
 // Transacted answers DoMark, DoRemark and DoClear: all is done, or nothing is, since
 // Op stood against it: 0 is about the contender's node, 1 about the mark.
@@ -168,8 +169,8 @@ type Do uint8
 const (
 	// DoCreate: create an ephemeral sequential node with the prefix Node and Data, or,
 	// if Beside is a node, an ephemeral one named Node while Beside is there; answer
-	// Created or Failed, the latter with NotHeld if Beside is gone. ID is the request's
-	// if that is Joint, else 0.
+	// Created or Failed, the latter with NotHeld if Beside is gone. With Look, read the
+	// names in the directory behind the creation. ID is the request's if that is Joint, else 0.
 	DoCreate Do = iota
 	// DoList: list the directory, WithCzxids or without; answer Listed or Failed. With
 	// Watch, later Wake, when a child of it comes or goes.
@@ -251,6 +252,7 @@ type Effect struct {
 	WithData  bool
 	Beside    string
 	Watch     bool
+	Look      bool
 	Kind      Kind
 	Try       bool
 	Data      []byte

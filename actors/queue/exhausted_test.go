@@ -14,7 +14,7 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1})[0]
 	own := create.Node + "2147483002"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Others: 2})[0]
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Directory: 1})[0]
 	if list.Do != DoList || !list.WithCzxids {
 		t.Fatalf("%+v", list)
 	}
@@ -34,7 +34,7 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1, Tell: true})[0]
 	own := create.Node + "2147483646"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Others: 3})[0]
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Directory: 1})[0]
 	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
 		Czxids: []int64{104, 105, 105, 105}})
 	if !slices.ContainsFunc(effects, func(e Effect) bool { return e.Do == DoContended && e.ID == 1 }) {

@@ -94,6 +94,20 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 			w.serve(p, rapid.IntRange(0, len(p.requests)-1).Draw(t, "request"), rapid.Bool().Draw(t, "batch"))
 		},
+		"read behind": func(t *rapid.T) {
+			p := w.proc()
+			if len(p.behind) == 0 {
+				t.Skip("nothing in flight")
+			}
+			w.readBehind(p)
+		},
+		"search": func(t *rapid.T) {
+			p := w.proc()
+			if len(p.lost) == 0 {
+				t.Skip("nothing is lost")
+			}
+			w.search(p)
+		},
 		"answer": func(t *rapid.T) {
 			p := w.proc()
 			if len(p.answers) == 0 {
@@ -151,7 +165,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			if !w.meddling || len(nodes) == 0 {
 				t.Skip("not here")
 			}
-			w.del(rapid.SampledFrom(nodes).Draw(t, "node").name)
+			w.meddle(rapid.SampledFrom(nodes).Draw(t, "node"))
 		},
 		"guest goes": func(t *rapid.T) {
 			w.del(w.guest(true, ""))
@@ -193,6 +207,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"tick": func(*rapid.T) {
 			p := w.proc()
 			p.state.Rest()
+			p.ticks++
 			w.step(p, Tick{})
 		},
 		"drain": func(*rapid.T) { w.drain() },

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -22,6 +23,7 @@ func (w *world) add(prefix string, kind Kind, p *process) *node {
 	// Also for those who do not show it. It sticks at the end: see recipes on ZooKeeper >= 3.6.
 	w.nextSeq = min(w.nextSeq+1, math.MaxInt32)
 	w.nodes[n.name] = n
+	delete(w.ghosts, n.name) // at the end of the numbers a repeated create has the same name
 	w.changed()
 	return n
 }
@@ -40,6 +42,23 @@ func (w *world) del(name string) {
 			p.emitted++
 		}
 	}
+}
+
+// meddle deletes a node of whatever process.
+func (w *world) meddle(n *node) {
+	if n.proc != nil && n.epoch == n.proc.epoch {
+		g := ghost{ticks: n.proc.ticks}
+		for _, other := range w.sorted() {
+			foreign := other.proc != n.proc || other.epoch != n.epoch
+			g.behind = g.behind || foreign && !other.plain && other.born < n.born && w.rule.BlockedBy[n.kind].Has(w.kindFor(other, n))
+		}
+		g.behind = g.behind && w.rule.Permits == 1
+		if w.ghosts == nil {
+			w.ghosts = map[string]ghost{}
+		}
+		w.ghosts[n.name] = g
+	}
+	w.del(n.name)
 }
 
 // changed fires the watches on the directory.
@@ -124,20 +143,22 @@ func (w *world) serve(p *process, i int, batch bool) {
 	case DoLook:
 		w.look(p, f)
 	case DoDelete:
+		missing := w.nodes[f.Node] == nil
 		w.del(f.Node)
 		if f.Reset && len(w.nodes) == 0 {
 			w.home = 0
 		}
-		p.reply(Deleted{Serial: f.Serial})
+		p.reply(Deleted{Serial: f.Serial, Missing: missing})
 	}
 }
 
 func (w *world) create(p *process, creates []Effect) {
 	w.makeDirectory()
 	w.zxid++
-	others := len(w.nodes)
-	blind := rapid.IntRange(0, 9).Draw(w.t, "blind") // 0: others are not known, 1: nor is anything else
-	for step, f := range creates {
+	b := behind{look: map[uint64]bool{}}
+	answerLost := rapid.IntRange(0, 7).Draw(w.t, "answer is lost") == 0
+	elsewhere := rapid.IntRange(0, 2).Draw(w.t, "creates in other directories ahead")
+	for i, f := range creates {
 		kind := Exclusive
 		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
 			kind = k
@@ -146,12 +167,54 @@ func (w *world) create(p *process, creates []Effect) {
 			kind = Own
 		}
 		n := w.add(f.Node, kind, p)
-		e := Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(step), Others: others, Directory: w.home}
-		if blind <= 1 {
-			e.Others = -1
+		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(elsewhere + i)})
+		b.look[f.Serial] = f.Look
+		if answerLost {
+			p.lost = append(p.lost, unanswered{f, uint32(elsewhere + i)})
 		}
-		if blind == 0 {
-			e.Children = w.names()
+	}
+	if !answerLost {
+		p.behind = append(p.behind, b)
+	}
+}
+
+// unanswered is a create whose answer is lost, and its place in the transaction.
+type unanswered struct {
+	Effect
+	step uint32
+}
+
+// search looks for the node of a create whose answer is lost. If it is not there, the create
+// is repeated, as the bridge does.
+func (w *world) search(p *process) {
+	f := p.lost[0]
+	p.lost = p.lost[1:]
+	for _, n := range w.nodes {
+		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
+			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: f.step, Directory: w.home, Children: w.names()})
+			return
+		}
+	}
+	w.create(p, []Effect{f.Effect})
+}
+
+// behind is a transaction that was executed, and the read of the directory behind it.
+type behind struct {
+	created []Created
+	look    map[uint64]bool
+}
+
+// readBehind executes the read, which may be later than others' transactions, and may fail.
+func (w *world) readBehind(p *process) {
+	b := p.behind[0]
+	p.behind = p.behind[1:]
+	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
+	for _, e := range b.created {
+		if !fails {
+			e.Directory = w.home
+			if b.look[e.Serial] {
+				e.Children = w.names()
+			}
 		}
 		p.reply(e)
 	}
@@ -166,7 +229,7 @@ func (w *world) createBeside(p *process, f Effect) {
 	w.zxid++
 	_, kind, _ := w.rule.Parse(f.Node)
 	w.nodes[f.Node] = &node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch}
-	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Czxid: w.zxid, Others: -1, Children: w.names(), Directory: w.home})
+	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Czxid: w.zxid, Children: w.names(), Directory: w.home})
 }
 
 func (p *process) reply(e Event) { p.answers = append(p.answers, answer{e, p.emitted}) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,9 +28,12 @@ type world struct {
 	token   [2]int64 // of the last grant
 	marks   marks
 	wishes  wishes
-	// meddling: nodes are deleted by somebody who has no business to. That lets others in
-	// before their processes know; still all must end and no node be left.
+	// meddling: nodes are deleted by a client that has no business to. That lets others in
+	// before their processes know; but no grant is made by a node that has been gone for
+	// long, or that went while a contender of another process was ahead.
 	meddling bool
+	trace    []string         // events and effects
+	ghosts   map[string]ghost // nodes that were deleted so
 }
 
 type node struct {
@@ -43,6 +47,12 @@ type node struct {
 	epoch uint64
 }
 
+// ghost is a node that was deleted while its process did not expect it.
+type ghost struct {
+	ticks  int  // of its process
+	behind bool // a contender of another process was ahead and blocked it
+}
+
 type process struct {
 	n        int
 	state    *State
@@ -53,6 +63,9 @@ type process struct {
 	outlook  bool        // the directory is watched
 	curious  map[ID]bool // who asked to be told that others wait, and was not
 	requests []Effect    // sent to the server, not served
+	behind   []behind    // reads of the directory behind transactions that were executed
+	ticks    int
+	lost     []unanswered // creates whose answer is lost
 	events   []Wake
 	emitted  int // events ever
 	heard    int // events delivered
@@ -83,14 +96,16 @@ func newWorld(t *rapid.T, rule Rule, processes int) *world {
 func (w *world) connect(p *process) {
 	p.epoch++
 	p.up = true
-	p.watches, p.outlook, p.requests, p.events, p.answers = map[string]bool{}, false, nil, nil, nil
+	p.watches, p.outlook, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
 	p.heard, p.emitted = 0, 0
 	p.leaving = map[string]bool{}
 	w.step(p, Session{Epoch: p.epoch, State: Connected})
 }
 
 func (w *world) step(p *process, e Event) {
+	w.trace = append(w.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
 	for _, f := range slices.Clone(step(p.state, e)) {
+		w.trace = append(w.trace, fmt.Sprintf("  do %d id %d serial %d %s %v", f.Do, f.ID, f.Serial, f.Node, f.Nodes))
 		w.perform(p, f)
 	}
 }
@@ -191,7 +206,15 @@ func (p *process) gaveUp(n *node) bool {
 }
 
 func (w *world) checkGrant(p *process, f Effect) {
-	if w.meddling {
+	if g, gone := w.ghosts[f.Node]; gone {
+		for id, node := range p.nodeOf {
+			if node == f.Node && id != f.ID && p.open[id] == "held" {
+				return // a re-entry: its owner holds by the node already
+			}
+		}
+		if g.behind || p.ticks-g.ticks > 2 {
+			w.t.Fatalf("process %d: request %d is granted by %s, which is gone (%+v, now %d): %s", p.n, f.ID, f.Node, g, p.ticks, w)
+		}
 		return
 	}
 	if !w.holds(f.Node, true) {
@@ -247,16 +270,28 @@ func (w *world) String() string {
 			s += fmt.Sprintf(" process %d epoch %d of %d leaving %v", n.proc.n, n.epoch, n.proc.epoch, n.proc.leaving[n.name])
 		}
 	}
-	return s
+	return s + "\n" + strings.Join(w.trace, "\n")
 }
 
 // drain lets everything in flight arrive, then nobody may sleep who could hold.
 func (w *world) drain() {
+	rounds := 0
 	for busy := true; busy; {
 		busy = false
+		if rounds++; rounds > 1000 {
+			w.t.Fatalf("requests go on for ever: %s", w)
+		}
 		for _, p := range w.procs {
-			for len(p.requests) > 0 {
+			for n := len(p.requests); n > 0 && len(p.requests) > 0; n-- {
 				w.serve(p, 0, false)
+				busy = true
+			}
+			for len(p.behind) > 0 {
+				w.readBehind(p)
+				busy = true
+			}
+			for len(p.lost) > 0 {
+				w.search(p)
 				busy = true
 			}
 			for len(p.events) > 0 {

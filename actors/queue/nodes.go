@@ -25,10 +25,11 @@ func (s *State) send(c *contender) {
 	}
 	s.serials++
 	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
-	c.answered, c.bornAt, c.unsure, c.aged, c.revoked = false, 0, false, false, false
+	c.answered, c.bornAt, c.provenAt, c.revoked = false, 0, 0, false
+	c.look = c.leader == nil && !s.waitsForOurs()
 	put(&s.ours, c.serial, c)
 	s.outstanding = append(s.outstanding, c)
-	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data)}
+	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Look: c.look}
 	if c.leader != nil {
 		c.leader.followers++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.leader.seq), c.leader.name
@@ -37,6 +38,12 @@ func (s *State) send(c *contender) {
 		create.ID = c.requests[0].id
 	}
 	s.effect(create)
+}
+
+// waitsForOurs reports whether a new contender comes behind others of ours. Then its place
+// follows from theirs, most of the time.
+func (s *State) waitsForOurs() bool {
+	return len(s.list) > s.foreign || slices.ContainsFunc(s.outstanding, func(c *contender) bool { return !c.answered && c.stage == creating })
 }
 
 // whyGone is why a node is gone that nobody of us deleted.
@@ -89,6 +96,7 @@ func (s *State) delete(c *contender) {
 		return
 	}
 	last := s.byCzxid && len(s.list) == 0 && len(s.outstanding) == 0 && len(s.unsent) == 0
+	c.mayBeGone = c.mayBeGone || last // its reset is repeated as a delete if the outcome is unknown
 	s.effect(Effect{Do: DoDelete, Serial: c.serial, Node: c.name, Reset: last})
 }
 
@@ -97,16 +105,22 @@ func (e Created) apply(s *State) {
 	if c == nil || e.Epoch != s.epoch || c.answered {
 		return
 	}
-	seq, _, ok := s.rule.Parse(e.Node)
-	current := s.enter(e.Directory)
+	if e.Directory != 0 {
+		s.enter(e.Directory)
+	}
+	sentAt, looked := c.sentAt, e.Directory != 0 && (c.look || len(e.Children) > 0)
 	s.answer(c)
-	if !current {
+	if e.Czxid < s.directory {
 		// The node went with a directory that is no more.
 		s.forgotten(c)
 		s.settle()
 		return
 	}
+	seen := c.listed && c.name == e.Node
+	s.delist(c) // the place may be that of a node that is gone, whose creation was repeated
+	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
+	c.provenAt = max(c.provenAt, c.sentAt)
 	leader := s.part(c)
 	if exhausted(seq) && !s.byCzxid {
 		s.rankByCzxid()
@@ -115,7 +129,10 @@ func (e Created) apply(s *State) {
 		c.czxid, c.step = leader.czxid, leader.step // it goes on with what was granted then
 	}
 	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
-	s.locate(c, e)
+	late := leader == nil && !seen && c.rank.major <= s.horizon
+	if e.Directory == s.directory && e.Directory != 0 && c.seq == s.horizon+1 && !s.byCzxid {
+		s.horizon++
+	}
 	switch {
 	case c.stage == abandoned:
 		s.delete(c)
@@ -127,10 +144,11 @@ func (e Created) apply(s *State) {
 		if c.stage == abandoned {
 			s.delete(c)
 		}
+	case late && !s.byCzxid:
+		s.replace(c) // what was seen since does not have it
+	case late: // what was seen since has it, or has not: a list with czxids will tell
+		s.startWaiting(c)
 	default:
-		if e.Others >= 0 && e.Others+int(c.step) < s.rule.Permits && !s.byCzxid {
-			s.roomTo = max(s.roomTo, c.seq) // whoever those ahead are, they only get fewer
-		}
 		s.enlist(c)
 		s.startWaiting(c)
 		s.advance()
@@ -138,10 +156,30 @@ func (e Created) apply(s *State) {
 	if leader != nil && len(leader.requests) == 0 && leader.stage == held {
 		s.leave(leader)
 	}
-	if e.Others < 0 && e.Children != nil {
-		s.merge(e.Children, nil, c.sentAt)
+	if looked {
+		s.merge(e.Children, nil, sentAt)
+		if c.listed && c.answered && !slices.Contains(e.Children, c.name) {
+			s.vanish(c) // between its creation and the read
+		}
 	}
 	s.settle()
+}
+
+// unlisted are those of ours that wait, and whose place is not known yet.
+func (s *State) unlisted() []*contender {
+	if !s.byCzxid {
+		return nil
+	}
+	return slices.DeleteFunc(s.inLine(), func(c *contender) bool { return c.listed })
+}
+
+// replace has a contender queue again, by another node. The one that it has is deleted, be
+// it there or not.
+func (s *State) replace(c *contender) {
+	former := &contender{ours: true, kind: c.kind, name: c.name, seq: c.seq, rank: c.rank, serial: c.serial, answered: true}
+	s.ours[c.serial] = former
+	s.delete(former)
+	s.send(c)
 }
 
 // part ends the bond of a contender and its leader, which it gives.
@@ -154,20 +192,31 @@ func (s *State) part(c *contender) *contender {
 	return leader
 }
 
-// enter takes note of the directory that an answer is about; false if it is a former
-// one. Nothing that was known of a former directory holds for the next.
+// enter takes note of the directory that an answer is about. It reports false if that is a
+// former one. Nothing that was known of a former directory holds for the next, and no node
+// that was made before it is in it.
 func (s *State) enter(directory int64) bool {
 	if directory <= s.directory {
 		return directory == s.directory
 	}
 	s.directory = directory
-	s.horizon, s.roomTo, s.foreign, s.byCzxid = unknown, unknown, 0, false
-	old := s.list
-	s.list = nil
+	old := slices.Concat(s.list, s.unlisted())
+	s.horizon, s.foreign, s.byCzxid, s.list = unknown, 0, false, nil
+	clear(s.waiting)
 	for _, c := range old {
 		c.listed = false
-		if c.ours && c.answered {
+		switch {
+		case !c.ours:
+		case !c.answered:
+			c.name = "" // seen in the former directory
+		case c.czxid < directory:
 			s.vanish(c)
+		default: // made since
+			c.rank = rankOf(s.byCzxid, c.seq, c.czxid, c.step)
+			s.enlist(c)
+			if c.stage == queued {
+				s.enqueue(c)
+			}
 		}
 	}
 	return true
@@ -190,44 +239,6 @@ func (s *State) answer(c *contender) {
 	}
 }
 
-// locate learns of the queue from where a new node came to stand in it.
-func (s *State) locate(c *contender, e Created) {
-	if e.Others == 0 {
-		// Only the nodes of its own transaction were there, which have
-		// consecutive numbers: whoever came earlier is gone.
-		floor := c.rank.major - int64(c.step) - 1
-		if s.byCzxid && exhausted(c.seq) {
-			floor = c.czxid // the others of its transaction are ours: see early
-		}
-		s.horizon = max(s.horizon, floor)
-		s.empty(floor, c)
-	}
-	if c.seq == s.horizon+1 && !s.byCzxid {
-		s.horizon++
-	}
-}
-
-// empty is for a directory that held only those made with c when c was: all others that rank
-// up to floor are gone.
-func (s *State) empty(floor int64, c *contender) {
-	var gone []*contender
-	for _, o := range s.list {
-		if o.rank.major > floor {
-			break
-		}
-		if !o.ours || o.answered && o.czxid < c.czxid {
-			gone = append(gone, o)
-		}
-	}
-	for _, o := range gone {
-		if o.ours {
-			s.vanish(o)
-		} else {
-			s.delist(o)
-		}
-	}
-}
-
 func rankOf(byCzxid bool, seq, czxid int64, step uint32) rank {
 	switch {
 	case seq == stranger:
@@ -244,7 +255,7 @@ func rankOf(byCzxid bool, seq, czxid int64, step uint32) rank {
 // ZooKeeper gives the same number to several. What is known of others is known by
 // their numbers only, and is forgotten.
 func (s *State) rankByCzxid() {
-	s.byCzxid, s.horizon, s.roomTo, s.foreign = true, unknown, unknown, 0
+	s.byCzxid, s.horizon, s.foreign = true, unknown, 0
 	old := s.list
 	s.list = nil
 	clear(s.waiting)
@@ -272,9 +283,19 @@ func (s *State) advance() {
 }
 
 func (e Deleted) apply(s *State) {
-	if c := s.ours[e.Serial]; c != nil && c.stage == leaving {
-		s.gone(c)
+	c := s.ours[e.Serial]
+	if c == nil || c.stage != leaving {
+		return
 	}
+	if e.Missing && !c.mayBeGone { // by the one who deleted it, others of ours may be deleted, too
+		s.refuseRelease(c, NodeDeleted)
+		s.doubtedAt = s.clock
+		if len(s.list) > s.foreign {
+			s.askList()
+		}
+	}
+	s.gone(c)
+	s.settle()
 }
 
 // gone forgets a contender whose node is no more.
@@ -286,8 +307,13 @@ func (s *State) gone(c *contender) {
 	}
 }
 
-// vanish is for a node of ours that somebody else deleted.
+// vanish is for a node of ours that another client has deleted.
 func (s *State) vanish(c *contender) {
+	if !c.answered { // its Create may yet be repeated, and is answered in any case
+		s.delist(c)
+		c.name = ""
+		return
+	}
 	if c == s.mark.c {
 		s.mark = mark{}
 	}

@@ -125,9 +125,9 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "acquire":
 		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable, Joint: joint}
 	case "created":
-		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Others: int(num("others", 0)), Children: s.names(args["children"]), Directory: num("directory", 0)}
+		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1)}
 	case "listed":
-		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Czxids: numbers(t, args["czxids"]), Directory: num("directory", 0)}
+		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Czxids: numbers(t, args["czxids"]), Directory: num("directory", 1)}
 	case "watched":
 		e = Watched{Epoch: epoch, Serial: serial, Gone: s.names(args["gone"]), Data: s.data(args)}
 	case "wake":
@@ -156,7 +156,8 @@ func commonEvent(t *testing.T, line string, why Why) interface {
 	Event
 	SimpleEvent
 } {
-	word, _, num := parse(t, line)
+	word, args, num := parse(t, line)
+	_, missing := args["missing"]
 	id, epoch, serial := ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	switch word {
 	case "cancel":
@@ -164,7 +165,7 @@ func commonEvent(t *testing.T, line string, why Why) interface {
 	case "release":
 		return Release{ID: id}
 	case "deleted":
-		return Deleted{Serial: serial}
+		return Deleted{Serial: serial, Missing: missing}
 	case "failed":
 		return Failed{Epoch: epoch, Serial: serial, Why: Why(num("why", int64(why)))}
 	case "connected":
@@ -265,7 +266,7 @@ func (s *script) show(f Effect) string {
 		if f.Beside != "" {
 			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
 		}
-		return fmt.Sprintf("create serial=%d prefix=%s", f.Serial, s.short(f.Node))
+		return fmt.Sprintf("create serial=%d prefix=%s%s", f.Serial, s.short(f.Node), when(f.Look, " look"))
 	case DoList:
 		return fmt.Sprintf("list serial=%d%s%s", f.Serial, when(f.WithCzxids, " czxids"), when(f.Watch, " watch"))
 	case DoWatch:

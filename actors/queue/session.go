@@ -9,10 +9,13 @@ func (e Session) apply(s *State) {
 	case e.State == Lost || e.Epoch != s.epoch:
 		s.loseSession()
 		s.epoch, s.oldest = e.Epoch, s.serials+1
+	case e.State == Suspended && s.session == Connected:
+		s.suspend()
 	case e.State == Connected && s.session == Suspended:
 		// What happened meanwhile may have been missed: look again, at the
 		// contenders and at what is watched.
 		s.session = Connected
+		s.doubtedAt = s.clock
 		clear(s.watches)
 		s.outlook.set = false
 		if len(s.list) > 0 {
@@ -33,6 +36,15 @@ func (e Session) apply(s *State) {
 		}
 	}
 	s.settle()
+}
+
+// suspend ends what watches prove from now on: they report nothing without a connection.
+func (s *State) suspend() {
+	for _, c := range s.list {
+		if w := s.watches[c.name]; w != nil && w.active {
+			w.active, c.provenAt = false, s.clock
+		}
+	}
 }
 
 // loseSession ends what the session carried. Waiting contenders are kept for the
@@ -63,7 +75,7 @@ func (s *State) loseSession() {
 	clear(s.watches)
 	clear(s.waiting)
 	s.list, s.foreign, s.tries, s.outstanding, s.unsent = nil, 0, 0, nil, nil
-	s.listing, s.listAgain, s.horizon, s.roomTo, s.directory, s.byCzxid = 0, false, unknown, unknown, 0, false
+	s.listing, s.listAgain, s.horizon, s.directory, s.byCzxid = 0, false, unknown, 0, false
 	s.outlook = outlook{wanted: s.outlook.wanted}
 	for _, c := range again {
 		s.send(c)

@@ -1,6 +1,9 @@
 package queue
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // settle finds out whether those of ours that are next may hold, and sees to it that a
 // later change will be noticed if they may not. Those behind wait for them or for what
@@ -22,10 +25,7 @@ func (s *State) settleOne() bool {
 
 // try lets one that is next hold if it may. It tells if it, or another, waits no longer.
 func (s *State) try(c *contender) bool {
-	if c.seq <= s.roomTo {
-		return s.take(c)
-	}
-	if c.rank.major > s.horizon || s.byCzxid && s.early(c) {
+	if c.rank.major > s.horizon || !c.listed || s.byCzxid && s.early(c) {
 		s.lookAround(c)
 		return false
 	}
@@ -47,7 +47,11 @@ func (s *State) try(c *contender) bool {
 
 // take grants what is free, once that is possible.
 func (s *State) take(c *contender) bool {
-	if !s.sure(c) || s.mark.c != nil { // the former holder is about to leave
+	switch {
+	case s.mark.c != nil: // the former holder is about to leave
+		return false
+	case !s.proven(c):
+		s.prove(c)
 		return false
 	}
 	s.grant(c)
@@ -55,16 +59,12 @@ func (s *State) take(c *contender) bool {
 }
 
 func (e Resize) apply(s *State) {
-	if e.Permits < s.rule.Permits {
-		s.roomTo = unknown
-	}
 	s.rule.Permits = e.Permits
 	s.settle()
 }
 
 func (s *State) grant(c *contender) {
 	s.stopWaiting(c)
-	c.unsure, c.aged = false, false
 	if s.rule.Delay {
 		s.startMarking(c)
 		return
@@ -111,7 +111,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].ours })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
 	var ask []string
-	verified, others := true, false
+	others, seenSince := false, uint64(math.MaxUint64)
 	for _, i := range blockers {
 		b := s.list[i]
 		if b.ours {
@@ -122,20 +122,23 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 		if w == nil {
 			ask = append(ask, b.name)
 		}
-		verified = verified && (b.seenAt >= c.bornAt || w != nil && w.active)
+		if w == nil || !w.active {
+			seenSince = min(seenSince, b.provenAt)
+		}
 	}
-	if verified && s.tries > 0 && s.refuseTries(c) {
+	if s.tries > 0 && s.refuseTries(c, seenSince) {
 		return false
 	}
 	if !others {
+		if c.provenAt < s.doubtedAt { // so that it need not wait for that when its turn comes
+			s.prove(c)
+		}
 		return true
 	}
-	waited := c.unsure
-	c.unsure = true
 	switch {
 	case s.listing != 0:
 		return true
-	case len(ask) > 0 && more && waited:
+	case len(ask) > 0 && more && c.provenAt < s.doubtedAt:
 		// The one it waited for is gone, but several were ahead: see at once how
 		// many have gone with it.
 		s.askList()
@@ -162,27 +165,55 @@ func (s *State) askWatch(nodes []string) {
 	s.effect(Effect{Do: DoWatch, Serial: s.serials, Nodes: nodes, WithData: ours})
 }
 
-// sure tells whether c's own node is known to be there as of the last event.
-func (s *State) sure(c *contender) bool {
-	if !c.unsure {
-		return true
-	}
+// watched reports whether the next change of c's node is heard of before anything later.
+func (s *State) watched(c *contender) bool {
 	w := s.watches[c.name]
-	if w == nil {
-		s.askWatch([]string{c.name})
-	}
 	return w != nil && w.active
 }
 
+// proven reports whether c's own node is known to exist: recently, and since all that was
+// heard of others. Without the latter, another contender may already hold because both the
+// one ahead of c and c's own node are gone.
+func (s *State) proven(c *contender) bool {
+	return s.watched(c) || c.provenAt >= max(s.doubtedAt, s.staleAt)
+}
+
+// prove asks for a proof that c's own node exists. A list proves it of all that wait.
+func (s *State) prove(c *contender) {
+	switch {
+	case s.proven(c) || s.watches[c.name] != nil:
+	case s.listing != 0:
+		s.listAgain = s.listAgain || s.listingAt < max(s.doubtedAt, s.staleAt)
+	case s.othersWait(c):
+		s.askList()
+	default:
+		s.askWatch([]string{c.name})
+	}
+}
+
+// othersWait reports whether another contender of ours waits.
+func (s *State) othersWait(c *contender) bool {
+	n := 0
+	for _, line := range s.waiting {
+		n += len(line)
+	}
+	return n > 1 || n == 1 && c.stage != queued
+}
+
 // refuseTries refuses the requests that would rather not wait, since c has to: its own,
-// and those of who is behind it and has to as long as it does. It tells if there are any.
-func (s *State) refuseTries(c *contender) (any bool) {
+// and those of who is behind it and has to as long as it does. It tells if there are any. Those
+// that came after seenSince stay: since they came, the lock may have been free.
+func (s *State) refuseTries(c *contender, seenSince uint64) (any bool) {
 	for k := range s.waiting {
 		if !s.rule.keeps(c.kind, Kind(k)) {
 			continue
 		}
 		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {
 			w := s.waiting[k][i]
+			if w.sentAt > seenSince {
+				i++
+				continue
+			}
 			for j := len(w.requests) - 1; j >= 0; j-- {
 				if r := w.requests[j]; r.try {
 					s.drop(w, r.id)

@@ -33,9 +33,8 @@ type State struct {
 
 	list      []*contender   // by rank
 	horizon   int64          // of rank.major
-	roomTo    int64          // up to this number so few are ahead that all may hold
 	byCzxid   bool           // rank is by czxid
-	directory int64          // czxid of the directory that list, horizon and roomTo are about
+	directory int64          // czxid of the directory that list and horizon are about
 	waiting   [][]*contender // for each kind, ours in the list that do not hold, by rank
 	tries     int            // how many of waiting are tries
 
@@ -45,6 +44,15 @@ type State struct {
 	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
 	requests    *Table[contender]
 	owners      map[owner]*contender // waiting, holding, or lost and not released
+
+	// A contender's node is proven to exist by an active watch, or by what was read for a
+	// request made at its provenAt or later. A proof counts only if it was asked for at
+	// both of these clocks or later: doubtedAt, when it was last heard that a contender of
+	// another process has left, or that a node of ours was missing; staleAt, the Tick
+	// before the last one.
+	doubtedAt uint64
+	staleAt   uint64
+	tickedAt  uint64 // clock of the last Tick
 
 	foreign    int     // how many of list are not ours
 	listing    uint64  // serial of the list in flight, or 0
@@ -73,7 +81,7 @@ const stranger = unknown
 // NewState is the state of a lock that nobody here has asked for yet. in marks its
 // nodes' names; no two States that ever share a directory may have the same.
 func NewState(rule Rule, in Incarnation) *State {
-	return &State{rule: rule, in: in, horizon: unknown, roomTo: unknown}
+	return &State{rule: rule, in: in, horizon: unknown}
 }
 
 // Rest gives back the memory that a State has for the next event, if it is Idle. It is
@@ -146,26 +154,24 @@ type request struct {
 // contender is a node in the queue, or one of ours that is to be or has been one. There
 // may be many: what is small stands together.
 type contender struct {
-	name   string
-	seq    int64
-	rank   rank
-	seenAt uint64 // clock of the last snapshot that showed it
-	kind   Kind
-	listed bool // is in State.list
+	name     string
+	seq      int64
+	rank     rank
+	provenAt uint64 // clock of the newest request whose answer has shown its node
+	kind     Kind
+	listed   bool // is in State.list
 
 	// The rest is for our own only.
 	ours     bool
 	stage    stage
 	joint    bool
 	answered bool
-	// unsure: a node of somebody else stood between this one and the lock since
-	// its own was last seen. It takes the lock only under a watch on its own node.
-	unsure bool
-	aged   bool // it was what it is at the last Tick, too
+	look     bool // its Create has Look
 	// revocable: its node is to be watched from when it holds.
 	revocable bool
 	revoked   bool // somebody has asked for it
 	released  bool // by releaser
+	mayBeGone bool // a transaction that deletes its node may have been executed
 	follows   bool // it has or had a leader: its number does not tell when it came
 	why       Why  // it was lost
 	step      uint32
@@ -175,7 +181,7 @@ type contender struct {
 	owner     string
 	data      string
 	sentAt    uint64 // clock of its Create
-	bornAt    uint64 // clock of its Created
+	bornAt    uint64 // clock of its Created; 0 before that
 	requests  []request
 	buf       [1]request // what requests mostly is
 	// leader is the one beside which it gets its place: held by the same owner. The
