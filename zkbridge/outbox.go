@@ -155,7 +155,7 @@ func (o *outbox) settle(b *batch) {
 	case what == notSent:
 		o.delay(regroup(b.writes))
 	default:
-		o.doubt(b)
+		o.doubt(b, err)
 	}
 }
 
@@ -234,22 +234,22 @@ func (w write) has(one write) bool {
 
 // doubt deals with a transaction that was executed or not. Deletes go one by one
 // now: if they were done, each would fail the next transaction.
-func (o *outbox) doubt(b *batch) {
+func (o *outbox) doubt(b *batch, err error) {
 	for _, w := range b.writes {
 		if w.c != nil {
 			o.ep.doubt(w.c)
 			continue
 		}
-		o.retryDelete(w.r)
+		o.retryDelete(w.r, err)
 		if o.ep.over {
 			return // given up; all have been answered
 		}
 	}
 }
 
-func (o *outbox) retryDelete(r *release) {
+func (o *outbox) retryDelete(r *release, err error) {
 	if o.ep.tooLong(&r.since) {
-		o.ep.forsake("delete %s: there is no clear answer", r.path)
+		o.ep.forsake("delete %s: there is no clear answer: %v", r.path, err)
 		return
 	}
 	o.ep.again(func() {
@@ -270,7 +270,7 @@ func (o *outbox) deleted(r *release, err error) {
 		o.refuse(write{r: r}, why, err)
 		return
 	}
-	o.retryDelete(r)
+	o.retryDelete(r, err)
 }
 
 // refuse ends a write of a transaction that ZooKeeper does not do, and its joint.
