@@ -218,7 +218,8 @@ func TestNoAuth(t *testing.T) {
 	}
 }
 
-// Where nodes may be created and not deleted, the session is given up, and Unlock tells.
+// Where nodes may be created and not deleted, Unlock tells, and the node goes with the
+// session.
 func TestNoAuthToDelete(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
@@ -229,10 +230,14 @@ func TestNoAuthToDelete(t *testing.T) {
 		locks := b.locks()
 		g := lock(b, locks.Mutex(b.path))
 		err = g.Unlock(within(b))
-		is(b, err, actors.ErrSessionLost)
+		is(b, err, actors.ErrNoAuth)
 		if err != nil && !strings.Contains(err.Error(), "DELETE") {
 			b.Errorf("the error does not name the missing right: %v", err)
 		}
+		if locks.Session().Epoch != 1 {
+			b.Error("the session is given up")
+		}
+		b.waitNodes(1)
 		must(b, locks.Close())
 		b.waitNodes(0)
 		must(b, conn.Delete(b.path, -1))

@@ -26,7 +26,7 @@ type BridgeHandler[C any] interface {
 
 	// Create puts a contender's ephemeral sequential node into a directory, which
 	// is made if need be. It is answered for in any case: Created, or Failed and
-	// no node is left.
+	// no node is left, or the bridge goes on deleting it while the session lives.
 	Create(ctx C, msg *Create, reply ask.Reply[*Created])
 
 	// List reads the names in a directory. A missing directory is an empty one.
@@ -36,8 +36,9 @@ type BridgeHandler[C any] interface {
 	// that are not there are named in the answer and leave no watch behind.
 	Watch(ctx C, msg *Watch, reply ask.Reply[*Watched])
 
-	// ReleaseNode deletes a contender's node, however often that takes while the
-	// session lives. Answered when the node is gone.
+	// ReleaseNode deletes a contender's node. It is answered when the node is gone, or
+	// with Failed when ZooKeeper refuses or gives no clear answer for three session
+	// timeouts; then the bridge goes on deleting the node while the session lives.
 	ReleaseNode(ctx C, msg *ReleaseNode, reply ask.Reply[*NodeReleased])
 
 	// Transact does several things or none of them. It is sent once at most: with
@@ -105,7 +106,7 @@ func (r BridgeRef) SendUnsubscribe(msg *Unsubscribe, from ask.Recipient) {
 
 // Create puts a contender's ephemeral sequential node into a directory, which
 // is made if need be. It is answered for in any case: Created, or Failed and
-// no node is left.
+// no node is left, or the bridge goes on deleting it while the session lives.
 //
 // The future completes with the answer or an error.
 func (r BridgeRef) Create(msg *Create) *ask.Future[*Created] {
@@ -142,8 +143,9 @@ func (r BridgeRef) SendWatch(msg *Watch, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// ReleaseNode deletes a contender's node, however often that takes while the
-// session lives. Answered when the node is gone.
+// ReleaseNode deletes a contender's node. It is answered when the node is gone, or
+// with Failed when ZooKeeper refuses or gives no clear answer for three session
+// timeouts; then the bridge goes on deleting the node while the session lives.
 //
 // The future completes with the answer or an error.
 func (r BridgeRef) ReleaseNode(msg *ReleaseNode) *ask.Future[*NodeReleased] {

@@ -114,7 +114,7 @@ func (c *core) befalls(e event, detail string) {
 		c.endEpoch(messages.Reason_SESSION_LOST, detail, false)
 		time.AfterFunc(reopenPause, func() { c.self.Tell(task((*core).open)) })
 	case next.state == messages.SessionState_LOST && changed:
-		c.endEpoch(messages.Reason_SESSION_LOST, detail, e == forsaken)
+		c.endEpoch(messages.Reason_SESSION_LOST, detail, false)
 		c.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
 		c.connected(was)

@@ -182,6 +182,9 @@ func (ep *epoch) resolved(creates []*create, sightings []sighting, err error) {
 		return
 	}
 	for i, c := range creates {
+		if _, open := ep.open[c]; !open {
+			continue // answered with another create of its transaction
+		}
 		if sightings[i].exists && sightings[i].stat.EphemeralOwner != ep.link.id.Load() {
 			sightings[i] = sighting{} // of the same name, but not ours
 		}

@@ -31,7 +31,8 @@ type epoch struct {
 	watches watchTable
 
 	uncertain []*create // may have a node or not
-	parked    []func()  // to be done when connected again, or a little later
+	orphans   orphans
+	parked    []func() // to be done when connected again, or a little later
 	retrying  *time.Timer
 }
 
@@ -70,6 +71,7 @@ func (ep *epoch) use(w *wire) {
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.up = true, false
 	ep.use(nil)
+	ep.orphans.stop()
 	if ep.retrying != nil {
 		ep.retrying.Stop()
 	}

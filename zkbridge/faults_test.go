@@ -24,7 +24,8 @@ type faulty struct {
 	container func() error
 	children  func() error
 	exists    func() error
-	rewatch   func() // before watches are set again
+	remove    func() error // instead of a delete
+	rewatch   func()       // before watches are set again
 }
 
 func (f *faulty) WatchAgain(over *wire, nodes, directories []string) {
@@ -61,6 +62,16 @@ func (f *faulty) List(path string, watch bool, then taker[listing]) {
 		}
 	}
 	f.client.List(path, watch, then)
+}
+
+func (f *faulty) Delete(path string, then taker[[]zk.MultiResponse]) {
+	if f.remove != nil {
+		if err := f.remove(); err != nil {
+			then(nil, err)
+			return
+		}
+	}
+	f.client.Delete(path, then)
 }
 
 func (f *faulty) Exists(path string) (zk.Stat, bool, error) {

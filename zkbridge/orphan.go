@@ -1,7 +1,8 @@
 package zkbridge
 
 import (
-	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -9,22 +10,150 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// A node that stays although nobody answers for it holds a lock until its session
-// ends. Where there is no other way to be rid of one, the session has to end.
+// A node that stays although its request has been answered holds a lock until its session
+// ends. The bridge does not end the session because of it: that would cost the holders of
+// all other locks theirs, without the margin. It deletes the node when ZooKeeper lets it.
 
-// forsake gives the session up. The server removes its nodes as it closes.
-func (ep *epoch) forsake(format string, args ...any) {
-	detail := "the session is given up, so that no node is left: " + fmt.Sprintf(format, args...)
-	ep.core.cfg.log.Error("bridge closes its session", "epoch", ep.number, "why", detail)
-	ep.core.befalls(forsaken, detail)
+// orphan is a node that is to go and has no request any more. It belongs to the session:
+// the epoch's end ends it, too.
+type orphan struct {
+	path   string
+	create *create // which made the node, or may have; nil if path is the whole path
+	since  time.Time
+	pause  time.Duration // before the next attempt, jitter left out
+	next   time.Time     // of the next attempt
+	logged time.Time
+	gone   bool
+}
+
+// orphans are those of an epoch.
+type orphans struct {
+	all      []*orphan
+	timer    *time.Timer // until the first of them is due; nil during a sweep, and without orphans
+	at       time.Time   // when the timer fires
+	sweeping bool
+}
+
+const (
+	firstOrphanPause = 250 * time.Millisecond
+	maxOrphanPause   = 10 * time.Second
+	orphanLogged     = 10 * time.Minute // how often the log repeats that a node stays
+)
+
+// keep has the node deleted as soon as that is possible, which it is not now because of
+// err.
+func (ep *epoch) keep(path string, c *create, err error) {
+	o := &orphan{path: path, create: c, since: time.Now(), pause: firstOrphanPause}
+	ep.orphans.all = append(ep.orphans.all, o)
+	ep.postpone(o, err)
+	if s := &ep.orphans; s.timer == nil || o.next.Before(s.at) {
+		ep.armSweep()
+	}
+}
+
+// postpone sets the orphan's next attempt, with a longer pause than before the last one.
+func (ep *epoch) postpone(o *orphan, err error) {
+	now := time.Now()
+	o.next = now.Add(o.pause/2 + rand.N(o.pause/2+1))
+	o.pause = min(2*o.pause, maxOrphanPause)
+	if !o.logged.IsZero() && now.Sub(o.logged) < orphanLogged {
+		return
+	}
+	o.logged = now
+	what := "a node cannot be deleted, and may hold a lock until it is"
+	if o.create != nil {
+		what = "a node may have been made, cannot be looked for, and may hold a lock until it is deleted"
+	}
+	ep.core.cfg.log.Error(what, "node", o.path, "since", o.since, "why", err, "epoch", ep.number,
+		"do", "grant the right that is missing, or delete the node; it is tried again while the session lives, and goes with it")
+}
+
+// armSweep sets the timer for the orphan that is due first.
+func (ep *epoch) armSweep() {
+	s := &ep.orphans
+	s.stop()
+	if s.sweeping || len(s.all) == 0 {
+		return
+	}
+	s.at = slices.MinFunc(s.all, func(a, b *orphan) int { return a.next.Compare(b.next) }).next
+	sweep := task(func(*core) { ep.sweep() })
+	s.timer = time.AfterFunc(time.Until(s.at), func() { ep.core.self.Tell(sweep) })
+}
+
+func (s *orphans) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+}
+
+// sweep tries to delete the orphans that are due. It does so one after the other, in one
+// job: other requests do not wait for them, however many there are.
+func (ep *epoch) sweep() {
+	s := &ep.orphans
+	if ep.over || s.sweeping {
+		return
+	}
+	now := time.Now()
+	var due []orphan // copies: the job may read them while the bridge runs
+	var which []*orphan
+	for _, o := range s.all {
+		if !o.next.After(now) {
+			due, which = append(due, *o), append(which, o)
+		}
+	}
+	s.sweeping, s.timer = true, nil
+	session := ep.link.id.Load()
+	ep.solos.do(func() func() {
+		results := make([]error, len(due))
+		for i := range due {
+			results[i] = due[i].remove(ep.client, session)
+		}
+		return func() { ep.swept(which, results) }
+	})
+}
+
+func (ep *epoch) swept(which []*orphan, results []error) {
+	s := &ep.orphans
+	s.sweeping = false
+	for i, o := range which {
+		if results[i] != nil {
+			ep.postpone(o, results[i])
+			continue
+		}
+		o.gone = true
+		ep.core.cfg.log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", ep.number)
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *orphan) bool { return o.gone })
+	ep.armSweep()
+}
+
+// remove deletes the node. It returns nil once there is none.
+func (o orphan) remove(c client, session int64) error {
+	path := o.path
+	if o.create != nil {
+		found, err := search(c, o.create.directory, []*create{o.create})
+		switch {
+		case err != nil:
+			return need{"READ", o.create.directory}.explain(err)
+		case found[0].node == "", found[0].exists && found[0].stat.EphemeralOwner != session:
+			return nil
+		}
+		path = joinPath(o.create.directory, found[0].node)
+	}
+	_, err := await(func(then taker[[]zk.MultiResponse]) { c.Delete(path, then) })
+	if isMissing(err) {
+		return nil
+	}
+	return need{right: "DELETE"}.of(path).explain(err)
 }
 
 // unresolvedFor is how many session timeouts a request may be without a result
 // while its session lives.
 const unresolvedFor = 3
 
-// tooLong tells if a request has been in doubt for longer than can be borne. since
-// is when that began; the first call sets it.
+// tooLong reports whether a request has been in doubt for so long that it is answered
+// without a result. since is when that began; the first call sets it.
 func (ep *epoch) tooLong(since *time.Time) bool {
 	if since.IsZero() {
 		*since = time.Now()
@@ -32,14 +161,14 @@ func (ep *epoch) tooLong(since *time.Time) bool {
 	return time.Since(*since) > unresolvedFor*time.Duration(ep.link.timeout.Load())
 }
 
-// hopeless tells if a read that failed would fail the next time, too.
+// hopeless reports whether a read that failed would fail the next time, too.
 func hopeless(err error) bool {
 	what, why := judge(err)
 	return what == refused || why == messages.Reason_LIMIT_EXCEEDED
 }
 
-// cannotRelease deals with a release that ZooKeeper does not do. If the node is not
-// of this session, it is no concern of ours.
+// cannotRelease deals with a release that ZooKeeper does not do because of err. If the
+// node is not of this session, the bridge does not try again.
 func (ep *epoch) cannotRelease(r *release, err error) {
 	ep.solos.do(func() func() {
 		node, exists, lookErr := ep.client.Exists(r.path)
@@ -51,43 +180,71 @@ func (ep *epoch) mustGo(r *release, err error, node zk.Stat, exists bool, lookEr
 	_, why := judge(err)
 	explained := need{right: "DELETE"}.of(r.path).explain(err)
 	switch {
-	case ep.tooLong(&r.since):
-		ep.forsake("delete %s: %v", r.path, explained)
-	case lookErr != nil && !hopeless(lookErr):
+	case lookErr != nil && !hopeless(lookErr) && !ep.tooLong(&r.since):
 		ep.again(func() { ep.cannotRelease(r, err) })
 	case lookErr == nil && !exists:
 		ep.released(r, false)
 	case lookErr == nil && node.EphemeralOwner != ep.link.id.Load():
 		ep.fail(r, why, "delete %s: %v", r.path, explained)
 	default:
-		ep.forsake("delete %s: %v", r.path, explained)
+		ep.abandonRelease(r, why, explained)
 	}
+}
+
+// abandonRelease answers a release whose node may be there still. The node goes later.
+func (ep *epoch) abandonRelease(r *release, why messages.Reason, err error) {
+	ep.keep(r.path, nil, err)
+	ep.fail(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
 }
 
 // undo deletes the node of a create that cannot be answered because of err.
 func (ep *epoch) undo(c *create, err error) {
 	_, why := judge(err)
 	err = need{"READ", c.directory}.explain(err)
-	failed := undone(func() { ep.fail(c, why, "create %s: it was made and is deleted again: %v", c.path(), err) })
+	failed := undone(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %v", c.path(), become, err) })
 	ep.outbox.add(write{r: &release{asker: asker{to: failed}, path: joinPath(c.directory, c.node)}})
 }
 
-// undone hears that the node is gone. While that is open the create is, too.
-type undone func()
+// undone hears what has become of the node. While it has not heard so the create is open.
+type undone func(become string)
 
-func (f undone) Tell(any) { f() }
+func (f undone) Tell(msg any) {
+	if failed, ok := msg.(*messages.Failed); ok {
+		f("is left: " + failed.GetDetail())
+		return
+	}
+	f("is deleted again")
+}
 
-// unresolved puts creates off again about which nothing could be learned, if there
-// is hope still.
+// unresolved puts creates off again about which nothing could be learned because of err,
+// or answers them if they have been in doubt for too long.
 func (ep *epoch) unresolved(creates []*create, err error) {
 	for _, c := range creates {
-		if hopeless(err) || ep.tooLong(&c.since) {
-			err = need{"READ", c.directory}.explain(err)
-			ep.forsake("create %s may have been executed: %v", c.path(), err)
-			return // they all have been answered
+		if _, open := ep.open[c]; !open {
+			continue
+		}
+		switch final := hopeless(err) || ep.tooLong(&c.since); {
+		case final && c.node != "":
+			ep.undo(c, err)
+		case final:
+			ep.abandonCreate(c, err)
+		default:
+			ep.doubt(c)
 		}
 	}
-	for _, c := range creates {
-		ep.doubt(c)
+}
+
+// abandonCreate answers a create, and all creates of its transaction, which may have been
+// executed. Nodes that are found later are deleted.
+func (ep *epoch) abandonCreate(c *create, err error) {
+	all := []*create{c}
+	if c.joint != nil {
+		all = c.joint.creates
+	}
+	_, why := judge(err)
+	err = need{"READ", c.directory}.explain(err)
+	for _, c := range all {
+		ep.keep(c.path(), c, err)
+		ep.fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)
 	}
 }

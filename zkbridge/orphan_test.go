@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,25 +15,43 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// lostBecause is saysLost, and no node of the old session is left.
-func (u *user) lostBecause(s *zktest.Server, dir string, parts ...string) {
+// refused waits for the answer to the request id, which must say each of the parts, and
+// checks that the session goes on.
+func (u *user) refused(id uint64, why messages.Reason, parts ...string) {
 	u.t.Helper()
-	u.saysLost(parts...)
-	zktest.Eventually(u.t, patience, func() bool { return len(s.Nodes(u.t, dir)) == 0 }, "no node is left in %s", dir)
-}
-
-// saysLost waits for LOST, which must say each of the parts, and for the next session.
-func (u *user) saysLost(parts ...string) {
-	u.t.Helper()
-	m := state(u.t, u.peer, messages.SessionState_LOST)
+	m := next[*messages.Failed](u.t, u.peer)
+	if m.GetId() != id || m.GetReason() != why {
+		u.t.Errorf("%v, not for %d because of %v", m, id, why)
+	}
 	for _, part := range parts {
 		if !strings.Contains(m.GetDetail(), part) {
-			u.t.Errorf("lost because %q, which does not say %q", m.GetDetail(), part)
+			u.t.Errorf("%q does not say %q", m.GetDetail(), part)
 		}
 	}
-	if m := state(u.t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
-		u.t.Errorf("%v", m)
+	u.goesOn()
+}
+
+func (u *user) goesOn() {
+	u.t.Helper()
+	if s := u.bridge.Session(); s.Epoch != 1 || s.State != messages.SessionState_CONNECTED {
+		u.t.Errorf("the session does not go on: %+v", s)
 	}
+}
+
+// left waits until the directory has n nodes.
+func left(t *testing.T, s *zktest.Server, dir string, n int) {
+	t.Helper()
+	zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, dir)) == n }, "%d nodes in %s", n, dir)
+}
+
+// errors counts the errors that were logged and contain text.
+func (r *record) errors(text string) (n int) {
+	for line := range strings.Lines(r.String()) {
+		if strings.Contains(line, "level=ERROR") && strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 // without takes a right on a node away, as another client.
@@ -42,42 +61,144 @@ func without(t *testing.T, s *zktest.Server, path string, right int32) {
 	must(t, err)
 }
 
+// The release is refused at once, the node goes when the right is back, and no other node
+// of the session goes with it.
 func TestReleaseRefused(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		u.subscribe()
-		node, other := u.created(dir, "n-").GetNode(), u.created(dir, "other-").GetNode()
+		var log record
+		u, dir := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr()}))), s.Path(t)
+		node := u.created(dir, "n-").GetNode()
+		u.created(dir+"/other", "other-")
 		without(t, s, dir, zk.PermDelete)
-		id := u.release(dir, node)
-		u.lostBecause(s, dir, dir+"/"+node, "DELETE is not granted on "+dir)
-		if m := next[*messages.Failed](t, u.peer); m.GetId() != id || m.GetReason() != messages.Reason_SESSION_LOST {
-			t.Errorf("%v", m)
+		u.refused(u.release(dir, node), messages.Reason_NO_AUTH, dir+"/"+node, "DELETE is not granted on "+dir)
+		u.list(dir)
+		left(t, s, dir, 2)
+		without(t, s, dir, 0)
+		left(t, s, dir, 1)
+		left(t, s, dir+"/other", 1)
+		u.goesOn()
+		if log.errors(node) != 1 || log.errors("DELETE is not granted on "+dir) != 1 {
+			t.Errorf("logged: %s", log.String())
 		}
-		u.release(dir, other) // of the session before, in this one
-		next[*messages.NodeReleased](t, u.peer)
 	})
 }
 
 func TestReleaseRefusedInBatch(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		u.subscribe()
 		const n = 50
 		nodes := make([]string, n)
 		for i := range nodes {
 			nodes[i] = u.created(dir, "n-").GetNode()
 		}
+		u.created(dir+"/other", "other-")
 		without(t, s, dir, zk.PermDelete)
-		epoch := u.epoch() // it may be over before all have been sent
 		for _, node := range nodes {
-			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: epoch, Directory: dir, Node: node}, u)
+			u.release(dir, node)
 		}
-		u.lostBecause(s, dir, "DELETE")
 		for range n {
-			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_NO_AUTH {
 				t.Errorf("%v", m)
 			}
 		}
+		left(t, s, dir, n+1)
+		without(t, s, dir, 0)
+		left(t, s, dir, 1)
+		u.goesOn()
+	})
+}
+
+// A node that cannot be deleted is tried again for as long as the session lives, also over
+// another connection, and not longer; the log tells of it now and then.
+func TestOrphanStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log record
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		u := newUser(t, connected(t, log.of(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: dialEmbedded(s)})))
+		u.subscribe()
+		node := u.created("/d", "n-").GetNode()
+		setRights(t, s, "/d", zk.PermAll&^zk.PermDelete)
+		u.refused(u.release("/d", node), messages.Reason_NO_AUTH)
+		tries := s.Inject(embedded.Fault{Op: embedded.OpDelete, Times: -1, Action: embedded.DelayReply})
+		time.Sleep(time.Hour) // virtual
+		if n, most := len(tries.Firings()), int(time.Hour/(maxOrphanPause/2))+10; n < most/3 || n > most {
+			t.Errorf("tried %d times within an hour", n)
+		}
+		if n := log.errors(node); n < 6 || n > 7 {
+			t.Errorf("logged %d times within an hour", n)
+		}
+		s.DropConnections()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		setRights(t, s, "/d", zk.PermAll)
+		time.Sleep(maxOrphanPause + time.Second)
+		if names := u.list("/d"); len(names) != 0 {
+			t.Errorf("left: %v", names)
+		}
+		u.goesOn()
+		before := len(tries.Firings())
+		time.Sleep(time.Hour)
+		if n := len(tries.Firings()); n != before {
+			t.Errorf("%d tries after it has gone", n-before)
+		}
+
+		node = u.created("/d", "n-").GetNode()
+		setRights(t, s, "/d", zk.PermAll&^zk.PermDelete)
+		u.refused(u.release("/d", node), messages.Reason_NO_AUTH)
+		s.Expire(u.bridge.Session().ID)
+		state(t, u.peer, messages.SessionState_LOST)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		before = len(tries.Firings())
+		time.Sleep(time.Hour)
+		if n := len(tries.Firings()); n != before {
+			t.Errorf("%d tries in the next session", n-before)
+		}
+	})
+}
+
+// setRights is the reverse of without, in virtual time.
+func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, time.Minute, zk.WithLogInfo(false),
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return s.Dial(t.Context()) }))
+	must(t, err)
+	_, err = conn.SetACL(path, zk.WorldACL(rights), -1)
+	must(t, err)
+	conn.Close()
+	for range events {
+	}
+}
+
+// A delete that never gets a clear answer is answered in time, and done later.
+func TestReleaseUnclear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 500 * time.Millisecond
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		var unclear atomic.Bool
+		f := &faulty{remove: func() error {
+			if unclear.Load() {
+				return serverError(-5)
+			}
+			return nil
+		}}
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}, f)
+		node := u.created("/d", "n-").GetNode()
+		unclear.Store(true)
+		begun := time.Now()
+		u.refused(u.release("/d", node), messages.Reason_UNAVAILABLE, node, "-5")
+		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
+			t.Errorf("answered after %v", took)
+		}
+		time.Sleep(time.Minute)
+		if names := u.list("/d"); len(names) != 1 {
+			t.Errorf("is: %v", names)
+		}
+		unclear.Store(false)
+		time.Sleep(maxOrphanPause)
+		if names := u.list("/d"); len(names) != 0 {
+			t.Errorf("left: %v", names)
+		}
+		u.goesOn()
 	})
 }
 
@@ -118,19 +239,36 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		u := withFaults(t, s, dropping())
-		u.subscribe()
 		without(t, s, dir, zk.PermRead)
-		u.create(dir, "n-")
-		m := state(t, u.peer, messages.SessionState_LOST)
-		if !strings.Contains(m.GetDetail(), dir+"/n-") || !strings.Contains(m.GetDetail(), "READ is not granted on "+dir) {
-			t.Errorf("%v", m)
-		}
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
-			t.Errorf("%v", m)
-		}
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
 		without(t, s, dir, 0)
-		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, dir)) == 1 }, "only the other bridge's node is left")
+		left(t, s, dir, 1)
+		u.goesOn()
+	})
+}
+
+// One of the directories of a transaction that was executed cannot be read: no part of it
+// is answered as made, and no node stays.
+func TestUncertainTogether(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u := withFaults(t, s, dropping())
+		dirs := []string{s.Path(t) + "/a", s.Path(t) + "/b"}
+		users := []*user{u, newUser(t, u.bridge)}
+		other := newUser(t, connected(t, Config{Servers: s.Addr()}))
+		for _, dir := range dirs {
+			other.created(dir, "first-")
+		}
+		without(t, s, dirs[1], zk.PermRead)
+		sendAll(users, dirs)
+		for _, u := range users {
+			u.refused(1, messages.Reason_NO_AUTH, "READ is not granted on "+dirs[1])
+			none[*messages.Created](t, u.peer)
+		}
+		without(t, s, dirs[1], 0)
+		for _, dir := range dirs {
+			left(t, s, dir, 1)
+		}
+		u.goesOn()
 	})
 }
 
@@ -141,24 +279,29 @@ func TestUncertainForTooLong(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		f := dropping()
 		lose := f.multi
+		var unclear atomic.Bool
+		unclear.Store(true)
 		f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-			if isCheck(ops) {
+			if isCheck(ops) && unclear.Load() {
 				return nil, serverError(-5)
 			}
 			return lose(ops, send)
 		}
 		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}, f)
-		u.subscribe()
 		begun := time.Now()
-		u.create("/d", "n-")
-		u.saysLost("/d/n-", "-5")
+		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
 		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
-			t.Errorf("given up after %v", took)
+			t.Errorf("answered after %v", took)
 		}
-		next[*messages.Failed](t, u.peer)
+		if names := u.list("/d"); len(names) != 1 {
+			t.Errorf("is: %v", names)
+		}
+		unclear.Store(false)
+		time.Sleep(maxOrphanPause) // virtual
 		if names := u.list("/d"); len(names) != 0 {
 			t.Errorf("left: %v", names)
 		}
+		u.goesOn()
 	})
 }
 

@@ -241,15 +241,12 @@ func (o *outbox) doubt(b *batch, err error) {
 			continue
 		}
 		o.retryDelete(w.r, err)
-		if o.ep.over {
-			return // given up; all have been answered
-		}
 	}
 }
 
 func (o *outbox) retryDelete(r *release, err error) {
 	if o.ep.tooLong(&r.since) {
-		o.ep.forsake("delete %s: there is no clear answer: %v", r.path, err)
+		o.ep.abandonRelease(r, messages.Reason_UNAVAILABLE, err)
 		return
 	}
 	o.ep.again(func() {

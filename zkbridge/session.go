@@ -31,7 +31,6 @@ const (
 	disconnected              // the connection is gone
 	expired                   // the server has said that the session is over
 	overdue                   // the deadline has passed without an answer
-	forsaken                  // the bridge gives the session up
 	closed                    // the bridge ends
 )
 
@@ -53,14 +52,12 @@ var turns = map[messages.SessionState]map[event]messages.SessionState{
 		disconnected: messages.SessionState_SUSPENDED,
 		expired:      messages.SessionState_LOST,
 		overdue:      messages.SessionState_LOST,
-		forsaken:     messages.SessionState_LOST,
 		closed:       messages.SessionState_SHUT,
 	},
 	messages.SessionState_SUSPENDED: {
 		established: messages.SessionState_CONNECTED,
 		expired:     messages.SessionState_LOST,
 		overdue:     messages.SessionState_LOST,
-		forsaken:    messages.SessionState_LOST,
 		closed:      messages.SessionState_SHUT,
 	},
 	messages.SessionState_SHUT: {},

@@ -43,8 +43,6 @@ func TestSessionTable(t *testing.T) {
 		{"expired at once", session{connected, 1}, expired, 1, session{gone, 1}, true},
 		{"overdue", session{suspended, 1}, overdue, 1, session{gone, 1}, true},
 		{"overdue while connected", session{connected, 1}, overdue, 1, session{gone, 1}, true},
-		{"given up", session{connected, 1}, forsaken, 1, session{gone, 1}, true},
-		{"given up while suspended", session{suspended, 1}, forsaken, 1, session{gone, 1}, true},
 		{"overdue of an old epoch", session{connected, 2}, overdue, 1, session{connected, 2}, false},
 		{"a lost session never comes back", session{gone, 1}, established, 1, session{gone, 1}, false},
 		{"next session", session{gone, 1}, established, 2, session{connected, 2}, true},

@@ -1,0 +1,110 @@
+package actors_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// A lock that cannot be cleaned up does not cost the holders of other locks theirs: a rival
+// gets an unrelated lock when its holder has released it.
+func TestUnrelatedLockIsKept(t *testing.T) {
+	for name, trouble := range map[string]func(*virtual, *actors.Locks){
+		"release is refused": func(v *virtual, locks *actors.Locks) {
+			g := lock(v, locks.Mutex("/lock"))
+			v.setRights("/lock", zk.PermAll&^zk.PermDelete)
+			is(v, failure(v, g.Release()), actors.ErrNoAuth)
+		},
+		"release is never answered": func(v *virtual, locks *actors.Locks) {
+			g := lock(v, locks.Mutex("/lock"))
+			v.Inject(embedded.Fault{Op: embedded.OpDelete, Path: "/lock/", Action: embedded.CutBefore, Times: -1})
+			is(v, failure(v, g.Release()), actors.ErrUnavailable)
+		},
+		"create is not answered and nothing can be read": func(v *virtual, locks *actors.Locks) {
+			mu := locks.Mutex("/lock")
+			unlock(v, lock(v, mu))
+			v.setRights("/lock", zk.PermAll&^zk.PermRead)
+			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/lock/", Action: embedded.DropReply})
+			if _, err := mu.Lock(within(v)); err == nil {
+				v.Error("granted without being seen")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				locks, _, end := v.withBridge()
+				defer end()
+				rivals, _ := v.mutex()
+				unrelated := lock(v, locks.Mutex("/unrelated"))
+				ctx := unrelated.Context(v.Context())
+				waits := rivals.Mutex("/unrelated").Acquire(v.Context())
+				<-time.After(time.Second)
+				trouble(v, locks)
+				<-time.After(time.Minute)
+				if unrelated.Err() != nil || ctx.Err() != nil {
+					v.Errorf("the holder of another lock has lost it: %v", unrelated.Err())
+				}
+				pending(v, waits)
+				unlock(v, unrelated)
+				unlock(v, result(v, waits))
+			})
+		})
+	}
+}
+
+// The same on both servers, for a right that is taken away. What could not be released
+// blocks its own lock until the right is back, and the process can go on using it.
+func TestReleaseRefused(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, rivals := b.locks(), b.locks()
+		other := b.path + "-unrelated"
+		unrelated := lock(b, locks.Mutex(other))
+		waits := rivals.Mutex(other).Acquire(within(b))
+		mu := locks.Mutex(b.path)
+		g := lock(b, mu)
+		rival := rivals.Mutex(b.path).Acquire(within(b))
+		b.waitNodes(2)
+		setACL(b, b.Client(b), b.path, zk.PermAll&^zk.PermDelete)
+		is(b, g.Unlock(within(b)), actors.ErrNoAuth)
+		if g.Err() == nil {
+			b.Error("what was released counts as held")
+		}
+		pending(b, rival, waits)
+		setACL(b, b.Client(b), b.path, zk.PermAll)
+		h := result(b, rival)
+		pending(b, waits)
+		if err := unrelated.Err(); err != nil || locks.Session().Epoch != 1 {
+			b.Errorf("the holder of another lock has lost it: %v", err)
+		}
+		again := mu.Acquire(within(b))
+		b.waitNodes(2)
+		pending(b, again)
+		unlock(b, h)
+		unlock(b, result(b, again))
+		unlock(b, unrelated)
+		unlock(b, result(b, waits))
+	})
+}
+
+func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
+	t.Helper()
+	_, err := conn.SetACL(path, zk.WorldACL(rights), -1)
+	must(t, err)
+}
+
+// setRights changes the rights on a node, as another client.
+func (v *virtual) setRights(path string, rights int32) {
+	v.Helper()
+	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithLogInfo(false),
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return v.Dial(v.Context()) }))
+	must(v, err)
+	setACL(v, conn, path, rights)
+	conn.Close()
+	for range events { // until it has ended
+	}
+}
