@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -8,24 +9,31 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // A lock that cannot be cleaned up does not cost the holders of other locks theirs: a rival
-// gets an unrelated lock when its holder has released it.
-func TestUnrelatedLockIsKept(t *testing.T) {
-	for name, trouble := range map[string]func(*virtual, *actors.Locks){
-		"release is refused": func(v *virtual, locks *actors.Locks) {
+// gets an unrelated lock when its holder has released it, or not earlier than the margin
+// after the holder was told of the loss.
+func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
+	const margin = session / 5 // the default
+	for name, c := range map[string]struct {
+		trouble func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
+		fatal   bool // the holder is told of a loss
+	}{
+		"release is refused": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := lock(v, locks.Mutex("/lock"))
 			v.setRights("/lock", zk.PermAll&^zk.PermDelete)
 			is(v, failure(v, g.Release()), actors.ErrNoAuth)
-		},
-		"release is never answered": func(v *virtual, locks *actors.Locks) {
+		}, false},
+		"release is never answered": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := lock(v, locks.Mutex("/lock"))
 			v.Inject(embedded.Fault{Op: embedded.OpDelete, Path: "/lock/", Action: embedded.CutBefore, Times: -1})
 			is(v, failure(v, g.Release()), actors.ErrUnavailable)
-		},
-		"create is not answered and nothing can be read": func(v *virtual, locks *actors.Locks) {
+		}, false},
+		"create is not answered and nothing can be read": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			mu := locks.Mutex("/lock")
 			unlock(v, lock(v, mu))
 			v.setRights("/lock", zk.PermAll&^zk.PermRead)
@@ -33,18 +41,33 @@ func TestUnrelatedLockIsKept(t *testing.T) {
 			if _, err := mu.Lock(within(v)); err == nil {
 				v.Error("granted without being seen")
 			}
-		},
+		}, false},
+		"the bridge fails": {func(v *virtual, _ *actors.Locks, bridge *zkbridge.Bridge) {
+			failing := bridge.Session().Epoch
+			bridge.Ref().SendList(&messages.List{Epoch: failing, Directory: "/"}, panicking{})
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				locks, _, end := v.withBridge()
+				locks, bridge, end := v.withBridge()
 				defer end()
 				rivals, _ := v.mutex()
 				unrelated := lock(v, locks.Mutex("/unrelated"))
 				ctx := unrelated.Context(v.Context())
 				waits := rivals.Mutex("/unrelated").Acquire(v.Context())
 				<-time.After(time.Second)
-				trouble(v, locks)
+				c.trouble(v, locks, bridge)
+				if c.fatal {
+					closes(v, ctx.Done(), "the context")
+					is(v, context.Cause(ctx), actors.ErrSessionLost)
+					told := time.Now()
+					g := result(v, waits)
+					if took := time.Since(told); took < margin {
+						v.Errorf("the rival holds %v after the holder was told", took)
+					}
+					unlock(v, g)
+					return
+				}
 				<-time.After(time.Minute)
 				if unrelated.Err() != nil || ctx.Err() != nil {
 					v.Errorf("the holder of another lock has lost it: %v", unrelated.Err())
@@ -108,3 +131,8 @@ func (v *virtual) setRights(path string, rights int32) {
 	for range events { // until it has ended
 	}
 }
+
+// panicking is a recipient that panics.
+type panicking struct{}
+
+func (panicking) Tell(any) { panic("told") }

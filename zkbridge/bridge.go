@@ -24,6 +24,7 @@ type Bridge struct {
 	gone    chan struct{} // closed when go-zookeeper's goroutines have ended, too
 	err     error
 	closing sync.Once
+	hurry   chan struct{}  // closed by Close
 	links   sync.WaitGroup // links on their way to the end
 
 	now     atomic.Pointer[snapshot]
@@ -34,7 +35,8 @@ type Bridge struct {
 // snapshot is what others may see of the actor's state.
 type snapshot struct {
 	Session
-	link *link
+	link   *link
+	failed bool // the bridge has ended by a panic
 }
 
 // bridges numbers the actors of this process.
@@ -51,7 +53,8 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), gone: make(chan struct{})}
+	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), gone: make(chan struct{}),
+		hurry: make(chan struct{})}
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	b.ref, err = system.Spawn(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
 	if err != nil {
@@ -109,10 +112,11 @@ func (b *Bridge) Session() Session {
 	return s
 }
 
-// Lost tells whether the session of an epoch is lost, or must be taken for lost at this
-// moment because its deadline has passed. It looks at the clock, so it is right also in
-// a process that was paused, before any timer or message has come through. Once true
-// for an epoch it stays so. It never blocks and costs little.
+// Lost reports whether the session of an epoch is lost, or must be taken for lost at this
+// moment because its deadline has passed or the bridge has failed. It looks at the clock,
+// so it is right also in a process that was paused, before any timer or message has come
+// through. Once true for an epoch it stays so. After Close it is false for the last epoch:
+// subscribers are told SHUT. It never blocks and costs little.
 func (b *Bridge) Lost(epoch uint64) bool {
 	now := b.now.Load()
 	switch {
@@ -120,21 +124,28 @@ func (b *Bridge) Lost(epoch uint64) bool {
 		return epoch < now.Epoch
 	case now.State == messages.SessionState_LOST:
 		return true
-	case now.State == messages.SessionState_SHUT: // which everybody is told
-		return false
+	case now.State == messages.SessionState_SHUT:
+		return now.failed
 	}
 	return now.link.overdue()
 }
 
-// Close ends the bridge and its session, so that ZooKeeper removes its nodes at
-// once. All that is outstanding is answered by Failed(CLOSED), subscribers hear
-// SHUT. It blocks until that is done and the client library's goroutines are
-// gone, for ConnectTimeout and a second at most. An error means that no server
-// has confirmed the end of the session: its nodes stay until it expires. Calling
-// it again, or from several goroutines, gives the same result. An actor must not
-// call it.
+// Close ends the bridge and its session, so that ZooKeeper removes its nodes at once:
+// subscribers hear SHUT, all that is outstanding is answered by Failed(CLOSED), and the
+// session is closed. There is no margin between: another process may hold the locks of
+// this one right after, so the work that they protect must have ended before Close is
+// called. That is so, too, for a bridge that has failed by a panic: without Close it closes
+// its session by itself, Margin after its subscribers heard SHUT.
+//
+// Close blocks until that is done and the client library's goroutines are gone, for
+// ConnectTimeout and a second at most. An error means that no server has confirmed the end
+// of the session: its nodes stay until it expires. Calling it again, or from several
+// goroutines, gives the same result. An actor must not call it.
 func (b *Bridge) Close() error {
-	b.closing.Do(b.ref.Stop)
+	b.closing.Do(func() {
+		close(b.hurry)
+		b.ref.Stop()
+	})
 	timer := time.NewTimer(b.cfg.connect + time.Second)
 	defer timer.Stop()
 	select {
@@ -155,11 +166,33 @@ func (b *Bridge) Close() error {
 
 func (b *Bridge) note(err error) { b.lastErr.Store(&err) }
 
-// retire ends a link in the background; politely means that the session is to be
-// closed at the server, if that can be reached.
-func (b *Bridge) retire(l *link, politely bool) {
-	if !politely || !l.online.Load() {
+// drop ends a link whose session is lost. It closes the link in the background.
+func (b *Bridge) drop(l *link) {
+	l.kill()
+	b.links.Go(l.close)
+}
+
+// part ends a link and has its server close the session, if that can be reached. It does
+// so in the background.
+func (b *Bridge) part(l *link) {
+	if !l.online.Load() {
 		l.kill()
 	}
 	b.links.Go(l.close)
+}
+
+// linger is part for a bridge that has failed: the session is kept until those who held
+// locks by it have had the margin to end their work, or the user calls Close. Until then
+// the client library goes on sending pings and, if need be, connecting.
+func (b *Bridge) linger(l *link) {
+	b.links.Go(func() {
+		timer := time.NewTimer(b.cfg.margin)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-b.hurry:
+		case <-l.ctx.Done(): // the session has expired
+		}
+		b.part(l)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,26 +88,39 @@ func TestCloseInEachState(t *testing.T) {
 	})
 }
 
+// fail has the bridge fail by a panic.
+func (b *Bridge) fail() {
+	b.ref.Tell(task(func(c *core) {
+		c.ep.reads.do(func() func() { panic("oops") })
+	}))
+}
+
+// A bridge that has failed tells everybody at once, and closes its session when the margin
+// has passed.
 func TestPanic(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		b := connected(t, Config{Servers: s.Addr()})
+		const margin = 500 * time.Millisecond
+		b := connected(t, Config{Servers: s.Addr(), Margin: margin})
 		u, dir := newUser(t, b), s.Path(t)
 		u.subscribe()
 		u.created(dir, "n-")
 		for range 10 {
 			u.create(dir, "n-")
 		}
-		b.ref.Tell(task(func(c *core) {
-			c.ep.reads.do(func() func() { panic("oops") })
-		}))
+		begun := time.Now()
+		b.fail()
 		m := state(t, u.peer, messages.SessionState_SHUT)
 		if !strings.Contains(m.GetDetail(), "oops") {
 			t.Errorf("%v", m)
 		}
-		<-b.gone
-		if names := s.Nodes(t, dir); len(names) != 0 {
-			t.Errorf("left: %v", names)
+		if !b.Lost(1) {
+			t.Error("holders are not told")
 		}
+		left(t, s, dir, 0)
+		if took := time.Since(begun); took < margin {
+			t.Errorf("the session is closed after %v", took)
+		}
+		<-b.gone
 		if err := b.Connected(context.Background()); !errors.Is(err, messages.Reason_INTERNAL) || !strings.Contains(err.Error(), "oops") {
 			t.Errorf("%v", err)
 		}
@@ -114,6 +128,67 @@ func TestPanic(t *testing.T) {
 		next[*messages.Failed](t, u.peer)
 		must(t, b.Close())
 	})
+}
+
+// The session of a bridge that has failed lives for the margin and not longer, whatever
+// becomes of its connection meanwhile.
+func TestPanicKeepsSession(t *testing.T) {
+	for _, meanwhile := range []string{"nothing", "reconnects", "closed", "expires", "unreachable", "subscriber panics"} {
+		t.Run(meanwhile, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testPanicKeepsSession(t, meanwhile) })
+		})
+	}
+}
+
+func testPanicKeepsSession(t *testing.T, meanwhile string) {
+	const timeout, margin = 6 * time.Second, 2500 * time.Millisecond
+	s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
+	b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: dialEmbedded(s)})
+	if meanwhile == "subscriber panics" {
+		b.Ref().SendSubscribe(&messages.Subscribe{}, new(panicking))
+	}
+	u := newUser(t, b)
+	u.subscribe()
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	b.fail()
+	state(t, u.peer, messages.SessionState_SHUT)
+	begun := time.Now()
+	alive := func() bool { return len(s.Sessions()) == 1 }
+	shortest, longest := margin, margin+time.Second
+	time.Sleep(margin / 5) // virtual
+	switch meanwhile {
+	case "reconnects":
+		s.DropConnections()
+	case "closed":
+		must(t, b.Close())
+		shortest = 0
+	case "expires":
+		s.Expire(s.Sessions()[0].ID)
+		shortest = 0
+	case "unreachable":
+		s.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
+		s.DropConnections()
+		longest = 2 * timeout
+	}
+	for alive() && time.Since(begun) < time.Hour {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(begun); took < shortest || took > longest {
+		t.Errorf("the session ended after %v", took)
+	}
+	if !b.Lost(1) || b.Session().State != messages.SessionState_SHUT {
+		t.Error("it does not count as lost")
+	}
+	<-b.gone
+}
+
+// panicking is a recipient that panics from the second message on.
+type panicking struct{ told atomic.Bool }
+
+func (p *panicking) Tell(any) {
+	if p.told.Swap(true) {
+		panic("subscriber")
+	}
 }
 
 // TestSystemClosedFirst closes things in the wrong order.

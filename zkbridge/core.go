@@ -24,6 +24,7 @@ type core struct {
 	agreed   bool                     // the first session was granted its timeout
 	first    sync.Once                // the first session is up
 	fatal    error                    // why the bridge gives up
+	failed   bool                     // it has ended by a panic
 	subs     map[ask.Recipient]struct{}
 	deadline *time.Timer
 }
@@ -111,10 +112,10 @@ func (c *core) befalls(e event, detail string) {
 	}
 	switch {
 	case e == expired && !changed: // there was no session: do not try again in a hurry
-		c.endEpoch(messages.Reason_SESSION_LOST, detail, false)
+		c.endEpoch(messages.Reason_SESSION_LOST, detail, c.bridge.drop)
 		time.AfterFunc(reopenPause, func() { c.self.Tell(task((*core).open)) })
 	case next.state == messages.SessionState_LOST && changed:
-		c.endEpoch(messages.Reason_SESSION_LOST, detail, false)
+		c.endEpoch(messages.Reason_SESSION_LOST, detail, c.bridge.drop)
 		c.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
 		c.connected(was)
@@ -174,12 +175,25 @@ func (c *core) publish(detail string) {
 		snap.link = c.ep.link
 		snap.ID, snap.Timeout = c.ep.link.id.Load(), time.Duration(c.ep.link.timeout.Load())
 	}
+	snap.failed = c.failed
 	c.bridge.now.Store(snap)
 	c.now = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
 	for to := range c.subs {
-		to.Tell(c.now)
+		c.tell(to)
 	}
 	c.cfg.log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
+}
+
+// tell tells a subscriber the present state. One that panics is not told again, and keeps
+// no other from being told.
+func (c *core) tell(to ask.Recipient) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			delete(c.subs, to)
+			c.cfg.log.Error("a subscriber panics and is told nothing more", "subscriber", fmt.Sprintf("%T", to), "failure", failure)
+		}
+	}()
+	to.Tell(c.now)
 }
 
 // armDeadline has checkDeadline called when the session may have to be given up.
@@ -202,15 +216,14 @@ func (c *core) checkDeadline() {
 	c.befalls(overdue, "no answer from ZooKeeper for so long that the session may have expired")
 }
 
-// endEpoch answers all that is outstanding and lets go of the session; politely
-// means that the server is to close it, if it can be reached.
-func (c *core) endEpoch(why messages.Reason, detail string, politely bool) {
+// endEpoch answers all that is outstanding and lets go of the session; retire ends the link.
+func (c *core) endEpoch(why messages.Reason, detail string, retire func(*link)) {
 	if c.deadline != nil {
 		c.deadline.Stop()
 	}
 	ep := c.ep
 	c.ep = nil
-	c.bridge.retire(ep.link, politely)
+	retire(ep.link)
 	ep.end(why, detail)
 }
 
@@ -223,6 +236,7 @@ func (c *core) giveUp(err error) {
 // Stopped implements host.Actor.
 func (c *core) Stopped(failure any) {
 	defer c.end(failure)
+	c.failed = failure != nil
 	c.session, _ = c.session.next(closed, c.session.epoch)
 	c.publish(c.farewell(failure))
 	c.subs = nil
@@ -232,11 +246,11 @@ func (c *core) Stopped(failure any) {
 	if c.agreed && c.ep.link.id.Load() != 0 {
 		c.bridge.last = c.ep.link
 	}
-	why := messages.Reason_CLOSED
-	if failure != nil {
-		why = messages.Reason_INTERNAL
+	why, retire := messages.Reason_CLOSED, c.bridge.part
+	if c.failed {
+		why, retire = messages.Reason_INTERNAL, c.bridge.linger
 	}
-	c.endEpoch(why, c.farewell(failure), true)
+	c.endEpoch(why, c.farewell(failure), retire)
 }
 
 func (c *core) farewell(failure any) string {
