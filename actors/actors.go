@@ -213,9 +213,12 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 }
 
 // Close ends all requests and grants with ErrClosed and, if Connect opened it, the
-// ZooKeeper session. It blocks until ZooKeeper has confirmed that, or could not be
-// reached for about ConnectTimeout: the error says so, and the nodes stay until the
-// session expires. It may be called more than once. An actor must not call it.
+// ZooKeeper session: first the contexts of the grants end, and then the session, with no
+// margin between. Another process may hold the locks right after, so the work that they
+// protect must have ended before Close is called. It blocks until ZooKeeper has confirmed
+// that, or could not be reached for about ConnectTimeout: the error says so, and the nodes
+// stay until the session expires. It may be called more than once. An actor must not call
+// it.
 func (l *Locks) Close() error {
 	l.closing.Do(func() {
 		l.manager.close()
