@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -305,4 +306,36 @@ func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
 			t.Errorf("events at %v", who)
 		}
 	})
+}
+
+// incomparable is a recipient that cannot be told apart from others.
+type incomparable struct {
+	*peer
+	tags any
+}
+
+// A recipient that cannot be compared is refused where it would have to be, and does no
+// harm.
+func TestIncomparableRecipient(t *testing.T) {
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	node := u.created(dir, "n-").GetNode()
+	odd := incomparable{newPeer(), []string{"a slice"}}
+	refused := func() {
+		t.Helper()
+		m := next[*messages.Failed](t, odd.peer)
+		if m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), "zkbridge.incomparable") {
+			t.Errorf("%v", m)
+		}
+	}
+	u.bridge.Ref().SendSubscribe(&messages.Subscribe{}, odd)
+	refused()
+	u.bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, odd)
+	u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: dir, Nodes: []string{node}}, odd)
+	refused()
+	u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir, Watch: true}, odd)
+	refused()
+	u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir}, odd)
+	next[*messages.Listed](t, odd.peer)
+	u.goesOn()
 }

@@ -11,7 +11,11 @@ var _ messages.BridgeHandler[ask.Recipient] = (*core)(nil)
 
 // Subscribe implements messages.BridgeHandler.
 func (c *core) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
-	if from == nil {
+	switch {
+	case from == nil:
+		return
+	case !watchable(from):
+		asker{to: from}.give(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	c.subs[from] = struct{}{}
@@ -20,6 +24,9 @@ func (c *core) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 
 // Unsubscribe implements messages.BridgeHandler. It also ends what the sender watches.
 func (c *core) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
+	if !watchable(from) {
+		return // it has neither
+	}
 	delete(c.subs, from)
 	if c.ep != nil {
 		c.ep.watches.dropAll(from)
@@ -46,6 +53,10 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 		l.give(messages.Reason_INVALID, err.Error())
 		return
 	}
+	if l.watch && !watchable(from) {
+		l.give(messages.Reason_INVALID, notWatchable(from))
+		return
+	}
 	if c.admit(l, msg.GetEpoch()) {
 		l.start(c.ep)
 	}
@@ -56,6 +67,10 @@ func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messa
 	w := &watch{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
 	if msg.GetWithData() {
 		w.data = map[string][]byte{}
+	}
+	if !watchable(from) {
+		w.give(messages.Reason_INVALID, notWatchable(from))
+		return
 	}
 	for _, node := range msg.GetNodes() {
 		if err := checkNode(w.directory, node); err != nil {

@@ -1,6 +1,8 @@
 package zkbridge
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -23,6 +25,15 @@ type watcher struct {
 	path    string
 	pending int  // reads of the node that are not answered
 	set     bool // a watch is in place
+}
+
+// watchable reports whether a recipient can be told apart from others, as one that
+// subscribes or watches must be.
+func watchable(to ask.Recipient) bool { return to == nil || reflect.ValueOf(to).Comparable() }
+
+// notWatchable is why others are refused.
+func notWatchable(to ask.Recipient) string {
+	return fmt.Sprintf("a recipient of type %T cannot be compared with ==: to subscribe or watch takes one that can, such as a pointer", to)
 }
 
 // add notes that a read is under way which will set a watch. The watcher is nil if
