@@ -20,6 +20,9 @@ func (w *wire) shakeHands() error {
 	if err != nil {
 		return err
 	}
+	if err := checkHello(hello); err != nil {
+		return err
+	}
 	id := int64(binary.BigEndian.Uint64(hello[lengthSize+8:]))
 	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
 	if id != 0 && timeout <= 0 { // go-zookeeper's timers would panic
@@ -41,6 +44,26 @@ func (w *wire) shakeHands() error {
 	}
 	return nil
 }
+
+// checkHello refuses an answer to the greeting whose parts do not fill it. go-zookeeper
+// would allocate as much memory as the password's length says.
+func checkHello(hello []byte) error {
+	const fixed = lengthSize + minFrame // protocol version, timeout, session id
+	r := reader{rest: hello[fixed:]}
+	n := r.int()
+	if n > maxPassword {
+		return fmt.Errorf("the server gives a session password of %d bytes, more than %d", n, maxPassword)
+	}
+	r.take(int(n))
+	if r.bad || len(r.rest) > 1 { // whether it is read-only; old servers leave that out
+		return fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(hello)-lengthSize, n)
+	}
+	return nil
+}
+
+// maxPassword bounds the password of a session, which go-zookeeper sends again in a message
+// of 256 bytes. ZooKeeper's have 16.
+const maxPassword = 128
 
 // greet has the server hear of all that was seen in this session, as go-zookeeper would
 // if it had seen it: one that knows less than that must not serve it.

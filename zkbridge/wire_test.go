@@ -114,3 +114,37 @@ func TestWireRefusesGarbage(t *testing.T) {
 		server.Close()
 	}
 }
+
+// An answer to the greeting is not passed on unless its parts fill it: go-zookeeper would
+// make as much room for the password as its length says.
+func TestGarbledHello(t *testing.T) {
+	for name, c := range map[string]struct {
+		hello []byte
+		ok    bool
+	}{
+		"as it should be":      {frame(37, 0, 9000, 0, 77, 16), true},
+		"of an old server":     {frame(36, 0, 9000, 0, 77, 16), true},
+		"of an ended session":  {frame(37, 0, 0, 0, 0, 16), true},
+		"without a password":   {frame(16, 0, 9000, 0, 77), false},
+		"in its length":        {frame(19, 0, 9000, 0, 77), false},
+		"password of 2 GB":     {frame(37, 0, 9000, 0, 77, 1<<31-1), false},
+		"password of -1":       {frame(37, 0, 9000, 0, 77, -1), false},
+		"password too long":    {frame(37, 0, 9000, 0, 77, 18), false},
+		"password too short":   {frame(37, 0, 9000, 0, 77, 15), false},
+		"cannot be sent again": {frame(21+maxPassword+1, 0, 9000, 0, 77, maxPassword+1), false},
+		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
+	} {
+		client, server := net.Pipe()
+		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
+		w := newWire(client, client, l, time.Now().Add(time.Hour))
+		go server.Write(c.hello)
+		if _, err := w.Read(make([]byte, 4)); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !c.ok && l.id.Load() != 0 {
+			t.Errorf("%s: the session is taken for opened", name)
+		}
+		client.Close()
+		server.Close()
+	}
+}
