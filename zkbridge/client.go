@@ -138,9 +138,15 @@ func (c zkClient) GetW(path string, then taker[[]byte]) {
 }
 
 func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
-	for _, request := range watchRequests(c.link.zxid.Load(), c.root.withAll(nodes), c.root.withAll(directories)) {
+	requests := watchRequests(c.link.since.Load(), c.root.withAll(nodes), c.root.withAll(directories))
+	over.rewatching.Store(int32(len(requests)))
+	for _, request := range requests {
 		over.send(request, func(_ []byte, err error) {
-			if err != nil && !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
+			if err == nil {
+				over.rewatching.Add(-1)
+				return
+			}
+			if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
 				c.link.cfg.log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
 				go over.Close() // nobody would be woken
 			}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -15,14 +16,17 @@ import (
 // come, and their answers are handed on by who reads the connection: that spares the
 // goroutines that wait for each, and reflection.
 type exchange struct {
-	xid     int32      // of the newest request; guarded by wire.mu as the rest is
-	roomy   bool       // the connection has a buffer
-	queue   [][]byte   // requests to be written, in pieces that a socket takes, or of one request
-	held    bool       // the bridge is about to send more
-	writing bool       // drain is at it
-	spare   []byte     // for the next piece, or nil
-	broken  bool       // nothing is sent any more
-	turn    sync.Mutex // held while somebody is told an answer, so that all are told in order
+	xid     int32    // of the newest request; guarded by wire.mu as the rest is
+	roomy   bool     // the connection has a buffer
+	queue   [][]byte // requests to be written, in pieces that a socket takes, or of one request
+	held    bool     // the bridge is about to send more
+	writing bool     // drain is at it
+	spare   []byte   // for the next piece, or nil
+	broken  bool     // nothing is sent any more
+	// rewatching counts the messages that set watches again and are not answered. Until all
+	// are, this connection has not reported what has happened since link.since.
+	rewatching atomic.Int32
+	turn       sync.Mutex // held while somebody is told an answer, so that all are told in order
 }
 
 // taker is told an answer, or why there is none, on any goroutine. It must not block, nor
@@ -141,7 +145,7 @@ func (w *wire) transmit() {
 
 // receive takes in the answer to a request.
 func (w *wire) receive(head []byte, xid int32, size int) (err error) {
-	w.link.seen(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
+	w.seen(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
 	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
 	var answer []byte
 	if w.isTooLarge(size) {

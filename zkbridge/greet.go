@@ -77,10 +77,13 @@ func (l *link) greet(hello []byte) []byte {
 	return hello
 }
 
-// seen notes the zxid of an answer.
-func (l *link) seen(zxid int64) {
-	if zxid > l.zxid.Load() { // only one wire of a link is read at a time
-		l.zxid.Store(zxid)
+// seen notes the zxid of an answer: the events up to it have come before, of watches that
+// are in place on this connection.
+func (w *wire) seen(zxid int64) {
+	l := w.link // only one wire of a link is read at a time
+	l.zxid.Store(max(zxid, l.zxid.Load()))
+	if w.rewatching.Load() == 0 {
+		l.since.Store(max(zxid, l.since.Load()))
 	}
 }
 

@@ -32,6 +32,7 @@ type link struct {
 	newest  atomic.Int64 // send time of the newest answered message, from start
 	shaken  atomic.Int64 // send time of the newest handshake that was answered, from start
 	zxid    atomic.Int64 // newest in answers to requests
+	since   atomic.Int64 // zxid up to which the events of all watches have been reported, at least
 	away    atomic.Int64 // when the connection was lost, from start; 0 while there is one
 	online  atomic.Bool  // a server has confirmed the session and is still connected
 	ended   atomic.Bool  // the server has confirmed the end of the session

@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -22,13 +23,13 @@ import (
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
-//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestReconnect, TestWatchRequests
+//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestRewatchedInPart, TestReconnect
 //	a watch on a missing node stays for ever           TestEventsAndReplies, TestReadRefused
 //	queued requests run in the next session            TestRequestsDieWithTheirSession, TestEpochs
 //	it never declares a session expired                TestNotAnswering, TestFrozenServer
 //	it goes on to another session by itself            TestForeignSession, TestSessionRefused
 //	the handshake hangs, before or behind the length   TestMute; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
-//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestWireRefusesGarbage
+//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestWireRefusesGarbage, TestGarbledHello
 //	large replies are unbounded, or end connections    TestMaxReply, TestAnswers
 //	auth blocks for ever over failing connections      TestAuthOverFailingConnections
 //	oversize requests crash it, or the connection      TestInvalidRequests, TestMultiIsChecked
@@ -261,5 +262,40 @@ func TestPauseEndsWithClose(t *testing.T) {
 				t.Errorf("%d dials in %v", dials, after)
 			}
 		})
+	}
+}
+
+// The connection ends when some of the watches have been set again and others have not:
+// what has happened while there was none is told of all of them.
+func TestRewatchedInPart(t *testing.T) {
+	s := zktest.Embedded(t)
+	proxy := zktest.Proxy(t, s.Addr())
+	u, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Client(t)
+	u.subscribe()
+	state(t, u.peer, messages.SessionState_CONNECTED)
+	const n = 6 // of 50 KB: two messages set the watches again
+	unchanged := map[string]bool{}
+	for i := range n {
+		dir := fmt.Sprintf("/%d%s", i, strings.Repeat("x", 50<<10))
+		unchanged[dir] = true
+		u.created(dir, "n-")
+		u.listed(&messages.List{Directory: dir, Watch: true})
+	}
+	cut := s.Embedded().Inject(embedded.Fault{Op: embedded.OpSetWatches, Nth: 2, Action: embedded.CutBefore})
+	proxy.Refuse(true)
+	proxy.Cut()
+	state(t, u.peer, messages.SessionState_SUSPENDED)
+	for dir := range unchanged {
+		_, err := conn.Create(dir+"/new", nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	proxy.Refuse(false)
+	fired(t, cut)
+	for range n {
+		m := next[*messages.Wake](t, u.peer)
+		if !unchanged[m.GetDirectory()] {
+			t.Errorf("woken again, or by %v", m)
+		}
+		delete(unchanged, m.GetDirectory())
 	}
 }
