@@ -66,6 +66,45 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 	})
 }
 
+// The deadline counts from when the message was sent that is answered, and not from when
+// the answer came: of a request, a ping and a handshake.
+func TestDeadlineCountsFromSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout, margin, late = 6 * time.Second, time.Second, 1500 * time.Millisecond
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: dialEmbedded(s)}))
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		slow := func(op embedded.Op) *embedded.Injected {
+			return s.Inject(embedded.Fault{Op: op, Action: embedded.DelayReply, Delay: late})
+		}
+		answered := func(what string, sent time.Time) {
+			t.Helper()
+			if d := u.bridge.Session().Deadline.Sub(sent); d != timeout-margin {
+				t.Errorf("%s: the deadline is %v after it was sent, not %v", what, d, timeout-margin)
+			}
+		}
+		slow(embedded.OpGetChildren2)
+		sent := time.Now()
+		u.list("/")
+		answered("request", sent)
+		ping := slow(embedded.OpPing)
+		fired(t, ping)
+		time.Sleep(late)
+		synctest.Wait()
+		answered("ping", ping.Firings()[0].Time)
+		slow(embedded.OpConnect)
+		s.DropConnections()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		sent = time.Now() // it connects again at once
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if time.Since(sent) < late {
+			t.Errorf("connected after %v", time.Since(sent))
+		}
+		answered("handshake", sent)
+	})
+}
+
 // A follower that is cut off from its leader answers until it notices, and hangs up. The
 // deadline of its clients is not later than the leader can expire their sessions if the
 // margin is (syncLimit + 1/2) * tickTime; with less it may be. This is the arithmetic of

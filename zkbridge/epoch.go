@@ -28,6 +28,7 @@ type epoch struct {
 	solos   *fifo
 	reads   *fifo
 	makings map[string][]write // what waits for a directory to be made
+	slots   slots              // of reads that belong to one of solos or reads
 	watches watchTable
 
 	uncertain []*create // may have a node or not
@@ -47,7 +48,7 @@ type request interface {
 const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
-	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{},
+	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{}, slots: make(slots, maxReads),
 		client: zkClient{l, c.cfg.acl, c.cfg.root}}
 	ep.starts = newFifo(ep, 1)
 	ep.outbox.init(ep)

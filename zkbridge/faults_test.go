@@ -25,6 +25,7 @@ type faulty struct {
 	children  func() error
 	exists    func() error
 	remove    func() error // instead of a delete
+	read      func()       // before a Get or Exists
 	rewatch   func()       // before watches are set again
 }
 
@@ -74,7 +75,17 @@ func (f *faulty) Delete(path string, then taker[[]zk.MultiResponse]) {
 	f.client.Delete(path, then)
 }
 
+func (f *faulty) Get(path string) ([]byte, zk.Stat, error) {
+	if f.read != nil {
+		f.read()
+	}
+	return f.client.Get(path)
+}
+
 func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
+	if f.read != nil {
+		f.read()
+	}
 	if f.exists != nil {
 		if err := f.exists(); err != nil {
 			return zk.Stat{}, false, err

@@ -1,6 +1,10 @@
 package zkbridge
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
 
 // job is a piece of work that takes its time, but does not block. It calls end when it is
 // done, on any goroutine; then runs in the bridge.
@@ -16,13 +20,31 @@ type lane struct {
 	next    func() job // nil when there is nothing to do
 }
 
-// What may be under way for one epoch: 64 jobs in all, most of them one request at a time.
-// The bound keeps far from the 1000 requests at which a server stops reading.
+// What may be under way for one epoch: 64 jobs in all, most of them one request at a time,
+// some up to 8; those that read a directory's children share maxReads slots. The bound keeps
+// far from the 1000 requests at which a server stops reading.
 const (
 	maxMultis = 3  // transactions; the fewer there are, the more each carries. Measured: 3 or 4 are best
 	maxSolos  = 29 // writes that cannot be part of a transaction
 	maxReads  = 32
 )
+
+// slots bound the reads of those jobs that do many: all of them together, in an epoch.
+type slots chan struct{}
+
+// each calls read for each of n, some at a time. It blocks until all have returned, and
+// returns the first error.
+func (s slots) each(n int, read func(i int) error) error {
+	var g errgroup.Group
+	for i := range n {
+		s <- struct{}{}
+		g.Go(func() error {
+			defer func() { <-s }()
+			return read(i)
+		})
+	}
+	return g.Wait()
+}
 
 // finished is a job's result, on its way to the bridge.
 type finished struct {

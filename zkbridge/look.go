@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/messages"
 )
@@ -39,7 +38,7 @@ func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
 		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := splitPath(path)
-	return read(ctx, b, path, directory, func(c client) (View, error) {
+	return read(ctx, b, path, directory, func(c client, _ slots) (View, error) {
 		s, err := stat(c, directory, node)
 		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.children, DirectoryCzxid: s.listing.czxid}, err
 	})
@@ -51,7 +50,7 @@ func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
 		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	directory, _ := splitPath(path)
-	return read(ctx, b, path, directory, func(c client) (View, error) {
+	return read(ctx, b, path, directory, func(c client, _ slots) (View, error) {
 		data, stat, err := c.Get(path)
 		if err = (need{"READ", path}).explain(err); err != nil {
 			return View{}, err
@@ -74,29 +73,25 @@ func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error
 	if err := CheckPath(directory); err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	return read(ctx, b, directory, directory, func(c client) ([]Child, error) { return readChildren(c, directory) })
+	return read(ctx, b, directory, directory, func(c client, s slots) ([]Child, error) { return readChildren(c, s, directory) })
 }
 
-func readChildren(c client, directory string) ([]Child, error) {
+func readChildren(c client, s slots, directory string) ([]Child, error) {
 	in, err := c.Children(directory)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Child, len(in.children))
-	var g errgroup.Group
-	g.SetLimit(maxReads)
-	for i, name := range in.children {
-		g.Go(func() error {
-			data, stat, err := c.Get(joinPath(directory, name))
-			if err == nil {
-				all[i] = Child{name, data, stat}
-			} else if isMissing(err) {
-				return nil
-			}
-			return err
-		})
-	}
-	err = g.Wait()
+	err = s.each(len(all), func(i int) error {
+		name := in.children[i]
+		data, stat, err := c.Get(joinPath(directory, name))
+		if err == nil {
+			all[i] = Child{name, data, stat}
+		} else if isMissing(err) {
+			return nil
+		}
+		return err
+	})
 	return slices.DeleteFunc(all, func(c Child) bool { return c.Name == "" }), err
 }
 
@@ -105,12 +100,12 @@ type reading[T any] struct {
 	call[T]
 	path      string // what it is about
 	directory string // where nothing older than the call is to be read
-	look      func(client) (T, error)
+	look      func(client, slots) (T, error)
 }
 
 // read waits for what look gives behind a barrier. The zero value stands for what is
 // in a directory that does not exist.
-func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client) (T, error)) (T, error) {
+func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client, slots) (T, error)) (T, error) {
 	r := &reading[T]{newCall[T](b.Session().Epoch), path, directory, look}
 	b.ref.Tell(r)
 	select {
@@ -125,14 +120,14 @@ func read[T any](ctx context.Context, b *Bridge, path, directory string, look fu
 
 func (r *reading[T]) start(ep *epoch) {
 	ep.solos.do(func() func() {
-		value, err := r.behindBarrier(ep.client)
+		value, err := r.behindBarrier(ep.client, ep.slots)
 		return func() { r.settle(ep, value, err) }
 	})
 }
 
-func (r *reading[T]) behindBarrier(c client) (value T, err error) {
+func (r *reading[T]) behindBarrier(c client, s slots) (value T, err error) {
 	if err = barrier(c, r.directory); err == nil {
-		value, err = r.look(c)
+		value, err = r.look(c, s)
 	}
 	if isMissing(err) { // the directory, and all that was in it
 		err = nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/messages"
 )
@@ -42,24 +41,20 @@ func (l *list) listed(ep *epoch, in listing, err error) {
 	ep.watches.confirm(l.interest) // at once: it is in place on this connection
 	l.interest = nil
 	ep.reads.do(func() func() {
-		czxids, err := readCzxids(ep.client, l.directory, in.children)
+		czxids, err := readCzxids(ep.client, ep.slots, l.directory, in.children)
 		return func() { l.done(ep, in, czxids, err) }
 	})
 }
 
 // readCzxids asks for each child, in a few flights.
-func readCzxids(c client, directory string, children []string) ([]int64, error) {
+func readCzxids(c client, s slots, directory string, children []string) ([]int64, error) {
 	czxids := make([]int64, len(children))
-	var g errgroup.Group
-	g.SetLimit(maxReads)
-	for i, name := range children {
-		g.Go(func() error {
-			stat, _, err := c.Exists(joinPath(directory, name))
-			czxids[i] = stat.Czxid
-			return err
-		})
-	}
-	return czxids, g.Wait()
+	err := s.each(len(children), func(i int) error {
+		stat, _, err := c.Exists(joinPath(directory, children[i]))
+		czxids[i] = stat.Czxid
+		return err
+	})
+	return czxids, err
 }
 
 func (l *list) done(ep *epoch, in listing, czxids []int64, err error) {

@@ -40,7 +40,7 @@ import (
 //	a lost connection leaves the outcome open          TestUncertain, TestMultiOutcome, TestChaos
 //	null data and no data                              TestDataIsKept
 //	calls have no context and no time-out              TestMultiLater, TestMultiWhileSuspended, TestCloseInEachState
-//	1000 open requests stop the server's reading       TestLanesAreBounded
+//	1000 open requests stop the server's reading       TestLanesAreBounded, TestManyReadsAreBounded
 //	it takes a server for dead that answers others     TestAnswersAreSignsOfLife
 //	it does not know what others have seen             TestGreetingTellsWhatWasSeen
 //	the granted timeout is not told                    TestOtherTimeoutGranted, TestWireClock
@@ -203,6 +203,54 @@ func TestLanesAreBounded(t *testing.T) {
 		next[*messages.Listed](t, u.peer)
 		next[*messages.Watched](t, u.peer)
 	}
+}
+
+// Those who read the children of directories have their reads bounded all together.
+func TestManyReadsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		under, most := make(chan struct{}, 10_000), 0
+		f := &faulty{}
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: dialEmbedded(s)}, f)
+		const nodes, askers = 2 * maxReads, 10
+		for range nodes {
+			u.created("/d", "n-")
+		}
+		f.read = func() {
+			under <- struct{}{}
+			time.Sleep(time.Second) // virtual
+			<-under
+		}
+		done := make(chan error, askers)
+		for range askers {
+			go func() {
+				all, err := u.bridge.Children(inTime(t), "/d")
+				if len(all) != nodes {
+					t.Errorf("%d children", len(all))
+				}
+				done <- err
+			}()
+			u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "/d", WithCzxids: true}, u)
+		}
+		for left := 2 * askers; left > 0; {
+			select {
+			case err := <-done:
+				must(t, err)
+				left--
+			case msg := <-u.inbox:
+				if m, ok := msg.(*messages.Listed); !ok || len(m.GetCzxids()) != nodes {
+					t.Errorf("%v", msg)
+				}
+				left--
+			case <-time.After(100 * time.Millisecond):
+				synctest.Wait()
+				most = max(most, len(under))
+			}
+		}
+		if most != maxReads {
+			t.Errorf("%d reads at a time, not %d", most, maxReads)
+		}
+	})
 }
 
 // TestNamesAreResolvedAnew moves a server to another address. Dial has what
