@@ -26,7 +26,10 @@ type exchange struct {
 	// rewatching counts the messages that set watches again and are not answered. Until all
 	// are, this connection has not reported what has happened since link.since.
 	rewatching atomic.Int32
-	turn       sync.Mutex // held while somebody is told an answer, so that all are told in order
+	// turn is held while a request is told its answer, so that all are told in order. That is
+	// a message to the bridge or the end of a wait: no taker closes the connection, which
+	// takes turn, too.
+	turn sync.Mutex
 }
 
 // taker is told an answer, or why there is none, on any goroutine. It must not block, nor

@@ -35,11 +35,18 @@ func (d *dispatcher) schedule(r *Ref) {
 	}
 	select {
 	case d.work <- r:
-		if d.closed.Load() {
-			d.drain() // the servers may have gone before they saw it
-		}
+		d.check()
 	default:
 		go r.serve()
+	}
+}
+
+// check is for what was put into work while the dispatcher was closed: its servers may have
+// gone before they saw it. The caller does not serve it, as it may hold a lock that the
+// actor takes.
+func (d *dispatcher) check() {
+	if d.closed.Load() {
+		go d.drain()
 	}
 }
 
