@@ -184,7 +184,12 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 
 // CreateContainer is a request of its own: none of the others makes containers.
 func (c zkClient) CreateContainer(path string) error {
-	return c.create(opCreateContainer, path, noData, zk.FlagContainer)
+	if c.link.cfg.containers.refused.Load() {
+		return c.CreatePersistent(path)
+	}
+	err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
+	c.link.cfg.containers.asked(err, c.link.cfg.log)
+	return err
 }
 
 func (c zkClient) CreatePersistent(path string) error {

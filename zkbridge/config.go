@@ -110,6 +110,8 @@ type settings struct {
 	margin   time.Duration
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	log      *slog.Logger
+
+	containers containers // what has been learned of the servers
 }
 
 func (cfg Config) check() (*settings, error) {

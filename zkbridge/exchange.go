@@ -208,8 +208,9 @@ func (w *wire) readBody(size int) ([]byte, error) {
 	return body, err
 }
 
-// lose has all requests fail that will not be answered any more.
-func (w *wire) lose() {
+// lose has all requests fail that will not be answered any more; why is told to the one that
+// was to be answered next.
+func (w *wire) lose(why error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	w.mu.Lock()
@@ -218,7 +219,8 @@ func (w *wire) lose() {
 	w.mu.Unlock()
 	for _, s := range left {
 		if s.then != nil {
-			s.then(nil, zk.ErrConnectionClosed)
+			s.then(nil, why)
+			why = zk.ErrConnectionClosed
 		}
 	}
 }

@@ -3,8 +3,10 @@ package zkbridge
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -219,6 +222,40 @@ func TestNoContainers(t *testing.T) {
 		u := withFaults(t, s, &faulty{container: func() error { return refusal }})
 		dir := s.Path(t) + "/deep"
 		u.created(dir, "n-")
+	}
+}
+
+// A server hangs up on createContainer, as one does that does not know it: after the second
+// time the bridge makes persistent nodes, and says so once.
+func TestHangsUpOnContainers(t *testing.T) {
+	var log record
+	s := zktest.Embedded(t)
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
+	u, dir := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr()}))), s.Path(t)
+	for _, directory := range []string{dir + "/a", dir + "/b", dir + "/c"} {
+		u.created(directory, "n-")
+	}
+	if n := len(fault.Firings()); n != maxHangups {
+		t.Errorf("hung up on %d times", n)
+	}
+	if n := strings.Count(log.String(), "hangs up on createContainer"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+	u.goesOn()
+}
+
+// One cut, or several with a container made between, are no reason to do without containers.
+func TestHangUpsBetweenContainers(t *testing.T) {
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	u.created(dir, "n-")
+	for i := range 4 {
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore})
+		u.created(fmt.Sprint(dir, "/", i), "n-")
+		fired(t, fault)
+	}
+	if u.bridge.cfg.containers.refused.Load() {
+		t.Error("there are no more containers")
 	}
 }
 

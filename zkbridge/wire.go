@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // wire is one connection to a server. Over it go-zookeeper opens the session, keeps it
@@ -73,7 +75,7 @@ func newWire(conn, raw net.Conn, l *link, deadline time.Time) *wire {
 // What was not answered on it never will be.
 func (w *wire) Close() error {
 	err := w.raw.Close()
-	w.lose()
+	w.lose(zk.ErrConnectionClosed)
 	return err
 }
 
@@ -129,6 +131,9 @@ func (w *wire) note(s stamp) {
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.read(p)
 	if err != nil {
+		if isHangUp(err) {
+			w.lose(errHungUp)
+		}
 		w.Close() // so that nobody waits any longer for what cannot come
 	}
 	return n, err
