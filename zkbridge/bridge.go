@@ -88,7 +88,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 func (b *Bridge) unreachable(cause error) error {
 	servers := strings.Join(b.cfg.servers, ",")
 	if last := b.lastErr.Load(); last != nil {
-		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt failed: %w)", servers, cause, *last)
+		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, *last)
 	}
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
 }
@@ -164,7 +164,17 @@ func (b *Bridge) Close() error {
 	return nil
 }
 
-func (b *Bridge) note(err error) { b.lastErr.Store(&err) }
+// note remembers why there is no session. It prefers what is more telling than that a server
+// has not answered.
+func (b *Bridge) note(err error) {
+	if last := b.lastErr.Load(); last != nil {
+		was, now := (*handshakeError)(nil), (*handshakeError)(nil)
+		if errors.As(*last, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
+			return
+		}
+	}
+	b.lastErr.Store(&err)
+}
 
 // drop ends a link whose session is lost. It closes the link in the background.
 func (b *Bridge) drop(l *link) {

@@ -61,6 +61,39 @@ func TestMute(t *testing.T) {
 	}
 }
 
+// What is behind a port that accepts connections is named, also before an attempt has
+// failed.
+func TestNoZooKeeperBehindPort(t *testing.T) {
+	const mute = "it accepts connections but does not answer as ZooKeeper"
+	for _, c := range []struct{ does, says string }{
+		{"", mute},
+		{"HTTP/1.1 400 Bad Request\r\n", mute + ": a message of"},
+		{"\x15\x03\x01\x00\x02\x02\x50", mute + ": a message of"}, // an alert of TLS
+		{"hang up", "hangs up, as a ZooKeeper server without a quorum does"},
+	} {
+		for _, patient := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				b := open(t, Config{Servers: "port:1", SessionTimeout: 20 * time.Second, Dial: piped(func(conn net.Conn) {
+					if c.does == "hang up" {
+						io.ReadFull(conn, make([]byte, 48))
+						return
+					}
+					go io.WriteString(conn, c.does)
+					io.Copy(io.Discard, conn)
+				})})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				if patient {
+					ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				}
+				defer cancel()
+				if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%q: %v", c.does, err)
+				}
+			})
+		}
+	}
+}
+
 func TestOtherTimeoutGranted(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b := open(t, Config{Servers: s.Addr(), SessionTimeout: 101 * time.Millisecond})

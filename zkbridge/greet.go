@@ -17,11 +17,11 @@ import (
 // again on a connection that fails.
 func (w *wire) shakeHands() error {
 	hello, err := w.readFrame(maxGreeting)
-	if err != nil {
-		return err
+	if err == nil {
+		err = checkHello(hello)
 	}
-	if err := checkHello(hello); err != nil {
-		return err
+	if err != nil {
+		return noZooKeeper(err)
 	}
 	id := int64(binary.BigEndian.Uint64(hello[lengthSize+8:]))
 	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
@@ -44,6 +44,26 @@ func (w *wire) shakeHands() error {
 	}
 	return nil
 }
+
+// noZooKeeper explains why a greeting has no answer.
+func noZooKeeper(err error) error {
+	if isHangUp(err) {
+		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does: %w", err)
+	}
+	return fmt.Errorf("%w: %w", errNoZooKeeper, err)
+}
+
+var errNoZooKeeper = errors.New("it accepts connections but does not answer as ZooKeeper")
+
+// handshakeError is why a server that was connected has given no session.
+type handshakeError struct {
+	server string // its address
+	err    error
+}
+
+func (e *handshakeError) Error() string { return fmt.Sprintf("handshake with %s: %v", e.server, e.err) }
+
+func (e *handshakeError) Unwrap() error { return e.err }
 
 // checkHello refuses an answer to the greeting whose parts do not fill it. go-zookeeper
 // would allocate as much memory as the password's length says.

@@ -162,6 +162,7 @@ func (l *link) connect(ctx context.Context, network, address string, deadline ti
 		raw.Close()
 		return nil, err
 	}
+	l.note(&handshakeError{raw.RemoteAddr().String(), errNoZooKeeper}) // until it does
 	return newWire(conn, raw, l, deadline), nil
 }
 

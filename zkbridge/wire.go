@@ -142,7 +142,7 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) read(p []byte) (int, error) {
 	if !w.ready.Load() {
 		if err := w.shakeHands(); err != nil {
-			err = fmt.Errorf("handshake with %s: %w", w.RemoteAddr(), err)
+			err = &handshakeError{w.RemoteAddr().String(), err}
 			w.link.note(err)
 			return 0, err
 		}
