@@ -53,9 +53,15 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
+	return start(system, s)
+}
+
+// start is Open with settings that were checked.
+func start(system *host.System, s *settings) (*Bridge, error) {
 	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), gone: make(chan struct{}),
 		hurry: make(chan struct{})}
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
+	var err error
 	b.ref, err = system.Spawn(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w", err)

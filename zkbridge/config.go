@@ -21,7 +21,9 @@ import (
 type Config struct {
 	// Servers lists the ensemble as "host:port,host:port". The port may be left
 	// out for 2181; IPv6 addresses stand in brackets. Names are resolved anew
-	// at each attempt to connect. A path behind the list, as in "h1,h2/app", is a
+	// at each attempt to connect; while the name servers do not answer, their last
+	// answer counts. Of several addresses of a name each attempt begins with
+	// another. A path behind the list, as in "h1,h2/app", is a
 	// chroot: all other paths are below it, and it is never seen in them. It is
 	// made together with the first directory in it.
 	Servers string
@@ -46,8 +48,8 @@ type Config struct {
 	// it is refused.
 	Margin time.Duration
 
-	// Dial opens connections to "host:port"; nil means net.Dialer. It must
-	// return when ctx ends.
+	// Dial opens connections to "host:port", and resolves the name itself; nil means
+	// net.Dialer, to one address after the other. It must return when ctx ends.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// TLS secures the connections that Dial opens; nil means that they are not
@@ -111,6 +113,7 @@ type settings struct {
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	log      *slog.Logger
 
+	names      *names     // where dial is nil
 	containers containers // what has been learned of the servers
 }
 
@@ -121,7 +124,7 @@ func (cfg Config) check() (*settings, error) {
 	}
 	s := &settings{servers: servers, root: root, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
 		margin: cfg.Margin, dial: cfg.Dial, tls: cfg.TLS, auth: slices.Clone(cfg.Auth), acl: slices.Clone(cfg.ACL),
-		maxReply: cfg.MaxReply, maxOpen: cfg.MaxOutstanding, log: cfg.Logger}
+		maxReply: cfg.MaxReply, maxOpen: cfg.MaxOutstanding, log: cfg.Logger, names: newNames()}
 	s.fillIn()
 	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(s.auth), cfg.checkACL()} {
 		if err != nil {
@@ -142,9 +145,6 @@ func (s *settings) fillIn() {
 	}
 	if s.margin == 0 {
 		s.margin = s.session / 5
-	}
-	if s.dial == nil {
-		s.dial = new(net.Dialer).DialContext
 	}
 	if s.maxReply == 0 {
 		s.maxReply = defaultMaxReply

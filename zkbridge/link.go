@@ -27,6 +27,8 @@ type link struct {
 	conn   *zk.Conn
 	events <-chan zk.Event
 
+	lookups sync.WaitGroup // under way
+
 	id      atomic.Int64 // of the session, 0 before there is one
 	timeout atomic.Int64 // as granted, a time.Duration
 	newest  atomic.Int64 // send time of the newest answered message, from start
@@ -153,7 +155,7 @@ func (l *link) dial(network, address string, _ time.Duration) (net.Conn, error) 
 }
 
 func (l *link) connect(ctx context.Context, network, address string, deadline time.Time) (*wire, error) {
-	raw, err := l.cfg.dial(ctx, network, address)
+	raw, err := l.open(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +166,14 @@ func (l *link) connect(ctx context.Context, network, address string, deadline ti
 	}
 	l.note(&handshakeError{raw.RemoteAddr().String(), errNoZooKeeper}) // until it does
 	return newWire(conn, raw, l, deadline), nil
+}
+
+// open opens the connection, by Config.Dial if there is one.
+func (l *link) open(ctx context.Context, network, address string) (net.Conn, error) {
+	if l.cfg.dial != nil {
+		return l.cfg.dial(ctx, network, address)
+	}
+	return l.cfg.names.dial(ctx, l.ctx, &l.lookups, network, address)
 }
 
 // rest makes the pause before a server is dialed. It tells if the epoch goes on.
@@ -296,4 +306,5 @@ func (l *link) close() {
 	for range l.events { // closed when go-zookeeper has ended
 	}
 	<-done
+	l.lookups.Wait()
 }

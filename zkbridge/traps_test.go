@@ -44,7 +44,7 @@ import (
 //	it takes a server for dead that answers others     TestAnswersAreSignsOfLife
 //	it does not know what others have seen             TestGreetingTellsWhatWasSeen
 //	the granted timeout is not told                    TestOtherTimeoutGranted, TestWireClock
-//	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName
+//	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName, TestDeadServerOfAName
 //	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
 //	it has no chroot and no TLS                        TestChroot, TestTLS
 //	Lock and CreateProtected orphan nodes              not used

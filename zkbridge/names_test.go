@@ -1,0 +1,187 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// network is name servers and servers behind addresses, of which names knows.
+type network struct {
+	*names
+	t       *testing.T
+	life    context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	answer  []string      // of the name servers
+	failure error         // their answer, if not nil
+	delay   time.Duration // until they answer
+	dead    string        // an address where nobody answers
+	refuses string        // an address that refuses
+	dialed  []string
+}
+
+func newNetwork(t *testing.T, answer ...string) *network {
+	n := &network{names: newNames(), t: t, answer: answer}
+	n.life, n.end = context.WithCancel(t.Context())
+	n.names.lookup = func(ctx context.Context, _ string) ([]string, error) {
+		n.mu.Lock()
+		answer, failure, delay := n.answer, n.failure, n.delay
+		n.mu.Unlock()
+		select {
+		case <-time.After(delay):
+			return answer, failure
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	n.names.dialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
+		n.mu.Lock()
+		n.dialed = append(n.dialed, strings.TrimSuffix(address, ":2181"))
+		dead, refuses := n.dead+":2181" == address, n.refuses+":2181" == address
+		n.mu.Unlock()
+		switch {
+		case dead:
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case refuses:
+			return nil, errors.New("refused")
+		}
+		client, server := net.Pipe()
+		server.Close()
+		return client, nil
+	}
+	return n
+}
+
+// connect dials with a limit of a second, and checks which addresses are tried.
+func (n *network) connect(addresses ...string) error {
+	n.t.Helper()
+	n.dialed = nil
+	ctx, cancel := context.WithTimeout(n.life, time.Second)
+	defer cancel()
+	conn, err := n.dial(ctx, n.life, &n.running, "tcp", "zk.test:2181")
+	if err == nil {
+		conn.Close()
+	}
+	if !slices.Equal(n.dialed, addresses) {
+		n.t.Errorf("dialed %v, not %v: %v", n.dialed, addresses, err)
+	}
+	return err
+}
+
+func TestAddressesInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, "a", "b", "c")
+		must(t, n.connect("a"))
+		must(t, n.connect("b"))
+		n.refuses = "c"
+		must(t, n.connect("c", "a"))
+		n.dead = "b"
+		must(t, n.connect("b", "c", "a"))
+		n.answer = []string{"c"}
+		if err := n.connect("c"); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%v", err)
+		}
+		n.end()
+		n.running.Wait()
+	})
+}
+
+// A lookup that takes longer than an attempt is not begun anew at the next.
+func TestSlowLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, "a")
+		n.delay = 5500 * time.Millisecond
+		begun := time.Now()
+		for range 5 {
+			if err := n.connect(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "lookup zk.test: the name servers have not") {
+				t.Errorf("%v", err)
+			}
+		}
+		must(t, n.connect("a"))
+		if took := time.Since(begun); took != n.delay {
+			t.Errorf("connected after %v", took)
+		}
+		n.end()
+		n.running.Wait()
+	})
+}
+
+// The last answer counts while there is no other, and not once the name is gone.
+func TestNameServersFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, "a")
+		must(t, n.connect("a"))
+		n.failure = &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+		must(t, n.connect("a"))
+		n.failure, n.delay = nil, time.Hour
+		begun := time.Now()
+		must(t, n.connect("a"))
+		if took := time.Since(begun); took != lookupPatience {
+			t.Errorf("waited %v for the name servers", took)
+		}
+		n.end() // that lookup ends with its session; the next one has its own
+		n.running.Wait()
+		n.life, n.end = context.WithCancel(t.Context())
+		n.delay, n.failure, n.answer = 0, &net.DNSError{Err: "no such host", IsNotFound: true}, nil
+		if err := n.connect(); err == nil || !strings.Contains(err.Error(), "no such host") {
+			t.Errorf("%v", err)
+		}
+		n.failure, n.answer = nil, []string{"b"}
+		must(t, n.connect("b"))
+		n.end()
+		n.running.Wait()
+	})
+}
+
+// A server that is dead behind its port does not keep a bridge from the other addresses of
+// the name, nor does a name server that is.
+func TestDeadServerOfAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
+		must(t, err)
+		settings.names.lookup = func(ctx context.Context, _ string) ([]string, error) {
+			select {
+			case <-time.After(7 * time.Second): // the first name server is dead
+				return []string{"dead", "alive"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
+		settings.names.dialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == "alive:2181" {
+				return s.Dial(ctx)
+			}
+			return mute(ctx, network, address)
+		}
+		system := host.NewSystem(nil, nil)
+		b, err := start(system, settings)
+		must(t, err)
+		must(t, b.Connected(inTime(t)))
+		u := newUser(t, b)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		s.DropConnections() // without another lookup that ends in time
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		must(t, b.Close())
+		<-b.gone
+		system.Close()
+	})
+}
