@@ -40,6 +40,8 @@ type client interface {
 	Get(path string) ([]byte, zk.Stat, error)
 	Children(path string) (listing, error)
 	Exists(path string) (stat zk.Stat, exists bool, err error)
+	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
+	Ephemerals(prefix string) (paths []string, err error)
 
 	// above is the client of the directory above this one's root, which is a
 	// chroot; nil if there is none.
@@ -184,11 +186,15 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 
 // CreateContainer is a request of its own: none of the others makes containers.
 func (c zkClient) CreateContainer(path string) error {
-	if c.link.cfg.containers.refused.Load() {
+	containers := &c.link.cfg.containers
+	if containers.unknown.Load() {
 		return c.CreatePersistent(path)
 	}
 	err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
-	c.link.cfg.containers.asked(err, c.link.cfg.log)
+	if containers.asked(err) {
+		c.link.cfg.log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
+			"times", maxHangups)
+	}
 	return err
 }
 
@@ -217,6 +223,21 @@ func (c zkClient) Exists(path string) (zk.Stat, bool, error) {
 		return zk.Stat{}, false, nil
 	}
 	return stat, err == nil, err
+}
+
+func (c zkClient) Ephemerals(prefix string) ([]string, error) {
+	ephemerals := &c.link.cfg.ephemerals
+	if ephemerals.unknown.Load() {
+		return nil, serverError(codeUnimplemented)
+	}
+	prefix = c.root.with(prefix)
+	paths, err := fetch(c.link, appendText(newRequest(opGetEphemerals, opBytes+len(prefix)), prefix),
+		func(r *reader) ([]string, error) { return r.texts(), nil })
+	ephemerals.asked(err)
+	for i := range paths {
+		paths[i] = c.root.without(paths[i])
+	}
+	return paths, err
 }
 
 func (c zkClient) above() client {

@@ -24,6 +24,7 @@ const (
 	opCreate2         = 15 // with the node's stat
 	opCreateContainer = 19
 	opSetWatches      = 101
+	opGetEphemerals   = 103 // since ZooKeeper 3.6
 )
 
 const (

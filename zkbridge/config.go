@@ -113,8 +113,9 @@ type settings struct {
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	log      *slog.Logger
 
-	names      *names     // where dial is nil
-	containers containers // what has been learned of the servers
+	names      *names   // where dial is nil
+	containers optional // creating them
+	ephemerals optional // listing those of the session
 }
 
 func (cfg Config) check() (*settings, error) {

@@ -29,7 +29,8 @@ type faulty struct {
 	exists    func() error
 	remove    func() error // instead of a delete
 	read      func()       // before a Get or Exists
-	rewatch   func()       // before watches are set again
+	ephemeral func() error
+	rewatch   func() // before watches are set again
 }
 
 func (f *faulty) WatchAgain(over *wire, nodes, directories []string) {
@@ -83,6 +84,15 @@ func (f *faulty) Get(path string) ([]byte, zk.Stat, error) {
 		f.read()
 	}
 	return f.client.Get(path)
+}
+
+func (f *faulty) Ephemerals(prefix string) ([]string, error) {
+	if f.ephemeral != nil {
+		if err := f.ephemeral(); err != nil {
+			return nil, err
+		}
+	}
+	return f.client.Ephemerals(prefix)
 }
 
 func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
@@ -254,7 +264,7 @@ func TestHangUpsBetweenContainers(t *testing.T) {
 		u.created(fmt.Sprint(dir, "/", i), "n-")
 		fired(t, fault)
 	}
-	if u.bridge.cfg.containers.refused.Load() {
+	if u.bridge.cfg.containers.unknown.Load() {
 		t.Error("there are no more containers")
 	}
 }

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -41,11 +42,13 @@ const (
 )
 
 // keep has the node deleted as soon as that is possible, which it is not now because of
-// err.
+// err; or that of a create looked for.
 func (ep *epoch) keep(path string, c *create, err error) {
 	o := &orphan{path: path, create: c, since: time.Now(), pause: firstOrphanPause}
 	ep.orphans.all = append(ep.orphans.all, o)
-	ep.postpone(o, err)
+	if o.next = o.since; c == nil {
+		ep.postpone(o, err)
+	}
 	if s := &ep.orphans; s.timer == nil || o.next.Before(s.at) {
 		ep.armSweep()
 	}
@@ -132,20 +135,45 @@ func (ep *epoch) swept(which []*orphan, results []error) {
 func (o orphan) remove(c client, session int64) error {
 	path := o.path
 	if o.create != nil {
-		found, err := search(c, o.create.directory, []*create{o.create})
-		switch {
-		case err != nil:
-			return need{"READ", o.create.directory}.explain(err)
-		case found[0].node == "", found[0].exists && found[0].stat.EphemeralOwner != session:
-			return nil
+		node, err := o.create.locate(c, session)
+		if err != nil || node == "" {
+			return err
 		}
-		path = joinPath(o.create.directory, found[0].node)
+		path = joinPath(o.create.directory, node)
 	}
 	_, err := await(func(then taker[[]zk.MultiResponse]) { c.Delete(path, then) })
 	if isMissing(err) {
 		return nil
 	}
 	return need{right: "DELETE"}.of(path).explain(err)
+}
+
+// locate returns the node that the create has made in the session, or "". It takes neither
+// the right to read the directory nor an answer of its size from a server that can list the
+// session's nodes, as ZooKeeper can since 3.6.
+func (c *create) locate(in client, session int64) (string, error) {
+	err := barrier(in, c.directory)
+	switch {
+	case isMissing(err):
+		return "", nil
+	case err != nil && !errors.Is(err, zk.ErrNoAuth): // which is the answer of a barrier, too
+		return "", err
+	}
+	paths, err := in.Ephemerals(c.path())
+	if err == nil {
+		for i, path := range paths {
+			_, paths[i] = splitPath(path)
+		}
+		return c.find(paths), nil
+	}
+	if what, _ := judge(err); what != refused {
+		return "", err
+	}
+	found, err := search(in, c.directory, []*create{c})
+	if err != nil || found[0].exists && found[0].stat.EphemeralOwner != session {
+		return "", need{"READ", c.directory}.explain(err)
+	}
+	return found[0].node, nil
 }
 
 // unresolvedFor is how many session timeouts a request may be without a result

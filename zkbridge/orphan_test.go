@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -241,9 +242,68 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 		u := withFaults(t, s, dropping())
 		without(t, s, dir, zk.PermRead)
 		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
+		conn := s.Client(t)
+		zktest.Eventually(t, patience, func() bool {
+			_, stat, err := conn.Exists(dir)
+			return err == nil && stat.NumChildren == 1
+		}, "the node is found and deleted without the right to read")
+		u.goesOn()
+	})
+}
+
+// On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, the node is
+// found when the right is back.
+func TestUncertainOnAnOldServer(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		dir := s.Path(t)
+		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
+		f := dropping()
+		asked := make(chan struct{}, 1000)
+		f.ephemeral = func() error {
+			asked <- struct{}{}
+			return serverError(codeUnimplemented)
+		}
+		u := withFaults(t, s, f)
+		without(t, s, dir, zk.PermRead)
+		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
+		<-asked
+		<-asked
 		without(t, s, dir, 0)
 		left(t, s, dir, 1)
 		u.goesOn()
+	})
+}
+
+// The answer to a create is lost in a directory that is too large to be listed: the create
+// fails, and its node goes.
+func TestUncertainInALargeDirectory(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var log record
+		settings, err := log.of(t, Config{Servers: s.Addr()}).check()
+		must(t, err)
+		settings.maxReply = 2000 // bytes
+		system := host.NewSystem(nil, nil)
+		defer system.Close()
+		b, err := start(system, settings)
+		must(t, err)
+		defer b.Close()
+		must(t, b.Connected(inTime(t)))
+		dir, others := s.Path(t), newUser(t, connected(t, Config{Servers: s.Addr()}))
+		const n = 100
+		for range n {
+			others.created(dir, "others-")
+		}
+		u, f := newUser(t, b), dropping()
+		u.do(func(c *core) {
+			f.client = c.ep.client
+			c.ep.client = f
+		})
+		u.refused(u.create(dir, "n-"), messages.Reason_LIMIT_EXCEEDED, dir+"/n-", "MaxReply")
+		left(t, s, dir, n)
+		u.goesOn()
+		if log.errors("cannot be looked for") > 0 {
+			t.Errorf("logged: %s", log.String())
+		}
 	})
 }
 

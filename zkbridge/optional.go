@@ -1,0 +1,41 @@
+package zkbridge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// optional is a request that not every server knows. It remembers that servers hang up on
+// it, as some do rather than say so.
+type optional struct {
+	hangups atomic.Int32 // in a row
+	unknown atomic.Bool  // do not send it any more
+}
+
+// maxHangups is how many requests in a row may end their connection. One may have other
+// reasons.
+const maxHangups = 2
+
+// asked takes the result of the request. It reports whether the request is not to be sent
+// any more because of that; it does so once.
+func (o *optional) asked(err error) bool {
+	if err == nil {
+		o.hangups.Store(0)
+	}
+	return errors.Is(err, errHungUp) && o.hangups.Add(1) >= maxHangups && !o.unknown.Swap(true)
+}
+
+// errHungUp is told to the request that a server had to answer next as it ended the
+// connection.
+var errHungUp = fmt.Errorf("%w by the server, which had this request to answer", zk.ErrConnectionClosed)
+
+// isHangUp reports whether reading a connection has failed with err because the server
+// ended it.
+func isHangUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
