@@ -170,8 +170,11 @@ func (c zkClient) CreateEphemeral(path string) error {
 }
 
 func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
-	_, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
+	made, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
+	if err == nil && path == "/" {
+		c.link.cfg.log.Info("the chroot was missing and is made", "path", made)
+	}
 	return err
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 	// answer counts. Of several addresses of a name each attempt begins with
 	// another. A path behind the list, as in "h1,h2/app", is a
 	// chroot: all other paths are below it, and it is never seen in them. It is
-	// made together with the first directory in it.
+	// made, with what is missing above it, together with the first directory in
+	// it; the log says so at level INFO.
 	Servers string
 
 	// SessionTimeout is how long ZooKeeper keeps the session, and with it the

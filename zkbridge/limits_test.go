@@ -49,6 +49,23 @@ func TestChroot(t *testing.T) {
 	})
 }
 
+// The log tells of each part of a chroot that is made, once.
+func TestMissingChrootIsLogged(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		var log record
+		root := s.Path(t)
+		for range 2 {
+			u := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr() + root + "/deep"})))
+			u.created("/locks", "n-")
+		}
+		for _, path := range []string{root, root + "/deep"} {
+			if n := strings.Count(log.String(), "level=INFO msg=\"the chroot was missing and is made\" path="+path+"\n"); n != 1 {
+				t.Errorf("%s: logged %d times: %s", path, n, log.String())
+			}
+		}
+	})
+}
+
 func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 	t.Helper()
 	ops := []any{&zk.CreateRequest{Path: "/m-", Flags: zk.FlagSequence}, &zk.SetDataRequest{Path: "/", Data: []byte("x"), Version: -1},
