@@ -41,8 +41,8 @@ const (
 	orphanLogged     = 10 * time.Minute // how often the log repeats that a node stays
 )
 
-// keep has the node deleted as soon as that is possible, which it is not now because of
-// err; or that of a create looked for.
+// keep adds an orphan because of err: the node at path or, if c is not nil, the node that c
+// may have made. That is looked for at once, and the former after a pause.
 func (ep *epoch) keep(path string, c *create, err error) {
 	o := &orphan{path: path, create: c, since: time.Now(), pause: firstOrphanPause}
 	ep.orphans.all = append(ep.orphans.all, o)
@@ -124,8 +124,9 @@ func (ep *epoch) swept(which []*orphan, results []error) {
 			ep.postpone(o, results[i])
 			continue
 		}
-		o.gone = true
-		ep.core.cfg.log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", ep.number)
+		if o.gone = true; !o.logged.IsZero() {
+			ep.core.cfg.log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", ep.number)
+		}
 	}
 	s.all = slices.DeleteFunc(s.all, func(o *orphan) bool { return o.gone })
 	ep.armSweep()
@@ -189,6 +190,15 @@ func (ep *epoch) tooLong(since *time.Time) bool {
 	return time.Since(*since) > unresolvedFor*time.Duration(ep.link.timeout.Load())
 }
 
+// inTheEnd is the reason to give for a request that is answered because of err although its
+// session lives.
+func inTheEnd(err error) messages.Reason {
+	if _, why := judge(err); why != messages.Reason_SESSION_LOST {
+		return why
+	}
+	return messages.Reason_UNAVAILABLE
+}
+
 // hopeless reports whether a read that failed would fail the next time, too.
 func hopeless(err error) bool {
 	what, why := judge(err)
@@ -227,7 +237,7 @@ func (ep *epoch) abandonRelease(r *release, why messages.Reason, err error) {
 
 // undo deletes the node of a create that cannot be answered because of err.
 func (ep *epoch) undo(c *create, err error) {
-	_, why := judge(err)
+	why := inTheEnd(err)
 	err = need{"READ", c.directory}.explain(err)
 	failed := undone(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %v", c.path(), become, err) })
 	ep.outbox.add(write{r: &release{asker: asker{to: failed}, path: joinPath(c.directory, c.node)}})
@@ -269,7 +279,7 @@ func (ep *epoch) abandonCreate(c *create, err error) {
 	if c.joint != nil {
 		all = c.joint.creates
 	}
-	_, why := judge(err)
+	why := inTheEnd(err)
 	err = need{"READ", c.directory}.explain(err)
 	for _, c := range all {
 		ep.keep(c.path(), c, err)

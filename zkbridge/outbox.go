@@ -246,7 +246,7 @@ func (o *outbox) doubt(b *batch, err error) {
 
 func (o *outbox) retryDelete(r *release, err error) {
 	if o.ep.tooLong(&r.since) {
-		o.ep.abandonRelease(r, messages.Reason_UNAVAILABLE, err)
+		o.ep.abandonRelease(r, inTheEnd(err), err)
 		return
 	}
 	o.ep.again(func() {

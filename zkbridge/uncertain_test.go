@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -76,6 +77,32 @@ func fired(t *testing.T, fault *embedded.Injected) {
 	case <-time.After(patience):
 		t.Fatalf("%v has not happened", fault.Action)
 	}
+}
+
+// The connection is lost each time that the node is looked for. The create is answered in
+// time, not as if the session was lost, and the node goes later.
+func TestUncertainAndCutEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Second
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}))
+		u.created("/d", "first-")
+		s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d/n-", Action: embedded.DropReply})
+		cut := s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d", Nth: 2, Action: embedded.CutBefore, Times: -1})
+		begun := time.Now()
+		id := u.create("/d", "n-")
+		m := next[*messages.Failed](t, u.peer)
+		if took := time.Since(begun); m.GetId() != id || m.GetReason() != messages.Reason_UNAVAILABLE ||
+			took < unresolvedFor*timeout || took > (unresolvedFor+1)*timeout {
+			t.Errorf("after %v: %v", took, m)
+		}
+		cut.Remove()
+		time.Sleep(maxOrphanPause) // virtual
+		if names := u.list("/d"); len(names) != 1 {
+			t.Errorf("left: %v", names)
+		}
+		u.goesOn()
+	})
 }
 
 // TestUncertainDiesWithSession loses the reply of a create and then the session.
