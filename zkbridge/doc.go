@@ -40,4 +40,12 @@
 // cut off from its clients as well, unless Margin is a third of SessionTimeout more; nor
 // for a process that is itself paused. Only fencing tokens and transactions that check
 // the holder's node do.
+//
+// # What the bridge cannot clean up
+//
+// A node that ZooKeeper does not delete, since a right is missing or no answer is clear,
+// holds its lock until it is gone. The bridge answers the request with Failed and goes on
+// trying while the session lives; the log names the node at level ERROR. It does not end
+// the session, which would cost the holders of all other locks theirs. A bridge that fails
+// by a panic does: it says so at once, and closes the session Margin later.
 package zkbridge
