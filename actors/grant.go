@@ -153,8 +153,9 @@ func (w work) Err() error {
 // may hold the lock at once, others when ZooKeeper has removed the node; the future
 // completes then. Its error is ErrNotHeld if the grant was released before, or why it
 // was lost; ErrSessionLost tells that the node goes with the session, when ZooKeeper
-// notices. Release works however late: also with ZooKeeper away, the node is removed as
-// soon as possible.
+// notices. After ErrNoAuth and ErrUnavailable, by which ZooKeeper does not remove the node,
+// its removal is tried again while the session lives, and others wait for it. Release works
+// however late: also with ZooKeeper away, the node is removed as soon as possible.
 //
 // A lock that was entered several times by its owner is given up with the last Release.
 func (g *Grant) Release() *Future[struct{}] {
