@@ -194,7 +194,7 @@ func (c zkClient) CreateContainer(path string) error {
 		return c.CreatePersistent(path)
 	}
 	err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
-	if containers.asked(err) {
+	if containers.asked(c.link.epoch, err) {
 		c.link.cfg.log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
 			"times", maxHangups)
 	}
@@ -236,7 +236,7 @@ func (c zkClient) Ephemerals(prefix string) ([]string, error) {
 	prefix = c.root.with(prefix)
 	paths, err := fetch(c.link, appendText(newRequest(opGetEphemerals, opBytes+len(prefix)), prefix),
 		func(r *reader) ([]string, error) { return r.texts(), nil })
-	ephemerals.asked(err)
+	ephemerals.asked(c.link.epoch, err)
 	for i := range paths {
 		paths[i] = c.root.without(paths[i])
 	}

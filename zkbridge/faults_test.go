@@ -235,8 +235,8 @@ func TestNoContainers(t *testing.T) {
 	}
 }
 
-// A server hangs up on createContainer, as one does that does not know it: after the second
-// time the bridge makes persistent nodes, and says so once.
+// A server hangs up on createContainer, as one does that does not know it: after some
+// times the bridge makes persistent nodes, and says so once.
 func TestHangsUpOnContainers(t *testing.T) {
 	var log record
 	s := zktest.Embedded(t)
@@ -254,15 +254,23 @@ func TestHangsUpOnContainers(t *testing.T) {
 	u.goesOn()
 }
 
-// One cut, or several with a container made between, are no reason to do without containers.
+// One cut, or several with a container made between, are no reason to do without containers,
+// nor are sessions that end while one is made.
 func TestHangUpsBetweenContainers(t *testing.T) {
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "n-")
-	for i := range 4 {
+	for i := range maxHangups + 1 {
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore})
 		u.created(fmt.Sprint(dir, "/", i), "n-")
 		fired(t, fault)
+	}
+	u.subscribe()
+	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.ExpireSession, Times: 2 * maxHangups})
+	for len(ended.Firings()) < 2*maxHangups {
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.create(dir+"/more", "n-")
+		next[*messages.Failed](t, u.peer)
 	}
 	if u.bridge.cfg.containers.unknown.Load() {
 		t.Error("there are no more containers")

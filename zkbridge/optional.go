@@ -13,18 +13,19 @@ import (
 // optional is a request that not every server knows. It remembers that servers hang up on
 // it, as some do rather than say so.
 type optional struct {
-	hangups atomic.Int32 // in a row
-	unknown atomic.Bool  // do not send it any more
+	hangups atomic.Int32 // in a row, in the session of epoch
+	epoch   atomic.Uint64
+	unknown atomic.Bool // do not send it any more
 }
 
-// maxHangups is how many requests in a row may end their connection. One may have other
-// reasons.
-const maxHangups = 2
+// maxHangups is how many requests in a row may end their connection, in one session. Fewer
+// may have other reasons: the end of the session, or a network that fails.
+const maxHangups = 4
 
-// asked takes the result of the request. It reports whether the request is not to be sent
-// any more because of that; it does so once.
-func (o *optional) asked(err error) bool {
-	if err == nil {
+// asked takes the result of the request in an epoch. It reports whether the request is not
+// to be sent any more because of that; it does so once.
+func (o *optional) asked(epoch uint64, err error) bool {
+	if o.epoch.Swap(epoch) != epoch || err == nil {
 		o.hangups.Store(0)
 	}
 	return errors.Is(err, errHungUp) && o.hangups.Add(1) >= maxHangups && !o.unknown.Swap(true)
