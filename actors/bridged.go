@@ -93,5 +93,6 @@ func (b *bridged) releaseNode(serial uint64, node string, relaxed bool) {
 }
 
 func (b *bridged) granted(f queue.Effect) *messages.Granted {
-	return &messages.Granted{Path: b.path, Node: f.Node, Czxid: f.Czxid, Step: f.Step, SessionId: b.session, Epoch: b.epoch}
+	return &messages.Granted{Path: b.path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,
+		SessionId: b.session, Epoch: b.epoch}
 }

@@ -34,7 +34,10 @@ func (c *claim) dropped() {
 }
 
 // Token is the grant's fencing token. Hand it to whatever the lock protects.
-func (g *Grant) Token() Token { return Token{Czxid: g.claim.granted.Czxid, Step: g.claim.step} }
+func (g *Grant) Token() Token {
+	granted := g.claim.granted
+	return Token{granted.Generation, granted.Czxid, g.claim.step}
+}
 
 // Path is the lock's path.
 func (g *Grant) Path() string { return g.claim.handle.path }

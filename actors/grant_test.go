@@ -133,7 +133,8 @@ func TestGrantContextLoss(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	tokens := []actors.Token{{}, {0, 1}, {1, 0}, {1, 1 << 31}, {1, 1<<32 - 1}, {2, 0}, {0x100000000, 0}, {1<<63 - 1, 1<<32 - 1}}
+	tokens := []actors.Token{{}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1 << 31}, {0, 1, 1<<32 - 1}, {0, 2, 0}, {0, 0x100000000, 0},
+		{0, 1<<63 - 1, 1<<32 - 1}, {1, 0, 0}, {1, 0, 1}, {1, 1, 0}, {1 << 32, 0, 0}, {1<<64 - 1, 1<<63 - 1, 1<<32 - 1}}
 	var texts []string
 	for i, token := range tokens {
 		for j, other := range tokens {
@@ -149,7 +150,7 @@ func TestToken(t *testing.T) {
 		}
 		text := token.String()
 		texts = append(texts, text)
-		if len(text) != 25 {
+		if len(text) != 42 {
 			t.Errorf("%q has %d characters", text, len(text))
 		}
 		if back, err := actors.ParseToken(text); err != nil || back != token {
@@ -167,8 +168,8 @@ func TestToken(t *testing.T) {
 		t.Errorf("texts do not sort as tokens do: %q", texts)
 	}
 	good := actors.Token{Czxid: 0x1f}.String()
-	for _, bad := range []string{"", "1", good[:24], good + "0", " " + good[1:], strings.ToUpper(good), "-" + good[1:],
-		"+" + good[1:], "0x" + good[2:], strings.Replace(good, ".", "-", 1), good[:17] + " " + good[18:], good + "\n", "g" + good[1:]} {
+	for _, bad := range []string{"", "1", good[:41], good + "0", good[17:], " " + good[1:], strings.ToUpper(good), "-" + good[1:],
+		"+" + good[1:], "0x" + good[2:], strings.Replace(good, ".", "-", 1), good[:17] + " " + good[18:], good[:34] + " " + good[35:], good[:33] + "-" + good[34:], good + "\n", "g" + good[1:]} {
 		token, err := actors.ParseToken(bad)
 		is(t, err, actors.ErrInvalid)
 		if err == nil {

@@ -95,7 +95,7 @@ func (l *lender) Granted(_ ask.Recipient, msg *messages.Granted) {
 		l.time = time.AfterFunc(l.local.Time, func() { self.Tell(timeUp{serial}) })
 	}
 	l.loan = append(l.loan, msg)
-	lend(l, queue.Borrowed{Serial: serial, Czxid: msg.Czxid, Step: msg.Step})
+	lend(l, queue.Borrowed{Serial: serial, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step})
 }
 
 // Refused implements messages.OwnerHandler. Also what was withdrawn is refused.
@@ -170,7 +170,7 @@ func (l *lender) perform(f queue.Effect) {
 			return
 		}
 		l.grant(r, &messages.Granted{Path: l.path, Node: by.Node,
-			Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
+			Generation: f.Generation, Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
 	default:
 		l.answer(f)
 	}

@@ -116,7 +116,7 @@ func (l *lock) tick() {
 
 // Created implements messages.BridgeClientHandler.
 func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
-	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Czxid: msg.Czxid,
+	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
 		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid})
 }
 

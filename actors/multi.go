@@ -154,7 +154,7 @@ func (m members) Granted(_ struct{}, msg *messages.Granted) {
 	for _, part := range a.grants {
 		all.Parts = append(all.Parts, parts(part)...)
 		if token := TokenOf(part); token.Compare(TokenOf(&all)) > 0 {
-			all.Czxid, all.Step = token.Czxid, token.Step
+			all.Generation, all.Czxid, all.Step = token.Generation, token.Czxid, token.Step
 		}
 	}
 	m.grant(a.r, &all)

@@ -122,7 +122,8 @@ func (p *pool) tick() {
 type below struct{ *pool }
 
 func (p below) Granted(_ struct{}, msg *messages.Granted) {
-	p.state.Granted(queue.Lease{Serial: msg.RequestId, Node: msg.Node, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
+	p.state.Granted(queue.Lease{Serial: msg.RequestId, Node: msg.Node,
+		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
 }
 
 func (p below) Refused(_ struct{}, msg *messages.Refused) {
@@ -227,7 +228,7 @@ func (p *pool) refuseFor(r *request, why queue.Why) {
 func (p *pool) granted(leases []queue.Lease) *messages.Granted {
 	one := func(l queue.Lease) *messages.Granted {
 		return &messages.Granted{Path: p.path, Node: leaseSuffix[1:] + "/" + l.Node,
-			Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
+			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
 	}
 	all := one(leases[0])
 	if len(leases) > 1 {

@@ -12,34 +12,41 @@ import (
 // greater token. A resource that remembers the greatest token it has seen can refuse
 // the writes of a holder that lost the lock without noticing.
 //
-// Czxid is the ZooKeeper transaction that created the holder's node; any client can
-// read it from the node's Stat. Step orders grants of one transaction.
+// Generation is that of the ensemble, 0 until an operator raises it. Czxid is the
+// ZooKeeper transaction that created the holder's node; any client can read it from the
+// node's Stat. Step orders grants of one transaction. Tokens are ordered by Generation,
+// then by Czxid, then by Step.
 type Token struct {
-	Czxid int64
-	Step  uint32
+	Generation uint64
+	Czxid      int64
+	Step       uint32
 }
 
-// TokenOf is the token of a grant that an actor was told of.
+// TokenOf returns the token of the grant that a Granted message tells of.
 func TokenOf(granted *messages.Granted) Token {
-	return Token{Czxid: granted.GetCzxid(), Step: granted.GetStep()}
+	return Token{granted.GetGeneration(), granted.GetCzxid(), granted.GetStep()}
 }
 
-// Compare gives -1, 0 or +1 as t is less than, equal to or greater than other.
+// Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.
 func (t Token) Compare(other Token) int {
-	return cmp.Or(cmp.Compare(t.Czxid, other.Czxid), cmp.Compare(t.Step, other.Step))
+	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(uint64(t.Czxid), uint64(other.Czxid)), cmp.Compare(t.Step, other.Step))
 }
 
-// String is the token's text, always 25 characters. Texts sort as tokens do.
-func (t Token) String() string { return fmt.Sprintf("%016x.%08x", uint64(t.Czxid), t.Step) }
+// String returns the token's text: generation, czxid and step as 16, 16 and 8
+// hexadecimal digits, always 42 characters. Texts sort as tokens do.
+func (t Token) String() string {
+	return fmt.Sprintf("%016x.%016x.%08x", t.Generation, uint64(t.Czxid), t.Step)
+}
 
-// ParseToken reads what String has written.
+// ParseToken returns the token whose text String has returned. ErrInvalid names any
+// other text.
 func ParseToken(text string) (Token, error) {
 	var t Token
 	var czxid uint64
-	n, err := fmt.Sscanf(text, "%16x.%8x", &czxid, &t.Step)
+	_, err := fmt.Sscanf(text, "%16x.%16x.%8x", &t.Generation, &czxid, &t.Step)
 	t.Czxid = int64(czxid)
-	if err != nil || n != 2 || t.String() != text {
-		return Token{}, invalid(fmt.Sprintf("token %q: it must be 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
+	if err != nil || t.String() != text {
+		return Token{}, invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
 	}
 	return t, nil
 }
@@ -53,7 +60,7 @@ func (t *Token) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Value is String, for database/sql: a CHAR(25) column, or any text column, orders
+// Value is String, for database/sql: a CHAR(42) column, or any text column, orders
 // tokens by plain comparison.
 func (t Token) Value() (driver.Value, error) { return t.String(), nil }
 

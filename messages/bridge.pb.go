@@ -1137,7 +1137,9 @@ type Transacted struct {
 	// Which of the ops, from 0, unless all was done.
 	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
 	// Of the node that the last SET wrote, if all was done.
-	Czxid         int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
+	Czxid int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
+	// The generation that was in force at czxid; see Granted.generation.
+	Generation    uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1203,6 +1205,13 @@ func (x *Transacted) GetOp() uint32 {
 func (x *Transacted) GetCzxid() int64 {
 	if x != nil {
 		return x.Czxid
+	}
+	return 0
+}
+
+func (x *Transacted) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -1428,14 +1437,17 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1f\n" +
 	"\x03ops\x18\x03 \x03(\v2\r.actorlock.OpR\x03ops\x12\x1c\n" +
-	"\tdirectory\x18\x04 \x01(\tR\tdirectory\"\xd3\x01\n" +
+	"\tdirectory\x18\x04 \x01(\tR\tdirectory\"\xf3\x01\n" +
 	"\n" +
 	"Transacted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x127\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x1d.actorlock.Transacted.OutcomeR\aoutcome\x12\x0e\n" +
 	"\x02op\x18\x04 \x01(\rR\x02op\x12\x14\n" +
-	"\x05czxid\x18\x05 \x01(\x03R\x05czxid\"@\n" +
+	"\x05czxid\x18\x05 \x01(\x03R\x05czxid\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x04R\n" +
+	"generation\"@\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\v\n" +
 	"\aNO_NODE\x10\x01\x12\x0f\n" +

@@ -86,6 +86,8 @@ type Created struct {
 	Epoch, Serial uint64
 	Node          string
 	Czxid         int64
+	// Generation is the one that was in force at Czxid.
+	Generation uint64
 	// Step is the node's place among the nodes that share Czxid, in whatever directory.
 	Step uint32
 	// Directory is the czxid of the directory as read behind the creation, 0 if that is
@@ -135,9 +137,11 @@ type Transacted struct {
 	Serial uint64
 	Done   bool
 	Op     uint32
-	// For a Simple: what stood against it is that a node is missing; the mark's czxid.
-	Missing bool
-	Czxid   int64
+	// For a Simple: what stood against it is that a node is missing; the mark's czxid,
+	// and the generation that was in force at it.
+	Missing    bool
+	Czxid      int64
+	Generation uint64
 }
 
 // Elapsed answers DoDelay.
@@ -182,8 +186,8 @@ const (
 	// Reset the directory is to go with it if nothing else is in it, so that its
 	// sequence numbers begin anew.
 	DoDelete
-	// DoGrant: request ID holds the lock by Node, with token Czxid and Step. For a
-	// Lender: by what was borrowed under this Serial.
+	// DoGrant: request ID holds the lock by Node, with token Generation, Czxid and Step.
+	// For a Lender: by what was borrowed under this Serial.
 	DoGrant
 	// DoRefuse: request ID ends without the lock, because of Why.
 	DoRefuse
@@ -260,5 +264,6 @@ type Effect struct {
 	Step      uint32
 	StillHeld int
 
+	Generation        uint64
 	WithCzxids, Reset bool
 }

@@ -167,7 +167,7 @@ func (w *world) create(p *process, creates []Effect) {
 			kind = Own
 		}
 		n := w.add(f.Node, kind, p)
-		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: uint32(elsewhere + i)})
+		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid, Step: uint32(elsewhere + i)})
 		b.look[f.Serial] = f.Look
 		if answerLost {
 			p.lost = append(p.lost, unanswered{f, uint32(elsewhere + i)})
@@ -191,7 +191,7 @@ func (w *world) search(p *process) {
 	p.lost = p.lost[1:]
 	for _, n := range w.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
-			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Czxid: n.czxid, Step: f.step, Directory: w.home, Children: w.names()})
+			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: w.home, Children: w.names()})
 			return
 		}
 	}
@@ -229,7 +229,7 @@ func (w *world) createBeside(p *process, f Effect) {
 	w.zxid++
 	_, kind, _ := w.rule.Parse(f.Node)
 	w.nodes[f.Node] = &node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch}
-	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Czxid: w.zxid, Children: w.names(), Directory: w.home})
+	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: generationAt(w.zxid), Czxid: w.zxid, Children: w.names(), Directory: w.home})
 }
 
 func (p *process) reply(e Event) { p.answers = append(p.answers, answer{e, p.emitted}) }
@@ -249,3 +249,7 @@ func (w *world) deliver(p *process, i int) {
 	}
 	w.step(p, a.event)
 }
+
+// generationAt returns the generation that is in force at a czxid in the random histories:
+// a token of any other has lost it on its way.
+func generationAt(czxid int64) uint64 { return uint64(czxid / 4) }

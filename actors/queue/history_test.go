@@ -233,6 +233,9 @@ func (w *world) checkGrant(p *process, f Effect) {
 			}
 		}
 	}
+	if f.Generation != generationAt(f.Czxid) {
+		w.t.Fatalf("process %d: request %d is granted with generation %d of czxid %d", p.n, f.ID, f.Generation, f.Czxid)
+	}
 	if len(w.rule.Markers) > 1 {
 		return
 	}

@@ -159,7 +159,7 @@ func (l *Lender) grantRequest(b *borrower, i int) {
 		r.try = false
 		l.tries--
 	}
-	l.effect(Effect{Do: DoGrant, ID: r.id, Serial: l.by(r.kind).serial, Czxid: l.loan.czxid, Step: b.step})
+	l.effect(Effect{Do: DoGrant, ID: r.id, Serial: l.by(r.kind).serial, Generation: l.loan.generation, Czxid: l.loan.czxid, Step: b.step})
 	if l.wanted() {
 		l.tell(r)
 	}

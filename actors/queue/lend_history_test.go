@@ -86,6 +86,9 @@ func (b *bank) perform(f Effect) {
 		}
 		b.timing = true
 	case DoGrant:
+		if f.Generation != generationAt(f.Czxid) {
+			b.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
+		}
 		b.grant(a, b.part(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
 	case DoRefuse:
 		if a == nil {
@@ -252,7 +255,7 @@ func (b *bank) borrowed(p *part) {
 	if p.serial == b.first {
 		b.czxid++
 	}
-	b.step(Borrowed{Serial: p.serial, Czxid: b.czxid, Step: uint32(b.czxid % 3)})
+	b.step(Borrowed{Serial: p.serial, Generation: generationAt(b.czxid), Czxid: b.czxid, Step: uint32(b.czxid % 3)})
 }
 
 // acquire has an owner ask that may wait already, or hold, or have lost.

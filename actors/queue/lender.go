@@ -47,14 +47,15 @@ func NewLender(rule Rule, grants uint32) *Lender {
 // part.) A reader's part alone does not do for a writer: it is given back, and the
 // process queues for the writer's.
 type loan struct {
-	part          // the first, or what is left
-	beside part   // unsent: none; lost: it was refused
-	id     uint64 // the serial number of the first
-	czxid  int64
-	step   uint32
-	lent   uint32 // how often
-	last   Kind   // what it was lent for last
-	over   bool   // its time
+	part              // the first, or what is left
+	beside     part   // unsent: none; lost: it was refused
+	id         uint64 // the serial number of the first
+	generation uint64
+	czxid      int64
+	step       uint32
+	lent       uint32 // how often
+	last       Kind   // what it was lent for last
+	over       bool   // its time
 }
 
 // part is one of the lock's nodes.
@@ -80,11 +81,12 @@ type LendEvent interface {
 	lend(*Lender)
 }
 
-// Borrowed answers DoBorrow: the lock is held, with the token Czxid and Step.
+// Borrowed answers DoBorrow: the lock is held, with the token Generation, Czxid and Step.
 type Borrowed struct {
-	Serial uint64
-	Czxid  int64
-	Step   uint32
+	Serial     uint64
+	Generation uint64
+	Czxid      int64
+	Step       uint32
 }
 
 // NotBorrowed answers DoBorrow: it was refused.
@@ -235,7 +237,7 @@ func (e Borrowed) lend(l *Lender) {
 	}
 	p.stage = held
 	if p == &l.loan.part { // what is beside has the same token
-		l.loan.czxid, l.loan.step = e.Czxid, e.Step
+		l.loan.generation, l.loan.czxid, l.loan.step = e.Generation, e.Czxid, e.Step
 	}
 	l.enter()
 	l.proceed()

@@ -121,12 +121,13 @@ func (e Created) apply(s *State) {
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
+	c.generation = e.Generation
 	leader := s.part(c)
 	if exhausted(seq) && !s.byCzxid {
 		s.rankByCzxid()
 	}
 	if leader != nil {
-		c.czxid, c.step = leader.czxid, leader.step // it goes on with what was granted then
+		c.generation, c.czxid, c.step = leader.generation, leader.czxid, leader.step // it goes on with what was granted then
 	}
 	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
 	late := leader == nil && !seen && c.rank.major <= s.horizon

@@ -65,12 +65,13 @@ type party struct {
 // Lease is one permit. Serial is that of the request for it, the rest is known when
 // it is given.
 type Lease struct {
-	Serial  uint64
-	Node    string
-	Czxid   int64
-	Step    uint32
-	Session int64
-	Epoch   uint64
+	Serial     uint64
+	Node       string
+	Generation uint64
+	Czxid      int64
+	Step       uint32
+	Session    int64
+	Epoch      uint64
 }
 
 // The orders of a Pool, beside DoGrant, DoRefuse, DoLose, DoReleased and DoRevoke.

@@ -96,7 +96,7 @@ func (s *scene) granted(m *member, o Order) {
 		s.t.Fatalf("process %d: request %d for %d permits was %q and got %d", m.n, o.ID, m.permits[o.ID], m.open[o.ID], len(o.Leases))
 	}
 	for _, l := range o.Leases {
-		if l.Czxid == 0 {
+		if l.Czxid == 0 || l.Generation != generationAt(l.Czxid) {
 			s.t.Fatalf("process %d: request %d was granted %v", m.n, o.ID, o.Leases)
 		}
 	}
@@ -157,7 +157,9 @@ func (s *scene) decideLeases() {
 		case l.owner == nil:
 		case i < s.permits:
 			l.granted = true
-			l.owner.fromB = append(l.owner.fromB, func() { l.owner.pool.Granted(Lease{Serial: l.serial, Czxid: l.czxid}) })
+			l.owner.fromB = append(l.owner.fromB, func() {
+				l.owner.pool.Granted(Lease{Serial: l.serial, Generation: generationAt(l.czxid), Czxid: l.czxid})
+			})
 		case l.try:
 			s.leases = slices.Delete(s.leases, i, i+1)
 			l.owner.fromB = append(l.owner.fromB, func() { l.owner.pool.Refused(l.serial, NotAcquired) })

@@ -179,7 +179,7 @@ func (s *State) disown(c *contender) {
 func (s *State) refuse(id ID, why Why) { s.effect(Effect{Do: DoRefuse, ID: id, Why: why}) }
 
 func (s *State) grantRequest(c *contender, id ID) {
-	s.effect(Effect{Do: DoGrant, ID: id, Node: c.name, Czxid: c.czxid, Step: c.step})
+	s.effect(Effect{Do: DoGrant, ID: id, Node: c.name, Generation: c.generation, Czxid: c.czxid, Step: c.step})
 }
 
 // refuseAll refuses whatever wants the contender, which leaves.

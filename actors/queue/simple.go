@@ -36,14 +36,16 @@ type Simple struct {
 	mark   string // our nodes, if stage says that there are any
 	gated  bool   // the gate is one of them
 	by     ID     // the request that they were made for
-	czxid  int64
-	yields bool // a reader has stepped back for the gate
+	czxid  int64  // of the mark
+	yields bool   // a reader has stepped back for the gate
 
 	serials uint64 // the last serial number, also that of marks
 	asked   uint64 // of what is to be answered, 0: nothing
 	stirred bool   // what is being looked at has changed meanwhile
 	eye     uint64 // of the watch over nodes that are held, 0: none
 	out     []Effect
+
+	generation uint64 // that was in force at czxid
 }
 
 // wish is a request.
@@ -139,12 +141,12 @@ func (s *Simple) hold() {
 	if s.wish.tell { // nobody knows who waits, so that is taken for granted, from the beginning
 		s.effect(Effect{Do: DoContended, ID: s.wish.id})
 	}
-	s.effect(Effect{Do: DoGrant, ID: s.wish.id, Node: s.mark, Czxid: s.czxid})
+	s.effect(Effect{Do: DoGrant, ID: s.wish.id, Node: s.mark, Generation: s.generation, Czxid: s.czxid})
 }
 
 // have is for when our nodes are there.
-func (s *Simple) have(czxid int64) {
-	s.czxid = czxid
+func (s *Simple) have(e Transacted) {
+	s.generation, s.czxid = e.Generation, e.Czxid
 	switch {
 	case !s.wanted():
 		s.leave()

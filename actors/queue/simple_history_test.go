@@ -64,7 +64,7 @@ func (p *plaza) step(v *visitor, e SimpleEvent) {
 
 func (p *plaza) granted(v *visitor, f Effect) {
 	n := p.nodes[f.Node]
-	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid {
+	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid || f.Generation != generationAt(f.Czxid) {
 		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
 	}
 	for _, o := range p.all {
@@ -114,12 +114,12 @@ func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 			p.make(v, f.Beside, []byte(f.Node))
 		}
 		p.make(v, f.Node, f.Data)
-		done.Czxid = p.zxid
+		done.Generation, done.Czxid = generationAt(p.zxid), p.zxid
 	case DoProve:
 		if mark == nil {
 			return missing
 		}
-		done.Czxid = mark.czxid
+		done.Generation, done.Czxid = generationAt(mark.czxid), mark.czxid
 	case DoLeave:
 		if mark == nil {
 			return missing

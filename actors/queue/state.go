@@ -188,6 +188,8 @@ type contender struct {
 	// leader does not leave before the Creates of its followers are answered.
 	leader   *contender
 	releaser ID // whose release took it away
+
+	generation uint64 // that was in force at czxid
 }
 
 func (c *contender) hasTry() bool {

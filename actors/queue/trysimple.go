@@ -84,7 +84,7 @@ func (e Transacted) trySimple(s *Simple) {
 	case simpleTaking:
 		switch {
 		case e.Done:
-			s.have(e.Czxid)
+			s.have(e)
 		case e.Missing: // the directory has gone in between
 			s.free()
 		default:
@@ -92,7 +92,7 @@ func (e Transacted) trySimple(s *Simple) {
 		}
 	case simpleDoubting:
 		if e.Done {
-			s.have(e.Czxid)
+			s.have(e)
 		} else {
 			s.free()
 		}
