@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-zookeeper/zk"
@@ -139,4 +140,10 @@ func (g *generations) keep() {
 		g.spans = append(g.spans[:0], g.spans[n-1])
 	}
 	g.next = noVersion
+}
+
+// GenerationACL returns what the generation's node and its directory are made with: the
+// ACL of [Config], and the right to READ for all.
+func (b *Bridge) GenerationACL() []zk.ACL {
+	return append(slices.Clip(b.cfg.acl), zk.WorldACL(zk.PermRead)...)
 }

@@ -1,0 +1,103 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Generation returns the generation of the ensemble, with which tokens begin: 0 until
+// [Locks.RaiseGeneration] is called for the first time. It sees no less than what
+// ZooKeeper had acknowledged when it was called, and blocks until ZooKeeper answers or ctx
+// ends. ErrInvalid tells that the node's data are no generation; the other errors are
+// those of [zkbridge.Bridge.Look].
+func (l *Locks) Generation(ctx context.Context) (uint64, error) {
+	g, err := l.manager.generation(ctx)
+	return g.value, err
+}
+
+// RaiseGeneration raises the generation of the ensemble, by one or to the present Unix
+// time in seconds, whichever is more, and returns it. From then on all grants, of all
+// processes, have tokens greater than those of earlier generations, whatever their czxids.
+// It is for an operator who has restored the ensemble from a backup, or has moved the locks
+// to another one, where transaction numbers are smaller than they were. The grants that
+// exist go on with their tokens.
+//
+// The clock of this machine must not be behind the one of the last raise that the backup
+// does not know of. The node is [zkbridge.GenerationPath]; it is made with the configured
+// ACL and the right to READ for all, and so is its directory.
+//
+// It blocks until ZooKeeper answers or ctx ends. ErrInvalid tells that the node's data are
+// no generation, or the greatest one; the other errors are those of [Locks.Multi]. After
+// [messages.Reason_OUTCOME_UNKNOWN] the generation may have been raised, or may yet be; to
+// call it again does no harm.
+func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
+	for {
+		was, err := l.manager.generation(ctx)
+		if err == nil && was.value == math.MaxUint64 {
+			err = invalid(fmt.Sprintf("generation %d: it is the greatest, and cannot be raised", was.value))
+		}
+		if err != nil {
+			return 0, err
+		}
+		raised := max(was.value+1, uint64(max(time.Now().Unix(), 0)))
+		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, raised, 10))
+		var failed *zkbridge.OpError
+		switch {
+		case err == nil:
+			return raised, nil
+		case !errors.As(err, &failed):
+			return 0, err
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
+			// Another process has written, made or deleted the node meanwhile.
+		default:
+			return 0, err
+		}
+	}
+}
+
+// writeGeneration writes the node unless it is not as it was seen. If it was missing, it is
+// made, with what is missing above it.
+func (l *Locks) writeGeneration(ctx context.Context, was generation, data []byte) error {
+	if was.exists {
+		_, err := l.bridge.Multi(ctx, &zk.SetDataRequest{Path: zkbridge.GenerationPath, Data: data, Version: was.version})
+		return err
+	}
+	acl := l.bridge.GenerationACL()
+	node := &zk.CreateRequest{Path: zkbridge.GenerationPath, Data: data, Acl: acl}
+	_, err := l.bridge.Multi(ctx, node)
+	if errors.Is(err, zk.ErrNoNode) {
+		_, err = l.bridge.Multi(ctx, &zk.CreateRequest{Path: zkbridge.GenerationDirectory, Acl: acl}, node)
+	}
+	if errors.Is(err, zk.ErrNoNode) { // of the chroot
+		root := &messages.Transact{Epoch: l.bridge.Session().Epoch, Directory: "/", Ops: []*messages.Op{{Kind: messages.Op_CHECK, Path: "/"}}}
+		if _, failure := l.manager.bridge.Transact(root).Wait(ctx); failure != nil {
+			return failure
+		}
+	}
+	return err
+}
+
+// generation is what is known of the ensemble's generation by one read of its node.
+type generation struct {
+	value   uint64
+	exists  bool  // the node does
+	version int32 // of the node
+}
+
+func (m *manager) generation(ctx context.Context) (generation, error) {
+	view, err := m.zk.Read(ctx, zkbridge.GenerationPath)
+	if err != nil || !view.Exists {
+		return generation{}, err
+	}
+	value, err := zkbridge.ParseGeneration(view.Data)
+	return generation{value, true, view.Stat.Version}, err
+}
