@@ -55,27 +55,45 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 }
 
 // VerifyToken lets a third party, which was given the token and the node of a grant,
-// ask ZooKeeper whether that grant holds. nil tells that the node was there during the
-// call, made by the token's transaction; since a token becomes known with its grant,
-// the grant was not over then. (A reader's node may have been made later: it then has
-// the token of the writer that it was before.) ErrNotHeld tells that it is. It blocks
-// until ZooKeeper answers or ctx ends.
+// ask ZooKeeper whether that grant holds. It returns nil if the node was there during the
+// call, made by the token's transaction; since a token becomes known with its grant, the
+// grant was not over. (A reader's node may be newer than its token, which is that of the
+// writer that it was.) ErrNotHeld tells that the grant is over. It blocks until ZooKeeper
+// answers or ctx ends.
+//
+// It takes the nodes of a Custom lock for what their names say in the known forms: see
+// [Custom.VerifyToken].
 func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error {
-	view, err := l.bridge.Look(ctx, node)
-	switch {
-	case err != nil:
+	return l.manager.verifyToken(ctx, node, token, queue.ReadWrite())
+}
+
+// VerifyToken is [Locks.VerifyToken] for a node of this lock. The node of any kind that
+// the rule lets a holder of another kind change to may be newer than its token.
+func (c *Custom) VerifyToken(ctx context.Context, node string, token Token) error {
+	if c.problem != nil {
+		return c.problem
+	}
+	return c.manager.verifyToken(ctx, node, token, c.recipe.rule)
+}
+
+func (m *manager) verifyToken(ctx context.Context, node string, token Token, rule queue.Rule) error {
+	view, err := m.zk.Look(ctx, node)
+	if err != nil {
 		return err
+	}
+	czxid := view.Stat.Czxid
+	switch {
 	case !view.Exists:
 		return fmt.Errorf("%w: %s does not exist", ErrNotHeld, node)
-	case view.Stat.Czxid < token.Czxid, view.Stat.Czxid > token.Czxid && !reads(node):
-		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, view.Stat.Czxid, token)
+	case czxid < token.Czxid, czxid > token.Czxid && !downgraded(node, rule):
+		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, czxid, token)
 	}
 	return nil
 }
 
-// reads tells the node of a reader, who may have been a writer.
-func reads(node string) bool {
+// downgraded reports whether a node may have the token of one that its owner had before.
+func downgraded(node string, rule queue.Rule) bool {
 	_, name := split(node)
-	_, kind, ok := queue.Parse(name)
-	return ok && kind == queue.Shared
+	_, kind, ok := rule.Parse(name)
+	return ok && rule.Follows(kind)
 }

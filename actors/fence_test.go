@@ -118,3 +118,27 @@ func TestSuspendedEndsContexts(t *testing.T) {
 		}
 	})
 }
+
+// The rule of a custom lock says whether a node may be newer than its token.
+func TestVerifyTokenOfADowngradedCustomLock(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		table, there := b.tableOf(locks), b.table()
+		x := lock(b, table.Kind("X"), actors.WithOwner("me"))
+		s := lock(b, table.Kind("S"), actors.WithOwner("me"))
+		if s.Token() != x.Token() {
+			b.Errorf("tokens %v and %v", s.Token(), x.Token())
+		}
+		must(b, there.VerifyToken(within(b), x.Node(), x.Token()))
+		must(b, there.VerifyToken(within(b), s.Node(), s.Token()))
+		older, newer := s.Token(), s.Token()
+		older.Czxid--
+		newer.Czxid += 1000
+		is(b, there.VerifyToken(within(b), x.Node(), older), actors.ErrNotHeld) // no kind becomes X
+		is(b, there.VerifyToken(within(b), s.Node(), newer), actors.ErrNotHeld)
+		unlock(b, x)
+		must(b, there.VerifyToken(within(b), s.Node(), s.Token()))
+		unlock(b, s)
+		is(b, there.VerifyToken(within(b), s.Node(), s.Token()), actors.ErrNotHeld)
+	})
+}

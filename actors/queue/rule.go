@@ -122,13 +122,17 @@ func (r Rule) reenters(kind Kind) KindSet {
 // Downgrades tells that who holds one kind may come to hold another by a node of its own
 // at the same place in the queue.
 func (r Rule) Downgrades() bool {
-	for kind, held := range r.Reenter {
-		if held&^Kinds(Kind(kind)) != 0 {
+	for kind := range r.Reenter {
+		if r.Follows(Kind(kind)) {
 			return true
 		}
 	}
 	return false
 }
+
+// Follows reports whether a holder of another kind may come to hold this kind, by a node
+// of its own at the same place in the queue and with the token that it has.
+func (r Rule) Follows(kind Kind) bool { return r.reenters(kind)&^Kinds(kind) != 0 }
 
 // heirs are the kinds of nodes that may have come to stand at the place of another,
 // of the given kind, before that went.
