@@ -56,9 +56,11 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 
 // VerifyToken lets a third party, which was given the token and the node of a grant,
 // ask ZooKeeper whether that grant holds. It returns nil if the node was there during the
-// call, made by the token's transaction; since a token becomes known with its grant, the
-// grant was not over. (A reader's node may be newer than its token, which is that of the
-// writer that it was.) ErrNotHeld tells that the grant is over. It blocks until ZooKeeper
+// call, made by the token's transaction, and the token is of the generation that was in
+// force then; since a token becomes known with its grant, the grant was not over. (A
+// reader's node may be newer than its token, which is that of the writer that it was. Of
+// a node from before the last raise of the generation any generation but a greater one is
+// taken for right.) ErrNotHeld tells that the grant is over. It blocks until ZooKeeper
 // answers or ctx ends.
 //
 // It takes the nodes of a Custom lock for what their names say in the known forms: see
@@ -87,6 +89,14 @@ func (m *manager) verifyToken(ctx context.Context, node string, token Token, rul
 		return fmt.Errorf("%w: %s does not exist", ErrNotHeld, node)
 	case czxid < token.Czxid, czxid > token.Czxid && !downgraded(node, rule):
 		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, czxid, token)
+	}
+	present, err := m.generation(ctx) // read last, so that it is not older than the node
+	switch {
+	case err != nil:
+		return err
+	case !present.allows(token):
+		return fmt.Errorf("%w: generation %d is in force from transaction %#x on, the token %v is another's",
+			ErrNotHeld, present.value, present.from, token)
 	}
 	return nil
 }

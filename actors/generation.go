@@ -86,10 +86,12 @@ func (l *Locks) writeGeneration(ctx context.Context, was generation, data []byte
 	return err
 }
 
-// generation is what is known of the ensemble's generation by one read of its node.
+// generation is what is known of the ensemble's generation by one read: value is in force
+// for every czxid not below from; earlier ones were not greater.
 type generation struct {
 	value   uint64
-	exists  bool  // the node does
+	from    int64
+	exists  bool
 	version int32 // of the node
 }
 
@@ -99,5 +101,19 @@ func (m *manager) generation(ctx context.Context) (generation, error) {
 		return generation{}, err
 	}
 	value, err := zkbridge.ParseGeneration(view.Data)
-	return generation{value, true, view.Stat.Version}, err
+	return generation{value, view.Stat.Mzxid, true, view.Stat.Version}, err
+}
+
+// allows reports whether a token may be of the generation that was in force at its czxid.
+func (g generation) allows(t Token) bool {
+	return t.Generation == g.value || t.Generation < g.value && t.Czxid < g.from
+}
+
+// token returns the token of a node by its czxid, with generation 0 where the one that was
+// in force is not known.
+func (g generation) token(czxid int64) Token {
+	if czxid < g.from {
+		return Token{Czxid: czxid}
+	}
+	return Token{Generation: g.value, Czxid: czxid}
 }

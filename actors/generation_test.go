@@ -162,3 +162,73 @@ func TestGenerationIsReadable(t *testing.T) {
 		}
 	})
 }
+
+// A token is of the generation that was in force when its node was made; of a node from
+// before the last raise it may be of any that is not greater.
+func TestVerifyTokenOfAGeneration(t *testing.T) {
+	onEnsemble(t, func(e *ensemble) {
+		locks, conn := e.locks(), e.Client(e)
+		mu := locks.Mutex("/lock")
+		verify := func(node string, held bool, generations ...uint64) {
+			e.Helper()
+			exists, stat, err := conn.Exists(e.root + node)
+			if err != nil || !exists {
+				e.Fatalf("%v, %v", exists, err)
+			}
+			for _, g := range generations {
+				err := locks.VerifyToken(within(e), node, actors.Token{Generation: g, Czxid: stat.Czxid})
+				if held {
+					must(e, err)
+				} else {
+					is(e, err, actors.ErrNotHeld)
+				}
+			}
+		}
+		old := lock(e, mu)
+		verify(old.Node(), true, 0)
+		verify(old.Node(), false, 1, math.MaxUint64)
+		first := e.raise(locks)
+		verify(old.Node(), true, 0)
+		verify(old.Node(), false, first+1)
+		unlock(e, old)
+
+		next := lock(e, mu)
+		verify(next.Node(), true, first)
+		verify(next.Node(), false, 0, first-1, first+1)
+		second := e.raise(locks)
+		verify(next.Node(), true, 0, first) // it is not known any more which one it was
+		verify(next.Node(), false, second+1)
+		all, err := mu.Participants(within(e))
+		if err != nil || len(all) != 1 || all[0].Token.Generation != 0 {
+			e.Errorf("%+v, %v", all, err)
+		}
+		unlock(e, next)
+
+		last := lock(e, mu)
+		all, err = mu.Participants(within(e))
+		if err != nil || len(all) != 1 || all[0].Token.Generation != second {
+			e.Errorf("%+v, %v; the generation is %d", all, err, second)
+		}
+		unlock(e, last)
+	})
+}
+
+// A downgraded reader has its writer's token, so that of the writer's generation.
+func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
+	onEnsemble(t, func(e *ensemble) {
+		locks := e.locks()
+		first := e.raise(locks)
+		rw := locks.RWMutex("/lock")
+		w := lock(e, rw.Write(), actors.WithOwner("me"))
+		_, stat, err := e.Client(e).Exists(e.root + w.Node())
+		must(e, err)
+		second := e.raise(locks)
+		r := lock(e, rw.Read(), actors.WithOwner("me"))
+		unlock(e, w)
+		token := actors.Token{Generation: first, Czxid: stat.Czxid}
+		must(e, locks.VerifyToken(within(e), r.Node(), token))
+		token.Generation = second + 1
+		is(e, locks.VerifyToken(within(e), r.Node(), token), actors.ErrNotHeld)
+		unlock(e, r)
+	})
+}

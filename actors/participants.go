@@ -22,7 +22,8 @@ type Participant struct {
 	Session int64
 	Mine    bool
 	// Token is its fencing token, if it holds, unless it came to hold in a special
-	// way: as one of several in one transaction, or by a downgrade.
+	// way: as one of several in one transaction, or by a downgrade. Generation is 0
+	// if the node is older than the last raise.
 	Token Token
 	// Ahead is how many contenders come before it.
 	Ahead int
@@ -55,6 +56,10 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 	for i, c := range children {
 		found[c.Name], seen[i] = i, queue.Seen{Name: c.Name, Czxid: c.Stat.Czxid}
 	}
+	present, err := h.manager.generation(ctx) // read last, so that it is not older than the nodes
+	if err != nil {
+		return nil, err
+	}
 	session := h.manager.zk.Session().ID
 	var all []Participant
 	for _, s := range rule.Standings(seen) {
@@ -66,7 +71,7 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 			Since:   time.UnixMilli(c.Stat.Ctime),
 			Session: c.Stat.EphemeralOwner,
 			Mine:    c.Stat.EphemeralOwner == session,
-			Token:   Token{Czxid: c.Stat.Czxid},
+			Token:   present.token(c.Stat.Czxid),
 			Ahead:   s.Ahead,
 			Holds:   s.Holds,
 		})
