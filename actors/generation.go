@@ -32,8 +32,8 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 // exist go on with their tokens.
 //
 // The clock of this machine must not be behind the one of the last raise that the backup
-// does not know of. The node is [zkbridge.GenerationPath]; it is made with the configured
-// ACL and the right to READ for all, and so is its directory.
+// does not know of. The node is [zkbridge.GenerationPath]. It and its directory, where
+// they are missing, are made with the configured ACL and the right to READ for all.
 //
 // It blocks until ZooKeeper answers or ctx ends. ErrInvalid tells that the node's data are
 // no generation, or the greatest one; the other errors are those of [Locks.Multi]. After

@@ -21,7 +21,7 @@ func TestInvalidPath(t *testing.T) {
 		locks := connect(t, s.Addr())
 		before := append(s.Nodes(t, "/"), "actorlock")
 		for _, path := range []string{"", "/", "relative", "relative/path", "//", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
-			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb"} {
+			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb", "/actorlock/generation"} {
 			mu := locks.Mutex(path)
 			if mu.Path() != path {
 				t.Errorf("path %q is %q", path, mu.Path())

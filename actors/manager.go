@@ -170,6 +170,9 @@ func checkPath(path string) error {
 	if path == "/" {
 		return invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
 	}
+	if path == zkbridge.GenerationPath {
+		return invalid(fmt.Sprintf("lock path %q: it must be another one, this node holds the generation of tokens", path))
+	}
 	if err := zkbridge.CheckPath(path); err != nil {
 		return invalid("lock " + err.Error())
 	}
