@@ -52,6 +52,11 @@ func TestUsage(t *testing.T) {
 		{"-zk " + zk + " -lock /a", "the command is missing"},
 		{"-zk " + zk + " -lock /a --", "the command is missing"},
 		{"-zk " + zk + " -lock /a -unknown -- true", "-unknown"},
+		{"generation", "-zk is missing"},
+		{"generation -raise", "-zk is missing"},
+		{"generation -zk host:port", `"host:port"`},
+		{"generation -zk " + zk + " -raise /a", "generation /a"},
+		{"generation -zk " + zk + " -lock /a", "-lock"},
 	} {
 		code, err := lockrun(strings.Fields(c.args))
 		if code != exitUsage || err == nil || !strings.Contains(err.Error(), c.says) {

@@ -22,6 +22,13 @@
 //	127  the command was not found
 //
 // Keep to commands that do not read from a terminal: they are not in its foreground.
+//
+//	lockrun generation -zk zk1:2181,zk2:2181
+//	lockrun generation -zk zk1:2181,zk2:2181 -raise
+//
+// prints the generation with which the ensemble's tokens begin, or raises and prints it:
+// after a restore from a backup, or a move of the locks to another ensemble, before
+// clients come back. The exit code is 0, or 64, 69 or a signal's as above.
 package main
 
 import (
@@ -58,6 +65,9 @@ func main() {
 }
 
 func lockrun(args []string) (code int, err error) {
+	if len(args) > 0 && args[0] == "generation" {
+		return generation(args[1:])
+	}
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0, nil
@@ -83,35 +93,50 @@ type options struct {
 }
 
 const usage = `usage: lockrun -zk SERVERS -lock PATH [flags] -- CMD ARG...
+       lockrun generation -zk SERVERS [-raise]
 Runs CMD while holding the lock PATH on ZooKeeper.
 `
 
 func parse(args []string) (*options, error) {
 	o := &options{}
-	flags := flag.NewFlagSet("lockrun", flag.ContinueOnError)
-	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
+	flags := newFlags(o)
 	flags.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
 	flags.StringVar(&o.mode, "mode", "mutex", "how to hold the lock: "+accepted())
 	flags.IntVar(&o.permits, "permits", 1, "how many may hold the semaphore at a time; all who use it must say the same")
 	flags.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
 	flags.DurationVar(&o.session, "session", 20*time.Second, "the session timeout: how long the lock outlives a lockrun that is cut off")
-	flags.SetOutput(io.Discard) // errors are printed by main
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(os.Stdout)
-		fmt.Print(usage)
-		flags.PrintDefaults()
-	}
+	err := parseFlags(flags, usage, args)
 	o.forever = true
 	flags.Visit(func(f *flag.Flag) { o.forever = o.forever && f.Name != "wait" })
 	o.command = flags.Args()
 	return o, err
 }
 
+// newFlags has the flags that all uses of lockrun take.
+func newFlags(o *options) *flag.FlagSet {
+	flags := flag.NewFlagSet("lockrun", flag.ContinueOnError)
+	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
+	return flags
+}
+
+// parseFlags prints the usage if it is asked for. Errors are printed by main.
+func parseFlags(flags *flag.FlagSet, usage string, args []string) error {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stdout)
+		fmt.Print(usage)
+		flags.PrintDefaults()
+	}
+	return err
+}
+
+var errNoServers = errors.New("-zk is missing: it must name the ZooKeeper servers, as in zk1:2181,zk2:2181")
+
 func (o *options) check() error {
 	switch {
 	case o.servers == "":
-		return errors.New("-zk is missing: it must name the ZooKeeper servers, as in zk1:2181,zk2:2181")
+		return errNoServers
 	case o.path == "":
 		return errors.New("-lock is missing: it must be a path on ZooKeeper, as in /locks/backup")
 	case o.path == "/":

@@ -33,14 +33,9 @@ func run(o *options) (int, error) {
 		return notRun(err)
 	}
 	signals := catch()
-	locks, err := connect(o)
-	switch {
-	case errors.Is(err, actors.ErrInvalid):
-		return exitUsage, err
-	case err != nil && len(signals) > 0:
-		return exitSignal + number(<-signals), err
-	case err != nil:
-		return exitUnavailable, err
+	locks, code, err := open(o, signals)
+	if err != nil {
+		return code, err
 	}
 	defer closeSoon(locks)
 	grant, code, err := acquire(o, locks, signals)
@@ -57,12 +52,22 @@ func (o *options) margin() time.Duration { return o.session / 5 }
 // patience is how long ZooKeeper may be away before lockrun gives up.
 func (o *options) patience() time.Duration { return max(o.session, 5*time.Second) }
 
-func connect(o *options) (*actors.Locks, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), forwarded()...)
+// open connects. With an error it returns the exit code.
+func open(o *options, signals <-chan os.Signal) (*actors.Locks, int, error) {
+	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, min(o.patience(), 15*time.Second))
+	ctx, cancel := context.WithTimeout(notified, min(o.patience(), 15*time.Second))
 	defer cancel()
-	return actors.Connect(ctx, o.servers, actors.Config{SessionTimeout: o.session, Margin: o.margin()})
+	locks, err := actors.Connect(ctx, o.servers, actors.Config{SessionTimeout: o.session, Margin: o.margin()})
+	switch {
+	case err == nil:
+		return locks, 0, nil
+	case errors.Is(err, actors.ErrInvalid):
+		return nil, exitUsage, err
+	case notified.Err() != nil:
+		return nil, exitSignal + number(<-signals), err
+	}
+	return nil, exitUnavailable, err
 }
 
 // acquire waits for the lock. Whoever ends the wait early need not leave the queue:

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+const generationUsage = `usage: lockrun generation -zk SERVERS [-raise]
+Prints the generation with which the ensemble's tokens begin. Raise it after a restore
+from a backup, or after a move of the locks to another ensemble, before clients come back.
+`
+
+// generation prints the ensemble's generation, raised or as it is.
+func generation(args []string) (int, error) {
+	o := &options{session: 20 * time.Second}
+	flags := newFlags(o)
+	raise := flags.Bool("raise", false, "raise the generation first, and so all later tokens")
+	err := parseFlags(flags, generationUsage, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, nil
+	case err != nil:
+		return exitUsage, err
+	case o.servers == "":
+		return exitUsage, errNoServers
+	case flags.NArg() > 0:
+		return exitUsage, fmt.Errorf("generation %s: no arguments are accepted beside the flags", flags.Arg(0))
+	}
+	signals := catch()
+	locks, code, err := open(o, signals)
+	if err != nil {
+		return code, err
+	}
+	defer closeSoon(locks)
+	return printGeneration(o, locks, *raise, signals)
+}
+
+func printGeneration(o *options, locks *actors.Locks, raise bool, signals <-chan os.Signal) (int, error) {
+	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
+	defer stop()
+	ctx, cancel := context.WithTimeout(notified, o.patience())
+	defer cancel()
+	ask := locks.Generation
+	if raise {
+		ask = locks.RaiseGeneration
+	}
+	g, err := ask(ctx)
+	switch {
+	case err == nil:
+		fmt.Println(g)
+		return 0, nil
+	case notified.Err() != nil:
+		return exitSignal + number(<-signals), err
+	}
+	return exitUnavailable, err
+}
