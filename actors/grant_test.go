@@ -2,11 +2,7 @@ package actors_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
-	"sort"
-	"strings"
 	"testing"
 	"time"
 
@@ -130,52 +126,4 @@ func TestGrantContextLoss(t *testing.T) {
 		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
 		is(b, g.Err(), actors.ErrSessionLost)
 	})
-}
-
-func TestToken(t *testing.T) {
-	tokens := []actors.Token{{}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1 << 31}, {0, 1, 1<<32 - 1}, {0, 2, 0}, {0, 0x100000000, 0},
-		{0, 1<<63 - 1, 1<<32 - 1}, {1, 0, 0}, {1, 0, 1}, {1, 1, 0}, {1 << 32, 0, 0}, {1<<64 - 1, 1<<63 - 1, 1<<32 - 1}}
-	var texts []string
-	for i, token := range tokens {
-		for j, other := range tokens {
-			want := 0
-			if i < j {
-				want = -1
-			} else if i > j {
-				want = 1
-			}
-			if got := token.Compare(other); got != want {
-				t.Errorf("%v.Compare(%v) is %d", token, other, got)
-			}
-		}
-		text := token.String()
-		texts = append(texts, text)
-		if len(text) != 42 {
-			t.Errorf("%q has %d characters", text, len(text))
-		}
-		if back, err := actors.ParseToken(text); err != nil || back != token {
-			t.Errorf("%q is %v, %v", text, back, err)
-		}
-		encoded, err := json.Marshal(token)
-		must(t, err)
-		var decoded actors.Token
-		must(t, json.Unmarshal(encoded, &decoded))
-		if decoded != token {
-			t.Errorf("%s is %v", encoded, decoded)
-		}
-	}
-	if !sort.StringsAreSorted(texts) || len(slices.Compact(texts)) != len(tokens) {
-		t.Errorf("texts do not sort as tokens do: %q", texts)
-	}
-	good := actors.Token{Czxid: 0x1f}.String()
-	for _, bad := range []string{"", "1", good[:41], good + "0", good[17:], " " + good[1:], strings.ToUpper(good), "-" + good[1:],
-		"+" + good[1:], "0x" + good[2:], strings.Replace(good, ".", "-", 1), good[:17] + " " + good[18:], good[:34] + " " + good[35:], good[:33] + "-" + good[34:], good + "\n", "g" + good[1:]} {
-		token, err := actors.ParseToken(bad)
-		is(t, err, actors.ErrInvalid)
-		if err == nil {
-			t.Errorf("%q is %v", bad, token)
-		} else if bad != "" && !strings.Contains(err.Error(), strings.TrimSpace(bad)) {
-			t.Errorf("the error does not name %q: %v", bad, err)
-		}
-	}
 }
