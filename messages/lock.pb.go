@@ -388,7 +388,8 @@ type Granted struct {
 	// Of what consists of several nodes, such as a multi-lock: one for each of them.
 	// The fields above then are those of the first.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
-	// The generation of the token, which comes before czxid: 0 until an operator raises it.
+	// The generation of the token, which comes before czxid: 0 until an operator raises it,
+	// after a restore of the ensemble from a backup or a move to another one.
 	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
