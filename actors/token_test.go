@@ -6,7 +6,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors"
@@ -82,5 +84,103 @@ func TestTokenWithoutAGeneration(t *testing.T) {
 		if err := token.Scan(stored); err == nil {
 			t.Errorf("%v is read as %v", stored, token)
 		}
+	}
+}
+
+// stamped is a handle whose actors hear of the generation that a test says.
+type stamped interface {
+	locker
+	Stamp(generationAt func(czxid int64) uint64)
+	PID() (*actor.PID, error)
+}
+
+// What the bridge tells of the generation comes with czxid and step to the grants of all
+// recipes, to Go code and to actors.
+func TestTokensHaveTheirGeneration(t *testing.T) {
+	local := actors.LocalQueue(actors.Local{})
+	recipes := map[string]func(l *actors.Locks, path string) []stamped{ // the handles of kind 0, kind 1, ...
+		"mutex":            func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p)} },
+		"mutex with delay": func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p, actors.LockDelay(time.Second))} },
+		"local mutex":      func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p, local)} },
+		"downgrade": func(l *actors.Locks, p string) []stamped {
+			rw := l.RWMutex(p)
+			return []stamped{rw.Write(), rw.Read()}
+		},
+		"local downgrade": func(l *actors.Locks, p string) []stamped {
+			rw := l.RWMutex(p, local)
+			return []stamped{rw.Write(), rw.Read()}
+		},
+		"custom": func(l *actors.Locks, p string) []stamped {
+			return []stamped{l.Custom(p, "table lock", tableLock(), tableKinds...).Kind("IS")}
+		},
+		"semaphore":       func(l *actors.Locks, p string) []stamped { return []stamped{l.Semaphore(p, 3)} },
+		"semaphore mutex": func(l *actors.Locks, p string) []stamped { return []stamped{l.SemaphoreMutex(p)} },
+		"multi-lock": func(l *actors.Locks, p string) []stamped {
+			return []stamped{l.MultiLock(l.Mutex(p), l.RWMutex(p+"-b").Write())}
+		},
+		"simple mutex":  func(l *actors.Locks, p string) []stamped { return []stamped{l.SimpleMutex(p)} },
+		"simple writer": func(l *actors.Locks, p string) []stamped { return []stamped{l.SimpleRWMutex(p).Write()} },
+	}
+	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }
+	for name, handles := range recipes {
+		t.Run(name, func(t *testing.T) {
+			onEmbedded(t, func(b *bed) {
+				config, all := parties(t, 1)
+				locks := b.locks(config)
+				hs := handles(locks, b.path)
+				for _, h := range hs {
+					h.Stamp(generationAt)
+				}
+				var options []actors.Option
+				if name == "semaphore" {
+					options = append(options, actors.Permits(2))
+				}
+				if name != "simple mutex" {
+					options = append(options, actors.WithOwner("me"))
+				}
+				var grants []*actors.Grant
+				for _, h := range hs {
+					g := lock(b, h, options...)
+					checkGeneration(b, g.Token(), generationAt)
+					grants = append(grants, g)
+				}
+				for _, g := range grants {
+					unlock(b, g)
+				}
+				tellsGeneration(b, all[0], hs, generationAt)
+				must(b, locks.Close())
+			})
+		})
+	}
+}
+
+// tellsGeneration is the same by messages, with two permits where there are any.
+func tellsGeneration(b *bed, p *party, hs []stamped, generationAt func(int64) uint64) {
+	b.Helper()
+	var permits uint32
+	if _, ok := hs[0].(*actors.Semaphore); ok {
+		permits = 2
+	}
+	for i, h := range hs {
+		pid, err := h.PID()
+		must(b, err)
+		p.send(pid, &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(i), Permits: permits})
+		granted := p.granted(uint64(i))
+		for _, part := range append(granted.GetParts(), granted) {
+			checkGeneration(b, actors.TokenOf(part), generationAt)
+		}
+	}
+	for i, h := range hs {
+		pid, err := h.PID()
+		must(b, err)
+		p.send(pid, &messages.Release{RequestId: uint64(i), Owner: "me"})
+		p.released(uint64(i), 0)
+	}
+}
+
+func checkGeneration(b *bed, token actors.Token, generationAt func(int64) uint64) {
+	b.Helper()
+	if token.Czxid == 0 || token.Generation != generationAt(token.Czxid) {
+		b.Errorf("token %v: generation %d, want %d", token, token.Generation, generationAt(token.Czxid))
 	}
 }
