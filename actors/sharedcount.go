@@ -56,7 +56,7 @@ func (c *SharedCount) Set(ctx context.Context, value int) error {
 	data, err := c.data(value)
 	for err == nil {
 		var done *messages.Transacted
-		done, err = c.transact(ctx, []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}})
+		done, err = c.transact(ctx, "", []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}})
 		if err != nil || done.Outcome == messages.Transacted_DONE {
 			break
 		}
@@ -98,8 +98,11 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 // make makes the node; false if there is one.
 func (c *SharedCount) make(ctx context.Context, data []byte) (bool, error) {
 	for depth := 1; ; depth++ {
-		ops := makeNode(c.path, data, depth)
-		done, err := c.transact(ctx, ops)
+		ops, within := makeNode(c.path, data, depth), ""
+		if depth > len(ops) {
+			within = "/" // all that is above the node is in ops, but for a chroot
+		}
+		done, err := c.transact(ctx, within, ops)
 		switch {
 		case err != nil:
 			return false, err
@@ -113,8 +116,9 @@ func (c *SharedCount) make(ctx context.Context, data []byte) (bool, error) {
 	}
 }
 
-func (c *SharedCount) transact(ctx context.Context, ops []*messages.Op) (*messages.Transacted, error) {
-	return c.manager.bridge.Transact(&messages.Transact{Epoch: c.manager.zk.Session().Epoch, Ops: ops}).Wait(ctx)
+func (c *SharedCount) transact(ctx context.Context, within string, ops []*messages.Op) (*messages.Transacted, error) {
+	t := &messages.Transact{Epoch: c.manager.zk.Session().Epoch, Directory: within, Ops: ops}
+	return c.manager.bridge.Transact(t).Wait(ctx)
 }
 
 // makeNode makes a node and those above it, as many in all as depth says at most.

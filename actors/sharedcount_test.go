@@ -284,3 +284,14 @@ func TestSharedPermitsLate(t *testing.T) {
 		must(b, locks.Close())
 	})
 }
+
+// The chroot is made with the first count in it.
+func TestSharedCountInAMissingChroot(t *testing.T) {
+	onEnsemble(t, func(e *ensemble) {
+		c := e.locks().SharedCount("/config/permits", 7)
+		must(e, c.Set(within(e), 5))
+		if got, err := c.Get(within(e)); err != nil || got.Value != 5 {
+			e.Errorf("%+v, %v", got, err)
+		}
+	})
+}
