@@ -6,38 +6,55 @@ import (
 	"sync/atomic"
 )
 
-// throughput is how many messages a mailbox handles before it lets others run.
-const throughput = 300
+// turn is how many messages of a mailbox are handled before the mailbox goes to the end of
+// the run queue. Measured: with 64 a mailbox that is never empty costs more, and others wait
+// just as long.
+const turn = 256
 
-// dispatcher serves mailboxes with a fixed set of goroutines. protoactor's own
-// starts one for each wake-up of a mailbox, which costs three times as much.
+// dispatcher serves mailboxes in the order of its run queue with a fixed set of goroutines,
+// each mailbox for one turn at a time. protoactor's own dispatcher starts a goroutine for
+// each wake-up of a mailbox, which costs three times as much.
 type dispatcher struct {
-	work   chan *Ref
+	work   chan *Ref // the run queue
 	quit   chan struct{}
 	closed atomic.Bool // quit is closed; this is quicker to ask
 	wg     sync.WaitGroup
 }
 
-func newDispatcher() *dispatcher {
+func newDispatcher(servers int) *dispatcher {
 	d := &dispatcher{work: make(chan *Ref, 1024), quit: make(chan struct{})}
-	for range max(4, 2*runtime.GOMAXPROCS(0)) {
+	for range servers {
 		d.wg.Go(d.serve)
 	}
 	return d
 }
 
-// schedule has r served soon. It never waits for a free server: it is called by the
-// servers themselves.
+// schedule puts r at the end of the run queue. It never waits for a free server, because
+// servers call it. A goroutine of its own serves r if the run queue is full.
 func (d *dispatcher) schedule(r *Ref) {
 	if d.closed.Load() {
-		go r.serve()
+		go d.run(r)
 		return
 	}
 	select {
 	case d.work <- r:
 		d.check()
 	default:
-		go r.serve()
+		go d.run(r)
+	}
+}
+
+// run serves r. At the end of each turn run passes to the first mailbox of the run queue,
+// and r goes to the end of the queue. run returns when the mailbox in its hands is empty.
+func (d *dispatcher) run(r *Ref) {
+	for r.serve() {
+		select {
+		case first := <-d.work:
+			d.schedule(r)
+			r = first
+		default: // r is the only one
+		}
+		runtime.Gosched() // the goroutines that the messages have woken are to run, too
 	}
 }
 
@@ -54,7 +71,7 @@ func (d *dispatcher) serve() {
 	for {
 		select {
 		case r := <-d.work:
-			r.serve()
+			d.run(r)
 		case <-d.quit:
 			d.drain()
 			return
@@ -66,7 +83,7 @@ func (d *dispatcher) drain() {
 	for {
 		select {
 		case r := <-d.work:
-			r.serve()
+			d.run(r)
 		default:
 			return
 		}

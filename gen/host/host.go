@@ -6,6 +6,7 @@ package host
 
 import (
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -41,6 +42,7 @@ type System struct {
 	Logger *slog.Logger
 
 	dispatcher *dispatcher
+	priority   *dispatcher // of actors that SpawnPriority has started
 	owned      bool
 	closing    sync.Once
 }
@@ -51,7 +53,7 @@ func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	s := &System{Actors: actors, Logger: logger, dispatcher: newDispatcher()}
+	s := &System{Actors: actors, Logger: logger, dispatcher: newDispatcher(max(4, 2*runtime.GOMAXPROCS(0))), priority: newDispatcher(1)}
 	if actors == nil {
 		s.owned = true
 		s.Actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
@@ -65,6 +67,7 @@ func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 func (s *System) Close() {
 	s.closing.Do(func() {
 		s.dispatcher.close()
+		s.priority.close()
 		if s.owned {
 			s.Actors.Shutdown()
 		}
@@ -74,7 +77,17 @@ func (s *System) Close() {
 // Spawn starts the actor that make returns, and registers it. The name must be unique in
 // the protoactor system.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
-	r := &Ref{system: s, name: name}
+	return s.spawn(&Ref{system: s, name: name}, make)
+}
+
+// SpawnPriority is Spawn for an actor on which the others of the System depend, such as
+// the owner of a connection. It is served by a goroutine that only serves such actors, so
+// that its messages never wait behind those of other actors.
+func (s *System) SpawnPriority(name string, make func(self *Ref) Actor) (*Ref, error) {
+	return s.spawn(&Ref{system: s, name: name, priority: true}, make)
+}
+
+func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
 	if err := r.Register(); err != nil {
 		return nil, err
 	}

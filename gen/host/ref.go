@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 
@@ -19,6 +18,7 @@ type Ref struct {
 	flush    func() // of a Collector; otherwise nil
 	mailbox  mailbox
 	pid      *actor.PID   // nil if it is not registered; guarded by mailbox.mu
+	priority bool         // see SpawnPriority
 	stopped  bool         // this and watchers belong to whoever serves the mailbox
 	watchers []*actor.PID // to be told of the end
 }
@@ -30,7 +30,7 @@ func (r *Ref) start(handler Actor) {
 		r.flush = c.Flush
 	}
 	if r.mailbox.open() {
-		r.system.dispatcher.schedule(r)
+		r.dispatcher().schedule(r)
 	}
 }
 
@@ -67,8 +67,16 @@ func (r *Ref) Hand(msg any) {
 	r.handle(msg, false)
 	r.settle()
 	if r.mailbox.rest() {
-		r.system.dispatcher.schedule(r)
+		r.dispatcher().schedule(r)
 	}
+}
+
+// dispatcher returns the one that serves the mailbox.
+func (r *Ref) dispatcher() *dispatcher {
+	if r.priority {
+		return r.system.priority
+	}
+	return r.system.dispatcher
 }
 
 // PID is the actor's address for protoactor; nil if it is not registered.
@@ -84,7 +92,7 @@ func (r *Ref) Stop() { r.post(&actor.Stop{}, true) }
 
 func (r *Ref) post(msg any, system bool) {
 	if r.mailbox.put(msg, system) {
-		r.system.dispatcher.schedule(r)
+		r.dispatcher().schedule(r)
 	}
 }
 
@@ -101,24 +109,23 @@ func (p process) SendSystemMessage(_ *actor.PID, msg any) { p.ref.post(msg, true
 // Stop implements actor.Process.
 func (p process) Stop(*actor.PID) { p.ref.Stop() }
 
-// serve handles what is in the mailbox. The dispatcher calls it, once at a time.
-func (r *Ref) serve() {
-	for i := 1; ; i++ {
+// serve handles the messages of one turn, and reports whether there are more. The
+// dispatcher calls it, once at a time.
+func (r *Ref) serve() (more bool) {
+	for i := 1; i <= turn; i++ {
 		msg, system, ok := r.mailbox.next()
 		if !ok {
-			return
+			return false
 		}
 		r.handle(msg, system)
 		if r.flush != nil && (i%collected == 0 || r.mailbox.isEmpty()) {
 			r.settle()
 		}
-		if i%throughput == 0 {
-			runtime.Gosched()
-		}
 	}
+	return r.mailbox.rest()
 }
 
-// collected is how many messages a Collector gets at most before it is flushed.
+// collected is how many messages a Collector gets at most before it is flushed. It divides turn.
 const collected = 64
 
 // settle has a Collector do what it has put off.
