@@ -62,7 +62,7 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 		hurry: make(chan struct{})}
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	var err error
-	b.ref, err = system.Spawn(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
+	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w", err)
 	}
