@@ -94,7 +94,7 @@ func needServers(t *testing.T) {
 // Every peer is measured, in one process and in two and by its recipes, or it is named as missing.
 func TestEveryPeer(t *testing.T) {
 	needServers(t)
-	names := []string{"many256", "handoff", "rw90", "semaphore", "simple-herd"}
+	names := []string{"many256", "handoff", "rw90", "semaphore", "simple-herd", "beside"}
 	r := measure(t, "-scenarios", strings.Join(names, ","))
 	for _, s := range plan(scenarios, peers, minRounds, 0) {
 		if s.round > 1 || !slices.Contains(names, s.scenario.name) {

@@ -14,7 +14,7 @@ import (
 //
 //	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 gates=/tmp/x process=0 recipe=mutex connections=1 hold=0    ready
 //	run from=123456 until=234567 settle=0                                               result ops=9 total=11 violations=0 latencies=512:9
-//	special name=futures path=/b/2 count=100                                      result ops_per_sec=5 ...
+//	special name=futures path=/b/2 nanos=1000000000                               result ops_per_sec=5 ...
 //
 // "error TEXT" answers what failed. A worker ends when its standard input does. Instants are CLOCK_MONOTONIC in
 // nanoseconds. To settle means to count from when every client had its turn. Other languages need not know special.

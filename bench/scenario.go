@@ -37,7 +37,7 @@ func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
 }
 
 // scenarios are all, in the order of the report.
-var scenarios = []scenario{uncontended, hot64, many256, handoff, fleet, futures, scale, rw90, semaphore3, simpleHerd}
+var scenarios = []scenario{uncontended, hot64, many256, handoff, fleet, futures, scale, rw90, semaphore3, simpleHerd, beside}
 
 // run is what results.json has for a scenario, a peer and a round.
 type run struct {

@@ -80,7 +80,7 @@ func (t *trial) special(ctx context.Context, name string) (map[string]float64, e
 	if err != nil {
 		return nil, err
 	}
-	question := message{"special", map[string]string{"name": name, "path": t.newPath(t.peer.name)}}
+	question := message{"special", map[string]string{"name": name, "path": t.newPath(t.peer.name), "nanos": fmt.Sprint(t.length.Nanoseconds())}}
 	answer, err := crew[0].ask(ctx, question, patience)
 	if err != nil {
 		return nil, err
@@ -94,8 +94,21 @@ var futures = scenario{
 		"each that gets one releases it at once. p50 and p99 are from the first release to a grant.",
 	fits:   peer.nodeEach,
 	costly: true,
-	run: func(ctx context.Context, t *trial) (run, error) {
-		numbers, err := t.special(ctx, "futures")
+	run:    onlySpecial("futures"),
+}
+
+var beside = scenario{
+	name: "beside",
+	about: fmt.Sprintf("One client acquires and releases a mutex in turn, and waits for each, in a process that is busy: %d read-write locks with a local queue "+
+		"have %d readers each, and each reader asks again as soon as it has released. p50, p99 and the worst are those of the mutex.", busyLocks, busyReaders),
+	fits: func(p peer) bool { return p.name == "actorlock-local" },
+	run:  onlySpecial("beside"),
+}
+
+// onlySpecial runs a scenario that is one special.
+func onlySpecial(name string) func(context.Context, *trial) (run, error) {
+	return func(ctx context.Context, t *trial) (run, error) {
+		numbers, err := t.special(ctx, name)
 		if err != nil {
 			return run{}, err
 		}
@@ -105,7 +118,7 @@ var futures = scenario{
 		}
 		r.Extra = numbers
 		return r, nil
-	},
+	}
 }
 
 func (p peer) isActorlock() bool {
