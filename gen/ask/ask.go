@@ -59,6 +59,18 @@ func (r Reply[T]) Refuse(err error) {
 	}
 }
 
+// Wanted reports whether the answer can still be of use. It is false once the future of the
+// question was cancelled or has got an answer, and always for the zero Reply. It is true for
+// an actor that asked, unless that tells better by a method Wanted of its own. A handler
+// that keeps a Reply for later, or has much work to do for the answer, should look here
+// before it begins. Wanted never blocks, and may be called from any goroutine.
+func (r Reply[T]) Wanted() bool {
+	if to, knows := r.to.(interface{ Wanted() bool }); knows {
+		return to.Wanted()
+	}
+	return r.to != nil
+}
+
 // Recipient is whom this Reply answers, or nil.
 func (r Reply[T]) Recipient() Recipient { return r.to }
 

@@ -1,6 +1,7 @@
 package ask_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -51,6 +52,41 @@ func TestAnswerLater(t *testing.T) {
 	if got, err := f.Result(); err != nil || *got != "late" {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// A handler can tell a question that is open from one that was given up or answered.
+func TestWanted(t *testing.T) {
+	var kept ask.Reply[*string]
+	question := func() *ask.Future[*string] {
+		return ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
+	}
+	wanted := func(want bool, when string) {
+		t.Helper()
+		if got := kept.Wanted(); got != want {
+			t.Errorf("%s: wanted is %v", when, got)
+		}
+	}
+	f := question()
+	wanted(true, "asked")
+	f.Cancel()
+	wanted(false, "cancelled")
+	question()
+	kept.Answer(text("pong"))
+	wanted(false, "answered")
+	question()
+	kept.Refuse(errAnswer)
+	wanted(false, "refused")
+	f = question()
+	over, end := context.WithCancel(context.Background())
+	end()
+	if _, err := f.Wait(over); err == nil {
+		t.Error("an answer out of nothing")
+	}
+	wanted(true, "waited for in vain, and may be waited for again")
+	kept = ask.ReplyTo[*string](&inbox{})
+	wanted(true, "asked by an actor")
+	kept = ask.Reply[*string]{}
+	wanted(false, "asked by none")
 }
 
 func TestSend(t *testing.T) {

@@ -38,7 +38,8 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 
 // Cancel gives the future up. A pending future completes with ErrCancelled; a
 // value that came but that nobody took is given back. After Result it does nothing.
-// It never blocks.
+// It never blocks. Whoever keeps the Reply to a question is not told, but finds out by
+// [Reply.Wanted].
 func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
 
 // Promise is the other side of a Future: it takes the value, once.
@@ -216,6 +217,14 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 	}
 	p.wake()
 	return true
+}
+
+// Wanted reports whether the promise is pending: it can take a value, and its future was not
+// given up.
+func (p *Promise[T]) Wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == pending
 }
 
 // Tell completes the promise with an answer, which makes it a Recipient: a T is its
