@@ -3,9 +3,15 @@
 // package emit). It needs no protoc and no network. In a Go file beside the .proto
 // files write
 //
-//	//go:generate go run github.com/actorlock/actorlock/gen .
+//	//go:generate go tool github.com/actorlock/actorlock/gen .
 //
-// and call go generate.
+// and call
+//
+//	go get -tool github.com/actorlock/actorlock/gen
+//	go generate ./...
+//
+// The first of these, once in a module, lists the generator and all that it imports in
+// go.mod and go.sum. Without it go run of the generator fails: "missing go.sum entry".
 //
 //	gen [-out DIR] [-I [PREFIX=]DIR]... FOLDER
 //
@@ -34,9 +40,10 @@
 //
 // a function DispatchCounter that calls its methods by message type, a CounterRef
 // that sends the messages and makes channel futures of the answers, and a list
-// CounterMessages. Get may answer at once or keep the reply for later. A handler
-// that lacks an rpc does not compile. Not accepted are streams and two rpcs of one
-// service that take the same type.
+// CounterMessages. Get may answer at once or keep the reply for later; reply.Wanted
+// reports whether the answer is still of use. A handler that lacks an rpc does not
+// compile. Not accepted are streams and two rpcs of one service that take the same
+// type.
 package main
 
 import (

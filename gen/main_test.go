@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,6 +89,66 @@ func TestRunWritesToOut(t *testing.T) {
 	if !bytes.Contains(code, []byte("// source: some/where/counter.proto\n")) {
 		t.Errorf("no trace of the prefix in:\n%.200s", code)
 	}
+}
+
+// The generator runs in a user's module as the README says.
+func TestInModuleOfUser(t *testing.T) {
+	const (
+		get      = "go get -tool github.com/actorlock/actorlock/gen"
+		generate = "go generate ./..."
+		line     = "//go:generate go tool github.com/actorlock/actorlock/gen ."
+	)
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{get, generate, line} {
+		if !bytes.Contains(readme, []byte("\n"+want)) {
+			t.Errorf("the README has no line that begins with %q", want)
+		}
+	}
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", fmt.Sprintf("module example.com/user\n\ngo 1.26.0\n\nrequire github.com/actorlock/actorlock v0.0.0\n\n"+
+		"replace github.com/actorlock/actorlock => %s\n", checkout))
+	write("doc.go", "package user\n\n"+line+"\n")
+	write("greeter.proto", "syntax = 'proto3'; option go_package = 'example.com/user';\n"+
+		"message Hello {} message Hi {} service Greeter { rpc Greet(Hello) returns (Hi); }\n")
+	for _, command := range []string{get, generate, "go vet ./..."} {
+		args := strings.Fields(command)
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOSUMDB=off", "GOPROXY=file://"+downloads(t)+","+goEnv(t, "GOPROXY"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if files := sortedNames(committed(t, dir)); !slices.Equal(files, []string{"greeter.pb.go", "greeter_actor.pb.go"}) {
+		t.Errorf("generated are %v", files)
+	}
+}
+
+// downloads is the module cache as a proxy: what this module needs is there already.
+func downloads(t *testing.T) string {
+	return filepath.ToSlash(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(value))
 }
 
 func TestErrors(t *testing.T) {
