@@ -124,7 +124,9 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 func (v *virtual) setRights(path string, rights int32) {
 	v.Helper()
 	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithLogInfo(false),
-		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return v.Dial(v.Context()) }))
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			return v.Dial(v.Context(), "tcp", "127.0.0.1:1")
+		}))
 	must(v, err)
 	setACL(v, conn, path, rights)
 	conn.Close()

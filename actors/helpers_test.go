@@ -427,7 +427,7 @@ type virtual struct {
 
 func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *actors.Mutex) {
 	v.Helper()
-	configure = append([]func(*actors.Config){func(cfg *actors.Config) { cfg.Dial = v.dial }}, configure...)
+	configure = append([]func(*actors.Config){func(cfg *actors.Config) { cfg.Dial = v.Dial }}, configure...)
 	cfg := actors.Config{SessionTimeout: session}
 	for _, f := range configure {
 		f(&cfg)
@@ -437,8 +437,6 @@ func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *acto
 	v.opened = append(v.opened, locks)
 	return locks, locks.Mutex("/lock")
 }
-
-func (v *virtual) dial(ctx context.Context, _, _ string) (net.Conn, error) { return v.Dial(ctx) }
 
 // nodes are those of the lock.
 func (v *virtual) nodes() (nodes []string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -119,7 +118,7 @@ func perform(t *testing.T, prepare func(s *scene) func(), m mishap) (requests []
 				failures.Store(s, nil)
 			}
 		}()
-		recorder := &dialer{dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return v.Dial(ctx) }}
+		recorder := &dialer{dial: v.Dial}
 		s.locks, s.mu = v.mutex(recorder.config)
 		s.others, s.rival = v.mutex()
 		run := prepare(s)

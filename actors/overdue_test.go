@@ -30,7 +30,7 @@ func (s *stuck) Tell(any) {
 func (v *virtual) withBridge() (*actors.Locks, *zkbridge.Bridge, func()) {
 	v.Helper()
 	system := host.NewSystem(nil, nil)
-	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: "embedded:1", SessionTimeout: session, Dial: v.dial})
+	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: "embedded:1", SessionTimeout: session, Dial: v.Dial})
 	must(v, err)
 	must(v, bridge.Connected(within(v.T)))
 	locks := actors.New(system, bridge, actors.Config{})

@@ -166,7 +166,7 @@ func TestDeadServerOfAName(t *testing.T) {
 		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
 		settings.names.dialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address == "alive:2181" {
-				return s.Dial(ctx)
+				return s.Dial(ctx, network, address)
 			}
 			return mute(ctx, network, address)
 		}

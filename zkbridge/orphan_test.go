@@ -115,7 +115,7 @@ func TestOrphanStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log record
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
-		u := newUser(t, connected(t, log.of(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: dialEmbedded(s)})))
+		u := newUser(t, connected(t, log.of(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})))
 		u.subscribe()
 		node := u.created("/d", "n-").GetNode()
 		setRights(t, s, "/d", zk.PermAll&^zk.PermDelete)
@@ -161,7 +161,7 @@ func TestOrphanStays(t *testing.T) {
 func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, time.Minute, zk.WithLogInfo(false),
-		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return s.Dial(t.Context()) }))
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return s.Dial(t.Context(), "tcp", "embedded:1") }))
 	must(t, err)
 	_, err = conn.SetACL(path, zk.WorldACL(rights), -1)
 	must(t, err)
@@ -182,7 +182,7 @@ func TestReleaseUnclear(t *testing.T) {
 			}
 			return nil
 		}}
-		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}, f)
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}, f)
 		node := u.created("/d", "n-").GetNode()
 		unclear.Store(true)
 		begun := time.Now()
@@ -191,7 +191,7 @@ func TestReleaseUnclear(t *testing.T) {
 			t.Errorf("answered after %v", took)
 		}
 		time.Sleep(time.Minute)
-		if names := u.list("/d"); len(names) != 1 {
+		if names := u.list("/d"); len(names) != 2 {
 			t.Errorf("is: %v", names)
 		}
 		unclear.Store(false)
@@ -347,7 +347,9 @@ func TestUncertainForTooLong(t *testing.T) {
 			}
 			return lose(ops, send)
 		}
-		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}, f)
+		cfg := Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}
+		newUser(t, connected(t, cfg)).created("/d", "first-")
+		u := withFaultsAnd(t, cfg, f)
 		begun := time.Now()
 		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
 		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
@@ -358,7 +360,7 @@ func TestUncertainForTooLong(t *testing.T) {
 		}
 		unclear.Store(false)
 		time.Sleep(maxOrphanPause) // virtual
-		if names := u.list("/d"); len(names) != 0 {
+		if names := u.list("/d"); len(names) != 1 {
 			t.Errorf("left: %v", names)
 		}
 		u.goesOn()

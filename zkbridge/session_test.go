@@ -1,9 +1,7 @@
 package zkbridge
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,7 +124,7 @@ func TestNotAnswering(t *testing.T) {
 	const timeout = 3 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
-		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: dialEmbedded(s)})
+		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		u := newUser(t, b)
 		u.subscribe()
 		state(t, u.peer, messages.SessionState_CONNECTED)
@@ -166,10 +164,6 @@ func TestNotAnswering(t *testing.T) {
 		b.Close()
 		<-b.gone
 	})
-}
-
-func dialEmbedded(s *embedded.Server) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) }
 }
 
 func TestFrozenServer(t *testing.T) {

@@ -211,7 +211,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		under, most := make(chan struct{}, 10_000), 0
 		f := &faulty{}
-		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: dialEmbedded(s)}, f)
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
 		const nodes, askers = 2 * maxReads, 10
 		for range nodes {
 			u.created("/d", "n-")

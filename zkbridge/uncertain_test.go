@@ -85,7 +85,7 @@ func TestUncertainAndCutEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
-		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dialEmbedded(s)}))
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}))
 		u.created("/d", "first-")
 		s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d/n-", Action: embedded.DropReply})
 		cut := s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d", Nth: 2, Action: embedded.CutBefore, Times: -1})

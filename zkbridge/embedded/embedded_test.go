@@ -30,7 +30,7 @@ func client(t testing.TB, s *embedded.Server) *zk.Conn {
 	t.Helper()
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		if address == "memory:1" {
-			return s.Dial(t.Context())
+			return s.Dial(t.Context(), network, address)
 		}
 		return patiently(network, address, timeout)
 	}

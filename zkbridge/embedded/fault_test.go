@@ -38,7 +38,7 @@ func mem(t *testing.T, s *embedded.Server, timeout time.Duration) *raw {
 
 func pipe(t *testing.T, s *embedded.Server) *raw {
 	t.Helper()
-	nc, err := s.Dial(t.Context())
+	nc, err := s.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestFaultCounts(t *testing.T) {
 func TestFaultsAtConnect(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		s.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore})
-		if _, err := s.Dial(t.Context()); err == nil {
+		if _, err := s.Dial(t.Context(), "", ""); err == nil {
 			t.Error("not refused")
 		}
 		s.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.BlackHole})

@@ -44,7 +44,7 @@ func TestManySessionsLeakNothing(t *testing.T) {
 
 // visit is the life of one session.
 func visit(t *testing.T, s *embedded.Server, i int) {
-	nc, err := s.Dial(t.Context())
+	nc, err := s.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,9 +111,15 @@ func (s *Server) Addr() string {
 }
 
 // Dial opens a connection in memory: the returned end of a net.Pipe talks to
-// the server as a TCP connection would. It does not block. Give it to a client
-// as its dialer.
-func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
+// the server as a TCP connection would. Network and address may be any. It does
+// not block. It has the type of the fields Dial of actors.Config and of
+// zkbridge.Config, and of net.Dialer's DialContext:
+//
+//	locks, err := actors.Connect(ctx, "embedded", actors.Config{Dial: server.Dial})
+//
+// The error is that of ctx, or syscall.ECONNREFUSED after Close and where a
+// [Fault] refuses the connection.
+func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

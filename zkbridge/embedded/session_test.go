@@ -197,7 +197,7 @@ func TestClose(t *testing.T) {
 	want(t, "close again", s.Close(), nil)
 	want(t, "cut", c.closed(), true)
 	want(t, "no answers", fmt.Sprint(s.Sessions(), s.Watches(), s.Dump(), s.Expire(1)), "[] 0false")
-	if _, err := s.Dial(t.Context()); err == nil {
+	if _, err := s.Dial(t.Context(), "", ""); err == nil {
 		t.Error("dialed a closed server")
 	}
 	if _, err := embedded.Start(embedded.Config{Addr: "256.0.0.1:0"}); err == nil {

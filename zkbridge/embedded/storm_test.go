@@ -65,7 +65,7 @@ func TestStorm(t *testing.T) {
 
 // storm is one connection's life.
 func storm(t *testing.T, s *embedded.Server, r *rand.Rand) {
-	nc, err := s.Dial(t.Context())
+	nc, err := s.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Error(err)
 		return
