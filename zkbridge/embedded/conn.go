@@ -42,8 +42,9 @@ type conn struct {
 	since  time.Time
 
 	// For the loop only.
-	session      *session
-	oldClient    bool // knows nothing of read-only mode
+	session      *session // nil before the handshake is done
+	named        int64    // the session's id, from the handshake on; 0 if that names none
+	oldClient    bool     // knows nothing of read-only mode
 	auth         []identity
 	out          encoder
 	dirty        bool // is in server.dirty

@@ -52,9 +52,20 @@ func (a Action) String() string { return actionNames[a] }
 // Op, Path and Session, and Times times from then on.
 //
 // With OpDial the only actions are [BlackHole], which accepts and never
-// answers, and [CutBefore], which refuses.
+// answers, and [CutBefore], which refuses. The session of such a connection is
+// not known yet, so that a Fault of OpDial with a Session never fires.
+//
+// A handshake (OpConnect) is one of the session that it names, also where that
+// has expired: so a client can be kept from coming back. This one cuts a session
+// off until Remove, over all its connections and from its next request on, be it
+// a ping; the session expires when its time has run out:
+//
+//	server.Inject(embedded.Fault{Op: embedded.OpAll, Session: id, Times: -1, Action: embedded.BlackHole})
+//
+// The handshake of a session that is new names none: only a Fault without Session
+// meets it. So a client that is cut off comes back with its next session.
 type Fault struct {
-	Op      Op     // OpAny: every request in a session but a ping
+	Op      Op     // OpAny: every request in a session but a ping; OpAll: these, too, and handshakes
 	Path    string // prefix of the path, or of a path in a multi; "" for any
 	Session int64  // 0 for any
 	Nth     int    // 1 is the next one, and so is 0
@@ -113,13 +124,21 @@ func (i *Injected) remove() {
 }
 
 func (i *Injected) matches(c *conn, op Op, paths []string) bool {
-	if i.Op != op && !(i.Op == OpAny && op != OpPing && op != OpDial && op != OpConnect) {
-		return false
-	}
-	if i.Session != 0 && (c.session == nil || c.session.id != i.Session) {
+	if !i.Op.covers(op) || i.Session != 0 && i.Session != c.named {
 		return false
 	}
 	return i.Path == "" || slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, i.Path) })
+}
+
+// covers reports whether a fault of op f is one of requests of op.
+func (f Op) covers(op Op) bool {
+	switch f {
+	case OpAny:
+		return op != OpPing && op != OpDial && op != OpConnect
+	case OpAll:
+		return op != OpDial
+	}
+	return f == op
 }
 
 // match counts the request and returns the fault that fires for it, or nil.
@@ -140,12 +159,9 @@ func (s *Server) match(c *conn, op Op, paths []string) *Injected {
 }
 
 func (i *Injected) record(c *conn, op Op, paths []string) {
-	f := Firing{Op: op, Time: time.Now()}
+	f := Firing{Op: op, Session: c.named, Time: time.Now()}
 	if len(paths) > 0 {
 		f.Path = paths[0]
-	}
-	if c.session != nil {
-		f.Session = c.session.id
 	}
 	i.mu.Lock()
 	i.firings = append(i.firings, f)
@@ -204,13 +220,13 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 		c.out.b = c.out.b[:mark]
 		c.hole = true
 	case ExpireSession:
-		if c.session != nil {
-			s.expire(c.session)
+		if sess := s.sessions[c.named]; sess != nil {
+			s.expire(sess)
 		}
 		c.close()
 	case StaleReads:
-		if c.session != nil && c.session.old == nil {
-			s.lag(c.session, s.tree.clone())
+		if sess := s.sessions[c.named]; sess != nil && sess.old == nil {
+			s.lag(sess, s.tree.clone())
 		}
 		run()
 	}

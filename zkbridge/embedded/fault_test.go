@@ -203,6 +203,67 @@ func TestFaultsAtConnect(t *testing.T) {
 	})
 }
 
+// A handshake is one of the session that it names.
+func TestFaultsAtConnectOfASession(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c, other := mem(t, s, 10*time.Second), mem(t, s, 10*time.Second)
+		again := func(c *raw) *raw {
+			next := pipe(t, s)
+			next.send(pack(0, int64(0), 10000, c.id, c.password, false))
+			return next
+		}
+		fault := s.Inject(embedded.Fault{Op: embedded.OpConnect, Session: c.id, Nth: 2, Action: embedded.CutBefore})
+		want(t, "another session", again(other).closed(), false)
+		want(t, "the first", again(c).closed(), false)
+		want(t, "the second", again(c).closed(), true)
+		firings := fault.Firings()
+		want(t, "firings", len(firings) == 1 && firings[0].Session == c.id && firings[0].Op == embedded.OpConnect, true)
+		want(t, "the third", again(c).closed(), false)
+
+		s.Inject(embedded.Fault{Op: embedded.OpConnect, Session: other.id, Action: embedded.StaleReads})
+		stale := pipe(t, s)
+		want(t, "attached", stale.attach(10*time.Second, other.id, other.password, 0), true)
+		s.Inject(embedded.Fault{Op: embedded.OpConnect, Session: c.id, Action: embedded.ExpireSession})
+		want(t, "at the end of its session", again(c).closed(), true)
+		want(t, "sessions", len(s.Sessions()), 1)
+		writer := mem(t, s, 10*time.Second)
+		writer.answer(create(writer, "/x"))
+		want(t, "stale", stale.call(embedded.OpExists, "/x", false).err, -101)
+	})
+}
+
+// One client is cut off for as long as the test wants, however often it connects, while
+// others are served.
+func TestSessionCutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		c, other := mem(t, s, 10*time.Second), mem(t, s, 40*time.Second)
+		c.answer(create(c, "/mine"))
+		mine := func() bool { return other.call(embedded.OpExists, "/mine", false).err == 0 }
+		cut := s.Inject(embedded.Fault{Op: embedded.OpAll, Session: c.id, Times: -1, Action: embedded.BlackHole})
+		unanswered := func(c *raw, what string) {
+			t.Helper()
+			c.nc.SetDeadline(time.Now().Add(time.Second))
+			_, err := c.read()
+			want(t, what, err, "read pipe: i/o timeout")
+		}
+		c.request(embedded.OpPing)
+		unanswered(c, "a ping")
+		for second := range 20 {
+			if second < 9 {
+				want(t, "its node is there", mine(), true)
+			}
+			next := pipe(t, s)
+			next.send(pack(0, int64(0), 10000, c.id, c.password, false))
+			unanswered(next, "a handshake")
+			next.nc.Close()
+		}
+		want(t, "its node is there after 20 s", mine(), false)
+		want(t, "a new session", mem(t, s, 10*time.Second).id != c.id, true)
+		cut.Remove()
+		want(t, "the old one after that", pipe(t, s).attach(10*time.Second, c.id, c.password, 0), false)
+	})
+}
+
 func TestStaleReads(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		lagging, live := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)

@@ -14,6 +14,7 @@ func (s *Server) handle(c *conn, frame []byte) bool {
 		return true
 	}
 	if c.session == nil {
+		c.named = handshakeOf(frame)
 		return s.faulty(c, OpConnect, nil, func() { s.connect(c, frame) })
 	}
 	d := decoder{b: frame}

@@ -5,8 +5,9 @@ import "fmt"
 // Op is a request type of the ZooKeeper protocol.
 type Op int32
 
-// The request types. OpAny, OpDial and OpConnect exist for [Fault] only:
-// OpDial is a new connection, OpConnect a session handshake.
+// The request types. OpAny, OpAll, OpDial and OpConnect exist for [Fault] only:
+// OpAny is every request in a session but a ping, OpAll every request, pings and
+// handshakes included, OpDial a new connection, OpConnect a session handshake.
 const (
 	OpAny                  Op = 0
 	OpCreate               Op = 1
@@ -39,6 +40,7 @@ const (
 	OpConnect              Op = -10
 	OpCloseSession         Op = -11
 	OpDial                 Op = -100
+	OpAll                  Op = -101
 )
 
 const opError = -1 // marks a failed operation in a multi's reply
@@ -52,7 +54,7 @@ var opNames = map[Op]string{
 	OpCreateTTL: "createTTL", OpMultiRead: "multiRead",
 	OpAuth: "auth", OpSetWatches: "setWatches", OpGetEphemerals: "getEphemerals",
 	OpGetAllChildrenNumber: "getAllChildrenNumber", OpSetWatches2: "setWatches2", OpAddWatch: "addWatch",
-	OpWhoAmI: "whoAmI", OpConnect: "connect", OpCloseSession: "closeSession", OpDial: "dial",
+	OpWhoAmI: "whoAmI", OpConnect: "connect", OpCloseSession: "closeSession", OpDial: "dial", OpAll: "all",
 }
 
 // String returns the protocol's name for the request type.

@@ -34,6 +34,15 @@ func (s *Server) password(id int64) []byte {
 	return mac.Sum(nil)[:16]
 }
 
+// handshakeOf returns the id of the session that a handshake wants to go on with, or 0.
+func handshakeOf(frame []byte) int64 {
+	d := decoder{b: frame}
+	d.int()
+	d.long()
+	d.int()
+	return d.long()
+}
+
 // connect answers the handshake, the first frame of a connection.
 func (s *Server) connect(c *conn, frame []byte) {
 	d := decoder{b: frame}
@@ -71,7 +80,7 @@ func (s *Server) connect(c *conn, frame []byte) {
 		c.close()
 		return
 	}
-	sess.timeout, sess.conn, c.session = granted, c, sess
+	sess.timeout, sess.conn, c.session, c.named = granted, c, sess, sess.id
 	s.touch(sess)
 	s.wakeAt(sess.expires)
 	c.welcome(granted, sess.id, s.password(sess.id))
