@@ -55,7 +55,29 @@
 //
 // The server keeps time with package time only. With [Config].MemoryOnly and
 // [Server.Dial] as the client's dialer, a whole system runs inside a
-// testing/synctest bubble, where hours pass in moments.
+// testing/synctest bubble, where hours pass in moments. A test of a service that
+// must stop its work when its lock is lost:
+//
+//	func TestStopsWithItsLock(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			server := embedded.Run(t, embedded.Config{MemoryOnly: true})
+//			locks, err := actors.Connect(t.Context(), "embedded", actors.Config{Dial: server.Dial})
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			defer locks.Close()
+//			service := startService(locks.Mutex("/leader"))
+//			synctest.Wait() // until all that can happen has happened
+//			// service leads
+//			server.Inject(embedded.Fault{Op: embedded.OpAll, Session: locks.Session().ID,
+//				Times: -1, Action: embedded.BlackHole})
+//			time.Sleep(20 * time.Second) // the session's time, which takes no time
+//			synctest.Wait()
+//			// service has stopped, and may lead again with a new session
+//		})
+//	}
+//
+// The file service_test.go beside this one has all of it.
 //
 // # Faults
 //
