@@ -19,7 +19,7 @@ from a backup, or after a move of the locks to another ensemble, before clients 
 
 // generation prints the ensemble's generation, raised or as it is.
 func generation(args []string) (int, error) {
-	o := &options{session: 20 * time.Second}
+	o := &options{session: 20 * time.Second, forever: true}
 	flags := newFlags(o)
 	raise := flags.Bool("raise", false, "raise the generation first, and so all later tokens")
 	err := parseFlags(flags, generationUsage, args)
@@ -34,11 +34,11 @@ func generation(args []string) (int, error) {
 		return exitUsage, fmt.Errorf("generation %s: no arguments are accepted beside the flags", flags.Arg(0))
 	}
 	signals := catch()
-	locks, code, err := open(o, signals)
+	locks, code, err := open(o, time.Now(), signals)
 	if err != nil {
 		return code, err
 	}
-	defer closeSoon(locks)
+	defer closeWithin(closeLimit(locks), locks)
 	return printGeneration(o, locks, *raise, signals)
 }
 

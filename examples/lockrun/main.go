@@ -15,9 +15,10 @@
 // ended it, or one of these:
 //
 //	 64  the command line is not acceptable
-//	 69  ZooKeeper cannot be reached, does not answer, or refuses
+//	 69  ZooKeeper cannot be reached, does not answer, or refuses; also within -wait
 //	 70  the lock was lost; the command's process group has been stopped
-//	 75  the lock was not acquired within -wait
+//	 75  the lock was not acquired within -wait, which counts from the start; lockrun ends a
+//	     second later at the latest
 //	126  the command cannot be run
 //	127  the command was not found
 //

@@ -32,17 +32,35 @@ func run(o *options) (int, error) {
 	if err != nil {
 		return notRun(err)
 	}
+	start := time.Now()
 	signals := catch()
-	locks, code, err := open(o, signals)
+	locks, code, err := open(o, start, signals)
 	if err != nil {
 		return code, err
 	}
-	defer closeSoon(locks)
-	grant, code, err := acquire(o, locks, signals)
+	grant, code, err := acquire(o, start, locks, signals)
 	if err != nil {
+		closeWithin(min(closeLimit(locks), o.left(start, slack)), locks)
 		return code, err
 	}
+	defer func() { closeWithin(closeLimit(locks), locks) }()
 	return hold(o, program, locks, grant, signals)
+}
+
+// How much longer than -wait lockrun may take to fail: to connect and for answers, and in
+// all. The rest is for closing the session.
+const (
+	answerSlack = 800 * time.Millisecond
+	slack       = time.Second
+)
+
+// left returns how long lockrun, which began at start, may still take if -wait may be
+// exceeded by extra. Without -wait that is as long as ZooKeeper may be away.
+func (o *options) left(start time.Time, extra time.Duration) time.Duration {
+	if o.forever {
+		return o.patience()
+	}
+	return time.Until(start.Add(o.wait + extra))
 }
 
 // margin is how long before the session can expire its lock is taken for lost. The
@@ -52,11 +70,12 @@ func (o *options) margin() time.Duration { return o.session / 5 }
 // patience is how long ZooKeeper may be away before lockrun gives up.
 func (o *options) patience() time.Duration { return max(o.session, 5*time.Second) }
 
-// open connects. With an error it returns the exit code.
-func open(o *options, signals <-chan os.Signal) (*actors.Locks, int, error) {
+// open connects, for as long as -wait allows, but not longer than lockrun waits for ZooKeeper.
+// With an error it returns the exit code.
+func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
-	ctx, cancel := context.WithTimeout(notified, min(o.patience(), 15*time.Second))
+	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.patience(), 15*time.Second))
 	defer cancel()
 	locks, err := actors.Connect(ctx, o.servers, actors.Config{SessionTimeout: o.session, Margin: o.margin()})
 	switch {
@@ -72,14 +91,14 @@ func open(o *options, signals <-chan os.Signal) (*actors.Locks, int, error) {
 
 // acquire waits for the lock. Whoever ends the wait early need not leave the queue:
 // the end of the session does.
-func acquire(o *options, locks *actors.Locks, signals <-chan os.Signal) (*actors.Grant, int, error) {
+func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os.Signal) (*actors.Grant, int, error) {
 	ctx := context.Background()
 	if !o.forever { // for a server that stays connected but does not answer
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.wait+o.patience())
+		ctx, cancel = context.WithTimeout(ctx, o.left(start, answerSlack))
 		defer cancel()
 	}
-	pending := modes[o.mode](locks, o).Acquire(ctx, o.waiting()...)
+	pending := modes[o.mode](locks, o).Acquire(ctx, o.waiting(start)...)
 	watching, done := context.WithCancel(context.Background())
 	defer done()
 	sessions := locks.Sessions(watching)
@@ -88,7 +107,7 @@ func acquire(o *options, locks *actors.Locks, signals <-chan os.Signal) (*actors
 		select {
 		case <-pending.Done():
 			grant, err := pending.Result()
-			return grant, acquireCode(err, locks), err
+			return grant, acquireCode(err), err
 		case s := <-signals:
 			return nil, exitSignal + number(s), fmt.Errorf("%v while waiting for the lock", s)
 		case s := <-sessions:
@@ -104,28 +123,31 @@ func acquire(o *options, locks *actors.Locks, signals <-chan os.Signal) (*actors
 	}
 }
 
-func (o *options) waiting() []actors.Option {
+// waiting returns the options for what is left of -wait. If connecting has taken all of it,
+// there is one try.
+func (o *options) waiting(start time.Time) []actors.Option {
+	left := o.left(start, 0)
 	switch {
 	case o.forever:
 		return nil
-	case o.wait == 0:
+	case left <= 0:
 		return []actors.Option{actors.Try()}
 	}
-	return []actors.Option{actors.WithTimeout(o.wait)}
+	return []actors.Option{actors.WithTimeout(left)}
 }
 
 func connected(locks *actors.Locks) bool {
 	return locks.Session().State == messages.SessionState_CONNECTED
 }
 
-func acquireCode(err error, locks *actors.Locks) int {
+func acquireCode(err error) int {
 	switch {
 	case errors.Is(err, actors.ErrInvalid):
 		return exitUsage
-	case !errors.Is(err, actors.ErrNotAcquired) && !errors.Is(err, actors.ErrTimedOut), !connected(locks):
-		return exitUnavailable
+	case errors.Is(err, actors.ErrNotAcquired), errors.Is(err, actors.ErrTimedOut):
+		return exitNotAcquired
 	}
-	return exitNotAcquired
+	return exitUnavailable // also if a try has no answer
 }
 
 // hold runs the command while the grant holds.
@@ -183,12 +205,16 @@ func release(o *options, grant *actors.Grant) {
 	}
 }
 
-// closeSoon closes the session. It does not wait long for a server that is away.
-func closeSoon(locks *actors.Locks) {
-	limit := time.Second
+// closeLimit returns how long closing the session may take: not long if ZooKeeper is away.
+func closeLimit(locks *actors.Locks) time.Duration {
 	if connected(locks) {
-		limit = 5 * time.Second
+		return 5 * time.Second
 	}
+	return time.Second
+}
+
+// closeWithin closes the session, and waits for it no longer than limit.
+func closeWithin(limit time.Duration, locks *actors.Locks) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
