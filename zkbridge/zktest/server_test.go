@@ -233,8 +233,8 @@ func TestIsolate(t *testing.T) {
 		}
 		m.Isolate(t, true)
 		Eventually(t, later, func() bool { return m.nodes[0].mode() == "" }, "the follower notices")
-		if leader.nodes[0].mode() != "leader" {
-			t.Error("the others do without a leader")
+		if s.Leader(t) == m { // the two others may have elected again: on a busy machine a syncLimit of 0.8 s runs out
+			t.Error("a member that is cut off leads")
 		}
 		m.Isolate(t, false)
 		s.Watches(t) // waits until the follower can tell its own
