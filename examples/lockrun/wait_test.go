@@ -1,0 +1,54 @@
+//go:build unix
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// With -wait lockrun ends in time also where ZooKeeper is not, and the code tells which it was.
+func TestWaitBoundsTheWhole(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	silent := zktest.Proxy(t, s.Addr())
+	silent.BlackHole(true)
+	taken := s.Path(t)
+	holder(t, s, taken)
+	gone := zktest.Proxy(t, s.Addr()) // of a waiter that loses its server
+	for _, c := range []struct {
+		what, addr, wait string
+		code             int
+	}{
+		{"closed port", "127.0.0.1:1", "300ms", exitUnavailable},
+		{"closed port", "127.0.0.1:1", "0", exitUnavailable},
+		{"port that accepts and never answers", silent.Addr(), "300ms", exitUnavailable},
+		{"port that accepts and never answers", silent.Addr(), "0", exitUnavailable},
+		{"lock that is taken", s.Addr(), "300ms", exitNotAcquired},
+		{"server that goes away", gone.Addr(), "3s", exitNotAcquired},
+	} {
+		o, err := parse([]string{"-zk", c.addr, "-lock", taken, "-wait", c.wait, "--", "true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, ended := time.Now(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			if code, err := run(o); code != c.code || err == nil {
+				t.Errorf("%s, -wait %s: code %d, want %d; %v", c.what, c.wait, code, c.code, err)
+			}
+		}()
+		if c.addr == gone.Addr() {
+			zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, taken)) == 2 }, "it waits")
+			gone.BlackHole(true)
+		}
+		<-ended
+		took := time.Since(start)
+		t.Logf("%s, -wait %s: after %v", c.what, c.wait, took)
+		if limit := o.patience() / 2; took > limit {
+			t.Errorf("%s, -wait %s: it took %v, as if there were no -wait", c.what, c.wait, took)
+		}
+	}
+}
