@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// What keeps a process busy in scenario beside.
+// The locks that keep a process busy in scenario beside.
 const (
 	busyLocks   = 4
 	busyReaders = 1000 // of each

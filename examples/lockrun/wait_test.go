@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// With -wait lockrun ends in time also where ZooKeeper is not, and the code tells which it was.
+// With -wait lockrun ends in time, with ZooKeeper or without, by different codes.
 func TestWaitBoundsTheWhole(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -38,7 +38,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 
 // Cancel gives the future up. A pending future completes with ErrCancelled; a
 // value that came but that nobody took is given back. After Result it does nothing.
-// It never blocks. Whoever keeps the Reply to a question is not told, but finds out by
+// It never blocks. The actor that keeps the Reply to a question gets no message; it can ask
 // [Reply.Wanted].
 func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
 

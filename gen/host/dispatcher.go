@@ -7,8 +7,7 @@ import (
 )
 
 // turn is how many messages of a mailbox are handled before the mailbox goes to the end of
-// the run queue. Measured: with 64 a mailbox that is never empty costs more, and others wait
-// just as long.
+// the run queue. Measured: with turns of 64 other mailboxes wait just as long.
 const turn = 256
 
 // dispatcher serves mailboxes in the order of its run queue with a fixed set of goroutines,
