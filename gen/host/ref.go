@@ -21,6 +21,8 @@ type Ref struct {
 	priority bool         // see SpawnPriority
 	stopped  bool         // this and watchers belong to whoever serves the mailbox
 	watchers []*actor.PID // to be told of the end
+
+	refWatchers []*Ref // as watchers
 }
 
 // start has the messages served that came since the Ref was made, and those to come.
@@ -85,6 +87,10 @@ func (r *Ref) PID() *actor.PID {
 	defer r.mailbox.mu.Unlock()
 	return r.pid
 }
+
+// Actor is what handles the messages: what make gave to Spawn or Start. It is nil until
+// make has returned.
+func (r *Ref) Actor() Actor { return r.handler }
 
 // Stop makes the actor stop. What is in its mailbox by then, or comes later, is
 // answered by Refuse. It does not block.
@@ -172,8 +178,8 @@ func (r *Ref) handle(msg any, system bool) {
 	}
 }
 
-// obey is for protoactor's own messages. Only these are sent to processes without
-// children.
+// obey is for protoactor's own messages, and for those that overtake others between hosted
+// actors.
 func (r *Ref) obey(msg any) {
 	switch msg := msg.(type) {
 	case *actor.Stop:
@@ -186,6 +192,10 @@ func (r *Ref) obey(msg any) {
 		r.watchers = append(r.watchers, msg.Watcher)
 	case *actor.Unwatch:
 		r.watchers = slices.DeleteFunc(r.watchers, msg.Watcher.Equal)
+	case *actor.Terminated:
+		r.terminated(msg)
+	case watching:
+		r.setWatching(msg)
 	}
 }
 
@@ -225,7 +235,10 @@ func (r *Ref) end(failure any) {
 		for _, watcher := range r.watchers {
 			r.tellEnd(watcher)
 		}
-		r.watchers = nil
+		for _, watcher := range r.refWatchers {
+			watcher.Tell(Ended{Identity{ref: r}})
+		}
+		r.watchers, r.refWatchers = nil, nil
 	}()
 	r.handler.Stopped(failure)
 }
