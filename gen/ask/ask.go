@@ -79,7 +79,17 @@ func Send(to Recipient, msg any, from Recipient) {
 	to.Tell(&Call{Message: msg, From: from})
 }
 
-// Ask hands msg to the recipient to; the answer completes the future.
+// A Withdrawer is a message that asks for what can be withdrawn, such as a lock: it tells
+// by which message.
+type Withdrawer interface {
+	// Withdrawal returns the message that withdraws what this one asks for, and gives back
+	// what it has got.
+	Withdrawal() any
+}
+
+// Ask hands msg to the recipient to; the answer completes the future. If msg is a
+// Withdrawer, the recipient is sent its Withdrawal when the future is given up: by Cancel,
+// or dropped, before Result has returned the answer.
 func Ask[T any](to Recipient, msg any) *Future[T] {
 	a := new(struct {
 		promise Promise[T]
@@ -87,8 +97,12 @@ func Ask[T any](to Recipient, msg any) *Future[T] {
 	}) // in one piece, which is quicker
 	a.promise.future.promise = &a.promise
 	a.call = Call{Message: msg, From: &a.promise}
+	if w, ok := msg.(Withdrawer); ok {
+		a.promise.abandon = func(T, error) { Send(to, w.Withdrawal(), &a.promise) }
+	}
+	f := a.promise.Future()
 	to.Tell(&a.call)
-	return a.promise.Future()
+	return f
 }
 
 func unexpected[T any](msg any) error {
