@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -31,7 +34,7 @@ func (d *desk) answer(f queue.Effect) {
 func (d *desk) grant(r *request, granted *messages.Granted) {
 	r.hold()
 	granted.RequestId = r.key.id
-	r.reply.Answer(granted)
+	d.replyTraced(r).Answer(granted)
 }
 
 // suspend tells those who hold that they may lose what they hold.
@@ -74,6 +77,7 @@ func (d *desk) rest(idle bool) bool {
 			c.grow()
 		}
 	}
+	d.unwatchIdle()
 	return d.resident.rest(idle)
 }
 
@@ -108,8 +112,19 @@ func (d *desk) released(r *request, stillHeld int) {
 // plainReleased is for claims, which do not look into it.
 var plainReleased = &messages.Released{}
 
-// unknown is for a message that is meant for somebody else.
+// unknown is for a message that is not of a service: what host says of senders, or a
+// message that was meant for another actor.
 func (d *desk) unknown(msg any) {
+	switch msg := msg.(type) {
+	case host.Ended:
+		d.senderEnded(msg.Who)
+		return
+	case host.Undelivered:
+		d.undelivered(msg.Tag)
+		return
+	case *actor.DeadLetterResponse: // the sender of the request has ended, as it says itself
+		return
+	}
 	d.manager.log.Warn("lock got a message that it does not know", "path", d.path, "message", fmt.Sprintf("%T", msg))
 }
 

@@ -17,9 +17,10 @@ type desk struct {
 	decider  decider
 	requests *queue.Table[request] // nil while there are none for long, as ids
 	ids      map[key]queue.ID      // but those of claims, which remember theirs
-	spare    []*request            // dropped, for re-use
-	last     uint64                // number of a request
-	detail   string                // more about the event in hand, for those who are answered
+	senders  map[host.Identity]*sender
+	spare    []*request // dropped, for re-use
+	last     uint64     // number of a request
+	detail   string     // more about the event in hand, for those who are answered
 }
 
 // decider is the actor of a desk, where it decides on what owners say.
@@ -43,7 +44,8 @@ type request struct {
 	granted   bool
 	released  bool
 	lost      bool
-	wanted    bool // it was told so
+	wanted    bool    // it was told so
+	source    *source // nil unless an actor, or a future, has sent it
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }
@@ -75,19 +77,22 @@ func keyOf(from ask.Recipient, owner string, id uint64) key {
 // own tells senders that belong to this package: they may be told apart by what they
 // are.
 func own(from ask.Recipient) bool {
-	switch from.(type) {
-	case *claim, *host.Ref:
-		return true
-	}
-	return false
+	_, is := from.(*claim)
+	return is || front(from)
 }
 
 // front tells an actor of this package, which asks on behalf of owners: their requests
 // have been counted.
 func front(from ask.Recipient) bool {
-	_, is := from.(*host.Ref)
+	ref, is := from.(*host.Ref)
+	if is {
+		_, is = ref.Actor().(interface{ atDesk() })
+	}
 	return is
 }
+
+// atDesk marks the actors of this package that give locks.
+func (d *desk) atDesk() {}
 
 // expired is what a desk's actor tells itself when a request's wait is over.
 type expired struct{ id queue.ID }
@@ -140,6 +145,7 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 	}
 	r.id = d.requests.Add(uint32(d.last), r)
 	d.remember(k, r.id)
+	d.trace(from, r)
 	if msg.WaitNanos > 0 {
 		id, self := r.id, d.self
 		wait := time.Duration(msg.WaitNanos)
@@ -150,14 +156,15 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 
 func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
 	open := d.idOf(k) != 0
-	_, actor := from.(host.Sender)
+	_, actor := host.IdentityOf(from)
 	switch {
 	case msg == nil:
 		return messages.Reason_INVALID, "the message is nil"
 	case from == nil:
 		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
 	case msg.Owner == "" && !own(from) && !actor:
-		return messages.Reason_INVALID, "owner is empty, and the sender is no actor: nobody could release the lock"
+		return messages.Reason_INVALID, "owner is empty, and the sender is a future, or no actor, which could never release the lock: " +
+			"name an owner, or send Acquire with Request from an actor, which hears Granted as a message"
 	case open:
 		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
@@ -187,6 +194,9 @@ func (d *desk) excess(msg *messages.Acquire) (messages.Reason, string) {
 
 // find is the open request of an owner, or nil.
 func (d *desk) find(from ask.Recipient, owner string, id uint64) *request {
+	if w, ok := from.(withdrawal); ok {
+		return d.requests.At(w.id)
+	}
 	return d.requests.At(d.idOf(keyOf(from, owner, id)))
 }
 
@@ -233,6 +243,7 @@ func (d *desk) letGo(from ask.Recipient, msg *messages.Release, reply ask.Reply[
 // message.
 func (d *desk) drop(r *request) {
 	r.stopWaiting()
+	d.untrace(r)
 	d.requests.Remove(r.id)
 	d.forget(r.key)
 	if !r.front {

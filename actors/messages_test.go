@@ -27,7 +27,8 @@ type party struct {
 
 // parties makes actors in a system of their own, which the locks run in.
 func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond), // a goroutine waits for as long
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	t.Cleanup(system.Shutdown)
 	for range n {
 		p := &party{t: t, system: system, inbox: make(chan any, 1000)}

@@ -14,6 +14,17 @@
 //
 // Every message carries the request_id that the owner chose for its Acquire.
 // It need only be unique among that owner's open requests.
+//
+// A request, and the grant that comes of it, belongs to the actor that sent the
+// Acquire, whatever owner it names: when that actor has ended, or its remote system
+// cannot be reached any more, the lock withdraws the request and gives the grant back.
+// A restart is no end: the restarted actor has the same PID, keeps its grants, and
+// releases them by their request_ids.
+//
+// A future (RequestFuture) is no actor: it hears one answer and is gone. To acquire by
+// a future, name an owner, and set wait_nanos to the future's time-out: a grant that
+// comes later finds no future, and the lock gives it back. A grant that arrives belongs to
+// no actor: the lock is held until the owner sends Release.
 
 package messages
 
@@ -148,8 +159,10 @@ type Acquire struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Who will hold it. An owner that holds the lock gets it again at once
-	// (re-entry). Empty means an owner different from all others, known by the
-	// sender of the message: then only that sender can cancel and release.
+	// (re-entry). Any sender can cancel and release for a named owner. Empty means an
+	// owner different from all others, known by the sender of the message: then only
+	// that sender can cancel and release. A future as the sender could not, so its
+	// Acquire is refused as INVALID unless it names an owner.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Data of the contender's node, for others to read.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`

@@ -60,17 +60,19 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 	}
 
 	say := log.New(out, "", 0)
-	finished, granted := make(chan string, 5), make(chan string, 1)
+	finished, granted := make(chan string, 6), make(chan string, 1)
 	start := func(w *worker) {
 		w.lock, w.say, w.finished = lock, say, finished
 		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 	}
-	// Three workers take turns, and a fourth thinks better of it.
+	// Three workers take turns, a fourth thinks better of it, and a fifth stops while it
+	// holds the lock, which the others get all the same.
 	start(&worker{name: "ann", turns: 2})
 	start(&worker{name: "bob", turns: 2})
 	start(&worker{name: "cat", turns: 2})
 	start(&worker{name: "dan", turns: 1, fickle: true})
-	if err := wait(ctx, finished, 4); err != nil {
+	start(&worker{name: "fay", turns: 1, leaves: true})
+	if err := wait(ctx, finished, 5); err != nil {
 		return err
 	}
 	// The last one keeps the lock until it hears that it is lost: here because this

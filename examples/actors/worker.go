@@ -15,6 +15,7 @@ type worker struct {
 	name   string
 	turns  int
 	fickle bool          // cancels its request
+	leaves bool          // stops while it holds; the lock takes the grant back
 	keeps  chan<- string // if not nil, it does not release; it says here that it holds
 
 	lock     *actor.PID
@@ -48,6 +49,10 @@ func (w *worker) acquire(ctx actor.Context) {
 // Granted implements messages.OwnerHandler.
 func (w *worker) Granted(ctx actor.Context, msg *messages.Granted) {
 	w.say.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
+	if w.leaves {
+		w.finish(ctx, "stops without a release")
+		return
+	}
 	if w.keeps != nil {
 		w.keeps <- w.name
 		return

@@ -1,0 +1,391 @@
+package actors_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// form is a lock of some recipe, with the kind that excludes all others.
+type form struct {
+	lock locker
+	kind uint32
+}
+
+// forms are locks of all recipes, at paths of their own below the bed's.
+func (b *bed) forms(locks *actors.Locks) map[string]form {
+	at := func(name string) string { return b.path + "-" + name }
+	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(queue.Exclusive)}, Markers: []string{"-mine-"}}
+	return map[string]form{
+		"mutex":           {lock: locks.Mutex(b.path)},
+		"semaphore mutex": {lock: locks.SemaphoreMutex(at("sm"))},
+		"read-write":      {lock: locks.RWMutex(at("rw")).Write()},
+		"semaphore":       {lock: locks.Semaphore(at("s"), 1)},
+		"multi-lock":      {lock: locks.MultiLock(locks.Mutex(at("a")), locks.SemaphoreMutex(at("b")))},
+		"local queue":     {lock: locks.Mutex(at("l"), actors.LocalQueue(actors.Local{Linger: time.Millisecond}))},
+		"simple mutex":    {lock: locks.SimpleMutex(at("simple"))},
+		"simple write":    {lock: locks.SimpleRWMutex(at("simple-rw")).Write()},
+		"custom":          {lock: locks.Custom(at("c"), "custom lock", rule, "mine").Kind("mine")},
+	}
+}
+
+func (b *bed) formsCleaned() {
+	b.Helper()
+	for _, end := range []string{"-sm/leases", "-rw", "-s/leases", "-a", "-b/leases", "-l", "-simple", "-simple-rw", "-c"} {
+		var nodes []string
+		zktest.Eventually(b, patience, func() bool { nodes = b.Nodes(b, b.path+end); return len(nodes) == 0 }, "no node is left under %s: %v", b.path+end, &nodes)
+	}
+}
+
+func (f form) pid(t testing.TB) *actor.PID {
+	t.Helper()
+	return pid(t, f.lock.(interface{ PID() (*actor.PID, error) }))
+}
+
+func (p *party) stop() {
+	p.t.Helper()
+	must(p.t, p.system.Root.StopFuture(p.self).Wait())
+}
+
+const hasEnded = "actor has ended"
+
+// What an actor holds, and what it waits for, ends with it.
+func TestActorEnds(t *testing.T) {
+	for _, owner := range []string{"", "billing"} {
+		t.Run(owner, func(t *testing.T) {
+			each(t, func(b *bed) {
+				var log logs
+				config, all := parties(b.T, 2*9)
+				locks := b.locks(config, log.config)
+				for name, f := range b.forms(locks) {
+					alice, bob := all[0], all[1]
+					all = all[2:]
+					to := f.pid(b)
+					alice.send(to, &messages.Acquire{RequestId: 7, Owner: owner, Kind: f.kind})
+					alice.granted(7)
+					bob.send(to, &messages.Acquire{RequestId: 8, Owner: "another", Kind: f.kind})
+					waiting := f.lock.Acquire(within(b))
+					pending(b, waiting)
+					bob.stop()
+					alice.stop()
+					unlock(b, result(b, waiting))
+					for _, p := range []*party{alice, bob} {
+						lines := log.with(p.self.Id + " ")
+						if len(lines) != 1 || !strings.Contains(lines[0], hasEnded) || !strings.Contains(lines[0], f.lock.Path()) {
+							b.Errorf("%s: the log has %q", name, lines)
+						}
+					}
+					if lines := log.with(alice.self.Id + " "); !strings.Contains(lines[0], "held=true") || !strings.Contains(lines[0], "owner="+owner) {
+						b.Errorf("%s: the log has %q", name, lines)
+					}
+				}
+				b.formsCleaned()
+			})
+		})
+	}
+}
+
+// An actor that ended before the lock got its Acquire does not hold it.
+func TestActorEndedBefore(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 9)
+		for name, f := range b.forms(b.locks(config)) {
+			alice := all[0]
+			all = all[1:]
+			alice.stop()
+			alice.send(f.pid(b), &messages.Acquire{RequestId: 1, Kind: f.kind})
+			g, err := f.lock.Lock(within(b))
+			if err != nil {
+				b.Errorf("%s: %v", name, err)
+				continue
+			}
+			unlock(b, g)
+		}
+		b.formsCleaned()
+	})
+}
+
+// An actor that its supervisor stops loses its lock; one that it restarts keeps it.
+func TestActorFails(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		system := all[0].system
+		mu := b.mutex(config)
+		to := pid(b, mu)
+		for directive, keeps := range map[actor.Directive]bool{actor.StopDirective: false, actor.RestartDirective: true} {
+			heard := make(chan any, 10)
+			strategy := actor.NewOneForOneStrategy(1, time.Minute, func(any) actor.Directive { return directive })
+			self := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+				switch msg := c.Message().(type) {
+				case *messages.Granted, *messages.Released:
+					heard <- msg
+				case *actor.Restarting:
+					heard <- msg
+				case error:
+					panic(msg)
+				}
+			}, actor.WithGuardian(strategy)))
+			worker := &party{t: b, system: system, self: self, inbox: heard}
+			worker.send(to, &messages.Acquire{RequestId: 1})
+			worker.granted(1)
+			waiting := mu.Acquire(within(b))
+			b.waitNodes(2)
+			system.Root.Send(self, actor.ErrTimeout)
+			if keeps {
+				hear[*actor.Restarting](worker)
+				pending(b, waiting)
+				worker.send(to, &messages.Release{RequestId: 1})
+				worker.released(1, 0)
+			}
+			unlock(b, result(b, waiting))
+			worker.stop()
+		}
+	})
+}
+
+// A request belongs to the actor that sent it, also if others have the same owner.
+func TestActorEndsBesideOwner(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		alice, bob := all[0], all[1]
+		mu := b.mutex(config)
+		to := pid(b, mu)
+		alice.send(to, &messages.Acquire{RequestId: 1, Owner: "both"})
+		alice.granted(1)
+		bob.send(to, &messages.Acquire{RequestId: 2, Owner: "both"})
+		bob.granted(2)
+		waiting := mu.Acquire(within(b))
+		alice.stop()
+		bob.send(to, &messages.Acquire{RequestId: 3, Owner: "both"})
+		bob.granted(3)
+		bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
+		bob.released(3, 1)
+		pending(b, waiting)
+		bob.send(to, &messages.Release{RequestId: 1, Owner: "both"})
+		bob.refused(1, messages.Reason_NOT_HELD)
+		bob.send(to, &messages.Release{RequestId: 2, Owner: "both"})
+		bob.released(2, 0)
+		unlock(b, result(b, waiting))
+	})
+}
+
+// An actor that releases and then stops has done right: nothing is logged.
+func TestActorReleasesAndStops(t *testing.T) {
+	each(t, func(b *bed) {
+		var log logs
+		config, all := parties(b.T, 1)
+		system := all[0].system
+		mu := b.mutex(config, log.config)
+		to := pid(b, mu)
+		const n = 100
+		done := make(chan struct{}, n)
+		for range n {
+			system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+				switch msg := c.Message().(type) {
+				case *actor.Started:
+					c.Request(to, &messages.Acquire{RequestId: 1})
+				case *messages.Granted:
+					c.Request(to, &messages.Release{RequestId: msg.RequestId})
+					c.Stop(c.Self())
+				case *actor.Stopped:
+					done <- struct{}{}
+				}
+			}))
+		}
+		for range n {
+			oneEnds(b, done)
+		}
+		unlock(b, lock(b, mu))
+		if lines := log.with(hasEnded); len(lines) > 0 {
+			b.Errorf("the log has %q", lines)
+		}
+	})
+}
+
+func oneEnds(t testing.TB, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatal("an actor does not end")
+	}
+}
+
+// watched is a process that counts its watchers.
+type watched struct {
+	party
+	watches, unwatches atomic.Int32
+	watcher            atomic.Pointer[actor.PID]
+	gone               atomic.Bool // answers as the system of one that is not there any more
+}
+
+func (w *watched) SendUserMessage(_ *actor.PID, msg any) {
+	_, msg, sender := actor.UnwrapEnvelope(msg)
+	if w.gone.Load() {
+		w.system.Root.Send(sender, &actor.DeadLetterResponse{})
+		return
+	}
+	w.inbox <- msg
+}
+
+func (w *watched) SendSystemMessage(_ *actor.PID, msg any) {
+	switch msg := msg.(type) {
+	case *actor.Watch:
+		w.watcher.Store(msg.Watcher)
+		w.watches.Add(1)
+	case *actor.Unwatch:
+		w.unwatches.Add(1)
+	}
+}
+
+func (w *watched) Stop(*actor.PID) {}
+
+// remotely makes a process at another address, and the system of the locks.
+func remotely(b *bed, id string) (func(*actors.Config), *watched) {
+	config, all := parties(b.T, 1)
+	w := &watched{party: party{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
+	w.system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) { return w, pid.Equal(w.self) })
+	return config, w
+}
+
+// All requests of an actor cost one watch, which ends soon after the last of them.
+func TestActorIsWatchedOnce(t *testing.T) {
+	each(t, func(b *bed) {
+		config, w := remotely(b, "worker")
+		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
+		to := pid(b, locks.Semaphore(b.path, 1000))
+		const n = 100
+		for id := range uint64(n) {
+			w.send(to, &messages.Acquire{RequestId: id})
+			w.granted(id)
+		}
+		for id := range uint64(n) {
+			if w.unwatches.Load() > 0 {
+				b.Fatal("the watch has ended before the last request")
+			}
+			w.send(to, &messages.Release{RequestId: id})
+			w.released(id, 0)
+		}
+		zktest.Eventually(b, patience, func() bool { return w.unwatches.Load() == 1 }, "the watch ends")
+		if n := w.watches.Load(); n != 1 {
+			b.Errorf("%d watches", n)
+		}
+		// It begins again with the next request, and ends with the locks.
+		w.send(to, &messages.Acquire{RequestId: 1})
+		w.granted(1)
+		must(b, locks.Close())
+		hear[*messages.Lost](&w.party)
+		if w.watches.Load() != 2 || w.unwatches.Load() != 2 {
+			b.Errorf("%d watches, %d ended", w.watches.Load(), w.unwatches.Load())
+		}
+		b.waitFor(0, 0)
+	})
+}
+
+// The system of a remote actor cannot be reached any more.
+func TestRemoteActorEnds(t *testing.T) {
+	each(t, func(b *bed) {
+		config, w := remotely(b, "worker")
+		mu := b.mutex(config)
+		w.send(pid(b, mu), &messages.Acquire{RequestId: 1, Owner: "remote"})
+		w.granted(1)
+		waiting := mu.Acquire(within(b))
+		b.waitNodes(2)
+		watcher := w.watcher.Load()
+		process, _ := w.system.ProcessRegistry.Get(watcher)
+		process.SendSystemMessage(watcher, &actor.Terminated{Who: w.self, Why: actor.TerminatedReason_AddressTerminated})
+		unlock(b, result(b, waiting))
+		w.send(pid(b, mu), &messages.Acquire{RequestId: 1}) // it is back, and nothing is remembered of it
+		hear[*messages.Refused](&w.party)
+		w.granted(1)
+		if w.watches.Load() != 2 {
+			b.Errorf("%d watches", w.watches.Load())
+		}
+		w.send(pid(b, mu), &messages.Release{RequestId: 1})
+		w.released(1, 0)
+	})
+}
+
+// Actors come and go, having released or not, before and after the lock knows of them.
+func TestShortLivedActors(t *testing.T) {
+	each(t, func(b *bed) {
+		var log logs
+		config, all := parties(b.T, 1)
+		system := all[0].system
+		to := pid(b, b.mutex(config, log.config))
+		const n = 200
+		done := make(chan struct{}, n)
+		for i := range n {
+			system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+				switch c.Message().(type) {
+				case *actor.Started:
+					c.Request(to, &messages.Acquire{RequestId: 1})
+					if i%3 == 1 {
+						c.Stop(c.Self())
+					}
+				case *messages.Granted:
+					if i%3 == 2 {
+						c.Request(to, &messages.Release{RequestId: 1})
+					}
+					c.Stop(c.Self())
+				case *actor.Stopped:
+					done <- struct{}{}
+				}
+			}))
+		}
+		for range n {
+			oneEnds(b, done)
+		}
+		b.waitNodes(0)
+		if lines := log.with("does not know"); len(lines) > 0 {
+			b.Errorf("the log has %q", lines)
+		}
+	})
+}
+
+// An actor made with package host, which sends the messages itself, is watched as well.
+func TestHostedActorEnds(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		mu := b.mutex(config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 2 })
+		to := messages.LockRef{To: host.Sender{System: all[0].system, PID: pid(b, mu)}}
+		mine := host.NewSystem(nil, nil) // another one than that of the lock
+		defer mine.Close()
+		for _, owner := range []string{"", "hosted"} {
+			worker := hosted{heard: make(chan any, 10), stopped: make(chan struct{})}
+			self := mine.Start("worker", func(*host.Ref) host.Actor { return worker })
+			to.SendAcquire(&messages.Acquire{RequestId: 1, Owner: owner}, self)
+			if _, granted := (<-worker.heard).(*messages.Granted); !granted {
+				b.Fatal("the actor does not get the lock")
+			}
+			waiting := mu.Acquire(within(b))
+			b.waitNodes(2)
+			is(b, second(mu.Lock(within(b))), actors.ErrLimit) // it counts
+			if owner != "" {                                   // anybody may release for a named owner
+				to.SendRelease(&messages.Release{RequestId: 1, Owner: owner}, self)
+			}
+			self.Stop()
+			closes(b, worker.stopped, "the actor")
+			unlock(b, result(b, waiting))
+		}
+	})
+}
+
+type hosted struct {
+	heard   chan any
+	stopped chan struct{}
+}
+
+func (h hosted) Receive(_ ask.Recipient, msg any) { h.heard <- msg }
+func (h hosted) Stopped(any)                      { close(h.stopped) }
+func (h hosted) Refuse(ask.Recipient, any)        {}
