@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
@@ -28,7 +29,8 @@ type Custom struct {
 }
 
 // Custom gives the lock at path by the rule, which is called name in what is said of it,
-// and whose kinds are called kinds, in the order of their numbers. All who use the path
+// and whose kinds are called kinds, in the order of their numbers in the rule. (An Acquire
+// of an actor numbers them from 1, if there are several: 0 is refused.) All who use the path
 // must do so by one rule, here and in other processes; nobody checks that for them.
 //
 // The rule has Permits of at least 1, and for each kind, 64 at most, an entry in
@@ -72,6 +74,11 @@ func customRecipe(name string, rule queue.Rule, kinds []string) (*recipe, error)
 	rule.Private = true
 	rule.BlockedBy, rule.Markers, rule.Reenter = slices.Clone(rule.BlockedBy), slices.Clone(rule.Markers), slices.Clone(rule.Reenter)
 	r := &recipe{name: name, rule: rule, kinds: slices.Clone(kinds), make: newLock}
+	if len(kinds) > 1 {
+		for k := range kinds {
+			r.numbers = append(r.numbers, messages.Kind(k+1))
+		}
+	}
 	if name == "" {
 		return r, invalid("custom lock: it must have a name")
 	}

@@ -100,7 +100,8 @@ type expired struct{ id queue.ID }
 // Acquire implements messages.LockHandler.
 func (d *desk) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	if r := d.open(from, msg, reply); r != nil {
-		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Tell: msg.TellContended, Data: msg.Data, Revocable: msg.Revocable})
+		kind, _ := d.kindOf(from, msg) // open has refused any other
+		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: kind, Try: msg.Try, Tell: msg.TellContended, Data: msg.Data, Revocable: msg.Revocable})
 	}
 }
 
@@ -157,6 +158,7 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messages.Reason, string) {
 	open := d.idOf(k) != 0
 	_, actor := host.IdentityOf(from)
+	_, wrongKind := d.kindOf(from, msg)
 	switch {
 	case msg == nil:
 		return messages.Reason_INVALID, "the message is nil"
@@ -169,14 +171,22 @@ func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messag
 		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
 		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
-	case int(msg.Kind) >= len(d.recipe.kinds):
-		return messages.Reason_INVALID, fmt.Sprintf("kind %d: a %s has %d of them, from 0", msg.Kind, d.recipe.name, len(d.recipe.kinds))
+	case wrongKind != nil:
+		return messages.Reason_INVALID, wrongKind.Error()
 	case msg.Permits > d.recipe.most:
 		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, d.recipe.name, d.recipe.most)
 	case front(from):
 		return 0, ""
 	}
 	return d.excess(msg)
+}
+
+// kindOf is what an Acquire wants. The senders of this package say the kind itself.
+func (d *desk) kindOf(from ask.Recipient, msg *messages.Acquire) (queue.Kind, error) {
+	if own(from) {
+		return queue.Kind(msg.GetKind()), nil
+	}
+	return d.recipe.kindOf(msg.GetKind())
 }
 
 // excess tells which limit the message is over. If none, it is counted.

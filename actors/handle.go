@@ -85,7 +85,10 @@ func (h *handle) Path() string { return h.path }
 
 // PID is the lock's actor, which takes the messages of service Lock in lock.proto
 // and answers with those of service Owner. It runs until Locks is closed, or until it
-// fails, when all are told; then there is another one. An actor that it answers must have
+// fails, when all are told; then there is another one. All handles of one path have one
+// PID, RWMutex.Read and Write as well: Acquire.Kind says what the lock is wanted for, and
+// a read-write lock refuses an Acquire that does not say messages.Kind_READ or Kind_WRITE.
+// An actor that it answers must have
 // a mailbox that never blocks, as protoactor's are unless they are bounded: it would hold
 // up the lock, and whoever asks for it.
 func (h *handle) PID() (*actor.PID, error) {

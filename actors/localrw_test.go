@@ -375,11 +375,11 @@ func TestLocalReadWriteMessages(t *testing.T) {
 		locks := b.locks(config)
 		rw := locks.RWMutex(b.path, brief)
 		lock := pid(b, rw.Write())
-		acquire := func(id uint64, kind uint32) *messages.Granted {
-			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: kind, TellContended: true})
+		acquire := func(id uint64, kind messages.Kind) *messages.Granted {
+			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: uint32(kind), TellContended: true})
 			return alice.granted(id)
 		}
-		w, r, again := acquire(1, 0), acquire(2, 1), acquire(3, 1)
+		w, r, again := acquire(1, messages.Kind_WRITE), acquire(2, messages.Kind_READ), acquire(3, messages.Kind_READ)
 		if w.Czxid != r.Czxid || w.Step != r.Step || r.Step != again.Step || r.Node != again.Node || w.Node == r.Node {
 			b.Errorf("%v, %v, %v", w, r, again)
 		}

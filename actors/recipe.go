@@ -1,25 +1,30 @@
 package actors
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // recipe is what makes the actor of one path the lock that it is.
 type recipe struct {
 	name  string // "mutex", and whatever else tells it from others of the same rule
 	rule  queue.Rule
-	kinds []string      // what may be asked for, by the number in Acquire
+	kinds []string      // what may be asked for, by queue.Kind
 	delay time.Duration // see LockDelay
 	most  uint32        // permits that one request may ask for; 0 where there are none
 	upon  []lower       // what its actor builds upon
 	local *Local        // its owners in this process are to share a node
 	plain bool          // its nodes are no contenders': there is nobody to list or to revoke
 	make  func(*resident) host.Actor
+
+	numbers []messages.Kind // of kinds in an Acquire; nil for a recipe with one kind, EXCLUSIVE
 
 	parts   []queue.Kind // of a multi-lock: what its members are wanted for
 	permits int          // of a semaphore; 0 for others
@@ -57,8 +62,31 @@ func (r *recipe) String() string { return r.name }
 
 var (
 	mutex     = &recipe{name: "mutex", rule: queue.Mutex(), kinds: []string{"exclusive"}, make: newLock}
-	readWrite = &recipe{name: "read-write lock", rule: queue.ReadWrite(), kinds: []string{"write", "read"}, make: newLock}
+	readWrite = &recipe{name: "read-write lock", rule: queue.ReadWrite(), kinds: []string{"write", "read"}, numbers: readWriteNumbers, make: newLock}
 )
+
+var readWriteNumbers = []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}
+
+// kindOf returns the kind by its number in an Acquire; the error says which numbers the
+// recipe has. The number 0 never stands for one of several kinds, as it is what a sender
+// that does not know of kinds has sent.
+func (r *recipe) kindOf(number uint32) (queue.Kind, error) {
+	if r.numbers == nil {
+		if number != uint32(messages.Kind_EXCLUSIVE) {
+			return 0, fmt.Errorf("kind %d: a %s has one kind, %d", number, r.name, messages.Kind_EXCLUSIVE)
+		}
+		return 0, nil
+	}
+	if i := slices.Index(r.numbers, messages.Kind(number)); i >= 0 {
+		return queue.Kind(i), nil
+	}
+	var all []string
+	for i, number := range r.numbers {
+		all = append(all, fmt.Sprintf("%d (%s)", number, r.kinds[i]))
+	}
+	slices.Sort(all)
+	return 0, fmt.Errorf("kind %d: a %s has the kinds %s", number, r.name, strings.Join(all, ", "))
+}
 
 // LockOption sets something for a lock as a whole, in this process. All handles of
 // one path must have the same: requests of another one end with ErrInvalid while the

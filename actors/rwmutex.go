@@ -18,7 +18,8 @@ import "github.com/actorlock/actorlock/actors/queue"
 // path, of another process, does not see it either: all must use a path for one recipe.
 type RWMutex struct{ read, write Side }
 
-// Side is a lock of several kinds as it is held for one of them: the read lock, say.
+// Side is a lock of several kinds as it is held for one of them: the read lock, say. Its
+// PID is that of the lock, whatever the kind: an Acquire of an actor says it itself.
 type Side struct{ handle }
 
 // RWMutex gives the read-write lock at path, an absolute path of ZooKeeper whose nodes

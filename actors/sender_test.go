@@ -29,12 +29,12 @@ func (b *bed) forms(locks *actors.Locks) map[string]form {
 	return map[string]form{
 		"mutex":           {lock: locks.Mutex(b.path)},
 		"semaphore mutex": {lock: locks.SemaphoreMutex(at("sm"))},
-		"read-write":      {lock: locks.RWMutex(at("rw")).Write()},
+		"read-write":      {lock: locks.RWMutex(at("rw")).Write(), kind: uint32(messages.Kind_WRITE)},
 		"semaphore":       {lock: locks.Semaphore(at("s"), 1)},
 		"multi-lock":      {lock: locks.MultiLock(locks.Mutex(at("a")), locks.SemaphoreMutex(at("b")))},
 		"local queue":     {lock: locks.Mutex(at("l"), actors.LocalQueue(actors.Local{Linger: time.Millisecond}))},
 		"simple mutex":    {lock: locks.SimpleMutex(at("simple"))},
-		"simple write":    {lock: locks.SimpleRWMutex(at("simple-rw")).Write()},
+		"simple write":    {lock: locks.SimpleRWMutex(at("simple-rw")).Write(), kind: uint32(messages.Kind_WRITE)},
 		"custom":          {lock: locks.Custom(at("c"), "custom lock", rule, "mine").Kind("mine")},
 	}
 }
@@ -166,10 +166,12 @@ func TestActorEndsBesideOwner(t *testing.T) {
 		bob.granted(2)
 		waiting := mu.Acquire(within(b))
 		alice.stop()
-		bob.send(to, &messages.Acquire{RequestId: 3, Owner: "both"})
-		bob.granted(3)
-		bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
-		bob.released(3, 1)
+		zktest.Eventually(b, patience, func() bool {
+			bob.send(to, &messages.Acquire{RequestId: 3, Owner: "both"})
+			bob.granted(3)
+			bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
+			return hear[*messages.Released](bob).StillHeld == 1
+		}, "the lock has heard of the end")
 		pending(b, waiting)
 		bob.send(to, &messages.Release{RequestId: 1, Owner: "both"})
 		bob.refused(1, messages.Reason_NOT_HELD)

@@ -3,6 +3,7 @@ package actors
 import (
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // SimpleMutex is a lock that one owner holds at a time, in the simplest form that
@@ -77,7 +78,11 @@ var (
 // that each loan is taken to be wanted by others.
 func simpleForm(name string, rule queue.Rule, grants int, kinds ...string) *recipe {
 	local := Local{Grants: grants, Time: defaultTime, Linger: defaultLinger}
+	var numbers []messages.Kind
+	if len(kinds) > 1 {
+		numbers = readWriteNumbers
+	}
 	below := &recipe{name: name, rule: rule, kinds: kinds, make: newSimple}
-	return &recipe{name: name, rule: rule, kinds: kinds, plain: true, local: &local, upon: []lower{{recipe: below}},
+	return &recipe{name: name, rule: rule, kinds: kinds, numbers: numbers, plain: true, local: &local, upon: []lower{{recipe: below}},
 		make: func(r *resident) host.Actor { return newLender(r, local) }}
 }

@@ -154,6 +154,59 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return file_actorlock_lock_proto_rawDescGZIP(), []int{0}
 }
 
+// Kind is what a lock is wanted for: see Acquire.kind.
+type Kind int32
+
+const (
+	// For a lock with one kind: a mutex, a semaphore, a multi-lock.
+	Kind_EXCLUSIVE Kind = 0
+	// The read lock of a read-write lock.
+	Kind_READ Kind = 1
+	// The write lock of a read-write lock.
+	Kind_WRITE Kind = 2
+)
+
+// Enum value maps for Kind.
+var (
+	Kind_name = map[int32]string{
+		0: "EXCLUSIVE",
+		1: "READ",
+		2: "WRITE",
+	}
+	Kind_value = map[string]int32{
+		"EXCLUSIVE": 0,
+		"READ":      1,
+		"WRITE":     2,
+	}
+)
+
+func (x Kind) Enum() *Kind {
+	p := new(Kind)
+	*p = x
+	return p
+}
+
+func (x Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_actorlock_lock_proto_enumTypes[1].Descriptor()
+}
+
+func (Kind) Type() protoreflect.EnumType {
+	return &file_actorlock_lock_proto_enumTypes[1]
+}
+
+func (x Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Kind.Descriptor instead.
+func (Kind) EnumDescriptor() ([]byte, []int) {
+	return file_actorlock_lock_proto_rawDescGZIP(), []int{1}
+}
+
 // Acquire asks for the lock.
 type Acquire struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -170,8 +223,10 @@ type Acquire struct {
 	Try bool `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
 	// Refuse with TIMED_OUT after so long; 0 waits without limit.
 	WaitNanos int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
-	// What the lock is wanted for: 0 is exclusive use, 1 is shared use (to read).
-	// A mutex knows 0 only; rules of users may have more.
+	// What the lock is wanted for: a Kind for the locks of this library. A lock of a
+	// custom rule with several kinds numbers them from 1, in the order of their names.
+	// A lock with several kinds, such as a read-write lock, refuses 0 as INVALID, and a
+	// lock with one kind any other number.
 	Kind uint32 `protobuf:"varint,6,opt,name=kind,proto3" json:"kind,omitempty"`
 	// How many permits of a semaphore; 0 means 1.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
@@ -895,7 +950,11 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\aSTOPPED\x10\r\x12\x12\n" +
 	"\x0eLIMIT_EXCEEDED\x10\x0e\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x0f\x12\x12\n" +
-	"\x0eWOULD_DEADLOCK\x10\x102\xa2\x01\n" +
+	"\x0eWOULD_DEADLOCK\x10\x10**\n" +
+	"\x04Kind\x12\r\n" +
+	"\tEXCLUSIVE\x10\x00\x12\b\n" +
+	"\x04READ\x10\x01\x12\t\n" +
+	"\x05WRITE\x10\x022\xa2\x01\n" +
 	"\x04Lock\x121\n" +
 	"\aAcquire\x12\x12.actorlock.Acquire\x1a\x12.actorlock.Granted\x123\n" +
 	"\x06Cancel\x12\x11.actorlock.Cancel\x1a\x16.google.protobuf.Empty\x122\n" +
@@ -921,46 +980,47 @@ func file_actorlock_lock_proto_rawDescGZIP() []byte {
 	return file_actorlock_lock_proto_rawDescData
 }
 
-var file_actorlock_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_actorlock_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_actorlock_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_actorlock_lock_proto_goTypes = []any{
 	(Reason)(0),             // 0: actorlock.Reason
-	(*Acquire)(nil),         // 1: actorlock.Acquire
-	(*Cancel)(nil),          // 2: actorlock.Cancel
-	(*Release)(nil),         // 3: actorlock.Release
-	(*Granted)(nil),         // 4: actorlock.Granted
-	(*Refused)(nil),         // 5: actorlock.Refused
-	(*Released)(nil),        // 6: actorlock.Released
-	(*Lost)(nil),            // 7: actorlock.Lost
-	(*Suspended)(nil),       // 8: actorlock.Suspended
-	(*RevokeRequested)(nil), // 9: actorlock.RevokeRequested
-	(*Contended)(nil),       // 10: actorlock.Contended
-	(*emptypb.Empty)(nil),   // 11: google.protobuf.Empty
+	(Kind)(0),               // 1: actorlock.Kind
+	(*Acquire)(nil),         // 2: actorlock.Acquire
+	(*Cancel)(nil),          // 3: actorlock.Cancel
+	(*Release)(nil),         // 4: actorlock.Release
+	(*Granted)(nil),         // 5: actorlock.Granted
+	(*Refused)(nil),         // 6: actorlock.Refused
+	(*Released)(nil),        // 7: actorlock.Released
+	(*Lost)(nil),            // 8: actorlock.Lost
+	(*Suspended)(nil),       // 9: actorlock.Suspended
+	(*RevokeRequested)(nil), // 10: actorlock.RevokeRequested
+	(*Contended)(nil),       // 11: actorlock.Contended
+	(*emptypb.Empty)(nil),   // 12: google.protobuf.Empty
 }
 var file_actorlock_lock_proto_depIdxs = []int32{
-	4,  // 0: actorlock.Granted.parts:type_name -> actorlock.Granted
+	5,  // 0: actorlock.Granted.parts:type_name -> actorlock.Granted
 	0,  // 1: actorlock.Refused.reason:type_name -> actorlock.Reason
 	0,  // 2: actorlock.Lost.reason:type_name -> actorlock.Reason
-	1,  // 3: actorlock.Lock.Acquire:input_type -> actorlock.Acquire
-	2,  // 4: actorlock.Lock.Cancel:input_type -> actorlock.Cancel
-	3,  // 5: actorlock.Lock.Release:input_type -> actorlock.Release
-	4,  // 6: actorlock.Owner.Granted:input_type -> actorlock.Granted
-	5,  // 7: actorlock.Owner.Refused:input_type -> actorlock.Refused
-	6,  // 8: actorlock.Owner.Released:input_type -> actorlock.Released
-	7,  // 9: actorlock.Owner.Lost:input_type -> actorlock.Lost
-	8,  // 10: actorlock.Owner.Suspended:input_type -> actorlock.Suspended
-	9,  // 11: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
-	10, // 12: actorlock.Owner.Contended:input_type -> actorlock.Contended
-	4,  // 13: actorlock.Lock.Acquire:output_type -> actorlock.Granted
-	11, // 14: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
-	6,  // 15: actorlock.Lock.Release:output_type -> actorlock.Released
-	11, // 16: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
-	11, // 17: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
-	11, // 18: actorlock.Owner.Released:output_type -> google.protobuf.Empty
-	11, // 19: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
-	11, // 20: actorlock.Owner.Suspended:output_type -> google.protobuf.Empty
-	11, // 21: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
-	11, // 22: actorlock.Owner.Contended:output_type -> google.protobuf.Empty
+	2,  // 3: actorlock.Lock.Acquire:input_type -> actorlock.Acquire
+	3,  // 4: actorlock.Lock.Cancel:input_type -> actorlock.Cancel
+	4,  // 5: actorlock.Lock.Release:input_type -> actorlock.Release
+	5,  // 6: actorlock.Owner.Granted:input_type -> actorlock.Granted
+	6,  // 7: actorlock.Owner.Refused:input_type -> actorlock.Refused
+	7,  // 8: actorlock.Owner.Released:input_type -> actorlock.Released
+	8,  // 9: actorlock.Owner.Lost:input_type -> actorlock.Lost
+	9,  // 10: actorlock.Owner.Suspended:input_type -> actorlock.Suspended
+	10, // 11: actorlock.Owner.RevokeRequested:input_type -> actorlock.RevokeRequested
+	11, // 12: actorlock.Owner.Contended:input_type -> actorlock.Contended
+	5,  // 13: actorlock.Lock.Acquire:output_type -> actorlock.Granted
+	12, // 14: actorlock.Lock.Cancel:output_type -> google.protobuf.Empty
+	7,  // 15: actorlock.Lock.Release:output_type -> actorlock.Released
+	12, // 16: actorlock.Owner.Granted:output_type -> google.protobuf.Empty
+	12, // 17: actorlock.Owner.Refused:output_type -> google.protobuf.Empty
+	12, // 18: actorlock.Owner.Released:output_type -> google.protobuf.Empty
+	12, // 19: actorlock.Owner.Lost:output_type -> google.protobuf.Empty
+	12, // 20: actorlock.Owner.Suspended:output_type -> google.protobuf.Empty
+	12, // 21: actorlock.Owner.RevokeRequested:output_type -> google.protobuf.Empty
+	12, // 22: actorlock.Owner.Contended:output_type -> google.protobuf.Empty
 	13, // [13:23] is the sub-list for method output_type
 	3,  // [3:13] is the sub-list for method input_type
 	3,  // [3:3] is the sub-list for extension type_name
@@ -978,7 +1038,7 @@ func file_actorlock_lock_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_actorlock_lock_proto_rawDesc), len(file_actorlock_lock_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   2,
