@@ -28,15 +28,23 @@ type Bridge struct {
 	links   sync.WaitGroup // links on their way to the end
 
 	now     atomic.Pointer[snapshot]
-	lastErr atomic.Pointer[error] // why there is no session
-	last    *link                 // of the bridge when it stopped, if it had a session
+	lastErr atomic.Pointer[failure] // of the last attempt to connect
+	last    *link                   // of the bridge when it stopped, if it had a session
 }
 
 // snapshot is what others may see of the actor's state.
 type snapshot struct {
 	Session
-	link   *link
 	failed bool // the bridge has ended by a panic
+	link   *link
+	since  time.Time // of the state SUSPENDED, or LOST if that came first; otherwise zero
+	why    string
+}
+
+// failure is an error and when it happened.
+type failure struct {
+	err error
+	at  time.Time
 }
 
 // bridges numbers the actors of this process.
@@ -94,7 +102,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 func (b *Bridge) unreachable(cause error) error {
 	servers := strings.Join(b.cfg.servers, ",")
 	if last := b.lastErr.Load(); last != nil {
-		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, *last)
+		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, last.err)
 	}
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
 }
@@ -175,11 +183,57 @@ func (b *Bridge) Close() error {
 func (b *Bridge) note(err error) {
 	if last := b.lastErr.Load(); last != nil {
 		was, now := (*handshakeError)(nil), (*handshakeError)(nil)
-		if errors.As(*last, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
-			return
+		if errors.As(last.err, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
+			err = last.err
 		}
 	}
-	b.lastErr.Store(&err)
+	b.lastErr.Store(&failure{err, time.Now()})
+}
+
+// silence is how long a request may be unanswered before Outage reports it.
+const silence = 500 * time.Millisecond
+
+// Outage returns since when there is no answer from ZooKeeper, and why: since the
+// connection was lost, or, while the bridge is CONNECTED, since the oldest request was
+// sent that has had no answer for half a second or longer. why is nil if neither is so,
+// and once the bridge is closed. It never blocks.
+func (b *Bridge) Outage() (since time.Time, why error) {
+	now := b.now.Load()
+	switch {
+	case now.State == messages.SessionState_SHUT:
+		return time.Time{}, nil
+	case now.since.IsZero():
+		return now.link.unansweredSince()
+	}
+	why = errors.New(now.why)
+	if last := b.lastErr.Load(); last != nil && !last.at.Before(now.since) {
+		why = fmt.Errorf("%s; the last attempt failed: %w", now.why, last.err)
+	}
+	return now.since, why
+}
+
+func (l *link) unansweredSince() (since time.Time, why error) {
+	w := l.current.Load()
+	if w == nil {
+		return time.Time{}, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.sent) == 0 || l.now()-w.sent[0].at < silence {
+		return time.Time{}, nil
+	}
+	return l.start.Add(w.sent[0].at), fmt.Errorf("%v does not answer", w.RemoteAddr())
+}
+
+// outage notes since when there is no connection, and the newest reason.
+func (s *snapshot) outage(last *snapshot, detail string) {
+	if s.State != messages.SessionState_SUSPENDED && s.State != messages.SessionState_LOST {
+		return
+	}
+	s.since, s.why = time.Now(), detail
+	if last != nil && !last.since.IsZero() {
+		s.since = last.since
+	}
 }
 
 // drop ends a link whose session is lost. It closes the link in the background.

@@ -176,6 +176,7 @@ func (c *core) publish(detail string) {
 		snap.ID, snap.Timeout = c.ep.link.id.Load(), time.Duration(c.ep.link.timeout.Load())
 	}
 	snap.failed = c.failed
+	snap.outage(c.bridge.now.Load(), detail)
 	c.bridge.now.Store(snap)
 	c.now = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
 	for to := range c.subs {

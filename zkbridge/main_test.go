@@ -131,7 +131,7 @@ func attemptFails(t testing.TB, b *Bridge, says string) {
 	t.Helper()
 	zktest.Eventually(t, patience, func() bool {
 		last := b.lastErr.Load()
-		return last != nil && strings.Contains((*last).Error(), says)
+		return last != nil && strings.Contains(last.err.Error(), says)
 	}, "an attempt fails with an error that says %q", says)
 }
 
