@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
@@ -80,7 +81,7 @@ const connectLimit = 15 * time.Second
 // from any goroutine.
 type Locks struct {
 	manager *manager
-	bridge  *zkbridge.Bridge
+	bridge  connection
 	owned   func() error    // closes what Connect has opened
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -96,7 +97,7 @@ type Locks struct {
 // (zkbridge.ErrSessionTimeout).
 func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx == nil {
-		return nil, invalid("context is nil: use context.Background for no limit")
+		return nil, errNilContext
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ var instances atomic.Uint64
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
 		system:          system,
-		zk:              bridge,
+		zk:              connection{bridge},
 		bridge:          bridge.Ref(),
 		log:             cfg.Logger,
 		idle:            cfg.IdleTimeout,
@@ -181,7 +182,8 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		m.idle = defaultIdleTimeout
 	}
 	m.tick = max(min(m.idle, longestTick), shortestTick)
-	l := &Locks{manager: m, bridge: bridge, owned: func() error { return nil }}
+	m.bridge.SendSubscribe(&messages.Subscribe{}, m)
+	l := &Locks{manager: m, bridge: m.zk, owned: func() error { return nil }}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }

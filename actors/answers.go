@@ -85,6 +85,14 @@ func (d *desk) rest(idle bool) bool {
 func (d *desk) refuse(r *request, why messages.Reason) {
 	d.drop(r)
 	refusal := d.refusal(r.key.id, why, d.detail)
+	switch {
+	case why == messages.Reason_TIMED_OUT:
+		if outage := d.manager.zk.outage(); outage != "" {
+			refusal.Disconnected, refusal.Detail = true, refusal.Detail+"; "+outage
+		}
+	case why == messages.Reason_CANCELLED && r.instead != 0:
+		refusal.Reason, refusal.Detail = r.instead, join(d.path, d.manager.zk.outage())
+	}
 	if r.released {
 		r.release.Refuse(refusal)
 		return
@@ -121,6 +129,9 @@ func (d *desk) unknown(msg any) {
 		return
 	case host.Undelivered:
 		d.undelivered(msg.Tag)
+		return
+	case disconnected:
+		d.refuseTries()
 		return
 	case *actor.DeadLetterResponse: // the sender of the request has ended, as it says itself
 		return

@@ -35,7 +35,12 @@ func newBridged(r *resident, f follower) bridged {
 // for lost by now. In a process that was paused the bridge may not have come to say so,
 // and its timer not have fired. (If it says so now, it also says why.)
 func (b *bridged) checkSession(msg any) {
-	if changed, ok := msg.(*messages.SessionChanged); ok && changed.State == messages.SessionState_LOST {
+	switch msg := msg.(type) {
+	case *messages.SessionChanged:
+		if msg.State == messages.SessionState_LOST {
+			return
+		}
+	case disconnected: // the bridge says why, soon
 		return
 	}
 	if b.epoch == 0 || b.over || !b.manager.zk.Lost(b.epoch) {

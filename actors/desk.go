@@ -41,11 +41,13 @@ type request struct {
 	limit     *limit // nil if it waits for ever
 	anonymous bool
 	front     bool // see front
+	try       bool
 	granted   bool
 	released  bool
 	lost      bool
-	wanted    bool    // it was told so
-	source    *source // nil unless an actor, or a future, has sent it
+	wanted    bool            // it was told so
+	instead   messages.Reason // of a withdrawal by the desk itself, rather than CANCELLED
+	source    *source         // nil unless an actor, or a future, has sent it
 	reply     ask.Reply[*messages.Granted]
 	release   ask.Reply[*messages.Released] // once it was released
 }
@@ -140,13 +142,16 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 	}
 	d.last++
 	r := d.newRequest()
-	*r = request{key: k, anonymous: msg.Owner == "", front: front(from), reply: reply}
+	*r = request{key: k, anonymous: msg.Owner == "", front: front(from), try: msg.Try, reply: reply}
 	if d.requests == nil {
 		d.requests = &queue.Table[request]{}
 	}
 	r.id = d.requests.Add(uint32(d.last), r)
 	d.remember(k, r.id)
 	d.trace(from, r)
+	if r.try && !r.front && d.manager.zk.isLost() {
+		d.refuseTry(r) // unless it is decided without ZooKeeper
+	}
 	if msg.WaitNanos > 0 {
 		id, self := r.id, d.self
 		wait := time.Duration(msg.WaitNanos)
@@ -205,7 +210,10 @@ func (d *desk) excess(msg *messages.Acquire) (messages.Reason, string) {
 // find is the open request of an owner, or nil.
 func (d *desk) find(from ask.Recipient, owner string, id uint64) *request {
 	if w, ok := from.(withdrawal); ok {
-		return d.requests.At(w.id)
+		if r := d.requests.At(w.id); r != nil && !(w.waits && r.granted) {
+			return r
+		}
+		return nil
 	}
 	return d.requests.At(d.idOf(keyOf(from, owner, id)))
 }

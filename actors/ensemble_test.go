@@ -124,10 +124,11 @@ func (b *bed) survives(what string, member *zktest.Server, fail, mend func(*zkte
 	f := rival.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
 	fail(member, b)
-	err := g.Verify(within(b))
-	for errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+	var err error
+	zktest.Eventually(b, patience, func() bool {
 		err = g.Verify(within(b))
-	}
+		return !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) && !errors.Is(err, actors.ErrSuspended)
+	}, "ZooKeeper answers, or the session is lost")
 	if err == nil {
 		pending(b, f)
 	} else {

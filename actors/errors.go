@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"errors"
-
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -19,9 +17,13 @@ var (
 	ErrCancelled = ask.ErrCancelled
 	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended.
 	ErrSessionLost error = messages.Reason_SESSION_LOST
-	// ErrSuspended: the connection to ZooKeeper is gone, while the session may live.
-	// Contexts of grants end with it if Config.StopOnSuspended is set.
-	ErrSuspended = errors.New("connection to ZooKeeper is suspended")
+	// ErrSuspended: there is no connection to ZooKeeper, or ZooKeeper does not answer. A
+	// request with Try and the calls that ask ZooKeeper end with it soon; the text says
+	// since when and why. An error of a request whose wait or context has ended is also
+	// this one if ZooKeeper had not answered for half a second or longer: otherwise
+	// another contender kept the request waiting. Contexts of grants end with it if
+	// Config.StopOnSuspended is set.
+	ErrSuspended error = messages.Reason_DISCONNECTED
 	// ErrNodeDeleted: somebody else deleted the holder's node. (An expired session's
 	// nodes are deleted by the server; sometimes that is heard of first.)
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
@@ -48,6 +50,8 @@ var (
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL
 )
+
+var errNilContext = invalid("context is nil: use context.Background for no limit")
 
 func invalid(detail string) error {
 	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}

@@ -140,7 +140,7 @@ func (c *claim) prepare(ctx context.Context, p *ask.Promise[*Grant], options []O
 
 func (c *claim) fill(ctx context.Context, options []Option) error {
 	if ctx == nil {
-		return invalid("context is nil: use context.Background for no limit")
+		return errNilContext
 	}
 	c.msg = plain[c.handle.kind]
 	if len(options) > 0 {
@@ -158,7 +158,7 @@ func (c *claim) fill(ctx context.Context, options []Option) error {
 }
 
 func (h *handle) ended(ctx context.Context) error {
-	return fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx))
+	return h.manager.zk.explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
 }
 
 // stopped tells the answer of an actor that has stopped because it was idle.

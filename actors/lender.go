@@ -46,7 +46,9 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 		l.Refuse(from, msg)
 		return
 	}
-	if _, lost := msg.(*messages.Lost); !lost {
+	switch msg.(type) {
+	case *messages.Lost, disconnected: // the bridge says why
+	default:
 		l.checkSession()
 	}
 	switch msg := msg.(type) {

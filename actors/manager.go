@@ -16,7 +16,7 @@ import (
 // manager starts the actors of locks: one for each path. It is the only place that does.
 type manager struct {
 	system *host.System
-	zk     *zkbridge.Bridge
+	zk     connection
 	bridge messages.BridgeRef // of zk
 	log    *slog.Logger
 	idle   time.Duration // how long an unused lock keeps its actor
@@ -147,6 +147,7 @@ func (m *manager) close() {
 	m.mu.Lock()
 	m.closed = true
 	stopTimer(m.beats)
+	m.bridge.SendUnsubscribe(&messages.Unsubscribe{}, m)
 	for _, r := range m.residents {
 		r.self.Stop()
 	}

@@ -88,7 +88,7 @@ func (m *multi) lostBy(owner string) messages.Reason {
 func (m *multi) begin(a *attempt) {
 	m.last++
 	n := len(m.upon)
-	a.id, a.group, a.grants, a.got = m.last, newGroup(m.manager.zk, n), make([]*messages.Granted, n), 0
+	a.id, a.group, a.grants, a.got = m.last, newGroup(m.manager.zk.Bridge, n), make([]*messages.Granted, n), 0
 	m.attempts[a.id], m.byID[a.r.id] = a, a
 	for i, member := range m.upon {
 		ask.Send(member.self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,

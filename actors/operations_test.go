@@ -139,6 +139,7 @@ func (s *scene) try(theirs *actors.Grant) {
 		s.Errorf("granted with token %v while the rival holds it", g.Token())
 	case theirs == nil && s.mishap.name == "":
 		s.Errorf("nothing stands against it, but: %v", err)
+	case s.mishap.name != "" && errors.Is(err, actors.ErrSuspended):
 	default: // a node of its own lost session may stand in its way
 		is(s, err, actors.ErrNotAcquired)
 	}
@@ -278,7 +279,7 @@ func (s *scene) guardedWrite(g *actors.Grant) {
 
 // verifyToken asks about a grant of the rival's, which holds all the time.
 func (s *scene) verifyToken(theirs *actors.Grant) {
-	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil {
+	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil && !errors.Is(err, actors.ErrSuspended) {
 		is(s, err, actors.ErrSessionLost)
 	}
 	unlock(s, theirs)

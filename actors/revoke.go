@@ -25,7 +25,8 @@ import (
 // lock, as it learns within about two seconds (ErrNodeDeleted), and another may have it
 // before: only tokens keep the former from doing harm. When ctx ends the node is left.
 //
-// The errors are those of Multi and of ctx, and ErrInvalid.
+// The errors are those of Multi and of ctx, ErrSuspended if there is no connection to
+// ZooKeeper for what is to be sent, and ErrInvalid.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
 	return l.manager.revoke(ctx, node, grace)
 }
@@ -48,16 +49,22 @@ func (m *manager) revoke(ctx context.Context, node string, grace time.Duration) 
 	if errors.Is(err, errGraceOver) {
 		return m.repeat(ctx, &zk.DeleteRequest{Path: node, Version: -1})
 	}
+	if err != nil && ctx.Err() != nil {
+		err = m.zk.explain(err)
+	}
 	return false, err
 }
 
 var errGraceOver = errors.New("the grace is over")
 
 // repeat performs an operation on a node that may be done twice. It tells if it was
-// done; if not, the node is gone.
+// done; if not, the node is gone. It does not begin without a connection. What went with
+// the connection it repeats over the next one, unless the session is lost before.
 func (m *manager) repeat(ctx context.Context, op any) (done bool, err error) {
+	perform := m.zk.Multi
 	for {
-		_, err := m.zk.Multi(ctx, op)
+		_, err := perform(ctx, op)
+		perform = m.zk.Bridge.Multi
 		switch {
 		case err == nil:
 			return true, nil

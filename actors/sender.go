@@ -101,7 +101,7 @@ func (d *desk) senderEnded(who host.Identity) {
 			if r.granted == granted && !r.released {
 				d.manager.log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
 					"path", d.path, "owner", r.key.owner(), "pid", who.String(), "request", r.key.id, "held", granted && !r.lost)
-				d.withdraw(r)
+				d.withdraw(r, false)
 			}
 		}
 	}
@@ -110,14 +110,17 @@ func (d *desk) senderEnded(who host.Identity) {
 	}
 }
 
-// withdraw ends the request as Cancel does, by the next message that the desk's actor
-// receives.
-func (d *desk) withdraw(r *request) {
-	ask.Send(d.self, &messages.Cancel{RequestId: r.key.id}, withdrawal{r.id})
+// withdraw ends the request as Cancel does, by a message that the desk's actor receives
+// soon; if waits is true, only a request that still waits then.
+func (d *desk) withdraw(r *request, waits bool) {
+	ask.Send(d.self, &messages.Cancel{RequestId: r.key.id}, withdrawal{r.id, waits})
 }
 
 // withdrawal stands for the owner of a request, as the sender of a Cancel.
-type withdrawal struct{ id queue.ID }
+type withdrawal struct {
+	id    queue.ID
+	waits bool
+}
 
 // Tell implements ask.Recipient. A Cancel has no answer.
 func (withdrawal) Tell(any) {}
@@ -148,7 +151,7 @@ func (d *desk) undelivered(tag any) {
 	}
 	d.manager.log.Warn("grant came too late for the future that asked for it; the lock takes it back",
 		"path", d.path, "owner", r.key.owner(), "request", r.key.id)
-	d.withdraw(r)
+	d.withdraw(r, false)
 }
 
 // owner is the name in the message, or empty.

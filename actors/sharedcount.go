@@ -117,8 +117,10 @@ func (c *SharedCount) make(ctx context.Context, data []byte) (bool, error) {
 }
 
 func (c *SharedCount) transact(ctx context.Context, within string, ops []*messages.Op) (*messages.Transacted, error) {
-	t := &messages.Transact{Epoch: c.manager.zk.Session().Epoch, Directory: within, Ops: ops}
-	return c.manager.bridge.Transact(t).Wait(ctx)
+	return guard(ctx, c.manager.zk, func(ctx context.Context) (*messages.Transacted, error) {
+		t := &messages.Transact{Epoch: c.manager.zk.Session().Epoch, Directory: within, Ops: ops}
+		return c.manager.bridge.Transact(t).Wait(ctx)
+	})
 }
 
 // makeNode makes a node and those above it, as many in all as depth says at most.

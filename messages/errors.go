@@ -26,13 +26,20 @@ var reasonText = map[Reason]string{
 	Reason_LIMIT_EXCEEDED:     "too many requests",
 	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
 	Reason_WOULD_DEADLOCK:     "request would wait for its own owner",
+	Reason_DISCONNECTED:       "no connection to ZooKeeper",
 }
 
 // Error gives the reason and the detail.
 func (r *Refused) Error() string { return join(r.GetReason(), r.GetDetail()) }
 
-// Unwrap gives the Reason.
-func (r *Refused) Unwrap() error { return r.GetReason() }
+// Unwrap returns the Reason, and DISCONNECTED where the request ended without an answer
+// from ZooKeeper.
+func (r *Refused) Unwrap() []error {
+	if r.GetDisconnected() {
+		return []error{r.GetReason(), Reason_DISCONNECTED}
+	}
+	return []error{r.GetReason()}
+}
 
 // Error gives the reason and the detail.
 func (l *Lost) Error() string { return join(l.GetReason(), l.GetDetail()) }

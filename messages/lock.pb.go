@@ -83,6 +83,9 @@ const (
 	// holds: a read lock does not become a write lock, a lock that is not re-entrant
 	// is not entered twice.
 	Reason_WOULD_DEADLOCK Reason = 16
+	// There is no connection to ZooKeeper, and the request was a try: such a request
+	// does not wait for one.
+	Reason_DISCONNECTED Reason = 17
 )
 
 // Enum value maps for Reason.
@@ -105,6 +108,7 @@ var (
 		14: "LIMIT_EXCEEDED",
 		15: "OUTCOME_UNKNOWN",
 		16: "WOULD_DEADLOCK",
+		17: "DISCONNECTED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -124,6 +128,7 @@ var (
 		"LIMIT_EXCEEDED":     14,
 		"OUTCOME_UNKNOWN":    15,
 		"WOULD_DEADLOCK":     16,
+		"DISCONNECTED":       17,
 	}
 )
 
@@ -219,7 +224,8 @@ type Acquire struct {
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Data of the contender's node, for others to read.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Refuse with NOT_ACQUIRED rather than wait for other contenders.
+	// Refuse with NOT_ACQUIRED rather than wait for other contenders, and with
+	// DISCONNECTED rather than wait for a connection to ZooKeeper.
 	Try bool `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
 	// Refuse with TIMED_OUT after so long; 0 waits without limit.
 	WaitNanos int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
@@ -562,7 +568,10 @@ type Refused struct {
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Reason    Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
 	// For people: what was asked and what stood against it.
-	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// The request ended while ZooKeeper did not answer, or without a connection to it:
+	// detail says since when and why. Otherwise another contender kept it waiting.
+	Disconnected  bool `protobuf:"varint,4,opt,name=disconnected,proto3" json:"disconnected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +625,13 @@ func (x *Refused) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *Refused) GetDisconnected() bool {
+	if x != nil {
+		return x.Disconnected
+	}
+	return false
 }
 
 // Released confirms a Release.
@@ -906,12 +922,13 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x05parts\x18\b \x03(\v2\x12.actorlock.GrantedR\x05parts\x12\x1e\n" +
 	"\n" +
 	"generation\x18\t \x01(\x04R\n" +
-	"generation\"k\n" +
+	"generation\"\x8f\x01\n" +
 	"\aRefused\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.actorlock.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"H\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\"\n" +
+	"\fdisconnected\x18\x04 \x01(\bR\fdisconnected\"H\n" +
 	"\bReleased\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x1d\n" +
@@ -930,7 +947,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\"*\n" +
 	"\tContended\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\xa9\x02\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\xbb\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -950,7 +967,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\aSTOPPED\x10\r\x12\x12\n" +
 	"\x0eLIMIT_EXCEEDED\x10\x0e\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x0f\x12\x12\n" +
-	"\x0eWOULD_DEADLOCK\x10\x10**\n" +
+	"\x0eWOULD_DEADLOCK\x10\x10\x12\x10\n" +
+	"\fDISCONNECTED\x10\x11**\n" +
 	"\x04Kind\x12\r\n" +
 	"\tEXCLUSIVE\x10\x00\x12\b\n" +
 	"\x04READ\x10\x01\x12\t\n" +

@@ -1,0 +1,198 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// lostly checks that an error says that there is no connection, since when and why.
+func lostly(t testing.TB, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, actors.ErrSuspended) || !strings.Contains(err.Error(), "no answer from ZooKeeper since") {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// A Try does not wait for a connection, neither one that was lost before nor one that is
+// lost while it waits for an answer.
+func TestTryWithoutConnection(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		config, all := parties(b.T, 2)
+		locks := connect(b.T, proxy.Addr(), config)
+		forms := b.forms(locks)
+		for _, f := range forms { // so that directories are known
+			unlock(b, lock(b, f.lock))
+		}
+		b.formsCleaned()
+		for _, alone := range []bool{true, false} {
+			proxy.BlackHole(true)
+			asked, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
+			for name, f := range forms {
+				asked[name] = f.lock.Acquire(within(b), actors.Try())
+				if !alone {
+					waiting[name] = f.lock.Acquire(within(b))
+				}
+			}
+			proxy.Refuse(true)
+			proxy.Cut()
+			state(b, locks, messages.SessionState_SUSPENDED)
+			for name, f := range forms {
+				lostly(b, name, failure(b, asked[name]))
+				_, err := f.lock.Lock(within(b), actors.Try())
+				if alone || !errors.Is(err, actors.ErrNotAcquired) { // the one that waits here comes first
+					lostly(b, name, err)
+				}
+			}
+			if alone {
+				all[0].send(forms["mutex"].pid(b), &messages.Acquire{RequestId: 1, Try: true})
+				all[0].refused(1, messages.Reason_DISCONNECTED)
+			}
+			proxy.Refuse(false)
+			proxy.BlackHole(false)
+			for _, f := range waiting { // they have stayed
+				unlock(b, result(b, f))
+			}
+			state(b, locks, messages.SessionState_CONNECTED)
+			b.formsCleaned()
+			b.waitNodes(0)
+		}
+		for _, f := range forms {
+			unlock(b, lock(b, f.lock, actors.Try()))
+		}
+		b.formsCleaned()
+	})
+}
+
+// Who waits in vain is told whether for ZooKeeper or for another holder.
+func TestWhatWasWaitedFor(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		config, all := parties(b.T, 1)
+		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
+		mu := locks.Mutex(b.path)
+		g := lock(b, other.Mutex(b.path))
+		short := func() context.Context {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+			b.Cleanup(cancel)
+			return ctx
+		}
+		requests := map[string]func() error{
+			"Lock":        func() error { return second(mu.Lock(short())) },
+			"Acquire":     func() error { return failure(b, mu.Acquire(short())) },
+			"WithTimeout": func() error { return second(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
+			"message": func() error {
+				all[0].send(pid(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
+				return hear[*messages.Refused](all[0])
+			},
+		}
+		wants := map[string]error{"Lock": context.DeadlineExceeded, "Acquire": context.DeadlineExceeded,
+			"WithTimeout": actors.ErrTimedOut, "message": actors.ErrTimedOut}
+		for name, ask := range requests {
+			if err := ask(); !errors.Is(err, wants[name]) || errors.Is(err, actors.ErrSuspended) {
+				b.Errorf("%s, held by another: %v", name, err)
+			}
+		}
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(b, locks, messages.SessionState_SUSPENDED)
+		for name, ask := range requests {
+			err := ask()
+			lostly(b, name, err)
+			is(b, err, wants[name])
+		}
+		proxy.Refuse(false)
+		unlock(b, g)
+		unlock(b, lock(b, mu))
+	})
+}
+
+// A server that goes silent is told from another holder before the connection is given up.
+func TestSilentServer(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		unlock(v, lock(v, mu))
+		v.Pause()
+		ctx, cancel := context.WithTimeout(v.Context(), time.Second)
+		defer cancel()
+		_, err := mu.Lock(ctx)
+		if locks.Session().State != messages.SessionState_CONNECTED {
+			v.Error("the connection was given up: the test shows nothing")
+		}
+		lostly(v, "Lock", err)
+		is(v, err, context.DeadlineExceeded)
+		if !strings.Contains(err.Error(), "does not answer") {
+			v.Error(err)
+		}
+		v.Resume()
+		v.expectClean()
+	})
+}
+
+// The calls that ask ZooKeeper end when the connection is lost, and do not begin without.
+func TestCallsWithoutConnection(t *testing.T) {
+	besides(t, func(b *bed) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr())
+		mu, s := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2)
+		count := locks.SharedCount(b.path+"-count", 1)
+		g := lock(b, mu)
+		calls := map[string]func() error{
+			"Participants":  func() error { return second(mu.Participants(within(b))) },
+			"RevokeHolders": func() error { return second(mu.RevokeHolders(within(b), 0)) },
+			"Revoke":        func() error { return second(locks.Revoke(within(b), g.Node(), 0)) },
+			"Verify":        func() error { return g.Verify(within(b)) },
+			"VerifyToken":   func() error { return locks.VerifyToken(within(b), g.Node(), g.Token()) },
+			"Multi": func() error {
+				return second(locks.Multi(within(b), g.Guard(&zk.DeleteRequest{Path: b.path + "/none"})...))
+			},
+			"Remaining": func() error { return second(s.Remaining(within(b))) },
+			"Get":       func() error { return second(count.Get(within(b))) },
+			"Set":       func() error { return count.Set(within(b), 2) },
+			"TrySet":    func() error { return second(count.TrySet(within(b), actors.Count{}, 2)) },
+		}
+		proxy.BlackHole(true)
+		results := make(chan error, len(calls))
+		begun := maps.Clone(calls)
+		delete(begun, "Revoke") // it repeats what went with the connection, until the session is lost
+		for name, call := range begun {
+			go func() {
+				err := call()
+				if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) { // it was sent, and the answer went with the connection
+					lostly(b, name, err)
+				}
+				results <- err
+			}()
+		}
+		for range begun { // some end with the connection, those that come late at once
+			if len(results) == 0 {
+				proxy.Refuse(true)
+				proxy.Cut()
+			}
+			<-results
+		}
+		state(b, locks, messages.SessionState_SUSPENDED)
+		for name, call := range calls {
+			lostly(b, name, call())
+		}
+		proxy.Refuse(false)
+		proxy.BlackHole(false)
+		state(b, locks, messages.SessionState_CONNECTED)
+		unlock(b, g)
+		b.waitNodes(0)
+		conn := b.Client(b)
+		if err := conn.Delete(b.path+"-count", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			b.Error(err)
+		}
+	})
+}
