@@ -36,6 +36,9 @@ func CheckPath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("path %q must begin with /", path)
 	}
+	if strings.HasSuffix(path, "/") {
+		return fmt.Errorf("path %q must not end with a slash", path)
+	}
 	for name := range strings.SplitSeq(path[1:], "/") {
 		if err := checkName(name); err != nil {
 			return fmt.Errorf("path %q: %w", path, err)
