@@ -206,8 +206,15 @@ func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
 // A reader that is slow finds the newest state, not those in between, and keeps nobody
 // waiting. It can tell that there was a loss by Epoch, which has grown then. The channel
 // is closed when ctx ends or Locks is closed; no goroutine is behind it. Holders need
-// none of this: their grants tell.
+// none of this: their grants tell. If ctx is nil the channel is closed, and the logger
+// hears of it.
 func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
+	if ctx == nil {
+		l.manager.log.Error("Sessions gives nothing", "error", errNilContext)
+		none := make(chan zkbridge.Session)
+		close(none)
+		return none
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	unwatch := context.AfterFunc(l.life, cancel)
 	context.AfterFunc(ctx, func() { unwatch() })

@@ -178,6 +178,8 @@ func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messag
 		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
 	case wrongKind != nil:
 		return messages.Reason_INVALID, wrongKind.Error()
+	case msg.Permits > 0 && d.recipe.most == 0:
+		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s has no permits; leave Permits out", msg.Permits, d.recipe.name)
 	case msg.Permits > d.recipe.most:
 		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, d.recipe.name, d.recipe.most)
 	case front(from):

@@ -51,7 +51,7 @@ var (
 	ErrInternal error = messages.Reason_INTERNAL
 )
 
-var errNilContext = invalid("context is nil: use context.Background for no limit")
+var errNilContext = invalid(ask.ErrNilContext.Error())
 
 func invalid(detail string) error {
 	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}

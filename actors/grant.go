@@ -109,7 +109,14 @@ func (g *Grant) Err() error { return g.claim.check() }
 // clock as that of the grant does. Each call costs memory until the grant is over or
 // parent ends: make one for a grant, not for a step. Use it for the work that the lock
 // protects.
+//
+// If parent is nil the context has ended, with ErrInvalid as its cause.
 func (g *Grant) Context(parent context.Context) context.Context {
+	if parent == nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errNilContext)
+		return ctx
+	}
 	ctx, cancel := context.WithCancelCause(parent)
 	c, gc := g.claim, &grantContext{cancel}
 	c.check()
@@ -185,8 +192,12 @@ func (g *Grant) Release() *Future[struct{}] {
 }
 
 // Unlock is Release that blocks until ZooKeeper has acknowledged it or ctx ends. The
-// release goes on in the latter case.
+// release goes on in the latter case, and if ctx is nil, which is ErrInvalid.
 func (g *Grant) Unlock(ctx context.Context) error {
-	_, err := g.Release().Wait(ctx)
+	released := g.Release()
+	if ctx == nil {
+		return errNilContext
+	}
+	_, err := released.Wait(ctx)
 	return err
 }

@@ -146,7 +146,10 @@ func (c *claim) fill(ctx context.Context, options []Option) error {
 	if len(options) > 0 {
 		c.msg = &messages.Acquire{Kind: c.msg.Kind}
 	}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
+		}
 		if err := option(c.msg); err != nil {
 			return err
 		}

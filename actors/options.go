@@ -64,8 +64,10 @@ func Revocable() Option {
 	}
 }
 
-// Try ends the request with ErrNotAcquired rather than let it wait for others. It may
-// still wait for ZooKeeper's answer, as the context allows.
+// Try ends the request with ErrNotAcquired rather than let it wait for others, and with
+// ErrSuspended rather than let it wait for a connection to ZooKeeper, be that lost before
+// or while the request waits. It may still wait for ZooKeeper's answer, as the context
+// allows.
 func Try() Option {
 	return func(m *messages.Acquire) error {
 		m.Try = true

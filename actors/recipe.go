@@ -100,6 +100,9 @@ func (r *recipe) with(options []LockOption) (*recipe, error) {
 	}
 	changed := *r
 	for _, option := range options {
+		if option == nil {
+			return nil, invalid("a lock option is nil: leave it out")
+		}
 		if err := option(&changed); err != nil {
 			return nil, err
 		}

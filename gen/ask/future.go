@@ -25,10 +25,17 @@ func (f *Future[T]) Result() (T, error) {
 	return f.promise.Take()
 }
 
+// ErrNilContext is the error of Wait with a nil context.
+var ErrNilContext = errors.New("context is nil: use context.Background for no limit")
+
 // Wait blocks until the future is complete or ctx ends, whichever comes first. A
 // future whose Wait ended early is still pending and may be waited for again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	defer runtime.KeepAlive(f)
+	if ctx == nil {
+		var none T
+		return none, ErrNilContext
+	}
 	if !f.promise.Await(ctx) {
 		var none T
 		return none, context.Cause(ctx)
