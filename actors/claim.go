@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -108,6 +109,7 @@ func (c *claim) hold(granted *messages.Granted, step uint32) {
 		c.end(ErrReleased)
 		c.giveBack()
 	}
+	runtime.KeepAlive(g) // it is not dropped before it is released
 }
 
 func (c claimOwner) Refused(_ struct{}, refused *messages.Refused) {

@@ -8,6 +8,13 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
+// LockClaim lets no method of the grant go on that looks at its state, until unlock.
+func LockClaim(g *Grant) (unlock func()) {
+	c := g.claim
+	c.mu.Lock()
+	return c.mu.Unlock
+}
+
 // LockRecipient is the lock's actor.
 func LockRecipient(m *Mutex) ask.Recipient {
 	l, err := m.resident()

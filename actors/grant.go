@@ -188,6 +188,7 @@ func (g *Grant) Release() *Future[struct{}] {
 		c.end(ErrReleased)
 		c.giveBack()
 	}
+	runtime.KeepAlive(g) // else it may be taken for dropped up to the moment when c.release is set
 	return p.Future()
 }
 

@@ -45,9 +45,11 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 
 // Cancel gives the future up. A pending future completes with ErrCancelled; a
 // value that came but that nobody took is given back. After Result it does nothing.
-// It never blocks. The actor that keeps the Reply to a question gets no message; it can ask
-// [Reply.Wanted].
-func (f *Future[T]) Cancel() { f.promise.Abandon(ErrCancelled) }
+// It never blocks. An actor that keeps the Reply to a question can ask [Reply.Wanted].
+func (f *Future[T]) Cancel() {
+	f.promise.Abandon(ErrCancelled)
+	runtime.KeepAlive(f) // else it may be given up as dropped
+}
 
 // Promise is the other side of a Future: it takes the value, once.
 type Promise[T any] struct {
