@@ -193,12 +193,16 @@ func (g *Grant) Release() *Future[struct{}] {
 }
 
 // Unlock is Release that blocks until ZooKeeper has acknowledged it or ctx ends. The
-// release goes on in the latter case, and if ctx is nil, which is ErrInvalid.
+// release goes on in the latter case, and if ctx is nil, which is ErrInvalid. The error is
+// also ErrSuspended if ZooKeeper did not answer when ctx ended.
 func (g *Grant) Unlock(ctx context.Context) error {
 	released := g.Release()
 	if ctx == nil {
 		return errNilContext
 	}
 	_, err := released.Wait(ctx)
+	if err != nil && ctx.Err() != nil {
+		return g.claim.handle.manager.zk.explain(err)
+	}
 	return err
 }

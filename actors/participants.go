@@ -35,7 +35,7 @@ type Participant struct {
 // Participants tells who holds the lock and who waits, in their order: contenders of
 // all processes and libraries. It sees no less than what ZooKeeper had acknowledged
 // when it was called. It blocks until ZooKeeper has answered, a request for each of
-// them, or ctx ends.
+// them, ctx ends, or the connection is lost (ErrSuspended).
 //
 // Those of a semaphore are its leases, one for each permit; some are made for requests
 // that still wait. A multi-lock has none of its own: ask its members.

@@ -32,8 +32,8 @@ func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Sema
 }
 
 // Remaining asks ZooKeeper how many permits are free: neither held nor kept for somebody
-// who waits. It tells of a moment during the call, and blocks until ZooKeeper answers or
-// ctx ends.
+// who waits. It tells of a moment during the call, and blocks until ZooKeeper answers,
+// ctx ends, or the connection is lost (ErrSuspended).
 func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
 	if s.problem != nil {
 		return 0, s.problem

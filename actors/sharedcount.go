@@ -15,8 +15,8 @@ import (
 
 // SharedCount is a number in a node of ZooKeeper, Curator's SharedCount: its data are
 // four bytes, the highest first. With SharedPermits it is how many permits a semaphore
-// has. Its methods may be called from any goroutine; they block until ZooKeeper answers
-// or ctx ends.
+// has. Its methods may be called from any goroutine; they block until ZooKeeper answers,
+// ctx ends, or the connection is lost (ErrSuspended).
 type SharedCount struct {
 	manager *manager
 	path    string
