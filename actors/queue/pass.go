@@ -11,8 +11,8 @@ func (p *Pool) enter(q *party) {
 	p.order(Order{Do: DoAskGate, Serial: q.gate, Try: q.Try})
 }
 
-// Granted: the request serial is past the gate, or has its lease. What is not known
-// any more was left, and is on its way back.
+// Granted: the request serial is past the gate, or has its lease. Granted ignores requests
+// that were left: they are on their way back.
 func (p *Pool) Granted(l Lease) {
 	if q := p.gates[l.Serial]; q != nil {
 		q.past = true
@@ -32,7 +32,7 @@ func (p *Pool) Granted(l Lease) {
 	q.lacks--
 	p.lacking--
 	switch {
-	case q != p.asked[0]:
+	case !q.Joint && q != p.asked[0]:
 		p.back(q)
 	case q.lacks == 0:
 		p.grant(q)
@@ -41,8 +41,10 @@ func (p *Pool) Granted(l Lease) {
 }
 
 func (p *Pool) grant(q *party) {
-	p.asked[0] = nil
-	p.asked = p.asked[1:]
+	if !q.Joint {
+		p.asked[0] = nil
+		p.asked = p.asked[1:]
+	}
 	q.held, q.past = true, false
 	p.leaveGate(q)
 	p.order(Order{Do: DoGrant, ID: q.ID, Leases: q.leases})
@@ -55,21 +57,38 @@ func (p *Pool) grant(q *party) {
 func (p *Pool) ask() {
 	for p.permits >= 0 && len(p.next) > 0 {
 		q := p.next[0]
+		if q.Joint {
+			p.dropNext(0)
+			p.order(Order{Do: DoPass, ID: q.ID})
+			continue
+		}
 		if len(p.asked) > 0 && p.lacking+q.Permits > max(p.permits, lookAhead) {
 			p.refuseTries()
 			return
 		}
 		p.dropNext(0)
 		p.asked = append(p.asked, q)
-		q.leases = make([]Lease, q.Permits)
-		q.lacks = q.Permits
-		p.lacking += q.lacks
-		for i := range q.leases {
-			p.serials++
-			q.leases[i].Serial = p.serials
-			p.leases[p.serials] = q
-			p.order(Order{Do: DoAskLease, Serial: p.serials, Try: q.Try, Data: q.Data, Revocable: q.Revocable})
-		}
+		p.askLeases(q)
+	}
+}
+
+func (p *Pool) askLeases(q *party) {
+	q.leases = make([]Lease, q.Permits)
+	q.lacks = q.Permits
+	p.lacking += q.lacks
+	for i := range q.leases {
+		p.serials++
+		q.leases[i].Serial = p.serials
+		p.leases[p.serials] = q
+		p.order(Order{Do: DoAskLease, ID: q.ID, Serial: p.serials, Try: q.Try, Data: q.Data, Revocable: q.Revocable})
+	}
+}
+
+// Proceed has a Joint request ask for its leases after DoPass. Proceed ignores a request
+// that has ended.
+func (p *Pool) Proceed(id ID) {
+	if q := p.parties[id]; q != nil && q.Joint && q.past && len(q.leases) == 0 {
+		p.askLeases(q)
 	}
 }
 
@@ -116,7 +135,8 @@ func (p *Pool) Refused(serial uint64, why Why) {
 	}
 }
 
-// Lost: what the request serial was granted is lost. Who waits begins anew.
+// Lost: what the request serial was granted is lost. A request that waits begins anew,
+// or is refused if it is Joint.
 func (p *Pool) Lost(serial uint64, why Why) {
 	switch q := p.by(serial); {
 	case q == nil:
@@ -125,6 +145,9 @@ func (p *Pool) Lost(serial uint64, why Why) {
 	case q.held:
 		p.end(q)
 		p.order(Order{Do: DoLose, ID: q.ID, Why: why})
+	case q.Joint:
+		p.refuse(q, why)
+		p.ask()
 	default:
 		p.leave(q)
 		p.enter(q)

@@ -25,6 +25,13 @@ import (
 // round trip, and each is a child of the leases that is no holder. (To others that
 // makes no difference. They look at the leases only past the gate, where nobody is
 // before all of those hold.)
+//
+// A Joint request is the part of a multi-lock. It stops past the gate until the multi-lock
+// is past the gates of all its semaphores and says Proceed: then one transaction makes the
+// leases of all semaphores and the nodes of all other members. Its leases are made at once
+// and are granted in the order of the queue, so it keeps to no order of the Pool's own. If
+// one of its nodes is lost before the grant, it is refused: the whole multi-lock must
+// begin anew, not one of its parts.
 type Pool struct {
 	permits int // less than 0: not known yet
 	fixed   bool
@@ -81,13 +88,17 @@ const (
 	DoAskGate Do = iota + 100
 	// DoLeaveGate: withdraw the request Serial, or give back what it was granted.
 	DoLeaveGate
-	// DoAskLease: ask for a lease by a request Serial, with Data; say Granted, Refused
-	// and Lost.
+	// DoAskLease: ask for a lease of the request ID by a request Serial, with Data; say
+	// Granted, Refused and Lost. All leases of one request are asked for in a row: they
+	// are to be made by one transaction, and those of another request by another.
 	DoAskLease
 	// DoLeaveLease: withdraw the request Serial, or give the lease back.
 	DoLeaveLease
 	// DoReturnLease: give the lease back and say Released or Refused.
 	DoReturnLease
+	// DoPass: the request ID, which is Joint, is past the gate; say Proceed when it is past
+	// the gates of all its semaphores.
+	DoPass
 )
 
 // Order is one thing to do. Which fields count is told by Do.
@@ -178,6 +189,10 @@ func (p *Pool) Release(id ID) {
 		p.order(Order{Do: DoReturnLease, Serial: l.Serial})
 	}
 }
+
+// Has reports whether an owner holds permits or waits for some. An owner without a name
+// has none.
+func (p *Pool) Has(owner string) bool { return p.owners[owner] > 0 }
 
 // Sized tells that the number of permits is known.
 func (p *Pool) Sized() bool { return p.permits >= 0 }

@@ -29,6 +29,7 @@ type spot struct {
 	granted bool
 	czxid   int64
 	try     bool
+	joint   bool
 }
 
 // member is a process: its Pool, and what is on its way to it.
@@ -40,6 +41,7 @@ type member struct {
 	open    map[ID]string
 	permits map[ID]int
 	grants  map[ID][]Lease
+	passed  []ID // joint requests that are past the gate and may proceed
 }
 
 func newScene(t *rapid.T) *scene {
@@ -55,13 +57,15 @@ func (s *scene) perform(m *member) {
 	for _, o := range slices.Clone(m.pool.Orders()) {
 		switch o.Do {
 		case DoAskGate:
-			s.gate = append(s.gate, &spot{owner: m, serial: o.Serial, try: o.Try})
+			s.gate = append(s.gate, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.gates[o.Serial].Joint})
+		case DoPass:
+			m.passed = append(m.passed, o.ID)
 		case DoAskLease:
 			if s.holdsGate(m) == nil && len(m.fromA) == 0 { // a loss may be on its way
 				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.Serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &spot{owner: m, serial: o.Serial, try: o.Try, czxid: s.czxid})
+			s.leases = append(s.leases, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.parties[o.ID].Joint, czxid: s.czxid})
 		case DoLeaveGate:
 			s.gate = m.without(s.gate, o.Serial)
 		case DoLeaveLease:
@@ -169,7 +173,8 @@ func (s *scene) decideLeases() {
 	}
 }
 
-// vanish deletes a node: who holds by it loses it, who waits gets another at the end.
+// vanish deletes a node. A holder loses it, a request that waits gets another at the end of
+// the queue, and a joint one is refused.
 func (s *scene) vanish(list []*spot, x *spot) []*spot {
 	atGate := slices.Contains(s.gate, x)
 	list = slices.DeleteFunc(list, func(y *spot) bool { return y == x })
@@ -181,6 +186,10 @@ func (s *scene) vanish(list []*spot, x *spot) []*spot {
 		m.fromA = append(m.fromA, func() { m.pool.Lost(x.serial, NodeDeleted) })
 	case x.granted:
 		m.fromB = append(m.fromB, func() { m.pool.Lost(x.serial, NodeDeleted) })
+	case x.joint && atGate:
+		m.fromA = append(m.fromA, func() { m.pool.Refused(x.serial, NodeDeleted) })
+	case x.joint:
+		m.fromB = append(m.fromB, func() { m.pool.Refused(x.serial, NodeDeleted) })
 	default:
 		s.czxid++
 		list = append(list, &spot{owner: m, serial: x.serial, try: x.try, czxid: s.czxid})
@@ -219,6 +228,18 @@ func (s *scene) hear(m *member, from *[]func()) bool {
 	return true
 }
 
+// proceed has the first request that may proceed do so.
+func (s *scene) proceed(m *member) bool {
+	if len(m.passed) == 0 {
+		return false
+	}
+	id := m.passed[0]
+	m.passed = m.passed[1:]
+	m.pool.Proceed(id)
+	s.perform(m)
+	return true
+}
+
 func (s *scene) drain() {
 	for busy := true; busy; {
 		busy = false
@@ -226,6 +247,7 @@ func (s *scene) drain() {
 			for s.hear(m, &m.fromA) || s.hear(m, &m.fromB) {
 				busy = true
 			}
+			busy = s.proceed(m) || busy
 		}
 	}
 	if len(s.gate) == 0 {
@@ -244,7 +266,7 @@ func (s *scene) drain() {
 		}
 	}
 	need := 1
-	if m := s.gate[0].owner; m != nil {
+	if m := s.gate[0].owner; m != nil && len(m.pool.asked) > 0 {
 		need = m.pool.asked[0].Permits
 	}
 	if held+need <= s.permits {
@@ -283,8 +305,12 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 		"acquire": func(t *rapid.T) {
 			m := proc(t)
 			s.ids++
-			m.open[s.ids], m.permits[s.ids] = "waiting", rapid.IntRange(1, s.permits).Draw(t, "permits")
-			m.pool.Acquire(Acquire{ID: s.ids, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			joint := rapid.IntRange(0, 2).Draw(t, "joint") == 0
+			m.open[s.ids], m.permits[s.ids] = "waiting", 1
+			if !joint {
+				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
+			}
+			m.pool.Acquire(Acquire{ID: s.ids, Joint: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			s.perform(m)
 		},
 		"cancel": func(t *rapid.T) {
@@ -296,6 +322,7 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 			m := proc(t)
 			s.release(m, s.pick(m, "held"))
 		},
+		"proceed":       func(t *rapid.T) { s.proceed(proc(t)) },
 		"the gate says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromA) },
 		"leases say":    func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromB) },
 		"rival comes": func(*rapid.T) {

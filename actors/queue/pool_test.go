@@ -20,6 +20,8 @@ func said(p *Pool) string {
 			all = append(all, fmt.Sprintf("ask lease %d", o.Serial))
 		case DoLeaveLease:
 			all = append(all, fmt.Sprintf("leave lease %d", o.Serial))
+		case DoPass:
+			all = append(all, fmt.Sprintf("pass %d", o.ID))
 		case DoReturnLease:
 			all = append(all, fmt.Sprintf("return lease %d", o.Serial))
 		case DoGrant:
@@ -167,4 +169,46 @@ func TestPoolIsAskedToGiveBack(t *testing.T) {
 	s.Release(1)
 	s.Revoke(3)
 	s.want("return lease 2, return lease 3")
+}
+
+// The part of a multi-lock stops past the gate, keeps to no order among the leases, and is
+// refused when it loses a node before the grant.
+func TestPoolJoint(t *testing.T) {
+	s := story{t, NewPool(2, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 1, Joint: true, Owner: "a"})
+	s.Acquire(Acquire{ID: 2, Permits: 1})
+	s.Acquire(Acquire{ID: 3, Permits: 1, Joint: true})
+	s.granted(1, 2)
+	s.want("ask gate 1, ask gate 2, ask gate 3, pass 1, ask lease 4")
+	if !s.Has("a") || s.Has("") || s.Has("b") {
+		t.Error("the owners are not known")
+	}
+	s.Proceed(1)
+	s.Proceed(1)
+	s.Proceed(2)
+	s.want("ask lease 5")
+	s.granted(5) // its lease came first: that is its turn
+	s.want("leave gate 1, grant 1")
+	s.granted(3)
+	s.want("pass 3")
+	s.Lost(3, NodeDeleted)
+	s.want("leave gate 3, refuse 3: 5")
+	s.Proceed(3)
+	s.want("")
+	s.granted(4)
+	s.Lost(5, SessionLost)
+	s.want("leave gate 2, grant 2, leave lease 5, lose 1: 4")
+}
+
+// The number of permits is not known yet: the part of a multi-lock waits for that, or it
+// would take its place in all queues for nothing.
+func TestPoolJointIsSized(t *testing.T) {
+	s := story{t, NewPool(-1, false)}
+	s.Acquire(Acquire{ID: 1, Permits: 1, Joint: true})
+	s.granted(1)
+	s.want("ask gate 1")
+	s.Resize(1)
+	s.want("pass 1")
+	s.Cancel(1, Cancelled)
+	s.want("leave gate 1, refuse 1: 3")
 }
