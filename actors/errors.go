@@ -45,7 +45,8 @@ var (
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
 	// ErrDeadlock: the request could only be granted after its own owner has released
 	// what it holds or waits for: a read lock does not become a write lock, and a lock that is not
-	// re-entrant is not entered twice.
+	// re-entrant is not entered twice. Or it was for a MultiLock, and its owner waits for some
+	// of the members, or holds them, by other requests.
 	ErrDeadlock error = messages.Reason_WOULD_DEADLOCK
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL

@@ -23,8 +23,8 @@ type lock struct {
 	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
 }
 
-// acquireAll is requests of one owner that another actor of this package makes at one
-// time: their nodes are created in one transaction, as far as possible.
+// acquireAll is the leases of one request: their nodes are created in one transaction, as
+// far as possible.
 type acquireAll []*messages.Acquire
 
 func newLock(r *resident) host.Actor {
@@ -80,23 +80,33 @@ func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
 	l.gathered = nil
 }
 
-// acquireJoint is Acquire for a part of a multi-lock. An owner that has something of this
-// lock already has its place.
+// acquireJoint is Acquire for the member of a multi-lock.
 func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
+	if msg.ahead {
+		if may, _ := l.enter(msg); may {
+			msg.group.skip()
+		}
+		return
+	}
 	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	if r == nil {
 		return
 	}
-	joint := !l.state.Knows(msg.Owner)
-	if joint {
+	may, needs := l.enter(msg)
+	e := queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable}
+	switch {
+	case !may:
+		l.drop(r)
+		return
+	case needs:
 		if l.groups == nil {
 			l.groups = map[queue.ID]*group{}
 		}
-		l.groups[r.id] = msg.group
-	} else {
+		l.groups[r.id], e.Joint, e.Group = msg.group, true, msg.group.number
+	default:
 		msg.group.skip()
 	}
-	step(l, queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable, Joint: joint})
+	step(l, e)
 }
 
 func (l *lock) release(e queue.Release) { step(l, e) }
@@ -220,7 +230,7 @@ func (l *lock) create(f queue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look}
 	part := zkbridge.Part{From: l.self, Create: msg}
 	if g := l.groups[f.ID]; g != nil {
-		delete(l.groups, f.ID)
+		delete(l.groups, f.ID) // it may not have come to a node
 		g.add(part)
 		return
 	}

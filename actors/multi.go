@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -11,12 +12,25 @@ import (
 )
 
 // multi is the actor of a multi-lock. It asks the actors of its members on behalf of its
-// owners.
+// owners: of all members at once, whose nodes one transaction then makes. With semaphores
+// among them a request has two phases. First one transaction queues it at the gates of
+// all semaphores; when it is past all of them, one transaction makes the leases of the
+// semaphores and the nodes of all other members. A gate is left when its semaphore has
+// granted the lease.
+//
+// No two requests wait for each other. Order the nodes of locks and leases by the
+// transaction that made them, and within one by their place. In phase 2 a request waits
+// only for holders and for nodes that come before its own in this order. In phase 1 it
+// waits for requests in phase 2, which wait for none in phase 1, and for gates' nodes
+// that come before its own. A request that one process keeps past the gate before it may
+// ask for leases (see queue.Pool) waits only for requests of phase 2.
 type multi struct {
 	desk
-	attempts map[uint64]*attempt
-	byID     map[queue.ID]*attempt
-	last     uint64
+	semaphores int // of the members
+	attempts   map[uint64]*attempt
+	byID       map[queue.ID]*attempt
+	byOwner    map[string][]*attempt
+	last       uint64
 }
 
 // attempt is a request under way, or what it holds.
@@ -25,6 +39,7 @@ type attempt struct {
 	msg    *messages.Acquire
 	id     uint64
 	group  *group
+	past   int                 // gates
 	grants []*messages.Granted // by member
 	got    int                 // of grants
 	ended  int                 // members that have answered the release
@@ -36,8 +51,17 @@ type attempt struct {
 const memberBits = 8
 
 func newMulti(r *resident) host.Actor {
-	return &multi{desk: newDesk(r, nil), attempts: map[uint64]*attempt{}, byID: map[queue.ID]*attempt{}}
+	m := &multi{desk: newDesk(r, nil), attempts: map[uint64]*attempt{}, byID: map[queue.ID]*attempt{}, byOwner: map[string][]*attempt{}}
+	for i := range m.upon {
+		if m.semaphore(i) {
+			m.semaphores++
+		}
+	}
+	return m
 }
+
+// semaphore reports whether a member is a semaphore.
+func (m *multi) semaphore(i int) bool { return m.upon[i].recipe.permits > 0 }
 
 // Receive implements host.Actor.
 func (m *multi) Receive(from ask.Recipient, msg any) {
@@ -48,6 +72,14 @@ func (m *multi) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case expired:
 		m.expire(msg.id)
+	case passed:
+		m.passed(msg.requestID)
+	case refused:
+		if a := m.attempts[msg.attempt]; a != nil {
+			m.detail = msg.detail
+			m.end(a, msg.why)
+			m.detail = ""
+		}
 	case tick:
 		m.rest(m.requests.Len() == 0)
 	default:
@@ -72,27 +104,49 @@ func (m *multi) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Rep
 	m.begin(&attempt{r: r, msg: msg})
 }
 
-// lostBy is why an owner lost what it has yet to release, or 0.
+// lostBy returns why an owner lost what it has yet to release, or 0.
 func (m *multi) lostBy(owner string) messages.Reason {
-	if owner != "" {
-		for _, a := range m.byID {
-			if a.lost && a.msg.Owner == owner {
-				return a.why
-			}
+	for _, a := range m.byOwner[owner] {
+		if a.lost {
+			return a.why
 		}
 	}
 	return 0
 }
 
-// begin asks all members at once.
+// begin asks all members at once: for the nodes of all of them; or, with semaphores among
+// them, for places at their gates, and whether the owner has something of the others.
 func (m *multi) begin(a *attempt) {
 	m.last++
-	n := len(m.upon)
-	a.id, a.group, a.grants, a.got = m.last, newGroup(m.manager.zk.Bridge, n), make([]*messages.Granted, n), 0
-	m.attempts[a.id], m.byID[a.r.id] = a, a
+	a.id, a.past, a.grants, a.got = m.last, 0, make([]*messages.Granted, len(m.upon)), 0
+	a.group = newGroup(m, a)
+	m.remember(a)
+	for i := range m.upon {
+		m.ask(a, i, m.semaphores > 0 && !m.semaphore(i))
+	}
+}
+
+func (m *multi) ask(a *attempt, i int, ahead bool) {
+	ask.Send(m.upon[i].self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.parts[i])}, a.group, ahead}, m.self)
+}
+
+// passed begins the second phase when the request is past all gates.
+func (m *multi) passed(requestID uint64) {
+	a, _ := members{m}.of(requestID)
+	if a == nil {
+		return
+	}
+	if a.past++; a.past < m.semaphores {
+		return
+	}
+	a.group = newGroup(m, a)
 	for i, member := range m.upon {
-		ask.Send(member.self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
-			Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.parts[i])}, a.group}, m.self)
+		if m.semaphore(i) {
+			ask.Send(member.self, proceed{a.memberID(i), a.group}, m.self)
+		} else {
+			m.ask(a, i, false)
+		}
 	}
 }
 
@@ -150,12 +204,11 @@ func (m members) Granted(_ struct{}, msg *messages.Granted) {
 	if a.got++; a.got < len(a.grants) {
 		return
 	}
-	all := messages.Granted{Path: a.grants[0].Path, Node: a.grants[0].Node, SessionId: msg.SessionId, Epoch: msg.Epoch}
+	first := a.grants[0] // the token is that of all: see group.whole
+	all := messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
+		SessionId: first.SessionId, Epoch: first.Epoch}
 	for _, part := range a.grants {
 		all.Parts = append(all.Parts, parts(part)...)
-		if token := TokenOf(part); token.Compare(TokenOf(&all)) > 0 {
-			all.Generation, all.Czxid, all.Step = token.Generation, token.Czxid, token.Step
-		}
 	}
 	m.grant(a.r, &all)
 }
@@ -197,7 +250,8 @@ func (m members) Lost(_ struct{}, msg *messages.Lost) {
 		m.detail = msg.Detail
 		m.giveBack(a)
 		if !a.r.anonymous {
-			a.lost, a.why, m.byID[a.r.id] = true, msg.Reason, a
+			a.lost, a.why = true, msg.Reason
+			m.remember(a)
 		}
 		m.lose(a.r, msg.Reason)
 		m.detail = ""
@@ -233,14 +287,29 @@ func (members) Contended(struct{}, *messages.Contended) {}
 // ---- what follows
 
 // again begins anew what the loss of a session or a node has thrown out of the queues;
-// any other reason ends the request.
+// any other reason ends the request. The owner's other requests that wait may stand on
+// the same nodes, so all of them leave before any begins anew.
 func (m *multi) again(a *attempt, why messages.Reason) {
-	if why != messages.Reason_SESSION_LOST && why != messages.Reason_NODE_DELETED || m.lostBy(a.msg.Owner) != 0 {
+	if why != messages.Reason_SESSION_LOST && why != messages.Reason_NODE_DELETED {
 		m.end(a, why)
 		return
 	}
-	m.giveBack(a)
-	m.begin(a)
+	if lost := m.lostBy(a.msg.Owner); lost != 0 {
+		m.end(a, lost)
+		return
+	}
+	all := []*attempt{a}
+	for _, other := range m.byOwner[a.msg.Owner] {
+		if other != a && !other.r.granted {
+			all = append(all, other)
+		}
+	}
+	for _, a := range all {
+		m.giveBack(a)
+	}
+	for _, a := range all {
+		m.begin(a)
+	}
 }
 
 // end ends a request, whatever it has got so far.
@@ -260,9 +329,25 @@ func (m *multi) giveBack(a *attempt) {
 	m.forget(a)
 }
 
+func (m *multi) remember(a *attempt) {
+	m.byID[a.r.id] = a
+	if !a.lost {
+		m.attempts[a.id] = a
+	}
+	if owner := a.msg.Owner; owner != "" {
+		m.byOwner[owner] = append(m.byOwner[owner], a)
+	}
+}
+
 func (m *multi) forget(a *attempt) {
 	delete(m.attempts, a.id)
 	delete(m.byID, a.r.id)
+	owner := a.msg.Owner
+	if all := slices.DeleteFunc(m.byOwner[owner], func(o *attempt) bool { return o == a }); len(all) > 0 {
+		m.byOwner[owner] = all
+	} else {
+		delete(m.byOwner, owner)
+	}
 }
 
 // ended takes a member's answer to the release.

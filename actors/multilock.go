@@ -11,12 +11,24 @@ import (
 // MultiLock is several locks as one: all of them are held, or none. One transaction of
 // ZooKeeper puts a contender into each of their queues, so that of two multi-locks one
 // comes first wherever they meet: they cannot deadlock, in whatever order their members
-// are given. It is a cheap handle like Mutex; on ZooKeeper it is no more than its
+// are given. With semaphores among the members it first queues at the gates of all
+// semaphores by one transaction, and takes its places in all queues by another when it is
+// past them. It is a cheap handle like Mutex; on ZooKeeper it is no more than its
 // members, with whose own holders it contends, be they Curator's.
 //
-// Who takes some of the members one after the other, as Curator's InterProcessMultiLock
-// does, may hold one and wait for another behind a multi-lock that waits for the first.
-// Beside such clients use WithTimeout and ask again: what ends gives all members back.
+// A client that takes some of the members one after the other, as Curator's
+// InterProcessMultiLock does, may hold one and wait for another behind a multi-lock that
+// waits for the first. Beside such clients use WithTimeout and ask again: a request that
+// ends gives all members back.
+//
+// An owner enters again what one request for a multi-lock has taken: the same multi-lock,
+// a multi-lock of some of its members, or a single member. A request whose owner waits for
+// a member or holds it in any other way ends with ErrDeadlock at once, also if it is a
+// Try: the owner would wait for the rest with that member in its hands, and no token would
+// be right for all members. A permit of a semaphore is never entered again, with one exception to
+// the rule above: a multi-lock of semaphores alone may be had by an owner that has permits
+// of all of them. An owner that has lost a member and not released it gets the reason of
+// that loss. An owner has a member until its release is done, see Grant.Release.
 //
 // Its grant is lost when that of one member is; the others are given up at once. Its
 // Nodes are those of all members, its token is one for all.

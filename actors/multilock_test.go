@@ -134,24 +134,6 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// What an owner holds already it gets again as a part of a multi-lock.
-func TestMultiLockReentrant(t *testing.T) {
-	each(t, func(b *bed) {
-		locks := b.locks()
-		me := actors.WithOwner("me")
-		single := lock(b, locks.Mutex(b.path+"-a"), me)
-		multi := locks.MultiLock(b.three(locks)...)
-		first, again := lock(b, multi, me), lock(b, multi, me)
-		unlock(b, first)
-		unlock(b, single)
-		_, err := b.locks().Mutex(b.path+"-a").Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		must(b, again.Verify(within(b)))
-		unlock(b, again)
-		b.cleaned()
-	})
-}
-
 // One member's node is deleted by somebody, or the session is lost: all is lost, and the
 // others are given up.
 func TestMultiLockIsLost(t *testing.T) {

@@ -23,6 +23,9 @@ type Option func(*messages.Acquire) error
 // After the loss of a grant the owner's further requests fail with the reason of the
 // loss until it has called Release on what it lost: a re-entry must not turn into a
 // new grant behind the back of whoever thinks to hold the old one.
+//
+// A MultiLock is entered again only as far as one request for a multi-lock has taken its
+// members. Otherwise its owner must not wait for a member, or hold it, by another request.
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {

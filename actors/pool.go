@@ -18,7 +18,7 @@ type pool struct {
 	state        *queue.Pool
 	count        *count // nil if the number of permits is fixed
 	asking       string // owner of the Acquire in hand
-	group        *group // that the Acquire in hand is a part of
+	group        *group // that the message in hand is a part of
 }
 
 // Where the two locks below are, in the order of recipe.upon.
@@ -57,9 +57,14 @@ func (p *pool) Receive(from ask.Recipient, msg any) {
 		p.expire(msg.id)
 	case tick:
 		p.tick()
-	case acquireJoint: // its place at the gate is what it shares with the others
+	case acquireJoint: // for its place at the gate
 		p.group = msg.group
 		p.Acquire(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
+	case proceed:
+		if r := p.find(from, "", msg.requestID); r != nil {
+			p.group = msg.group
+			p.state.Proceed(r.id)
+		}
 	default:
 		switch {
 		case messages.DispatchLock(p, from, msg, from):
@@ -85,7 +90,10 @@ func (p *pool) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Repl
 		p.detail = ""
 	default:
 		p.asking = msg.Owner
-		p.state.Acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Permits: int(max(msg.Permits, 1)), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
+		if p.group != nil && p.state.Has(msg.Owner) {
+			p.group.has(p.path, 0)
+		}
+		p.state.Acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Joint: p.group != nil, Permits: int(max(msg.Permits, 1)), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
 	}
 }
 
@@ -166,16 +174,21 @@ func (p *pool) fail() {
 // ---- performing
 
 func (p *pool) perform() {
-	var asks acquireAll
+	var leases acquireAll // of the request of
+	var of queue.ID
 	for _, o := range p.state.Orders() {
-		if o.Do == queue.DoAskLease {
-			asks = append(asks, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
-			continue
+		if o.Do != queue.DoAskLease || o.ID != of {
+			p.askLeases(leases)
+			leases, of = nil, o.ID
 		}
-		asks = p.ask(asks)
 		switch o.Do {
+		case queue.DoAskLease:
+			leases = append(leases, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
 		case queue.DoAskGate:
-			p.askGate(&messages.Acquire{RequestId: o.Serial, Kind: uint32(queue.Own), Try: o.Try})
+			p.ask(p.gate, &messages.Acquire{RequestId: o.Serial, Kind: uint32(queue.Own), Try: o.Try})
+		case queue.DoPass:
+			r := p.requests.At(o.ID)
+			r.reply.Recipient().Tell(passed{r.key.id})
 		case queue.DoLeaveGate:
 			p.gate.SendCancel(&messages.Cancel{RequestId: o.Serial}, p.self)
 		case queue.DoLeaveLease:
@@ -196,25 +209,31 @@ func (p *pool) perform() {
 			p.revoke(p.requests.At(o.ID))
 		}
 	}
-	p.ask(asks)
+	p.askLeases(leases)
 	p.detail, p.group = "", nil
 }
 
-func (p *pool) askGate(msg *messages.Acquire) {
+// ask sends a request to one of the locks below, whose node is made with those of the
+// group in hand, if there is one.
+func (p *pool) ask(below messages.LockRef, msg *messages.Acquire) {
 	if p.group == nil {
-		p.gate.SendAcquire(msg, p.self)
+		below.SendAcquire(msg, p.self)
 		return
 	}
-	ask.Send(p.gate.To, acquireJoint{msg, p.group}, p.self)
+	ask.Send(below.To, acquireJoint{Acquire: msg, group: p.group}, p.self)
 	p.group = nil
 }
 
-// ask sends what is asked of the leases, in one go.
-func (p *pool) ask(asks acquireAll) acquireAll {
-	if len(asks) > 0 {
-		ask.Send(p.leases.To, asks, p.self)
+// askLeases asks for the leases of one request. Those of another are another transaction's:
+// the leases of one transaction have one token.
+func (p *pool) askLeases(leases acquireAll) {
+	switch {
+	case len(leases) == 0:
+	case p.group != nil:
+		p.ask(p.leases, leases[0]) // a multi-lock has one permit of each semaphore
+	default:
+		ask.Send(p.leases.To, leases, p.self)
 	}
-	return nil
 }
 
 func (p *pool) refuseFor(r *request, why queue.Why) {

@@ -45,6 +45,9 @@ type Acquire struct {
 	// be gone, the request is refused rather than queued again: its place among the
 	// others would not be theirs.
 	Joint bool
+	// Group is the number of that transaction, of all such of this process; 0 for none.
+	// See State.Entry.
+	Group uint64
 	// Revocable has requests to release noticed from the first moment, rather than
 	// when the lock has been held for a while.
 	Revocable bool

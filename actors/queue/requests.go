@@ -10,7 +10,7 @@ func (e Acquire) apply(s *State) {
 		return
 	}
 	s.outlook.wanted = s.outlook.wanted || e.Tell
-	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), joint: e.Joint, revocable: e.Revocable}
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), joint: e.Joint, group: e.Group, revocable: e.Revocable}
 	if e.Owner != "" && s.again(c, e) {
 		return
 	}
@@ -32,16 +32,6 @@ func (s *State) know(id ID, c *contender) {
 		s.requests = &Table[contender]{}
 	}
 	s.requests.Put(id, c)
-}
-
-// Knows tells that an owner has asked for the lock before, and not ended that yet.
-func (s *State) Knows(name string) bool {
-	for kind := range s.rule.BlockedBy {
-		if name != "" && s.owners[owner{name, Kind(kind)}] != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // owner is who may have one contender of a kind.
@@ -72,7 +62,7 @@ func (s *State) again(c *contender, e Acquire) bool {
 			s.refuse(e.ID, Exhausted) // the number is not its alone: it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			c.leader, c.follows = has, true
+			c.leader, c.follows, c.group = has, true, has.group
 		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
 			s.refuse(e.ID, Deadlock)
 			return true

@@ -178,6 +178,7 @@ type contender struct {
 	followers int32 // see leader
 	czxid     int64
 	serial    uint64
+	group     uint64 // see Acquire.Group; a follower has that of its leader
 	owner     string
 	data      string
 	sentAt    uint64 // clock of its Create

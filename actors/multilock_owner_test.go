@@ -1,0 +1,200 @@
+package actors_test
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// What a request for a multi-lock has taken its owner enters again: all of it, a part of it
+// as another multi-lock, or a single member. All these grants have one token.
+func TestMultiLockReentrant(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		me := actors.WithOwner("me")
+		multi := locks.MultiLock(b.three(locks)...)
+		first := lock(b, multi, me)
+		all := []*actors.Grant{
+			first, lock(b, multi, me, actors.Try()), lock(b, locks.Mutex(b.path+"-a"), me),
+			lock(b, locks.MultiLock(b.three(locks)[:2]...), me),
+			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read(), locks.Mutex(b.path+"-a")), me), // downgrades
+			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read()), me),
+		}
+		for _, g := range all {
+			must(b, g.Verify(within(b)))
+			if g.Token() != first.Token() {
+				b.Errorf("token %v of %s, the first has %v", g.Token(), g.Path(), first.Token())
+			}
+			for _, node := range g.Nodes() {
+				must(b, locks.VerifyToken(within(b), node, g.Token()))
+			}
+		}
+		for _, g := range all {
+			_, err := b.locks().RWMutex(b.path+"-b").Write().Lock(within(b), actors.Try())
+			is(b, err, actors.ErrNotAcquired)
+			unlock(b, g)
+		}
+		b.cleaned()
+	})
+}
+
+// Two requests of one owner that wait share their nodes and begin anew together.
+func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		me := actors.WithOwner("me")
+		multi := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"))
+		held := lock(b, others.Mutex(b.path+"-b"))
+		one, two := multi.Acquire(within(b), me, actors.Revocable()), multi.Acquire(within(b), me)
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the requests in the queue")
+		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that part
+		must(b, b.Client(b).Delete(b.path+"-a/"+first, -1))
+		b.expire(locks)
+		zktest.Eventually(b, patience, func() bool {
+			nodes := b.Nodes(b, b.path+"-a")
+			return len(nodes) == 1 && nodes[0] != first && len(b.Nodes(b, b.path+"-b")) == 2
+		}, "they begin anew")
+		pending(b, one, two)
+		unlock(b, held)
+		g, again := result(b, one), result(b, two)
+		if g.Token() != again.Token() {
+			b.Errorf("tokens %v and %v", g.Token(), again.Token())
+		}
+		unlock(b, g)
+		unlock(b, again)
+		b.cleaned()
+	})
+}
+
+// An owner that has some of the members, or all of them but by several requests, would wait
+// with what it has, and no token would be right for all members: it is refused at once.
+func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		me := actors.WithOwner("me")
+		x, y, z := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Mutex(b.path+"-c")
+		s, r := locks.Semaphore(b.path+"-s", 3), locks.Semaphore(b.path+"-r", 3)
+		refused := func(why string, members ...actors.Member) {
+			b.Helper()
+			for _, options := range [][]actors.Option{{me}, {me, actors.Try()}} {
+				if _, err := locks.MultiLock(members...).Lock(within(b), options...); err == nil {
+					b.Errorf("%s: granted", why)
+				} else {
+					is(b, err, actors.ErrDeadlock)
+				}
+			}
+		}
+
+		g := lock(b, x, me)
+		refused("one is held", x, y)
+		refused("one is held", y, x)
+		refused("one is held", x, s)
+		refused("one is held", s, x, y)
+		h := lock(b, y, me)
+		refused("both are held, each by its own node", x, y)
+		unlock(b, g)
+		unlock(b, h)
+
+		held := lock(b, others.Mutex(b.path+"-a"))
+		f := x.Acquire(within(b), me)
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 2 }, "the request in the queue")
+		refused("the owner waits for one", x, y)
+		refused("the owner waits for one", x, s)
+		unlock(b, held)
+		unlock(b, result(b, f))
+
+		g = lock(b, locks.MultiLock(x, y), me)
+		refused("more than it has", x, y, z)
+		refused("more than it has", x, y, s)
+		h = lock(b, locks.MultiLock(z), me)
+		refused("of two multi-locks", x, z)
+		unlock(b, g)
+		unlock(b, h)
+
+		g = lock(b, s, me)
+		refused("a permit of a semaphore", s, x)
+		refused("a permit of one semaphore", s, r)
+		unlock(b, g)
+		g = lock(b, locks.MultiLock(x, s), me)
+		refused("there is no re-entry into a semaphore", x, s)
+		unlock(b, g)
+
+		// All parts are new: nothing is entered again.
+		g, h = lock(b, locks.MultiLock(s, r), me), lock(b, locks.MultiLock(s, r), me)
+		unlock(b, g)
+		unlock(b, h)
+		unlock(b, lock(b, locks.MultiLock(x, y, z, s), actors.WithOwner("you")))
+		b.cleaned()
+		b.cleanedPools("-s", "-r")
+	})
+}
+
+// cleanedPools waits until nothing is left of semaphores.
+func (b *bed) cleanedPools(ends ...string) {
+	b.Helper()
+	for _, end := range ends {
+		for _, below := range []string{"/locks", "/leases"} {
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end+below)) == 0 }, "no node is left under %s%s", b.path, end+below)
+		}
+	}
+}
+
+// An owner that has lost a member and not released it is refused because of that, as by
+// the member itself: the request does not begin anew for ever.
+func TestMultiLockOfALostMember(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		me := actors.WithOwner("me")
+		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 2)
+		conn := b.Client(b)
+		for name, take := range map[string]func() []*actors.Grant{
+			"by itself": func() []*actors.Grant { return []*actors.Grant{lock(b, x, me, actors.Revocable())} },
+			"beside a multi-lock": func() []*actors.Grant {
+				g := lock(b, locks.MultiLock(x, y), me, actors.Revocable())
+				return []*actors.Grant{lock(b, x, me), g}
+			},
+			"after a multi-lock": func() []*actors.Grant {
+				g := lock(b, locks.MultiLock(x, y), me, actors.Revocable())
+				h := lock(b, x, me)
+				unlock(b, g)
+				return []*actors.Grant{h}
+			},
+		} {
+			grants := take()
+			must(b, conn.Delete(grants[0].Node(), -1))
+			for _, g := range grants {
+				closes(b, g.Done(), name)
+			}
+			for _, members := range [][]actors.Member{{x, y}, {y, x}, {x, s}, {s, y, x}} {
+				for _, options := range [][]actors.Option{{me}, {me, actors.Try()}} {
+					_, err := locks.MultiLock(members...).Lock(within(b), options...)
+					is(b, err, actors.ErrNodeDeleted)
+				}
+			}
+			for _, g := range grants {
+				is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+			}
+			unlock(b, lock(b, locks.MultiLock(x, y), me))
+			unlock(b, lock(b, locks.MultiLock(x, s), me))
+		}
+
+		// The session of it is lost.
+		g := lock(b, x, me)
+		b.expire(locks)
+		for _, members := range [][]actors.Member{{x, y}, {x, s}} {
+			_, err := locks.MultiLock(members...).Lock(within(b), me)
+			is(b, err, actors.ErrSessionLost)
+		}
+		is(b, g.Unlock(within(b)), actors.ErrSessionLost)
+
+		// A semaphore forgets what is lost: there is no re-entry.
+		g = lock(b, s, me, actors.Revocable())
+		must(b, conn.Delete(g.Node(), -1))
+		closes(b, g.Done(), "the grant of a permit")
+		unlock(b, lock(b, locks.MultiLock(x, s), me))
+		is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+		b.cleaned()
+		b.cleanedPools("-s")
+	})
+}

@@ -1,0 +1,96 @@
+package actors_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A contender of another member comes while a multi-lock waits at the gate of its
+// semaphore: it comes first there, too, so that the tokens increase.
+func TestMultiLockTokensWithASemaphore(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		permit := others.Semaphore(b.path+"-s", 1)
+		first := lock(b, permit)
+		second := permit.Acquire(within(b)) // is past the gate
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the second past the gate")
+		f := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-s", 1)).Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the multi-lock at the gate")
+		between := others.Mutex(b.path + "-a").Acquire(within(b))
+		zktest.Eventually(b, patience, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
+		unlock(b, first)
+		g := result(b, second)
+		unlock(b, g)
+		tokens := []actors.Token{g.Token()}
+		b.inTurn(func(g *actors.Grant) {
+			tokens = append(tokens, g.Token())
+			for _, node := range g.Nodes() {
+				must(b, locks.VerifyToken(within(b), node, g.Token()))
+			}
+			must(b, g.Verify(within(b)))
+		}, f, between)
+		for i := range tokens[1:] {
+			if tokens[i+1].Compare(tokens[i]) <= 0 {
+				b.Errorf("tokens of holders that follow one another: %v", tokens)
+			}
+		}
+		b.cleaned()
+		b.cleanedPools("-s")
+	})
+}
+
+// inTurn waits until one request after the other is granted, whichever comes next, and
+// releases what it got.
+func (b *bed) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
+	b.Helper()
+	for len(fs) > 0 {
+		next := -1
+		zktest.Eventually(b, patience, func() bool {
+			next = slices.IndexFunc(fs, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
+			return next >= 0
+		}, "one of %d requests is granted", len(fs))
+		g := result(b, fs[next])
+		f(g)
+		unlock(b, g)
+		fs = slices.Delete(slices.Clone(fs), next, next+1)
+	}
+}
+
+// A multi-lock loses a node of its semaphore while it waits: all of it begins anew. If the
+// semaphore's part did so alone, it would be behind another multi-lock there and before it
+// elsewhere.
+func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		of := func(l *actors.Locks) *actors.MultiLock {
+			return l.MultiLock(l.Mutex(b.path+"-a"), l.Semaphore(b.path+"-s", 1))
+		}
+		for _, below := range []string{"/locks", "/leases"} {
+			held := lock(b, others.Semaphore(b.path+"-s", 1))
+			one := of(locks).Acquire(within(b))
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the first past the gate")
+			two := of(others).Acquire(within(b))
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the second at the gate")
+			victim := ""
+			for _, name := range b.Nodes(b, b.path+"-s"+below) {
+				node := b.path + "-s" + below + "/" + name
+				_, stat, err := b.Client(b).Exists(node)
+				must(b, err)
+				if stat.EphemeralOwner == locks.Session().ID {
+					victim = node
+				}
+			}
+			must(b, b.Client(b).Delete(victim, -1))
+			zktest.Eventually(b, patience, func() bool {
+				return len(b.Nodes(b, b.path+"-s/locks")) == 2 && len(b.Nodes(b, b.path+"-s/leases")) == 2
+			}, "the first begins anew")
+			unlock(b, held)
+			b.inTurn(func(*actors.Grant) {}, one, two)
+		}
+		b.cleaned()
+		b.cleanedPools("-s")
+	})
+}
