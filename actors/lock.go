@@ -213,6 +213,9 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 	case queue.DoRestore:
 		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)
+	case queue.DoRefuse:
+		delete(l.groups, f.ID) // it may not have come to a node
+		l.answer(f)
 	case queue.DoReport:
 		what := "child of a lock's directory is no contender and is ignored"
 		if l.recipe.rule.Strangers {

@@ -2,10 +2,12 @@ package actors
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -46,5 +48,91 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	}
 	if err := next.Unlock(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Requests that have failed leave nothing behind in the actors: not in the multi-lock's, nor
+// in those of its members, in whatever way they have failed.
+func TestMultiLockLeavesNothingBehind(t *testing.T) {
+	s := zktest.Embedded(t)
+	locks, err := Connect(t.Context(), s.Addr(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	var actors []host.Actor
+	recorded := func(r recipe) *recipe {
+		make := r.make
+		r.make = func(of *resident) host.Actor {
+			a := make(of)
+			actors = append(actors, a)
+			return a
+		}
+		return &r
+	}
+	gate, lease := recorded(*gateRecipe), recorded(*leasesRecipe(1))
+	permit := locks.Semaphore("/s", 1)
+	permit.recipe = recorded(*permit.recipe)
+	permit.recipe.upon = []lower{{suffix: gateSuffix, recipe: gate}, {suffix: leaseSuffix, recipe: lease}}
+	x, y := locks.Mutex("/x"), locks.Mutex("/y")
+	x.recipe, y.recipe = recorded(*x.recipe), recorded(*y.recipe)
+	all := map[*MultiLock]*handle{
+		locks.MultiLock(x, y):         &x.handle,
+		locks.MultiLock(y, x, permit): &x.handle,
+		locks.MultiLock(x, permit):    &permit.handle,
+	}
+	for multi, blocked := range all {
+		multi.recipe = recorded(*multi.recipe)
+		g, err := blocked.Lock(t.Context(), WithOwner("me"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			f := multi.Acquire(t.Context())
+			f.Cancel()
+			if _, err := f.Wait(t.Context()); err == nil {
+				t.Error("granted")
+			}
+			for _, options := range [][]Option{{Try()}, {WithOwner("me")}, {WithTimeout(time.Millisecond)}} {
+				if _, err := multi.Lock(t.Context(), options...); err == nil {
+					t.Error("granted")
+				}
+			}
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			g, err := multi.Lock(t.Context(), WithOwner("me"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := locks.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(actors) != 8 {
+		t.Errorf("%d actors", len(actors))
+	}
+	for _, a := range actors {
+		var left []int
+		switch a := a.(type) {
+		case *lock:
+			left = []int{len(a.groups), a.requests.Len(), len(a.ids)}
+		case *pool:
+			left = []int{a.requests.Len(), len(a.ids)}
+			if !a.state.Idle() || a.group != nil {
+				t.Errorf("%s: it is not idle", a.path)
+			}
+		case *multi:
+			left = []int{len(a.attempts), len(a.byID), len(a.byOwner), a.requests.Len(), len(a.ids)}
+		}
+		if slices.Max(left) > 0 {
+			t.Errorf("a %T has entries left: %v", a, left)
+		}
 	}
 }
