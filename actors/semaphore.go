@@ -21,6 +21,12 @@ import (
 // its owner's other requests would keep waiting for ever ends with ErrDeadlock at once. A
 // Try is also refused while another process is about to acquire. A grant of several
 // permits has a node for each, see Grant.Nodes, and is lost as a whole.
+//
+// Curator's acquire of several leases takes them one after the other, and others may come
+// between. A client of Curator that has some of its leases may so wait at the gate behind a
+// request for permits that only those leases could give; two clients of Curator may wait for
+// each other in the same way. Beside such clients give requests for several permits a
+// WithTimeout and ask again, or have Curator's clients acquire one lease at a time.
 type Semaphore struct{ handle }
 
 // Semaphore gives the semaphore at path, which has so many permits, or as many as
