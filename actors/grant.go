@@ -42,7 +42,8 @@ func (g *Grant) Token() Token {
 // Path is the lock's path.
 func (g *Grant) Path() string { return g.claim.handle.path }
 
-// Node is the full path of the holder's node, the first if there are several.
+// Node is the full path of the holder's node; if there are several, of one that the token's
+// transaction made.
 func (g *Grant) Node() string { return nodePath(g.claim.granted) }
 
 // Nodes are the full paths of all of the holder's nodes: several for permits of a

@@ -94,3 +94,32 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 		b.cleanedPools("-s")
 	})
 }
+
+// A lease is deleted while its request waits, and is made anew: the token is that of the new one,
+// which may come behind the lease of a multi-lock.
+func TestSemaphoreTokenOfANewLease(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, others := b.locks(), b.locks()
+		held := permits(b, others.Semaphore(b.path, 2), 2)
+		f := locks.Semaphore(b.path, 2).Acquire(within(b), actors.Permits(2))
+		b.waitFor(1, 4)
+		conn := b.Client(b)
+		last := ""
+		for _, name := range b.leases() {
+			if !slices.Contains(held.Nodes(), b.path+"/leases/"+name) && (last == "" || name[len(name)-10:] > last[len(last)-10:]) {
+				last = name
+			}
+		}
+		must(b, conn.Delete(b.path+"/leases/"+last, -1))
+		unlock(b, held)
+		g := result(b, f)
+		must(b, locks.VerifyToken(within(b), g.Node(), g.Token()))
+		must(b, g.Verify(within(b)))
+		for _, node := range g.Nodes() {
+			if _, stat, err := conn.Exists(node); err != nil || stat.Czxid > g.Token().Czxid {
+				b.Errorf("%s was made by %#x, the token is %v; %v", node, stat.Czxid, g.Token(), err)
+			}
+		}
+		unlock(b, g)
+	})
+}

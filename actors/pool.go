@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -243,13 +245,16 @@ func (p *pool) refuseFor(r *request, why queue.Why) {
 	p.refuse(r, messages.Reason(why))
 }
 
-// granted names nodes below the semaphore's path.
+// granted names nodes below the semaphore's path. The grant's token is that of the lease
+// that was made last.
 func (p *pool) granted(leases []queue.Lease) *messages.Granted {
 	one := func(l queue.Lease) *messages.Granted {
 		return &messages.Granted{Path: p.path, Node: leaseSuffix[1:] + "/" + l.Node,
 			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
 	}
-	all := one(leases[0])
+	all := one(slices.MaxFunc(leases, func(a, b queue.Lease) int {
+		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Step, b.Step))
+	}))
 	if len(leases) > 1 {
 		for _, l := range leases {
 			all.Parts = append(all.Parts, one(l))

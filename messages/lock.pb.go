@@ -460,7 +460,7 @@ type Granted struct {
 	SessionId int64  `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	Epoch     uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Of what consists of several nodes, such as a multi-lock: one for each of them.
-	// The fields above then are those of the first.
+	// The fields above then are those of one that was made last.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The generation of the token, which comes before czxid: 0 until an operator raises it,
 	// after a restore of the ensemble from a backup or a move to another one.
