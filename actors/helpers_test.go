@@ -452,7 +452,7 @@ func (v *virtual) nodes() (nodes []string) {
 func (v *virtual) expectClean() {
 	v.Helper()
 	zktest.Eventually(v, time.Hour, func() bool { return len(v.nodes()) == 0 }, "no node is left\n%s", dump{v})
-	zktest.Eventually(v, time.Hour, func() bool { return v.Watches() == 0 }, "no watch is left")
+	zktest.Eventually(v, time.Hour, func() bool { return zktest.WatchesOf(v.Server) == 0 }, "no watch is left")
 }
 
 type dump struct{ v *virtual }

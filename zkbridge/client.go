@@ -38,6 +38,9 @@ type client interface {
 	CreateContainer(path string) error
 	CreatePersistent(path string) error
 	Get(path string) ([]byte, zk.Stat, error)
+	// GetWatched and ExistsWatched set a watch, the latter on a missing node as well.
+	GetWatched(path string) ([]byte, zk.Stat, error)
+	ExistsWatched(path string) (bool, error)
 	Children(path string) (listing, error)
 	Exists(path string) (stat zk.Stat, exists bool, err error)
 	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
@@ -205,12 +208,16 @@ func (c zkClient) CreatePersistent(path string) error {
 	return c.create(opCreate, path, noData, zk.FlagPersistent)
 }
 
-func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {
+func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path, false) }
+
+func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.get(path, true) }
+
+func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
 	type node struct {
 		data []byte
 		stat zk.Stat
 	}
-	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), false),
+	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), watch),
 		func(r *reader) (node, error) { return node{r.data(), r.stat()}, nil })
 	return n.data, n.stat, err
 }
@@ -219,8 +226,15 @@ func (c zkClient) Children(path string) (listing, error) {
 	return await(func(then taker[listing]) { c.List(path, false, then) })
 }
 
-func (c zkClient) Exists(path string) (zk.Stat, bool, error) {
-	stat, err := fetch(c.link, readRequest(opExists, c.root.with(path), false),
+func (c zkClient) Exists(path string) (zk.Stat, bool, error) { return c.exists(path, false) }
+
+func (c zkClient) ExistsWatched(path string) (bool, error) {
+	_, exists, err := c.exists(path, true)
+	return exists, err
+}
+
+func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
+	stat, err := fetch(c.link, readRequest(opExists, c.root.with(path), watch),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
 	if isMissing(err) {
 		return zk.Stat{}, false, nil

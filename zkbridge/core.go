@@ -27,6 +27,8 @@ type core struct {
 	failed   bool                     // it has ended by a panic
 	subs     map[ask.Recipient]struct{}
 	deadline *time.Timer
+
+	generations generations
 }
 
 // task is something that the actor tells itself to do, mostly later.
@@ -50,6 +52,9 @@ func (c *core) Receive(from ask.Recipient, msg any) {
 		msg.lane.finish(msg.then)
 	case nodeEvent:
 		if c.current(msg.link) {
+			if msg.path == GenerationPath { // first of all: no later answer may carry the former one
+				c.ep.generationChanged()
+			}
 			c.ep.watches.happened(c.ep, msg.path, msg.deleted)
 		}
 	case sessionEvent:
@@ -162,6 +167,8 @@ func (c *core) connected(was session) {
 		c.armDeadline()
 		c.first.Do(func() { close(c.bridge.ready) })
 		c.ep.begin()
+	} else {
+		c.ep.generationChanged() // perhaps: the watch went with the connection
 	}
 	c.ep.up = true
 	c.ep.resume()

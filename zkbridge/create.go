@@ -147,7 +147,7 @@ func (ep *epoch) found(c *create, s sighting, err error) {
 	case !s.exists:
 		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
 	default:
-		ep.answer(c, c.asker, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
+		ep.answerCreated(c, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
 			Czxid: s.stat.Czxid, Step: c.step, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
 	}
 }

@@ -19,8 +19,11 @@ type epoch struct {
 	up     bool // CONNECTED: jobs may start
 	over   bool
 
-	started bool   // the session is ready for requests; see begin
-	own     string // path of the session's own node; empty if it may have none
+	started bool     // the session is ready for requests; see begin
+	reading bool     // the generation's node is being read
+	unclear []func() // to be done when the generation has been read
+	noToken error    // why there can be no tokens, if there cannot
+	own     string   // path of the session's own node; empty if it may have none
 
 	open    map[request]struct{} // requests that are not answered
 	starts  *fifo

@@ -73,6 +73,16 @@ func (g *generations) changed() { g.missed, g.due = true, true }
 // be read again.
 func (g *generations) unread() bool { return g.due }
 
+// empty reports whether no read has succeeded.
+func (g *generations) empty() bool { return len(g.spans) == 0 }
+
+// isAhead reports whether the present generation was set by a transaction after the newest
+// that the present session has seen: then the ensemble is not the one that it was.
+func (g *generations) isAhead(zxid int64) bool {
+	n := len(g.spans)
+	return n > 0 && g.spans[n-1].from > zxid
+}
+
 // at returns the generation that was in force at a czxid, and whether it is known. It is
 // not known before the first read, for czxids before the first write that was seen, for
 // those of a span that is not exact, and, while the node is unread, for those of the

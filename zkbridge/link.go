@@ -114,7 +114,7 @@ func (l *link) event(e zk.Event) {
 func (l *link) happened(kind zk.EventType, path string) {
 	path = l.cfg.root.without(path)
 	switch kind {
-	case zk.EventNodeDeleted, zk.EventNodeDataChanged:
+	case zk.EventNodeCreated, zk.EventNodeDeleted, zk.EventNodeDataChanged:
 		l.post(nodeEvent{l, path, kind == zk.EventNodeDeleted})
 	case zk.EventNodeChildrenChanged:
 		l.post(nodeEvent{l, inside(path), false})

@@ -182,7 +182,7 @@ func (o *outbox) succeed(b *batch) {
 				msg.Children = l.in.children
 			}
 		}
-		o.ep.answer(w.c, w.c.asker, msg)
+		o.ep.answerCreated(w.c, msg)
 	}
 	b.reset()
 	o.spare = append(o.spare, b)

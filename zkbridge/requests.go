@@ -110,7 +110,7 @@ func (c *core) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[
 		a.give(messages.Reason_INVALID, err.Error())
 		return
 	}
-	t := &transaction{epoch: a.epoch, ops: ops, within: msg.GetDirectory(), deliver: a.transacted}
+	t := &transaction{epoch: a.epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { c.transacted(a, results, err) }}
 	if c.admit(t, a.epoch) {
 		t.start(c.ep)
 	}

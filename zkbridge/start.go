@@ -10,7 +10,7 @@ import (
 )
 
 // home is the directory of this library's own nodes, below the chroot.
-const home = "/actorlock"
+const home = GenerationDirectory
 
 // ownNode is the path of a session's own node. Each transaction that creates contenders
 // writes it, to learn the transaction's zxid without writing data of anybody else. To make
@@ -54,11 +54,17 @@ func (ep *epoch) begun(own string, err error) {
 			"node", own, "why", need{right: "CREATE"}.of(own).explain(err))
 		own = ""
 	}
-	ep.own, ep.started = own, true
+	ep.own = own
 	ep.outbox.limit = maxMultis
 	if own == "" {
 		ep.outbox.limit = maxSolos
 	}
+	ep.generationChanged() // since it was read in a former session, if it was
+}
+
+// ready lets requests go.
+func (ep *epoch) ready() {
+	ep.started = true
 	for _, l := range ep.lanes() {
 		l.due = true
 	}

@@ -48,8 +48,9 @@ var outcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// transacted answers a Transact.
-func (a asker) transacted(results []zk.MultiResponse, err error) {
+// transacted answers a Transact, once the generation is known if a czxid is told. Where it
+// changed twice unseen the answer has the present one.
+func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
 	done := &messages.Transacted{Id: a.id, Epoch: a.epoch}
 	for _, r := range results {
 		if r.Stat != nil {
@@ -61,11 +62,19 @@ func (a asker) transacted(results []zk.MultiResponse, err error) {
 		done.Op = uint32(failed.Index)
 		done.Outcome = outcomes[failed.Err]
 	}
-	if err == nil || done.Outcome != messages.Transacted_DONE {
+	switch {
+	case err != nil && done.Outcome == messages.Transacted_DONE:
+		a.give(reasonOf(err), err.Error())
+	case done.Czxid != 0 && c.ep != nil && c.generations.unread():
+		c.ep.open[&a] = struct{}{}
+		c.ep.unclear = append(c.ep.unclear, func() {
+			done.Generation, _ = c.generations.at(done.Czxid)
+			c.ep.answer(&a, a, done)
+		})
+	default:
+		done.Generation, _ = c.generations.at(done.Czxid)
 		a.tell(done)
-		return
 	}
-	a.give(reasonOf(err), err.Error())
 }
 
 // reasonOf is the Reason in an error of the bridge, or for ZooKeeper's.

@@ -38,6 +38,19 @@ func (s *Server) Watches() (count int) {
 	return count
 }
 
+// WatchedPaths returns how many watches are set now on each path, over all connections.
+func (s *Server) WatchedPaths() map[string]int {
+	paths := map[string]int{}
+	s.call(func() {
+		for _, table := range []*watchTable{s.dataWatches, s.childWatches} {
+			for path, watchers := range table.watchers {
+				paths[path] += len(watchers)
+			}
+		}
+	})
+	return paths
+}
+
 // Dump shows the tree without ZooKeeper's own nodes, one line per node in the
 // order of paths: the path, the czxid and version, the owner of an ephemeral
 // node, and the data.

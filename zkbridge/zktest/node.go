@@ -197,7 +197,23 @@ func (n *node) watches() (int, error) {
 	if m == nil {
 		return 0, fmt.Errorf("mntr on %s does not count watches: %q", n.addr(), reply)
 	}
-	return strconv.Atoi(m[1])
+	total, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0, err
+	}
+	byPath, err := fourLetter(n.addr(), "wchp")
+	if err != nil {
+		return 0, fmt.Errorf("wchp on %s: %w", n.addr(), err)
+	}
+	ours := false
+	for line := range strings.Lines(byPath) {
+		if session := strings.HasPrefix(line, "\t"); !session {
+			ours = strings.HasSuffix(strings.TrimSpace(line), generation)
+		} else if ours {
+			total--
+		}
+	}
+	return total, nil
 }
 
 // logTail returns the end of the server's log.

@@ -160,11 +160,12 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 
 // Watches returns how many watches the server holds, those of other tests included where the server is shared. All
 // members of an ensemble must run; one that serves nobody, since it just lost its lead, is waited for. On a real server
-// it is what the command mntr counts: the command wchs leaves out the watches on children.
+// it is what the command mntr counts: the command wchs leaves out the watches on children. The watch that each session
+// of package zkbridge has on the generation's node is not counted.
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
-		return s.embedded.Watches()
+		return WatchesOf(s.embedded)
 	}
 	total := 0
 	for _, n := range s.nodes {
@@ -177,6 +178,19 @@ func (s *Server) Watches(t testing.TB) int {
 	}
 	return total
 }
+
+// WatchesOf is Watches of an embedded server.
+func WatchesOf(s *embedded.Server) (total int) {
+	for path, n := range s.WatchedPaths() {
+		if !strings.HasSuffix(path, generation) {
+			total += n
+		}
+	}
+	return total
+}
+
+// generation ends the path of the generation's node, which may be below a chroot.
+const generation = "/actorlock/generation"
 
 var pathCounter atomic.Int64
 

@@ -1,0 +1,134 @@
+package zkbridge
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// How an epoch learns the generation of its tokens: from a read of the generation's node that
+// sets a watch, when the session begins, when the watch has fired, and over each new
+// connection. ZooKeeper sends the event of a watch before the answer to any later
+// transaction. So an answer to a create that comes while the node is unread waits for the
+// read, and one that comes before was created in the generation that is known.
+
+// generationPause is how long to wait before the node is read again that could not be read.
+const generationPause = 10 * time.Second
+
+// generationChanged reads the generation's node, once more if it is being read.
+func (ep *epoch) generationChanged() {
+	ep.core.generations.changed()
+	ep.readGeneration()
+}
+
+func (ep *epoch) readGeneration() {
+	if ep.reading || ep.over {
+		return
+	}
+	ep.reading = true
+	ep.core.generations.asking()
+	ep.starts.do(func() func() {
+		n, err := watchGeneration(ep.client)
+		return func() {
+			ep.reading = false
+			ep.generationRead(n, err)
+		}
+	})
+}
+
+// generationNode is the generation's node as it was read.
+type generationNode struct {
+	data   []byte
+	stat   zk.Stat
+	exists bool
+}
+
+// watchGeneration reads the node and watches it, whether it is there or not.
+func watchGeneration(c client) (n generationNode, err error) {
+	for {
+		n.data, n.stat, err = c.GetWatched(GenerationPath)
+		n.exists = err == nil
+		if !isMissing(err) {
+			return n, err
+		}
+		var exists bool
+		if exists, err = c.ExistsWatched(GenerationPath); err != nil || !exists {
+			return generationNode{}, err
+		}
+	}
+}
+
+func (ep *epoch) generationRead(n generationNode, err error) {
+	if err != nil {
+		if what, _ := judge(err); what == lost || what == notSent {
+			ep.again(ep.readGeneration)
+			return
+		}
+		ep.noTokens(need{"READ", GenerationPath}.explain(err))
+		return
+	}
+	g := &ep.core.generations
+	if err := g.read(n.data, n.stat, n.exists); err != nil {
+		if g.empty() {
+			ep.noTokens(err)
+			return
+		}
+		ep.core.cfg.log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err)
+	}
+	ep.noToken = nil
+	if g.unread() {
+		ep.readGeneration()
+		return
+	}
+	ep.generationKnown()
+}
+
+// noTokens has creates fail until the generation can be read.
+func (ep *epoch) noTokens(err error) {
+	if ep.noToken == nil {
+		ep.core.cfg.log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err)
+	}
+	ep.noToken = err
+	again := task(func(*core) { ep.readGeneration() })
+	time.AfterFunc(generationPause, func() { ep.core.self.Tell(again) })
+	ep.generationKnown()
+}
+
+// generationKnown goes on with what has waited for the generation.
+func (ep *epoch) generationKnown() {
+	waiting := ep.unclear
+	ep.unclear = nil
+	for _, f := range waiting {
+		f()
+	}
+	if !ep.started {
+		ep.ready()
+	}
+}
+
+// answerCreated answers a create with the generation that was in force then.
+func (ep *epoch) answerCreated(c *create, msg *messages.Created) {
+	g := &ep.core.generations
+	generation, known := g.at(msg.Czxid)
+	switch {
+	case known:
+		msg.Generation = generation
+		ep.answer(c, c.asker, msg)
+	case ep.noToken != nil:
+		ep.withdraw(c, msg.Node, reasonOf(ep.noToken), ep.noToken.Error())
+	case g.unread():
+		ep.unclear = append(ep.unclear, func() { ep.answerCreated(c, msg) })
+	case g.isAhead(ep.link.zxid.Load()):
+		ep.withdraw(c, msg.Node, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
+	default: // between two changes of which only the last was seen: the next create is after it
+		ep.withdraw(c, msg.Node, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
+	}
+}
+
+// withdraw deletes the node of a create and then fails it.
+func (ep *epoch) withdraw(c *create, node string, why messages.Reason, detail string) {
+	failed := undone(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %s", c.path(), become, detail) })
+	ep.outbox.add(write{r: &release{asker: asker{to: failed}, path: joinPath(c.directory, node)}})
+}
