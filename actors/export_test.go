@@ -45,6 +45,9 @@ type stamping struct {
 	generationAt func(czxid int64) uint64
 }
 
+// atDesk has other actors know it for one of this package.
+func (stamping) atDesk() {}
+
 func (s stamping) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Created:

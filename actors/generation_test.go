@@ -142,14 +142,14 @@ func TestGenerationOfUnusableData(t *testing.T) {
 // generation, and only the creator may raise it.
 func TestGenerationIsReadable(t *testing.T) {
 	onEnsemble(t, func(e *ensemble) {
-		owner := e.locks(func(cfg *actors.Config) {
-			cfg.Auth, cfg.ACL = []zkbridge.Auth{{Scheme: "digest", Credential: "owner:secret"}}, zkbridge.CreatorAll()
-		})
 		conn := e.Client(e)
 		for _, path := range []string{e.root[:len(e.root)-len("/app")], e.root} { // the chroot is not its own
 			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 			must(e, err)
 		}
+		owner := e.locks(func(cfg *actors.Config) {
+			cfg.Auth, cfg.ACL = []zkbridge.Auth{{Scheme: "digest", Credential: "owner:secret"}}, zkbridge.CreatorAll()
+		})
 		g := e.raise(owner)
 		stranger := e.locks()
 		if got := e.generation(stranger); got != g {

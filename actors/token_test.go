@@ -161,10 +161,16 @@ func tellsGeneration(b *bed, p *party, hs []stamped, generationAt func(int64) ui
 	if _, ok := hs[0].(*actors.Semaphore); ok {
 		permits = 2
 	}
+	wanted := []messages.Kind{messages.Kind_EXCLUSIVE}
+	if strings.Contains(b.path, "downgrade") || strings.Contains(b.path, "writer") {
+		wanted = []messages.Kind{messages.Kind_WRITE, messages.Kind_READ}
+	} else if strings.Contains(b.path, "custom") {
+		wanted[0] = 1 // the first of its kinds
+	}
 	for i, h := range hs {
 		pid, err := h.PID()
 		must(b, err)
-		p.send(pid, &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(i), Permits: permits})
+		p.send(pid, &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(wanted[i]), Permits: permits})
 		granted := p.granted(uint64(i))
 		for _, part := range append(granted.GetParts(), granted) {
 			checkGeneration(b, actors.TokenOf(part), generationAt)

@@ -46,6 +46,8 @@ type client interface {
 	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
+	// readable is a client whose nodes all may read.
+	readable() client
 	// above is the client of the directory above this one's root, which is a
 	// chroot; nil if there is none.
 	above() client
@@ -255,6 +257,11 @@ func (c zkClient) Ephemerals(prefix string) ([]string, error) {
 		paths[i] = c.root.without(paths[i])
 	}
 	return paths, err
+}
+
+func (c zkClient) readable() client {
+	c.acl = readable(c.acl)
+	return c
 }
 
 func (c zkClient) above() client {

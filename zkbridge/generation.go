@@ -155,5 +155,8 @@ func (g *generations) keep() {
 // GenerationACL returns what the generation's node and its directory are made with: the
 // ACL of [Config], and the right to READ for all.
 func (b *Bridge) GenerationACL() []zk.ACL {
-	return append(slices.Clip(b.cfg.acl), zk.WorldACL(zk.PermRead)...)
+	return readable(b.cfg.acl)
 }
+
+// readable adds the right to READ for all.
+func readable(acl []zk.ACL) []zk.ACL { return append(slices.Clip(acl), zk.WorldACL(zk.PermRead)...) }

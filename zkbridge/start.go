@@ -32,7 +32,7 @@ func (ep *epoch) begin() {
 func makeOwn(c client, path string) error {
 	err := c.CreateEphemeral(path)
 	if isMissing(err) {
-		if _, err := makeDirectory(c, home); err != nil {
+		if _, err := makeDirectory(c.readable(), home); err != nil { // also by those that ask for the generation
 			return err
 		}
 		err = c.CreateEphemeral(path)

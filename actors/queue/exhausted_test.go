@@ -14,11 +14,11 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1})[0]
 	own := create.Node + "2147483002"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Directory: 1})[0]
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Directory: 1, Children: []string{own}})[0]
 	if list.Do != DoList || !list.WithCzxids {
 		t.Fatalf("%+v", list)
 	}
-	Step(s, Listed{Epoch: 1, Serial: list.Serial, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
+	Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
 	if len(s.list) != 3 || s.list[0].name != first || s.list[1].name != second {
 		for _, c := range s.list {
 			t.Error(c.name, c.rank)
@@ -34,8 +34,8 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1, Tell: true})[0]
 	own := create.Node + "2147483646"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Directory: 1})[0]
-	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
+	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Directory: 1, Children: []string{own}})[0]
+	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
 		Czxids: []int64{104, 105, 105, 105}})
 	if !slices.ContainsFunc(effects, func(e Effect) bool { return e.Do == DoContended && e.ID == 1 }) {
 		t.Errorf("%+v", effects)

@@ -19,7 +19,7 @@ func TestEntry(t *testing.T) {
 	want("a", Exclusive, Entry{Known: true, Group: 7})
 	want("a", Shared, Entry{Known: true}) // it does not hold yet
 	want("b", Exclusive, Entry{})
-	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1})
+	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1, Children: []string{create.Node + "0000000000"}})
 	want("a", Shared, Entry{Known: true, Group: 7})
 	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: Shared})[0]
 	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
