@@ -127,6 +127,7 @@ func (p above) SessionChanged(_ struct{}, msg *messages.SessionChanged) {
 	case messages.SessionState_SUSPENDED:
 		p.suspend()
 	case messages.SessionState_CONNECTED:
+		p.lookBeside(msg.Epoch)
 		if p.count != nil {
 			p.count.connected(msg.Epoch)
 		}
@@ -147,13 +148,17 @@ func (p above) Watched(_ struct{}, msg *messages.Watched) { p.count.watched(msg)
 func (p above) Transacted(_ struct{}, msg *messages.Transacted) { p.count.transacted(msg) }
 
 // Failed implements messages.BridgeClientHandler.
-func (p above) Failed(_ struct{}, msg *messages.Failed) { p.count.failed(msg) }
+func (p above) Failed(_ struct{}, msg *messages.Failed) {
+	if msg.Id != besideID {
+		p.count.failed(msg)
+	}
+}
 
 // Created implements messages.BridgeClientHandler.
 func (above) Created(struct{}, *messages.Created) {}
 
 // Listed implements messages.BridgeClientHandler.
-func (above) Listed(struct{}, *messages.Listed) {}
+func (p above) Listed(_ struct{}, msg *messages.Listed) { p.sawBeside(msg.Children) }
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (above) NodeReleased(struct{}, *messages.NodeReleased) {}

@@ -218,8 +218,12 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 		l.answer(f)
 	case queue.DoReport:
 		what := "child of a lock's directory is no contender and is ignored"
-		if l.recipe.rule.Strangers {
+		switch {
+		case l.recipe.rule.Strangers:
 			what = "child of a semaphore's leases is no lease and takes a permit"
+		case otherRecipe(f.Node) != "":
+			l.manager.reportMisuse(l.path, l.recipe, f.Node)
+			return
 		}
 		l.manager.log.Warn(what, "path", l.path, "name", f.Node)
 	case queue.DoMark, queue.DoRemark, queue.DoClear, queue.DoLook, queue.DoDelay, queue.DoReportMark:

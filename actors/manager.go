@@ -27,6 +27,8 @@ type manager struct {
 	stopOnSuspended bool
 	requests        atomic.Int64 // open ones, of all locks
 
+	misused sync.Map // paths that another recipe was seen to use
+
 	mu        sync.Mutex
 	residents map[string]*resident // by key
 	beats     *time.Timer          // until the next beat; nil while there are no residents

@@ -20,9 +20,9 @@ type simple struct {
 func newSimple(r *resident) host.Actor {
 	var in queue.Incarnation
 	rand.Read(in[:])
-	gate, shared := "lock", len(r.recipe.kinds) > 1
+	gate, shared := simpleGate, len(r.recipe.kinds) > 1
 	if shared {
-		gate = "W"
+		gate = simpleWriter
 	}
 	s := &simple{state: queue.NewSimple(gate, shared, in)}
 	s.bridged = newBridged(r, s)

@@ -65,7 +65,8 @@ type Config struct {
 
 	// ACL is what the nodes and directories get that the bridge makes. nil means
 	// that anybody may do anything; see [CreatorAll]. All who share a lock need
-	// the rights READ, CREATE and DELETE in its directory, and WRITE for speed.
+	// the rights READ, CREATE and DELETE in its directory. Each session makes a node of its own
+	// below /actorlock; where it may not, it creates contenders one by one, which is slower.
 	ACL []zk.ACL
 
 	// MaxReply is how many bytes a reply of ZooKeeper may have; a larger one is

@@ -1,0 +1,89 @@
+package actors_test
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// sharedLog is a log that may be read while it is written.
+type sharedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *sharedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *sharedLog) errors(path string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, "level=ERROR") && strings.Contains(line, "two recipes") && strings.Contains(line, "path="+path) {
+			n++
+		}
+	}
+	return n
+}
+
+// Two recipes on one path of two processes hold side by side. The one that comes later sees the
+// other, and says so once.
+func TestTwoRecipesOnOnePath(t *testing.T) {
+	recipes := map[string]func(l *actors.Locks, path string) locker{
+		"mutex":           func(l *actors.Locks, path string) locker { return l.Mutex(path) },
+		"reader":          func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() },
+		"local queue":     func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LocalQueue(actors.Local{})) },
+		"semaphore":       func(l *actors.Locks, path string) locker { return l.Semaphore(path, 2) },
+		"semaphore mutex": func(l *actors.Locks, path string) locker { return l.SemaphoreMutex(path) },
+		"simple mutex":    func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },
+		"simple writer":   func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() },
+	}
+	for _, c := range []struct {
+		first, second string
+		reported      bool
+	}{
+		{"semaphore mutex", "mutex", true},
+		{"semaphore", "reader", true},
+		{"simple mutex", "mutex", true},
+		{"simple writer", "reader", true},
+		{"semaphore", "local queue", true},
+		{"mutex", "semaphore mutex", true},
+		{"reader", "semaphore", true},
+		{"simple mutex", "semaphore", true},
+		{"mutex", "mutex", false},
+		{"semaphore", "semaphore", false},
+	} {
+		t.Run(c.first+" and "+c.second, func(t *testing.T) {
+			each(t, func(b *bed) {
+				var log sharedLog
+				first := lock(b, recipes[c.first](b.locks(), b.path))
+				locks := b.locks(func(cfg *actors.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+				h := recipes[c.second](locks, b.path)
+				if c.reported {
+					unlock(b, lock(b, h))
+					zktest.Eventually(b, patience, func() bool { return log.errors(b.path) == 1 }, "the misuse is reported")
+					unlock(b, lock(b, h))
+				}
+				unlock(b, first)
+				unlock(b, lock(b, h))
+				if n := log.errors(b.path); (n == 1) != c.reported || n > 1 {
+					b.Errorf("reported %d times", n)
+				}
+				b.before = append(b.before, func() { // the containers of a semaphore stay for a while
+					conn := b.Client(b)
+					for _, name := range []string{"/locks", "/leases"} {
+						conn.Delete(b.path+name, -1)
+					}
+				})
+			})
+		})
+	}
+}
