@@ -19,7 +19,7 @@ type Bridge struct {
 	cfg *settings
 	ref *host.Ref
 
-	ready   chan struct{} // closed when the first session is up
+	ready   chan struct{} // closed when the first session is ready for requests
 	stopped chan struct{} // closed when the actor has ended; err is set before
 	gone    chan struct{} // closed when go-zookeeper's goroutines have ended, too
 	err     error

@@ -22,7 +22,7 @@ type core struct {
 	ep       *epoch                   // present one; nil before the first and after the last
 	epochs   uint64                   // opened so far
 	agreed   bool                     // the first session was granted its timeout
-	first    sync.Once                // the first session is up
+	first    sync.Once                // the first session is ready
 	fatal    error                    // why the bridge gives up
 	failed   bool                     // it has ended by a panic
 	subs     map[ask.Recipient]struct{}
@@ -165,7 +165,6 @@ func (c *core) locked(err error) {
 func (c *core) connected(was session) {
 	if was.state == messages.SessionState_LOST {
 		c.armDeadline()
-		c.first.Do(func() { close(c.bridge.ready) })
 		c.ep.begin()
 	} else {
 		c.ep.generationChanged() // perhaps: the watch went with the connection

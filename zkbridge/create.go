@@ -31,6 +31,7 @@ type create struct {
 	node     string           // known to have been created, the rest is not known yet
 	step     uint32           // place in its last transaction, among all creates of that
 	slot     int32            // of its directory among the looks of that transaction
+	arrival  uint64           // its place among all creates of the epoch, from 1
 	failures int              // multis that failed because of others
 	tries    int
 	since    time.Time // when the last attempt came to be in doubt

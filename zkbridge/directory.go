@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/actorlock/actorlock/messages"
@@ -77,6 +78,8 @@ func (ep *epoch) madeDirectory(directory string, err error) {
 	}
 	writes := ep.makings[directory]
 	delete(ep.makings, directory)
+	// Those of transactions that were under way have come behind later ones.
+	slices.SortStableFunc(writes, func(a, b write) int { return cmp.Compare(a.creates()[0].arrival, b.creates()[0].arrival) })
 	if err == nil || isMissing(err) { // another client has deleted what was made above it
 		ep.outbox.requeue(slices.DeleteFunc(writes, func(w write) bool { return !ep.mayRetry(w, err) }))
 		return

@@ -51,11 +51,19 @@ type outbox struct {
 	unsent  []write  // of transactions that could not be sent; to be ahead of the queue
 	flights []*batch // under way
 	spare   []*batch // for re-use
+
+	arrivals uint64 // creates that have come so far
 }
 
 func (o *outbox) init(ep *epoch) { o.lane = lane{ep: ep, limit: maxMultis, next: o.pick} }
 
 func (o *outbox) add(w write) {
+	for _, c := range w.creates() {
+		if c.arrival == 0 {
+			o.arrivals++
+			c.arrival = o.arrivals
+		}
+	}
 	o.queue = append(o.queue, w)
 	if w.r == nil || !w.r.relaxed || o.running == 0 { // else it goes with what follows
 		o.due = true

@@ -65,6 +65,7 @@ func (ep *epoch) begun(own string, err error) {
 // ready lets requests go.
 func (ep *epoch) ready() {
 	ep.started = true
+	ep.core.first.Do(func() { close(ep.core.bridge.ready) })
 	for _, l := range ep.lanes() {
 		l.due = true
 	}

@@ -150,7 +150,7 @@ type Transacted struct {
 // Elapsed answers DoDelay.
 type Elapsed struct{ Serial uint64 }
 
-// Failed answers DoCreate (no node was made, or none is left), DoList or DoWatch, and
+// Failed answers DoCreate (no node of it will be granted; the bridge deletes one that may have been made), DoList or DoWatch, and
 // the effects that are about the mark. Unknown is for what was done or not.
 type Failed struct {
 	Epoch, Serial uint64

@@ -171,9 +171,9 @@ func (s *State) watched(c *contender) bool {
 	return w != nil && w.active
 }
 
-// proven reports whether c's own node is known to exist: recently, and since all that was
-// heard of others. Without the latter, another contender may already hold because both the
-// one ahead of c and c's own node are gone.
+// proven reports whether c's own node is known to exist, by a proof that is recent and newer
+// than all that was heard of departures. An older proof would not do: another contender may
+// already hold because the one ahead of c has left and c's own node was deleted.
 func (s *State) proven(c *contender) bool {
 	return s.watched(c) || c.provenAt >= max(s.doubtedAt, s.staleAt)
 }
@@ -200,9 +200,9 @@ func (s *State) othersWait(c *contender) bool {
 	return n > 1 || n == 1 && c.stage != queued
 }
 
-// refuseTries refuses the requests that would rather not wait, since c has to: its own,
-// and those of who is behind it and has to as long as it does. It tells if there are any. Those
-// that came after seenSince stay: since they came, the lock may have been free.
+// refuseTries refuses the Try requests of c, and of the contenders that must wait at least as
+// long as c, and reports whether there were any. A request that came after seenSince stays:
+// the lock may have been free since then.
 func (s *State) refuseTries(c *contender, seenSince uint64) (any bool) {
 	for k := range s.waiting {
 		if !s.rule.keeps(c.kind, Kind(k)) {
