@@ -68,7 +68,7 @@ func (s *simple) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 
 // Listed implements messages.BridgeClientHandler.
 func (s *simple) Listed(_ ask.Recipient, msg *messages.Listed) {
-	try(s, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids})
+	try(s, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children})
 }
 
 // Watched implements messages.BridgeClientHandler.

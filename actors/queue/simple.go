@@ -69,7 +69,7 @@ const (
 	simpleStaying                     // they are there, and so are readers
 	simpleHolding
 	simpleLeaving // they are being deleted
-	simpleTidying // the mark is gone, which somebody else may have deleted: the gate may be left
+	simpleTidying // the mark is not there, the gate made with it may be: it is read, and deleted
 )
 
 // readers is what a reader's mark begins with.
@@ -134,6 +134,12 @@ func (s *Simple) leave() {
 	}
 	s.eye = 0
 	s.ask(simpleLeaving, e)
+}
+
+// tidy deletes the gate that was made with the mark, if it is left. Another client may
+// have deleted the mark alone.
+func (s *Simple) tidy() {
+	s.ask(simpleTidying, Effect{Do: DoWatch, Nodes: []string{s.gate}, WithData: true})
 }
 
 func (s *Simple) hold() {

@@ -18,6 +18,8 @@ type plaza struct {
 	all   []*visitor
 	token [2]int64 // of the last reader and writer
 	ids   ID
+
+	struck map[string]bool // marks of contenders that lost a node to another client
 }
 
 type plant struct {
@@ -64,11 +66,15 @@ func (p *plaza) step(v *visitor, e SimpleEvent) {
 
 func (p *plaza) granted(v *visitor, f Effect) {
 	n := p.nodes[f.Node]
+	if p.struck[f.Node] && f.ID == v.id && v.holds == "" { // it learns of the deletion later
+		v.holds = f.Node
+		return
+	}
 	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid || f.Generation != generationAt(f.Czxid) {
 		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
 	}
 	for _, o := range p.all {
-		if o.holds != "" && (o.kind == Exclusive || v.kind == Exclusive) {
+		if o.holds != "" && !p.struck[o.holds] && (o.kind == Exclusive || v.kind == Exclusive) {
 			p.t.Fatalf("%d holds beside %d", v.n, o.n)
 		}
 	}
@@ -101,6 +107,16 @@ func (p *plaza) remove(name string) {
 	p.change(name)
 }
 
+// strike deletes a node that its owner has not asked to delete.
+func (p *plaza) strike(name string) {
+	if n := p.nodes[name]; name == p.all[0].s.gate {
+		p.struck[n.data] = true
+	} else {
+		p.struck[name] = true
+	}
+	p.remove(name)
+}
+
 // do performs what was asked for, and gives the answer.
 func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 	p.zxid++
@@ -124,30 +140,40 @@ func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 		if mark == nil {
 			return missing
 		}
-		if f.Beside != "" {
+		if gate := p.nodes[f.Beside]; f.Beside != "" && gate == nil {
+			return Transacted{Serial: f.Serial, Op: 1, Missing: true}
+		} else if f.Beside != "" && gate.data != f.Node {
+			p.strike(f.Beside)
+		} else if f.Beside != "" {
 			p.remove(f.Beside)
 		}
 		p.remove(f.Node)
+	case DoDelete:
+		if mark != nil && mark.owner != v {
+			p.strike(f.Node)
+		} else if mark != nil {
+			p.remove(f.Node)
+		}
+		return Deleted{Serial: f.Serial, Missing: mark == nil}
 	case DoList:
 		v.watches[""] = v.watches[""] || f.Watch
 		names := slices.Sorted(maps.Keys(p.nodes))
-		var czxids []int64
-		for _, name := range names {
-			czxids = append(czxids, p.nodes[name].czxid)
-		}
-		return Listed{Epoch: v.epoch, Serial: f.Serial, Children: names, Czxids: czxids}
+		return Listed{Epoch: v.epoch, Serial: f.Serial, Children: names}
 	case DoWatch:
 		answer := Watched{Epoch: v.epoch, Serial: f.Serial, Data: map[string][]byte{}}
 		for _, name := range f.Nodes {
 			if n := p.nodes[name]; n == nil {
 				answer.Gone = append(answer.Gone, name)
 			} else {
-				v.watches[name], answer.Data[name] = true, []byte(n.data)
+				v.watches[name] = true
+				if f.WithData {
+					answer.Data[name] = []byte(n.data)
+				}
 			}
 		}
 		return answer
 	default:
-		p.t.Fatalf("%+v: nobody has deleted anything", f)
+		p.t.Fatalf("unknown effect %+v", f)
 	}
 	return done
 }
@@ -166,7 +192,7 @@ func (p *plaza) serve(v *visitor, fault string) {
 	case fault == "lost after" && writes:
 		p.do(v, f)
 		v.news = append(v.news, unknown)
-	case fault == "refused" && f.Do != DoWatch && f.Do != DoTake:
+	case fault == "refused" && f.Do != DoTake:
 		v.news = append(v.news, Failed{Epoch: v.epoch, Serial: f.Serial, Why: 14})
 	default:
 		v.news = append(v.news, p.do(v, f))
@@ -228,12 +254,18 @@ func (p *plaza) checkRest() {
 	for _, v := range p.all {
 		if v.holds != "" {
 			holders++
+			if p.struck[v.holds] {
+				p.t.Fatalf("%d holds %s, and has not noticed the deletion", v.n, v.holds)
+			}
 		} else if v.id != 0 {
 			waiters++
 		}
 	}
 	if waiters > 0 && holders == 0 {
 		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
+	}
+	if gate := p.nodes[p.all[0].s.gate]; gate != nil && p.nodes[gate.data] == nil {
+		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.data, p.nodes)
 	}
 }
 
@@ -266,6 +298,12 @@ func (p *plaza) actions() map[string]func(*rapid.T) {
 		"fault": func(t *rapid.T) {
 			p.serve(some(t), rapid.SampledFrom([]string{"lost before", "lost after", "refused"}).Draw(t, "fault"))
 		},
+		"strike": func(t *rapid.T) {
+			if len(p.nodes) > 0 && rapid.Bool().Draw(t, "really") {
+				p.zxid++
+				p.strike(rapid.SampledFrom(slices.Sorted(maps.Keys(p.nodes))).Draw(t, "node"))
+			}
+		},
 		"hear": func(t *rapid.T) {
 			if v := some(t); len(v.news) > 0 {
 				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(t, "which"))
@@ -288,13 +326,15 @@ func (p *plaza) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// Whatever happens, nobody is beside a writer, tokens grow, nobody waits for what is free,
-// and nothing is left in the end.
+// TestSimpleHistories has contenders meet any faults, and other clients delete any nodes at
+// any time. No contender holds beside a writer and tokens grow, but for contenders with a
+// deleted node, which learn of it. No contender waits for a free lock or for a gate that it
+// has left, and no node is left in the end.
 func TestSimpleHistories(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := &plaza{t: t, nodes: map[string]*plant{}}
+				p := &plaza{t: t, nodes: map[string]*plant{}, struck: map[string]bool{}}
 				for n := range 3 {
 					p.all = append(p.all, &visitor{n: n, s: NewSimple("lock", shared, Incarnation{byte(n)}), watches: map[string]bool{}})
 				}

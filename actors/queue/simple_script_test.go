@@ -34,7 +34,7 @@ func (s *simpleScript) step(t *testing.T, line string) []string {
 	case "exists":
 		e = Transacted{Serial: serial}
 	case "listed":
-		e = Listed{Epoch: epoch, Serial: serial, Children: s.long(args["children"]), Czxids: numbers(t, args["czxids"])}
+		e = Listed{Epoch: epoch, Serial: serial, Children: s.long(args["children"])}
 	case "watched":
 		e = Watched{Epoch: epoch, Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.gate: []byte(strings.Join(s.long(args["gate"]), ""))}}
 	case "wake":

@@ -91,9 +91,12 @@ func (e Transacted) trySimple(s *Simple) {
 			s.exists()
 		}
 	case simpleDoubting:
-		if e.Done {
+		switch {
+		case e.Done:
 			s.have(e)
-		} else {
+		case s.gated: // the nodes were not made, or another client has deleted the mark
+			s.tidy()
+		default:
 			s.free()
 		}
 	case simpleLeaving:
@@ -106,7 +109,7 @@ func (s *Simple) left(e Transacted) {
 	case e.Done || !s.gated:
 		s.free()
 	case e.Op == 0: // the mark
-		s.ask(simpleTidying, Effect{Do: DoList, WithCzxids: true})
+		s.tidy()
 	default:
 		s.gated = false
 		s.leave()
@@ -115,14 +118,6 @@ func (s *Simple) left(e Transacted) {
 
 func (e Listed) trySimple(s *Simple) {
 	if e.Serial != s.asked {
-		return
-	}
-	if s.stage == simpleTidying {
-		if i := slices.Index(e.Children, s.gate); i >= 0 && e.Czxids[i] == s.czxid {
-			s.ask(simpleTidying, Effect{Do: DoDelete, Node: s.gate})
-		} else {
-			s.free()
-		}
 		return
 	}
 	there := s.gated && slices.Contains(e.Children, s.gate)
@@ -148,6 +143,10 @@ func (e Watched) trySimple(s *Simple) {
 	case e.Serial == s.eye && s.eye != 0:
 		s.checked(e)
 	case e.Serial != s.asked || s.asked == 0:
+	case s.stage == simpleTidying && string(e.Data[s.gate]) == s.mark:
+		s.ask(simpleTidying, Effect{Do: DoDelete, Node: s.gate})
+	case s.stage == simpleTidying:
+		s.free()
 	case len(e.Gone) > 0 || s.stirred:
 		s.yields = false
 		s.free()
@@ -205,6 +204,8 @@ func (s *Simple) failed(why Why) {
 	case simpleLooking:
 		s.refuse(why)
 		s.leave()
+	case simpleTidying:
+		s.refuse(why)
 	} // the rest is tried again at the next Tick
 }
 
@@ -215,7 +216,9 @@ func (Tick) trySimple(s *Simple) {
 		s.check()
 	case s.stage == simpleDoubting:
 		s.doubt()
-	case s.stage == simpleLeaving, s.stage == simpleTidying:
+	case s.stage == simpleLeaving:
 		s.leave()
+	case s.stage == simpleTidying:
+		s.tidy()
 	}
 }
