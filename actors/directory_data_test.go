@@ -1,0 +1,192 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// placed is one kind of a recipe, and the directories of its nodes.
+type placed struct {
+	handle      func(locks *actors.Locks, path string) locker
+	directories []string // behind the lock's path
+}
+
+func allPlaced() map[string]placed {
+	return map[string]placed{
+		"mutex":      {func(l *actors.Locks, p string) locker { return l.Mutex(p) }, []string{""}},
+		"write lock": {func(l *actors.Locks, p string) locker { return l.RWMutex(p).Write() }, []string{""}},
+		"read lock":  {func(l *actors.Locks, p string) locker { return l.RWMutex(p).Read() }, []string{""}},
+		"semaphore":  {func(l *actors.Locks, p string) locker { return l.Semaphore(p, 1) }, []string{"/locks", "/leases"}},
+		"multi-lock": {func(l *actors.Locks, p string) locker {
+			return l.MultiLock(l.Mutex(p+"/a"), l.RWMutex(p+"/b").Write(), l.Semaphore(p+"/c", 1))
+		}, []string{"/a", "/b", "/c/locks", "/c/leases"}},
+	}
+}
+
+// kept makes directories that stay when they are empty, and removes them before the bed is checked.
+func (b *bed) kept(conn *zk.Conn, names ...string) (directories []string) {
+	b.Helper()
+	made := []string{}
+	for _, name := range names {
+		directories = append(directories, b.path+name)
+		for at, c := range b.path + name + "/" {
+			if c != '/' || at == 0 {
+				continue
+			}
+			_, err := conn.Create((b.path + name)[:at], nil, 0, zk.WorldACL(zk.PermAll))
+			if err == nil {
+				made = append(made, (b.path + name)[:at])
+			} else if !errors.Is(err, zk.ErrNodeExists) {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.before = append(b.before, func() {
+		for _, directory := range slices.Backward(made) {
+			zktest.Eventually(b, patience, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
+		}
+	})
+	return directories
+}
+
+// turns has several requests of each handle take the lock, rounds times each. inside is called
+// by every holder, by one at a time.
+func (b *bed) turns(rounds int, handles []locker, inside func(*actors.Grant)) {
+	b.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, h := range handles {
+		wg.Go(func() {
+			for range rounds {
+				g, err := h.Lock(within(b))
+				if err != nil {
+					b.Errorf("lock %s: %v", h.Path(), err)
+					return
+				}
+				mu.Lock()
+				inside(g)
+				mu.Unlock()
+				if err := g.Unlock(within(b)); err != nil {
+					b.Errorf("unlock %s: %v", h.Path(), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Another client has written data into the directories before the lock is used. The
+// tokens increase with each grant all the same, in one process and from one to the other.
+func TestTokensWhereTheDirectoryHasData(t *testing.T) {
+	for name, p := range allPlaced() {
+		if name == "read lock" {
+			continue // readers do not conflict
+		}
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				for _, directory := range b.kept(conn, p.directories...) {
+					_, err := conn.Set(directory, []byte("theirs"), -1)
+					must(b, err)
+				}
+				one, two := p.handle(b.locks(), b.path), p.handle(b.locks(), b.path)
+				var last actors.Token
+				grants := 0
+				b.turns(5, []locker{one, one, one, two}, func(g *actors.Grant) {
+					if g.Token().Compare(last) <= 0 {
+						b.Errorf("grant %d: token %v after %v", grants, g.Token(), last)
+					}
+					last = g.Token()
+					grants++
+				})
+				if grants != 20 {
+					b.Errorf("%d grants, want 20", grants)
+				}
+			})
+		})
+	}
+}
+
+// content is what a test has written into a directory.
+type content struct {
+	path string
+	data string
+	stat zk.Stat // of the directory after the write
+}
+
+// Data that others write into a lock's directories stays, whoever writes it and whenever,
+// while two processes use the lock.
+func TestDirectoryDataStays(t *testing.T) {
+	for name, p := range allPlaced() {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				directories := b.kept(conn, p.directories...)
+				locks := []*actors.Locks{b.locks(), b.locks()}
+				one, two := p.handle(locks[0], b.path), p.handle(locks[1], b.path)
+				unlock(b, lock(b, one))
+				written := map[string]content{}
+				write := func(text string) {
+					b.Helper()
+					for _, directory := range directories {
+						stat, err := conn.Set(directory, []byte(text), -1)
+						must(b, err)
+						written[directory] = content{directory, text, *stat}
+					}
+				}
+				check := func(when string) {
+					b.Helper()
+					b.turns(4, []locker{one, one, two, two}, func(*actors.Grant) {})
+					for _, c := range written {
+						c.check(b, conn, when)
+					}
+				}
+				check("before it is written to")
+				write("between grants")
+				check("written between grants")
+
+				g := lock(b, one)
+				write("during a grant")
+				next := two.Acquire(within(b))
+				unlock(b, g)
+				unlock(b, result(b, next))
+				check("written during a grant")
+
+				g = lock(b, two)
+				var ops []any
+				for _, directory := range directories {
+					ops = append(ops, &zk.SetDataRequest{Path: directory, Data: []byte("by the holder"), Version: -1})
+				}
+				results, err := locks[1].Multi(within(b), g.Guard(ops...)...)
+				must(b, err)
+				for i, directory := range directories {
+					written[directory] = content{directory, "by the holder", *results[len(results)-len(directories)+i].Stat}
+				}
+				next = one.Acquire(within(b))
+				unlock(b, g)
+				unlock(b, result(b, next))
+				check("written by the holder")
+				write("") // and that there is none
+				check("emptied")
+			})
+		})
+	}
+}
+
+func (c content) check(b *bed, conn *zk.Conn, when string) {
+	b.Helper()
+	data, stat, err := conn.Get(c.path)
+	must(b, err)
+	if got, want := fmt.Sprintf("%q, version %d, zxid %#x", data, stat.Version, stat.Mzxid),
+		fmt.Sprintf("%q, version %d, zxid %#x", c.data, c.stat.Version, c.stat.Mzxid); got != want {
+		b.Errorf("%s, %s has %s, want %s", when, c.path, got, want)
+	}
+}
