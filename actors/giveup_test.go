@@ -123,15 +123,23 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 // setRights changes the rights on a node, as another client.
 func (v *virtual) setRights(path string, rights int32) {
 	v.Helper()
+	v.by(func(conn *zk.Conn) { setACL(v, conn, path, rights) })
+}
+
+// by runs f with a plain client, and closes the client afterwards.
+func (v *virtual) by(f func(conn *zk.Conn)) {
+	v.Helper()
 	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithLogInfo(false),
 		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 			return v.Dial(v.Context(), "tcp", "127.0.0.1:1")
 		}))
 	must(v, err)
-	setACL(v, conn, path, rights)
-	conn.Close()
-	for range events { // until it has ended
-	}
+	defer func() {
+		conn.Close()
+		for range events { // until it has ended
+		}
+	}()
+	f(conn)
 }
 
 // panicking is a recipient that panics.
