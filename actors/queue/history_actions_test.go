@@ -108,6 +108,20 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 			w.search(p)
 		},
+		"a former session's create": func(t *rapid.T) {
+			if len(w.late) == 0 {
+				t.Skip("none is late")
+			}
+			f := w.late[0]
+			w.late = w.late[1:]
+			w.makeDirectory()
+			w.zxid++
+			_, kind, _ := w.rule.Parse(f.Node + "0000000000")
+			if w.rule.own() {
+				kind = Own
+			}
+			w.add(f.Node, kind, f.proc).epoch = f.epoch
+		},
 		"answer": func(t *rapid.T) {
 			p := w.proc()
 			if len(p.answers) == 0 {
@@ -191,6 +205,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.connect(p) // the old session's nodes are still there
 		},
 		"expire": func(*rapid.T) {
+			w.late = nil
 			for _, n := range w.sorted() {
 				if n.proc != nil && n.epoch < n.proc.epoch {
 					w.del(n.name)

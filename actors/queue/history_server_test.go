@@ -107,12 +107,17 @@ func (w *world) serve(p *process, i int, batch bool) {
 		}
 		creates := []Effect{f}
 		for i := 0; batch && i < len(p.requests); {
-			if p.requests[i].Do == DoCreate && p.requests[i].Beside == "" {
-				creates = append(creates, p.requests[i])
-				p.requests = slices.Delete(p.requests, i, i+1)
-			} else {
+			switch g := p.requests[i]; {
+			case g.Do == DoCreate && g.Beside == "":
+				creates = append(creates, g)
+			case g.Do == DoDelete && !g.Reset && w.nodes[g.Node] != nil: // in the same transaction
+				w.del(g.Node)
+				p.reply(Deleted{Serial: g.Serial})
+			default:
 				i++
+				continue
 			}
+			p.requests = slices.Delete(p.requests, i, i+1)
 		}
 		w.create(p, creates)
 	case DoList:

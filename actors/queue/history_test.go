@@ -32,7 +32,8 @@ type world struct {
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
 	meddling bool
-	trace    []string         // events and effects
+	trace    []string // events and effects
+	late     []late
 	ghosts   map[string]ghost // nodes that were deleted so
 }
 
@@ -51,6 +52,13 @@ type node struct {
 type ghost struct {
 	ticks  int  // of its process
 	behind bool // a contender of another process was ahead and blocked it
+}
+
+// late is a create of a former session that has not reached the server yet.
+type late struct {
+	proc  *process
+	epoch uint64
+	Effect
 }
 
 type process struct {
@@ -94,6 +102,11 @@ func newWorld(t *rapid.T, rule Rule, processes int) *world {
 }
 
 func (w *world) connect(p *process) {
+	for _, f := range p.requests { // they may be on their way yet, while the session lives on the server
+		if f.Do == DoCreate && f.Beside == "" {
+			w.late = append(w.late, late{p, p.epoch, f})
+		}
+	}
 	p.epoch++
 	p.up = true
 	p.watches, p.outlook, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
