@@ -164,7 +164,7 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 	defer cancel()
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
-		if may == nil || !errors.Is(err, may) {
+		if may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended) { // a try does not wait for a connection
 			v.Errorf("%s: %v", owner, err)
 		}
 		return nil

@@ -78,7 +78,7 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 	return b, nil
 }
 
-// Connected blocks until the first session is up. It fails when ctx ends, with an
+// Connected blocks until the first session is ready for requests. It fails when ctx ends, with an
 // error that wraps the context's cause and names the servers and the last error
 // of connecting to them; with [ErrSessionTimeout]; and with
 // [messages.Reason_CLOSED] once the bridge is closed. After the first session it

@@ -305,11 +305,14 @@ func TestSessionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		greetings := make(chan int64, 10)
 		b := open(t, Config{Servers: "greeter:1", SessionTimeout: time.Second, Dial: greeter(t, greetings)})
+		u := newUser(t, b)
+		u.subscribe()
 		greetings <- 0
 		greetings <- 0
 		greetings <- 77
-		if err := b.Connected(inTime(t)); err != nil || b.Session().Epoch != 3 || b.Session().ID != 77 {
-			t.Errorf("%v, %+v", err, b.Session())
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if b.Session().Epoch != 3 || b.Session().ID != 77 {
+			t.Errorf("%+v", b.Session())
 		}
 	})
 }
