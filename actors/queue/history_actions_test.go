@@ -27,6 +27,13 @@ func (w *world) pick(p *process, state string) ID {
 	return rapid.SampledFrom(ids).Draw(w.t, "request")
 }
 
+func (w *world) guestMarkers() []string {
+	if w.rule.Private {
+		return w.rule.Markers
+	}
+	return []string{"-lock-", "__lock__", "-__WRIT__", "-__READ__"}
+}
+
 // guest picks one whose name has the marker.
 func (w *world) guest(possible bool, marker string) string {
 	var guests []string
@@ -196,13 +203,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			if rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not now")
 			}
-			p := w.proc()
-			// What is not answered fails, which may be heard before.
-			for i, early := 0, rapid.IntRange(0, len(p.requests)).Draw(t, "failures"); i < early; i++ {
-				w.step(p, Failed{Epoch: p.epoch, Serial: p.requests[i].Serial, Why: SessionLost})
-			}
-			w.step(p, Session{Epoch: p.epoch, State: Lost})
-			w.connect(p) // the old session's nodes are still there
+			w.loseSession(w.proc())
 		},
 		"expire": func(*rapid.T) {
 			w.late = nil
@@ -228,6 +229,16 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"drain": func(*rapid.T) { w.drain() },
 		"":      func(*rapid.T) {},
 	}
+}
+
+// loseSession begins another session. The nodes of the old one are still there.
+func (w *world) loseSession(p *process) {
+	// What is not answered fails, which may be heard before.
+	for i, early := 0, rapid.IntRange(0, len(p.requests)).Draw(w.t, "failures"); i < early; i++ {
+		w.step(p, Failed{Epoch: p.epoch, Serial: p.requests[i].Serial, Why: SessionLost})
+	}
+	w.step(p, Session{Epoch: p.epoch, State: Lost})
+	w.connect(p)
 }
 
 // finish makes everybody leave: every request must end, no node and no State's

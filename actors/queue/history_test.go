@@ -32,6 +32,7 @@ type world struct {
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
 	meddling bool
+	steady   bool     // reads behind a creation do not fail
 	trace    []string // events and effects
 	late     []late
 	ghosts   map[string]ghost // nodes that were deleted so
@@ -81,6 +82,7 @@ type process struct {
 	open     map[ID]string // requests: waiting, held, released
 	nodeOf   map[ID]string
 	leaving  map[string]bool
+	told     func(Effect) // hears all effects, unless it is nil
 }
 
 type answer struct {
@@ -120,6 +122,9 @@ func (w *world) step(p *process, e Event) {
 	for _, f := range slices.Clone(step(p.state, e)) {
 		w.trace = append(w.trace, fmt.Sprintf("  do %d id %d serial %d %s %v", f.Do, f.ID, f.Serial, f.Node, f.Nodes))
 		w.perform(p, f)
+		if p.told != nil {
+			p.told(f)
+		}
 	}
 }
 
@@ -269,13 +274,6 @@ func (w *world) conflict(a, b *node) bool {
 		a, b = b, a
 	}
 	return w.rule.BlockedBy[a.kind].Has(w.kindFor(b, a))
-}
-
-func (w *world) guestMarkers() []string {
-	if w.rule.Private {
-		return w.rule.Markers
-	}
-	return []string{"-lock-", "__lock__", "-__WRIT__", "-__READ__"}
 }
 
 func (w *world) String() string {
