@@ -46,7 +46,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			czxid = czxids[i]
 		}
 		if c := s.recognise(name, czxid); c != nil && !c.listed {
-			c.listed, c.provenAt = true, max(c.provenAt, since)
+			c.listed, c.placed, c.provenAt = true, true, max(c.provenAt, since)
 			next = append(next, c)
 			top = max(top, c.rank.major)
 		}
@@ -124,13 +124,14 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		}
 		return c
 	}
-	if c := s.find(name); c != nil {
+	rank := rankOf(s.byCzxid, seq, czxid, 0)
+	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
 		return c
-	}
+	} // else its node is another one of the same name: at the end of the numbers a name comes again
 	if s.byCzxid && czxid == 0 {
 		return nil
 	}
-	return &contender{name: name, seq: seq, rank: rankOf(s.byCzxid, seq, czxid, 0), kind: kind}
+	return &contender{name: name, seq: seq, rank: rank, kind: kind}
 }
 
 func (s *State) report(name string) {

@@ -269,13 +269,13 @@ func (s *stack) lendersAtRest() {
 }
 
 func testStack(t *testing.T, make func(*rapid.T) *stack) {
-	for _, name := range []string{"undisturbed"} {
+	for _, name := range []string{"undisturbed", "nodes deleted by others"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				s := make(t)
 				s.meddling = name != "undisturbed"
 				for _, w := range s.worlds {
-					w.meddling, w.steady = s.meddling, true
+					w.meddling = s.meddling
 				}
 				actions := s.actions()
 				actions["lingered"] = func(t *rapid.T) {

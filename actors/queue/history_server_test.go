@@ -213,7 +213,7 @@ type behind struct {
 func (w *world) readBehind(p *process) {
 	b := p.behind[0]
 	p.behind = p.behind[1:]
-	fails := !w.steady && rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
+	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
 	for _, e := range b.created {
 		if !fails {
 			e.Directory = w.home

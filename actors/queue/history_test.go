@@ -32,7 +32,6 @@ type world struct {
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
 	meddling bool
-	steady   bool     // reads behind a creation do not fail
 	trace    []string // events and effects
 	late     []late
 	ghosts   map[string]ghost // nodes that were deleted so

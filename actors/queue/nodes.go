@@ -25,7 +25,7 @@ func (s *State) send(c *contender) {
 	}
 	s.serials++
 	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
-	c.answered, c.bornAt, c.provenAt, c.revoked = false, 0, 0, false
+	c.answered, c.bornAt, c.provenAt, c.revoked, c.placed = false, 0, 0, false, false
 	c.look = c.leader == nil && !s.waitsForOurs()
 	put(&s.ours, c.serial, c)
 	s.outstanding = append(s.outstanding, c)
@@ -121,6 +121,7 @@ func (e Created) apply(s *State) {
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
+	c.placed = seen || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
 	leader := s.part(c)
 	if exhausted(seq) && !s.byCzxid {
@@ -131,7 +132,7 @@ func (e Created) apply(s *State) {
 	}
 	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
 	late := leader == nil && !seen && c.rank.major <= s.horizon
-	if e.Directory == s.directory && e.Directory != 0 && c.seq == s.horizon+1 && !s.byCzxid {
+	if c.placed && c.seq == s.horizon+1 && !s.byCzxid {
 		s.horizon++
 	}
 	switch {
@@ -213,7 +214,7 @@ func (s *State) enter(directory int64) bool {
 		case c.czxid < directory:
 			s.vanish(c)
 		default: // made since
-			c.rank = rankOf(s.byCzxid, c.seq, c.czxid, c.step)
+			c.rank, c.placed = rankOf(s.byCzxid, c.seq, c.czxid, c.step), true
 			s.enlist(c)
 			if c.stage == queued {
 				s.enqueue(c)
@@ -273,12 +274,13 @@ func (s *State) rankByCzxid() {
 	}
 }
 
-// advance moves the horizon over numbers that have become consecutive.
+// advance moves the horizon over numbers that have become consecutive. It stops at a node of
+// ours that may be in another directory: there the same numbers belong to others.
 func (s *State) advance() {
 	if s.byCzxid {
 		return // czxids are not consecutive
 	}
-	for i := place(s.list, rank{major: s.horizon + 1}); i < len(s.list) && s.list[i].seq == s.horizon+1; i++ {
+	for i := place(s.list, rank{major: s.horizon + 1}); i < len(s.list) && s.list[i].seq == s.horizon+1 && (s.list[i].placed || !s.list[i].ours); i++ {
 		s.horizon++
 	}
 }

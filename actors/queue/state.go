@@ -167,6 +167,7 @@ type contender struct {
 	joint    bool
 	answered bool
 	look     bool // its Create has Look
+	placed   bool // it is known to be in the directory that State.directory is about
 	// revocable: its node is to be watched from when it holds.
 	revocable bool
 	revoked   bool // somebody has asked for it
