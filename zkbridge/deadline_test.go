@@ -94,6 +94,7 @@ func TestDeadlineCountsFromSending(t *testing.T) {
 		synctest.Wait()
 		answered("ping", ping.Firings()[0].Time)
 		slow(embedded.OpConnect)
+		slow(embedded.OpGetData) // the generation is read once it is connected: that answer is to come later
 		s.DropConnections()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		sent = time.Now() // it connects again at once
