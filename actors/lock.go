@@ -127,7 +127,7 @@ func (l *lock) tick() {
 // Created implements messages.BridgeClientHandler.
 func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
 	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
-		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid})
+		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
 }
 
 // Listed implements messages.BridgeClientHandler.
@@ -234,7 +234,7 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 }
 
 func (l *lock) create(f queue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look}
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look, After: f.After}
 	part := zkbridge.Part{From: l.self, Create: msg}
 	if g := l.groups[f.ID]; g != nil {
 		delete(l.groups, f.ID) // it may not have come to a node

@@ -283,7 +283,11 @@ type Create struct {
 	// not, the answer is Failed with NOT_HELD.
 	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
 	// Read what is in the directory, behind the creation: Created has children then.
-	Look          bool `protobuf:"varint,7,opt,name=look,proto3" json:"look,omitempty"`
+	Look bool `protobuf:"varint,7,opt,name=look,proto3" json:"look,omitempty"`
+	// Not empty: a node of this process in the directory, whose ReleaseNode came before. If
+	// one transaction deletes that and makes this one, both were in the same directory. Then
+	// the directory is not read, and Created has same_directory.
+	After         string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +371,13 @@ func (x *Create) GetLook() bool {
 	return false
 }
 
+func (x *Create) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 type Created struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -384,7 +395,10 @@ type Created struct {
 	// is greater than czxid means that the directory was deleted, with the node, and made again.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
 	// The generation that was in force when the node was created; see Granted.generation.
-	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The node was made in the directory of Create.after. There are no children then, and no
+	// directory_czxid.
+	SameDirectory bool `protobuf:"varint,10,opt,name=same_directory,json=sameDirectory,proto3" json:"same_directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +487,13 @@ func (x *Created) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Created) GetSameDirectory() bool {
+	if x != nil {
+		return x.SameDirectory
+	}
+	return false
 }
 
 type List struct {
@@ -1359,7 +1380,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xa4\x01\n" +
+	"\vUnsubscribe\"\xba\x01\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1367,7 +1388,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
 	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x12\n" +
-	"\x04look\x18\a \x01(\bR\x04look\"\xd2\x01\n" +
+	"\x04look\x18\a \x01(\bR\x04look\x12\x14\n" +
+	"\x05after\x18\b \x01(\tR\x05after\"\xf9\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -1378,7 +1400,9 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x0fdirectory_czxid\x18\b \x01(\x03R\x0edirectoryCzxid\x12\x1e\n" +
 	"\n" +
 	"generation\x18\t \x01(\x04R\n" +
-	"generation\"\x81\x01\n" +
+	"generation\x12%\n" +
+	"\x0esame_directory\x18\n" +
+	" \x01(\bR\rsameDirectory\"\x81\x01\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +

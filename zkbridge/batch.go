@@ -66,12 +66,37 @@ func (b *batch) add(w write, stamped bool) bool {
 }
 
 func (b *batch) put(w write) {
-	b.writes = append(b.writes, w)
-	b.size += w.bytes()
 	if w.c != nil {
 		b.creates++
-		b.look(w.c)
+		if w.c.after != "" && b.deletes(w.c.directory, w.c.after) {
+			w.c.slot = inDirectoryOfAfter
+		} else {
+			b.look(w.c)
+		}
 	}
+	b.writes = append(b.writes, w)
+	b.size += w.bytes()
+}
+
+// inDirectoryOfAfter is the slot of a create whose transaction deletes the node that it is
+// to come after: both nodes are in one directory, which need not be read.
+const inDirectoryOfAfter = -1
+
+// deletes reports whether the transaction deletes a node. It begins with the last writes: a
+// release and the next create are close to each other most of the time.
+func (b *batch) deletes(directory, node string) bool {
+	for _, w := range slices.Backward(b.writes) {
+		if w.r != nil && isIn(directory, node, w.r.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// isIn reports whether path is that of the node in the directory.
+func isIn(directory, node, path string) bool {
+	return len(path) == len(directory)+1+len(node) && path[len(directory)] == '/' &&
+		path[len(directory)+1:] == node && path[:len(directory)] == directory
 }
 
 // takes reports whether w fits behind others.

@@ -23,6 +23,7 @@ type create struct {
 	data      []byte
 	beside    string // the node without which this one is not made
 	look      bool   // the names in the directory are asked for
+	after     string // the node after whose deletion by the same transaction no read is needed
 
 	joint    *joint    // with which it is done; nil for none
 	sighting *sighting // of one in doubt, while the others of its joint are looked for
@@ -30,7 +31,7 @@ type create struct {
 	op       zk.CreateRequest // of its last transaction
 	node     string           // known to have been created, the rest is not known yet
 	step     uint32           // place in its last transaction, among all creates of that
-	slot     int32            // of its directory among the looks of that transaction
+	slot     int32            // of its directory among the looks of that transaction, or inDirectoryOfAfter
 	arrival  uint64           // its place among all creates of the epoch, from 1
 	failures int              // multis that failed because of others
 	tries    int
@@ -39,7 +40,7 @@ type create struct {
 
 func newCreate(from ask.Recipient, msg *messages.Create) *create {
 	c := &create{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
-		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook()}
+		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook(), after: msg.GetAfter()}
 	if c.data == nil {
 		c.data = noData
 	}

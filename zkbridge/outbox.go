@@ -184,7 +184,9 @@ func (o *outbox) succeed(b *batch) {
 		created = created[1:]
 		msg.Id, msg.Epoch, msg.Czxid, msg.Step = w.c.id, w.c.epoch, czxid, w.c.step
 		msg.Node = strings.Clone(node) // a waiter keeps it, and need not keep the whole path
-		if l := &b.looks[w.c.slot]; l.err == nil {
+		if w.c.slot == inDirectoryOfAfter {
+			msg.SameDirectory = true
+		} else if l := &b.looks[w.c.slot]; l.err == nil {
 			msg.DirectoryCzxid = l.in.czxid
 			if w.c.look {
 				msg.Children = l.in.children

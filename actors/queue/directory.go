@@ -260,6 +260,7 @@ func (s *State) createFailed(c *contender, e Failed) {
 	switch {
 	case c.stage == leaving: // its node may still be there, also if the session is lost
 		delete(s.ours, c.serial)
+		s.departing = nil
 		s.refuseRelease(c, e.Why)
 		return
 	case c.answered:

@@ -98,6 +98,9 @@ type Created struct {
 	// and all in it were deleted. Children is what was in it, if the effect had Look.
 	Directory int64
 	Children  []string
+	// SameDirectory: one transaction deleted the effect's After and made the node. It was
+	// not read what is in the directory.
+	SameDirectory bool
 }
 
 // Listed answers DoList.
@@ -177,7 +180,8 @@ const (
 	// DoCreate: create an ephemeral sequential node with the prefix Node and Data, or,
 	// if Beside is a node, an ephemeral one named Node while Beside is there; answer
 	// Created or Failed, the latter with NotHeld if Beside is gone. With Look, read the
-	// names in the directory behind the creation. ID is the request's if that is Joint, else 0.
+	// names in the directory behind the creation. After is a node whose DoDelete came before,
+	// or empty: no read is needed where one transaction deletes it and makes the new one. ID is the request's if that is Joint, else 0.
 	DoCreate Do = iota
 	// DoList: list the directory, WithCzxids or without; answer Listed or Failed. With
 	// Watch, later Wake, when a child of it comes or goes.
@@ -258,6 +262,7 @@ type Effect struct {
 	Nodes     []string
 	WithData  bool
 	Beside    string
+	After     string
 	Watch     bool
 	Look      bool
 	Kind      Kind

@@ -105,13 +105,14 @@ func (w *world) serve(p *process, i int, batch bool) {
 			w.createBeside(p, f)
 			return
 		}
-		creates := []Effect{f}
+		creates, gone := []Effect{f}, map[string]bool{}
 		for i := 0; batch && i < len(p.requests); {
 			switch g := p.requests[i]; {
 			case g.Do == DoCreate && g.Beside == "":
 				creates = append(creates, g)
 			case g.Do == DoDelete && !g.Reset && w.nodes[g.Node] != nil: // in the same transaction
 				w.del(g.Node)
+				gone[g.Node] = true
 				p.reply(Deleted{Serial: g.Serial})
 			default:
 				i++
@@ -119,7 +120,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 			}
 			p.requests = slices.Delete(p.requests, i, i+1)
 		}
-		w.create(p, creates)
+		w.create(p, creates, gone)
 	case DoList:
 		p.outlook = p.outlook || f.Watch && w.home != 0
 		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(), Directory: w.home}
@@ -157,7 +158,8 @@ func (w *world) serve(p *process, i int, batch bool) {
 	}
 }
 
-func (w *world) create(p *process, creates []Effect) {
+// create executes a transaction that has deleted the nodes that are gone.
+func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 	w.makeDirectory()
 	w.zxid++
 	b := behind{look: map[uint64]bool{}}
@@ -172,7 +174,8 @@ func (w *world) create(p *process, creates []Effect) {
 			kind = Own
 		}
 		n := w.add(f.Node, kind, p)
-		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid, Step: uint32(elsewhere + i)})
+		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid,
+			Step: uint32(elsewhere + i), SameDirectory: gone[f.After]})
 		b.look[f.Serial] = f.Look
 		if answerLost {
 			p.lost = append(p.lost, unanswered{f, uint32(elsewhere + i)})
@@ -200,7 +203,7 @@ func (w *world) search(p *process) {
 			return
 		}
 	}
-	w.create(p, []Effect{f.Effect})
+	w.create(p, []Effect{f.Effect}, nil)
 }
 
 // behind is a transaction that was executed, and the read of the directory behind it.
@@ -215,7 +218,7 @@ func (w *world) readBehind(p *process) {
 	p.behind = p.behind[1:]
 	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
 	for _, e := range b.created {
-		if !fails {
+		if !fails && !e.SameDirectory {
 			e.Directory = w.home
 			if b.look[e.Serial] {
 				e.Children = w.names()

@@ -27,9 +27,10 @@ func (s *State) send(c *contender) {
 	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
 	c.answered, c.bornAt, c.provenAt, c.revoked, c.placed = false, 0, 0, false, false
 	c.look = c.leader == nil && !s.waitsForOurs()
+	after := s.after(c)
 	put(&s.ours, c.serial, c)
 	s.outstanding = append(s.outstanding, c)
-	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Look: c.look}
+	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Look: c.look, After: after}
 	if c.leader != nil {
 		c.leader.followers++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.leader.seq), c.leader.name
@@ -44,6 +45,20 @@ func (s *State) send(c *contender) {
 // follows from theirs, most of the time.
 func (s *State) waitsForOurs() bool {
 	return len(s.list) > s.foreign || slices.ContainsFunc(s.outstanding, func(c *contender) bool { return !c.answered && c.stage == creating })
+}
+
+// after returns the node of ours that is about to go, if one transaction with its deletion
+// would tell all that a read behind the creation of c would tell: that c's node is in the
+// same directory and, by the next number in a queue that is empty, that nothing else is.
+func (s *State) after(c *contender) string {
+	last := s.departing
+	if last == nil || c.leader != nil || s.byCzxid {
+		return ""
+	}
+	if c.look && (len(s.list) > 0 || last.seq != s.horizon) {
+		return ""
+	}
+	return last.name
 }
 
 // whyGone is why a node is gone that nobody of us deleted.
@@ -97,6 +112,9 @@ func (s *State) delete(c *contender) {
 	}
 	last := s.byCzxid && len(s.list) == 0 && len(s.outstanding) == 0 && len(s.unsent) == 0
 	c.mayBeGone = c.mayBeGone || last // its reset is repeated as a delete if the outcome is unknown
+	if s.departing = nil; c.placed && !last {
+		s.departing = c
+	}
 	s.effect(Effect{Do: DoDelete, Serial: c.serial, Node: c.name, Reset: last})
 }
 
@@ -121,7 +139,8 @@ func (e Created) apply(s *State) {
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
-	c.placed = seen || e.Directory != 0 && e.Directory == s.directory
+	// Had the directory of After become a former one since, so would that of e.
+	c.placed = seen || e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
 	leader := s.part(c)
 	if exhausted(seq) && !s.byCzxid {
@@ -201,7 +220,7 @@ func (s *State) enter(directory int64) bool {
 	if directory <= s.directory {
 		return directory == s.directory
 	}
-	s.directory = directory
+	s.directory, s.departing = directory, nil
 	old := slices.Concat(s.list, s.unlisted())
 	s.horizon, s.foreign, s.byCzxid, s.list = unknown, 0, false, nil
 	clear(s.waiting)
@@ -304,6 +323,9 @@ func (e Deleted) apply(s *State) {
 // gone forgets a contender whose node is no more.
 func (s *State) gone(c *contender) {
 	delete(s.ours, c.serial)
+	if c == s.departing {
+		s.departing = nil
+	}
 	if c.released {
 		c.released = false
 		s.effect(Effect{Do: DoReleased, ID: c.releaser})

@@ -112,6 +112,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	_, kept := args["kept"]
 	_, revocable := args["revocable"]
 	_, joint := args["joint"]
+	_, same := args["same"]
 	var e Event
 	switch word {
 	case "rule":
@@ -125,7 +126,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "acquire":
 		e = Acquire{ID: ID(num("id", 0)), Owner: args["owner"], Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"]), Revocable: revocable, Joint: joint}
 	case "created":
-		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1)}
+		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1), SameDirectory: same}
 	case "listed":
 		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Czxids: numbers(t, args["czxids"]), Directory: num("directory", 1)}
 	case "watched":
@@ -266,7 +267,7 @@ func (s *script) show(f Effect) string {
 		if f.Beside != "" {
 			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
 		}
-		return fmt.Sprintf("create serial=%d prefix=%s%s", f.Serial, s.short(f.Node), when(f.Look, " look"))
+		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), when(f.Look, " look"), when(f.After != "", " after="+s.short(f.After)))
 	case DoList:
 		return fmt.Sprintf("list serial=%d%s%s", f.Serial, when(f.WithCzxids, " czxids"), when(f.Watch, " watch"))
 	case DoWatch:

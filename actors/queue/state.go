@@ -40,6 +40,7 @@ type State struct {
 
 	unsent      []*contender          // ours without a Create, in order of arrival
 	left        int                   // how many of them have left
+	departing   *contender            // ours whose DoDelete came last, until that is answered; see after
 	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first
 	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
 	requests    *Table[contender]
