@@ -1,9 +1,3 @@
-// Package queue decides who holds a lock: pure functions over the contenders in a
-// lock's directory, ordered by their sequence numbers. It does no I/O and knows
-// neither time nor contexts; what happens comes in as events, what is to be done
-// goes out as effects.
-//
-// Rule.Holds is the rule, Step the life of a lock.
 package queue
 
 // Kind is what a contender wants, as far as the rule is concerned.

@@ -75,7 +75,7 @@ func (s *State) loseSession() {
 	clear(s.watches)
 	clear(s.waiting)
 	s.list, s.foreign, s.tries, s.outstanding, s.unsent = nil, 0, 0, nil, nil
-	s.listing, s.listAgain, s.horizon, s.directory, s.byCzxid = 0, false, unknown, 0, false
+	s.listing, s.listAgain, s.horizon, s.directory, s.byCzxid, s.departing = 0, false, unknown, 0, false, nil
 	s.outlook = outlook{wanted: s.outlook.wanted}
 	for _, c := range again {
 		s.send(c)
