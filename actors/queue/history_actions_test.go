@@ -223,8 +223,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"tick": func(*rapid.T) {
 			p := w.proc()
 			p.state.Rest()
-			p.ticks++
-			w.step(p, Tick{})
+			w.tick(p)
 		},
 		"drain": func(*rapid.T) { w.drain() },
 		"":      func(*rapid.T) {},

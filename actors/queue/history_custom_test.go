@@ -58,7 +58,7 @@ func drawRule(t *rapid.T) Rule {
 func TestHistoriesOfAnyRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, drawRule(t), rapid.IntRange(1, 3).Draw(t, "processes"))
-		t.Repeat(w.actions())
+		repeat(t, w.actions())
 		w.finish()
 	})
 }

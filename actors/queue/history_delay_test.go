@@ -80,7 +80,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 			}
 			w.elapse()
 		}
-		t.Repeat(actions)
+		repeat(t, actions)
 		w.finish()
 		// What was left unclean goes with the next clean release.
 		w.ids++

@@ -293,7 +293,7 @@ func testStack(t *testing.T, make func(*rapid.T) *stack) {
 					}
 					s.say(f, Overdue{Serial: f.lender.loan.id})
 				}
-				s.run(patient(actions))
+				s.run(actions)
 				s.finish()
 			})
 		})

@@ -203,6 +203,10 @@ func (w *world) search(p *process) {
 			return
 		}
 	}
+	if w.nextSeq == math.MaxInt32 { // Repeated, it would have the name of the former node, for which others may wait.
+		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Why: NodeDeleted})
+		return
+	}
 	w.create(p, []Effect{f.Effect}, nil)
 }
 
@@ -247,6 +251,17 @@ func (w *world) hear(p *process) {
 	p.events = p.events[1:]
 	p.heard++
 	w.step(p, e)
+}
+
+// tick is a tick of a process. Events come before the second tick after the change: a
+// connection on which they do not is given up.
+func (w *world) tick(p *process) {
+	for p.heard < p.timely {
+		w.hear(p)
+	}
+	p.timely = p.emitted
+	p.ticks++
+	w.step(p, Tick{})
 }
 
 func (w *world) deliver(p *process, i int) {

@@ -266,23 +266,6 @@ func (s *stack) String() string {
 	return text
 }
 
-// patient gives actions of which rapid counts those, too, that skip after a draw. It ends a
-// history after a few that it does not count, which is mostly after the first steps.
-func patient(actions map[string]func(*rapid.T)) map[string]func(*rapid.T) {
-	all := map[string]func(*rapid.T){}
-	for name, action := range actions {
-		all[name] = func(t *rapid.T) {
-			defer func() {
-				if r := recover(); r != nil && fmt.Sprintf("%T", r) != "rapid.invalidData" {
-					panic(r)
-				}
-			}()
-			action(t)
-		}
-	}
-	return all
-}
-
 func (s *stack) expire() {
 	for _, w := range s.worlds {
 		w.actions()["expire"](s.t)
@@ -331,7 +314,7 @@ func (s *stack) run(actions map[string]func(*rapid.T)) {
 	do := func(names []string, most int) func(*rapid.T) {
 		return func(t *rapid.T) {
 			for range rapid.IntRange(1, most).Draw(t, "actions") {
-				actions[rapid.SampledFrom(names).Draw(t, "action")](t)
+				act(t, actions[rapid.SampledFrom(names).Draw(t, "action")])
 			}
 		}
 	}
@@ -349,8 +332,7 @@ func (s *stack) finish() {
 		for _, w := range s.worlds {
 			for _, p := range w.procs {
 				if s.meddling { // Ticks tell that a node is gone that is not watched
-					p.ticks++
-					w.step(p, Tick{})
+					w.tick(p)
 				}
 			}
 			for _, n := range w.sorted() {

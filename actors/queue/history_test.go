@@ -73,6 +73,7 @@ type process struct {
 	requests []Effect    // sent to the server, not served
 	behind   []behind    // reads of the directory behind transactions that were executed
 	ticks    int
+	timely   int          // events that had been emitted at the last tick
 	lost     []unanswered // creates whose answer is lost
 	events   []Wake
 	emitted  int // events ever
@@ -111,7 +112,7 @@ func (w *world) connect(p *process) {
 	p.epoch++
 	p.up = true
 	p.watches, p.outlook, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
-	p.heard, p.emitted = 0, 0
+	p.heard, p.emitted, p.timely = 0, 0, 0
 	p.leaving = map[string]bool{}
 	w.step(p, Session{Epoch: p.epoch, State: Connected})
 }
@@ -373,7 +374,7 @@ func (w *world) contended(p *process, name string) bool {
 func testHistories(t *testing.T, rule Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
-		t.Repeat(w.actions())
+		repeat(t, w.actions())
 		w.finish()
 	})
 }
@@ -384,7 +385,7 @@ func TestHistoriesOfMeddling(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
 				w.meddling = true
-				t.Repeat(w.actions())
+				repeat(t, w.actions())
 				w.finish()
 			})
 		})

@@ -366,7 +366,7 @@ func testLending(t *testing.T, rule Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		grants := rapid.IntRange(1, 4).Draw(t, "grants")
 		b := &bank{t: t, rule: rule, grants: grants, lender: NewLender(rule, uint32(grants)), open: map[ID]*asked{}}
-		t.Repeat(b.actions())
+		repeat(t, b.actions())
 		b.finish()
 	})
 }

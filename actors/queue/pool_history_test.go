@@ -395,7 +395,7 @@ func (s *scene) finish() {
 func TestHistoriesOfAPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t)
-		t.Repeat(s.actions())
+		repeat(t, s.actions())
 		s.finish()
 	})
 }

@@ -338,7 +338,7 @@ func TestSimpleHistories(t *testing.T) {
 				for n := range 3 {
 					p.all = append(p.all, &visitor{n: n, s: NewSimple("lock", shared, Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
-				t.Repeat(p.actions())
+				repeat(t, p.actions())
 				p.rest()
 				p.checkRest()
 				for _, v := range p.all {

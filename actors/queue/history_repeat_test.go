@@ -1,0 +1,41 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// repeat runs random actions as rapid's Repeat does, but draws another action for one that
+// skips. Repeat itself ends a history when two of three actions have skipped, which is mostly
+// after the first steps.
+func repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
+	check := func(*rapid.T) {}
+	if c := actions[""]; c != nil {
+		check = c
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(actions)), func(name string) bool { return name == "" })
+	t.Repeat(map[string]func(*rapid.T){
+		"": check,
+		"step": func(t *rapid.T) {
+			for range 10 {
+				if act(t, actions[rapid.SampledFrom(names).Draw(t, "action")]) {
+					return
+				}
+			}
+		},
+	})
+}
+
+// act runs an action and reports whether it did not skip.
+func act(t *rapid.T, action func(*rapid.T)) (done bool) {
+	defer func() {
+		if r := recover(); r != nil && fmt.Sprintf("%T", r) != "rapid.invalidData" {
+			panic(r)
+		}
+	}()
+	action(t)
+	return true
+}
