@@ -118,7 +118,7 @@ func (s *script) step(t *testing.T, line string) []string {
 	case "rule":
 		permits := int(num("permits", 1))
 		rule := map[string]Rule{"mutex": Mutex(), "semaphore": Semaphore(permits), "readwrite": ReadWrite(), "delay": delayed(),
-			"leases": Leases(permits), "gate": Gate(), "independent": apart()}[args["name"]]
+			"leases": Leases(permits), "gate": Gate(), "independent": withMarkers(ways(), "!~"), "intention": withMarkers(intention(), "~#$!")}[args["name"]]
 		s.state = NewState(rule, Incarnation{})
 		return nil
 	case "resize":
@@ -330,10 +330,12 @@ func delayed() Rule {
 	return r
 }
 
-// apart is ways with markers that scripts can write.
-func apart() Rule {
-	r := ways()
-	r.Markers = []string{"-__WRIT__", "-__READ__"}
+// withMarkers gives the rule markers that scripts can write.
+func withMarkers(r Rule, signs string) Rule {
+	r.Markers = nil
+	for _, sign := range []byte(signs) {
+		r.Markers = append(r.Markers, markers[sign])
+	}
 	return r
 }
 

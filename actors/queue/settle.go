@@ -25,7 +25,7 @@ func (s *State) settleOne() bool {
 
 // try lets one that is next hold if it may. It tells if it, or another, waits no longer.
 func (s *State) try(c *contender) bool {
-	if c.rank.major > s.horizon || !c.listed || s.byCzxid && s.early(c) {
+	if c.rank.major > s.horizon || !c.listed || s.byCzxid && (s.early(c) || s.behindUnlisted(c)) {
 		s.lookAround(c)
 		return false
 	}
@@ -91,6 +91,11 @@ func (s *State) lookAround(c *contender) {
 // early tells that an answer is awaited to a Create that was sent before c's came.
 func (s *State) early(c *contender) bool {
 	return len(s.outstanding) > 0 && s.outstanding[0].sentAt < c.bornAt
+}
+
+// behindUnlisted reports whether one of ours is ahead of c whose place no list has shown.
+func (s *State) behindUnlisted(c *contender) bool {
+	return slices.ContainsFunc(s.unlisted(), func(o *contender) bool { return o.rank.compare(c.rank) < 0 })
 }
 
 func (s *State) askList() {
