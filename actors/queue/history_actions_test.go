@@ -136,6 +136,13 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 			w.deliver(p, rapid.IntRange(0, len(p.answers)-1).Draw(t, "answer"))
 		},
+		"follower": func(t *rapid.T) {
+			p := w.proc()
+			if p.view.passed == len(w.changes) {
+				t.Skip("it shows all")
+			}
+			w.advance(p, rapid.IntRange(p.view.passed+1, len(w.changes)).Draw(t, "changes"))
+		},
 		"event": func(t *rapid.T) {
 			p := w.proc()
 			if len(p.events) == 0 {
@@ -147,8 +154,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			if len(w.nodes) > 0 {
 				t.Skip("not empty")
 			}
-			w.home = 0
-			w.changed()
+			w.setHome(0)
 		},
 		"guest comes": func(t *rapid.T) {
 			w.makeDirectory()
@@ -163,7 +169,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			writer := w.guest(!w.rule.Private && w.rule.heirs(Exclusive) != 0 && w.nextSeq < 1<<31-1<<20, "__WRIT__")
 			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
 			w.zxid++
-			w.nodes[name] = &node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: Shared, czxid: w.zxid}
+			w.put(&node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: Shared, czxid: w.zxid})
 			if rapid.Bool().Draw(t, "goes at once") {
 				w.del(writer)
 			}

@@ -34,6 +34,7 @@ func (w *world) transact(p *process, f Effect) {
 		return
 	}
 	e := w.execute(f)
+	w.catchUp(p)
 	if fate == 1 {
 		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Why: Unknown})
 		return
@@ -54,9 +55,10 @@ func (w *world) execute(f Effect) Transacted {
 	if !w.meddling && !w.holds(f.Node, true) {
 		w.t.Fatalf("%s, which may not hold, is about to mark: %s", f.Node, w)
 	}
-	m.by = f.Node
-	if f.Do == DoClear {
-		m.by = ""
+	if f.Do != DoClear {
+		w.setMark(f.Node)
+	} else {
+		w.setMark("")
 		w.del(f.Node)
 	}
 	return Transacted{Serial: f.Serial, Done: true}
@@ -64,8 +66,8 @@ func (w *world) execute(f Effect) Transacted {
 
 func (w *world) look(p *process, f Effect) {
 	data := map[string][]byte{}
-	if w.marks.by != "" {
-		data["the mark"] = []byte(w.marks.by)
+	if p.view.mark != "" {
+		data["the mark"] = []byte(p.view.mark)
 	}
 	p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Data: data})
 }

@@ -2,8 +2,7 @@ package queue
 
 // wishes are what is asked of holders in a world.
 type wishes struct {
-	now  map[string]bool // nodes whose data says so
-	ever map[string]bool
+	ever map[string]bool // nodes whose data has said so
 	told map[ID]bool
 }
 
@@ -13,22 +12,18 @@ func (w *world) write(name string, wish bool) {
 	if n == nil {
 		return
 	}
-	w.wishes.now[name] = wish
 	w.wishes.ever[name] = w.wishes.ever[name] || wish
-	for _, p := range w.procs {
-		if p.watches[name] {
-			delete(p.watches, name)
-			p.events = append(p.events, Wake{Epoch: p.epoch, Node: name})
-			p.emitted++
-		}
-	}
+	w.commit(func(p *process) {
+		p.view.asked[name] = wish
+		p.fire(name, false)
+	})
 }
 
 // data is that of the nodes that are watched by f.
-func (w *world) data(f Effect) map[string][]byte {
+func (p *process) data(f Effect) map[string][]byte {
 	data := map[string][]byte{}
 	for _, name := range f.Nodes {
-		if f.WithData && w.wishes.now[name] {
+		if f.WithData && p.view.asked[name] {
 			data[name] = []byte(Revoke)
 		}
 	}

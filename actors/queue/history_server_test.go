@@ -22,26 +22,8 @@ func (w *world) add(prefix string, kind Kind, p *process) *node {
 	}
 	// Also for those who do not show it. It sticks at the end: see recipes on ZooKeeper >= 3.6.
 	w.nextSeq = min(w.nextSeq+1, math.MaxInt32)
-	w.nodes[n.name] = n
-	delete(w.ghosts, n.name) // at the end of the numbers a repeated create has the same name
-	w.changed()
+	w.put(n)
 	return n
-}
-
-func (w *world) del(name string) {
-	if w.nodes[name] == nil {
-		return
-	}
-	w.zxid++
-	delete(w.nodes, name)
-	w.changed()
-	for _, p := range w.procs {
-		if p.watches[name] {
-			delete(p.watches, name)
-			p.events = append(p.events, Wake{Epoch: p.epoch, Node: name, Deleted: true})
-			p.emitted++
-		}
-	}
 }
 
 // meddle deletes a node of whatever process.
@@ -61,38 +43,13 @@ func (w *world) meddle(n *node) {
 	w.del(n.name)
 }
 
-// changed fires the watches on the directory.
-func (w *world) changed() {
-	for _, p := range w.procs {
-		if p.outlook {
-			p.outlook = false
-			p.events = append(p.events, Wake{Epoch: p.epoch})
-			p.emitted++
-		}
-	}
-}
-
 // makeDirectory makes it if it is missing; its numbers begin at 0.
 func (w *world) makeDirectory() {
 	if w.home == 0 {
 		w.zxid++
-		w.home, w.nextSeq = w.zxid, 0
+		w.nextSeq = 0
+		w.setHome(w.zxid)
 	}
-}
-
-func (w *world) names() []string {
-	if w.home == 0 {
-		return nil
-	}
-	var names []string
-	if !w.rule.Strangers {
-		names = append(names, "unrelated")
-	}
-	for name := range w.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // serve executes one of the requests in flight; creates go several at a time.
@@ -113,6 +70,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 			case g.Do == DoDelete && !g.Reset && w.nodes[g.Node] != nil: // in the same transaction
 				w.del(g.Node)
 				gone[g.Node] = true
+				w.catchUp(p)
 				p.reply(Deleted{Serial: g.Serial})
 			default:
 				i++
@@ -122,10 +80,10 @@ func (w *world) serve(p *process, i int, batch bool) {
 		}
 		w.create(p, creates, gone)
 	case DoList:
-		p.outlook = p.outlook || f.Watch && w.home != 0
-		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(), Directory: w.home}
+		p.outlook = p.outlook || f.Watch && p.view.home != 0
+		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(p), Directory: p.view.home}
 		for _, name := range l.Children {
-			if n := w.nodes[name]; f.WithCzxids && n != nil {
+			if n := p.view.nodes[name]; f.WithCzxids && n != nil {
 				l.Czxids = append(l.Czxids, n.czxid)
 			} else if f.WithCzxids {
 				l.Czxids = append(l.Czxids, 1)
@@ -135,15 +93,16 @@ func (w *world) serve(p *process, i int, batch bool) {
 	case DoWatch:
 		var gone []string
 		for _, name := range f.Nodes {
-			if w.nodes[name] == nil {
+			if p.view.nodes[name] == nil {
 				gone = append(gone, name)
 			} else {
 				p.watches[name] = true
 			}
 		}
-		p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Gone: gone, Data: w.data(f)})
+		p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Gone: gone, Data: p.data(f)})
 	case DoRestore:
 		w.write(f.Node, false)
+		w.catchUp(p)
 	case DoMark, DoRemark, DoClear:
 		w.transact(p, f)
 	case DoLook:
@@ -152,8 +111,9 @@ func (w *world) serve(p *process, i int, batch bool) {
 		missing := w.nodes[f.Node] == nil
 		w.del(f.Node)
 		if f.Reset && len(w.nodes) == 0 {
-			w.home = 0
+			w.setHome(0)
 		}
+		w.catchUp(p)
 		p.reply(Deleted{Serial: f.Serial, Missing: missing})
 	}
 }
@@ -181,6 +141,7 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 			p.lost = append(p.lost, unanswered{f, uint32(elsewhere + i)})
 		}
 	}
+	w.catchUp(p)
 	if !answerLost {
 		p.behind = append(p.behind, b)
 	}
@@ -197,9 +158,10 @@ type unanswered struct {
 func (w *world) search(p *process) {
 	f := p.lost[0]
 	p.lost = p.lost[1:]
+	w.catchUp(p) // the bridge writes before it searches
 	for _, n := range w.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
-			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: w.home, Children: w.names()})
+			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.home, Children: w.names(p)})
 			return
 		}
 	}
@@ -223,9 +185,9 @@ func (w *world) readBehind(p *process) {
 	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
 	for _, e := range b.created {
 		if !fails && !e.SameDirectory {
-			e.Directory = w.home
+			e.Directory = p.view.home
 			if b.look[e.Serial] {
-				e.Children = w.names()
+				e.Children = w.names(p)
 			}
 		}
 		p.reply(e)
@@ -233,6 +195,7 @@ func (w *world) readBehind(p *process) {
 }
 
 func (w *world) createBeside(p *process, f Effect) {
+	w.catchUp(p)
 	leader := w.nodes[f.Beside]
 	if leader == nil {
 		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Why: NotHeld})
@@ -240,8 +203,9 @@ func (w *world) createBeside(p *process, f Effect) {
 	}
 	w.zxid++
 	_, kind, _ := w.rule.Parse(f.Node)
-	w.nodes[f.Node] = &node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch}
-	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: generationAt(w.zxid), Czxid: w.zxid, Children: w.names(), Directory: w.home})
+	w.put(&node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
+	w.catchUp(p)
+	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: generationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.home})
 }
 
 func (p *process) reply(e Event) { p.answers = append(p.answers, answer{e, p.emitted}) }
@@ -253,9 +217,12 @@ func (w *world) hear(p *process) {
 	w.step(p, e)
 }
 
-// tick is a tick of a process. Events come before the second tick after the change: a
-// connection on which they do not is given up.
+// tick is a tick of a process. Before its second tick after a change the server shows it, and
+// the events of what the server shows come before the second tick after that: a server or a
+// connection that is later is given up.
 func (w *world) tick(p *process) {
+	w.advance(p, p.view.timely)
+	p.view.timely = len(w.changes)
 	for p.heard < p.timely {
 		w.hear(p)
 	}

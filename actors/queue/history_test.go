@@ -28,6 +28,8 @@ type world struct {
 	token   [2]int64 // of the last grant
 	marks   marks
 	wishes  wishes
+	changes []change // of the directory, in order
+	lagging bool     // servers show changes late
 	// meddling: nodes are deleted by a client that has no business to. That lets others in
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
@@ -67,6 +69,7 @@ type process struct {
 	permits  int // as this process has heard
 	epoch    uint64
 	up       bool
+	view     view
 	watches  map[string]bool
 	outlook  bool        // the directory is watched
 	curious  map[ID]bool // who asked to be told that others wait, and was not
@@ -92,11 +95,12 @@ type answer struct {
 
 func newWorld(t *rapid.T, rule Rule, processes int) *world {
 	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100,
-		marks: marks{waited: map[string]bool{}}, wishes: wishes{map[string]bool{}, map[string]bool{}, map[ID]bool{}}}
+		marks: marks{waited: map[string]bool{}}, wishes: wishes{map[string]bool{}, map[ID]bool{}}}
 	w.home, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
 		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32)).Draw(t, "first sequence number")
+	w.lagging = rapid.Bool().Draw(t, "followers lag")
 	for n := range processes {
-		p := &process{n: n, permits: rule.Permits, state: NewState(rule, Incarnation{byte(n)}), open: map[ID]string{}, curious: map[ID]bool{}, nodeOf: map[ID]string{}}
+		p := &process{n: n, permits: rule.Permits, state: NewState(rule, Incarnation{byte(n)}), view: newView(), open: map[ID]string{}, curious: map[ID]bool{}, nodeOf: map[ID]string{}}
 		w.procs = append(w.procs, p)
 		w.connect(p)
 	}
@@ -113,6 +117,7 @@ func (w *world) connect(p *process) {
 	p.up = true
 	p.watches, p.outlook, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
 	p.heard, p.emitted, p.timely = 0, 0, 0
+	w.catchUp(p)
 	p.leaving = map[string]bool{}
 	w.step(p, Session{Epoch: p.epoch, State: Connected})
 }
@@ -296,6 +301,10 @@ func (w *world) drain() {
 			w.t.Fatalf("requests go on for ever: %s", w)
 		}
 		for _, p := range w.procs {
+			if p.view.passed < len(w.changes) {
+				w.catchUp(p)
+				busy = true
+			}
 			for n := len(p.requests); n > 0 && len(p.requests) > 0; n-- {
 				w.serve(p, 0, false)
 				busy = true
