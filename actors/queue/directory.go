@@ -36,7 +36,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		return
 	}
 	next := make([]*contender, 0, len(children))
-	top := unknown
+	top, filled := unknown, int64(0) // how many contenders it shows beyond the horizon
 	for _, c := range s.list {
 		c.listed = false // until it is in next
 	}
@@ -49,13 +49,18 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			c.listed, c.placed, c.provenAt = true, true, max(c.provenAt, since)
 			next = append(next, c)
 			top = max(top, c.rank.major)
+			if c.rank.major > s.horizon {
+				filled++
+			}
 		}
 	}
 	if since >= s.heirsSince {
 		s.heirs = 0
 	}
+	// A contender may have come and gone that was never seen here.
+	unseen := top > s.horizon && (s.byCzxid || filled != top-s.horizon)
 	s.horizon = max(s.horizon, top)
-	var missing []*contender
+	var missing, kept []*contender
 	for _, c := range s.list {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
@@ -63,10 +68,17 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.provenAt > since:
 			c.listed = true
 			next = append(next, c)
+			kept = append(kept, c)
 		case c.ours:
 			missing = append(missing, c)
 		default:
-			s.doubtedAt = max(s.doubtedAt, since)
+			unseen = true
+		}
+	}
+	if unseen { // at a moment that only the nodes of the snapshot are known to have outlived
+		s.doubtedAt = max(s.doubtedAt, since)
+		for _, c := range kept {
+			c.provenAt = 0
 		}
 	}
 	slices.SortFunc(next, func(a, b *contender) int {
@@ -209,6 +221,9 @@ func (Tick) apply(s *State) {
 	s.staleAt, s.tickedAt = s.tickedAt, s.clock
 	if s.session != Connected {
 		return
+	}
+	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
+		s.askList() // a repeated create may have given the name of a deleted node again
 	}
 	var ask []string
 	age := func(c *contender) {

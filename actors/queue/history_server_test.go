@@ -165,10 +165,6 @@ func (w *world) search(p *process) {
 			return
 		}
 	}
-	if w.nextSeq == math.MaxInt32 { // Repeated, it would have the name of the former node, for which others may wait.
-		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Why: NodeDeleted})
-		return
-	}
 	w.create(p, []Effect{f.Effect}, nil)
 }
 
