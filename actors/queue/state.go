@@ -335,8 +335,14 @@ func (s *State) next() []*contender {
 	return next
 }
 
-// find is the listed contender of a name.
+// find returns the contender of a name that is listed, or is ours and waits for its place.
 func (s *State) find(name string) *contender {
+	if s.byCzxid {
+		serial, _ := s.in.serial(name)
+		if c := s.ours[serial]; c != nil && c.stage == queued && c.name == name {
+			return c
+		}
+	}
 	seq, _, ok := s.rule.Parse(name)
 	from := 0
 	if !ok {
