@@ -134,13 +134,15 @@ func (e Created) apply(s *State) {
 		s.settle()
 		return
 	}
-	seen := c.listed && c.name == e.Node
+	// The node that was seen may be one of the same name in a former directory: its creation was
+	// repeated. The former directory is told by what was read behind this one.
+	seen := c.listed && c.name == e.Node && (e.SameDirectory || e.Directory != 0)
 	s.delist(c) // the place may be that of a node that is gone, whose creation was repeated
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
 	// Had the directory of After become a former one since, so would that of e.
-	c.placed = seen || e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
+	c.placed = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
 	leader := s.part(c)
 	if exhausted(seq) && !s.byCzxid {
@@ -232,8 +234,8 @@ func (s *State) enter(directory int64) bool {
 			c.name = "" // seen in the former directory
 		case c.czxid < directory:
 			s.vanish(c)
-		default: // made since
-			c.rank, c.placed = rankOf(s.byCzxid, c.seq, c.czxid, c.step), true
+		default: // made since, in this directory or one that comes after it
+			c.rank, c.placed = rankOf(s.byCzxid, c.seq, c.czxid, c.step), false
 			s.enlist(c)
 			if c.stage == queued {
 				s.enqueue(c)
