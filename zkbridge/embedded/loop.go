@@ -82,6 +82,9 @@ func (s *Server) work(b *batch) bool {
 
 // housekeep does what is due by the clock and sets the timer for the rest.
 func (s *Server) housekeep(now time.Time) {
+	if s.halted {
+		return
+	}
 	if s.wake.IsZero() || !now.Before(s.wake) {
 		s.expireSessions(now)
 		s.releaseStalled(now)

@@ -36,6 +36,7 @@ type Server struct {
 	firing       uint64
 	faults       []*Injected
 	paused       bool
+	halted       bool // see Halt
 	parked       []*batch
 	timer        *time.Timer
 	ahead        time.Duration // see now
@@ -169,6 +170,9 @@ func (s *Server) call(f func()) bool {
 
 // admit takes a new connection in, unless a fault refuses it.
 func (s *Server) admit(nc net.Conn) bool {
+	if s.halted {
+		return false
+	}
 	c := newConn(s, nc)
 	switch f := s.match(c, OpDial, nil); {
 	case f == nil:

@@ -67,10 +67,14 @@ func (s *Server) Leader(t testing.TB) *Server {
 	return leader
 }
 
-// Stop kills the server as kill -9 does; it keeps its data. It returns once the process is gone. The embedded
-// server cannot be stopped, as its data would go with it, and the server that [Real] shares must not be.
+// Stop kills the server as kill -9 does; it keeps its data. It returns once the process is gone. The server that
+// [Real] shares must not be stopped.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
+	if !s.Real() {
+		s.embedded.Halt()
+		return
+	}
 	s.mustBePrivate(t, "Stop")
 	s.halt()
 }
@@ -79,6 +83,10 @@ func (s *Server) Stop(t testing.TB) {
 // ensemble serves once it has a majority. Starting what runs already does nothing.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
+	if !s.Real() {
+		s.embedded.Restart()
+		return
+	}
 	s.mustBePrivate(t, "Start")
 	if err := s.start(); err != nil {
 		t.Fatalf("zktest: start ZooKeeper again: %v", err)
@@ -135,10 +143,7 @@ func (s *Server) Isolate(t testing.TB, cutOff bool) {
 
 func (s *Server) mustBePrivate(t testing.TB, verb string) {
 	t.Helper()
-	switch {
-	case !s.Real():
-		t.Fatalf("zktest: %s does not work on the embedded server, which keeps its data in memory", verb)
-	case s.shared:
+	if s.shared {
 		t.Fatalf("zktest: %s on the server that all tests share: use Own", verb)
 	}
 }

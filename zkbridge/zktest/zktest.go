@@ -78,6 +78,13 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Run(nameReal, func(t *testing.T) { f(t, Real(t)) })
 }
 
+// EachOwn is [Each] with servers that belong to this test, which may stop and freeze them.
+func EachOwn(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
+	t.Helper()
+	t.Run(nameEmbedded, func(t *testing.T) { f(t, Embedded(t, opts...)) })
+	t.Run(nameReal, func(t *testing.T) { f(t, Own(t, opts...)) })
+}
+
 // Embedded starts an embedded server for this test and closes it when the test ends.
 func Embedded(t testing.TB, opts ...Option) *Server {
 	t.Helper()
