@@ -29,6 +29,7 @@ type core struct {
 	deadline *time.Timer
 
 	generations generations
+	lost        []*lostSession // which may live on at the servers
 }
 
 // task is something that the actor tells itself to do, mostly later.
@@ -102,6 +103,7 @@ func (c *core) open() {
 		return
 	}
 	c.ep = newEpoch(c, l)
+	c.closeLost()
 }
 
 // befalls lets an event happen to the present epoch.
@@ -120,6 +122,7 @@ func (c *core) befalls(e event, detail string) {
 		c.endEpoch(messages.Reason_SESSION_LOST, detail, c.bridge.drop)
 		time.AfterFunc(reopenPause, func() { c.self.Tell(task((*core).open)) })
 	case next.state == messages.SessionState_LOST && changed:
+		c.leave(c.ep.link)
 		c.endEpoch(messages.Reason_SESSION_LOST, detail, c.bridge.drop)
 		c.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
@@ -247,6 +250,9 @@ func (c *core) Stopped(failure any) {
 	c.session, _ = c.session.next(closed, c.session.epoch)
 	c.publish(c.farewell(failure))
 	c.subs = nil
+	if !c.failed {
+		c.closeLostAtOnce()
+	}
 	if c.ep == nil {
 		return
 	}

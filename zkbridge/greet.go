@@ -16,29 +16,27 @@ import (
 // request is. go-zookeeper's own AddAuth can block for ever when it sends them
 // again on a connection that fails.
 func (w *wire) shakeHands() error {
-	hello, err := w.readFrame(maxGreeting)
-	if err == nil {
-		err = checkHello(hello)
-	}
+	hello, err := w.readHello()
 	if err != nil {
 		return noZooKeeper(err)
 	}
-	id := int64(binary.BigEndian.Uint64(hello[lengthSize+8:]))
-	timeout := int32(binary.BigEndian.Uint32(hello[lengthSize+4:]))
-	if id != 0 && timeout <= 0 { // go-zookeeper's timers would panic
-		return fmt.Errorf("the server grants a session timeout of %d ms", timeout)
+	if hello.session != 0 && hello.timeout <= 0 { // go-zookeeper's timers would panic
+		return fmt.Errorf("the server grants a session timeout of %d ms", hello.timeout)
 	}
-	if err := w.link.greeted(id); err != nil {
+	if err := w.link.greeted(hello.session, hello.password); err != nil {
 		return err
 	}
-	w.own = hello
-	if id == 0 {
+	w.own = hello.frame
+	if hello.session == 0 {
 		return nil // the session is over, as go-zookeeper will see
 	}
-	w.link.timeout.Store(int64(time.Duration(timeout) * time.Millisecond))
+	w.link.timeout.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
 	w.answered(greeting)
 	for _, a := range w.link.cfg.auth {
 		if err := w.authenticate(a); err != nil {
+			if errors.Is(err, zk.ErrAuthFailed) {
+				w.link.refused(err)
+			}
 			return err
 		}
 	}
@@ -65,20 +63,31 @@ func (e *handshakeError) Error() string { return fmt.Sprintf("handshake with %s:
 
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// checkHello refuses an answer to the greeting whose parts do not fill it. go-zookeeper
+// hello is a server's answer to the greeting.
+type hello struct {
+	timeout  int32 // ms
+	session  int64 // 0 where the session that was asked for is over
+	password []byte
+	frame    []byte // the whole message
+}
+
+// readHello refuses an answer to the greeting whose parts do not fill it. go-zookeeper
 // would allocate as much memory as the password's length says.
-func checkHello(hello []byte) error {
-	const fixed = lengthSize + minFrame // protocol version, timeout, session id
-	r := reader{rest: hello[fixed:]}
+func (w *wire) readHello() (h hello, err error) {
+	if h.frame, err = w.readFrame(maxGreeting); err != nil {
+		return h, err
+	}
+	r := reader{rest: h.frame[lengthSize+4:]} // behind the protocol version
+	h.timeout, h.session = r.int(), r.long()
 	n := r.int()
 	if n > maxPassword {
-		return fmt.Errorf("the server gives a session password of %d bytes, more than %d", n, maxPassword)
+		return h, fmt.Errorf("the server gives a session password of %d bytes, more than %d", n, maxPassword)
 	}
-	r.take(int(n))
+	h.password = r.take(int(n))
 	if r.bad || len(r.rest) > 1 { // whether it is read-only; old servers leave that out
-		return fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(hello)-lengthSize, n)
+		return h, fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(h.frame)-lengthSize, n)
 	}
-	return nil
+	return h, nil
 }
 
 // maxPassword bounds the password of a session, which go-zookeeper sends again in a message
@@ -146,9 +155,7 @@ func (w *wire) authenticate(a Auth) error {
 	case xid != xidAuth:
 		return errors.New("the server answers something else while authenticating")
 	case code != 0:
-		err := fmt.Errorf("%w: the server refuses the credentials of scheme %q", zk.ErrAuthFailed, a.Scheme)
-		w.link.refused(err)
-		return err
+		return fmt.Errorf("%w: the server refuses the credentials of scheme %q", zk.ErrAuthFailed, a.Scheme)
 	}
 	return nil
 }

@@ -37,14 +37,15 @@ type link struct {
 	since   atomic.Int64 // zxid up to which the events of all watches have been reported, at least
 	away    atomic.Int64 // when the connection was lost, from start; 0 while there is one
 	online  atomic.Bool  // a server has confirmed the session and is still connected
-	ended   atomic.Bool  // the server has confirmed the end of the session
+	ended   atomic.Bool  // the server has confirmed the end of the session, or said that it is over
 	late    atomic.Bool  // somebody has been told that the deadline has passed
 
 	current atomic.Pointer[wire] // which the bridge knows to be connected, nil for none
 
-	mu   sync.Mutex
-	dead bool
-	wire *wire // newest
+	mu       sync.Mutex
+	dead     bool
+	wire     *wire  // newest
+	password []byte // of the session
 }
 
 // These tell the bridge what go-zookeeper or a wire has reported.
@@ -155,25 +156,32 @@ func (l *link) dial(network, address string, _ time.Duration) (net.Conn, error) 
 }
 
 func (l *link) connect(ctx context.Context, network, address string, deadline time.Time) (*wire, error) {
-	raw, err := l.open(ctx, network, address)
+	conn, raw, err := l.cfg.open(ctx, l.ctx, &l.lookups, network, address)
 	if err != nil {
-		return nil, err
-	}
-	conn, err := l.cfg.secure(ctx, raw, address)
-	if err != nil {
-		raw.Close()
 		return nil, err
 	}
 	l.note(&handshakeError{raw.RemoteAddr().String(), errNoZooKeeper}) // until it does
-	return newWire(conn, raw, l, deadline), nil
+	w := newWire(conn, raw, l, deadline)
+	w.server = address
+	return w, nil
 }
 
-// open opens the connection, by Config.Dial if there is one.
-func (l *link) open(ctx context.Context, network, address string) (net.Conn, error) {
-	if l.cfg.dial != nil {
-		return l.cfg.dial(ctx, network, address)
+// open opens a connection, by Config.Dial if there is one, and secures it; raw is the
+// connection below TLS. A lookup may go on until life ends, on a goroutine that lookups counts.
+func (s *settings) open(ctx, life context.Context, lookups *sync.WaitGroup, network, address string) (conn, raw net.Conn, err error) {
+	if s.dial != nil {
+		raw, err = s.dial(ctx, network, address)
+	} else {
+		raw, err = s.names.dial(ctx, life, lookups, network, address)
 	}
-	return l.cfg.names.dial(ctx, l.ctx, &l.lookups, network, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	if conn, err = s.secure(ctx, raw, address); err != nil {
+		raw.Close()
+		return nil, nil, err
+	}
+	return conn, raw, nil
 }
 
 // rest makes the pause before a server is dialed. It tells if the epoch goes on.
@@ -197,10 +205,17 @@ func (l *link) adopt(w *wire) bool {
 	return !l.dead
 }
 
-// greeted takes the session id of a handshake. 0 means that the session asked for
-// is over, which go-zookeeper reports.
-func (l *link) greeted(id int64) error {
-	if id == 0 || l.id.CompareAndSwap(0, id) || l.id.Load() == id {
+// greeted takes the session id and the password of a handshake. The id 0 means that the
+// session asked for is over, which go-zookeeper reports.
+func (l *link) greeted(id int64, password []byte) error {
+	if id == 0 {
+		l.ended.Store(true)
+		return nil
+	}
+	if l.id.CompareAndSwap(0, id) || l.id.Load() == id {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.password = password
 		return nil
 	}
 	l.kill()

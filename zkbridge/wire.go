@@ -21,6 +21,7 @@ type wire struct {
 	net.Conn          // to the server, perhaps through TLS
 	raw      net.Conn // below TLS
 	link     *link
+	server   string        // the address that was dialed
 	in       *bufio.Reader // go-zookeeper reads each reply in two small pieces
 	out      sync.Mutex    // held while something is written: not every net.Conn bears two at a time
 	deadline time.Time     // of the handshake
