@@ -99,6 +99,7 @@ func (l *ledger) enter(owner string, g *actors.Grant, all ...access) {
 			l.books[a.Path()] = b
 		}
 		again, used := false, map[string]int{}
+		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.grant.Err() != nil }) // its owner has been told
 		b.holders = append(b.holders, holder{owner, g, a})
 		for i, h := range b.holders {
 			mine := h.owner == owner && !a.permits
@@ -140,8 +141,14 @@ type visitor struct {
 	*bed
 	shop shop
 	*ledger
-	name string
-	n    int
+	name  string
+	n     int
+	lossy bool          // sessions may be lost
+	holds time.Duration // at most, in virtual time
+}
+
+func (v *visitor) lost(err error) bool {
+	return v.lossy && (errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrSuspended))
 }
 
 // take acquires all of the accesses, by one lock or a multi-lock. It returns nil if the
@@ -160,10 +167,17 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 		v.n++
 		owner = fmt.Sprint(v.name, "-", v.n)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	wait := patience
+	if v.lossy {
+		wait = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
+		if v.lost(err) {
+			return nil
+		}
 		if may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended) { // a try does not wait for a connection
 			v.Errorf("%s: %v", owner, err)
 		}
@@ -175,18 +189,25 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 
 func (v *visitor) giveBack(grants ...*actors.Grant) {
 	var releases []*actors.Future[struct{}]
+	if v.holds > 0 {
+		<-time.After(rand.N(v.holds))
+	}
 	for _, g := range grants {
 		if g == nil {
 			continue
 		}
 		v.leave(g)
-		if err := g.Err(); err != nil {
+		if err := g.Err(); err != nil && !v.lost(err) {
 			v.Errorf("%s: %v", v.name, err)
 		}
 		releases = append(releases, g.Release()) // the next may come at any moment
 	}
 	for _, r := range releases { // what its owner asks for next is no re-entry
-		if _, err := r.Wait(within(v)); err != nil {
+		ctx := within(v)
+		if v.lossy {
+			ctx = context.Background()
+		}
+		if _, err := r.Wait(ctx); err != nil && !v.lost(err) {
 			v.Errorf("%s: %v", v.name, err)
 		}
 	}

@@ -1,0 +1,145 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// network is how one process reaches the server.
+type network struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex
+	away  bool
+	conns []net.Conn
+}
+
+func (n *network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.away {
+		return nil, syscall.ECONNREFUSED
+	}
+	conn, err := n.dial(ctx, network, address)
+	if err == nil {
+		n.conns = append(n.conns, conn)
+	}
+	return conn, err
+}
+
+// fail has the network refuse connections, or take them again. With cut it closes those that
+// there are.
+func (n *network) fail(away, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.away = away
+	if cut {
+		for _, conn := range n.conns {
+			conn.Close()
+		}
+		n.conns = nil
+	}
+}
+
+// branch is one process of the history.
+type branch struct {
+	*network
+	locks *actors.Locks
+}
+
+// TestHistoryOfOutages has clients of several processes take locks of all recipes while
+// processes are cut off and the server is killed and started again, each for less and for more
+// than a session bears, and while requests to close lost sessions fail. A grant comes only when
+// the owners of all that it conflicts with were told, tokens increase, and after the last
+// outage no lost session keeps a lock for longer than its margin.
+func TestHistoryOfOutages(t *testing.T) {
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfOutages) })
+	}
+}
+
+func historyOfOutages(v *virtual) {
+	l := &ledger{books: map[string]*book{}}
+	var branches []branch
+	var wg sync.WaitGroup
+	for i := range 3 {
+		n := &network{dial: v.Dial}
+		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
+		branches = append(branches, branch{n, locks})
+		for j := range 4 {
+			c := &visitor{bed: &bed{T: v.T}, shop: shop{locks, "/lock"}, ledger: l,
+				name: fmt.Sprint("client ", i, ".", j), lossy: true, holds: 4 * time.Second}
+			wg.Go(func() {
+				for range 15 {
+					c.visit()
+				}
+			})
+		}
+	}
+	over := make(chan struct{})
+	go func() { wg.Wait(); close(over) }()
+	outages := 0
+	for ; !isClosed(over); outages++ {
+		closing := v.Inject(closingFaults[rand.N(len(closingFaults))])
+		branches[rand.N(len(branches))].outage(v)
+		closing.Remove()
+		<-time.After(rand.N(2 * session))
+	}
+	for i, err := range l.errs {
+		if i < 10 {
+			v.Error(err)
+		}
+	}
+	<-time.After(2 * session) // for the last session to be found lost, and closed
+	if n := len(v.Sessions()); n != len(branches) {
+		v.Errorf("%d sessions: %+v", n, v.Sessions())
+	}
+	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
+	epochs := uint64(0)
+	for _, b := range branches {
+		epochs += b.locks.Session().Epoch
+	}
+	v.Logf("%d grants, %d outages, %d sessions, %d errors", l.grants, outages, epochs, len(l.errs))
+}
+
+var closingFaults = []embedded.Fault{
+	{Op: embedded.OpCloseSession, Action: embedded.CutBefore},
+	{Op: embedded.OpCloseSession, Action: embedded.DropReply},
+	{Op: embedded.OpCloseSession, Action: embedded.BlackHole},
+	{Op: embedded.OpCloseSession, Action: embedded.DelayRequest, Delay: time.Second},
+	{Op: embedded.OpConnect, Nth: 2, Action: embedded.DropReply},
+	{Op: embedded.OpConnect, Nth: 2, Action: embedded.BlackHoleAfter},
+	{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: session},
+}
+
+// outage befalls the branch, or the server.
+func (b branch) outage(v *virtual) {
+	length := rand.N(2 * session)
+	switch rand.N(3) {
+	case 0:
+		v.Halt()
+		<-time.After(length)
+		v.Restart()
+	case 1:
+		b.fail(true, true)
+		<-time.After(length)
+		b.fail(false, false)
+	default: // nothing is answered, and what is sent is not lost
+		b.fail(true, false)
+		hole := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: b.locks.Session().ID, Times: -1, Action: embedded.BlackHole})
+		<-time.After(length)
+		hole.Remove()
+		b.fail(false, rand.N(2) == 0)
+	}
+}

@@ -1,0 +1,224 @@
+package actors_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+var measureRecovery = flag.Bool("recovery", false, "measure how long a process is without its locks after an outage of a real ZooKeeper, for some minutes")
+
+// TestRecoveryTimes is a measurement. It prints how long after the end of an outage a process
+// holds a lock that it held before, and a lock that it has waited for: of a server that is
+// killed and starts again, and of a process that is cut off.
+func TestRecoveryTimes(t *testing.T) {
+	if !*measureRecovery {
+		t.Skip("a measurement, for the flag -recovery")
+	}
+	var mu sync.Mutex
+	var table []string
+	report := func(kind string, away time.Duration, o *outage) {
+		row := o.measure(kind, away)
+		mu.Lock()
+		defer mu.Unlock()
+		table = append(table, row)
+		t.Log(row)
+	}
+	const settled = 20 * time.Second // a session bears less once its handshake is over for long
+	lengths := []time.Duration{1, 2, 5, 11, 20, 40, 60}
+	sessions := []time.Duration{4 * time.Second, 10 * time.Second, 20 * time.Second}
+	for _, away := range lengths {
+		away *= time.Second
+		s := zktest.Own(t, zktest.TickTime(time.Second))
+		var all []*outage
+		for _, timeout := range sessions {
+			all = append(all, newOutage(t, s, s.Addr(), timeout))
+		}
+		<-time.After(settled)
+		s.Stop(t)
+		<-time.After(away)
+		s.Start(t)
+		ended := time.Now()
+		var wg sync.WaitGroup
+		for _, o := range all {
+			o.ended = ended
+			wg.Go(func() { report("restart", away, o) })
+		}
+		wg.Wait()
+		for _, o := range all {
+			o.close()
+		}
+		s.Stop(t)
+	}
+	s := zktest.Own(t, zktest.TickTime(time.Second))
+	var wg sync.WaitGroup
+	for _, away := range lengths {
+		for _, timeout := range sessions {
+			away := away * time.Second
+			proxy := zktest.Proxy(t, s.Addr())
+			o := newOutage(t, s, proxy.Addr(), timeout)
+			defer o.close()
+			wg.Go(func() {
+				<-time.After(settled)
+				proxy.BlackHole(true)
+				<-time.After(away)
+				proxy.BlackHole(false)
+				o.ended = time.Now()
+				report("partition", away, o)
+			})
+		}
+	}
+	wg.Wait()
+	slices.Sort(table)
+	fmt.Println(strings.Join(table, "\n"))
+}
+
+// outage is one of a process that holds a lock, and waits for another.
+type outage struct {
+	t          *testing.T
+	timeout    time.Duration
+	ended      time.Time
+	cut, other *actors.Locks
+	held       *actors.Grant
+	again      chan time.Time // when the lock is held that was lost
+	wanted     *actors.Future[*actors.Grant]
+	elsewhere  *actors.Grant // of the lock that is waited for
+}
+
+func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duration) *outage {
+	o := &outage{t: t, timeout: timeout, again: make(chan time.Time, 1)}
+	configure := func(cfg *actors.Config) { cfg.SessionTimeout = timeout }
+	o.cut, o.other = connect(t, addr, configure), connect(t, s.Addr(), configure)
+	path := s.Path(t)
+	held, wanted := o.cut.Mutex(path+"-held"), path+"-wanted"
+	o.held, o.elsewhere = lock(t, held), lock(t, o.other.Mutex(wanted))
+	o.wanted = o.cut.Mutex(wanted).Acquire(context.Background())
+	zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "it waits")
+	go func() {
+		<-o.held.Done()
+		if _, err := held.Lock(context.Background()); err == nil {
+			o.again <- time.Now()
+		}
+	}()
+	return o
+}
+
+// measure waits until both locks are held.
+func (o *outage) measure(kind string, away time.Duration) string {
+	o.elsewhere.Release()
+	_, err := o.wanted.Wait(context.Background())
+	got := time.Since(o.ended)
+	how := "kept"
+	if o.held.Err() == nil {
+		zktest.Eventually(o.t, patience, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "it is connected")
+	} else {
+		how = fmt.Sprintf("%4.1f", (<-o.again).Sub(o.ended).Seconds())
+	}
+	return fmt.Sprintf("%-9s away %4.1f s, session of %2.0f s: held before %s, waited for %4.1f (%v)",
+		kind, away.Seconds(), o.timeout.Seconds(), how, got.Seconds(), err)
+}
+
+func (o *outage) close() {
+	o.cut.Close()
+	o.other.Close()
+}
+
+// TestRecovery measures in virtual time what TestRecoveryTimes does, and checks it: a process
+// that has lost its session holds its locks again as soon as it is connected and the margin has
+// passed since the loss, however long the session would live on at the server. A rival that
+// waits for the lock all the time has it no sooner than the margin after the loss.
+func TestRecovery(t *testing.T) {
+	for name, outage := range map[string]func(v *virtual, n *network) (end func()){
+		"restart": func(v *virtual, _ *network) func() {
+			v.Halt()
+			return v.Restart
+		},
+		"cut off": func(_ *virtual, n *network) func() {
+			n.fail(true, true)
+			return func() { n.fail(false, false) }
+		},
+	} {
+		for _, away := range []time.Duration{1, 2, 5, 11, 20, 40, 60} {
+			for _, timeout := range []time.Duration{4, 10, 20} {
+				t.Run(fmt.Sprintf("%s, away %d s, session of %d s", name, away, timeout), func(t *testing.T) {
+					bubble(t, func(v *virtual) { recovery(v, away*time.Second, timeout*time.Second, outage) })
+				})
+			}
+		}
+	}
+}
+
+func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *network) func()) {
+	n := &network{dial: v.Dial}
+	margin, slack := timeout/5, 3*time.Second // slack is for the pauses between attempts to connect
+	locks, held := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = timeout, n.Dial })
+	others, rival := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	const wanted = "/lock-wanted"
+	g, elsewhere := lock(v, held), lock(v, others.Mutex(wanted))
+	waiting := locks.Mutex(wanted).Acquire(context.Background())
+	<-time.After(2 * timeout)
+	rivals := rival.Acquire(context.Background())
+	<-time.After(time.Second)
+	end := outage(v, n)
+	lost, granted := when(g.Done()), when(rivals.Done())
+	<-time.After(away)
+	end()
+	back := time.Now()
+	<-time.After(slack)
+	if !isClosed(g.Done()) {
+		if away > timeout/2 {
+			v.Errorf("the session is not lost after %v", away)
+		}
+		unlock(v, g)
+		unlock(v, result(v, rivals))
+		elsewhere.Release()
+		unlock(v, result(v, waiting))
+		return
+	}
+	again := held.Acquire(context.Background())
+	elsewhere.Release()
+	lostAt := <-lost
+	<-time.After(time.Until(latest(lostAt.Add(margin), back).Add(slack)))
+	first, err := rivals.Result()
+	if err != nil {
+		v.Fatalf("%v after the outage, %v after the loss, the rival waits: %v", time.Since(back), time.Since(lostAt), v.nodes())
+	}
+	if after := (<-granted).Sub(lostAt); after < margin {
+		v.Errorf("the rival has the lock %v after the loss, the margin is %v", after, margin)
+	}
+	unlock(v, first)
+	<-time.After(time.Millisecond)
+	for what, f := range map[string]*actors.Future[*actors.Grant]{"held before": again, "waited for": waiting} {
+		if !isClosed(f.Done()) {
+			v.Fatalf("%v after the outage, and %v after the loss, the lock that it has %s is not held: %v",
+				time.Since(back), time.Since(lostAt), what, v.nodes())
+		}
+		unlock(v, result(v, f))
+	}
+}
+
+// when sends the time at which done is closed.
+func when(done <-chan struct{}) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		<-done
+		at <- time.Now()
+	}()
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
