@@ -151,6 +151,8 @@ func (b *Bridge) Lost(epoch uint64) bool {
 // called. That is so, too, for a bridge that has failed by a panic: without Close it closes
 // its session by itself, Margin after its subscribers heard SHUT.
 //
+// Sessions that were lost before and may live on are closed, too, if there is a connection.
+//
 // Close blocks until that is done and the client library's goroutines are gone, for
 // ConnectTimeout and a second at most. An error means that no server has confirmed the end
 // of the session: its nodes stay until it expires. Calling it again, or from several

@@ -41,6 +41,20 @@
 // for a process that is itself paused. Only fencing tokens and transactions that check
 // the holder's node do.
 //
+// # After a loss
+//
+// The servers may keep a session that is lost here: for up to SessionTimeout after they last
+// heard of it, and for that long again after a restart, which makes them count anew. Its nodes
+// keep locks from everybody meanwhile. So the bridge resumes the lost session by its password, on
+// a separate connection, and closes it, which deletes all its nodes at once. It begins Margin
+// after it has told its subscribers of the loss, once it is connected with its next session, and
+// tries again until a server answers. [Bridge.Close] does that at once.
+//
+// A process that was cut off is therefore without its locks until it is connected again, and
+// until Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED,
+// it keeps them. A process that has ended has lost the password of its session: its locks are
+// free when the servers expire the session.
+//
 // # What the bridge cannot clean up
 //
 // A node that ZooKeeper does not delete, since a right is missing or no answer is clear,
