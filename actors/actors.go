@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -124,6 +125,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 		return nil, invalid(err.Error())
 	}
 	locks := New(system, bridge, cfg)
+	locks.manager.departures.lasting = false
 	locks.owned = func() error {
 		err := bridge.Close()
 		system.Close()
@@ -162,7 +164,8 @@ var instances atomic.Uint64
 
 // New is for programs that have a bridge of their own: it gives locks on its session.
 // It does not block; requests wait until the bridge is connected. Of cfg only
-// IdleTimeout, StopOnSuspended, Logger and the limits count. Close leaves bridge and system open.
+// IdleTimeout, StopOnSuspended, Logger and the limits count. Close leaves bridge and system open;
+// close them behind it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
 		system:          system,
@@ -174,6 +177,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		residents:       map[string]*resident{},
 		stopOnSuspended: cfg.StopOnSuspended,
 		limits:          limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
+		departures:      departures{lasting: true},
 	}
 	if m.log == nil {
 		m.log = slog.New(misuse{slog.Default().Handler()})
@@ -228,10 +232,13 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 // that, or could not be reached for about ConnectTimeout: the error says so, and the nodes
 // stay until the session expires. It may be called more than once. An actor must not call
 // it.
+//
+// The session of Locks that New made goes on. Close then blocks until ZooKeeper has deleted
+// their nodes, for the session's timeout at most; the error names those that are left, or may
+// be.
 func (l *Locks) Close() error {
 	l.closing.Do(func() {
-		l.manager.close()
-		l.failed = l.owned()
+		l.failed = cmp.Or(l.manager.close(), l.owned())
 		l.end()
 	})
 	return l.failed

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"crypto/rand"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type lock struct {
 	groups   map[queue.ID]*group // of requests whose nodes are to be made together
 	delay    *time.Timer         // until elapsed; see LockDelay
 	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
+	departs  bool                // it has stopped, and has nodes yet; see departures
 }
 
 // acquireAll is the leases of one request: their nodes are created in one transaction, as
@@ -152,6 +154,9 @@ func (l *lock) Failed(_ ask.Recipient, msg *messages.Failed) {
 	}
 	delete(l.resets, msg.Id)
 	l.detail = msg.Detail
+	if l.departs {
+		l.remains(msg)
+	}
 	step(l, queue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Why: queue.Why(msg.Reason)})
 }
 
@@ -282,6 +287,9 @@ func (l *lock) Stopped(failure any) {
 	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
 	if failure == nil {
 		step(l, queue.Close{Why: queue.Closed})
+		if l.departs = l.manager.departures.lasting && l.state.Ending(); l.departs {
+			l.manager.depart(l.resident)
+		}
 		return
 	}
 	l.giveUp()
@@ -292,9 +300,38 @@ func (l *lock) Stopped(failure any) {
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (l *lock) Refuse(from ask.Recipient, msg any) {
+	if l.departs {
+		l.depart(from, msg)
+		return
+	}
 	if created, ok := msg.(*messages.Created); ok {
 		l.releaseNode(created.Id, created.Node, false)
 		return
 	}
 	l.tooLate(from, msg)
+}
+
+// remains notes the node of a contender that leaves, which may be there because of the
+// failure.
+func (l *lock) remains(msg *messages.Failed) {
+	node, made := l.state.Node(msg.Id)
+	lost := msg.Reason == messages.Reason_SESSION_LOST
+	if node != "" && (made && msg.Reason != messages.Reason_CLOSED || lost) {
+		l.manager.remains(l.path + "/" + node)
+	}
+}
+
+// depart leads on to the end of the nodes.
+func (l *lock) depart(from ask.Recipient, msg any) {
+	if q, ok := msg.(inventory); ok {
+		q.reply <- l.paths(slices.Collect(maps.Values(l.state.Nodes())))
+		return
+	}
+	if l.tooLate(from, msg) || !messages.DispatchBridgeClient(l, from, msg, from) {
+		return
+	}
+	if !l.state.Ending() {
+		l.departs = false
+		l.manager.departed(l.resident)
+	}
 }

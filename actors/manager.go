@@ -36,6 +36,8 @@ type manager struct {
 	running   sync.WaitGroup       // actors that have not answered everybody at their end
 	closed    bool
 	started   uint64
+
+	departures departures
 }
 
 // limits are those of Config; 0 is none.
@@ -144,8 +146,9 @@ func (m *manager) forget(r *resident) {
 	}
 }
 
-// close stops all actors and waits until they have answered everybody.
-func (m *manager) close() {
+// close stops all actors and waits until they have answered everybody; if the session goes
+// on, also until their nodes are gone.
+func (m *manager) close() error {
 	m.mu.Lock()
 	m.closed = true
 	stopTimer(m.beats)
@@ -155,6 +158,10 @@ func (m *manager) close() {
 	}
 	m.mu.Unlock()
 	m.running.Wait()
+	if !m.departures.lasting {
+		return nil
+	}
+	return m.awaitDepartures()
 }
 
 // split is where a node is, and its name. What is no path has no name of a contender.

@@ -14,7 +14,8 @@ import (
 // bridge and its one owner, a lender.
 type simple struct {
 	bridged
-	state *queue.Simple
+	state   *queue.Simple
+	departs bool // it has stopped, and has nodes yet; see departures
 }
 
 func newSimple(r *resident) host.Actor {
@@ -156,12 +157,23 @@ func (s *simple) Stopped(failure any) {
 		s.giveUp()
 	}
 	try(s, queue.Close{Why: queue.Closed})
+	if s.departs = s.manager.departures.lasting && s.state.Ending(); s.departs {
+		s.manager.depart(s.resident)
+	}
 }
 
 // Refuse implements host.Actor: it answers what comes after the end. What the bridge
 // says then leads on to the end of the nodes.
 func (s *simple) Refuse(from ask.Recipient, msg any) {
+	if q, ok := msg.(inventory); ok {
+		q.reply <- s.paths(s.state.Nodes())
+		return
+	}
 	if !s.tooLate(from, msg) {
 		messages.DispatchBridgeClient(s, from, msg, from)
+	}
+	if s.departs && !s.state.Ending() {
+		s.departs = false
+		s.manager.departed(s.resident, s.paths(s.state.Nodes())...)
 	}
 }

@@ -42,6 +42,16 @@ func (s *State) markBy(do Do) {
 	s.effect(Effect{Do: do, Serial: s.serials, Node: s.mark.c.name})
 }
 
+// abandonsDelay reports whether a contender leaves that waits for the delay to end: after
+// Close nothing tells the State of the end.
+func (s *State) abandonsDelay() bool {
+	if s.closed == 0 || s.mark.do != DoDelay {
+		return false
+	}
+	s.mark = mark{}
+	return true
+}
+
 // marks tells whether an answer is about the mark.
 func (s *State) marks(serial uint64) bool { return s.mark.c != nil && s.mark.serial == serial }
 
@@ -86,6 +96,12 @@ func (s *State) looked(e Watched) {
 // even if nobody wants the lock any more: else those who wait less would never get it.
 func (s *State) delay() {
 	c := s.mark.c
+	if s.closed != 0 {
+		s.mark = mark{}
+		s.delist(c)
+		s.delete(c)
+		return
+	}
 	for i := len(c.requests) - 1; i >= 0; i-- {
 		if r := c.requests[i]; r.try {
 			s.drop(c, r.id)
@@ -138,6 +154,9 @@ func (s *State) cleared(done bool) {
 // markFailed is for an effect about the mark that was answered by Failed.
 func (s *State) markFailed(why Why) {
 	switch m := &s.mark; {
+	case s.closed != 0 && (why == SessionLost || why == Closed): // the node goes with the session
+		delete(s.ours, m.c.serial)
+		s.mark = mark{}
 	case why == SessionLost: // the session's own event says what follows
 	case why == Unknown: // do it again: it is the same if it was done before
 		m.doubt = true

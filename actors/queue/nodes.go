@@ -74,7 +74,7 @@ func (s *State) leave(c *contender) {
 	switch {
 	case c.followers > 0:
 		return // until they have their places
-	case c.stage == marking && s.closed == 0:
+	case c.stage == marking && !s.abandonsDelay():
 		return // what it has begun goes on, and then it leaves cleanly
 	}
 	s.stopWaiting(c)

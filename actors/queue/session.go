@@ -92,10 +92,11 @@ func (s *State) inOrder() []*contender {
 	return all
 }
 
+// apply: the nodes of all contenders are deleted. The State goes on taking in what the
+// bridge answers until Ending is false.
 func (e Close) apply(s *State) {
 	s.closed = e.Why
 	s.arrive(false)
-	s.mark = mark{}
 	for _, c := range slices.Concat(s.unsent, s.inOrder()) {
 		switch c.stage {
 		case held:

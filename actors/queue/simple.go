@@ -85,6 +85,20 @@ func NewSimple(gate string, shared bool, in Incarnation) *Simple {
 // Idle tells that nobody wants anything, and no node is there or may be.
 func (s *Simple) Idle() bool { return s.wish == nil && s.stage == simpleFree }
 
+// Ending reports whether what is under way after Close may delete nodes of ours yet.
+func (s *Simple) Ending() bool { return s.asked != 0 }
+
+// Nodes returns the names of the nodes of ours that are there, or may be.
+func (s *Simple) Nodes() []string {
+	switch {
+	case s.stage == simpleFree || s.mark == "":
+		return nil
+	case s.gated:
+		return []string{s.gate, s.mark}
+	}
+	return []string{s.mark}
+}
+
 func (s *Simple) effect(e Effect) { s.out = append(s.out, e) }
 
 // ask is for effects that are answered; answers to earlier ones do not count any more.

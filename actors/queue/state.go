@@ -126,6 +126,22 @@ func (s *State) Idle() bool {
 	return len(s.ours) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.left && s.listing == 0
 }
 
+// Ending reports whether a node of ours may still be there after Close.
+func (s *State) Ending() bool { return len(s.ours) > 0 }
+
+// Node returns the name of the node of the contender with the serial number, or what it
+// begins with if its Create is not answered, and whether it is; "" if the contender has left.
+func (s *State) Node(serial uint64) (name string, made bool) {
+	c := s.ours[serial]
+	switch {
+	case c == nil:
+		return "", false
+	case c.name == "":
+		return s.in.Prefix(c.serial, s.rule.Markers[c.kind]), false
+	}
+	return c.name, true
+}
+
 // stage is where a contender of ours is in its life.
 type stage uint8
 

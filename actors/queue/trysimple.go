@@ -182,6 +182,10 @@ func (e Failed) trySimple(s *Simple) {
 	switch {
 	case e.Serial == s.eye && s.eye != 0:
 		s.eye = 0 // again at the next Tick
+	case e.Serial == s.asked && s.closed != 0 && e.Why == Closed:
+		s.free() // the nodes go with the session
+	case e.Serial == s.asked && s.closed != 0 && e.Why == SessionLost:
+		s.asked = 0
 	case e.Serial != s.asked || e.Why == SessionLost || e.Why == Closed: // which is told otherwise, too
 	case e.Why == Unknown && s.stage == simpleLeaving:
 		s.leave()
@@ -206,7 +210,7 @@ func (s *Simple) failed(why Why) {
 		s.leave()
 	case simpleTidying:
 		s.refuse(why)
-	} // the rest is tried again at the next Tick
+	} // the rest is tried again at the next Tick, but not after Close
 }
 
 func (Tick) trySimple(s *Simple) {

@@ -1,0 +1,209 @@
+package actors_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// Locks of New live in a session that goes on when they are closed.
+
+// ownBridge gives a function that makes Locks on one bridge, which lives as long as the test.
+func (b *bed) ownBridge() func() *actors.Locks {
+	b.Helper()
+	system := host.NewSystem(nil, nil)
+	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: b.Addr(), SessionTimeout: calm})
+	must(b, err)
+	b.Cleanup(func() {
+		bridge.Close()
+		system.Close()
+	})
+	must(b, bridge.Connected(within(b)))
+	return func() *actors.Locks { return actors.New(system, bridge, actors.Config{}) }
+}
+
+// closeLeavesNothing checks that no node of the lock is there any more when Close returns.
+func (b *bed) closeLeavesNothing(locks *actors.Locks) {
+	b.Helper()
+	must(b, locks.Close())
+	for _, path := range []string{b.path, b.path + "/leases", b.path + "/locks"} {
+		for _, name := range b.Nodes(b, path) {
+			if name != "leases" && name != "locks" {
+				b.Errorf("Close has left %s/%s", path, name)
+			}
+		}
+	}
+}
+
+func TestCloseOfNew(t *testing.T) {
+	each(t, func(b *bed) {
+		open := b.ownBridge()
+		for range 5 {
+			locks := open()
+			lock(b, locks.Mutex(b.path))
+			locks.Mutex(b.path).Acquire(context.Background()) // waits
+			b.waitNodes(2)
+			locks.Mutex(b.path).Acquire(context.Background()) // has no node yet
+			b.closeLeavesNothing(locks)
+		}
+		locks := open()
+		lock(b, locks.Semaphore(b.path+"-semaphore", 3), actors.Permits(2))
+		lock(b, locks.SimpleMutex(b.path+"-simple"))
+		lock(b, locks.Mutex(b.path+"-lent", actors.LocalQueue(actors.Local{})))
+		must(b, locks.Close())
+		for _, path := range []string{"-semaphore/leases", "-semaphore/locks", "-simple", "-lent"} {
+			if left := b.Nodes(b, b.path+path); len(left) != 0 {
+				b.Errorf("Close has left %v in %s", left, path)
+			}
+		}
+	})
+}
+
+// A transaction is under way when Close comes: its answer is lost, or it is not done.
+func TestCloseOfNewDuringTransaction(t *testing.T) {
+	kinds := map[string]func(*actors.Locks, string) locker{
+		"lock-delay": func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LockDelay(time.Minute)) },
+		"simple":     func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },
+		"reset":      func(l *actors.Locks, path string) locker { return l.Mutex(path) },
+	}
+	actions := map[string]embedded.Action{"cut before": embedded.CutBefore, "cut after": embedded.DropReply}
+	for kind, handle := range kinds {
+		for action, fault := range actions {
+			t.Run(kind+"/"+action, func(t *testing.T) {
+				onEmbedded(t, func(b *bed) {
+					open := b.ownBridge()
+					if kind == "reset" {
+						b.makeDirectory(math.MaxInt32)
+					}
+					locks := open()
+					g := lock(b, handle(locks, b.path))
+					i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: fault})
+					g.Release()
+					<-i.Fired()
+					b.closeLeavesNothing(locks)
+				})
+			})
+		}
+	}
+}
+
+// makeDirectory makes the lock's directory, whose numbers begin at count.
+func (b *bed) makeDirectory(count int32) {
+	b.Helper()
+	conn := b.Client(b)
+	_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
+	must(b, err)
+	b.SetCreateCount(b.T, b.path, count)
+}
+
+// The transaction that releases cannot be done: the mark is deleted, or there is something
+// else in the directory.
+func TestCloseOfNewDuringVainTransaction(t *testing.T) {
+	t.Run("lock-delay", func(t *testing.T) {
+		onEmbedded(t, func(b *bed) {
+			locks, conn := b.ownBridge()(), b.Client(b)
+			g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
+			must(b, conn.Delete(b.path+mark, -1))
+			b.closeDuring(locks, g)
+		})
+	})
+	t.Run("reset", func(t *testing.T) {
+		onEmbedded(t, func(b *bed) {
+			locks, conn := b.ownBridge()(), b.Client(b)
+			b.makeDirectory(math.MaxInt32)
+			g := lock(b, locks.Mutex(b.path))
+			_, err := conn.Create(b.path+"/else", nil, 0, zk.WorldACL(zk.PermAll))
+			must(b, err)
+			b.closeDuring(locks, g)
+		})
+	})
+}
+
+// closeDuring has the locks closed while the grant's release is under way.
+func (b *bed) closeDuring(locks *actors.Locks, g *actors.Grant) {
+	b.Helper()
+	i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
+	g.Release()
+	<-i.Fired()
+	must(b, locks.Close())
+	directory, name, _ := cutLast(g.Node())
+	for _, left := range b.Nodes(b, directory) {
+		if left == name {
+			b.Errorf("Close has left %s", g.Node())
+		}
+	}
+	conn := b.Client(b)
+	if err := conn.Delete(b.path+"/else", -1); err != nil && err != zk.ErrNoNode {
+		b.Error(err)
+	}
+}
+
+func cutLast(path string) (directory, name string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:], i > 0
+}
+
+// A mark is being made when Close comes. It goes again with the node.
+func TestCloseOfNewDuringMarking(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.ownBridge()()
+		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + mark, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
+		locks.Mutex(b.path, actors.LockDelay(time.Minute)).Acquire(context.Background())
+		<-i.Fired()
+		b.closeLeavesNothing(locks)
+	})
+}
+
+// A node that cannot be deleted, and one whose deletion is not confirmed, are named.
+func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, bridge, end := v.withBridge()
+		defer end()
+		g := lock(v, locks.Mutex("/lock"))
+		i := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: bridge.Session().ID, Times: -1, Action: embedded.BlackHole})
+		defer i.Remove()
+		since := time.Now()
+		err := locks.Close()
+		if err == nil || !strings.Contains(err.Error(), g.Node()) {
+			v.Errorf("Close: %v; %s is left", err, g.Node())
+		}
+		if took := time.Since(since); took > 2*session {
+			v.Errorf("Close took %v", took)
+		}
+	})
+}
+
+func TestCloseOfNewWithoutRight(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, conn := b.ownBridge()(), b.Client(b)
+		for _, mu := range []locker{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
+			g := lock(b, mu)
+			_, err := conn.SetACL(mu.Path(), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+			must(b, err)
+			defer func() {
+				_, err := conn.SetACL(mu.Path(), zk.WorldACL(zk.PermAll), -1)
+				must(b, err)
+				names, _, err := conn.Children(mu.Path())
+				must(b, err)
+				for _, name := range names {
+					conn.Delete(mu.Path()+"/"+name, -1) // or the bridge does
+				}
+				conn.Delete(mu.Path()+mark, -1)
+			}()
+			defer func() {
+				if err := locks.Close(); err == nil || !strings.Contains(err.Error(), g.Node()) {
+					b.Errorf("Close: %v; %s is left", err, g.Node())
+				}
+			}()
+		}
+	})
+}
