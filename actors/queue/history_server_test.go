@@ -20,8 +20,11 @@ func (w *world) add(prefix string, kind Kind, p *process) *node {
 	if n.plain = prefix == "plain"; n.plain {
 		n.name = fmt.Sprintf("%s%d", prefix, w.zxid)
 	}
-	// Also for those who do not show it. It sticks at the end: see recipes on ZooKeeper >= 3.6.
-	w.nextSeq = min(w.nextSeq+1, math.MaxInt32)
+	// Also for those who do not show it. At the end it sticks since ZooKeeper 3.6, and is
+	// negative before.
+	if w.nextSeq++; w.nextSeq > math.MaxInt32 {
+		w.nextSeq = w.afterLast
+	}
 	w.put(n)
 	return n
 }

@@ -15,21 +15,22 @@ import (
 // order, as concurrent ones are; answers overtake each other; but an event never
 // comes later than an answer that the server gave after it.
 type world struct {
-	t       *rapid.T
-	rule    Rule
-	nodes   map[string]*node
-	nextSeq int64
-	zxid    int64
-	home    int64 // czxid of the directory, 0 while there is none
-	procs   []*process
-	ids     ID
-	guests  int
-	births  int64
-	token   [2]int64 // of the last grant
-	marks   marks
-	wishes  wishes
-	changes []change // of the directory, in order
-	lagging bool     // servers show changes late
+	t         *rapid.T
+	rule      Rule
+	nodes     map[string]*node
+	nextSeq   int64
+	afterLast int64 // the number that comes after the last one
+	zxid      int64
+	home      int64 // czxid of the directory, 0 while there is none
+	procs     []*process
+	ids       ID
+	guests    int
+	births    int64
+	token     [2]int64 // of the last grant
+	marks     marks
+	wishes    wishes
+	changes   []change // of the directory, in order
+	lagging   bool     // servers show changes late
 	// meddling: nodes are deleted by a client that has no business to. That lets others in
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
@@ -97,8 +98,9 @@ func newWorld(t *rapid.T, rule Rule, processes int) *world {
 	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100,
 		marks: marks{waited: map[string]bool{}}, wishes: wishes{map[string]bool{}, map[ID]bool{}}}
 	w.home, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
-		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32)).Draw(t, "first sequence number")
+		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")
 	w.lagging = rapid.Bool().Draw(t, "followers lag")
+	w.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
 		p := &process{n: n, permits: rule.Permits, state: NewState(rule, Incarnation{byte(n)}), view: newView(), open: map[ID]string{}, curious: map[ID]bool{}, nodeOf: map[ID]string{}}
 		w.procs = append(w.procs, p)

@@ -102,6 +102,9 @@ func parseSeq(s string) (int64, bool) {
 // exhausted tells sequence numbers near the end of ZooKeeper's 32-bit counter.
 // Beyond it ZooKeeper hands out the same number again and again, and order by
 // sequence would let two holders in.
+//
+// Before 3.6 it counts on from -2^31. If it came to 0 so, without the directory ever having
+// been empty, a contender with -1 would rank behind one with 0: after 2^32 creates.
 func exhausted(seq int64) bool { return seq < 0 || seq >= 1<<31-1<<20 }
 
 // Incarnation marks the names of one lock actor's nodes. With the serial of the

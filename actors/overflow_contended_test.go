@@ -1,0 +1,56 @@
+package actors_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A holder near the end of the sequence numbers, or beyond it, is told that others wait.
+func TestContendedAtSequenceOverflow(t *testing.T) {
+	for name, s := range map[string]*zktest.Server{"embedded": zktest.Embedded(t), "zookeeper": zktest.Own(t)} {
+		for _, count := range []int32{math.MaxInt32 - 1<<20 - 2, math.MaxInt32 - 1<<20, math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, -2} {
+			t.Run(fmt.Sprint(name, count), func(t *testing.T) {
+				b := &bed{T: t, Server: s, path: s.Path(t)}
+				b.makeDirectory(count)
+				config, all := parties(b.T, 1)
+				alice := all[0]
+				target, other := pid(b, b.locks(config).Mutex(b.path)), b.mutex()
+				var f *actors.Future[*actors.Grant]
+				for id := range uint64(6) {
+					alice.send(target, &messages.Acquire{RequestId: id, TellContended: true})
+					if f != nil {
+						unlock(b, result(b, f))
+					}
+					alice.granted(id)
+					f = other.Acquire(within(b))
+					if m := hear[*messages.Contended](alice); m.RequestId != id {
+						b.Errorf("got %v", m)
+					}
+					if id%2 == 0 {
+						alice.send(target, &messages.Release{RequestId: id})
+						alice.released(id, 0)
+						unlock(b, result(b, f))
+						f = nil
+					} else {
+						alice.send(target, &messages.Release{RequestId: id})
+						alice.released(id, 0)
+					}
+				}
+				unlock(b, result(b, f))
+				f = nil
+				local := b.locks().Mutex(b.path, brief)
+				for range 10 {
+					g := lock(b, local)
+					f := other.Acquire(within(b))
+					unlock(b, g)
+					unlock(b, result(b, f))
+				}
+			})
+		}
+	}
+}
