@@ -197,13 +197,9 @@ func (c *core) publish(detail string) {
 // tell tells a subscriber the present state. One that panics is not told again, and keeps
 // no other from being told.
 func (c *core) tell(to ask.Recipient) {
-	defer func() {
-		if failure := recover(); failure != nil {
-			delete(c.subs, to)
-			c.cfg.log.Error("a subscriber panics and is told nothing more", "subscriber", fmt.Sprintf("%T", to), "failure", failure)
-		}
-	}()
-	to.Tell(c.now)
+	if !tell(c.cfg.log, to, c.now) {
+		delete(c.subs, to)
+	}
 }
 
 // armDeadline has checkDeadline called when the session may have to be given up.

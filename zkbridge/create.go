@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -38,8 +37,8 @@ type create struct {
 	since    time.Time // when the last attempt came to be in doubt
 }
 
-func newCreate(from ask.Recipient, msg *messages.Create) *create {
-	c := &create{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
+func newCreate(from asker, msg *messages.Create) *create {
+	c := &create{asker: from, directory: msg.GetDirectory(),
 		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook(), after: msg.GetAfter()}
 	if c.data == nil {
 		c.data = noData

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -143,24 +142,6 @@ func (ep *epoch) flush() {
 			l.pump()
 		}
 	}
-}
-
-// asker is who is to be answered, and how the answer is marked.
-type asker struct {
-	to    ask.Recipient
-	id    uint64
-	epoch uint64
-}
-
-func (a asker) tell(msg any) {
-	if a.to != nil {
-		a.to.Tell(msg)
-	}
-}
-
-// give answers that the request will not be done.
-func (a asker) give(why messages.Reason, detail string) {
-	a.tell(&messages.Failed{Id: a.id, Epoch: a.epoch, Reason: why, Detail: detail})
 }
 
 // answer ends a request with msg.

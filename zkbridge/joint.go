@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -18,18 +19,21 @@ type Part struct {
 // is answered as for a Create of its own. It does not block.
 func (b *Bridge) CreateAll(parts []Part) {
 	if len(parts) > 0 {
-		b.ref.Tell(createAll{parts})
+		b.ref.Tell(createAll{parts, b.cfg.log})
 	}
 }
 
 // MaxParts is how many parts CreateAll takes at most.
 const MaxParts = maxOps / 2
 
-type createAll struct{ parts []Part }
+type createAll struct {
+	parts []Part
+	log   *slog.Logger
+}
 
 func (m createAll) give(why messages.Reason, detail string) {
 	for _, p := range m.parts {
-		asker{p.From, p.Create.GetId(), p.Create.GetEpoch()}.give(why, detail)
+		asker{p.From, p.Create.GetId(), p.Create.GetEpoch(), m.log}.give(why, detail)
 	}
 }
 
@@ -42,7 +46,7 @@ type joint struct {
 func (c *core) createAll(m createAll) {
 	j, size := &joint{}, 0
 	for _, p := range m.parts {
-		cr := newCreate(p.From, p.Create)
+		cr := newCreate(c.askerOf(p.From, p.Create), p.Create)
 		if err := cr.check(c.cfg.root); err != nil {
 			m.give(messages.Reason_INVALID, err.Error())
 			return

@@ -15,11 +15,11 @@ func (c *core) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	case from == nil:
 		return
 	case !watchable(from):
-		asker{to: from}.give(messages.Reason_INVALID, notWatchable(from))
+		asker{to: from, log: c.cfg.log}.give(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	c.subs[from] = struct{}{}
-	from.Tell(c.now)
+	c.tell(from)
 }
 
 // Unsubscribe implements messages.BridgeHandler. It also ends what the sender watches.
@@ -35,7 +35,7 @@ func (c *core) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 
 // Create implements messages.BridgeHandler.
 func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	cr := newCreate(from, msg)
+	cr := newCreate(c.askerOf(from, msg), msg)
 	if err := cr.check(c.cfg.root); err != nil {
 		cr.give(messages.Reason_INVALID, err.Error())
 		return
@@ -47,7 +47,7 @@ func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*mes
 
 // List implements messages.BridgeHandler.
 func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &list{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory(),
+	l := &list{asker: c.askerOf(from, msg), directory: msg.GetDirectory(),
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
 	if err := CheckPath(l.directory); err != nil {
 		l.give(messages.Reason_INVALID, err.Error())
@@ -64,7 +64,7 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 
 // Watch implements messages.BridgeHandler.
 func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w := &watch{asker: asker{from, msg.GetId(), msg.GetEpoch()}, directory: msg.GetDirectory()}
+	w := &watch{asker: c.askerOf(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() {
 		w.data = map[string][]byte{}
 	}
@@ -85,7 +85,7 @@ func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messa
 
 // ReleaseNode implements messages.BridgeHandler.
 func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := &release{asker: asker{from, msg.GetId(), msg.GetEpoch()},
+	r := &release{asker: c.askerOf(from, msg),
 		path: joinPath(msg.GetDirectory(), msg.GetNode()), relaxed: msg.GetRelaxed()}
 	if err := checkNode(msg.GetDirectory(), msg.GetNode()); err != nil {
 		r.give(messages.Reason_INVALID, err.Error())
@@ -98,7 +98,7 @@ func (c *core) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.
 
 // Transact implements messages.BridgeHandler.
 func (c *core) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
-	a := asker{from, msg.GetId(), msg.GetEpoch()}
+	a := c.askerOf(from, msg)
 	ops, err := opsOf(msg.GetOps())
 	if err == nil && msg.GetDirectory() != "" {
 		err = CheckPath(msg.GetDirectory())
@@ -194,5 +194,5 @@ func (r refuser) refuse(from ask.Recipient, msg interface {
 	GetId() uint64
 	GetEpoch() uint64
 }) {
-	asker{from, msg.GetId(), msg.GetEpoch()}.give(messages.Reason_CLOSED, r.now.GetDetail())
+	asker{from, msg.GetId(), msg.GetEpoch(), nil}.give(messages.Reason_CLOSED, r.now.GetDetail())
 }

@@ -134,7 +134,7 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
 		t.unlink(w.to, path)
-		w.to.Tell(wake)
+		asker{to: w.to, log: ep.core.cfg.log}.tell(wake)
 	}
 }
 
