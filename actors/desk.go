@@ -170,7 +170,7 @@ func (d *desk) problem(from ask.Recipient, msg *messages.Acquire, k key) (messag
 	case from == nil:
 		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
 	case msg.Owner == "" && !own(from) && !actor:
-		return messages.Reason_INVALID, "owner is empty, and the sender is a future, or no actor, which could never release the lock: " +
+		return messages.Reason_INVALID, "owner is empty, and the sender is a future (or has the id of one, future$ and a number), or no actor, which could never release the lock: " +
 			"name an owner, or send Acquire with Request from an actor, which hears Granted as a message"
 	case open:
 		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)

@@ -37,16 +37,26 @@ func (i Identity) String() string {
 	return i.address + "/" + i.id
 }
 
-// futurePrefix begins the ids that protoactor gives to its futures; actor.SpawnPrefix
-// may give it to an actor.
-const futurePrefix = "future$"
+// The ids of protoactor's futures: the prefix, and a number in these digits.
+const (
+	futurePrefix = "future$"
+	futureDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ~+"
+	maxDigits    = 11 // of 64 bits
+)
+
+// hasFutureID reports whether a future has such an id. An actor may have it, too: it is what
+// actor.SpawnPrefix makes of the prefix "future".
+func hasFutureID(pid *actor.PID) bool {
+	number, found := strings.CutPrefix(pid.GetId(), futurePrefix)
+	return found && number != "" && len(number) <= maxDigits && strings.Trim(number, futureDigits) == ""
+}
 
 // IsFuture reports whether the sender is a protoactor future, of this process or of a
 // remote one: the answer to RequestFuture goes to one. A future takes one message of any
-// kind, also a Watch, and is gone then. A remote actor whose id begins with "future$"
-// cannot be told from one, and is taken for one.
+// kind, also a Watch, and is gone then. A remote actor is taken for one if its id is that of
+// one, "future$" and a number: do not start actors by actor.SpawnPrefix with "future".
 func (s Sender) IsFuture() bool {
-	if !strings.HasPrefix(s.PID.Id, futurePrefix) {
+	if !hasFutureID(s.PID) {
 		return false
 	}
 	process, _ := s.System.ProcessRegistry.Get(s.PID)

@@ -143,11 +143,16 @@ func TestIsFuture(t *testing.T) {
 	}
 	for pid, want := range map[*actor.PID]bool{
 		future.PID():                                  true,
-		actor.NewPID("peer:1", "future$1"):            true,
-		actor.NewPID(future.PID().Address, "future$"): true, // timed out long ago
+		actor.NewPID("peer:1", "future$1"):               true,
+		actor.NewPID("peer:1", "future$fzzzzzzzz~+"):     true,
+		actor.NewPID(future.PID().Address, "future$~~~"): true, // timed out long ago
 		actorPID: false,
 		idle(s):  false,
-		actor.NewPID("peer:1", "worker/future$1"): false,
+		actor.NewPID("peer:1", "worker/future$1"):          false,
+		actor.NewPID("peer:1", "future$"):                  false,
+		actor.NewPID("peer:1", "future$worker-1"):          false,
+		actor.NewPID("peer:1", "future$1/child"):           false,
+		actor.NewPID("peer:1", "future$anActorOfThisName"): false,
 	} {
 		sender := host.Sender{System: s.Actors, PID: pid}
 		if _, isActor := host.IdentityOf(sender); sender.IsFuture() != want || isActor == want {
