@@ -180,11 +180,18 @@ func checkPath(path string) error {
 	if path == "/" {
 		return invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
 	}
-	if path == zkbridge.GenerationPath {
-		return invalid(fmt.Sprintf("lock path %q: it must be another one, this node holds the generation of tokens", path))
-	}
 	if err := zkbridge.CheckPath(path); err != nil {
 		return invalid("lock " + err.Error())
 	}
-	return nil
+	return checkReserved("lock", path)
+}
+
+// checkReserved refuses the directory where the library keeps its own nodes.
+func checkReserved(what, path string) error {
+	own := zkbridge.GenerationDirectory
+	if path != own && !strings.HasPrefix(path, own+"/") {
+		return nil
+	}
+	return invalid(fmt.Sprintf("%s path %q: it must be outside %s, where the library keeps the generation of tokens and a node of each session",
+		what, path, own))
 }

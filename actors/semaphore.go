@@ -127,5 +127,5 @@ func checkCountPath(path string) error {
 	if err := zkbridge.CheckPath(path); err != nil {
 		return invalid("count " + err.Error())
 	}
-	return nil
+	return checkReserved("count", path)
 }

@@ -35,9 +35,12 @@ func (l *Locks) SharedCount(path string, initial int) *SharedCount {
 	return &SharedCount{l.manager, path, initial}
 }
 
-// Get asks ZooKeeper for the present value. ErrInvalid tells that the node has other data
-// than a count.
+// Get asks ZooKeeper for the present value. ErrInvalid tells that the path is not acceptable,
+// or that the node has other data than a count.
 func (c *SharedCount) Get(ctx context.Context) (Count, error) {
+	if err := checkCountPath(c.path); err != nil {
+		return Count{}, err
+	}
 	view, err := c.manager.zk.Read(ctx, c.path)
 	switch {
 	case err != nil:
