@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
@@ -234,6 +235,64 @@ func TestPermitsBesideCurator(t *testing.T) {
 		}
 		unlock(b, g)
 	})
+}
+
+// A client of Curator that acquires two leases gets the first while we wait for both permits.
+// From then on it waits behind us, and we for its lease: the timeout of either ends that, and
+// the other gets all.
+func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		t.Run(fmt.Sprintf("our timeout %v", ours), func(t *testing.T) {
+			besides(t, func(b *bed) {
+				const permits = 2
+				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
+				waits := func(gate, leases int) {
+					b.Helper()
+					zktest.Eventually(b, patience, func() bool {
+						return len(b.Nodes(b, b.path+"/locks")) == gate && len(b.Nodes(b, b.path+"/leases")) == leases
+					}, "%d at the gate, %d leases", gate, leases)
+				}
+				g := lock(b, s, actors.Permits(2))
+				limits := map[bool]time.Duration{true: 4 * time.Second, false: patience}
+				theirs := leases.Begin(limits[!ours])
+				waits(1, 3)
+				f := s.Acquire(within(b), actors.Permits(2), actors.WithTimeout(limits[ours]))
+				waits(2, 3)
+				unlock(b, g)
+				if ours {
+					is(b, failure(b, f), actors.ErrTimedOut)
+				} else {
+					unlock(b, result(b, f))
+				}
+				if r := <-theirs; r.Held != ours || r.Err != nil {
+					b.Fatalf("Curator's acquire: %+v", r)
+				}
+				if ours {
+					must(b, leases.Release())
+				}
+				waits(0, 0)
+			})
+		})
+	}
+}
+
+// Requests for two of three permits, ours with timeouts, exclude each other and Curator's.
+func TestSeveralPermitsBesideCurator(t *testing.T) {
+	each(t, func(b *bed) {
+		const permits = 3
+		ours := map[string]contender{}
+		for _, name := range []string{"go", "go too"} {
+			ours[name] = sharing(several{persistent{b.locks().Semaphore(b.path, permits)}})
+		}
+		b.contend(1, ours, map[string]*interop.Lock{"java": b.curator().SemaphoreOfSeveral(b.path, permits, 2)})
+	})
+}
+
+// several asks for two permits.
+type several struct{ persistent }
+
+func (s several) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
+	return s.persistent.Lock(ctx, append(options, actors.Permits(2))...)
 }
 
 func TestSemaphoreMutexBesideCurator(t *testing.T) {

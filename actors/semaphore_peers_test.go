@@ -268,23 +268,3 @@ func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 		unlock(b, g)
 	})
 }
-
-// A client of Curator that has one of its two leases waits behind a request for both permits,
-// which waits for that lease: the request's timeout ends that.
-func TestSemaphoreBesideCuratorsAcquireOfSeveral(t *testing.T) {
-	each(t, func(b *bed) {
-		s, theirs := b.semaphore(2), b.byHand(2)
-		var f *actors.Future[*actors.Grant]
-		theirs.taken = func(leases int) {
-			if leases == 1 {
-				f = s.Acquire(within(b), actors.Permits(2), actors.WithTimeout(2*soon))
-				b.waitFor(1, 3)
-			}
-		}
-		leases, err := theirs.acquire(within(b), 2)
-		must(b, err)
-		is(b, failure(b, f), actors.ErrTimedOut)
-		theirs.release(leases...)
-		unlock(b, permits(b, s, 2))
-	})
-}

@@ -70,7 +70,13 @@ func (c *CuratorClient) WriteLock(path string) *Lock {
 
 // Semaphore is an InterProcessSemaphoreV2. Each Acquire takes one lease, and each Release returns the last one.
 func (c *CuratorClient) Semaphore(path string, permits int) *Lock {
-	return c.lock("semaphore", path, strconv.Itoa(permits))
+	return c.SemaphoreOfSeveral(path, permits, 1)
+}
+
+// SemaphoreOfSeveral is an InterProcessSemaphoreV2. Each Acquire takes so many leases, one after the other as Curator
+// does, and each Release returns those of the last Acquire.
+func (c *CuratorClient) SemaphoreOfSeveral(path string, permits, leases int) *Lock {
+	return c.lock("semaphore", path, strconv.Itoa(permits), strconv.Itoa(leases))
 }
 
 // SemaphoreMutex is an InterProcessSemaphoreMutex.

@@ -34,7 +34,7 @@ abstract class Contender implements Driver.Thing {
                 return Map.of(name + "/read", new OfLock(driver, name + "/read", lock.readLock(), true),
                         name + "/write", new OfLock(driver, name + "/write", lock.writeLock(), false));
             case "semaphore":
-                return Map.of(name, new OfSemaphore(driver, args[0], Integer.parseInt(args[1])));
+                return Map.of(name, new OfSemaphore(driver, args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2])));
             case "semaphoremutex":
                 return Map.of(name, new OfLock(driver, name, new InterProcessSemaphoreMutex(driver.client, args[0]), false));
             case "multi":
@@ -161,27 +161,29 @@ abstract class Contender implements Driver.Thing {
 
     private static final class OfSemaphore extends Contender {
         private final InterProcessSemaphoreV2 semaphore;
-        private final Deque<Lease> leases = new ArrayDeque<>();
+        private final Deque<Collection<Lease>> held = new ArrayDeque<>();
         private final String path;
+        private final int leases;
 
-        OfSemaphore(Driver driver, String path, int permits) {
+        OfSemaphore(Driver driver, String path, int permits, int leases) {
             this.path = path;
+            this.leases = leases;
             semaphore = new InterProcessSemaphoreV2(driver.client, path, permits);
         }
 
         @Override
         boolean acquire(long millis) throws Exception {
-            Lease lease = semaphore.acquire(millis, TimeUnit.MILLISECONDS);
-            if (lease == null) {
+            Collection<Lease> acquired = semaphore.acquire(leases, millis, TimeUnit.MILLISECONDS);
+            if (acquired == null) {
                 return false;
             }
-            leases.push(lease);
+            held.push(acquired);
             return true;
         }
 
         @Override
         void release() {
-            semaphore.returnLease(leases.pop());
+            semaphore.returnAll(held.pop());
         }
 
         @Override
@@ -191,7 +193,7 @@ abstract class Contender implements Driver.Thing {
 
         @Override
         String node() {
-            return leases.isEmpty() ? "" : path + "/leases/" + leases.peek().getNodeName();
+            return held.isEmpty() ? "" : path + "/leases/" + held.peek().iterator().next().getNodeName();
         }
 
         @Override
