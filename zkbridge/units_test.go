@@ -225,7 +225,7 @@ func TestFindNode(t *testing.T) {
 }
 
 func TestWatchTable(t *testing.T) {
-	ep := &epoch{number: 7}
+	ep := &epoch{number: 7, core: &core{cfg: &settings{}}}
 	var table watchTable
 	a, b := newPeer(), newPeer()
 	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
