@@ -97,7 +97,11 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 	}
 	for _, c := range missing {
-		s.vanish(c)
+		if c.stage == queued && c.bornAt > since && !c.placed {
+			s.replace(c) // it may be in a directory that comes after this one
+		} else {
+			s.vanish(c)
+		}
 	}
 }
 

@@ -199,6 +199,8 @@ func (s *State) unlisted() []*contender {
 // replace has a contender queue again, by another node. The one that it has is deleted, be
 // it there or not.
 func (s *State) replace(c *contender) {
+	s.stopWaiting(c)
+	s.delist(c)
 	former := &contender{ours: true, kind: c.kind, name: c.name, seq: c.seq, rank: c.rank, serial: c.serial, answered: true}
 	s.ours[c.serial] = former
 	s.delete(former)
