@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -230,5 +231,28 @@ func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
 		token.Generation = second + 1
 		is(e, locks.VerifyToken(within(e), r.Node(), token), actors.ErrNotHeld)
 		unlock(e, r)
+	})
+}
+
+// Where the generation cannot be read there are no tokens: a simple mutex, whose nodes are made by
+// a transaction of its own, is refused as the others are, and no node is left.
+func TestSimpleMutexWithoutGeneration(t *testing.T) {
+	onEnsemble(t, func(e *ensemble) {
+		locks := e.locks()
+		e.raise(locks)
+		first, err := locks.SimpleMutex("/s").Lock(within(e))
+		must(e, err)
+		unlock(e, first)
+		_, err = e.Client(e).SetACL(e.root+zkbridge.GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(e, err)
+		others := e.locks()
+		grant, err := others.SimpleMutex("/s").Lock(within(e))
+		if err == nil {
+			e.Errorf("granted with token %v after %v", grant.Token(), first.Token())
+			unlock(e, grant)
+		} else if !errors.Is(err, messages.Reason_NO_AUTH) {
+			e.Errorf("%v", err)
+		}
+		zktest.Eventually(e, patience, func() bool { return len(e.Nodes(e, e.root+"/s")) == 0 }, "nodes are left")
 	})
 }

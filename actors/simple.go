@@ -64,7 +64,8 @@ func (s *simple) release(e queue.Release) { try(s, e) }
 // Transacted implements messages.BridgeClientHandler.
 func (s *simple) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	try(s, queue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
-		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid})
+		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid,
+		Why: queue.Why(msg.NoGeneration)})
 }
 
 // Listed implements messages.BridgeClientHandler.

@@ -1160,7 +1160,10 @@ type Transacted struct {
 	// Of the node that the last SET wrote, if all was done.
 	Czxid int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	// The generation that was in force at czxid; see Granted.generation.
-	Generation    uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Why the generation at czxid is not known, if it is not: then there is no token. With
+	// NODE_DELETED that is so between two changes, and later transactions have one.
+	NoGeneration  Reason `protobuf:"varint,7,opt,name=no_generation,json=noGeneration,proto3,enum=actorlock.Reason" json:"no_generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1235,6 +1238,13 @@ func (x *Transacted) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Transacted) GetNoGeneration() Reason {
+	if x != nil {
+		return x.NoGeneration
+	}
+	return Reason_REASON_UNSPECIFIED
 }
 
 type Failed struct {
@@ -1461,7 +1471,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1f\n" +
 	"\x03ops\x18\x03 \x03(\v2\r.actorlock.OpR\x03ops\x12\x1c\n" +
-	"\tdirectory\x18\x04 \x01(\tR\tdirectory\"\xf3\x01\n" +
+	"\tdirectory\x18\x04 \x01(\tR\tdirectory\"\xab\x02\n" +
 	"\n" +
 	"Transacted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -1471,7 +1481,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05czxid\x18\x05 \x01(\x03R\x05czxid\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x06 \x01(\x04R\n" +
-	"generation\"@\n" +
+	"generation\x126\n" +
+	"\rno_generation\x18\a \x01(\x0e2\x11.actorlock.ReasonR\fnoGeneration\"@\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\v\n" +
 	"\aNO_NODE\x10\x01\x12\x0f\n" +
@@ -1556,43 +1567,44 @@ var file_actorlock_bridge_proto_depIdxs = []int32{
 	1,  // 1: actorlock.Op.kind:type_name -> actorlock.Op.Kind
 	14, // 2: actorlock.Transact.ops:type_name -> actorlock.Op
 	2,  // 3: actorlock.Transacted.outcome:type_name -> actorlock.Transacted.Outcome
-	20, // 4: actorlock.Failed.reason:type_name -> actorlock.Reason
-	0,  // 5: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
-	3,  // 6: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
-	4,  // 7: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
-	5,  // 8: actorlock.Bridge.Create:input_type -> actorlock.Create
-	7,  // 9: actorlock.Bridge.List:input_type -> actorlock.List
-	9,  // 10: actorlock.Bridge.Watch:input_type -> actorlock.Watch
-	12, // 11: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
-	15, // 12: actorlock.Bridge.Transact:input_type -> actorlock.Transact
-	6,  // 13: actorlock.BridgeClient.Created:input_type -> actorlock.Created
-	8,  // 14: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
-	10, // 15: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
-	13, // 16: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
-	16, // 17: actorlock.BridgeClient.Transacted:input_type -> actorlock.Transacted
-	17, // 18: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
-	11, // 19: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
-	18, // 20: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
-	21, // 21: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
-	21, // 22: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
-	6,  // 23: actorlock.Bridge.Create:output_type -> actorlock.Created
-	8,  // 24: actorlock.Bridge.List:output_type -> actorlock.Listed
-	10, // 25: actorlock.Bridge.Watch:output_type -> actorlock.Watched
-	13, // 26: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
-	16, // 27: actorlock.Bridge.Transact:output_type -> actorlock.Transacted
-	21, // 28: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
-	21, // 29: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
-	21, // 30: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
-	21, // 31: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
-	21, // 32: actorlock.BridgeClient.Transacted:output_type -> google.protobuf.Empty
-	21, // 33: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
-	21, // 34: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
-	21, // 35: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
-	21, // [21:36] is the sub-list for method output_type
-	6,  // [6:21] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	20, // 4: actorlock.Transacted.no_generation:type_name -> actorlock.Reason
+	20, // 5: actorlock.Failed.reason:type_name -> actorlock.Reason
+	0,  // 6: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
+	3,  // 7: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
+	4,  // 8: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
+	5,  // 9: actorlock.Bridge.Create:input_type -> actorlock.Create
+	7,  // 10: actorlock.Bridge.List:input_type -> actorlock.List
+	9,  // 11: actorlock.Bridge.Watch:input_type -> actorlock.Watch
+	12, // 12: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
+	15, // 13: actorlock.Bridge.Transact:input_type -> actorlock.Transact
+	6,  // 14: actorlock.BridgeClient.Created:input_type -> actorlock.Created
+	8,  // 15: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
+	10, // 16: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
+	13, // 17: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
+	16, // 18: actorlock.BridgeClient.Transacted:input_type -> actorlock.Transacted
+	17, // 19: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
+	11, // 20: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
+	18, // 21: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
+	21, // 22: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
+	21, // 23: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
+	6,  // 24: actorlock.Bridge.Create:output_type -> actorlock.Created
+	8,  // 25: actorlock.Bridge.List:output_type -> actorlock.Listed
+	10, // 26: actorlock.Bridge.Watch:output_type -> actorlock.Watched
+	13, // 27: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
+	16, // 28: actorlock.Bridge.Transact:output_type -> actorlock.Transacted
+	21, // 29: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
+	21, // 30: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
+	21, // 31: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
+	21, // 32: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
+	21, // 33: actorlock.BridgeClient.Transacted:output_type -> google.protobuf.Empty
+	21, // 34: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
+	21, // 35: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
+	21, // 36: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
+	22, // [22:37] is the sub-list for method output_type
+	7,  // [7:22] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_actorlock_bridge_proto_init() }

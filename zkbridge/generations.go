@@ -108,23 +108,35 @@ func (ep *epoch) generationKnown() {
 	}
 }
 
-// answerCreated answers a create with the generation that was in force then.
-func (ep *epoch) answerCreated(c *create, msg *messages.Created) {
+// whenKnown calls then with the generation that was in force at a czxid, or with the reason why
+// that is not known: at once, or when a read that is under way is answered.
+func (ep *epoch) whenKnown(czxid int64, then func(generation uint64, why messages.Reason, detail string)) {
 	g := &ep.core.generations
-	generation, known := g.at(msg.Czxid)
+	generation, known := g.at(czxid)
 	switch {
 	case known:
+		then(generation, 0, "")
+	case ep.noToken != nil:
+		then(0, reasonOf(ep.noToken), ep.noToken.Error())
+	case g.unread():
+		ep.unclear = append(ep.unclear, func() { ep.whenKnown(czxid, then) })
+	case g.isAhead(ep.link.zxid.Load()):
+		then(0, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
+	default: // between two changes of which only the last was seen: a later czxid has one
+		then(0, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
+	}
+}
+
+// answerCreated answers a create with the generation that was in force then.
+func (ep *epoch) answerCreated(c *create, msg *messages.Created) {
+	ep.whenKnown(msg.Czxid, func(generation uint64, why messages.Reason, detail string) {
+		if why != 0 {
+			ep.withdraw(c, msg.Node, why, detail)
+			return
+		}
 		msg.Generation = generation
 		ep.answer(c, c.asker, msg)
-	case ep.noToken != nil:
-		ep.withdraw(c, msg.Node, reasonOf(ep.noToken), ep.noToken.Error())
-	case g.unread():
-		ep.unclear = append(ep.unclear, func() { ep.answerCreated(c, msg) })
-	case g.isAhead(ep.link.zxid.Load()):
-		ep.withdraw(c, msg.Node, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
-	default: // between two changes of which only the last was seen: the next create is after it
-		ep.withdraw(c, msg.Node, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
-	}
+	})
 }
 
 // withdraw deletes the node of a create and then fails it.

@@ -149,6 +149,9 @@ func TestGenerationUnreadable(t *testing.T) {
 		if names := s.Nodes(t, root+"/d"); len(names) != 0 {
 			t.Errorf("left: %v", names)
 		}
+		if m := u.transacted(makeOp("/d/plain", ""), setOp("/d/plain", "")); m.GetNoGeneration() != messages.Reason_INVALID {
+			t.Errorf("%v", m)
+		}
 		raise(t, conn, root, 7)
 		zktest.Eventually(t, patience, func() bool {
 			u.create("/d", "n-")

@@ -48,8 +48,8 @@ var outcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// transacted answers a Transact, once the generation is known if a czxid is told. Where it
-// changed twice unseen the answer has the present one.
+// transacted answers a Transact. If a czxid is told, that waits until the generation at the czxid
+// is known, or why it is not.
 func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
 	done := &messages.Transacted{Id: a.id, Epoch: a.epoch}
 	for _, r := range results {
@@ -65,14 +65,14 @@ func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
 	switch {
 	case err != nil && done.Outcome == messages.Transacted_DONE:
 		a.give(reasonOf(err), err.Error())
-	case done.Czxid != 0 && c.ep != nil && c.generations.unread():
-		c.ep.open[&a] = struct{}{}
-		c.ep.unclear = append(c.ep.unclear, func() {
-			done.Generation, _ = c.generations.at(done.Czxid)
-			c.ep.answer(&a, a, done)
+	case done.Czxid != 0:
+		ep := c.ep
+		ep.open[&a] = struct{}{}
+		ep.whenKnown(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
+			done.Generation, done.NoGeneration = generation, why
+			ep.answer(&a, a, done)
 		})
 	default:
-		done.Generation, _ = c.generations.at(done.Czxid)
 		a.tell(done)
 	}
 }

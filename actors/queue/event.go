@@ -143,11 +143,13 @@ type Transacted struct {
 	Serial uint64
 	Done   bool
 	Op     uint32
-	// For a Simple: what stood against it is that a node is missing; the mark's czxid,
-	// and the generation that was in force at it.
+	// For a Simple: what stood against it is that a node is missing; the mark's czxid, and
+	// the generation that was in force at it, or why that is not known: with NodeDeleted a
+	// later mark has one.
 	Missing    bool
 	Czxid      int64
 	Generation uint64
+	Why        Why
 }
 
 // Elapsed answers DoDelay.

@@ -168,7 +168,10 @@ func (s *Simple) hold() {
 func (s *Simple) have(e Transacted) {
 	s.generation, s.czxid = e.Generation, e.Czxid
 	switch {
-	case !s.wanted():
+	case !s.wanted() || e.Why == NodeDeleted: // then another mark follows
+		s.leave()
+	case e.Why != 0: // there is no token
+		s.refuse(e.Why)
 		s.leave()
 	case s.shared:
 		s.look()

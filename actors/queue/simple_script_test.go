@@ -28,7 +28,7 @@ func (s *simpleScript) step(t *testing.T, line string) []string {
 	case "acquire":
 		e = Acquire{ID: id, Kind: Kind(num("kind", 0)), Try: try, Tell: tell, Data: []byte(args["data"])}
 	case "done":
-		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial))}
+		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial)), Why: Why(num("why", 0))}
 	case "missing":
 		e = Transacted{Serial: serial, Op: uint32(num("op", 0)), Missing: true}
 	case "exists":
