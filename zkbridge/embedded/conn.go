@@ -36,10 +36,11 @@ func (b *batch) free() {
 // conn is a client's connection. It has a reader and a writer goroutine; all
 // else happens in the loop.
 type conn struct {
-	server *Server
-	nc     net.Conn
-	ip     string
-	since  time.Time
+	server  *Server
+	nc      net.Conn
+	ip      string
+	address string // that was dialed, in memory
+	since   time.Time
 
 	// For the loop only.
 	session      *session // nil before the handshake is done

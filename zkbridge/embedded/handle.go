@@ -88,10 +88,11 @@ func (s *Server) hurry(c *conn) {
 
 // view is the state that the connection's session reads.
 func (s *Server) view(c *conn) *tree {
+	t := s.tree
 	if c.session.old != nil {
-		return c.session.old
+		t = c.session.old
 	}
-	return s.tree
+	return s.haunted(c, t)
 }
 
 func (s *Server) authenticate(c *conn, xid int32, d *decoder) {

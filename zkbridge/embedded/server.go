@@ -36,7 +36,8 @@ type Server struct {
 	firing       uint64
 	faults       []*Injected
 	paused       bool
-	halted       bool // see Halt
+	halted       bool               // see Halt
+	phantoms     map[string][]*node // by address; see Haunt
 	parked       []*batch
 	timer        *time.Timer
 	ahead        time.Duration // see now
@@ -84,6 +85,7 @@ func newServer(cfg Config) *Server {
 		dataWatches:  newWatchTable(),
 		childWatches: newWatchTable(),
 		timer:        time.NewTimer(time.Hour),
+		phantoms:     map[string][]*node{},
 	}
 	s.timer.Stop()
 	rand.Read(s.secret[:])
@@ -126,7 +128,7 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	client, server := net.Pipe()
 	accepted := false
-	s.call(func() { accepted = s.admit(server) })
+	s.call(func() { accepted = s.admit(server, address) })
 	if !accepted {
 		client.Close()
 		server.Close()
@@ -149,7 +151,7 @@ func (s *Server) accept() {
 		}
 		pause = time.Millisecond
 		accepted := false
-		s.call(func() { accepted = s.admit(nc) })
+		s.call(func() { accepted = s.admit(nc, "") })
 		if !accepted {
 			nc.Close()
 		}
@@ -168,12 +170,14 @@ func (s *Server) call(f func()) bool {
 	}
 }
 
-// admit takes a new connection in, unless a fault refuses it.
-func (s *Server) admit(nc net.Conn) bool {
+// admit takes a new connection in, unless a fault refuses it. The address is what [Server.Dial]
+// was given.
+func (s *Server) admit(nc net.Conn, address string) bool {
 	if s.halted {
 		return false
 	}
 	c := newConn(s, nc)
+	c.address = address
 	switch f := s.match(c, OpDial, nil); {
 	case f == nil:
 	case f.Action == BlackHole:

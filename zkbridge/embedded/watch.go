@@ -149,6 +149,9 @@ func (s *Server) teller(path string, kind eventType, list []acl) func(*conn) {
 			return
 		}
 		c.fired = round
+		if kind == nodeDeleted && s.misses(c, path) {
+			return
+		}
 		if allowed(list, permRead, c.auth) {
 			c.sendEvent(kind, path)
 		}
