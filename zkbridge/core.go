@@ -169,6 +169,7 @@ func (c *core) connected(was session) {
 	if was.state == messages.SessionState_LOST {
 		c.armDeadline()
 		c.ep.begin()
+		c.ep.askLater()
 	} else {
 		c.ep.generationChanged() // perhaps: the watch went with the connection
 	}

@@ -55,6 +55,17 @@
 // it keeps them. A process that has ended has lost the password of its session: its locks are
 // free when the servers expire the session.
 //
+// # When servers disagree
+//
+// A follower may show a node for good that the leader does not have, and a contender behind it
+// would wait for ever. So the bridge asks the leader for the nodes that are watched and have not
+// changed for a minute, or for SessionTimeout if that is longer: by a transaction that checks up
+// to 128 of them and changes nothing. If the leader does not have a node, and the server still
+// shows it afterwards, the log names server and node at level ERROR, and the bridge leaves that
+// server for another one with the same session. The bridge cannot notice a server that lacks a
+// node which the leader has: its clients may take a lock that is held, and only fencing tokens
+// tell them from the holder.
+//
 // # What the bridge cannot clean up
 //
 // A node that ZooKeeper does not delete, since a right is missing or no answer is clear,

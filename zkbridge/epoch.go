@@ -37,6 +37,7 @@ type epoch struct {
 	orphans   orphans
 	parked    []func() // to be done when connected again, or a little later
 	retrying  *time.Timer
+	asking    *time.Timer // until the leader is asked for what is watched; see phantom.go
 }
 
 // request is something that will be answered.
@@ -77,6 +78,9 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.orphans.stop()
 	if ep.retrying != nil {
 		ep.retrying.Stop()
+	}
+	if ep.asking != nil {
+		ep.asking.Stop()
 	}
 	for r := range ep.open {
 		r.give(why, detail)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -23,8 +24,9 @@ type watchTable struct {
 type watcher struct {
 	to      ask.Recipient
 	path    string
-	pending int  // reads of the node that are not answered
-	set     bool // a watch is in place
+	pending int       // reads of the node that are not answered
+	set     bool      // a watch is in place
+	since   time.Time // when the watch was set, or the leader last confirmed the node; see phantom.go
 }
 
 // watchable reports whether a recipient can be told apart from others, as one that
@@ -62,7 +64,7 @@ func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 func (t *watchTable) confirm(w *watcher) {
 	if w != nil {
 		w.pending--
-		w.set = true
+		w.set, w.since = true, time.Now()
 	}
 }
 
@@ -91,6 +93,29 @@ func (t *watchTable) paths() (nodes, directories []string) {
 		}
 	}
 	return nodes, directories
+}
+
+// unchangedSince are the nodes that are watched and were there, unchanged, at a time.
+func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
+	for path, list := range t.byPath {
+		if _, node := splitPath(path); node == "" {
+			continue
+		}
+		for _, w := range list {
+			if w.set && !w.since.After(at) {
+				nodes = append(nodes, path)
+				break
+			}
+		}
+	}
+	return nodes
+}
+
+// confirmed notes that the leader has a node.
+func (t *watchTable) confirmed(path string) {
+	for _, w := range t.byPath[path] {
+		w.since = time.Now()
+	}
 }
 
 // remove ends an interest.
