@@ -57,6 +57,9 @@ func (w *world) makeDirectory() {
 
 // serve executes one of the requests in flight; creates go several at a time.
 func (w *world) serve(p *process, i int, batch bool) {
+	for len(p.behind) > 0 { // they were sent in one flight with their transactions
+		w.readBehind(p)
+	}
 	f := p.requests[i]
 	p.requests = slices.Delete(p.requests, i, i+1)
 	switch f.Do {
@@ -159,6 +162,9 @@ type unanswered struct {
 // search looks for the node of a create whose answer is lost. If it is not there, the create
 // is repeated, as the bridge does.
 func (w *world) search(p *process) {
+	for len(p.behind) > 0 {
+		w.readBehind(p)
+	}
 	f := p.lost[0]
 	p.lost = p.lost[1:]
 	w.catchUp(p) // the bridge writes before it searches
@@ -205,9 +211,10 @@ func (w *world) createBeside(p *process, f Effect) {
 	w.put(&node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
 	w.catchUp(p)
 	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: generationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.home})
+	p.answers[len(p.answers)-1].due = p.ticks + 1 // it is granted by, whenever it comes
 }
 
-func (p *process) reply(e Event) { p.answers = append(p.answers, answer{e, p.emitted}) }
+func (p *process) reply(e Event) { p.answers = append(p.answers, answer{event: e, after: p.emitted}) }
 
 func (w *world) hear(p *process) {
 	e := p.events[0]
@@ -224,6 +231,11 @@ func (w *world) tick(p *process) {
 	p.view.timely = len(w.changes)
 	for p.heard < p.timely {
 		w.hear(p)
+	}
+	for i := len(p.answers) - 1; i >= 0; i-- {
+		if i < len(p.answers) && p.answers[i].due != 0 && p.answers[i].due <= p.ticks {
+			w.deliver(p, i)
+		}
 	}
 	p.timely = p.emitted
 	p.ticks++

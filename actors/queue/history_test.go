@@ -92,6 +92,7 @@ type process struct {
 type answer struct {
 	event Event
 	after int // events that come first
+	due   int // the tick before which it comes at the latest; 0: none
 }
 
 func newWorld(t *rapid.T, rule Rule, processes int) *world {
