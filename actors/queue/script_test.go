@@ -65,7 +65,8 @@ func firstDifference(got, want string) string {
 
 func runScript(t *testing.T, text string, s stepper) string {
 	var out strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	open := openRequests{}
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		event, isEvent := strings.CutPrefix(line, "> ")
 		if !isEvent {
 			if strings.HasPrefix(line, "#") || line == "" {
@@ -74,7 +75,11 @@ func runScript(t *testing.T, text string, s stepper) string {
 			continue // an effect: written anew below
 		}
 		fmt.Fprintln(&out, line)
+		if err := open.check(event); err != nil {
+			t.Errorf("line %d: %q: %v", i+1, event, err)
+		}
 		for _, e := range s.step(t, event) {
+			open.add(e)
 			fmt.Fprintln(&out, e)
 		}
 	}
