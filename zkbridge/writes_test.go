@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -327,33 +326,6 @@ func TestRefusedInBatch(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 	})
-}
-
-// Contenders whose directory is missing get their nodes in the order in which they came: also
-// one of a transaction that fails when a later one waits for the directory already.
-func TestOrderInMissingDirectory(t *testing.T) {
-	s := zktest.Embedded(t)
-	var count counter
-	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
-	count.take()
-	delayed := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Nth: 2, Action: embedded.DelayReply, Delay: time.Second})
-	s.Embedded().Pause()
-	u.create(dir, "a-")
-	count.wait(t, int32(embedded.OpMulti), 1)
-	u.create(dir, "b-")
-	count.wait(t, int32(embedded.OpMulti), 2)
-	s.Embedded().Resume()
-	count.wait(t, int32(embedded.OpCreateContainer), 1)
-	u.create(dir, "c-")
-	fired(t, delayed)
-	numbers := map[uint64]string{}
-	for range 3 {
-		m := next[*messages.Created](t, u.peer)
-		numbers[m.GetId()] = m.GetNode()
-	}
-	if got := fmt.Sprint(numbers); got != "map[1:a-0000000000 2:b-0000000001 3:c-0000000002]" {
-		t.Error(got)
-	}
 }
 
 func TestDirectoryNotWritable(t *testing.T) {
