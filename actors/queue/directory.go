@@ -136,11 +136,11 @@ func (s *State) recognise(name string, czxid int64) *contender {
 			if s.byCzxid {
 				return nil // its place is known with its Created; see early
 			}
-			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid, 0)
+			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid)
 		}
 		return c
 	}
-	rank := rankOf(s.byCzxid, seq, czxid, 0)
+	rank := rankOf(s.byCzxid, seq, czxid)
 	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
 		return c
 	} // else its node is another one of the same name: at the end of the numbers a name comes again

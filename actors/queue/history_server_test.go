@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -131,7 +132,15 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 	b := behind{look: map[uint64]bool{}}
 	answerLost := rapid.IntRange(0, 7).Draw(w.t, "answer is lost") == 0
 	elsewhere := rapid.IntRange(0, 2).Draw(w.t, "creates in other directories ahead")
+	joint := w.rule.Permits > 1 && rapid.Bool().Draw(w.t, "leases of one request")
+	if joint { // they are made in the order in which they were asked for
+		slices.SortFunc(creates, func(a, b Effect) int { return cmp.Compare(a.Serial, b.Serial) })
+	}
 	for i, f := range creates {
+		step := uint32(elsewhere + i)
+		if joint {
+			step = uint32(elsewhere + len(creates) - 1)
+		}
 		kind := Exclusive
 		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
 			kind = k
@@ -141,10 +150,10 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 		}
 		n := w.add(f.Node, kind, p)
 		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: generationAt(n.czxid), Czxid: n.czxid,
-			Step: uint32(elsewhere + i), SameDirectory: gone[f.After]})
+			Step: step, SameDirectory: gone[f.After]})
 		b.look[f.Serial] = f.Look
 		if answerLost {
-			p.lost = append(p.lost, unanswered{f, uint32(elsewhere + i)})
+			p.lost = append(p.lost, unanswered{f, step})
 		}
 	}
 	w.catchUp(p)

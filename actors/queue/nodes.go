@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -151,7 +152,7 @@ func (e Created) apply(s *State) {
 	if leader != nil {
 		c.generation, c.czxid, c.step = leader.generation, leader.czxid, leader.step // it goes on with what was granted then
 	}
-	c.rank = rankOf(s.byCzxid, seq, c.czxid, c.step)
+	c.rank = s.rank(c)
 	late := leader == nil && !seen && c.rank.major <= s.horizon
 	if c.placed && c.seq == s.horizon+1 && !s.byCzxid {
 		s.horizon++
@@ -237,7 +238,7 @@ func (s *State) enter(directory int64) bool {
 		case c.czxid < directory:
 			s.vanish(c)
 		default: // made since, in this directory or one that comes after it
-			c.rank, c.placed = rankOf(s.byCzxid, c.seq, c.czxid, c.step), false
+			c.rank, c.placed = s.rank(c), false
 			s.enlist(c)
 			if c.stage == queued {
 				s.enqueue(c)
@@ -264,16 +265,25 @@ func (s *State) answer(c *contender) {
 	}
 }
 
-func rankOf(byCzxid bool, seq, czxid int64, step uint32) rank {
+func rankOf(byCzxid bool, seq, czxid int64) rank {
 	switch {
 	case seq == stranger:
 		return rank{major: unknown - 1}
 	case !byCzxid:
 		return rank{major: seq}
 	case exhausted(seq):
-		return rank{czxid, step}
+		return rank{major: czxid}
 	}
 	return rank{major: seq + unknown} // made before any of those
+}
+
+// rank returns the rank of a contender of ours whose node is known.
+func (s *State) rank(c *contender) rank {
+	r := rankOf(s.byCzxid, c.seq, c.czxid)
+	if s.byCzxid && exhausted(c.seq) {
+		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
+	}
+	return r
 }
 
 // rankByCzxid is for a directory whose numbers have come near their end: beyond it
@@ -289,7 +299,7 @@ func (s *State) rankByCzxid() {
 		if !c.ours || !c.answered {
 			continue
 		}
-		c.rank = rankOf(s.byCzxid, c.seq, c.czxid, c.step)
+		c.rank = s.rank(c)
 		s.enlist(c)
 		if c.stage == queued {
 			s.enqueue(c)

@@ -30,7 +30,7 @@ func (r Rule) Standings(children []Seen) []Standing {
 	var all []ranked
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
-			all = append(all, ranked{Standing{Seen: c, Kind: kind}, rankOf(byCzxid, seq, c.Czxid, 0)})
+			all = append(all, ranked{Standing{Seen: c, Kind: kind}, rankOf(byCzxid, seq, c.Czxid)})
 		}
 	}
 	// Who downgrades stands at its writer's place.

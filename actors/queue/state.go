@@ -221,10 +221,11 @@ func (c *contender) hasTry() bool {
 }
 
 // rank is a contender's place in the queue: its sequence number; or its czxid, and then
-// its place among those of ours that one transaction made.
+// its place among those of ours that one transaction made, which is that of their steps and,
+// where these are equal, of their serial numbers.
 type rank struct {
 	major int64
-	minor uint32
+	minor uint64
 }
 
 func (r rank) compare(other rank) int {
@@ -365,7 +366,7 @@ func (s *State) find(name string) *contender {
 		seq = stranger
 	}
 	if !s.byCzxid {
-		from = place(s.list, rankOf(s.byCzxid, seq, 0, 0))
+		from = place(s.list, rankOf(s.byCzxid, seq, 0))
 	}
 	for _, c := range s.list[from:] {
 		if c.name == name {
