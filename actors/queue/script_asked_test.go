@@ -55,6 +55,9 @@ func (a openRequests) check(event string) error {
 	if words[0] == "created" && argument(event, "children") != "" && !looks {
 		return fmt.Errorf("children are given to %q", effect)
 	}
+	if words[0] == "created" && strings.Contains(effect, " look") && argument(event, "directory") != "0" && argument(event, "children") == "" {
+		return fmt.Errorf("no children are given to %q", effect)
+	}
 	if words[0] == "listed" && argument(event, "czxids") != "" && !strings.Contains(effect, " czxids") {
 		return fmt.Errorf("czxids are given to %q", effect)
 	}
@@ -76,6 +79,8 @@ func TestScriptsAnswerWhatWasAsked(t *testing.T) {
 		good          bool
 	}{
 		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 children=me1#0", true},
+		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0", false},
+		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 directory=0", true},
 		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0", false},
 		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0 found", true},
 		{"create serial=1 prefix=me1#", "created serial=2 node=me2#0", false},
