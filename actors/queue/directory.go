@@ -57,10 +57,10 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if since >= s.heirsSince {
 		s.heirs = 0
 	}
-	// A contender may have come and gone that was never seen here.
-	unseen := top > s.horizon && (s.byCzxid || filled != top-s.horizon)
+	// A contender may have come and gone that was never seen here. The first number is 0.
+	unseen := top > s.horizon && (s.byCzxid || filled != top-max(s.horizon, -1))
 	s.horizon = max(s.horizon, top)
-	var missing, kept []*contender
+	var missing, hidden []*contender // of ours: deleted; perhaps deleted
 	for _, c := range s.list {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
@@ -68,17 +68,11 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.provenAt > since:
 			c.listed = true
 			next = append(next, c)
-			kept = append(kept, c)
+			hidden = append(hidden, c)
 		case c.ours:
 			missing = append(missing, c)
 		default:
 			unseen = true
-		}
-	}
-	if unseen { // at a moment that only the nodes of the snapshot are known to have outlived
-		s.doubtedAt = max(s.doubtedAt, since)
-		for _, c := range kept {
-			c.provenAt = 0
 		}
 	}
 	slices.SortFunc(next, func(a, b *contender) int {
@@ -94,6 +88,14 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	for _, c := range s.unlisted() {
 		if c.bornAt <= since {
 			missing = append(missing, c)
+		} else {
+			hidden = append(hidden, c)
+		}
+	}
+	if unseen { // they have left at a moment that only the nodes shown are known to have outlived
+		s.doubtedAt, s.departedAt = max(s.doubtedAt, since), s.clock
+		for _, c := range hidden {
+			c.doubtedAt = s.clock
 		}
 	}
 	for _, c := range missing {

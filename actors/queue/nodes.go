@@ -26,7 +26,7 @@ func (s *State) send(c *contender) {
 	}
 	s.serials++
 	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
-	c.answered, c.bornAt, c.provenAt, c.revoked, c.placed = false, 0, 0, false, false
+	c.answered, c.bornAt, c.provenAt, c.doubtedAt, c.revoked, c.placed = false, 0, 0, 0, false, false
 	c.look = c.leader == nil && !s.waitsForOurs()
 	after := s.after(c)
 	put(&s.ours, c.serial, c)
@@ -142,6 +142,9 @@ func (e Created) apply(s *State) {
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
+	if !seen {
+		c.doubtedAt = s.departedAt // that snapshot does not show it either
+	}
 	// Had the directory of After become a former one since, so would that of e.
 	c.placed = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation

@@ -135,7 +135,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 		return false
 	}
 	if !others {
-		if c.provenAt < s.doubtedAt { // so that it need not wait for that when its turn comes
+		if c.provenAt < max(s.doubtedAt, c.doubtedAt) { // so that it need not wait for that when its turn comes
 			s.prove(c)
 		}
 		return true
@@ -143,7 +143,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	switch {
 	case s.listing != 0:
 		return true
-	case len(ask) > 0 && more && c.provenAt < s.doubtedAt:
+	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
 		// The one it waited for is gone, but several were ahead: see at once how
 		// many have gone with it.
 		s.askList()
@@ -180,15 +180,18 @@ func (s *State) watched(c *contender) bool {
 // than all that was heard of departures. An older proof would not do: another contender may
 // already hold because the one ahead of c has left and c's own node was deleted.
 func (s *State) proven(c *contender) bool {
-	return s.watched(c) || c.provenAt >= max(s.doubtedAt, s.staleAt)
+	return s.watched(c) || c.provenAt >= s.provenSince(c)
 }
+
+// provenSince returns the clock at which, or later, a proof of c must have been asked for.
+func (s *State) provenSince(c *contender) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
 
 // prove asks for a proof that c's own node exists. A list proves it of all that wait.
 func (s *State) prove(c *contender) {
 	switch {
 	case s.proven(c) || s.watches[c.name] != nil:
 	case s.listing != 0:
-		s.listAgain = s.listAgain || s.listingAt < max(s.doubtedAt, s.staleAt)
+		s.listAgain = s.listAgain || s.listingAt < s.provenSince(c)
 	case s.othersWait(c):
 		s.askList()
 	default:

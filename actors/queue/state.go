@@ -47,13 +47,14 @@ type State struct {
 	owners      map[owner]*contender // waiting, holding, or lost and not released
 
 	// A contender's node is proven to exist by an active watch, or by what was read for a
-	// request made at its provenAt or later. A proof counts only if it was asked for at
-	// both of these clocks or later: doubtedAt, when it was last heard that a contender of
-	// another process has left, or that a node of ours was missing; staleAt, the Tick
-	// before the last one.
-	doubtedAt uint64
-	staleAt   uint64
-	tickedAt  uint64 // clock of the last Tick
+	// request made at its provenAt or later. A proof counts only if it was asked for at all
+	// of these clocks or later: doubtedAt, when it was last heard that a contender of another
+	// process has left, or that a node of ours was missing; staleAt, the Tick before the last
+	// one; and the contender's own doubtedAt.
+	doubtedAt  uint64
+	staleAt    uint64
+	tickedAt   uint64 // clock of the last Tick
+	departedAt uint64 // clock at which the last snapshot came that shows departures
 
 	foreign    int     // how many of list are not ours
 	listing    uint64  // serial of the list in flight, or 0
@@ -171,12 +172,13 @@ type request struct {
 // contender is a node in the queue, or one of ours that is to be or has been one. There
 // may be many: what is small stands together.
 type contender struct {
-	name     string
-	seq      int64
-	rank     rank
-	provenAt uint64 // clock of the newest request whose answer has shown its node
-	kind     Kind
-	listed   bool // is in State.list
+	name      string
+	seq       int64
+	rank      rank
+	provenAt  uint64 // clock of the newest request whose answer has shown its node
+	doubtedAt uint64 // clock at which the last snapshot came that shows departures, and not its node
+	kind      Kind
+	listed    bool // is in State.list
 
 	// The rest is for our own only.
 	ours     bool
