@@ -23,6 +23,7 @@ type create struct {
 	beside    string // the node without which this one is not made
 	look      bool   // the names in the directory are asked for
 	after     string // the node after whose deletion by the same transaction no read is needed
+	aclBytes  int    // what the node's ACL takes in a message
 
 	joint    *joint    // with which it is done; nil for none
 	sighting *sighting // of one in doubt, while the others of its joint are looked for
@@ -37,8 +38,8 @@ type create struct {
 	since    time.Time // when the last attempt came to be in doubt
 }
 
-func newCreate(from asker, msg *messages.Create) *create {
-	c := &create{asker: from, directory: msg.GetDirectory(),
+func (s *settings) newCreate(from asker, msg *messages.Create) *create {
+	c := &create{asker: from, aclBytes: s.aclBytes(), directory: msg.GetDirectory(),
 		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook(), after: msg.GetAfter()}
 	if c.data == nil {
 		c.data = noData
@@ -46,7 +47,7 @@ func newCreate(from asker, msg *messages.Create) *create {
 	return c
 }
 
-// maxRequest bounds a node's path and data. A message of about a megabyte makes a
+// maxRequest bounds a node's path, data and ACL. A message of about a megabyte makes a
 // server drop the connection.
 const maxRequest = 512 << 10
 
@@ -61,13 +62,15 @@ func (c *create) createOp(acl []zk.ACL) *zk.CreateRequest {
 	return &c.op
 }
 
-func (c *create) bytes() int { return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) }
+func (c *create) bytes() int {
+	return len(c.directory) + len(c.prefix) + zkSeqSize + len(c.data) + c.aclBytes
+}
 
 // check is for a create below root. The directory's path goes out twice: to create in
 // it, and to read it.
 func (c *create) check(root chroot) error {
 	if n := c.bytes() + len(c.directory) + 2*len(root); n > maxRequest {
-		return fmt.Errorf("node of %d bytes with its path: the limit is %d", n, maxRequest)
+		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, maxRequest)
 	}
 	if err := CheckPath(c.directory); err != nil {
 		return err

@@ -26,6 +26,27 @@ func (b *Bridge) CreateAll(parts []Part) {
 // MaxParts is how many parts CreateAll takes at most.
 const MaxParts = maxOps / 2
 
+// CreateEach is CreateAll for nodes that need not be created together: it divides them, in
+// their order, into as few transactions as they fit into.
+func (b *Bridge) CreateEach(parts []Part) {
+	first, size := 0, 0
+	for i, p := range parts {
+		n := b.cfg.newCreate(asker{}, p.Create).jointBytes(b.cfg.root)
+		if i > first && (i-first == MaxParts || size+n > maxRequest) {
+			b.CreateAll(parts[first:i])
+			first, size = i, 0
+		}
+		size += n
+	}
+	b.CreateAll(parts[first:])
+}
+
+// jointBytes is what the create takes in a transaction with others, the read of its directory
+// included.
+func (c *create) jointBytes(root chroot) int {
+	return 2*opBytes + c.bytes() + len(c.directory) + 2*len(root)
+}
+
 type createAll struct {
 	parts []Part
 	log   *slog.Logger
@@ -46,12 +67,12 @@ type joint struct {
 func (c *core) createAll(m createAll) {
 	j, size := &joint{}, 0
 	for _, p := range m.parts {
-		cr := newCreate(c.askerOf(p.From, p.Create), p.Create)
+		cr := c.cfg.newCreate(c.askerOf(p.From, p.Create), p.Create)
 		if err := cr.check(c.cfg.root); err != nil {
 			m.give(messages.Reason_INVALID, err.Error())
 			return
 		}
-		cr.joint, size = j, size+2*opBytes+cr.bytes()+len(cr.directory)
+		cr.joint, size = j, size+cr.jointBytes(c.cfg.root)
 		j.creates = append(j.creates, cr)
 	}
 	if len(j.creates) > MaxParts || size > maxRequest {

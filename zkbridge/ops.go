@@ -69,11 +69,7 @@ func copyOp(op any, acl []zk.ACL) (c any, size int) {
 		if cr.Acl == nil {
 			cr.Acl = acl
 		}
-		size = opBytes + len(cr.Path) + len(cr.Data)
-		for _, a := range cr.Acl {
-			size += opBytes + len(a.Scheme) + len(a.ID)
-		}
-		return &cr, size
+		return &cr, opBytes + len(cr.Path) + len(cr.Data) + aclBytes(cr.Acl)
 	case *zk.SetDataRequest:
 		if op == nil {
 			return nil, 0

@@ -35,7 +35,7 @@ func (c *core) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 
 // Create implements messages.BridgeHandler.
 func (c *core) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	cr := newCreate(c.askerOf(from, msg), msg)
+	cr := c.cfg.newCreate(c.askerOf(from, msg), msg)
 	if err := cr.check(c.cfg.root); err != nil {
 		cr.give(messages.Reason_INVALID, err.Error())
 		return

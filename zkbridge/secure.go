@@ -58,11 +58,25 @@ func (cfg Config) checkACL() error {
 			return fmt.Errorf("zkbridge: ACL %d is for whoever made the node: that needs Auth, or TLS with a certificate", i)
 		}
 	}
+	if n := aclBytes(cfg.ACL); n > maxBytes {
+		return fmt.Errorf("zkbridge: ACL of %d bytes: the limit is %d", n, maxBytes)
+	}
 	if cfg.ACL != nil && len(cfg.ACL) == 0 {
 		return errors.New("zkbridge: ACL is empty, and not nil: nobody would have a right")
 	}
 	return nil
 }
+
+// aclBytes is what an ACL takes in a message.
+func aclBytes(acl []zk.ACL) (n int) {
+	for _, a := range acl {
+		n += 3*lengthSize + len(a.Scheme) + len(a.ID)
+	}
+	return n
+}
+
+// aclBytes is that of the nodes that locks make.
+func (s *settings) aclBytes() int { return aclBytes(s.acl) }
 
 // secure lays TLS over a connection, if that is asked for.
 func (s *settings) secure(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
