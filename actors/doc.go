@@ -48,8 +48,8 @@
 //     is gone.
 //   - Semaphore: one process at a time makes leases, as long as it is past the gate, and
 //     the next makes its own when all of the former's are granted. Within a process each
-//     request has its leases from a transaction of its own, or from several if it is for
-//     more than 64; leases hold in the order of their nodes, and a request that is given a
+//     request has its leases from a transaction of its own, or from several in a row if they do
+//     not fit into one (64 leases, 512 KiB); leases hold in the order of their nodes, and a request that is given a
 //     lease before its turn gives it back and makes it anew. So of two requests that do not
 //     fit beside each other, all leases of the later came after all of the earlier's, and
 //     any of them orders the two. Beside a multi-lock's lease, which keeps to its own turn,

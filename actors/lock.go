@@ -25,8 +25,8 @@ type lock struct {
 	departs  bool                // it has stopped, and has nodes yet; see departures
 }
 
-// acquireAll is the leases of one request: their nodes are created in one transaction, as
-// far as possible.
+// acquireAll is the leases of one request: their nodes are created in one transaction, or in
+// several in a row if they do not fit into one.
 type acquireAll []*messages.Acquire
 
 func newLock(r *resident) host.Actor {
@@ -76,9 +76,7 @@ func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
 	for _, msg := range all {
 		l.Acquire(from, msg, ask.ReplyTo[*messages.Granted](from))
 	}
-	for parts := range slices.Chunk(l.gathered, zkbridge.MaxParts) {
-		l.manager.zk.CreateAll(parts)
-	}
+	l.manager.zk.CreateEach(l.gathered)
 	l.gathered = nil
 }
 

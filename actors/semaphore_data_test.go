@@ -1,0 +1,43 @@
+package actors_test
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// Many permits with much data each are made by several transactions. Tokens increase
+// nevertheless over requests that do not fit beside each other.
+func TestManyPermitsWithData(t *testing.T) {
+	each(t, func(b *bed) {
+		const permits = 100
+		semaphores := []*actors.Semaphore{b.locks().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)}
+		var g errgroup.Group
+		inside, last := 0, actors.Token{}
+		for i := range 8 {
+			n := []int{64, 51, 90, 100}[i/2]
+			g.Go(func() error {
+				for range 2 {
+					grant, err := semaphores[i%2].Lock(within(b), actors.Permits(n), actors.WithData(make([]byte, 16<<10)))
+					if err != nil {
+						return err
+					}
+					inside++ // the race detector looks on
+					if inside != 1 || len(grant.Nodes()) != n || grant.Token().Compare(last) <= 0 {
+						return fmt.Errorf("%d inside, %d nodes, token %v after %v", inside, len(grant.Nodes()), grant.Token(), last)
+					}
+					last = grant.Token()
+					inside--
+					if err := grant.Unlock(within(b)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		must(b, g.Wait())
+	})
+}
