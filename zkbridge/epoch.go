@@ -24,6 +24,8 @@ type epoch struct {
 	noToken error    // why there can be no tokens, if there cannot
 	own     string   // path of the session's own node; empty if it may have none
 
+	rereading *time.Timer // until the generation's node is read again; nil if that is not due
+
 	open    map[request]struct{} // requests that are not answered
 	starts  *fifo
 	outbox  outbox
@@ -76,8 +78,10 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.up = true, false
 	ep.use(nil)
 	ep.orphans.stop()
-	if ep.retrying != nil {
-		ep.retrying.Stop()
+	for _, t := range []*time.Timer{ep.retrying, ep.rereading} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	if ep.asking != nil {
 		ep.asking.Stop()

@@ -91,8 +91,13 @@ func (ep *epoch) noTokens(err error) {
 		ep.core.cfg.log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err)
 	}
 	ep.noToken = err
-	again := task(func(*core) { ep.readGeneration() })
-	time.AfterFunc(generationPause, func() { ep.core.self.Tell(again) })
+	if ep.rereading == nil {
+		again := task(func(*core) {
+			ep.rereading = nil
+			ep.readGeneration()
+		})
+		ep.rereading = time.AfterFunc(generationPause, func() { ep.core.self.Tell(again) })
+	}
 	ep.generationKnown()
 }
 

@@ -1,9 +1,13 @@
 package zkbridge
 
 import (
+	"context"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -178,5 +182,52 @@ func TestSessionBeginsWithATransaction(t *testing.T) {
 	got := count.take()
 	if got[int32(embedded.OpCreate)] == 0 || got[int32(embedded.OpGetData)] != 1 {
 		t.Errorf("a session began with %v", got)
+	}
+}
+
+// A generation that cannot be read is read again every generationPause, however often the connection was
+// lost meanwhile.
+func TestGenerationIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
+		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))
+		var count counter
+		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.Dial(ctx, network, address)
+			return tap{conn, count.count}, err
+		}})
+		u := newUser(t, b)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		for range 5 {
+			s.DropConnections()
+			state(t, u.peer, messages.SessionState_SUSPENDED)
+			state(t, u.peer, messages.SessionState_CONNECTED)
+		}
+		time.Sleep(generationPause) // virtual
+		count.take()
+		time.Sleep(10 * generationPause)
+		if got := count.take()[int32(embedded.OpGetData)]; got != 10 {
+			t.Errorf("read %d times", got)
+		}
+		for _, b := range []*Bridge{first, b} {
+			b.Close()
+			<-b.gone
+		}
+	})
+}
+
+// Whatever stands against writing the session's own node, it is not tried without end.
+func TestOwnNodeCannotBeWritten(t *testing.T) {
+	for _, refusal := range []error{zk.ErrNoAuth, serverError(-125)} { // the latter of a quota
+		s := zktest.Embedded(t)
+		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+		u.do(func(c *core) {
+			if c.ep.ownFailed(refusal); c.ep.own != "" || !c.ep.started {
+				t.Errorf("%v: the session's own node is %q", refusal, c.ep.own)
+			}
+		})
+		u.created("/d", "n-")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/actorlock/actorlock/messages"
 )
 
 // home is the directory of this library's own nodes, below the chroot.
@@ -71,11 +69,11 @@ func (ep *epoch) ready() {
 	}
 }
 
-// ownFailed makes the session's own node again, which another client has deleted or
-// taken the right to write from.
+// ownFailed makes the session's own node again if another client has deleted it. The session does
+// without the node if it cannot be written for another reason.
 func (ep *epoch) ownFailed(err error) {
-	if why := reasonFor(err); why == messages.Reason_NO_AUTH {
-		ep.core.cfg.log.Info("the session's own node may not be written: contenders are created one by one", "epoch", ep.number, "why", err)
+	if !isMissing(err) {
+		ep.core.cfg.log.Info("the session's own node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
 		ep.own, ep.outbox.limit = "", maxSolos
 		return
 	}
