@@ -194,6 +194,15 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 			w.meddle(rapid.SampledFrom(nodes).Draw(t, "node"))
 		},
+		"somebody removes all": func(t *rapid.T) {
+			if !w.meddling || rapid.IntRange(0, 2).Draw(t, "really") != 0 {
+				t.Skip("not here")
+			}
+			for _, n := range w.sorted() {
+				w.meddle(n)
+			}
+			w.setHome(0)
+		},
 		"guest goes": func(t *rapid.T) {
 			w.del(w.guest(true, ""))
 		},

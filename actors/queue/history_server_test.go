@@ -33,7 +33,7 @@ func (w *world) add(prefix string, kind Kind, p *process) *node {
 // meddle deletes a node of whatever process.
 func (w *world) meddle(n *node) {
 	if n.proc != nil && n.epoch == n.proc.epoch {
-		g := ghost{ticks: n.proc.ticks}
+		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name]}
 		for _, other := range w.sorted() {
 			foreign := other.proc != n.proc || other.epoch != n.epoch
 			g.behind = g.behind || foreign && !other.plain && other.born < n.born && w.rule.BlockedBy[n.kind].Has(w.kindFor(other, n))
