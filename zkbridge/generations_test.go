@@ -231,3 +231,38 @@ func TestOwnNodeCannotBeWritten(t *testing.T) {
 		u.created("/d", "n-")
 	}
 }
+
+// An operator who deletes the session's own node, or its directory too, delays creates and deletes and no
+// more.
+func TestOwnNodeIsDeleted(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, conn, root := below(t, s)
+		for _, all := range []bool{false, true, false} {
+			first := u.created("/d", "n-")
+			must(t, conn.Delete(root+ownNode(u.bridge.Session().ID), -1))
+			if all {
+				must(t, conn.Delete(root+home, -1))
+			}
+			answers := 0
+			u.together(func() {
+				u.release("/d", first.GetNode())
+				u.create("/d", "n-")
+				u.create("/d", "n-")
+			})
+			for range 3 {
+				switch m := next[any](t, u.peer).(type) {
+				case *messages.Created, *messages.NodeReleased:
+					answers++
+				default:
+					t.Errorf("%v", m)
+				}
+			}
+			if exists, _, err := conn.Exists(root + ownNode(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
+				t.Errorf("%d answers; own node %v, %v", answers, exists, err)
+			}
+		}
+		if names := s.Nodes(t, root+"/d"); len(names) != 6 {
+			t.Errorf("%v", names)
+		}
+	})
+}
