@@ -36,7 +36,8 @@ type Config struct {
 	SessionTimeout time.Duration
 
 	// ConnectTimeout bounds each attempt to connect to one server, the handshake
-	// included. 0 means a third of SessionTimeout shared between the servers,
+	// included. The first attempt is given up after a second, and after each that
+	// has had no answer the next one may take twice as long, up to this. 0 means a third of SessionTimeout shared between the servers,
 	// from about 1 s to 10 s.
 	ConnectTimeout time.Duration
 

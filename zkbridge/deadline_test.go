@@ -70,7 +70,7 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 // the answer came: of a request, a ping and a handshake.
 func TestDeadlineCountsFromSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const timeout, margin, late = 6 * time.Second, time.Second, 1500 * time.Millisecond
+		const timeout, margin, late = 6 * time.Second, time.Second, 900 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial}))
 		u.subscribe()

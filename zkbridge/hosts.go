@@ -20,7 +20,15 @@ type hosts struct {
 	tries     int // since a server was last connected
 	connected time.Time
 	tired     bool // a pause is due before the server given last is dialed
+
+	patience time.Duration // of the last attempt, 0 since a server was connected
+	deadline time.Time     // of the last attempt
 }
+
+// firstPatience is how long the first attempt to connect may take. A server that starts may
+// accept a connection and never answer on it, and a connection that was begun while the network
+// failed may not notice that it works again: another attempt is answered at once.
+const firstPatience = time.Second
 
 // maxPause bounds the pause before a server is dialed again. Short sessions cannot
 // wait for so long: an eighth of their timeout is all they have.
@@ -52,8 +60,19 @@ func (h *hosts) Next() (server string, pause bool) {
 	} else {
 		h.tired = h.tries%len(h.servers) == 0
 	}
-	h.tries++
+	if h.tries++; !h.deadline.After(time.Now()) {
+		h.patience *= 2 // the last attempt has had no answer in its time
+	}
 	return server, h.over()
+}
+
+// begin returns until when an attempt that begins now may take, which is no longer than limit.
+func (h *hosts) begin(limit time.Duration) (deadline time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.patience = min(max(h.patience, firstPatience), limit)
+	h.deadline = time.Now().Add(h.patience)
+	return h.deadline
 }
 
 // pause is how long to wait before the server given last is dialed.
@@ -70,6 +89,6 @@ func (h *hosts) pause() time.Duration {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tries = 0
+	h.tries, h.patience = 0, 0
 	h.connected = time.Now()
 }

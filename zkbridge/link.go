@@ -140,7 +140,7 @@ func (l *link) dial(network, address string, _ time.Duration) (net.Conn, error) 
 	if !l.rest() {
 		return nil, errOver
 	}
-	deadline := time.Now().Add(l.cfg.connect)
+	deadline := l.hosts.begin(l.cfg.connect)
 	ctx, cancel := context.WithDeadline(l.ctx, deadline)
 	defer cancel()
 	w, err := l.connect(ctx, network, address, deadline)
