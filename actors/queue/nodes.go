@@ -49,14 +49,14 @@ func (s *State) waitsForOurs() bool {
 }
 
 // after returns the node of ours that is about to go, if one transaction with its deletion
-// would tell all that a read behind the creation of c would tell: that c's node is in the
-// same directory and, by the next number in a queue that is empty, that nothing else is.
+// can tell all that a read behind the creation of c would tell: that c's node is in the same
+// directory and, by the number that follows on the horizon, that all nodes ahead are known.
 func (s *State) after(c *contender) string {
 	last := s.departing
 	if last == nil || c.leader != nil || s.byCzxid {
 		return ""
 	}
-	if c.look && (len(s.list) > 0 || last.seq != s.horizon) {
+	if c.look && s.horizon < last.seq {
 		return ""
 	}
 	return last.name
