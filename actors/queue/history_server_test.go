@@ -132,7 +132,7 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 	b := behind{look: map[uint64]bool{}}
 	answerLost := rapid.IntRange(0, 7).Draw(w.t, "answer is lost") == 0
 	elsewhere := rapid.IntRange(0, 2).Draw(w.t, "creates in other directories ahead")
-	joint := w.rule.Permits > 1 && rapid.Bool().Draw(w.t, "leases of one request")
+	joint := w.joint && rapid.Bool().Draw(w.t, "leases of one request")
 	if joint { // they are made in the order in which they were asked for
 		slices.SortFunc(creates, func(a, b Effect) int { return cmp.Compare(a.Serial, b.Serial) })
 	}

@@ -31,6 +31,7 @@ type world struct {
 	wishes    wishes
 	changes   []change // of the directory, in order
 	lagging   bool     // servers show changes late
+	joint     bool     // several nodes may be made for one request
 	// meddling: nodes are deleted by a client that has no business to. That lets others in
 	// before their processes know; but no grant is made by a node that has been gone for
 	// long, or that went while a contender of another process was ahead.
@@ -394,6 +395,7 @@ func (w *world) contended(p *process, name string) bool {
 func testHistories(t *testing.T, rule Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
+		w.joint = rule.Permits > 1
 		w.run()
 		w.finish()
 	})
