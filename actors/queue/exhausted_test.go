@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -38,6 +39,35 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
 		Czxids: []int64{104, 105, 105, 105}})
 	if !slices.ContainsFunc(effects, func(e Effect) bool { return e.Do == DoContended && e.ID == 1 }) {
+		t.Errorf("%+v", effects)
+	}
+}
+
+// Contenders whose place only a list will tell are ahead of others already.
+func TestUnlistedAhead(t *testing.T) {
+	s := NewState(intention(), Incarnation{})
+	Step(s, Session{Epoch: 1, State: Connected})
+	names := make([]string, 4)
+	for id, kind := range []Kind{1: 1, 2: 3, 3: 0} { // IX, X, IS
+		if id > 0 {
+			names[id] = fmt.Sprint(Step(s, Acquire{ID: ID(id), Kind: kind})[0].Node, 2147483000+id)
+		}
+	}
+	names = names[1:]
+	list := Step(s, Created{Epoch: 1, Serial: 3, Node: names[2], Czxid: 106, Directory: 1, Children: names})[0]
+	Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}})
+	Step(s, Created{Epoch: 1, Serial: 1, Node: names[0], Czxid: 104})
+	effects := slices.Clone(Step(s, Created{Epoch: 1, Serial: 2, Node: names[1], Czxid: 105}))
+	if len(effects) != 1 || effects[0].Do != DoList {
+		t.Fatalf("%+v", effects)
+	}
+	effects = slices.Clone(Step(s, Listed{Epoch: 1, Serial: effects[0].Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}}))
+	for _, e := range effects {
+		if e.Do == DoGrant && e.ID != 1 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if len(effects) == 0 || effects[0].Do != DoGrant {
 		t.Errorf("%+v", effects)
 	}
 }
