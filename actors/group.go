@@ -154,9 +154,12 @@ func (g *group) end(first func()) (parts []zkbridge.Part) {
 	return g.parts
 }
 
+// refuseParts tells members that their nodes will not be made. It is no loss for the attempt
+// that has ended. One of another multi-lock of the same owner, which waits for the same
+// nodes, begins anew.
 func refuseParts(parts []zkbridge.Part) {
 	for _, p := range parts {
-		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_CANCELLED})
+		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_NODE_DELETED})
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -135,4 +137,41 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 			t.Errorf("a %T has entries left: %v", a, left)
 		}
 	}
+}
+
+// deaf is a recipient that hears nothing.
+type deaf struct{}
+
+func (deaf) Tell(any) {}
+
+// A request waits for the node of another request of its owner, for a larger multi-lock. That
+// one ends before its nodes are made: the first has not been cancelled, and begins anew.
+func TestMultiLockOutlivesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer locks.Close()
+		member := locks.Mutex("/a")
+		lock, err := member.resident()
+		if err != nil {
+			t.Fatal(err)
+		}
+		larger := &group{bridge: locks.manager.zk.Bridge, number: lastGroup.Add(1), owner: "me", members: 2, missing: 2}
+		ask.Send(lock.self, acquireJoint{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, deaf{})
+		synctest.Wait() // that member has handed in its node, the other has not
+		waiting := locks.MultiLock(member).Acquire(t.Context(), WithOwner("me"))
+		synctest.Wait()
+		larger.abort()
+		ask.Send(lock.self, &messages.Cancel{RequestId: 1}, deaf{})
+		g, err := waiting.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

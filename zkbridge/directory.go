@@ -2,7 +2,10 @@ package zkbridge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
 )
@@ -60,6 +63,8 @@ func (ep *epoch) inMissing(directory string, writes []write) {
 	}
 }
 
+var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
+
 func (ep *epoch) makeDirectory(directory string) {
 	ep.solos.do(func() func() {
 		_, err := makeDirectory(ep.client, directory)
@@ -81,7 +86,7 @@ func (ep *epoch) madeDirectory(directory string, err error) {
 	// Those of transactions that were under way have come behind later ones.
 	slices.SortStableFunc(writes, func(a, b write) int { return cmp.Compare(a.creates()[0].arrival, b.creates()[0].arrival) })
 	if err == nil || isMissing(err) { // another client has deleted what was made above it
-		ep.outbox.requeue(slices.DeleteFunc(writes, func(w write) bool { return !ep.mayRetry(w, err) }))
+		ep.outbox.requeue(slices.DeleteFunc(writes, func(w write) bool { return !ep.mayRetry(w, errDeletedAgain) }))
 		return
 	}
 	for _, w := range writes {

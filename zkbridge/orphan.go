@@ -105,7 +105,8 @@ func (ep *epoch) sweep() {
 			due, which = append(due, *o), append(which, o)
 		}
 	}
-	s.sweeping, s.timer = true, nil
+	s.stop()
+	s.sweeping = true
 	session := ep.link.id.Load()
 	ep.solos.do(func() func() {
 		results := make([]error, len(due))
