@@ -75,7 +75,7 @@ func (s *simple) Listed(_ ask.Recipient, msg *messages.Listed) {
 
 // Watched implements messages.BridgeClientHandler.
 func (s *simple) Watched(_ ask.Recipient, msg *messages.Watched) {
-	try(s, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+	try(s, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.

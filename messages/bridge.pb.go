@@ -737,7 +737,9 @@ type Watched struct {
 	// Those of the nodes that are not there.
 	Gone []string `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
 	// By node, as asked for.
-	Data          map[string][]byte `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Data map[string][]byte `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// By node, with the data: the transactions that made the nodes.
+	Czxids        map[string]int64 `protobuf:"bytes,5,rep,name=czxids,proto3" json:"czxids,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -796,6 +798,13 @@ func (x *Watched) GetGone() []string {
 func (x *Watched) GetData() map[string][]byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *Watched) GetCzxids() map[string]int64 {
+	if x != nil {
+		return x.Czxids
 	}
 	return nil
 }
@@ -1431,15 +1440,19 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
 	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x1b\n" +
-	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xae\x01\n" +
+	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xa1\x02\n" +
 	"\aWatched\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04gone\x18\x03 \x03(\tR\x04gone\x120\n" +
-	"\x04data\x18\x04 \x03(\v2\x1c.actorlock.Watched.DataEntryR\x04data\x1a7\n" +
+	"\x04data\x18\x04 \x03(\v2\x1c.actorlock.Watched.DataEntryR\x04data\x126\n" +
+	"\x06czxids\x18\x05 \x03(\v2\x1e.actorlock.Watched.CzxidsEntryR\x06czxids\x1a7\n" +
 	"\tDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"h\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a9\n" +
+	"\vCzxidsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"h\n" +
 	"\x04Wake\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x02 \x01(\tR\tdirectory\x12\x12\n" +
@@ -1537,7 +1550,7 @@ func file_actorlock_bridge_proto_rawDescGZIP() []byte {
 }
 
 var file_actorlock_bridge_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_actorlock_bridge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_actorlock_bridge_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_actorlock_bridge_proto_goTypes = []any{
 	(SessionState)(0),       // 0: actorlock.SessionState
 	(Op_Kind)(0),            // 1: actorlock.Op.Kind
@@ -1559,52 +1572,54 @@ var file_actorlock_bridge_proto_goTypes = []any{
 	(*Failed)(nil),          // 17: actorlock.Failed
 	(*SessionChanged)(nil),  // 18: actorlock.SessionChanged
 	nil,                     // 19: actorlock.Watched.DataEntry
-	(Reason)(0),             // 20: actorlock.Reason
-	(*emptypb.Empty)(nil),   // 21: google.protobuf.Empty
+	nil,                     // 20: actorlock.Watched.CzxidsEntry
+	(Reason)(0),             // 21: actorlock.Reason
+	(*emptypb.Empty)(nil),   // 22: google.protobuf.Empty
 }
 var file_actorlock_bridge_proto_depIdxs = []int32{
 	19, // 0: actorlock.Watched.data:type_name -> actorlock.Watched.DataEntry
-	1,  // 1: actorlock.Op.kind:type_name -> actorlock.Op.Kind
-	14, // 2: actorlock.Transact.ops:type_name -> actorlock.Op
-	2,  // 3: actorlock.Transacted.outcome:type_name -> actorlock.Transacted.Outcome
-	20, // 4: actorlock.Transacted.no_generation:type_name -> actorlock.Reason
-	20, // 5: actorlock.Failed.reason:type_name -> actorlock.Reason
-	0,  // 6: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
-	3,  // 7: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
-	4,  // 8: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
-	5,  // 9: actorlock.Bridge.Create:input_type -> actorlock.Create
-	7,  // 10: actorlock.Bridge.List:input_type -> actorlock.List
-	9,  // 11: actorlock.Bridge.Watch:input_type -> actorlock.Watch
-	12, // 12: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
-	15, // 13: actorlock.Bridge.Transact:input_type -> actorlock.Transact
-	6,  // 14: actorlock.BridgeClient.Created:input_type -> actorlock.Created
-	8,  // 15: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
-	10, // 16: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
-	13, // 17: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
-	16, // 18: actorlock.BridgeClient.Transacted:input_type -> actorlock.Transacted
-	17, // 19: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
-	11, // 20: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
-	18, // 21: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
-	21, // 22: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
-	21, // 23: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
-	6,  // 24: actorlock.Bridge.Create:output_type -> actorlock.Created
-	8,  // 25: actorlock.Bridge.List:output_type -> actorlock.Listed
-	10, // 26: actorlock.Bridge.Watch:output_type -> actorlock.Watched
-	13, // 27: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
-	16, // 28: actorlock.Bridge.Transact:output_type -> actorlock.Transacted
-	21, // 29: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
-	21, // 30: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
-	21, // 31: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
-	21, // 32: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
-	21, // 33: actorlock.BridgeClient.Transacted:output_type -> google.protobuf.Empty
-	21, // 34: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
-	21, // 35: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
-	21, // 36: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
-	22, // [22:37] is the sub-list for method output_type
-	7,  // [7:22] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	20, // 1: actorlock.Watched.czxids:type_name -> actorlock.Watched.CzxidsEntry
+	1,  // 2: actorlock.Op.kind:type_name -> actorlock.Op.Kind
+	14, // 3: actorlock.Transact.ops:type_name -> actorlock.Op
+	2,  // 4: actorlock.Transacted.outcome:type_name -> actorlock.Transacted.Outcome
+	21, // 5: actorlock.Transacted.no_generation:type_name -> actorlock.Reason
+	21, // 6: actorlock.Failed.reason:type_name -> actorlock.Reason
+	0,  // 7: actorlock.SessionChanged.state:type_name -> actorlock.SessionState
+	3,  // 8: actorlock.Bridge.Subscribe:input_type -> actorlock.Subscribe
+	4,  // 9: actorlock.Bridge.Unsubscribe:input_type -> actorlock.Unsubscribe
+	5,  // 10: actorlock.Bridge.Create:input_type -> actorlock.Create
+	7,  // 11: actorlock.Bridge.List:input_type -> actorlock.List
+	9,  // 12: actorlock.Bridge.Watch:input_type -> actorlock.Watch
+	12, // 13: actorlock.Bridge.ReleaseNode:input_type -> actorlock.ReleaseNode
+	15, // 14: actorlock.Bridge.Transact:input_type -> actorlock.Transact
+	6,  // 15: actorlock.BridgeClient.Created:input_type -> actorlock.Created
+	8,  // 16: actorlock.BridgeClient.Listed:input_type -> actorlock.Listed
+	10, // 17: actorlock.BridgeClient.Watched:input_type -> actorlock.Watched
+	13, // 18: actorlock.BridgeClient.NodeReleased:input_type -> actorlock.NodeReleased
+	16, // 19: actorlock.BridgeClient.Transacted:input_type -> actorlock.Transacted
+	17, // 20: actorlock.BridgeClient.Failed:input_type -> actorlock.Failed
+	11, // 21: actorlock.BridgeClient.Wake:input_type -> actorlock.Wake
+	18, // 22: actorlock.BridgeClient.SessionChanged:input_type -> actorlock.SessionChanged
+	22, // 23: actorlock.Bridge.Subscribe:output_type -> google.protobuf.Empty
+	22, // 24: actorlock.Bridge.Unsubscribe:output_type -> google.protobuf.Empty
+	6,  // 25: actorlock.Bridge.Create:output_type -> actorlock.Created
+	8,  // 26: actorlock.Bridge.List:output_type -> actorlock.Listed
+	10, // 27: actorlock.Bridge.Watch:output_type -> actorlock.Watched
+	13, // 28: actorlock.Bridge.ReleaseNode:output_type -> actorlock.NodeReleased
+	16, // 29: actorlock.Bridge.Transact:output_type -> actorlock.Transacted
+	22, // 30: actorlock.BridgeClient.Created:output_type -> google.protobuf.Empty
+	22, // 31: actorlock.BridgeClient.Listed:output_type -> google.protobuf.Empty
+	22, // 32: actorlock.BridgeClient.Watched:output_type -> google.protobuf.Empty
+	22, // 33: actorlock.BridgeClient.NodeReleased:output_type -> google.protobuf.Empty
+	22, // 34: actorlock.BridgeClient.Transacted:output_type -> google.protobuf.Empty
+	22, // 35: actorlock.BridgeClient.Failed:output_type -> google.protobuf.Empty
+	22, // 36: actorlock.BridgeClient.Wake:output_type -> google.protobuf.Empty
+	22, // 37: actorlock.BridgeClient.SessionChanged:output_type -> google.protobuf.Empty
+	23, // [23:38] is the sub-list for method output_type
+	8,  // [8:23] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_actorlock_bridge_proto_init() }
@@ -1619,7 +1634,7 @@ func file_actorlock_bridge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_actorlock_bridge_proto_rawDesc), len(file_actorlock_bridge_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -25,7 +25,7 @@ type client interface {
 	// Identify reads the directory's czxid, and no names.
 	Identify(directory string, then taker[listing])
 	// GetW watches the node, unless that fails.
-	GetW(path string, then taker[[]byte])
+	GetW(path string, then taker[content])
 	// WatchAgain has what was watched over another connection watched over this one, before
 	// it is used for anything else.
 	WatchAgain(over *wire, nodes, directories []string)
@@ -140,8 +140,16 @@ func (c zkClient) Identify(directory string, then taker[listing]) {
 
 func readListing(r *reader) (listing, error) { return listing{r.texts(), r.stat().Czxid}, nil }
 
-func (c zkClient) GetW(path string, then taker[[]byte]) {
-	query(c.link, readRequest(opGetData, c.root.with(path), true), func(r *reader) ([]byte, error) { return r.data(), nil }, then)
+// content is what is in a node.
+type content struct {
+	data []byte
+	stat zk.Stat
+}
+
+func readContent(r *reader) (content, error) { return content{r.data(), r.stat()}, nil }
+
+func (c zkClient) GetW(path string, then taker[content]) {
+	query(c.link, readRequest(opGetData, c.root.with(path), true), readContent, then)
 }
 
 func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
@@ -215,12 +223,7 @@ func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path,
 func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.get(path, true) }
 
 func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
-	type node struct {
-		data []byte
-		stat zk.Stat
-	}
-	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), watch),
-		func(r *reader) (node, error) { return node{r.data(), r.stat()}, nil })
+	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), watch), readContent)
 	return n.data, n.stat, err
 }
 

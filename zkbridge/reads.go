@@ -89,6 +89,7 @@ type watch struct {
 	left      int // nodes that are not looked at yet
 	gone      []string
 	data      map[string][]byte // nil if nobody wants it
+	czxids    map[string]int64  // with the data
 	why       messages.Reason   // of the last node that could not be watched
 	err       error
 }
@@ -106,13 +107,13 @@ func (w *watch) start(ep *epoch, nodes []string) {
 // leave one on a node that is not there, too, and nobody could take it back.
 func (w *watch) look(ep *epoch, node string, interest *watcher) {
 	ep.reads.add(func(end func(func())) {
-		ep.client.GetW(joinPath(w.directory, node), func(data []byte, err error) {
-			end(func() { w.looked(ep, node, interest, data, err) })
+		ep.client.GetW(joinPath(w.directory, node), func(found content, err error) {
+			end(func() { w.looked(ep, node, interest, found, err) })
 		})
 	})
 }
 
-func (w *watch) looked(ep *epoch, node string, interest *watcher, data []byte, err error) {
+func (w *watch) looked(ep *epoch, node string, interest *watcher, found content, err error) {
 	path := joinPath(w.directory, node)
 	what, why := refused, messages.Reason_REASON_UNSPECIFIED
 	if err != nil {
@@ -122,7 +123,7 @@ func (w *watch) looked(ep *epoch, node string, interest *watcher, data []byte, e
 	case err == nil:
 		ep.watches.confirm(interest)
 		if w.data != nil {
-			w.data[node] = data
+			w.data[node], w.czxids[node] = found.data, found.stat.Czxid
 		}
 	case what == lost || what == notSent:
 		ep.again(func() { w.look(ep, node, interest) })
@@ -144,6 +145,6 @@ func (w *watch) finish(ep *epoch) {
 	case w.err != nil:
 		ep.fail(w, w.why, "watch nodes of %s: %v", w.directory, w.err)
 	default:
-		ep.answer(w, w.asker, &messages.Watched{Id: w.id, Epoch: w.epoch, Gone: w.gone, Data: w.data})
+		ep.answer(w, w.asker, &messages.Watched{Id: w.id, Epoch: w.epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
 	}
 }

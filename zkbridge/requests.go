@@ -66,7 +66,7 @@ func (c *core) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*message
 func (c *core) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watch{asker: c.askerOf(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() {
-		w.data = map[string][]byte{}
+		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
 	if !watchable(from) {
 		w.give(messages.Reason_INVALID, notWatchable(from))

@@ -119,8 +119,10 @@ type Listed struct {
 type Watched struct {
 	Epoch, Serial uint64
 	Gone          []string
-	// Data is that of the nodes, if it was asked for.
-	Data map[string][]byte
+	// Data is that of the nodes, if it was asked for, and Czxids tell which transactions
+	// made them.
+	Data   map[string][]byte
+	Czxids map[string]int64
 }
 
 // Wake: a watched node changed, or, if Node is empty, what is in the directory.

@@ -60,13 +60,14 @@ type wish struct {
 type simpleStage uint8
 
 const (
-	simpleFree     simpleStage = iota // no nodes of ours
-	simpleWatching                    // the gate is somebody else's; it is about to be watched
-	simpleWaiting                     // and is watched
-	simpleTaking                      // our nodes are being made
-	simpleDoubting                    // or may have been
-	simpleLooking                     // they are there; who else is is being asked
-	simpleStaying                     // they are there, and so are readers
+	simpleFree      simpleStage = iota // no nodes of ours
+	simpleWatching                     // the gate is somebody else's; it is about to be watched
+	simpleWaiting                      // and is watched
+	simpleTaking                       // our nodes are being made
+	simpleDoubting                     // or may have been
+	simpleLooking                      // they are there; who else is is being asked
+	simpleComparing                    // they are there; whether the gate is ours is being asked
+	simpleStaying                      // they are there, and so are readers
 	simpleHolding
 	simpleLeaving // they are being deleted
 	simpleTidying // the mark is not there, the gate made with it may be: it is read, and deleted
@@ -113,7 +114,7 @@ func (s *Simple) ask(stage simpleStage, e Effect) {
 // take makes our nodes.
 func (s *Simple) take() {
 	w := s.wish
-	s.by, s.gated, s.yields = w.id, !s.shared || w.kind != Shared, false
+	s.by, s.gated, s.yields, s.czxid = w.id, !s.shared || w.kind != Shared, false, 0
 	name := readers
 	if s.gated {
 		name = s.gate + "-"
@@ -129,6 +130,38 @@ func (s *Simple) take() {
 func (s *Simple) watch() { s.ask(simpleWatching, Effect{Do: DoWatch, Nodes: []string{s.gate}}) }
 
 func (s *Simple) look() { s.ask(simpleLooking, Effect{Do: DoList, Watch: s.gated}) }
+
+// compare finds out whether the gate is still the one that we made. Another client may have
+// deleted it, and a contender of another process made its own.
+func (s *Simple) compare() {
+	s.ask(simpleComparing, Effect{Do: DoWatch, Nodes: []string{s.mark, s.gate}, WithData: true})
+	s.eye = s.asked
+}
+
+// compared takes the answer to compare.
+func (s *Simple) compared(e Watched) {
+	ours := s.isOurs(e)
+	switch {
+	case !ours || slices.Contains(e.Gone, s.mark) || !s.wanted():
+		s.gated = ours
+		s.leave() // and begin anew
+	case s.stirred: // the watch has gone
+		s.compare()
+	default:
+		s.hold()
+	}
+}
+
+// isOurs reports whether the gate is the one that we made. Another client may have
+// overwritten its data; only its czxid cannot change. If that of our mark was never heard of, the
+// data decide.
+func (s *Simple) isOurs(e Watched) bool {
+	czxid, there := e.Czxids[s.gate]
+	if s.czxid != 0 {
+		return there && czxid == s.czxid
+	}
+	return there && string(e.Data[s.gate]) == s.mark
+}
 
 func (s *Simple) doubt() {
 	e := Effect{Do: DoProve, Node: s.mark}
@@ -164,17 +197,26 @@ func (s *Simple) hold() {
 	s.effect(Effect{Do: DoGrant, ID: s.wish.id, Node: s.mark, Generation: s.generation, Czxid: s.czxid})
 }
 
-// have is for when our nodes are there.
+// have is for when our nodes are there; the gate perhaps, if the answer to their creation was
+// lost.
 func (s *Simple) have(e Transacted) {
+	doubted := s.stage == simpleDoubting
 	s.generation, s.czxid = e.Generation, e.Czxid
+	if e.Why != 0 { // the mark gives no token: another follows, or none
+		if e.Why != NodeDeleted && s.wanted() {
+			s.refuse(e.Why)
+		}
+		s.by = 0
+	}
 	switch {
-	case !s.wanted() || e.Why == NodeDeleted: // then another mark follows
-		s.leave()
-	case e.Why != 0: // there is no token
-		s.refuse(e.Why)
+	case !s.wanted() && s.gated && doubted:
+		s.compare()
+	case !s.wanted():
 		s.leave()
 	case s.shared:
 		s.look()
+	case doubted:
+		s.compare()
 	default:
 		s.hold()
 	}
@@ -258,13 +300,18 @@ func (s *Simple) check() {
 // checked takes the answer. The gate may be another's by now: then it is not ours to
 // delete.
 func (s *Simple) checked(e Watched) {
-	there := s.gated && string(e.Data[s.gate]) == s.mark
+	there := s.gated && s.isOurs(e)
 	if there == s.gated && !slices.Contains(e.Gone, s.mark) {
 		return
 	}
 	s.lose(NodeDeleted)
 	s.gated = there
 	s.leave()
+}
+
+// rivals reports whether there is the mark of another writer: the gate may be its own.
+func (s *Simple) rivals(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return name != s.mark && strings.HasPrefix(name, s.gate+"-") })
 }
 
 // conflict tells, of the names in the directory, whether others are in our way.

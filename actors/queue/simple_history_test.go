@@ -20,13 +20,19 @@ type plaza struct {
 	ids   ID
 
 	struck map[string]bool // marks of contenders that lost a node to another client
+	proven bool            // by the event in hand; see news
 }
 
 type plant struct {
 	czxid int64
 	owner *visitor
 	data  string
+	mark  string // of the gate's transaction
 }
+
+// overwritable reports whether the gate can be told for its owner's without its data. While the
+// owner has not heard of the mark's czxid, it cannot.
+func (n *plant) overwritable() bool { return n.owner.s.mark == n.mark && n.owner.s.czxid == n.czxid }
 
 type visitor struct {
 	n       int
@@ -36,10 +42,23 @@ type visitor struct {
 	id      ID // of its request, 0: none
 	kind    Kind
 	try     bool
-	holds   string        // a node
-	asked   []Effect      // not done yet
-	news    []SimpleEvent // not heard yet
+	holds   string   // a node
+	asked   []Effect // not done yet
+	news    []news   // not heard yet
 	watches map[string]bool
+}
+
+// news is an event; proves tells that what v has made was there when the server answered.
+type news struct {
+	SimpleEvent
+	proves bool
+}
+
+// tell answers v.
+func (p *plaza) tell(v *visitor, e SimpleEvent) {
+	mark, gate := p.nodes[v.s.mark], p.nodes[v.s.gate]
+	proves := mark != nil && (!v.s.gated && gate == nil || v.s.gated && gate != nil && gate.mark == v.s.mark)
+	v.news = append(v.news, news{e, proves})
 }
 
 func (p *plaza) step(v *visitor, e SimpleEvent) {
@@ -67,6 +86,9 @@ func (p *plaza) step(v *visitor, e SimpleEvent) {
 func (p *plaza) granted(v *visitor, f Effect) {
 	n := p.nodes[f.Node]
 	if p.struck[f.Node] && f.ID == v.id && v.holds == "" { // it learns of the deletion later
+		if !p.proven {
+			p.t.Fatalf("%d is granted by %s, whose nodes were not there when that was answered", v.n, f.Node)
+		}
 		v.holds = f.Node
 		return
 	}
@@ -91,14 +113,14 @@ func (p *plaza) change(name string) {
 		for _, watched := range []string{name, ""} {
 			if v.watches[watched] {
 				delete(v.watches, watched)
-				v.news = append(v.news, Wake{Epoch: v.epoch, Node: watched, Deleted: true})
+				p.tell(v, Wake{Epoch: v.epoch, Node: watched, Deleted: true})
 			}
 		}
 	}
 }
 
-func (p *plaza) make(v *visitor, name string, data []byte) {
-	p.nodes[name] = &plant{p.zxid, v, string(data)}
+func (p *plaza) make(v *visitor, name, mark string, data []byte) {
+	p.nodes[name] = &plant{p.zxid, v, string(data), mark}
 	p.change(name)
 }
 
@@ -110,7 +132,7 @@ func (p *plaza) remove(name string) {
 // strike deletes a node that its owner has not asked to delete.
 func (p *plaza) strike(name string) {
 	if n := p.nodes[name]; name == p.all[0].s.gate {
-		p.struck[n.data] = true
+		p.struck[n.mark] = true
 	} else {
 		p.struck[name] = true
 	}
@@ -127,9 +149,9 @@ func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 			return Transacted{Serial: f.Serial}
 		}
 		if f.Beside != "" {
-			p.make(v, f.Beside, []byte(f.Node))
+			p.make(v, f.Beside, f.Node, []byte(f.Node))
 		}
-		p.make(v, f.Node, f.Data)
+		p.make(v, f.Node, "", f.Data)
 		done.Generation, done.Czxid = generationAt(p.zxid), p.zxid
 	case DoProve:
 		if mark == nil {
@@ -142,7 +164,7 @@ func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 		}
 		if gate := p.nodes[f.Beside]; f.Beside != "" && gate == nil {
 			return Transacted{Serial: f.Serial, Op: 1, Missing: true}
-		} else if f.Beside != "" && gate.data != f.Node {
+		} else if f.Beside != "" && gate.mark != f.Node {
 			p.strike(f.Beside)
 		} else if f.Beside != "" {
 			p.remove(f.Beside)
@@ -160,14 +182,14 @@ func (p *plaza) do(v *visitor, f Effect) SimpleEvent {
 		names := slices.Sorted(maps.Keys(p.nodes))
 		return Listed{Epoch: v.epoch, Serial: f.Serial, Children: names}
 	case DoWatch:
-		answer := Watched{Epoch: v.epoch, Serial: f.Serial, Data: map[string][]byte{}}
+		answer := Watched{Epoch: v.epoch, Serial: f.Serial, Data: map[string][]byte{}, Czxids: map[string]int64{}}
 		for _, name := range f.Nodes {
 			if n := p.nodes[name]; n == nil {
 				answer.Gone = append(answer.Gone, name)
 			} else {
 				v.watches[name] = true
 				if f.WithData {
-					answer.Data[name] = []byte(n.data)
+					answer.Data[name], answer.Czxids[name] = []byte(n.data), n.czxid
 				}
 			}
 		}
@@ -188,21 +210,23 @@ func (p *plaza) serve(v *visitor, fault string) {
 	writes := f.Do == DoTake || f.Do == DoProve || f.Do == DoLeave
 	switch {
 	case fault == "lost before" && writes:
-		v.news = append(v.news, unknown)
+		p.tell(v, unknown)
 	case fault == "lost after" && writes:
 		p.do(v, f)
-		v.news = append(v.news, unknown)
+		p.tell(v, unknown)
 	case fault == "refused" && f.Do != DoTake:
-		v.news = append(v.news, Failed{Epoch: v.epoch, Serial: f.Serial, Why: 14})
+		p.tell(v, Failed{Epoch: v.epoch, Serial: f.Serial, Why: 14})
 	default:
-		v.news = append(v.news, p.do(v, f))
+		p.tell(v, p.do(v, f))
 	}
 }
 
 func (p *plaza) hear(v *visitor, i int) {
 	e := v.news[i]
 	v.news = slices.Delete(v.news, i, i+1)
-	p.step(v, e)
+	p.proven = e.proves
+	p.step(v, e.SimpleEvent)
+	p.proven = false
 }
 
 // expire ends the session: the process knows before the nodes go.
@@ -264,8 +288,8 @@ func (p *plaza) checkRest() {
 	if waiters > 0 && holders == 0 {
 		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
 	}
-	if gate := p.nodes[p.all[0].s.gate]; gate != nil && p.nodes[gate.data] == nil {
-		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.data, p.nodes)
+	if gate := p.nodes[p.all[0].s.gate]; gate != nil && p.nodes[gate.mark] == nil {
+		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.mark, p.nodes)
 	}
 }
 
@@ -302,6 +326,14 @@ func (p *plaza) actions() map[string]func(*rapid.T) {
 			if len(p.nodes) > 0 && rapid.Bool().Draw(t, "really") {
 				p.zxid++
 				p.strike(rapid.SampledFrom(slices.Sorted(maps.Keys(p.nodes))).Draw(t, "node"))
+			}
+		},
+		"overwrite": func(t *rapid.T) {
+			gate := p.all[0].s.gate
+			if n := p.nodes[gate]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
+				p.zxid++
+				n.data = "overwritten"
+				p.change(gate)
 			}
 		},
 		"hear": func(t *rapid.T) {

@@ -36,7 +36,15 @@ func (s *simpleScript) step(t *testing.T, line string) []string {
 	case "listed":
 		e = Listed{Epoch: epoch, Serial: serial, Children: s.long(args["children"])}
 	case "watched":
-		e = Watched{Epoch: epoch, Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.gate: []byte(strings.Join(s.long(args["gate"]), ""))}}
+		gate := strings.Join(s.long(args["gate"]), "")
+		w := Watched{Epoch: epoch, Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.gate: []byte(gate)}}
+		if gate != "" {
+			w.Czxids = map[string]int64{s.gate: num("czxid", 1)}
+			if gate == s.mark {
+				w.Czxids[s.gate] = num("czxid", s.czxid)
+			}
+		}
+		e = w
 	case "wake":
 		node := strings.Join(s.long(args["node"]), "")
 		e = Wake{Epoch: epoch, Node: node, Deleted: !kept}

@@ -127,6 +127,8 @@ func (e Listed) trySimple(s *Simple) {
 		s.leave()
 	case s.conflict(e.Children):
 		s.giveWay()
+	case s.gated && s.rivals(e.Children):
+		s.compare()
 	default:
 		s.hold()
 	}
@@ -140,10 +142,12 @@ func (e Deleted) trySimple(s *Simple) {
 
 func (e Watched) trySimple(s *Simple) {
 	switch {
+	case e.Serial == s.asked && s.stage == simpleComparing:
+		s.compared(e)
 	case e.Serial == s.eye && s.eye != 0:
 		s.checked(e)
 	case e.Serial != s.asked || s.asked == 0:
-	case s.stage == simpleTidying && string(e.Data[s.gate]) == s.mark:
+	case s.stage == simpleTidying && s.isOurs(e):
 		s.ask(simpleTidying, Effect{Do: DoDelete, Node: s.gate})
 	case s.stage == simpleTidying:
 		s.free()
@@ -162,7 +166,7 @@ func (e Wake) trySimple(s *Simple) {
 		return
 	}
 	switch s.stage {
-	case simpleWatching, simpleLooking:
+	case simpleWatching, simpleLooking, simpleComparing:
 		s.stirred = true
 	case simpleWaiting:
 		if e.Node == s.gate {
@@ -180,7 +184,7 @@ func (e Wake) trySimple(s *Simple) {
 
 func (e Failed) trySimple(s *Simple) {
 	switch {
-	case e.Serial == s.eye && s.eye != 0:
+	case e.Serial == s.eye && s.eye != 0 && e.Serial != s.asked:
 		s.eye = 0 // again at the next Tick
 	case e.Serial == s.asked && s.closed != 0 && e.Why == Closed:
 		s.free() // the nodes go with the session
@@ -205,7 +209,7 @@ func (s *Simple) failed(why Why) {
 			s.refuse(why)
 		}
 		s.free()
-	case simpleLooking:
+	case simpleLooking, simpleComparing:
 		s.refuse(why)
 		s.leave()
 	case simpleTidying:
