@@ -1,0 +1,60 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// Two identities share locks. With /actorlock as the README has an operator make it, both have
+// the node of the session that lets a transaction create; else only the one that came first.
+func TestTwoIdentities(t *testing.T) {
+	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(b *bed) {
+				conn := b.Client(b)
+				make := func(path string, perms int32) {
+					_, err := conn.Create(path, nil, 0, zk.WorldACL(perms))
+					must(b, err)
+				}
+				chroot := b.path
+				make(chroot, zk.PermAll)
+				if prepared {
+					make(chroot+"/actorlock", zk.PermCreate|zk.PermRead)
+				}
+				make(chroot+"/orders", zk.PermCreate|zk.PermDelete|zk.PermRead)
+				b.path += "/orders"
+				identity := func(user string) (*actors.Mutex, *dialer) {
+					d := newDialer()
+					locks := connect(b.T, b.Addr()+chroot, d.config, func(cfg *actors.Config) {
+						cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: user + ":secret"}}
+						cfg.ACL = append(zkbridge.CreatorAll(), zk.WorldACL(zk.PermRead)...)
+					})
+					return locks.Mutex("/orders"), d
+				}
+				alice, hers := identity("alice")
+				bob, his := identity("bob")
+				for _, by := range []struct {
+					mu   *actors.Mutex
+					d    *dialer
+					fast bool
+				}{{alice, hers, true}, {bob, his, prepared}} {
+					_, ops := by.d.during(func() { unlock(b, lock(b, by.mu)) })
+					if fast := ops[embedded.OpMulti] == 1 && ops[embedded.OpCreate2] == 0; fast != by.fast {
+						b.Errorf("a lock and its release took %v", ops)
+					}
+				}
+				g := lock(b, alice)
+				f := bob.Acquire(context.Background())
+				b.waitNodes(2)
+				unlock(b, g)
+				unlock(b, result(b, f))
+			})
+		})
+	}
+}
