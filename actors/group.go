@@ -17,12 +17,13 @@ import (
 // (add), or says that it wants none (skip). The last report decides: one transaction makes
 // all nodes, or, if the owner has some of the members but not all, the request is refused.
 type group struct {
-	bridge  *zkbridge.Bridge
-	number  uint64 // of all groups of this program; see queue.Acquire.Group
-	multi   ask.Recipient
-	attempt uint64 // of multi
-	owner   string
-	members int
+	bridge   *zkbridge.Bridge
+	number   uint64 // of all groups of this program; see queue.Acquire.Group
+	multi    ask.Recipient
+	attempt  uint64 // of multi
+	owner    string
+	members  int
+	queueing *queueing
 
 	mu      sync.Mutex
 	missing int // members that have not reported
@@ -32,6 +33,15 @@ type group struct {
 	known   int    // members that the owner waits for or holds already
 	first   string // the path of the first of them
 	entered uint64 // the group that made the nodes of all of them; 0 if there is no such group
+}
+
+// queueing is an attempt that queues at the gates of its semaphores, and has nothing of its
+// other members yet. If its owner asks for one of these meanwhile, the attempt is refused at
+// once: it would be, for having a part only, when it is past the gates.
+type queueing struct {
+	multi   ask.Recipient
+	attempt uint64
+	over    atomic.Bool
 }
 
 // lastGroup is the number of the group that was made last.
@@ -66,7 +76,7 @@ type refused struct {
 func newGroup(m *multi, a *attempt) *group {
 	n := len(m.upon)
 	return &group{bridge: m.manager.zk.Bridge, number: lastGroup.Add(1), multi: m.self, attempt: a.id,
-		owner: a.msg.Owner, members: n, missing: n}
+		owner: a.msg.Owner, members: n, missing: n, queueing: a.queueing}
 }
 
 // add hands in a member's node.
@@ -191,4 +201,42 @@ func (l *lock) byUsers(ids []queue.ID) bool {
 		r := l.requests.At(id)
 		return r != nil && !r.front
 	})
+}
+
+// expect notes that an attempt of the owner asks for this lock later.
+func (l *lock) expect(owner string, q *queueing) {
+	if owner == "" {
+		return
+	}
+	if l.expected == nil {
+		l.expected = map[string][]*queueing{}
+	}
+	l.expected[owner] = append(l.expected[owner], q)
+}
+
+// asked refuses the attempts, other than mine, that expect to find nothing of the owner here,
+// if the owner waits for this lock or holds it now.
+func (l *lock) asked(owner string, kind queue.Kind, mine *queueing) {
+	all := l.expected[owner]
+	if len(all) == 0 || !l.state.Entry(owner, kind).Known {
+		return
+	}
+	for _, q := range all {
+		if q != mine {
+			q.multi.Tell(refused{q.attempt, messages.Reason_WOULD_DEADLOCK, fmt.Sprintf("owner %q has asked for %s by another request "+
+				"while this one waited at the gate of a semaphore", owner, l.path)})
+		}
+	}
+	l.expected[owner] = slices.DeleteFunc(all, func(q *queueing) bool { return q != mine })
+}
+
+// unexpect forgets attempts that are over, and done.
+func (l *lock) unexpect(done *queueing) {
+	for owner, all := range l.expected {
+		if all = slices.DeleteFunc(all, func(q *queueing) bool { return q == done || q.over.Load() }); len(all) > 0 {
+			l.expected[owner] = all
+		} else {
+			delete(l.expected, owner)
+		}
+	}
 }

@@ -18,11 +18,12 @@ import (
 type lock struct {
 	bridged
 	state    *queue.State
-	resets   map[uint64]string   // nodes that are to go with the directory, by serial
-	groups   map[queue.ID]*group // of requests whose nodes are to be made together
-	delay    *time.Timer         // until elapsed; see LockDelay
-	gathered []zkbridge.Part     // while all of an acquireAll are taken in; nil otherwise
-	departs  bool                // it has stopped, and has nodes yet; see departures
+	resets   map[uint64]string      // nodes that are to go with the directory, by serial
+	groups   map[queue.ID]*group    // of requests whose nodes are to be made together
+	delay    *time.Timer            // until elapsed; see LockDelay
+	gathered []zkbridge.Part        // while all of an acquireAll are taken in; nil otherwise
+	expected map[string][]*queueing // by owner; see queueing
+	departs  bool                   // it has stopped, and has nodes yet; see departures
 }
 
 // acquireAll is the leases of one request: their nodes are created in one transaction, or in
@@ -66,7 +67,10 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 
 // ---- said by owners, to the desk
 
-func (l *lock) acquire(e queue.Acquire) { step(l, e) }
+func (l *lock) acquire(e queue.Acquire) {
+	step(l, e)
+	l.asked(e.Owner, e.Kind, nil)
+}
 
 func (l *lock) cancel(e queue.Cancel) { step(l, e) }
 
@@ -84,10 +88,12 @@ func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
 func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 	if msg.ahead {
 		if may, _ := l.enter(msg); may {
+			l.expect(msg.Owner, msg.group.queueing)
 			msg.group.skip()
 		}
 		return
 	}
+	l.unexpect(msg.group.queueing)
 	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	if r == nil {
 		return
@@ -107,12 +113,14 @@ func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 		msg.group.skip()
 	}
 	step(l, e)
+	l.asked(e.Owner, e.Kind, msg.group.queueing)
 }
 
 func (l *lock) release(e queue.Release) { step(l, e) }
 
 // tick is a moment's end.
 func (l *lock) tick() {
+	l.unexpect(nil)
 	idle := l.state.Idle() && l.requests.Len() == 0
 	if idle && !l.used {
 		l.state.Rest()

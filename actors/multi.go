@@ -35,16 +35,17 @@ type multi struct {
 
 // attempt is a request under way, or what it holds.
 type attempt struct {
-	r      *request
-	msg    *messages.Acquire
-	id     uint64
-	group  *group
-	past   int                 // gates
-	grants []*messages.Granted // by member
-	got    int                 // of grants
-	ended  int                 // members that have answered the release
-	lost   bool                // its owner has yet to release it
-	why    messages.Reason     // why it was lost, or why the release was no success
+	r        *request
+	msg      *messages.Acquire
+	id       uint64
+	group    *group
+	queueing *queueing
+	past     int                 // gates
+	grants   []*messages.Granted // by member
+	got      int                 // of grants
+	ended    int                 // members that have answered the release
+	lost     bool                // its owner has yet to release it
+	why      messages.Reason     // why it was lost, or why the release was no success
 }
 
 // memberBits is how much of a member's request id is the member's number.
@@ -119,6 +120,7 @@ func (m *multi) lostBy(owner string) messages.Reason {
 func (m *multi) begin(a *attempt) {
 	m.last++
 	a.id, a.past, a.grants, a.got = m.last, 0, make([]*messages.Granted, len(m.upon)), 0
+	a.queueing = &queueing{multi: m.self, attempt: a.id}
 	a.group = newGroup(m, a)
 	m.remember(a)
 	for i := range m.upon {
@@ -340,6 +342,7 @@ func (m *multi) remember(a *attempt) {
 }
 
 func (m *multi) forget(a *attempt) {
+	a.queueing.over.Store(true)
 	delete(m.attempts, a.id)
 	delete(m.byID, a.r.id)
 	owner := a.msg.Owner
