@@ -70,7 +70,7 @@ func TestHistoryOfOutages(t *testing.T) {
 }
 
 func historyOfOutages(v *virtual) {
-	l := &ledger{books: map[string]*book{}}
+	l := newLedger()
 	var branches []branch
 	var wg sync.WaitGroup
 	for i := range 3 {
@@ -78,8 +78,8 @@ func historyOfOutages(v *virtual) {
 		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
 		branches = append(branches, branch{n, locks})
 		for j := range 4 {
-			c := &visitor{bed: &bed{T: v.T}, shop: shop{locks, "/lock"}, ledger: l,
-				name: fmt.Sprint("client ", i, ".", j), lossy: true, holds: 4 * time.Second}
+			c := &visitor{bed: &bed{T: v.T}, shop: &shop{locks: locks, path: "/lock"}, ledger: l,
+				name: fmt.Sprint("client ", i, ".", j), away: true, holds: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {
 					c.visit()
@@ -110,7 +110,7 @@ func historyOfOutages(v *virtual) {
 	for _, b := range branches {
 		epochs += b.locks.Session().Epoch
 	}
-	v.Logf("%d grants, %d outages, %d sessions, %d errors", l.grants, outages, epochs, len(l.errs))
+	v.Logf("grants %v, %d outages, %d sessions, %d errors", l.grants, outages, epochs, len(l.errs))
 }
 
 var closingFaults = []embedded.Fault{

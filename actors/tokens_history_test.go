@@ -6,20 +6,26 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // access is what one request wants of one lock: weight of its room. Two accesses conflict
 // if both do not fit.
 type access struct {
-	actors.Member
+	locker
 	room, weight int
 	permits      bool // each request has its own; there is no re-entry
+	alone        bool // it is in no multi-lock
 }
 
 func (a access) conflicts(weight int) bool { return a.weight+weight > a.room }
@@ -28,41 +34,69 @@ func (a access) conflicts(weight int) bool { return a.weight+weight > a.room }
 type shop struct {
 	locks *actors.Locks
 	path  string
+
+	deadBefore int64 // czxid: what was created before is of a session that is lost
 }
 
 const manyReaders = 1000
 
-func (s shop) mutex(i int) access {
-	return access{Member: s.locks.Mutex(fmt.Sprint(s.path, "-m", i)), room: 1, weight: 1}
+func (s *shop) mutex(i int) access {
+	return access{locker: s.locks.Mutex(fmt.Sprint(s.path, "-m", i)), room: 1, weight: 1}
 }
 
-func (s shop) readWrite(write bool) access {
-	rw := s.locks.RWMutex(s.path + "-rw")
-	if write {
-		return access{Member: rw.Write(), room: manyReaders, weight: manyReaders}
+func readOrWrite(read, write locker, writes bool) access {
+	if writes {
+		return access{locker: write, room: manyReaders, weight: manyReaders}
 	}
-	return access{Member: rw.Read(), room: manyReaders, weight: 1}
+	return access{locker: read, room: manyReaders, weight: 1}
 }
 
-func (s shop) semaphore(room, weight int) access {
-	return access{Member: s.locks.Semaphore(fmt.Sprint(s.path, "-s", room), room), room: room, weight: weight, permits: true}
+func (s *shop) readWrite(writes bool) access {
+	rw := s.locks.RWMutex(s.path + "-rw")
+	return readOrWrite(rw.Read(), rw.Write(), writes)
 }
 
-func (s shop) local() access {
-	return access{Member: s.locks.Mutex(s.path+"-local", fewGrants), room: 1, weight: 1}
+// custom is a read-write lock by a rule of its own, in which no kind re-enters another.
+func (s *shop) custom(writes bool) access {
+	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-look-", "-edit-"},
+		Reenter: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}}
+	c := s.locks.Custom(s.path+"-custom", "document", rule, "look", "edit")
+	return readOrWrite(c.Kind("look"), c.Kind("edit"), writes)
+}
+
+func (s *shop) semaphore(room, weight int) access {
+	return access{locker: s.locks.Semaphore(fmt.Sprint(s.path, "-s", room), room), room: room, weight: weight, permits: true}
+}
+
+// counted is a semaphore whose permits a node tells.
+func (s *shop) counted() access {
+	return access{locker: s.locks.Semaphore(s.path+"-c", 1, actors.SharedPermits(s.path+"-count")), room: 1, weight: 1, permits: true}
+}
+
+// single is a lock that is in no multi-lock.
+func (s *shop) single() access {
+	rw := s.locks.SimpleRWMutex(s.path + "-simple-rw")
+	a := []access{
+		{locker: s.locks.Mutex(s.path+"-local", fewGrants), room: 1, weight: 1},
+		{locker: s.locks.Mutex(s.path+"-delayed", actors.LockDelay(100*time.Millisecond)), room: 1, weight: 1},
+		{locker: s.locks.SimpleMutex(s.path + "-simple"), room: 1, weight: 1},
+		readOrWrite(rw.Read(), rw.Write(), rand.N(2) == 0),
+	}[rand.N(4)]
+	a.alone = true
+	return a
 }
 
 // members are all that may be in a multi-lock, each of another path, in a random order.
-func (s shop) members() []access {
-	all := []access{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1)}
+func (s *shop) members() []access {
+	all := []access{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.custom(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1), s.counted()}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-func (s shop) multi(all []access) *actors.MultiLock {
+func (s *shop) multi(all []access) *actors.MultiLock {
 	var members []actors.Member
 	for _, a := range all {
-		members = append(members, a.Member)
+		members = append(members, a.locker.(actors.Member))
 	}
 	return s.locks.MultiLock(members...)
 }
@@ -72,38 +106,67 @@ func (s shop) multi(all []access) *actors.MultiLock {
 type ledger struct {
 	mu     sync.Mutex
 	books  map[string]*book // by path
-	grants int
+	gone   map[string]bool  // nodes that another client has deleted
+	grants map[string]int   // by recipe
+	lost   int
 	errs   []string
+	news   chan struct{} // of each grant, if the test waits for it
+}
+
+func newLedger() *ledger {
+	return &ledger{books: map[string]*book{}, gone: map[string]bool{}, grants: map[string]int{}, news: make(chan struct{})}
 }
 
 type book struct {
 	holders []holder
-	newest  map[int]actors.Token // of grants, by weight
+	newest  map[int]holder // those with the greatest token, by weight
 }
 
 type holder struct {
 	owner string
 	grant *actors.Grant
+	shop  *shop
 	access
 }
 
+// dead reports whether the grant of a shop is about to be lost, by what was done to its nodes
+// or to its session. Others may hold by now.
+func (l *ledger) dead(s *shop, g *actors.Grant) bool {
+	return g.Token().Czxid < s.deadBefore || slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.gone[node] })
+}
+
+// bury forgets the holders whose grants are about to be lost.
+func (l *ledger) bury() {
+	for _, b := range l.books {
+		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return l.dead(h.shop, h.grant) })
+	}
+}
+
 // enter notes a grant, by which owner has all of the accesses.
-func (l *ledger) enter(owner string, g *actors.Grant, all ...access) {
+func (l *ledger) enter(s *shop, owner string, g *actors.Grant, all ...access) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.grants++
+	select {
+	case l.news <- struct{}{}:
+	default:
+	}
+	if l.dead(s, g) {
+		l.lost++
+		return
+	}
+	for _, a := range all {
+		l.grants[strings.TrimPrefix(a.Path(), s.path+"-")]++
+	}
 	for _, a := range all {
 		b := l.books[a.Path()]
 		if b == nil {
-			b = &book{newest: map[int]actors.Token{}}
+			b = &book{newest: map[int]holder{}}
 			l.books[a.Path()] = b
 		}
-		again, used := false, map[string]int{}
+		used := map[string]int{}
 		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.grant.Err() != nil }) // its owner has been told
-		b.holders = append(b.holders, holder{owner, g, a})
+		b.holders = append(b.holders, holder{owner, g, s, a})
 		for i, h := range b.holders {
-			mine := h.owner == owner && !a.permits
-			again = again || mine && h.grant != g && h.grant.Token() == g.Token()
 			key := h.owner
 			if a.permits {
 				key = fmt.Sprint(i)
@@ -118,12 +181,14 @@ func (l *ledger) enter(owner string, g *actors.Grant, all ...access) {
 			l.errs = append(l.errs, fmt.Sprintf("%s is held by %d of %d: %v", a.Path(), total, a.room, b.holders))
 		}
 		for weight, newest := range b.newest {
-			if !again && a.conflicts(weight) && g.Token().Compare(newest) <= 0 {
-				l.errs = append(l.errs, fmt.Sprintf("%s: token %v of %s for %s comes after %v", a.Path(), g.Token(), owner, g.Path(), newest))
+			c := g.Token().Compare(newest.grant.Token())
+			again := c == 0 && newest.owner == owner && !a.permits
+			if c <= 0 && a.conflicts(weight) && !again {
+				l.errs = append(l.errs, fmt.Sprintf("%s: token %v of %s for %s comes after %v of %s", a.Path(), g.Token(), owner, g.Path(), newest.grant.Token(), newest.owner))
 			}
 		}
-		if g.Token().Compare(b.newest[a.weight]) > 0 {
-			b.newest[a.weight] = g.Token()
+		if n := b.newest[a.weight]; n.grant == nil || g.Token().Compare(n.grant.Token()) > 0 {
+			b.newest[a.weight] = holder{owner, g, s, a}
 		}
 	}
 }
@@ -139,27 +204,25 @@ func (l *ledger) leave(g *actors.Grant) {
 // visitor is a client of a shop.
 type visitor struct {
 	*bed
-	shop shop
+	shop *shop
 	*ledger
 	name  string
 	n     int
-	lossy bool          // sessions may be lost
+	away  bool          // it may be away for so long that nothing is granted in time
 	holds time.Duration // at most, in virtual time
-}
-
-func (v *visitor) lost(err error) bool {
-	return v.lossy && (errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrSuspended))
 }
 
 // take acquires all of the accesses, by one lock or a multi-lock. It returns nil if the
 // request may fail and does.
 func (v *visitor) take(owner string, may error, all []access, options ...actors.Option) *actors.Grant {
-	var lock locker = v.shop.multi(all)
-	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].Path() == v.shop.local().Path()) {
-		lock = all[0].Member.(locker)
+	var lock locker
+	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].alone) {
+		lock = all[0].locker
 		if all[0].permits {
 			options = append(options, actors.Permits(all[0].weight))
 		}
+	} else {
+		lock = v.shop.multi(all)
 	}
 	if owner != "" {
 		options = append(options, actors.WithOwner(actors.Owner(owner)))
@@ -167,24 +230,24 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 		v.n++
 		owner = fmt.Sprint(v.name, "-", v.n)
 	}
-	wait := patience
-	if v.lossy {
-		wait = time.Hour
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
-		if v.lost(err) {
-			return nil
-		}
-		if may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended) { // a try does not wait for a connection
-			v.Errorf("%s: %v", owner, err)
+		// A try does not wait for a connection.
+		if (may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended)) && !v.lost(err) {
+			v.Errorf("%s: %s: %v", owner, lock.Path(), err)
 		}
 		return nil
 	}
-	v.enter(owner, g, all...)
+	v.enter(v.shop, owner, g, all...)
 	return g
+}
+
+// lost reports whether an error is what a lost session means, a node that another client has
+// deleted, or an outage.
+func (v *visitor) lost(err error) bool {
+	return errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrNodeDeleted) || v.away && errors.Is(err, actors.ErrSuspended)
 }
 
 func (v *visitor) giveBack(grants ...*actors.Grant) {
@@ -204,7 +267,7 @@ func (v *visitor) giveBack(grants ...*actors.Grant) {
 	}
 	for _, r := range releases { // what its owner asks for next is no re-entry
 		ctx := within(v)
-		if v.lossy {
+		if v.away {
 			ctx = context.Background()
 		}
 		if _, err := r.Wait(ctx); err != nil && !v.lost(err) {
@@ -219,7 +282,7 @@ func (v *visitor) visit() {
 	some := all[:2+rand.N(2)]
 	switch rand.N(8) {
 	case 0:
-		v.giveBack(v.take("", nil, []access{v.shop.local()}))
+		v.giveBack(v.take("", nil, []access{v.shop.single()}))
 	case 1:
 		v.giveBack(v.take("", nil, []access{v.shop.semaphore(2, 2)}))
 	case 2:
@@ -236,7 +299,7 @@ func (v *visitor) visit() {
 		g := v.take(v.name, nil, some)
 		again := slices.Clone(some)
 		for i := range again {
-			if again[i].weight == manyReaders {
+			if again[i].Path() == v.shop.path+"-rw" {
 				again[i] = v.shop.readWrite(false)
 			}
 		}
@@ -255,46 +318,96 @@ func (v *visitor) visit() {
 	}
 }
 
-// TestHistoryOfTokens has clients of several processes take mutexes, read-write locks,
-// semaphores and multi-locks of all of them, while connections are cut. At no moment do
-// conflicting grants overlap, and each has a greater token than all those before it that
-// it conflicts with, by whichever recipe they came.
+// expire ends the session of a shop, whose grants are about to be lost.
+func (l *ledger) expire(b *bed, conn *zk.Conn, s *shop) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	session := s.locks.Session()
+	if session.State != messages.SessionState_CONNECTED {
+		return
+	}
+	b.Expire(b, session.ID)
+	node, err := conn.Create(b.path+"-now-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	must(b, err)
+	_, stat, err := conn.Exists(node)
+	must(b, err)
+	must(b, conn.Delete(node, -1))
+	s.deadBefore = stat.Czxid
+	l.bury()
+}
+
+// meddle deletes a node in one of the directories.
+func (l *ledger) meddle(b *bed, conn *zk.Conn, directories []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, i := range rand.Perm(len(directories)) {
+		directory := b.path + directories[i]
+		nodes := b.Nodes(b, directory)
+		if len(nodes) == 0 {
+			continue
+		}
+		node := directory + "/" + nodes[rand.N(len(nodes))]
+		if err := conn.Delete(node, -1); err == nil {
+			l.gone[node] = true
+			l.bury()
+		}
+		return
+	}
+}
+
+// TestHistoryOfTokens has clients of several processes take locks of all recipes, and
+// multi-locks of them, while connections are cut, sessions end and other clients delete nodes.
+// At no moment do conflicting grants overlap, and each has a greater token than all those
+// before it that it conflicts with, by whichever recipe they came. Grants that are about to
+// be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
-	t.Parallel()
-	onEmbedded(t, func(b *bed) {
-		l := &ledger{books: map[string]*book{}}
+	besides(t, func(b *bed) {
+		l := newLedger()
+		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy
+		var shops []*shop
 		var wg sync.WaitGroup
+		enough := make(chan struct{})
 		for i := range 3 {
-			proxy := zktest.Proxy(b, b.Addr())
-			proxies = append(proxies, proxy)
-			s := shop{connect(b.T, proxy.Addr()), b.path}
+			proxies = append(proxies, zktest.Proxy(b, b.Addr()))
+			shops = append(shops, &shop{locks: connect(b.T, proxies[i].Addr()), path: b.path})
 			for j := range 6 {
-				v := &visitor{bed: b, shop: s, ledger: l, name: fmt.Sprint("client ", i, ".", j)}
+				v := &visitor{bed: b, shop: shops[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
 				wg.Go(func() {
-					for range 25 {
+					for !isClosed(enough) {
 						v.visit()
 					}
 				})
 			}
 		}
-		over := make(chan struct{})
-		go func() { wg.Wait(); close(over) }()
-		for !isClosed(over) {
-			select {
-			case <-over:
-			case <-time.After(100*time.Millisecond + rand.N(time.Second)):
-				proxies[rand.N(len(proxies))].Cut()
+		conn := b.Client(b)
+		for trouble := range 24 {
+			for range 10 + rand.N(40) {
+				closes(b, l.news, "the wait for a grant")
+			}
+			switch i := rand.N(len(shops)); trouble % 8 {
+			case 7:
+				l.expire(b, conn, shops[i])
+			case 1, 4:
+				proxies[i].Cut()
+			default:
+				l.meddle(b, conn, directories)
 			}
 		}
+		close(enough)
+		wg.Wait()
 		for i, err := range l.errs {
 			if i < 10 {
 				b.Error(err)
 			}
 		}
-		b.Logf("%d grants, %d errors", l.grants, len(l.errs))
-		for _, end := range []string{"-m0", "-m1", "-rw", "-local", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases"} {
+		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.gone), len(l.errs))
+		for _, end := range append(directories, "-simple", "-simple-rw") {
 			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
 		}
+		for _, s := range shops { // a semaphore in use watches its count
+			must(b, s.locks.Close())
+		}
+		must(b, conn.Delete(b.path+"-count", -1))
 	})
 }
