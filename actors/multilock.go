@@ -46,6 +46,10 @@ func (h *handle) member() *handle { return h }
 // MultiLock gives the lock that consists of the members, which must be of these Locks,
 // and each of another path: 64 at most. It does not block and does nothing yet: members
 // that are not acceptable show at the first request, as ErrInvalid.
+//
+// An owner that has lost a multi-lock is refused that until it releases the grant. A member
+// that it asks for by itself does not know of the loss: the owner gets it anew, behind all who
+// wait, with a greater token.
 func (l *Locks) MultiLock(members ...Member) *MultiLock {
 	r, err := l.multi(members)
 	return &MultiLock{handle{manager: l.manager, path: r.name, recipe: r, problem: err}}
