@@ -3,9 +3,7 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,14 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -265,78 +261,6 @@ func (b *bed) expire(locks *actors.Locks) {
 	}, "a new session")
 }
 
-// dialer records the requests that pass through it.
-type dialer struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu  sync.Mutex
-	ops []embedded.Op
-}
-
-func newDialer() *dialer { return &dialer{dial: new(net.Dialer).DialContext} }
-
-func (d *dialer) config(cfg *actors.Config) { cfg.Dial = d.Dial }
-
-func (d *dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := d.dial(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &countingConn{Conn: c, d: d}, nil
-}
-
-// during counts the requests, pings left out, while f runs.
-func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
-	ops = map[embedded.Op]int{}
-	for _, op := range d.record(f) {
-		ops[op]++
-		total++
-	}
-	return total, ops
-}
-
-// record gives the requests, pings left out, in their order while f runs.
-func (d *dialer) record(f func()) []embedded.Op {
-	d.take()
-	f()
-	return d.seen()
-}
-
-// seen gives the requests since they were taken last.
-func (d *dialer) seen() []embedded.Op {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.ops)
-}
-
-func (d *dialer) take() []embedded.Op {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	ops := d.ops
-	d.ops = nil
-	return ops
-}
-
-type countingConn struct {
-	net.Conn
-	d       *dialer
-	greeted bool
-}
-
-// Write sees one message at a time.
-func (c *countingConn) Write(b []byte) (int, error) {
-	if c.greeted && len(b) >= 12 {
-		op := embedded.Op(int32(uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])))
-		if op != embedded.OpPing {
-			c.d.mu.Lock()
-			c.d.ops = append(c.d.ops, op)
-			c.d.mu.Unlock()
-		}
-	}
-	c.greeted = true
-	return c.Conn.Write(b)
-}
-
 // logs is a logger that keeps its records as text.
 type logs struct {
 	mu    sync.Mutex
@@ -400,61 +324,3 @@ func (r *rival) leave() {
 	r.t.Helper()
 	must(r.t, r.conn.Delete(r.path, -1))
 }
-
-// bubble runs f in virtual time on an embedded server without a network.
-func bubble(t *testing.T, f func(v *virtual)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s, err := embedded.Start(embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-		must(t, err)
-		v := &virtual{T: t, Server: s}
-		defer func() { // a bubble must not be left with goroutines in it, even by a failing test
-			for _, locks := range v.opened {
-				locks.Close()
-			}
-			s.Close()
-		}()
-		f(v)
-	})
-}
-
-// virtual is a bed in a bubble: its lock is at /lock.
-type virtual struct {
-	*testing.T
-	*embedded.Server
-	opened []*actors.Locks
-}
-
-func (v *virtual) mutex(configure ...func(*actors.Config)) (*actors.Locks, *actors.Mutex) {
-	v.Helper()
-	configure = append([]func(*actors.Config){func(cfg *actors.Config) { cfg.Dial = v.Dial }}, configure...)
-	cfg := actors.Config{SessionTimeout: session}
-	for _, f := range configure {
-		f(&cfg)
-	}
-	locks, err := actors.Connect(within(v.T), "embedded:1", cfg)
-	must(v, err)
-	v.opened = append(v.opened, locks)
-	return locks, locks.Mutex("/lock")
-}
-
-// nodes are those of the lock.
-func (v *virtual) nodes() (nodes []string) {
-	for line := range strings.Lines(v.Dump()) {
-		if name, ok := strings.CutPrefix(line, "/lock/"); ok {
-			nodes = append(nodes, strings.TrimSpace(name))
-		}
-	}
-	return nodes
-}
-
-// expectClean waits, an hour at most, until nothing is left of the lock.
-func (v *virtual) expectClean() {
-	v.Helper()
-	zktest.Eventually(v, time.Hour, func() bool { return len(v.nodes()) == 0 }, "no node is left\n%s", dump{v})
-	zktest.Eventually(v, time.Hour, func() bool { return zktest.WatchesOf(v.Server) == 0 }, "no watch is left")
-}
-
-type dump struct{ v *virtual }
-
-func (d dump) String() string { return fmt.Sprint(d.v.nodes()) }

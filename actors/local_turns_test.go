@@ -1,0 +1,147 @@
+package actors_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// What nobody uses is given to others at once, not after Linger.
+func TestLocalGivenUpAtOnce(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		_, other := v.mutex()
+		mu := locks.Mutex("/lock", lasting)
+		unlock(v, lock(v, mu))
+		<-time.After(time.Minute)
+		begun := time.Now()
+		unlock(v, lock(v, other))
+		// In use: as soon as it is not any more.
+		g := lock(v, mu)
+		f := other.Acquire(within(v))
+		<-time.After(10 * time.Second)
+		pending(v, f)
+		unlock(v, g)
+		unlock(v, result(v, f))
+		if took := time.Since(begun); took > 10*time.Second+10*time.Millisecond {
+			v.Errorf("it takes %v", took)
+		}
+		v.expectClean()
+	})
+}
+
+// Two processes whose owners want the lock all the time: each has it for its budget,
+// by time or by count.
+func TestLocalBudget(t *testing.T) {
+	const hold = 10 * time.Millisecond
+	for _, test := range []struct {
+		name  string
+		local actors.Local
+		most  int // grants in a row, one to begin with and one that is not over
+	}{
+		{"time", actors.Local{Time: 200 * time.Millisecond}, 21},
+		{"count", actors.Local{Grants: 7, Time: time.Hour}, 7},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				var mus []*actors.Mutex
+				for range 2 {
+					locks, _ := v.mutex()
+					mus = append(mus, locks.Mutex("/lock", actors.LocalQueue(test.local)))
+				}
+				var turns [][2]int // whose, how many
+				var last actors.Token
+				stop := make(chan struct{})
+				var wg sync.WaitGroup
+				for who, mu := range mus {
+					for range 8 {
+						wg.Go(func() {
+							for !isClosed(stop) {
+								g, err := mu.Lock(within(v))
+								if err != nil {
+									v.Error(err)
+									return
+								}
+								if n := len(turns); n == 0 || turns[n-1][0] != who {
+									turns = append(turns, [2]int{who, 0})
+								}
+								turns[len(turns)-1][1]++
+								if g.Token().Compare(last) <= 0 {
+									v.Errorf("token %v after %v", g.Token(), last)
+								}
+								last = g.Token()
+								<-time.After(hold)
+								g.Release()
+							}
+						})
+					}
+				}
+				<-time.After(20 * time.Second)
+				close(stop)
+				wg.Wait()
+				if len(turns) < 20 {
+					v.Errorf("%d turns in 20 s: %v", len(turns), turns)
+				}
+				for i, turn := range turns[1 : len(turns)-2] {
+					if turn[1] > test.most || turn[1] < test.most-2 {
+						v.Errorf("turn %d is of %d grants: %v", i+1, turn[1], turns)
+						break
+					}
+				}
+				v.expectClean()
+			})
+		})
+	}
+}
+
+// Processes with and without a local queue, all busy: nobody starves, nobody is let
+// in beside another.
+func TestLocalManyConnections(t *testing.T) {
+	each(t, func(b *bed) {
+		busy := actors.LocalQueue(actors.Local{Grants: 5, Linger: 20 * time.Millisecond})
+		ring(b, []*actors.Mutex{b.local(busy), b.local(brief), b.mutex()}, 24, 30)
+	})
+}
+
+// Two processes that would each keep the lock for ever take turns.
+func TestLocalTurns(t *testing.T) {
+	each(t, func(b *bed) {
+		option := actors.LocalQueue(actors.Local{Grants: 50, Linger: 50 * time.Millisecond})
+		mus := []*actors.Mutex{b.local(option), b.local(option)}
+		const enough = 5
+		var turns [2]int // guarded by the lock
+		last := -1
+		stop := make(chan struct{})
+		end := sync.OnceFunc(func() { close(stop) })
+		var wg sync.WaitGroup
+		for who, mu := range mus {
+			for range 8 {
+				wg.Go(func() {
+					for !isClosed(stop) {
+						g, err := mu.Lock(within(b))
+						if err != nil {
+							b.Error(err)
+							end()
+							return
+						}
+						if last != who {
+							last = who
+							turns[who]++
+						}
+						if turns[0] >= enough && turns[1] >= enough {
+							end()
+						}
+						g.Release()
+					}
+				})
+			}
+		}
+		wg.Wait()
+	})
+}
+
+func TestLocalManyGoroutines(t *testing.T) {
+	each(t, func(b *bed) { ring(b, []*actors.Mutex{b.local(brief)}, 64, 100) })
+}
