@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -257,55 +256,6 @@ func TestGreetingTellsWhatWasSeen(t *testing.T) {
 	})
 }
 
-func TestGarbledAnswers(t *testing.T) {
-	ops := []zk.MultiResponse{{String: "/root/n"}, {}, {Stat: &zk.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6,
-		Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}}}
-	b := appendText(appendHead(nil, opCreate), "/root/n")
-	b = appendHead(appendHead(b, opDelete), opSetData)
-	for _, v := range []int64{1, 2, 3, 4, 5<<32 | 6, 7<<32 | 0, 8<<32 | 9, 10<<32 | 0} {
-		b = binary.BigEndian.AppendUint64(b, uint64(v))
-	}
-	b = appendInt(b, 11)
-	b = appendInt(appendBool(appendInt(b, -1), true), -1)
-	r := reader{rest: b}
-	if got, err := r.results("/root", 3); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
-		t.Errorf("%v, %v, %+v", got, err, got[2].Stat)
-	}
-	for _, c := range []struct {
-		whole []byte
-		read  func(*reader)
-	}{
-		{b, func(r *reader) { r.results("", 3) }},
-		{append(appendData(nil, []byte("data")), make([]byte, 68)...), func(r *reader) { r.data(); r.stat() }},
-		{appendText(appendText(appendInt(nil, 2), "one"), "two"), func(r *reader) { r.texts() }},
-	} {
-		for n := range len(c.whole) + 1 {
-			r := reader{rest: c.whole[:n]}
-			if c.read(&r); r.bad != (n < len(c.whole)) {
-				t.Errorf("%d of %d bytes: bad is %v", n, len(c.whole), r.bad)
-			}
-		}
-	}
-	unknown := reader{rest: appendInt(appendBool(appendInt(appendHead(nil, 99), -1), true), -1)}
-	if unknown.results("", 1); !unknown.bad {
-		t.Error("an operation 99 makes sense")
-	}
-	for _, length := range []int32{-2, math.MinInt32, math.MaxInt32} {
-		r := reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}
-		if r.data(); !r.bad {
-			t.Errorf("%d bytes make sense", length)
-		}
-		if r = (reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}); length > 0 {
-			if r.texts(); !r.bad {
-				t.Errorf("%d names make sense", length)
-			}
-		}
-	}
-	if _, err := multiRequest("", []any{nil}); !errors.Is(err, zk.ErrBadArguments) {
-		t.Errorf("%v", err)
-	}
-}
-
 // A connection over which the server does not set the watches again is of no use: nobody
 // would be woken.
 func TestWatchesAreNotSetAgain(t *testing.T) {
@@ -347,23 +297,6 @@ func TestOneIsToldAtATime(t *testing.T) {
 	}
 }
 
-// The memory for a large answer is not kept.
-func TestLargeAnswerIsNotKept(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{})
-	told := make(hearings, 2)
-	for _, name := range []string{"a", "b"} {
-		w.send(deleteRequest("/"+name), told.to(name))
-	}
-	w.pieces(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
-	told.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
-	if cap(w.body) > maxBody {
-		t.Errorf("%d bytes are kept", cap(w.body))
-	}
-}
-
 // What cannot be written is not waited for, even if the other direction works.
 func TestSendFails(t *testing.T) {
 	client, server := net.Pipe()
@@ -385,24 +318,6 @@ func TestSendBehindOthers(t *testing.T) {
 	go w.drain()
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
 		t.Error(got)
-	}
-}
-
-// What was read of an answer before it made no sense any more is not told.
-func TestGarbledAnswerTellsNothing(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{})
-	w.link.current.Store(w)
-	var results []zk.MultiResponse
-	var failure error
-	zkClient{link: w.link}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
-	body := appendInt(appendHead(nil, opError), -101) // and no end
-	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
-	w.pieces(t, server, frame(16, xidPing), 100, answer...)
-	if results != nil || !errors.Is(failure, errGarbled) {
-		t.Errorf("%+v, %v", results, failure)
 	}
 }
 
