@@ -60,18 +60,22 @@ type limit struct {
 
 // key is how owners name their requests: by who they are and a number of their own.
 type key struct {
-	from          ask.Recipient // of Go code: its claim; or another actor of this package
-	address, name string        // of an actor; or no address, and the owner's name in the message
-	id            uint64        // of the request
+	from  any    // the claim of Go code, another actor of this package, or an address; nil for an owner with a name
+	owner string // the name in the message
+	id    uint64 // of the request
 }
+
+// address is the PID of an actor. (The two strings are apart from key, of which there is one
+// for each request: most are made by claims.)
+type address struct{ host, id string }
 
 func keyOf(from ask.Recipient, owner string, id uint64) key {
 	sender, actor := from.(host.Sender)
 	switch {
 	case owner != "" && !own(from):
-		return key{name: owner, id: id}
+		return key{owner: owner, id: id}
 	case actor:
-		return key{address: sender.PID.Address, name: sender.PID.Id, id: id}
+		return key{from: address{sender.PID.Address, sender.PID.Id}, id: id}
 	}
 	return key{from: from, id: id}
 }

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -144,8 +145,9 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		if _, err := waits.Result(); !errors.Is(err, ask.ErrCancelled) {
 			b.Error(err)
 		}
-		acquire()
+		dropped := acquire()
 		b.waitNodes(2)
+		runtime.KeepAlive(dropped)
 		collected(b, func() bool { return len(b.nodes()) == 1 }, "the dropped future's node goes")
 		unlock(b, g)
 

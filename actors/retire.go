@@ -77,7 +77,7 @@ func (r *resident) rest(idle bool) bool {
 	r.ticked.Store(false)
 	r.quiet += r.manager.tick
 	if r.used || !idle {
-		r.used, r.quiet = false, 0
+		r.used, r.quiet = !idle, 0 // what is wanted now is wanted after this tick, too
 	}
 	if r.quiet >= r.manager.idle && r.manager.retire(r) {
 		r.retired = true

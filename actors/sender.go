@@ -100,7 +100,7 @@ func (d *desk) senderEnded(who host.Identity) {
 		for _, r := range s.open {
 			if r.granted == granted && !r.released {
 				d.manager.log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
-					"path", d.path, "owner", r.key.owner(), "pid", who.String(), "request", r.key.id, "held", granted && !r.lost)
+					"path", d.path, "owner", r.key.owner, "pid", who.String(), "request", r.key.id, "held", granted && !r.lost)
 				d.withdraw(r, false)
 			}
 		}
@@ -150,14 +150,6 @@ func (d *desk) undelivered(tag any) {
 		return
 	}
 	d.manager.log.Warn("grant came too late for the future that asked for it; the lock takes it back",
-		"path", d.path, "owner", r.key.owner(), "request", r.key.id)
+		"path", d.path, "owner", r.key.owner, "request", r.key.id)
 	d.withdraw(r, false)
-}
-
-// owner is the name in the message, or empty.
-func (k key) owner() string {
-	if k.address != "" {
-		return ""
-	}
-	return k.name
 }

@@ -7,7 +7,7 @@ type ID uint64
 
 // Why says why a request is refused or a grant is lost. The numbers are those of
 // Reason in lock.proto.
-type Why int32
+type Why int8
 
 // What Step itself finds; others come in with events and go out unchanged.
 const (

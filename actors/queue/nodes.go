@@ -345,7 +345,7 @@ func (s *State) gone(c *contender) {
 	}
 	if c.released {
 		c.released = false
-		s.effect(Effect{Do: DoReleased, ID: c.releaser})
+		s.effect(Effect{Do: DoReleased, ID: c.releaser()})
 	}
 }
 

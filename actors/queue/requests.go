@@ -131,11 +131,17 @@ func (e Release) apply(s *State) {
 			s.effect(Effect{Do: DoReleased, ID: e.ID, StillHeld: n})
 			return
 		}
-		c.released, c.releaser = true, e.ID
+		c.release(e.ID)
 		s.leave(c)
 	}
 	s.settle()
 }
+
+// release notes whose release takes the contender away. It has no requests any more, so it
+// needs no room of its own for that: there may be many contenders.
+func (c *contender) release(by ID) { c.released, c.buf[0].id = true, by }
+
+func (c *contender) releaser() ID { return c.buf[0].id }
 
 // withdraw ends a request in whatever stage it is.
 func (s *State) withdraw(c *contender, id ID, why Why) {
@@ -191,6 +197,6 @@ func (s *State) refuseEach(c *contender, why Why) {
 func (s *State) refuseRelease(c *contender, why Why) {
 	if c.released {
 		c.released = false
-		s.refuse(c.releaser, why)
+		s.refuse(c.releaser(), why)
 	}
 }

@@ -190,7 +190,7 @@ type contender struct {
 	// revocable: its node is to be watched from when it holds.
 	revocable bool
 	revoked   bool // somebody has asked for it
-	released  bool // by releaser
+	released  bool // see release
 	mayBeGone bool // a transaction that deletes its node may have been executed
 	follows   bool // it has or had a leader: its number does not tell when it came
 	why       Why  // it was lost
@@ -207,8 +207,7 @@ type contender struct {
 	buf       [1]request // what requests mostly is
 	// leader is the one beside which it gets its place: held by the same owner. The
 	// leader does not leave before the Creates of its followers are answered.
-	leader   *contender
-	releaser ID // whose release took it away
+	leader *contender
 
 	generation uint64 // that was in force at czxid
 }
