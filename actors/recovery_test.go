@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -46,9 +48,16 @@ func TestRecoveryTimes(t *testing.T) {
 		<-time.After(settled)
 		s.Stop(t)
 		<-time.After(away)
-		s.Start(t)
-		ended := time.Now()
+		serves := make(chan time.Time, 1)
+		go func() {
+			for !isServing(s.Addr()) {
+				<-time.After(10 * time.Millisecond)
+			}
+			serves <- time.Now()
+		}()
 		var wg sync.WaitGroup
+		wg.Go(func() { s.Start(t) }) // which may notice later than others that the server serves
+		ended := <-serves
 		for _, o := range all {
 			o.ended = ended
 			wg.Go(func() { report("restart", away, o) })
@@ -80,6 +89,20 @@ func TestRecoveryTimes(t *testing.T) {
 	wg.Wait()
 	slices.Sort(table)
 	fmt.Println(strings.Join(table, "\n"))
+}
+
+// isServing reports whether the server answers within a moment that it serves. One that starts
+// may accept a connection and never answer.
+func isServing(addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	conn.Write([]byte("srvr"))
+	answer, _ := io.ReadAll(conn)
+	return strings.Contains(string(answer), "Mode: ")
 }
 
 // outage is one of a process that holds a lock, and waits for another.
