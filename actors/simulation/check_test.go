@@ -1,0 +1,166 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// checker is told of each grant and of its end, and looks whether two grants contradict each
+// other. It is pure: the caller gives it the time.
+type checker struct {
+	specs      map[string]*spec
+	held       []*holding
+	newest     map[string]map[int]actors.Token // by path and weight or kind
+	violations []string
+}
+
+// spec is the rule of one lock. Two uses conflict if their weights together are more than
+// room, or by excludes if that is set.
+type spec struct {
+	room     int
+	permits  bool     // each grant has its own permits; there is no re-entry
+	excludes [][]bool // by kind
+}
+
+// use is what a grant has of one lock.
+type use struct {
+	path   string
+	kind   int
+	weight int
+}
+
+// key tells apart uses whose conflicts differ.
+func (s *spec) key(u use) int {
+	if s.excludes != nil {
+		return u.kind
+	}
+	return u.weight
+}
+
+func (s *spec) conflict(a, b int) bool {
+	if s.excludes != nil {
+		return s.excludes[a][b]
+	}
+	return a+b > s.room
+}
+
+// holding is a grant whose holder may believe in it.
+type holding struct {
+	id    int
+	owner string // tells apart owners of all processes
+	token actors.Token
+	uses  []use
+	taken bool          // its node was deleted, or its session ended, by force
+	until time.Duration // taken: when the holder must know
+}
+
+func newChecker(specs map[string]*spec) *checker {
+	return &checker{specs: specs, newest: map[string]map[int]actors.Token{}}
+}
+
+func (c *checker) fail(now time.Duration, format string, args ...any) {
+	c.violations = append(c.violations, fmt.Sprintf("at %v: ", now)+fmt.Sprintf(format, args...))
+}
+
+// granted is told that the owner holds.
+func (c *checker) granted(now time.Duration, h *holding) {
+	for _, u := range h.uses {
+		c.checkOverlap(now, h, u)
+		c.checkToken(now, h, u)
+	}
+	c.held = append(c.held, h)
+}
+
+// again reports whether h enters what other has.
+func (c *checker) again(h, other *holding, path string) bool {
+	return !c.specs[path].permits && h.owner == other.owner && h.token == other.token
+}
+
+func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
+	if h.taken {
+		return
+	}
+	s := c.specs[u.path]
+	total, by := u.weight, []string{}
+	shared := map[string]int{h.owner + h.token.String(): u.weight}
+	for _, other := range c.held {
+		for _, o := range other.uses {
+			if o.path != u.path || other.taken {
+				continue
+			}
+			switch {
+			case s.excludes != nil:
+				if s.excludes[u.kind][o.kind] && !c.again(h, other, u.path) {
+					c.fail(now, "%s: grant %d of %s for kind %d beside grant %d of %s for kind %d", u.path, h.id, h.owner, u.kind, other.id, other.owner, o.kind)
+				}
+				continue
+			case s.permits:
+				total += o.weight
+			default:
+				key := other.owner + other.token.String()
+				if more := o.weight - shared[key]; more > 0 {
+					shared[key] = o.weight
+					total += more
+				}
+			}
+			by = append(by, fmt.Sprintf("%d of %s", other.id, other.owner))
+		}
+	}
+	if s.excludes == nil && total > s.room {
+		c.fail(now, "%s: grant %d of %s makes %d of %d, beside grants %v", u.path, h.id, h.owner, total, s.room, by)
+	}
+}
+
+func (c *checker) checkToken(now time.Duration, h *holding, u use) {
+	newest := c.newest[u.path]
+	if newest == nil {
+		newest = map[int]actors.Token{}
+		c.newest[u.path] = newest
+	}
+	s := c.specs[u.path]
+	again := slices.ContainsFunc(c.held, func(other *holding) bool { return c.again(h, other, u.path) })
+	mine := s.key(u)
+	for key, token := range newest {
+		if !again && s.conflict(mine, key) && h.token.Compare(token) <= 0 {
+			c.fail(now, "%s: grant %d of %s has token %v, not greater than %v of an earlier grant", u.path, h.id, h.owner, h.token, token)
+		}
+	}
+	if h.token.Compare(newest[mine]) > 0 {
+		newest[mine] = h.token
+	}
+}
+
+// ended is told that the holder does not believe in its grant any more.
+func (c *checker) ended(id int) {
+	c.held = slices.DeleteFunc(c.held, func(h *holding) bool { return h.id == id })
+}
+
+// take is told that the grant's node was deleted, or its session ended, by force: others may
+// hold from now on, and its holder must know in time.
+func (c *checker) take(id int, until time.Duration) {
+	for _, h := range c.held {
+		if h.id == id && !h.taken {
+			h.taken, h.until = true, until
+		}
+	}
+}
+
+// tick looks at what should have happened by now.
+func (c *checker) tick(now time.Duration) {
+	for _, h := range c.held {
+		if h.taken && now > h.until {
+			c.fail(now, "grant %d of %s was taken from it, and it does not know", h.id, h.owner)
+			h.until = now + time.Hour
+		}
+	}
+}
+
+// isHeld reports whether somebody has something of the lock.
+func (c *checker) isHeld(path string) bool {
+	return slices.ContainsFunc(c.held, func(h *holding) bool {
+		return slices.ContainsFunc(h.uses, func(u use) bool { return u.path == path })
+	})
+}

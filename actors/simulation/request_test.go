@@ -1,0 +1,296 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// request is one request of a process's program, from asking to the end of its release.
+type request struct {
+	w       *world
+	p       *process
+	rand    *rand.Rand
+	id      int
+	uses    []use
+	path    string
+	owner   string // "" is one of its own
+	named   bool
+	try     bool
+	timeout time.Duration
+	cancel  bool // it may be cancelled
+	ctx     context.Context
+	end     context.CancelFunc
+	session int64 // when it asked
+
+	state    stage
+	asked    time.Duration
+	future   *actors.Future[*actors.Grant]
+	grant    *actors.Grant
+	believed bool
+	over     error // why the grant ended
+	released *actors.Future[struct{}]
+	since    time.Duration // of the state
+	quit     bool          // its process was killed
+	hold     time.Duration
+}
+
+type stage int
+
+const (
+	waiting stage = iota
+	holds
+	releasing
+	done
+)
+
+func (s stage) String() string { return []string{"waits", "holds", "releases", "done"}[s] }
+
+func (r *request) String() string {
+	return fmt.Sprintf("%d of %s for %s %v since %v", r.id, r.p.name, r.path, r.state, r.since)
+}
+
+// opKinds are the operations. The first is always on.
+var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op owner multi"}
+
+// ask makes the request of an entry.
+func (w *world) ask(e entry) {
+	p := w.slots[e.slot]
+	if p == nil || !p.isUp() || p.frozen {
+		return
+	}
+	rnd := e.rand()
+	w.asked++
+	r := &request{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
+	var lock locker
+	var options []actors.Option
+	if strings.HasSuffix(e.what, "multi") {
+		lock = r.several(1 + rnd.IntN(4))
+	} else {
+		a := p.alone(rnd)
+		lock, r.uses = a.Member.(locker), []use{a.use}
+		if a.permits > 1 {
+			options = append(options, actors.Permits(a.permits))
+		}
+	}
+	if strings.Contains(e.what, "owner") {
+		r.owner, r.named = fmt.Sprint(p.name, "/", rnd.IntN(3)), true
+		options = append(options, actors.WithOwner(actors.Owner(r.owner)))
+		r.timeout = time.Duration(1 + rnd.Int64N(int64(20*time.Second))) // owners may wait for themselves
+	} else {
+		r.owner = fmt.Sprint(p.name, "#", r.id)
+	}
+	if e.what == "op options" || rnd.IntN(8) == 0 {
+		switch rnd.IntN(6) {
+		case 0:
+			r.try = true
+			options = append(options, actors.Try())
+		case 1:
+			r.timeout = time.Duration(1 + rnd.Int64N(int64(5*time.Second)))
+		case 2:
+			r.cancel = true
+			w.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.giveUp)
+		case 3:
+			options = append(options, actors.Revocable())
+		case 4:
+			options = append(options, actors.WithData([]byte("data of "+r.owner)))
+		case 5:
+			r.cancel = true
+			w.after(time.Duration(rnd.Int64N(int64(20*time.Millisecond))), r.giveUp)
+		}
+	}
+	if r.timeout > 0 {
+		options = append(options, actors.WithTimeout(r.timeout))
+	}
+	r.hold = time.Duration(rnd.ExpFloat64() * float64(50*time.Millisecond))
+	if rnd.IntN(20) == 0 {
+		r.hold *= 40
+	}
+	r.path = lock.Path()
+	r.ctx, r.end = context.WithCancel(context.Background())
+	w.open = append(w.open, r)
+	w.line("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describe(r.uses), r.owner, r.try, r.timeout)
+	r.future = lock.Acquire(r.ctx, options...)
+}
+
+func describe(uses []use) string {
+	var all []string
+	for _, u := range uses {
+		all = append(all, fmt.Sprintf("%s:%d:%d", u.path, u.kind, u.weight))
+	}
+	return strings.Join(all, "+")
+}
+
+// several makes a multi-lock of n locks, or fewer.
+func (r *request) several(n int) locker {
+	var members []actors.Member
+	seen := map[string]bool{}
+	for range n {
+		a := r.p.member(r.rand)
+		if seen[a.use.path] {
+			continue
+		}
+		seen[a.use.path] = true
+		members = append(members, a.Member)
+		r.uses = append(r.uses, a.use)
+	}
+	return r.p.locks.MultiLock(members...)
+}
+
+// giveUp cancels the request if it still waits.
+func (r *request) giveUp() {
+	if r.state != waiting || r.quit {
+		return
+	}
+	r.w.line("%d is given up", r.id)
+	if r.rand.IntN(2) == 0 {
+		r.end()
+	} else {
+		r.future.Cancel()
+	}
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// look goes on as far as it can.
+func (r *request) look(now time.Duration) {
+	if r.believed && r.grant.Err() != nil {
+		r.believed = false
+		r.w.ended(r.id)
+		r.over = r.grant.Err()
+		r.w.line("%d ends: %v", r.id, r.over)
+		r.checkLoss(now)
+	}
+	if r.p.frozen || r.quit {
+		return
+	}
+	switch r.state {
+	case waiting:
+		if isDone(r.future.Done()) {
+			r.answered(now)
+		}
+	case releasing:
+		if isDone(r.released.Done()) {
+			_, err := r.released.Result()
+			r.w.line("%d is released: %v", r.id, err)
+			r.finish()
+		}
+	}
+}
+
+func (r *request) answered(now time.Duration) {
+	grant, err := r.future.Result()
+	if err != nil {
+		r.w.line("%d gets: %v", r.id, err)
+		if !r.fits(now, err) {
+			r.w.fail(now, "%v: the answer does not fit: %v", r, err)
+		}
+		r.finish()
+		return
+	}
+	r.grant, r.state, r.since = grant, holds, now
+	r.w.grants++
+	r.w.line("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
+	if grant.Err() == nil {
+		r.believed = true
+		h := &holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses}
+		h.taken, h.until = r.isTaken(now)
+		r.w.granted(now, h)
+	}
+	r.w.after(r.hold, r.release)
+}
+
+// isTaken reports whether the grant's nodes were deleted by force before it was heard of.
+func (r *request) isTaken(now time.Duration) (bool, time.Duration) {
+	if _, ended := r.w.expired[r.grant.Session()]; ended {
+		return true, now + r.p.bound()
+	}
+	for _, node := range r.grant.Nodes() {
+		if _, gone := r.w.deleted[node]; gone {
+			return true, now + r.p.bound()
+		}
+	}
+	return false, 0
+}
+
+// bound is how long it may take a process to know that a grant was taken from it.
+func (p *process) bound() time.Duration {
+	if p.isShaky() {
+		return 2*p.w.plan.session + 5*time.Second
+	}
+	return 4 * time.Second
+}
+
+func (r *request) release() {
+	if r.state != holds || r.quit {
+		return
+	}
+	if r.p.frozen {
+		r.w.after(100*time.Millisecond, r.release)
+		return
+	}
+	if r.believed {
+		r.believed = false
+		r.w.ended(r.id)
+	}
+	r.state, r.since = releasing, r.w.now()
+	r.w.line("%d releases", r.id)
+	r.released = r.grant.Release()
+}
+
+func (r *request) finish() {
+	r.state = done
+	r.end()
+}
+
+// kill is the end of the request's process.
+func (r *request) kill() {
+	r.quit = true
+	if r.believed {
+		r.believed = false
+		r.w.ended(r.id)
+	}
+	r.finish()
+}
+
+// fits reports whether the request may end with the error.
+func (r *request) fits(now time.Duration, err error) bool {
+	switch {
+	case errors.Is(err, actors.ErrNotAcquired):
+		return r.try
+	case errors.Is(err, actors.ErrTimedOut):
+		return r.timeout > 0 && now >= r.asked+r.timeout
+	case errors.Is(err, actors.ErrSuspended):
+		return r.try && r.w.faulty > 0
+	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
+		return r.cancel
+	case errors.Is(err, actors.ErrDeadlock):
+		return r.named
+	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
+		return r.named && r.w.faulty > 0
+	case errors.Is(err, actors.ErrLimit):
+		return r.p.limited
+	case errors.Is(err, actors.ErrClosed):
+		return r.p.dead
+	}
+	return false
+}
+
+// checkLoss looks whether the grant may have ended so.
+func (r *request) checkLoss(now time.Duration) {
+	if r.w.faulty == 0 {
+		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
+	}
+}

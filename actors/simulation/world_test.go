@@ -1,0 +1,268 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// world is one run of a plan.
+type world struct {
+	*driver
+	*checker
+	t       *testing.T
+	plan    *plan
+	net     *network
+	server  *embedded.Server
+	slots   []*process // the present incarnation of each process
+	all     []*process
+	open    []*request
+	grants  int // so far
+	asked   int
+	healing bool // all faults are over
+	stopped bool
+	elapsed time.Duration
+	faulty  time.Duration // when the last fault ended
+	expired map[int64]time.Duration
+	deleted map[string]time.Duration // nodes deleted by force
+	undo    []func()                 // ends the faults that last
+}
+
+// run runs the plan in a bubble and returns the world at its end.
+func run(t *testing.T, p *plan) (w *world) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}}
+		w.driver.step = w.look
+		w.net = newNetwork(w.driver)
+		var err error
+		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
+			MaxSessionTimeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.server.Close()
+		for i := range p.processes {
+			w.slots = append(w.slots, nil)
+			w.at(time.Duration(1+i)*time.Millisecond+time.Duration(i*7919), func() { w.startProcess(i, 0) })
+		}
+		for _, e := range p.entries {
+			w.at(e.at+50*time.Millisecond, func() { w.perform(e) })
+		}
+		w.driver.run(p.length+50*time.Millisecond, w.failed)
+		w.drain()
+		w.elapsed = w.now()
+	})
+	return w
+}
+
+func (w *world) failed() bool { return len(w.violations) > 0 }
+
+// rand is a source for a purpose of its own.
+func (w *world) rand(name string, n int) *rand.Rand {
+	return rand.New(rand.NewPCG(w.plan.seed^hash([]byte(name)), uint64(n)))
+}
+
+// drain ends the faults, and waits until nothing is left.
+func (w *world) drain() {
+	w.heal()
+	settled := func() bool { return w.failed() || len(w.open) == 0 && w.connected() }
+	w.driver.run(w.now()+10*time.Minute, settled)
+	if !settled() {
+		w.fail(w.now(), "open at the end: %s", w.pending())
+	}
+	var left string
+	clean := func() bool { left = w.left(); return w.failed() || left == "" }
+	for range 120 {
+		if clean() {
+			break
+		}
+		w.driver.run(w.now()+time.Second, w.failed)
+	}
+	if !clean() {
+		w.fail(w.now(), "left at the end: %s", left)
+	}
+	w.stopped = true
+	for _, p := range w.all {
+		p.close()
+	}
+	closed := func() bool {
+		for _, p := range w.all {
+			if !p.closed {
+				return false
+			}
+		}
+		return true
+	}
+	w.driver.run(w.now()+5*time.Minute, closed)
+	if !closed() {
+		w.fail(w.now(), "a process does not close")
+	}
+	if n := len(w.server.Sessions()); n > 0 && !w.failed() {
+		w.fail(w.now(), "%d sessions are left", n)
+	}
+}
+
+func (w *world) connected() bool {
+	for _, p := range w.slots {
+		if p == nil || !p.isUp() {
+			return false
+		}
+	}
+	return true
+}
+
+// left tells which nodes and watches are there that should not be.
+func (w *world) left() string {
+	var nodes []string
+	for line := range strings.Lines(w.server.Dump()) {
+		if path, _, _ := strings.Cut(line, " "); strings.HasPrefix(path, root+"/") && !w.mayStay(path) {
+			nodes = append(nodes, path)
+		}
+	}
+	for path, n := range w.server.WatchedPaths() {
+		if strings.HasPrefix(path, root+"/") {
+			nodes = append(nodes, fmt.Sprint(n, " watches of ", path))
+		}
+	}
+	return strings.Join(nodes, ", ")
+}
+
+// look is called when all that an event has caused has happened.
+func (w *world) look() {
+	if w.stopped {
+		return
+	}
+	now := w.now()
+	for _, p := range w.slots {
+		if p != nil {
+			p.look()
+		}
+	}
+	open := w.open[:0]
+	for _, r := range w.open {
+		r.look(now)
+		if r.state != done {
+			open = append(open, r)
+		}
+	}
+	clear(w.open[len(open):])
+	w.open = open
+	w.tick(now)
+}
+
+func (w *world) pending() string {
+	var all []string
+	for _, r := range w.open {
+		all = append(all, r.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// process is one process: a connection and its locks.
+type process struct {
+	w       *world
+	name    string
+	slot    int
+	host    *host
+	locks   *actors.Locks
+	ready   chan struct{} // connecting is over
+	ended   chan struct{} // closing is over
+	err     error
+	dead    bool // killed, or closed
+	closed  bool
+	shaky   time.Duration // until when faults may have an effect on it
+	frozen  bool
+	limited bool
+	session int64
+	state   string
+}
+
+func (w *world) startProcess(slot, incarnation int) {
+	p := &process{w: w, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{})}
+	p.host = &host{name: p.name, net: w.net, seed: w.rand(p.name, 0).Uint64()}
+	w.slots[slot] = p
+	w.all = append(w.all, p)
+	w.line("%s starts", p.name)
+	p.connect()
+}
+
+func (p *process) connect() {
+	r := p.w.rand(p.name, 1)
+	cfg := actors.Config{SessionTimeout: p.w.plan.session, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler)}
+	cfg.StopOnSuspended = r.IntN(4) == 0
+	if r.IntN(8) == 0 {
+		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
+	}
+	if r.IntN(4) == 0 {
+		cfg.IdleTimeout = 300 * time.Millisecond
+	}
+	ready := make(chan struct{})
+	p.ready = ready
+	go func() {
+		defer close(ready)
+		p.locks, p.err = actors.Connect(context.Background(), "server:2181", cfg)
+	}()
+}
+
+func (p *process) isUp() bool {
+	select {
+	case <-p.ready:
+		return p.locks != nil && !p.dead
+	default:
+		return false
+	}
+}
+
+func (p *process) look() {
+	select {
+	case <-p.ready:
+		if p.locks == nil && !p.dead {
+			p.w.line("%s: connect: %v", p.name, p.err)
+			p.connect()
+		}
+	default:
+		return
+	}
+	if p.locks == nil {
+		return
+	}
+	s := p.locks.Session()
+	if state := fmt.Sprintf("%v, session %#x", s.State, s.ID); state != p.state {
+		p.state = state
+		p.session = s.ID
+		p.w.line("%s is %s", p.name, state)
+	}
+}
+
+// close ends the process's locks in the background.
+func (p *process) close() {
+	p.dead = true
+	if p.ended != nil {
+		return
+	}
+	p.ended = make(chan struct{})
+	go func() {
+		<-p.ready
+		if p.locks != nil {
+			p.locks.Close()
+		}
+		p.closed = true
+		close(p.ended)
+	}()
+}
+
+// disturb notes that a fault may have an effect on the process for so long.
+func (p *process) disturb(d time.Duration) { p.shaky = max(p.shaky, p.w.now()+d) }
+
+// isShaky reports whether a fault may have an effect on the process.
+func (p *process) isShaky() bool { return p.w.now() < p.shaky || p.frozen || p.dead }
