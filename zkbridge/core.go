@@ -1,7 +1,10 @@
 package zkbridge
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +28,8 @@ type core struct {
 	first    sync.Once                // the first session is ready
 	fatal    error                    // why the bridge gives up
 	failed   bool                     // it has ended by a panic
-	subs     map[ask.Recipient]struct{}
+	subs     map[ask.Recipient]uint64 // with the number of each subscription
+	subbed   uint64
 	deadline *time.Timer
 
 	generations generations
@@ -40,7 +44,7 @@ type task func(*core)
 const reopenPause = time.Second
 
 func newCore(b *Bridge, self *host.Ref) *core {
-	c := &core{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]struct{}{}}
+	c := &core{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
 	c.session.state = messages.SessionState_LOST
 	c.publish("there was no session yet")
 	return c
@@ -189,7 +193,7 @@ func (c *core) publish(detail string) {
 	snap.outage(c.bridge.now.Load(), detail)
 	c.bridge.now.Store(snap)
 	c.now = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
-	for to := range c.subs {
+	for _, to := range slices.SortedFunc(maps.Keys(c.subs), func(a, b ask.Recipient) int { return cmp.Compare(c.subs[a], c.subs[b]) }) {
 		c.tell(to)
 	}
 	c.cfg.log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)

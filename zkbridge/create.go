@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,7 +173,8 @@ func (ep *epoch) resolve() {
 		byDir[c.directory] = append(byDir[c.directory], c)
 	}
 	ep.uncertain = nil
-	for directory, creates := range byDir {
+	for _, directory := range slices.Sorted(maps.Keys(byDir)) {
+		creates := byDir[directory]
 		ep.solos.do(func() func() {
 			sightings, err := search(ep.client, directory, creates)
 			return func() { ep.resolved(creates, sightings, err) }

@@ -1,7 +1,9 @@
 package zkbridge
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +28,8 @@ type epoch struct {
 
 	rereading *time.Timer // until the generation's node is read again; nil if that is not due
 
-	open    map[request]struct{} // requests that are not answered
+	open    map[request]uint64 // requests that are not answered, with the number of each
+	opened  uint64
 	starts  *fifo
 	outbox  outbox
 	solos   *fifo
@@ -53,7 +56,7 @@ type request interface {
 const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
-	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]struct{}{}, slots: make(slots, maxReads),
+	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]uint64{}, slots: make(slots, maxReads),
 		client: zkClient{l, c.cfg.acl, c.cfg.root}}
 	ep.starts = newFifo(ep, 1)
 	ep.outbox.init(ep)
@@ -86,10 +89,16 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	if ep.asking != nil {
 		ep.asking.Stop()
 	}
-	for r := range ep.open {
+	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(a, b request) int { return cmp.Compare(ep.open[a], ep.open[b]) }) {
 		r.give(why, detail)
 	}
 	ep.open = nil
+}
+
+// admit counts r to the requests that are not answered.
+func (ep *epoch) admit(r request) {
+	ep.opened++
+	ep.open[r] = ep.opened
 }
 
 // again has f called when that makes sense: after reconnecting, or after a pause

@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -82,7 +81,7 @@ func (h *hosts) pause() time.Duration {
 	if !h.tired {
 		return 0
 	}
-	return h.longest/4 + rand.N(h.longest*3/4)
+	return h.longest/4 + spread(h.longest*3/4)
 }
 
 // Connected hears that the server given last has confirmed the session.

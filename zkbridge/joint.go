@@ -87,7 +87,7 @@ func (c *core) createAll(m createAll) {
 		}
 	}
 	for _, cr := range j.creates {
-		c.ep.open[cr] = struct{}{}
+		c.ep.admit(cr)
 	}
 	c.ep.outbox.add(write{j: j})
 }

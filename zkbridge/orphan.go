@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -57,7 +56,7 @@ func (ep *epoch) keep(path string, c *create, err error) {
 // postpone sets the orphan's next attempt, with a longer pause than before the last one.
 func (ep *epoch) postpone(o *orphan, err error) {
 	now := time.Now()
-	o.next = now.Add(o.pause/2 + rand.N(o.pause/2+1))
+	o.next = now.Add(o.pause/2 + spread(o.pause/2+1))
 	o.pause = min(2*o.pause, maxOrphanPause)
 	if !o.logged.IsZero() && now.Sub(o.logged) < orphanLogged {
 		return

@@ -18,7 +18,10 @@ func (c *core) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 		asker{to: from, log: c.cfg.log}.give(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
-	c.subs[from] = struct{}{}
+	if _, known := c.subs[from]; !known {
+		c.subbed++
+		c.subs[from] = c.subbed
+	}
 	c.tell(from)
 }
 
@@ -127,7 +130,7 @@ func (c *core) admit(r request, epoch uint64) bool {
 		r.give(why, detail)
 		return false
 	}
-	c.ep.open[r] = struct{}{}
+	c.ep.admit(r)
 	return true
 }
 

@@ -67,7 +67,7 @@ func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
 		a.give(reasonOf(err), err.Error())
 	case done.Czxid != 0:
 		ep := c.ep
-		ep.open[&a] = struct{}{}
+		ep.admit(&a)
 		ep.whenKnown(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
 			done.Generation, done.NoGeneration = generation, why
 			ep.answer(&a, a, done)

@@ -92,6 +92,8 @@ func (t *watchTable) paths() (nodes, directories []string) {
 			nodes = append(nodes, path)
 		}
 	}
+	slices.Sort(nodes)
+	slices.Sort(directories)
 	return nodes, directories
 }
 
