@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type manager struct {
 
 	mu        sync.Mutex
 	residents map[string]*resident // by key
+	inOrder   []*resident          // in the order of their start; up to the next beat also forgotten ones
 	beats     *time.Timer          // until the next beat; nil while there are no residents
 	due       []*resident          // to be told in this beat yet
 	running   sync.WaitGroup       // actors that have not answered everybody at their end
@@ -107,6 +109,7 @@ func (m *manager) start(r *resident) {
 	m.started++
 	m.running.Add(1)
 	m.residents[r.key] = r
+	m.inOrder = append(m.inOrder, r)
 	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, r.path), func(self *host.Ref) host.Actor {
 		r.self = self
 		return r.recipe.make(r)
@@ -142,6 +145,7 @@ func (m *manager) replace(r *resident) {
 func (m *manager) forget(r *resident) {
 	if m.residents[r.key] == r {
 		delete(m.residents, r.key)
+		r.forgotten = true
 		r.leave()
 	}
 }
@@ -153,7 +157,7 @@ func (m *manager) close() error {
 	m.closed = true
 	stopTimer(m.beats)
 	m.bridge.SendUnsubscribe(&messages.Unsubscribe{}, m)
-	for _, r := range m.residents {
+	for _, r := range m.present() {
 		r.self.Stop()
 	}
 	m.mu.Unlock()
@@ -162,6 +166,12 @@ func (m *manager) close() error {
 		return nil
 	}
 	return m.awaitDepartures()
+}
+
+// present are the residents, in the order of their start. It needs m.mu.
+func (m *manager) present() []*resident {
+	m.inOrder = slices.DeleteFunc(m.inOrder, func(r *resident) bool { return r.forgotten })
+	return m.inOrder
 }
 
 // split is where a node is, and its name. What is no path has no name of a contender.

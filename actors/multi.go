@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/queue"
@@ -377,7 +378,8 @@ func (m *multi) fail() {
 func (m *multi) Stopped(failure any) {
 	defer m.manager.running.Done()
 	m.stop(failure)
-	for _, a := range m.attempts {
+	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
+		a := m.attempts[id]
 		m.giveBack(a)
 	}
 	if failure != nil {

@@ -117,7 +117,7 @@ func (m *manager) Tell(msg any) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.residents {
+	for _, r := range m.present() {
 		r.self.Tell(disconnected{})
 	}
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,6 +19,8 @@ type resident struct {
 	recipe  *recipe
 	upon    []*resident  // as recipe.upon; they do not retire before this one
 	users   atomic.Int32 // who know its address, or build upon it: it does not retire
+
+	forgotten bool // by the manager
 
 	ticked  atomic.Bool   // a tick is in its mailbox
 	used    bool          // since the last tick
@@ -50,7 +51,7 @@ func (m *manager) beat() {
 		return
 	}
 	if len(m.due) == 0 {
-		m.due = slices.Collect(maps.Values(m.residents))
+		m.due = slices.Clone(m.present())
 	}
 	n := min(len(m.due), maxBeat)
 	for _, r := range m.due[:n] {
@@ -67,7 +68,7 @@ func (m *manager) beat() {
 		m.due = nil
 		m.beats.Reset(m.tick)
 	default:
-		m.due, m.beats = nil, nil
+		m.due, m.inOrder, m.beats = nil, nil, nil
 	}
 }
 
