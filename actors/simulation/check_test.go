@@ -13,8 +13,14 @@ import (
 type checker struct {
 	specs      map[string]*spec
 	held       []*holding
-	newest     map[string]map[int]actors.Token // by path and weight or kind
+	newest     map[string]map[int]grantedTo // by path and weight or kind
 	violations []string
+}
+
+// grantedTo is the greatest token of some grants, and whose it was.
+type grantedTo struct {
+	actors.Token
+	owner string
 }
 
 // spec is the rule of one lock. Two uses conflict if their weights together are more than
@@ -58,7 +64,7 @@ type holding struct {
 }
 
 func newChecker(specs map[string]*spec) *checker {
-	return &checker{specs: specs, newest: map[string]map[int]actors.Token{}}
+	return &checker{specs: specs, newest: map[string]map[int]grantedTo{}}
 }
 
 func (c *checker) fail(now time.Duration, format string, args ...any) {
@@ -117,19 +123,19 @@ func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
 func (c *checker) checkToken(now time.Duration, h *holding, u use) {
 	newest := c.newest[u.path]
 	if newest == nil {
-		newest = map[int]actors.Token{}
+		newest = map[int]grantedTo{}
 		c.newest[u.path] = newest
 	}
 	s := c.specs[u.path]
-	again := slices.ContainsFunc(c.held, func(other *holding) bool { return c.again(h, other, u.path) })
 	mine := s.key(u)
-	for key, token := range newest {
-		if !again && s.conflict(mine, key) && h.token.Compare(token) <= 0 {
-			c.fail(now, "%s: grant %d of %s has token %v, not greater than %v of an earlier grant", u.path, h.id, h.owner, h.token, token)
+	for key, last := range newest {
+		again := !s.permits && h.owner == last.owner && h.token == last.Token // whether or not that is over
+		if !again && s.conflict(mine, key) && h.token.Compare(last.Token) <= 0 {
+			c.fail(now, "%s: grant %d of %s has token %v, not greater than %v of an earlier grant", u.path, h.id, h.owner, h.token, last.Token)
 		}
 	}
-	if h.token.Compare(newest[mine]) > 0 {
-		newest[mine] = h.token
+	if h.token.Compare(newest[mine].Token) > 0 {
+		newest[mine] = grantedTo{h.token, h.owner}
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 )
 
 var (
-	simSeed = flag.Uint64("sim.seed", 0, "run this seed; 0 runs fresh ones")
-	simFor  = flag.Duration("sim.for", 3*time.Second, "how long fresh seeds are run")
-	simTime = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
+	simSeed  = flag.Uint64("sim.seed", 0, "run this seed; 0 runs fresh ones")
+	simFor   = flag.Duration("sim.for", 3*time.Second, "how long fresh seeds are run")
+	simKnown = flag.Bool("sim.known", true, "tolerate the defects that are known")
+	simTime  = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
 )
 
 // simulate runs a plan on one processor and without garbage collection, so that goroutines
