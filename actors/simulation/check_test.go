@@ -121,6 +121,9 @@ func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
 }
 
 func (c *checker) checkToken(now time.Duration, h *holding, u use) {
+	if h.taken { // others may have been granted the lock already; then its token is to be the smaller one
+		return
+	}
 	newest := c.newest[u.path]
 	if newest == nil {
 		newest = map[int]grantedTo{}
