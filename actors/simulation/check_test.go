@@ -157,6 +157,15 @@ func (c *checker) take(id int, until time.Duration) {
 	}
 }
 
+// mustKnow sets when the holder of what was taken must know.
+func (c *checker) mustKnow(id int, until time.Duration) {
+	for _, h := range c.held {
+		if h.id == id && h.taken {
+			h.until = min(h.until, until)
+		}
+	}
+}
+
 // tick looks at what should have happened by now.
 func (c *checker) tick(now time.Duration) {
 	for _, h := range c.held {

@@ -1,12 +1,16 @@
 package simulation
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // faultKinds are the faults. A random subset is switched on per seed.
-var faultKinds = []string{"cut", "slow", "hole", "expire", "freeze", "kill"}
+var faultKinds = []string{"cut", "slow", "hole", "expire", "freeze", "kill",
+	"close", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation"}
 
 // perform does what the entry says.
 func (w *world) perform(e entry) {
@@ -58,7 +62,75 @@ func (w *world) befall(what string, p *process, r *rand.Rand) {
 		}
 		next := len(w.all)
 		w.lasting(span, func() { w.startProcess(p.slot, next) })
+	default:
+		w.befallServer(what, p, r, span)
 	}
+}
+
+// requestFaults are what the server may do wrong with a request.
+var requestFaults = []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
+	embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter}
+
+// befallServer is befall for what comes from the server's side or by an operator.
+func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Duration) {
+	directory := pick(r, w.directories())
+	switch what {
+	case "close":
+		p.close()
+		next := len(w.all)
+		w.lasting(span, func() { w.startProcess(p.slot, next) })
+	case "server away":
+		span = time.Second + time.Duration(r.Int64N(int64(59*time.Second)))
+		if w.net.refusing {
+			return
+		}
+		for _, p := range w.all {
+			p.disturb(span + 2*w.plan.session)
+		}
+		w.goAway()
+		w.lasting(span, w.comeBack)
+	case "request":
+		p.disturb(3*time.Second + w.plan.session)
+		f := embedded.Fault{Op: pick(r, []embedded.Op{embedded.OpAny, embedded.OpMulti, embedded.OpAll, embedded.OpGetChildren2}), Session: p.session,
+			Nth: 1 + r.IntN(5), Times: 1 + r.IntN(2), Action: pick(r, requestFaults), Delay: time.Duration(r.Int64N(int64(w.plan.session)))}
+		w.line("%s: %v of %v", p.name, f.Action, f.Op)
+		i := w.server.Inject(f)
+		w.lasting(span, func() {
+			i.Remove()
+			p.disturb(3*time.Second + w.plan.session)
+			p.host.cut() // there may be a black hole
+		})
+	case "stale":
+		p.disturb(span + 3*time.Second)
+		session := p.session
+		w.server.Freeze(session)
+		w.lasting(span, func() { w.server.Thaw(session) })
+	case "delete":
+		w.operator.do(func() { w.operator.delete(directory, r) })
+	case "write":
+		w.operator.do(func() { w.operator.write(directory, r) })
+	case "rights":
+		w.operator.do(func() { w.operator.deny(directory, r, span) })
+	case "sequence":
+		w.sequence(directory, r)
+	case "generation":
+		go func() {
+			g, err := p.locks.RaiseGeneration(context.Background())
+			w.line("%s raises the generation to %d: %v", p.name, g, err)
+		}()
+	}
+}
+
+// goAway has the server be away: its connections break, and it takes no new ones.
+func (w *world) goAway() {
+	w.net.refusing = true
+	w.server.DropConnections()
+	w.server.Pause()
+}
+
+func (w *world) comeBack() {
+	w.net.refusing = false
+	w.server.Resume()
 }
 
 // free lets the connections of a process go on.

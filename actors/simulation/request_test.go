@@ -282,6 +282,10 @@ func (r *request) fits(now time.Duration, err error) bool {
 		return r.named && r.w.faulty > 0
 	case errors.Is(err, actors.ErrLimit):
 		return r.p.limited
+	case errors.Is(err, actors.ErrNoAuth):
+		return r.asked < r.w.denied
+	case errors.Is(err, actors.ErrSequenceExhausted):
+		return r.w.overflow
 	case errors.Is(err, actors.ErrClosed):
 		return r.p.dead
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -34,6 +35,10 @@ type world struct {
 	expired map[int64]time.Duration
 	deleted map[string]time.Duration // nodes deleted by force
 	undo    []func()                 // ends the faults that last
+
+	operator *operator
+	denied   time.Duration // until when rights may be missing
+	overflow bool          // some sequence numbers are near their end
 }
 
 // run runs the plan in a bubble and returns the world at its end.
@@ -51,6 +56,7 @@ func run(t *testing.T, p *plan) (w *world) {
 			t.Fatal(err)
 		}
 		defer w.server.Close()
+		w.operator = w.newOperator()
 		for i := range p.processes {
 			w.slots = append(w.slots, nil)
 			w.at(time.Duration(1+i)*time.Millisecond+time.Duration(i*7919), func() { w.startProcess(i, 0) })
@@ -75,7 +81,7 @@ func (w *world) rand(name string, n int) *rand.Rand {
 // drain ends the faults, and waits until nothing is left.
 func (w *world) drain() {
 	w.heal()
-	settled := func() bool { return w.failed() || len(w.open) == 0 && w.connected() }
+	settled := func() bool { return w.failed() || len(w.open) == 0 && w.connected() && w.operator.open == 0 }
 	w.driver.run(w.now()+10*time.Minute, settled)
 	if !settled() {
 		w.fail(w.now(), "open at the end: %s", w.pending())
@@ -91,6 +97,11 @@ func (w *world) drain() {
 	if !clean() {
 		w.fail(w.now(), "left at the end: %s", left)
 	}
+	for _, path := range w.directories() {
+		w.operator.do(func() { w.operator.check(path) })
+	}
+	w.driver.run(w.now()+time.Minute, func() bool { return w.operator.open == 0 })
+	close(w.operator.tasks)
 	w.stopped = true
 	for _, p := range w.all {
 		p.close()
@@ -101,7 +112,7 @@ func (w *world) drain() {
 				return false
 			}
 		}
-		return true
+		return isDone(w.operator.over)
 	}
 	w.driver.run(w.now()+5*time.Minute, closed)
 	if !closed() {
@@ -185,7 +196,7 @@ type process struct {
 	frozen  bool
 	limited bool
 	session int64
-	state   string
+	state   messages.SessionState
 }
 
 func (w *world) startProcess(slot, incarnation int) {
@@ -238,10 +249,9 @@ func (p *process) look() {
 		return
 	}
 	s := p.locks.Session()
-	if state := fmt.Sprintf("%v, session %#x", s.State, s.ID); state != p.state {
-		p.state = state
-		p.session = s.ID
-		p.w.line("%s is %s", p.name, state)
+	if s.State != p.state || s.ID != p.session {
+		p.state, p.session = s.State, s.ID
+		p.w.line("%s is %v, session %#x", p.name, s.State, s.ID)
 	}
 }
 

@@ -1,0 +1,205 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// operator is a plain client that does to locks what nobody should do.
+type operator struct {
+	w     *world
+	conn  *zk.Conn
+	tasks chan func()
+	open  int // tasks that are not done
+	over  chan struct{}
+	data  map[string]written // what it wrote to directories
+}
+
+// written is what the operator wrote to a directory, which is the one of this czxid.
+type written struct {
+	data  string
+	czxid int64
+}
+
+// plainClient connects a client of go-zookeeper.
+func (w *world) plainClient(name string, session time.Duration) (*zk.Conn, *host) {
+	h := &host{name: name, net: w.net, seed: w.rand(name, 0).Uint64()}
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, session, zk.WithLogInfo(false), zk.WithLogger(silent{}),
+		zk.WithDialer(func(network, address string, _ time.Duration) (net.Conn, error) {
+			return h.dial(w.t.Context(), network, address)
+		}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn, h
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func (w *world) newOperator() *operator {
+	o := &operator{w: w, tasks: make(chan func(), 1000), over: make(chan struct{}), data: map[string]written{}}
+	o.conn, _ = w.plainClient("operator", time.Minute)
+	go func() {
+		defer close(o.over)
+		for task := range o.tasks {
+			task()
+			o.open--
+		}
+		o.conn.Close()
+	}()
+	return o
+}
+
+// do has the operator do something after what it has to do already.
+func (o *operator) do(task func()) {
+	o.open++
+	o.tasks <- task
+}
+
+// directories are those with contenders, of recipes that a deletion by hand does not break.
+func (w *world) directories() (all []string) {
+	for path := range w.specs {
+		switch {
+		case strings.HasPrefix(path, root+"/simple"):
+		case w.specs[path].permits:
+			all = append(all, path+"/locks", path+"/leases")
+		default:
+			all = append(all, path)
+		}
+	}
+	sort.Strings(all)
+	return all
+}
+
+func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
+
+// delete deletes a contender's node, all of them, or the directory with them.
+func (o *operator) delete(directory string, r *rand.Rand) {
+	children, _, err := o.conn.Children(directory)
+	if err != nil || len(children) == 0 {
+		return
+	}
+	sort.Strings(children)
+	how := r.IntN(4)
+	if how > 1 {
+		children = []string{pick(r, children)}
+	}
+	for _, name := range children {
+		o.deleteNode(directory + "/" + name)
+	}
+	if how == 0 {
+		err := o.conn.Delete(directory, -1)
+		o.w.line("operator deletes %s: %v", directory, err)
+	}
+}
+
+// deleteNode deletes a node. Its holder may believe in its grant for a while.
+func (o *operator) deleteNode(path string) {
+	w := o.w
+	w.deleted[path] = w.now()
+	for _, r := range w.open {
+		if r.believed && slices.Contains(r.grant.Nodes(), path) {
+			w.take(r.id, w.now()+time.Hour)
+		}
+	}
+	err := o.conn.Delete(path, -1)
+	w.line("operator deletes %s: %v", path, err)
+	for _, r := range w.open {
+		if !r.believed || !slices.Contains(r.grant.Nodes(), path) {
+			continue
+		}
+		w.take(r.id, w.now()+time.Hour)
+		if err == nil {
+			w.mustKnow(r.id, w.now()+r.p.bound())
+		}
+	}
+}
+
+// write writes data to a directory, or to a contender's node.
+func (o *operator) write(directory string, r *rand.Rand) {
+	if r.IntN(2) == 0 {
+		children, _, err := o.conn.Children(directory)
+		if err != nil || len(children) == 0 {
+			return
+		}
+		sort.Strings(children)
+		data := pick(r, []string{queue.Revoke, "", "something", "__REVOKE__ "})
+		node := directory + "/" + pick(r, children)
+		_, err = o.conn.Set(node, []byte(data), -1)
+		o.w.line("operator writes %q to %s: %v", data, node, err)
+		return
+	}
+	o.check(directory)
+	data := fmt.Sprintf("data %d", r.IntN(1000))
+	stat, err := o.conn.Set(directory, []byte(data), -1)
+	o.w.line("operator writes %q to %s: %v", data, directory, err)
+	delete(o.data, directory)
+	if err == nil {
+		o.data[directory] = written{data, stat.Czxid}
+	}
+}
+
+// check looks whether what was written to a directory is still there.
+func (o *operator) check(directory string) {
+	was, known := o.data[directory]
+	if !known {
+		return
+	}
+	data, stat, err := o.conn.Get(directory)
+	if err == nil && stat.Czxid == was.czxid && string(data) != was.data {
+		o.w.fail(o.w.now(), "%s has data %q, where %q was written", directory, data, was.data)
+	}
+}
+
+// deny takes rights on a directory away, and gives them back after a time.
+func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
+	perms := int32(zk.PermAdmin)
+	for _, one := range []int32{zk.PermRead, zk.PermCreate, zk.PermDelete, zk.PermWrite} {
+		if r.IntN(2) == 0 {
+			perms |= one
+		}
+	}
+	_, err := o.conn.SetACL(directory, zk.WorldACL(perms), -1)
+	o.w.line("operator leaves rights %#x on %s: %v", perms, directory, err)
+	if err != nil && !errors.Is(err, zk.ErrConnectionClosed) {
+		return
+	}
+	o.w.denied = o.w.now() + time.Hour
+	o.w.lasting(span, func() {
+		o.do(func() {
+			var err error
+			for range 100 {
+				_, err = o.conn.SetACL(directory, zk.WorldACL(zk.PermAll), -1)
+				if err == nil || errors.Is(err, zk.ErrNoNode) {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			o.w.denied = o.w.now() + time.Minute
+			o.w.line("operator gives rights on %s back: %v", directory, err)
+		})
+	})
+}
+
+// sequence sets a directory's counter to near its end.
+func (w *world) sequence(directory string, r *rand.Rand) {
+	n := int32(math.MaxInt32 - r.IntN(100))
+	if r.IntN(3) == 0 {
+		n = int32(math.MaxInt32 - 1<<20 - r.IntN(3))
+	}
+	w.line("the counter of %s is %d: %v", directory, n, w.server.SetCreateCount(directory, n))
+	w.overflow = true
+}
