@@ -73,7 +73,7 @@ var requestFaults = []embedded.Action{embedded.CutBefore, embedded.DropReply, em
 
 // befallServer is befall for what comes from the server's side or by an operator.
 func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Duration) {
-	directory := pick(r, w.directories())
+	directory := w.busyDirectory(r)
 	switch what {
 	case "close":
 		p.close()

@@ -84,6 +84,22 @@ func (w *world) directories() (all []string) {
 	return all
 }
 
+// busyDirectory is one with contenders in it, if there is one.
+func (w *world) busyDirectory(r *rand.Rand) string {
+	all := w.directories()
+	var busy []string
+	dump := w.server.Dump()
+	for _, path := range all {
+		if strings.Contains(dump, path+"/_c_") {
+			busy = append(busy, path)
+		}
+	}
+	if len(busy) == 0 || r.IntN(10) == 0 {
+		return pick(r, all)
+	}
+	return pick(r, busy)
+}
+
 func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
 // delete deletes a contender's node, all of them, or the directory with them.

@@ -17,6 +17,8 @@ type plan struct {
 	processes int
 	session   time.Duration
 	entries   []entry
+
+	members, alone []int // forms of locks, see town
 }
 
 // entry is an operation or a fault.
@@ -37,6 +39,8 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := &plan{seed: seed, length: length, processes: 2 + r.IntN(7)}
 	p.session = []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second, 20 * time.Second}[r.IntN(4)]
+	p.members = r.Perm(memberForms)[:1+r.IntN(memberForms)]
+	p.alone = r.Perm(aloneForms)[:1+r.IntN(aloneForms)]
 	p.draw(r, opKinds, 0.6, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second})
 	if r.IntN(8) > 0 {
 		p.draw(r, faultKinds, 0.4, []time.Duration{5 * time.Second, 20 * time.Second, time.Minute})

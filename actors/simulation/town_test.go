@@ -61,25 +61,34 @@ type locker interface {
 	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 }
 
+// memberForms and aloneForms are how many forms member and alone choose from. Of these a
+// seed has some, so that requests meet.
+const (
+	memberForms = 6
+	aloneForms  = 9
+)
+
+func pickOne(r *rand.Rand, some []int) int { return some[r.IntN(len(some))] }
+
 // member is a lock that may be part of a multi-lock.
 func (p *process) member(r *rand.Rand) access {
 	l := p.locks
 	pick := func(m actors.Member, kind, weight int) access {
 		return access{Member: m, use: use{m.Path(), kind, weight}, permits: 1}
 	}
-	switch r.IntN(7) {
-	case 0, 1:
+	switch pickOne(r, p.w.plan.members) {
+	case 0:
 		return pick(l.Mutex(root+"/m0"), 0, 1)
-	case 2:
+	case 1:
 		return pick(l.Mutex(root+"/m1"), 0, 1)
-	case 3:
+	case 2:
 		if r.IntN(2) == 0 {
 			return pick(l.RWMutex(root+"/rw").Write(), 0, allReaders)
 		}
 		return pick(l.RWMutex(root+"/rw").Read(), 0, 1)
-	case 4:
+	case 3:
 		return pick(l.Semaphore(root+"/s1", 1), 0, 1)
-	case 5:
+	case 4:
 		return pick(l.Semaphore(root+"/s3", 3), 0, 1)
 	default:
 		kind := r.IntN(len(intentionKinds))
@@ -96,7 +105,7 @@ func (p *process) alone(r *rand.Rand) access {
 	local := p.w.rand(p.name, 2) // the options are one for all requests of a process
 	options := actors.LocalQueue(actors.Local{Grants: 1 + local.IntN(10), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
 		Linger: time.Duration(1+local.IntN(2000)) * time.Millisecond})
-	switch r.IntN(10) {
+	switch pickOne(r, p.w.plan.alone) {
 	case 0:
 		return pick(l.Mutex(root+"/local", options), 0, 1)
 	case 1:
