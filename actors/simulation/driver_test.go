@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing/synctest"
 	"time"
 )
@@ -25,6 +26,9 @@ type driver struct {
 	history []string
 	sum     uint64
 	steps   int
+
+	began       int64 // the present event, by the real clock
+	interrupted int   // events that took so long that Go may have taken the processor from a goroutine
 }
 
 type event struct {
@@ -83,6 +87,7 @@ func (d *driver) run(end time.Duration, done func() bool) {
 	for {
 		synctest.Wait()
 		d.step()
+		d.measure()
 		if done != nil && done() {
 			return
 		}
@@ -111,6 +116,20 @@ func (d *driver) run(end time.Duration, done func() bool) {
 		d.mu.Unlock()
 		e.do()
 	}
+}
+
+// tooLong is close to the 10 ms after which Go lets other goroutines run first.
+const tooLong = 8 * time.Millisecond
+
+// measure counts the events that took too long by the real clock, which the bubble hides.
+func (d *driver) measure() {
+	var tv syscall.Timeval
+	syscall.Gettimeofday(&tv)
+	now := tv.Nano()
+	if d.began != 0 && now-d.began > int64(tooLong) {
+		d.interrupted++
+	}
+	d.began = now
 }
 
 // line adds a line to the history.

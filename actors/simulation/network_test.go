@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -206,7 +207,7 @@ func (p *pipe) deliver() {
 		} else {
 			p.chunks = p.chunks[1:]
 		}
-		p.c.host.net.d.line("%s to %s %d bytes %016x", p.c.name, p.to, n, hash(chunk[:n]))
+		p.c.host.net.d.line("%s to %s %d bytes %016x%s", p.c.name, p.to, n, hash(chunk[:n]), p.describe(chunk[:n]))
 	case p.ending:
 		p.err = io.EOF
 		p.c.host.net.d.line("%s to %s ends", p.c.name, p.to)
@@ -214,6 +215,18 @@ func (p *pipe) deliver() {
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	p.schedule()
+}
+
+// describe says what the first request in b is, if b begins with one.
+func (p *pipe) describe(b []byte) string {
+	if p.to != "server" || len(b) < 20 {
+		return ""
+	}
+	op, n := int32(binary.BigEndian.Uint32(b[8:])), int(binary.BigEndian.Uint32(b[12:]))
+	if op <= 0 || op > 200 || n <= 0 || 16+n > len(b) {
+		return ""
+	}
+	return fmt.Sprintf(" op %d %q", op, b[16:16+n])
 }
 
 func (p *pipe) read(b []byte) (int, error) {
@@ -242,6 +255,10 @@ func (p *pipe) setDeadline(t time.Time) {
 		p.timer.Stop()
 	}
 	if !t.IsZero() {
+		// go-zookeeper's patience ends at the time of a ping, and timers of one time fire in
+		// a random order.
+		t = t.Add(time.Duration(1 + p.rand.IntN(1000)))
+		p.deadline = t
 		p.timer = time.AfterFunc(time.Until(t), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()

@@ -58,10 +58,14 @@ func (r *request) String() string {
 // opKinds are the operations. The first is always on.
 var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op owner multi"}
 
+// maxOpen bounds the requests that are open at one time: one event of more of them could take
+// so long that Go has other goroutines run first.
+const maxOpen = 150
+
 // ask makes the request of an entry.
 func (w *world) ask(e entry) {
 	p := w.slots[e.slot]
-	if p == nil || !p.isUp() || p.frozen {
+	if p == nil || !p.isUp() || p.frozen || len(w.open) > maxOpen {
 		return
 	}
 	rnd := e.rand()
