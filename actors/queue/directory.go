@@ -169,23 +169,37 @@ func (e Watched) apply(s *State) {
 	if s.marks(e.Serial) {
 		s.looked(e)
 	}
-	for name, w := range s.watches {
-		if w.serial == e.Serial {
-			w.active = true
-			if slices.Contains(e.Gone, name) {
-				s.departed(name)
-				continue
-			}
-			c := s.find(name)
-			if c != nil {
-				c.provenAt = s.clock
-			}
-			if string(e.Data[name]) == Revoke {
-				s.revoke(c)
-			}
+	for _, name := range s.watchedBy(e.Serial) {
+		w := s.watches[name]
+		if w == nil {
+			continue
+		}
+		w.active = true
+		if slices.Contains(e.Gone, name) {
+			s.departed(name)
+			continue
+		}
+		c := s.find(name)
+		if c != nil {
+			c.provenAt = s.clock
+		}
+		if string(e.Data[name]) == Revoke {
+			s.revoke(c)
 		}
 	}
 	s.settle()
+}
+
+// watchedBy returns the names of the nodes that the request of the serial watches, in one
+// order for each run.
+func (s *State) watchedBy(serial uint64) (names []string) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (e Wake) apply(s *State) {
