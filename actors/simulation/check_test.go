@@ -55,12 +55,16 @@ func (s *spec) conflict(a, b int) bool {
 
 // holding is a grant whose holder may believe in it.
 type holding struct {
-	id    int
-	owner string // tells apart owners of all processes
-	token actors.Token
-	uses  []use
-	taken bool          // its node was deleted, or its session ended, by force
-	until time.Duration // taken: when the holder must know
+	id      int
+	owner   string // tells apart owners of all processes
+	token   actors.Token
+	uses    []use
+	nodes   []string
+	session int64
+	foreign bool                 // of another library, whose grants have no tokens
+	calm    func() time.Duration // since when nothing has kept the holder from knowing what is done by force
+	taken   bool                 // its node was deleted, or its session ended, by force
+	until   time.Duration        // taken: when the holder must know
 }
 
 func newChecker(specs map[string]*spec) *checker {
@@ -121,7 +125,7 @@ func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
 }
 
 func (c *checker) checkToken(now time.Duration, h *holding, u use) {
-	if h.taken { // others may have been granted the lock already; then its token is to be the smaller one
+	if h.foreign || h.taken { // others may have been granted the lock already; then its token is to be the smaller one
 		return
 	}
 	newest := c.newest[u.path]
@@ -147,31 +151,46 @@ func (c *checker) ended(id int) {
 	c.held = slices.DeleteFunc(c.held, func(h *holding) bool { return h.id == id })
 }
 
-// take is told that the grant's node was deleted, or its session ended, by force: others may
-// hold from now on, and its holder must know in time.
-func (c *checker) take(id int, until time.Duration) {
+// take is told that the nodes of some grants are being deleted, or their session ended, by
+// force: others may hold from now on.
+func (c *checker) take(which func(*holding) bool) {
 	for _, h := range c.held {
-		if h.id == id && !h.taken {
-			h.taken, h.until = true, until
+		if which(h) && !h.taken {
+			h.taken, h.until = true, never
 		}
 	}
 }
 
-// mustKnow sets when the holder of what was taken must know.
-func (c *checker) mustKnow(id int, until time.Duration) {
+// took is told that take has happened: the holders must know in time.
+func (c *checker) took(now time.Duration, which func(*holding) bool) {
+	c.take(which)
 	for _, h := range c.held {
-		if h.id == id && h.taken {
-			h.until = min(h.until, until)
+		if which(h) && !h.foreign {
+			h.until = min(h.until, now+knowledge)
 		}
 	}
+}
+
+// knowledge is how long it may take a holder to know what was done by force, if nothing keeps
+// it from knowing: it looks every two seconds.
+const knowledge = 4 * time.Second
+
+const never = 1000 * time.Hour
+
+func hasNode(path string) func(*holding) bool {
+	return func(h *holding) bool { return slices.Contains(h.nodes, path) }
+}
+
+func ofSession(id int64) func(*holding) bool {
+	return func(h *holding) bool { return h.session == id }
 }
 
 // tick looks at what should have happened by now.
 func (c *checker) tick(now time.Duration) {
 	for _, h := range c.held {
-		if h.taken && now > h.until {
+		if h.taken && now > h.until && now > h.calm()+knowledge {
 			c.fail(now, "grant %d of %s was taken from it, and it does not know", h.id, h.owner)
-			h.until = now + time.Hour
+			h.until = never
 		}
 	}
 }

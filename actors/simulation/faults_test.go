@@ -10,10 +10,14 @@ import (
 
 // faultKinds are the faults. A random subset is switched on per seed.
 var faultKinds = []string{"cut", "slow", "hole", "expire", "freeze", "kill",
-	"close", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation"}
+	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation"}
 
 // perform does what the entry says.
 func (w *world) perform(e entry) {
+	if e.what == "op actor" {
+		w.askAsActor(e)
+		return
+	}
 	if !e.isFault() {
 		w.ask(e)
 		return
@@ -100,6 +104,12 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 			p.disturb(3*time.Second + w.plan.session)
 			p.host.cut() // there may be a black hole
 		})
+	case "actor stops":
+		for _, o := range w.owners {
+			if o.p == p && r.IntN(2) == 0 {
+				o.stop()
+			}
+		}
 	case "stale":
 		p.disturb(span + 3*time.Second)
 		session := p.session
@@ -174,11 +184,7 @@ func (w *world) expire(p *process) {
 		return
 	}
 	w.expired[p.session] = w.now()
-	for _, r := range w.open {
-		if r.believed && r.grant.Session() == p.session {
-			w.take(r.id, w.now()+p.bound())
-		}
-	}
+	w.took(w.now(), ofSession(p.session))
 	w.server.Expire(p.session)
 }
 
@@ -186,6 +192,11 @@ func (w *world) expire(p *process) {
 func (w *world) kill(p *process) {
 	p.host.hold(true)
 	p.host.dead = true
+	for _, o := range w.owners {
+		if o.p == p {
+			o.kill()
+		}
+	}
 	for _, r := range w.open {
 		if r.p == p {
 			r.kill()

@@ -18,6 +18,7 @@ type plan struct {
 	session   time.Duration
 	entries   []entry
 
+	foreign        int   // clients of other libraries
 	members, alone []int // forms of locks, see town
 }
 
@@ -44,6 +45,9 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	p.draw(r, opKinds, 0.6, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second})
 	if r.IntN(8) > 0 {
 		p.draw(r, faultKinds, 0.4, []time.Duration{5 * time.Second, 20 * time.Second, time.Minute})
+	}
+	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
+		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
 	}
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {
@@ -85,5 +89,5 @@ func (p *plan) String() string {
 			ops[e.what]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.session, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.session, ops, faults)
 }

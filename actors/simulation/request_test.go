@@ -56,7 +56,7 @@ func (r *request) String() string {
 }
 
 // opKinds are the operations. The first is always on.
-var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op owner multi"}
+var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"}
 
 // maxOpen bounds the requests that are open at one time: one event of more of them could take
 // so long that Go has other goroutines run first.
@@ -209,32 +209,32 @@ func (r *request) answered(now time.Duration) {
 	r.w.line("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
 	if grant.Err() == nil {
 		r.believed = true
-		h := &holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses}
-		h.taken, h.until = r.isTaken(now)
-		r.w.granted(now, h)
+		r.w.note(&holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
+			session: grant.Session(), calm: r.p.calm})
 	}
 	r.w.after(r.hold, r.release)
 }
 
-// isTaken reports whether the grant's nodes were deleted by force before it was heard of.
-func (r *request) isTaken(now time.Duration) (bool, time.Duration) {
-	if _, ended := r.w.expired[r.grant.Session()]; ended {
-		return true, now + r.p.bound()
+// note tells the checker of a grant, whose node may have gone before it was heard of.
+func (w *world) note(h *holding) {
+	_, h.taken = w.expired[h.session]
+	for _, node := range h.nodes {
+		_, gone := w.deleted[node]
+		h.taken = h.taken || gone
 	}
-	for _, node := range r.grant.Nodes() {
-		if _, gone := r.w.deleted[node]; gone {
-			return true, now + r.p.bound()
-		}
+	h.until = never
+	if h.taken && !h.foreign {
+		h.until = w.now() + knowledge
 	}
-	return false, 0
+	w.granted(w.now(), h)
 }
 
-// bound is how long it may take a process to know that a grant was taken from it.
-func (p *process) bound() time.Duration {
+// calm is since when no fault has an effect on the process.
+func (p *process) calm() time.Duration {
 	if p.isShaky() {
-		return 2*p.w.plan.session + 5*time.Second
+		return never
 	}
-	return 4 * time.Second
+	return p.shaky
 }
 
 func (r *request) release() {

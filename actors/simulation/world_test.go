@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -26,6 +28,8 @@ type world struct {
 	slots   []*process // the present incarnation of each process
 	all     []*process
 	open    []*request
+	owners  []*owner
+	foreign []*foreigner
 	grants  int // so far
 	asked   int
 	healing bool // all faults are over
@@ -37,8 +41,9 @@ type world struct {
 	undo    []func()                 // ends the faults that last
 
 	operator *operator
-	denied   time.Duration // until when rights may be missing
-	overflow bool          // some sequence numbers are near their end
+	denied   time.Duration     // until when rights may be missing
+	overflow bool              // some sequence numbers are near their end
+	advanced map[string]string // directories where that is so, with their czxids
 }
 
 // run runs the plan in a bubble and returns the world at its end.
@@ -46,7 +51,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}}
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, advanced: map[string]string{}}
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver)
 		var err error
@@ -57,6 +62,9 @@ func run(t *testing.T, p *plan) (w *world) {
 		}
 		defer w.server.Close()
 		w.operator = w.newOperator()
+		for i := range p.foreign {
+			w.startForeigner(i)
+		}
 		for i := range p.processes {
 			w.slots = append(w.slots, nil)
 			w.at(time.Duration(1+i)*time.Millisecond+time.Duration(i*7919), func() { w.startProcess(i, 0) })
@@ -81,7 +89,9 @@ func (w *world) rand(name string, n int) *rand.Rand {
 // drain ends the faults, and waits until nothing is left.
 func (w *world) drain() {
 	w.heal()
-	settled := func() bool { return w.failed() || len(w.open) == 0 && w.connected() && w.operator.open == 0 }
+	settled := func() bool {
+		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.connected() && w.operator.open == 0 && w.foreignersAreDone()
+	}
 	w.driver.run(w.now()+10*time.Minute, settled)
 	if !settled() {
 		w.fail(w.now(), "open at the end: %s", w.pending())
@@ -169,6 +179,7 @@ func (w *world) look() {
 	}
 	clear(w.open[len(open):])
 	w.open = open
+	w.lookAtOwners(now)
 	w.tick(now)
 }
 
@@ -176,6 +187,12 @@ func (w *world) pending() string {
 	var all []string
 	for _, r := range w.open {
 		all = append(all, r.String())
+	}
+	for _, o := range w.owners {
+		all = append(all, o.String())
+	}
+	if w.operator.open > 0 || !w.foreignersAreDone() {
+		all = append(all, "operator or another library")
 	}
 	return strings.Join(all, "; ")
 }
@@ -195,6 +212,7 @@ type process struct {
 	shaky   time.Duration // until when faults may have an effect on it
 	frozen  bool
 	limited bool
+	system  *actor.ActorSystem // where there are actors
 	session int64
 	state   messages.SessionState
 }
@@ -217,6 +235,10 @@ func (p *process) connect() {
 	}
 	if r.IntN(4) == 0 {
 		cfg.IdleTimeout = 300 * time.Millisecond
+	}
+	if r.IntN(2) == 0 {
+		p.system = newActorSystem()
+		cfg.System = p.system
 	}
 	ready := make(chan struct{})
 	p.ready = ready
@@ -266,6 +288,9 @@ func (p *process) close() {
 		<-p.ready
 		if p.locks != nil {
 			p.locks.Close()
+		}
+		if p.system != nil {
+			p.system.Shutdown()
 		}
 		p.closed = true
 		close(p.ended)
