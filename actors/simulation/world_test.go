@@ -75,6 +75,7 @@ func run(t *testing.T, p *plan) (w *world) {
 		w.driver.run(p.length+50*time.Millisecond, w.failed)
 		w.drain()
 		w.elapsed = w.now()
+		time.Sleep(10 * time.Second) // protoactor counts dead letters for so long
 	})
 	return w
 }
