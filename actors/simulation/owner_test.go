@@ -119,13 +119,23 @@ func (w *world) lookAtOwners(now time.Duration) {
 }
 
 func (o *owner) look(now time.Duration) {
-	if o.gone || o.p.frozen {
+	if o.gone {
 		return
 	}
 	o.mu.Lock()
 	inbox := o.inbox
-	o.inbox = nil
+	if !o.p.frozen {
+		o.inbox = nil
+	}
 	o.mu.Unlock()
+	if o.p.frozen { // a clock is as good as a message that tells of it
+		for _, msg := range inbox {
+			if _, lost := msg.(*messages.Lost); lost {
+				o.disbelieve()
+			}
+		}
+		return
+	}
 	for _, msg := range inbox {
 		o.hear(now, msg)
 	}
