@@ -153,9 +153,11 @@ func (p *process) free() {
 // lasting has undo called after a time, or when all faults end.
 func (w *world) lasting(d time.Duration, undo func()) {
 	over := false
+	w.active++
 	once := func() {
 		if !over {
 			over = true
+			w.active--
 			w.faulty = w.now()
 			undo()
 		}

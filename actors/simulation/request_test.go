@@ -37,6 +37,8 @@ type request struct {
 	released *actors.Future[struct{}]
 	since    time.Duration // of the state
 	quit     bool          // its process was killed
+	leaving  bool          // it was given up
+	free     time.Duration // since when it waits for what nobody holds
 	hold     time.Duration
 }
 
@@ -151,6 +153,7 @@ func (r *request) giveUp() {
 	if r.state != waiting || r.quit {
 		return
 	}
+	r.leaving = true
 	r.w.line("%d is given up", r.id)
 	if r.rand.IntN(2) == 0 {
 		r.end()
@@ -211,6 +214,8 @@ func (r *request) answered(now time.Duration) {
 		r.believed = true
 		r.w.note(&holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
 			session: grant.Session(), calm: r.p.calm})
+		r.w.checkOrder(now, r)
+		r.useRegisters()
 	}
 	r.w.after(r.hold, r.release)
 }

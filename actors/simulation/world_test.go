@@ -40,6 +40,10 @@ type world struct {
 	deleted map[string]time.Duration // nodes deleted by force
 	undo    []func()                 // ends the faults that last
 
+	active    int           // faults that last
+	looked    time.Duration // for sleepers
+	registers map[string]*register
+
 	operator *operator
 	denied   time.Duration     // until when rights may be missing
 	overflow bool              // some sequence numbers are near their end
@@ -51,7 +55,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, advanced: map[string]string{}}
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{}}
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver)
 		var err error
@@ -93,7 +97,7 @@ func (w *world) drain() {
 	settled := func() bool {
 		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.connected() && w.operator.open == 0 && w.foreignersAreDone()
 	}
-	w.driver.run(w.now()+10*time.Minute, settled)
+	w.driver.run(w.now()+drainTime, settled)
 	if !settled() {
 		w.fail(w.now(), "open at the end: %s", w.pending())
 	}
@@ -182,6 +186,7 @@ func (w *world) look() {
 	w.open = open
 	w.lookAtOwners(now)
 	w.tick(now)
+	w.checkSleepers(now)
 }
 
 func (w *world) pending() string {

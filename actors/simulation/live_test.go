@@ -1,0 +1,152 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// patience is how long a lock that nobody holds may have somebody waiting for it, while
+// nothing goes wrong: lock-delays and local queues take their time.
+const patience = 8 * time.Second
+
+// drainTime is how long it may take after the last fault until all requests have ended.
+const drainTime = 5 * time.Minute
+
+// isCalm reports whether no fault has an effect any more, be it by a session that has yet to
+// expire.
+func (w *world) isCalm(now time.Duration) bool {
+	if w.active > 0 || w.operator.open > 0 || w.faulty > 0 && now < w.faulty+2*w.plan.session+10*time.Second {
+		return false
+	}
+	for _, p := range w.slots {
+		if p == nil || !p.isUp() || p.isShaky() {
+			return false
+		}
+	}
+	return now > 2*w.plan.session
+}
+
+// checkSleepers finds requests that wait although nobody holds what they are for, nor what
+// multi-locks tie to it. It looks once a second.
+func (w *world) checkSleepers(now time.Duration) {
+	if now < w.looked+time.Second {
+		return
+	}
+	w.looked = now
+	calm := w.isCalm(now)
+	for _, r := range w.open {
+		if !calm || r.state != waiting || w.isBusy(r.uses) {
+			r.free = 0
+			continue
+		}
+		if r.free == 0 {
+			r.free = now
+		}
+		if now > r.free+patience {
+			w.fail(now, "%v: nobody has held it since %v", r, r.free)
+		}
+	}
+}
+
+// isBusy reports whether somebody has, or gives back, a lock of those that open requests tie
+// to the uses. Clients of other libraries may queue where nobody sees it.
+func (w *world) isBusy(uses []use) bool {
+	paths := map[string]bool{}
+	for _, u := range uses {
+		paths[u.path] = true
+	}
+	touches := func(uses []use) bool {
+		return slices.ContainsFunc(uses, func(u use) bool { return paths[u.path] })
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, r := range w.open {
+			if !touches(r.uses) {
+				continue
+			}
+			if r.state != waiting {
+				return true
+			}
+			for _, u := range r.uses {
+				grown = grown || !paths[u.path]
+				paths[u.path] = true
+			}
+		}
+	}
+	if len(w.foreign) > 0 && (paths[root+"/m0"] || paths[root+"/rw"]) {
+		return true
+	}
+	return slices.ContainsFunc(w.owners, func(o *owner) bool { return touches(o.uses) && o.state != waiting }) ||
+		slices.ContainsFunc(w.held, func(h *holding) bool { return touches(h.uses) })
+}
+
+// checkOrder looks whether a request that was granted has overtaken an earlier one of its
+// process, for the same lock.
+func (w *world) checkOrder(now time.Duration, r *request) {
+	if r.named || r.path == root+"/simplerw" || len(w.deleted) > 0 || w.denied > 0 || r.p.isShaky() {
+		return
+	}
+	for _, o := range w.open {
+		if o.state == waiting && o.p == r.p && o.path == r.path && o.asked < r.asked && !o.named && !o.leaving && !isDone(o.future.Done()) &&
+			o.asked > r.p.shaky && w.faulty < o.asked && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) {
+			w.fail(now, "%v is granted before %v", r, o)
+		}
+	}
+}
+
+func (w *world) conflicts(a, b *request) bool {
+	for i := range a.uses {
+		s := w.specs[a.uses[i].path]
+		if s.conflict(s.key(a.uses[i]), s.key(b.uses[i])) {
+			return true
+		}
+	}
+	return false
+}
+
+// register is what a lock protects: a number that checks tokens.
+type register struct {
+	newest actors.Token
+	value  int
+}
+
+// useRegisters has the holder read what its exclusive locks protect, and write it after a time,
+// perhaps when it does not hold any more. A write is made of what was read by the same token,
+// or refused.
+func (r *request) useRegisters() {
+	if r.named {
+		return // re-entries have one token
+	}
+	token := r.grant.Token()
+	for _, u := range r.uses {
+		s := r.w.specs[u.path]
+		if s.excludes != nil || u.weight < s.room {
+			continue
+		}
+		reg := r.w.registers[u.path]
+		if reg == nil {
+			reg = &register{}
+			r.w.registers[u.path] = reg
+		}
+		if token.Compare(reg.newest) < 0 {
+			continue
+		}
+		reg.newest = token
+		read := reg.value
+		delay := time.Duration(r.rand.ExpFloat64() * float64(100*time.Millisecond))
+		if r.rand.IntN(10) == 0 {
+			delay *= 50
+		}
+		r.w.after(delay, func() {
+			switch {
+			case token.Compare(reg.newest) < 0: // refused
+			case reg.value != read:
+				r.w.fail(r.w.now(), "%s: the write of %d by token %v loses another one", u.path, r.id, token)
+			default:
+				reg.value++
+			}
+		})
+	}
+}
