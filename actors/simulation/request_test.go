@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // request is one request of a process's program, from asking to the end of its release.
@@ -278,7 +279,9 @@ func (r *request) kill() {
 func (r *request) fits(now time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
-		return r.cancel || r.named && known("an owner's other multi-lock was withdrawn")
+		return r.cancel
+	case errors.Is(err, messages.Reason_CANCELLED):
+		return r.named && known("an owner's other multi-lock was withdrawn")
 	case errors.Is(err, actors.ErrNotAcquired):
 		return r.try
 	case errors.Is(err, actors.ErrTimedOut):
