@@ -15,6 +15,7 @@ type checker struct {
 	held       []*holding
 	newest     map[string]map[int]grantedTo // by path and weight or kind
 	violations []string
+	failedAt   time.Duration // for the first time
 }
 
 // grantedTo is the greatest token of some grants, and whose it was.
@@ -72,6 +73,9 @@ func newChecker(specs map[string]*spec) *checker {
 }
 
 func (c *checker) fail(now time.Duration, format string, args ...any) {
+	if len(c.violations) == 0 {
+		c.failedAt = now
+	}
 	c.violations = append(c.violations, fmt.Sprintf("at %v: ", now)+fmt.Sprintf(format, args...))
 }
 

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -137,9 +136,6 @@ func (d *driver) line(format string, args ...any) {
 	text := fmt.Sprintf("%v ", d.now()) + fmt.Sprintf(format, args...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if os.Getenv("SIM_TRACE") != "" {
-		fmt.Fprintln(os.Stderr, text)
-	}
 	d.history = append(d.history, text)
 	for _, c := range []byte(text) {
 		d.sum = (d.sum ^ uint64(c)) * 1099511628211

@@ -20,6 +20,8 @@ type plan struct {
 
 	foreign        int   // clients of other libraries
 	members, alone []int // forms of locks, see town
+
+	defect func(*world) // nil but in tests of the simulation: it is called at each step
 }
 
 // entry is an operation or a fault.

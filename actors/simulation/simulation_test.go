@@ -1,20 +1,27 @@
 package simulation
 
 import (
+	_ "embed"
 	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/cryptotest"
 	"time"
 )
 
 var (
-	simSeed  = flag.Uint64("sim.seed", 0, "run this seed; 0 runs fresh ones")
-	simFor   = flag.Duration("sim.for", 3*time.Second, "how long fresh seeds are run")
-	simKnown = flag.Bool("sim.known", true, "tolerate the defects that are known")
-	simTime  = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
+	simHistory = flag.String("sim.history", "", "where the history of -sim.seed is written; that of a failure is written anyhow")
+	simSeed    = flag.Uint64("sim.seed", 0, "run this seed; 0 runs fresh ones")
+	simFor     = flag.Duration("sim.for", 3*time.Second, "how long fresh seeds are run")
+	simShrink  = flag.Duration("sim.shrink", 0, "how long a smaller plan is looked for that fails like -sim.seed")
+	simKnown   = flag.Bool("sim.known", true, "tolerate the defects that are known")
+	simTime    = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
 )
 
 // simulate runs a plan on one processor and without garbage collection, so that goroutines
@@ -29,7 +36,13 @@ func simulate(t *testing.T, p *plan) *world {
 
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
-		w := simulate(t, newPlan(*simSeed, *simTime))
+		p := newPlan(*simSeed, *simTime)
+		w := simulate(t, p)
+		if w.failed() && *simShrink > 0 {
+			small := shrink(t, p, w, *simShrink)
+			w = simulate(t, small)
+			t.Log(small.asTest(*simTime))
+		}
 		report(t, w)
 		return
 	}
@@ -49,6 +62,34 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d seeds, %v, %d grants, %.0f times real time", n, virtual, grants, virtual.Seconds()/time.Since(start).Seconds())
 }
 
+//go:embed testdata/seeds
+var seeds string
+
+// TestSeeds runs the seeds that have ever failed.
+func TestSeeds(t *testing.T) {
+	for line := range strings.Lines(seeds) {
+		text, why, _ := strings.Cut(line, "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		seed, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil || len(fields) != 2 {
+			t.Fatalf("testdata/seeds: %q: a line is a seed and a time, and # why", line)
+		}
+		length, err := time.ParseDuration(fields[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fields[0], func(t *testing.T) {
+			if w := simulate(t, newPlan(seed, length)); w.failed() {
+				t.Log(why)
+				report(t, w)
+			}
+		})
+	}
+}
+
 func report(t *testing.T, w *world) {
 	t.Helper()
 	t.Logf("%v: %d requests, %d grants, %d steps, %d lines, hash %016x, %d interruptions", w.plan, w.asked, w.grants, w.steps, len(w.history), w.sum, w.interrupted)
@@ -60,8 +101,15 @@ func report(t *testing.T, w *world) {
 	if w.failed() {
 		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", w.plan.seed, *simTime)
 	}
-	if file := os.Getenv("SIM_HISTORY"); file != "" {
-		os.WriteFile(file, []byte(w.text()), 0o644)
+	if !w.failed() && *simHistory == "" {
+		return
+	}
+	file := *simHistory
+	if file == "" {
+		file = filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.txt", w.plan.seed))
+	}
+	if err := os.WriteFile(file, []byte(w.text()), 0o644); err == nil {
+		t.Logf("the history is in %s", file)
 	}
 }
 

@@ -187,6 +187,9 @@ func (w *world) look() {
 	w.lookAtOwners(now)
 	w.tick(now)
 	w.checkSleepers(now)
+	if w.plan.defect != nil {
+		w.plan.defect(w)
+	}
 }
 
 func (w *world) pending() string {
