@@ -88,12 +88,12 @@ func (w *world) checkOrder(now time.Duration, r *request) {
 	if r.named || r.path == root+"/simplerw" || len(w.deleted) > 0 || w.denied > 0 || r.p.isShaky() {
 		return
 	}
-	if len(r.uses) > 1 && known("a multi-lock overtakes another one when the directory of one member is missing") {
+	if known("a request overtakes another one of its process when the lock's directory is missing") && (r.multi || !r.there) {
 		return
 	}
 	for _, o := range w.open {
 		if o.state == waiting && o.p == r.p && o.path == r.path && o.asked < r.asked && !o.named && !o.leaving && !isDone(o.future.Done()) &&
-			o.asked > r.p.shaky && w.faulty < o.asked && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) {
+			(o.there || !known("as above")) && o.asked > r.p.shaky && w.faulty < o.asked && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) {
 			w.fail(now, "%v is granted before %v", r, o)
 		}
 	}

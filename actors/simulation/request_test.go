@@ -22,6 +22,8 @@ type request struct {
 	path    string
 	owner   string // "" is one of its own
 	named   bool
+	multi   bool
+	there   bool // when it asked, somebody held the lock, so that its directory was there
 	try     bool
 	timeout time.Duration
 	cancel  bool // it may be cancelled
@@ -77,6 +79,7 @@ func (w *world) ask(e entry) {
 	var lock locker
 	var options []actors.Option
 	if strings.HasSuffix(e.what, "multi") {
+		r.multi = true
 		lock = r.several(1 + rnd.IntN(4))
 	} else {
 		a := p.alone(rnd)
@@ -119,6 +122,7 @@ func (w *world) ask(e entry) {
 		r.hold *= 40
 	}
 	r.path = lock.Path()
+	r.there = w.isHeld(r.uses[0].path) && !w.specs[r.uses[0].path].permits
 	r.ctx, r.end = context.WithCancel(context.Background())
 	w.open = append(w.open, r)
 	w.line("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describe(r.uses), r.owner, r.try, r.timeout)
@@ -214,7 +218,7 @@ func (r *request) answered(now time.Duration) {
 	if grant.Err() == nil {
 		r.believed = true
 		r.w.note(&holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), calm: r.p.calm})
+			session: grant.Session(), calm: r.p.calm, lax: r.named && r.multi && known("an owner's other multi-lock was withdrawn")})
 		r.w.checkOrder(now, r)
 		r.useRegisters()
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
+// containers is how often the server removes empty directories.
+const containers = 20 * time.Second
+
 // world is one run of a plan.
 type world struct {
 	*driver
@@ -60,7 +63,7 @@ func run(t *testing.T, p *plan) (w *world) {
 		w.net = newNetwork(w.driver)
 		var err error
 		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
-			MaxSessionTimeout: time.Minute})
+			MaxSessionTimeout: time.Minute, ContainerInterval: containers})
 		if err != nil {
 			t.Fatal(err)
 		}
