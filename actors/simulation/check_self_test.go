@@ -22,6 +22,7 @@ func (s story) grant(at, id int, who string, token int64, uses ...use) *holding 
 
 var (
 	oneMutex  = use{root + "/m0", 0, 1}
+	delayed   = use{root + "/delay", 0, 1}
 	reading   = use{root + "/rw", 0, 1}
 	writing   = use{root + "/rw", 0, allReaders}
 	onePermit = use{root + "/s3", 0, 1}
@@ -56,6 +57,21 @@ func TestChecker(t *testing.T) {
 		{"kinds that exclude each other", func(s story) { s.grant(1, 1, "a", 1, intends); s.grant(2, 2, "b", 2, tableRead) }, "beside grant 1"},
 		{"kinds that do not", func(s story) { s.grant(1, 1, "a", 1, intends); s.grant(2, 2, "b", 2, intends) }, ""},
 		{"a multi-lock beside a member's holder", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.grant(2, 2, "b", 2, reading, oneMutex) }, "makes 2 of 1"},
+		{"a lock-delay", func(s story) {
+			s.grant(1, 1, "a", 1, delayed)
+			s.lost(2*time.Second, 1)
+			s.grant(4, 2, "b", 2, delayed)
+		}, ""},
+		{"a lock-delay that is too short", func(s story) {
+			s.grant(1, 1, "a", 1, delayed)
+			s.lost(2*time.Second, 1)
+			s.grant(3, 2, "b", 2, delayed)
+		}, "did not release"},
+		{"no lock-delay after a release", func(s story) {
+			s.grant(1, 1, "a", 1, delayed)
+			s.ended(1)
+			s.grant(1, 2, "b", 2, delayed)
+		}, ""},
 		{"taken, and known in time", func(s story) {
 			s.grant(1, 1, "a", 1, oneMutex)
 			s.took(2*time.Second, hasNode("a"))

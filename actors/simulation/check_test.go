@@ -13,6 +13,7 @@ import (
 type checker struct {
 	specs      map[string]*spec
 	held       []*holding
+	unclean    map[string]time.Duration     // when the last holder ended without a release, by path
 	newest     map[string]map[int]grantedTo // by path and weight or kind
 	violations []string
 	failedAt   time.Duration // for the first time
@@ -28,8 +29,9 @@ type grantedTo struct {
 // room, or by excludes if that is set.
 type spec struct {
 	room     int
-	permits  bool     // each grant has its own permits; there is no re-entry
-	excludes [][]bool // by kind
+	permits  bool          // each grant has its own permits; there is no re-entry
+	excludes [][]bool      // by kind
+	delay    time.Duration // keeps the lock closed after a holder that did not release it
 }
 
 // use is what a grant has of one lock.
@@ -70,7 +72,7 @@ type holding struct {
 }
 
 func newChecker(specs map[string]*spec) *checker {
-	return &checker{specs: specs, newest: map[string]map[int]grantedTo{}}
+	return &checker{specs: specs, newest: map[string]map[int]grantedTo{}, unclean: map[string]time.Duration{}}
 }
 
 func (c *checker) fail(now time.Duration, format string, args ...any) {
@@ -83,10 +85,43 @@ func (c *checker) fail(now time.Duration, format string, args ...any) {
 // granted is told that the owner holds.
 func (c *checker) granted(now time.Duration, h *holding) {
 	for _, u := range h.uses {
+		c.checkDelay(now, h, u)
 		c.checkOverlap(now, h, u)
 		c.checkToken(now, h, u)
 	}
 	c.held = append(c.held, h)
+}
+
+// checkDelay looks whether a lock with a lock-delay was closed for long enough.
+func (c *checker) checkDelay(now time.Duration, h *holding, u use) {
+	since, unclean := c.unclean[u.path]
+	if unclean && !h.taken && now < since+c.specs[u.path].delay {
+		c.fail(now, "%s: grant %d of %s comes %v after a holder that did not release", u.path, h.id, h.owner, now-since)
+	}
+	delete(c.unclean, u.path)
+}
+
+// lost is ended, for a holder that did not release.
+func (c *checker) lost(now time.Duration, id int) {
+	for _, h := range c.held {
+		if h.id == id && !h.taken {
+			c.endUncleanly(now, h)
+		}
+	}
+	c.ended(id)
+}
+
+func (c *checker) endUncleanly(now time.Duration, h *holding) {
+	for _, u := range h.uses {
+		if c.specs[u.path].delay > 0 && !c.isReentered(h) {
+			c.unclean[u.path] = now
+		}
+	}
+}
+
+// isReentered reports whether another grant of the same owner is by the same node.
+func (c *checker) isReentered(h *holding) bool {
+	return slices.ContainsFunc(c.held, func(other *holding) bool { return other != h && c.again(h, other, h.uses[0].path) })
 }
 
 // again reports whether h enters what other has.
@@ -174,6 +209,11 @@ func (c *checker) take(which func(*holding) bool) {
 
 // took is told that take has happened: the holders must know in time.
 func (c *checker) took(now time.Duration, which func(*holding) bool) {
+	for _, h := range c.held {
+		if which(h) && !h.taken {
+			c.endUncleanly(now, h)
+		}
+	}
 	c.take(which)
 	for _, h := range c.held {
 		if which(h) && !h.foreign {

@@ -180,7 +180,7 @@ func isDone(c <-chan struct{}) bool {
 func (r *request) look(now time.Duration) {
 	if r.believed && r.grant.Err() != nil {
 		r.believed = false
-		r.w.ended(r.id)
+		r.w.lost(now, r.id)
 		r.over = r.grant.Err()
 		r.w.line("%d ends: %v", r.id, r.over)
 		r.checkLoss(now)
@@ -274,7 +274,7 @@ func (r *request) kill() {
 	r.quit = true
 	if r.believed {
 		r.believed = false
-		r.w.ended(r.id)
+		r.w.lost(r.w.now(), r.id)
 	}
 	r.finish()
 }

@@ -40,7 +40,7 @@ func specs() map[string]*spec {
 	one := func() *spec { return &spec{room: 1} }
 	many := func() *spec { return &spec{room: allReaders} }
 	return map[string]*spec{
-		root + "/m0": one(), root + "/m1": one(), root + "/local": one(), root + "/delay": one(),
+		root + "/m0": one(), root + "/m1": one(), root + "/local": one(), root + "/delay": {room: 1, delay: lockDelay},
 		root + "/rw": many(), root + "/rwlocal": many(),
 		root + "/s1": {room: 1, permits: true}, root + "/s3": {room: 3, permits: true},
 		root + "/sm": {room: 1, permits: true}, root + "/custom": {excludes: excludes},
