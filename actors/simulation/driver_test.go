@@ -15,7 +15,8 @@ import (
 // each at a time of its own, and all goroutines are idle before the next.
 type driver struct {
 	start time.Time
-	step  func() // is called when all that an event has caused has happened
+	world sync.Mutex // held while an event happens, and by other goroutines that touch the world
+	step  func()     // is called when all that an event has caused has happened
 
 	mu      sync.Mutex
 	events  eventHeap
@@ -85,9 +86,7 @@ func (d *driver) run(end time.Duration, done func() bool) {
 	defer timer.Stop()
 	for {
 		synctest.Wait()
-		d.step()
-		d.measure()
-		if done != nil && done() {
+		if d.look(done) {
 			return
 		}
 		d.mu.Lock()
@@ -113,8 +112,25 @@ func (d *driver) run(end time.Duration, done func() bool) {
 		delete(d.newest, e.at)
 		d.steps++
 		d.mu.Unlock()
-		e.do()
+		d.locked(e.do)
 	}
+}
+
+// look does what follows an event, and reports whether all is done.
+func (d *driver) look(done func() bool) bool {
+	d.world.Lock()
+	defer d.world.Unlock()
+	d.step()
+	d.measure()
+	return done != nil && done()
+}
+
+// locked is for other goroutines than the driver's, and for what is no event. f must not wait
+// for anything.
+func (d *driver) locked(f func()) {
+	d.world.Lock()
+	defer d.world.Unlock()
+	f()
 }
 
 // tooLong is close to the 10 ms after which Go lets other goroutines run first.

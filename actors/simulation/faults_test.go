@@ -42,8 +42,8 @@ func (w *world) befall(what string, p *process, r *rand.Rand) {
 		p.host.cut()
 	case "slow":
 		p.disturb(span + time.Second)
-		p.host.slow = time.Duration(r.Int64N(int64(w.plan.session / 2)))
-		w.lasting(span, func() { p.host.slow = 0 })
+		p.host.slowDown(time.Duration(r.Int64N(int64(w.plan.session / 2))))
+		w.lasting(span, func() { p.host.slowDown(0) })
 	case "hole":
 		p.disturb(span + 3*time.Second)
 		p.host.hold(true)
@@ -85,7 +85,7 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		w.lasting(span, func() { w.startProcess(p.slot, next) })
 	case "server away":
 		span = time.Second + time.Duration(r.Int64N(int64(59*time.Second)))
-		if w.net.refusing {
+		if w.net.refusing.Load() {
 			return
 		}
 		for _, p := range w.all {
@@ -133,13 +133,13 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 
 // goAway has the server be away: its connections break, and it takes no new ones.
 func (w *world) goAway() {
-	w.net.refusing = true
+	w.net.refusing.Store(true)
 	w.server.DropConnections()
 	w.server.Pause()
 }
 
 func (w *world) comeBack() {
-	w.net.refusing = false
+	w.net.refusing.Store(false)
 	w.server.Resume()
 }
 
@@ -193,7 +193,7 @@ func (w *world) expire(p *process) {
 // kill ends a process as kill -9 does: nothing more goes out, or comes in.
 func (w *world) kill(p *process) {
 	p.host.hold(true)
-	p.host.dead = true
+	p.host.die()
 	for _, o := range w.owners {
 		if o.p == p {
 			o.kill()

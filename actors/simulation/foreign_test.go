@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -23,7 +24,7 @@ type foreigner struct {
 	rand   *rand.Rand
 	kazoo  bool
 	turns  int
-	over   bool
+	over   atomic.Bool
 	up     bool
 	events chan struct{} // something has changed
 }
@@ -39,11 +40,16 @@ func (w *world) startForeigner(i int) {
 
 func (w *world) foreignersAreDone() bool {
 	for _, f := range w.foreign {
-		if !f.over {
+		if !f.over.Load() {
 			return false
 		}
 	}
 	return true
+}
+
+func (w *world) isHealing() (healing bool) {
+	w.locked(func() { healing = w.healing })
+	return healing
 }
 
 // sleep waits for a time of its own, so that two timers do not fire at once.
@@ -54,9 +60,9 @@ func (f *foreigner) sleep(d time.Duration) {
 func (f *foreigner) work() {
 	defer func() {
 		f.conn.Close()
-		f.over = true
+		f.over.Store(true)
 	}()
-	for !f.w.healing {
+	for !f.w.isHealing() {
 		f.sleep(time.Duration(f.rand.ExpFloat64() * float64(2*time.Second)))
 		path, kind, u := root+"/m0", "-lock-", use{root + "/m0", 0, 1}
 		if f.kazoo {
@@ -172,11 +178,13 @@ func (f *foreigner) hold(path, node string, u use) {
 	id := f.id - f.turns
 	session := f.conn.SessionID()
 	f.w.line("%s holds %s/%s", f.name, path, node)
-	f.w.grants++
-	f.w.note(&holding{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true})
+	f.w.locked(func() {
+		f.w.grants++
+		f.w.note(&holding{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true})
+	})
 	f.sleep(time.Duration(f.rand.ExpFloat64() * float64(100*time.Millisecond)))
 	f.w.line("%s is done with %s/%s", f.name, path, node)
-	f.w.ended(id)
+	f.w.locked(func() { f.w.ended(id) })
 }
 
 // delete goes on until the node is gone.

@@ -17,7 +17,7 @@ const drainTime = 5 * time.Minute
 // isCalm reports whether no fault has an effect any more, be it by a session that has yet to
 // expire.
 func (w *world) isCalm(now time.Duration) bool {
-	if w.active > 0 || w.operator.open > 0 || w.faulty > 0 && now < w.faulty+2*w.plan.session+10*time.Second {
+	if w.active > 0 || w.operator.open.Load() > 0 || w.faulty > 0 && now < w.faulty+2*w.plan.session+10*time.Second {
 		return false
 	}
 	for _, p := range w.slots {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,7 +20,7 @@ type network struct {
 	d        *driver
 	accepted chan net.Conn // what the server's listener returns
 	closed   chan struct{}
-	refusing bool // the server is away
+	refusing atomic.Bool // the server is away
 }
 
 func newNetwork(d *driver) *network {
@@ -69,7 +70,7 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	n := h.dialed
 	dead := h.dead
 	h.mu.Unlock()
-	if dead || h.net.refusing {
+	if dead || h.net.refusing.Load() {
 		return nil, &net.OpError{Op: "dial", Net: "simulated", Err: syscall.ECONNREFUSED}
 	}
 	c := &connection{host: h, number: n}
@@ -102,6 +103,20 @@ func (h *host) take() []*connection {
 	links := h.links
 	h.links = nil
 	return links
+}
+
+// slowDown adds to each delay.
+func (h *host) slowDown(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slow = d
+}
+
+// die has the host dial no more.
+func (h *host) die() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dead = true
 }
 
 // hold stops all deliveries, or lets them go on.

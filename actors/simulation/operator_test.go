@@ -8,6 +8,7 @@ import (
 	"net"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -20,7 +21,7 @@ type operator struct {
 	w     *world
 	conn  *zk.Conn
 	tasks chan func()
-	open  int // tasks that are not done
+	open  atomic.Int32 // tasks that are not done
 	over  chan struct{}
 	data  map[string]written // what it wrote to directories
 }
@@ -55,7 +56,7 @@ func (w *world) newOperator() *operator {
 		defer close(o.over)
 		for task := range o.tasks {
 			task()
-			o.open--
+			o.open.Add(-1)
 		}
 		o.conn.Close()
 	}()
@@ -64,7 +65,7 @@ func (w *world) newOperator() *operator {
 
 // do has the operator do something after what it has to do already.
 func (o *operator) do(task func()) {
-	o.open++
+	o.open.Add(1)
 	o.tasks <- task
 }
 
@@ -124,12 +125,14 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 // deleteNode deletes a node. Its holder may believe in its grant for a while.
 func (o *operator) deleteNode(path string) {
 	w := o.w
-	w.deleted[path] = w.now()
-	w.take(hasNode(path))
+	w.locked(func() {
+		w.deleted[path] = w.now()
+		w.take(hasNode(path))
+	})
 	err := o.conn.Delete(path, -1)
 	w.line("operator deletes %s: %v", path, err)
 	if err == nil {
-		w.took(w.now(), hasNode(path))
+		w.locked(func() { w.took(w.now(), hasNode(path)) })
 	}
 }
 
@@ -165,7 +168,7 @@ func (o *operator) check(directory string) {
 	}
 	data, stat, err := o.conn.Get(directory)
 	if err == nil && stat.Czxid == was.czxid && string(data) != was.data {
-		o.w.fail(o.w.now(), "%s has data %q, where %q was written", directory, data, was.data)
+		o.w.locked(func() { o.w.fail(o.w.now(), "%s has data %q, where %q was written", directory, data, was.data) })
 	}
 }
 
@@ -182,6 +185,11 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 	if err != nil && !errors.Is(err, zk.ErrConnectionClosed) {
 		return
 	}
+	o.w.locked(func() { o.giveBack(directory, span) })
+}
+
+// giveBack gives the rights on a directory back after a time.
+func (o *operator) giveBack(directory string, span time.Duration) {
 	o.w.denied = o.w.now() + time.Hour
 	o.w.lasting(span, func() {
 		o.do(func() {
@@ -193,7 +201,7 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			o.w.denied = o.w.now() + time.Minute
+			o.w.locked(func() { o.w.denied = o.w.now() + time.Minute })
 			o.w.line("operator gives rights on %s back: %v", directory, err)
 		})
 	})

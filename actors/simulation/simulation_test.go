@@ -122,7 +122,7 @@ func TestDeterminism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(4) {
 		sums, runs := map[uint64]int{}, 0
-		for try := 0; try < 30 && runs < 4; try++ {
+		for try := 0; try < 12 && runs < 4; try++ {
 			runtime.GOMAXPROCS(1 + try%2)
 			w := simulate(t, newPlan(*simSeed+100+seed, 15*time.Second))
 			if w.failed() {

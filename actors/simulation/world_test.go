@@ -96,37 +96,45 @@ func (w *world) rand(name string, n int) *rand.Rand {
 
 // drain ends the faults, and waits until nothing is left.
 func (w *world) drain() {
-	w.heal()
+	w.locked(w.heal)
 	settled := func() bool {
-		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.connected() && w.operator.open == 0 && w.foreignersAreDone()
+		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.connected() && w.operator.open.Load() == 0 && w.foreignersAreDone()
 	}
 	w.driver.run(w.now()+drainTime, settled)
-	if !settled() {
-		w.fail(w.now(), "open at the end: %s", w.pending())
-	}
+	w.locked(func() {
+		if !settled() {
+			w.fail(w.now(), "open at the end: %s", w.pending())
+		}
+	})
 	var left string
 	clean := func() bool { left = w.left(); return w.failed() || left == "" }
 	for range 120 {
-		if clean() {
+		over := false
+		w.locked(func() { over = clean() })
+		if over {
 			break
 		}
 		w.driver.run(w.now()+time.Second, w.failed)
 	}
-	if !clean() {
-		w.fail(w.now(), "left at the end: %s", left)
-	}
+	w.locked(func() {
+		if !clean() {
+			w.fail(w.now(), "left at the end: %s", left)
+		}
+	})
 	for _, path := range w.directories() {
 		w.operator.do(func() { w.operator.check(path) })
 	}
-	w.driver.run(w.now()+time.Minute, func() bool { return w.operator.open == 0 })
+	w.driver.run(w.now()+time.Minute, func() bool { return w.operator.open.Load() == 0 })
 	close(w.operator.tasks)
-	w.stopped = true
-	for _, p := range w.all {
-		p.close()
-	}
+	w.locked(func() {
+		w.stopped = true
+		for _, p := range w.all {
+			p.close()
+		}
+	})
 	closed := func() bool {
 		for _, p := range w.all {
-			if !p.closed {
+			if !isDone(p.ended) {
 				return false
 			}
 		}
@@ -203,7 +211,7 @@ func (w *world) pending() string {
 	for _, o := range w.owners {
 		all = append(all, o.String())
 	}
-	if w.operator.open > 0 || !w.foreignersAreDone() {
+	if w.operator.open.Load() > 0 || !w.foreignersAreDone() {
 		all = append(all, "operator or another library")
 	}
 	return strings.Join(all, "; ")
@@ -219,8 +227,7 @@ type process struct {
 	ready   chan struct{} // connecting is over
 	ended   chan struct{} // closing is over
 	err     error
-	dead    bool // killed, or closed
-	closed  bool
+	dead    bool          // killed, or closed
 	shaky   time.Duration // until when faults may have an effect on it
 	frozen  bool
 	limited bool
@@ -304,7 +311,6 @@ func (p *process) close() {
 		if p.system != nil {
 			p.system.Shutdown()
 		}
-		p.closed = true
 		close(p.ended)
 	}()
 }
