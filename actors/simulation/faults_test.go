@@ -134,7 +134,9 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 // goAway has the server be away: its connections break, and it takes no new ones.
 func (w *world) goAway() {
 	w.net.refusing.Store(true)
-	w.server.DropConnections()
+	for i, h := range w.net.hosts { // at times of their own, as each client sets timers then
+		w.after(time.Duration(i)*time.Microsecond, h.cut)
+	}
 	w.server.Pause()
 }
 

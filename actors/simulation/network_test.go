@@ -18,6 +18,7 @@ import (
 // in a queue until the driver delivers it: in order, after a delay of the seed's.
 type network struct {
 	d        *driver
+	hosts    []*host       // of all clients
 	accepted chan net.Conn // what the server's listener returns
 	closed   chan struct{}
 	refusing atomic.Bool // the server is away
@@ -58,6 +59,13 @@ type host struct {
 	slow    time.Duration // added to each delay
 	dead    bool          // it dials no more, and hears nothing
 	holding bool          // nothing is delivered, in either direction
+}
+
+// newHost makes a client's side.
+func (n *network) newHost(name string, seed uint64) *host {
+	h := &host{name: name, net: n, seed: seed}
+	n.hosts = append(n.hosts, h)
+	return h
 }
 
 // dial has the type of actors.Config.Dial.

@@ -41,7 +41,9 @@ func (e entry) isFault() bool { return !strings.HasPrefix(e.what, "op ") }
 func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := &plan{seed: seed, length: length, processes: 2 + r.IntN(7)}
-	p.session = []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second, 20 * time.Second}[r.IntN(4)]
+	// No deadline is to be a multiple of the second in which locks tick: timers of one time
+	// fire in a random order.
+	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
 	p.members = r.Perm(memberForms)[:1+r.IntN(memberForms)]
 	p.alone = r.Perm(aloneForms)[:1+r.IntN(aloneForms)]
 	p.draw(r, opKinds, 0.6, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second})

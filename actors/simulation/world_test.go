@@ -238,7 +238,7 @@ type process struct {
 
 func (w *world) startProcess(slot, incarnation int) {
 	p := &process{w: w, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{})}
-	p.host = &host{name: p.name, net: w.net, seed: w.rand(p.name, 0).Uint64()}
+	p.host = w.net.newHost(p.name, w.rand(p.name, 0).Uint64())
 	w.slots[slot] = p
 	w.all = append(w.all, p)
 	w.line("%s starts", p.name)
