@@ -56,7 +56,7 @@ type request interface {
 const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
-	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]uint64{}, slots: make(slots, maxReads),
+	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]uint64{}, orphans: orphans{spread: newSpread()}, slots: make(slots, maxReads),
 		client: zkClient{l, c.cfg.acl, c.cfg.root}}
 	ep.starts = newFifo(ep, 1)
 	ep.outbox.init(ep)

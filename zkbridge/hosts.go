@@ -14,6 +14,7 @@ type hosts struct {
 	longest time.Duration // pause
 
 	mu        sync.Mutex
+	spread    spread
 	servers   []string
 	next      int
 	tries     int // since a server was last connected
@@ -34,7 +35,7 @@ const firstPatience = time.Second
 const maxPause = time.Second
 
 func newHosts(over func() bool, session time.Duration) *hosts {
-	return &hosts{over: over, longest: min(session/8, maxPause)}
+	return &hosts{over: over, longest: min(session/8, maxPause), spread: newSpread()}
 }
 
 // Init takes the servers, which go-zookeeper has shuffled.
@@ -81,7 +82,7 @@ func (h *hosts) pause() time.Duration {
 	if !h.tired {
 		return 0
 	}
-	return h.longest/4 + spread(h.longest*3/4)
+	return h.longest/4 + h.spread.below(h.longest*3/4)
 }
 
 // Connected hears that the server given last has confirmed the session.

@@ -3,13 +3,21 @@ package zkbridge
 import (
 	"crypto/rand"
 	"encoding/binary"
+	mathrand "math/rand/v2"
 	"time"
 )
 
-// spread returns a random duration from 0 to below d, so that many clients do not act at
-// one time. It draws from crypto/rand, which testing/cryptotest makes repeatable.
-func spread(d time.Duration) time.Duration {
-	var drawn [8]byte
-	rand.Read(drawn[:])
-	return time.Duration(binary.BigEndian.Uint64(drawn[:]) % uint64(d))
+// spread returns random durations, so that many clients do not act at one time. Its seed comes
+// from crypto/rand, which testing/cryptotest makes repeatable. It is for one goroutine at a time.
+type spread struct{ source *mathrand.PCG }
+
+func newSpread() spread {
+	var seed [16]byte
+	rand.Read(seed[:])
+	return spread{mathrand.NewPCG(binary.BigEndian.Uint64(seed[:8]), binary.BigEndian.Uint64(seed[8:]))}
+}
+
+// below returns a duration from 0 to below d.
+func (s spread) below(d time.Duration) time.Duration {
+	return time.Duration(mathrand.New(s.source).Int64N(int64(d)))
 }
