@@ -35,6 +35,7 @@ type written struct {
 // plainClient connects a client of go-zookeeper.
 func (w *world) plainClient(name string, session time.Duration) (*zk.Conn, *host) {
 	h := w.net.newHost(name, w.rand(name, 0).Uint64())
+	h.plain = true
 	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, session, zk.WithLogInfo(false), zk.WithLogger(silent{}),
 		zk.WithDialer(func(network, address string, _ time.Duration) (net.Conn, error) {
 			return h.dial(w.t.Context(), network, address)
