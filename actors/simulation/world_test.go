@@ -164,7 +164,7 @@ func (w *world) left() string {
 	var nodes []string
 	for line := range strings.Lines(w.server.Dump()) {
 		if path, _, _ := strings.Cut(line, " "); strings.HasPrefix(path, root+"/") && !w.mayStay(path) {
-			nodes = append(nodes, path)
+			nodes = append(nodes, strings.TrimSpace(line))
 		}
 	}
 	for path, n := range w.server.WatchedPaths() {
