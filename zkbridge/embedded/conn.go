@@ -37,6 +37,7 @@ func (b *batch) free() {
 // else happens in the loop.
 type conn struct {
 	server  *Server
+	number  uint64 // of all connections, in their order
 	nc      net.Conn
 	ip      string
 	address string // that was dialed, in memory

@@ -148,6 +148,27 @@ func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	})
 }
 
+// Nor does the late one overtake what the next connection has to wait with: the end of the
+// session, which would leave a node that nobody owns.
+func TestDelayedRequestDoesNotOutliveSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *embedded.Server) {
+		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/first", Action: embedded.DelayRequest, Delay: 3 * time.Second})
+		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/second", Action: embedded.DelayRequest, Delay: 5 * time.Second})
+		c := mem(t, s, 40*time.Second)
+		create(c, "/first")
+		synctest.Wait()
+		next := pipe(t, s)
+		want(t, "attached", next.attach(40*time.Second, c.id, c.password, 0), true)
+		create(next, "/second")
+		next.request(embedded.OpCloseSession)
+		synctest.Wait()
+		time.Sleep(6 * time.Second) // virtual
+		synctest.Wait()
+		want(t, "sessions", len(s.Sessions()), 0)
+		want(t, "nodes", s.Dump(), "")
+	})
+}
+
 func TestFaultCounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		c, other := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)

@@ -80,7 +80,7 @@ func (op Op) writes() bool {
 // order, or refuses the late one.
 func (s *Server) hurry(c *conn) {
 	for earlier := range s.conns {
-		if earlier != c && earlier.session == c.session && earlier.delayed {
+		if earlier.number < c.number && earlier.session == c.session && earlier.delayed {
 			s.goOn(earlier)
 		}
 	}

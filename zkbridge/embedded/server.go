@@ -25,6 +25,7 @@ type Server struct {
 	tree         *tree
 	started      time.Time
 	conns        map[*conn]struct{}
+	admitted     uint64  // connections so far
 	dirty        []*conn // have output that their writers do not know of
 	sessions     map[int64]*session
 	lastSession  int64
@@ -178,6 +179,8 @@ func (s *Server) admit(nc net.Conn, address string) bool {
 	}
 	c := newConn(s, nc)
 	c.address = address
+	s.admitted++
+	c.number = s.admitted
 	switch f := s.match(c, OpDial, nil); {
 	case f == nil:
 	case f.Action == BlackHole:
