@@ -9,7 +9,7 @@ import (
 )
 
 // faultKinds are the faults. A random subset is switched on per seed.
-var faultKinds = []string{"cut", "slow", "hole", "expire", "freeze", "kill",
+var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
 	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation"}
 
 // perform does what the entry says.
@@ -44,6 +44,21 @@ func (w *world) befall(what string, p *process, r *rand.Rand) {
 		p.disturb(span + time.Second)
 		p.host.slowDown(time.Duration(r.Int64N(int64(w.plan.session / 2))))
 		w.lasting(span, func() { p.host.slowDown(0) })
+	case "late": // answers come late, and then the server hears nothing more
+		wait := time.Duration(r.Int64N(int64(w.plan.session)))
+		p.disturb(wait + 2*w.plan.session + 3*time.Second)
+		p.host.answerLate(w.plan.session/5 + time.Duration(r.Int64N(int64(w.plan.session/3))))
+		over := false
+		w.after(wait, func() {
+			if !over {
+				p.host.silence()
+			}
+		})
+		w.lasting(wait+2*w.plan.session, func() {
+			over = true
+			p.host.answerLate(0)
+			p.free()
+		})
 	case "hole":
 		p.disturb(span + 3*time.Second)
 		p.host.hold(true)

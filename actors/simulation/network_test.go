@@ -59,6 +59,8 @@ type host struct {
 	dialed  uint64
 	links   []*connection // that are open
 	slow    time.Duration // added to each delay
+	late    time.Duration // added to the delay of what the server sends
+	mute    bool          // nothing is delivered to the server
 	dead    bool          // it dials no more, and hears nothing
 	holding bool          // nothing is delivered, in either direction
 }
@@ -131,6 +133,20 @@ func (h *host) slowDown(d time.Duration) {
 	h.slow = d
 }
 
+// answerLate adds to the delay of what the server sends.
+func (h *host) answerLate(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.late = d
+}
+
+// silence stops what is sent to the server; what the server has sent before still comes.
+func (h *host) silence() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mute = true
+}
+
 // die has the host dial no more.
 func (h *host) die() {
 	h.mu.Lock()
@@ -141,7 +157,7 @@ func (h *host) die() {
 // hold stops all deliveries, or lets them go on.
 func (h *host) hold(holding bool) {
 	h.mu.Lock()
-	h.holding = holding
+	h.holding, h.mute = holding, false
 	links := append([]*connection(nil), h.links...)
 	h.mu.Unlock()
 	if holding {
@@ -154,16 +170,20 @@ func (h *host) hold(holding bool) {
 	}
 }
 
-func (h *host) delay(r *rand.Rand) time.Duration {
+func (h *host) delay(r *rand.Rand, to string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.slow + time.Duration(100_000+r.IntN(900_000)) // 0.1 to 1 ms
+	more := h.slow
+	if to == "client" {
+		more += h.late
+	}
+	return more + time.Duration(100_000+r.IntN(900_000)) // 0.1 to 1 ms
 }
 
-func (h *host) isHolding() bool {
+func (h *host) isHolding(to string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.holding
+	return h.holding || h.mute && to == "server"
 }
 
 // connection is two pipes: to the server and to the client.
@@ -214,11 +234,11 @@ func (p *pipe) write(b []byte) (int, error) {
 func (p *pipe) schedule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.scheduled || len(p.chunks) == 0 && !p.ending || p.err != nil || p.c.host.isHolding() {
+	if p.scheduled || len(p.chunks) == 0 && !p.ending || p.err != nil || p.c.host.isHolding(p.to) {
 		return
 	}
 	p.scheduled = true
-	p.c.host.net.d.after(p.c.host.delay(p.rand), p.deliver)
+	p.c.host.net.d.after(p.c.host.delay(p.rand, p.to), p.deliver)
 }
 
 // deliver moves the first chunk to its reader: all of it, or a piece.
@@ -226,7 +246,7 @@ func (p *pipe) deliver() {
 	p.mu.Lock()
 	p.scheduled = false
 	switch {
-	case p.err != nil || p.c.host.isHolding():
+	case p.err != nil || p.c.host.isHolding(p.to):
 		p.mu.Unlock()
 		return
 	case len(p.chunks) > 0:

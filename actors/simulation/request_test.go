@@ -118,7 +118,7 @@ func (w *world) ask(e entry) {
 		options = append(options, actors.WithTimeout(r.timeout))
 	}
 	r.hold = time.Duration(rnd.ExpFloat64() * float64(50*time.Millisecond))
-	if rnd.IntN(20) == 0 {
+	if rnd.IntN(20) == 0 || r.named && rnd.IntN(3) == 0 {
 		r.hold *= 40
 	}
 	r.path = lock.Path()
@@ -227,10 +227,15 @@ func (r *request) answered(now time.Duration) {
 
 // note tells the checker of a grant, whose node may have gone before it was heard of.
 func (w *world) note(h *holding) {
-	_, h.taken = w.expired[h.session]
+	at, ended := w.expired[h.session]
+	h.taken = ended
 	for _, node := range h.nodes {
-		_, gone := w.deleted[node]
-		h.taken = h.taken || gone
+		if since, gone := w.deleted[node]; gone {
+			at, h.taken = max(at, since), true
+		}
+	}
+	if late := at + knowledge; h.taken && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
+		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
 	}
 	h.until = never
 	if h.taken && !h.foreign {
