@@ -1,0 +1,97 @@
+package ask_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+)
+
+// wait collects garbage until abandon was called.
+func wait(t *testing.T, h *hook) {
+	t.Helper()
+	for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
+		runtime.GC()
+		if time.Since(start) > patience {
+			t.Fatal("abandon was not called")
+		}
+	}
+}
+
+func TestDropped(t *testing.T) {
+	t.Run("pending", func(t *testing.T) {
+		var h hook
+		p := ask.NewPromise(h.abandon)
+		p.Future()
+		wait(t, &h)
+		h.expect(t, 1, nil, ask.ErrDropped)
+		if _, err := p.Take(); !errors.Is(err, ask.ErrDropped) {
+			t.Error(err)
+		}
+	})
+	t.Run("with a value", func(t *testing.T) {
+		var h hook
+		p, v := ask.NewPromise(h.abandon), text("value")
+		p.Complete(v, nil)
+		p.Future()
+		wait(t, &h)
+		h.expect(t, 1, v, ask.ErrDropped)
+	})
+	t.Run("taken", func(t *testing.T) {
+		var h, other hook
+		p := ask.NewPromise(h.abandon)
+		p.Complete(text("value"), nil)
+		p.Future().Result()
+		ask.NewPromise(other.abandon).Future() // is collected no earlier
+		wait(t, &other)
+		h.expect(t, 0, nil, nil)
+	})
+}
+
+// A kept future is noticed to be dropped from Watch on, and not before.
+func TestKeep(t *testing.T) {
+	var h, other hook
+	p := ask.NewPromise(h.abandon)
+	f := p.Keep()
+	p.Keep()                               // dropped without Watch
+	ask.NewPromise(other.abandon).Future() // is collected no earlier
+	wait(t, &other)
+	h.expect(t, 0, nil, nil)
+	ask.Watch(f)
+	f = nil
+	wait(t, &h)
+	h.expect(t, 1, nil, ask.ErrDropped)
+	ask.Watch(ask.NewPromise[*string](nil).Keep()) // nobody wants to know
+}
+
+// A future that somebody waits for is not dropped, though it is not used again.
+func TestWaitedForIsNotDropped(t *testing.T) {
+	for name, wait := range map[string]func(*ask.Future[*string]) (*string, error){
+		"Result": (*ask.Future[*string]).Result,
+		"Wait":   func(f *ask.Future[*string]) (*string, error) { return f.Wait(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h hook
+			p := ask.NewPromise(h.abandon)
+			started, got := make(chan struct{}), make(chan error, 1)
+			go func() {
+				f := p.Future()
+				close(started)
+				_, err := wait(f)
+				got <- err
+			}()
+			<-started
+			for range 20 {
+				runtime.GC()
+				runtime.Gosched()
+			}
+			p.Complete(text("value"), nil)
+			if err := <-got; err != nil {
+				t.Errorf("while it was waited for: %v", err)
+			}
+		})
+	}
+}
