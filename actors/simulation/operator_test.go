@@ -192,6 +192,7 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 // giveBack gives the rights on a directory back after a time.
 func (o *operator) giveBack(directory string, span time.Duration) {
 	o.w.denied = o.w.now() + time.Hour
+	o.w.denials++
 	o.w.lasting(span, func() {
 		o.do(func() {
 			var err error
@@ -202,7 +203,11 @@ func (o *operator) giveBack(directory string, span time.Duration) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			o.w.locked(func() { o.w.denied = o.w.now() + time.Minute })
+			o.w.locked(func() {
+				if o.w.denials--; o.w.denials == 0 {
+					o.w.denied = o.w.now() + time.Minute
+				}
+			})
 			o.w.line("operator gives rights on %s back: %v", directory, err)
 		})
 	})
