@@ -83,6 +83,7 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	dead := h.dead
 	h.mu.Unlock()
 	if dead || h.net.refusing.Load() {
+		h.net.d.line("%s.%d is refused", h.name, n)
 		return nil, &net.OpError{Op: "dial", Net: "simulated", Err: syscall.ECONNREFUSED}
 	}
 	c := &connection{host: h, number: n}

@@ -247,6 +247,10 @@ func (w *world) startProcess(slot, incarnation int) {
 }
 
 func (p *process) connect() {
+	if p.dead {
+		close(p.ready)
+		return
+	}
 	r := p.w.rand(p.name, 1)
 	cfg := actors.Config{SessionTimeout: p.w.plan.session, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler)}
 	cfg.StopOnSuspended = r.IntN(4) == 0
@@ -282,7 +286,8 @@ func (p *process) look() {
 	case <-p.ready:
 		if p.locks == nil && !p.dead {
 			p.w.line("%s: connect: %v", p.name, p.err)
-			p.connect()
+			p.ready = make(chan struct{})
+			p.w.after(time.Millisecond, p.connect) // at a time of its own: others may have failed at this one
 		}
 	default:
 		return
