@@ -145,7 +145,7 @@ func (w *world) drain() {
 	if !closed() {
 		w.fail(w.now(), "a process does not close")
 	}
-	w.driver.run(w.now()+2*w.plan.session, func() bool { return len(w.server.Sessions()) == 0 }) // of those that were killed
+	w.driver.run(w.now()+2*time.Minute, func() bool { return len(w.server.Sessions()) == 0 }) // of those that were killed, and the operator's of a minute
 	if n := len(w.server.Sessions()); n > 0 && !w.failed() {
 		w.fail(w.now(), "%d sessions are left", n)
 	}
