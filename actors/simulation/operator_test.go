@@ -181,9 +181,14 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 			perms |= one
 		}
 	}
+	o.w.locked(func() { // before the server hears of it
+		o.w.denied = o.w.now() + time.Hour
+		o.w.denials++
+	})
 	_, err := o.conn.SetACL(directory, zk.WorldACL(perms), -1)
 	o.w.line("operator leaves rights %#x on %s: %v", perms, directory, err)
 	if err != nil && !errors.Is(err, zk.ErrConnectionClosed) {
+		o.w.locked(o.w.allow)
 		return
 	}
 	o.w.locked(func() { o.giveBack(directory, span) })
@@ -191,8 +196,6 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 
 // giveBack gives the rights on a directory back after a time.
 func (o *operator) giveBack(directory string, span time.Duration) {
-	o.w.denied = o.w.now() + time.Hour
-	o.w.denials++
 	o.w.lasting(span, func() {
 		o.do(func() {
 			var err error
@@ -203,14 +206,17 @@ func (o *operator) giveBack(directory string, span time.Duration) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			o.w.locked(func() {
-				if o.w.denials--; o.w.denials == 0 {
-					o.w.denied = o.w.now() + time.Minute
-				}
-			})
+			o.w.locked(o.w.allow)
 			o.w.line("operator gives rights on %s back: %v", directory, err)
 		})
 	})
+}
+
+// allow notes that rights are given back. Answers to former requests may come for a while.
+func (w *world) allow() {
+	if w.denials--; w.denials == 0 {
+		w.denied = w.now() + time.Minute
+	}
 }
 
 // sequence sets a directory's counter to near its end.
