@@ -247,9 +247,13 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 func (l *lock) create(f queue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look, After: f.After}
 	part := zkbridge.Part{From: l.self, Create: msg}
-	if g := l.groups[f.ID]; g != nil {
+	switch g := l.groups[f.ID]; {
+	case g != nil:
 		delete(l.groups, f.ID) // it may not have come to a node
 		g.add(part)
+		return
+	case f.ID != 0: // the request that the node was for has gone, and what else waits for the node is of another group
+		refuseParts([]zkbridge.Part{part})
 		return
 	}
 	if l.gathered != nil {
