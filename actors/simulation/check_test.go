@@ -64,7 +64,6 @@ type holding struct {
 	uses    []use
 	nodes   []string
 	session int64
-	lax     bool                 // of an owner whose requests may have tokens that do not fit: a known defect
 	foreign bool                 // of another library, whose grants have no tokens
 	calm    func() time.Duration // since when nothing has kept the holder from knowing what is done by force
 	taken   bool                 // its node was deleted, or its session ended, by force
@@ -126,7 +125,7 @@ func (c *checker) isReentered(h *holding) bool {
 
 // again reports whether h enters what other has.
 func (c *checker) again(h, other *holding, path string) bool {
-	return !c.specs[path].permits && h.owner == other.owner && (h.token == other.token || h.lax || other.lax)
+	return !c.specs[path].permits && h.owner == other.owner && h.token == other.token
 }
 
 func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
@@ -171,7 +170,7 @@ func (c *checker) checkOverlap(now time.Duration, h *holding, u use) {
 }
 
 func (c *checker) checkToken(now time.Duration, h *holding, u use) {
-	if h.foreign || h.lax || h.taken { // others may have been granted the lock already; then its token is to be the smaller one
+	if h.foreign || h.taken { // others may have been granted the lock already; then its token is to be the smaller one
 		return
 	}
 	newest := c.newest[u.path]

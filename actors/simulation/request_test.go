@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/messages"
 )
 
 // request is one request of a process's program, from asking to the end of its release.
@@ -218,7 +217,7 @@ func (r *request) answered(now time.Duration) {
 	if grant.Err() == nil {
 		r.believed = true
 		r.w.note(&holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), calm: r.p.calm, lax: r.named && r.multi && known("an owner's other multi-lock was withdrawn")})
+			session: grant.Session(), calm: r.p.calm})
 		r.w.checkOrder(now, r)
 		r.useRegisters()
 	}
@@ -289,8 +288,6 @@ func (r *request) fits(now time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
 		return r.cancel
-	case errors.Is(err, messages.Reason_CANCELLED):
-		return r.named && known("an owner's other multi-lock was withdrawn")
 	case errors.Is(err, actors.ErrNotAcquired):
 		return r.try
 	case errors.Is(err, actors.ErrTimedOut):
