@@ -45,6 +45,7 @@ type world struct {
 
 	active    int           // faults that last
 	looked    time.Duration // for sleepers
+	raised    time.Duration // when the generation was raised last
 	registers map[string]*register
 
 	operator *operator
