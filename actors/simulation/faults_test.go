@@ -139,10 +139,6 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 	case "sequence":
 		w.sequence(directory, r)
 	case "generation":
-		if w.raised > 0 && w.now() < w.raised+5*w.plan.session && known("a transaction between two unseen raises gets the generation before both") {
-			return
-		}
-		w.raised = w.now()
 		go func() {
 			g, err := p.locks.RaiseGeneration(context.Background())
 			w.line("%s raises the generation to %d: %v", p.name, g, err)

@@ -45,7 +45,6 @@ type world struct {
 
 	active    int           // faults that last
 	looked    time.Duration // for sleepers
-	raised    time.Duration // when the generation was raised last
 	registers map[string]*register
 
 	operator *operator
