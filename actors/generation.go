@@ -109,7 +109,7 @@ func (m *manager) generation(ctx context.Context) (generation, error) {
 // known. That lets no stale holder pass. A node's name is unique, so its path and its czxid
 // stand for one creation, whose grants have the generation that was in force then: a token of
 // another generation was never given for it. What is left is a node that a backup has brought
-// back although its grant was over. It stands in the queue as it did, so nobody that it blocks
+// back although its grant was over. It stands in the queue as it did, so no contender that it blocks
 // is granted the lock until it goes, with its session.
 func (g generation) allows(t Token) bool {
 	return t.Generation == g.value || t.Generation < g.value && t.Czxid < g.from

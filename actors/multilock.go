@@ -48,7 +48,7 @@ func (h *handle) member() *handle { return h }
 // that are not acceptable show at the first request, as ErrInvalid.
 //
 // An owner that has lost a multi-lock is refused that until it releases the grant. A member
-// that it asks for by itself does not know of the loss: the owner gets it anew, behind all who
+// that it asks for by itself does not know of the loss: the owner gets it anew, behind all that
 // wait, with a greater token.
 func (l *Locks) MultiLock(members ...Member) *MultiLock {
 	r, err := l.multi(members)

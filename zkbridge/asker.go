@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// asker is who is to be answered, and how the answer is marked.
+// asker is the sender of a request, and the marks of its answer.
 type asker struct {
 	to    ask.Recipient
 	id    uint64

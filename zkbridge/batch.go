@@ -93,7 +93,7 @@ func (b *batch) deletes(directory, node string) bool {
 	return false
 }
 
-// isIn reports whether path is that of the node in the directory.
+// isIn reports whether path is the path of the node in the directory.
 func isIn(directory, node, path string) bool {
 	return len(path) == len(directory)+1+len(node) && path[len(directory)] == '/' &&
 		path[len(directory)+1:] == node && path[:len(directory)] == directory

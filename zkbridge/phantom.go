@@ -9,7 +9,7 @@ import (
 )
 
 // A follower may show a node for good that the leader does not have: ZooKeeper 3.8.0 did so after
-// a partition, as ZOOKEEPER-4712 and ZOOKEEPER-4785 tell of. A contender that has it for its
+// a partition; ZOOKEEPER-4712 and ZOOKEEPER-4785 describe such cases. A contender that has it for its
 // predecessor would wait for ever, since no event comes. So the bridge asks the leader now and
 // then for the nodes that are watched and have not changed for long. A transaction that only
 // checks them changes nothing, and the leader decides it by its own data.

@@ -75,7 +75,7 @@ func aclBytes(acl []zk.ACL) (n int) {
 	return n
 }
 
-// aclBytes is that of the nodes that locks make.
+// aclBytes is the size of the ACL in a message that creates a node.
 func (s *settings) aclBytes() int { return aclBytes(s.acl) }
 
 // secure lays TLS over a connection, if that is asked for.

@@ -130,7 +130,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 			return nil // on its way out
 		}
 		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && exhausted(seq) && c.czxid != czxid) {
-			return nil // gone since; in the latter case its creation was repeated
+			return nil // gone since; where it is ours, its creation was repeated
 		}
 		if c.stage == creating {
 			// Ours, but its Created is still on its way. It stands in the queue

@@ -59,6 +59,9 @@
 // node of ours was missing; and as late as the Tick before last, which bounds how old
 // any proof may be. An active watch is a proof that renews itself.
 //
+// A snapshot that shows departures, and does not show a node of ours, is a doubt of that node
+// alone (its own doubtedAt): the snapshot may be older than the node, or the node be gone.
+//
 // A Created that comes late. If a snapshot was merged since that reaches beyond the new
 // node's number, and it does not show the node, others may have passed already: the
 // contender queues anew (replace). An old Created is never granted after a newer one that
@@ -105,8 +108,8 @@
 // The lock is acquired once, as a contender like any other, and lent to the owners of the
 // process in their order. Exclusion against others is the State's; within the process
 // holders are counted by kind (census). Requests are served in their order (waiting). The
-// Lender gives a loan back, once others wait for it, when it is not in use or when its
-// grants or its time are spent, and queues again behind them. The loss of a loan ends all
+// Lender gives a loan back that others wait for, as soon as it is not in use, or its grants or
+// its time are spent. Then it queues again behind them. The loss of a loan ends all
 // grants that were made of it. Answers about an earlier loan count no more (serial).
 //
 // # Simple
@@ -117,4 +120,16 @@
 // hit the gate of the next holder. A writer keeps the gate and waits until it sees no
 // reader; a reader that sees a gate steps back. Each makes its node first and looks then, so
 // of two at least one sees the other.
+//
+// # Faults that show that the rules are needed
+//
+// Each file in actors/simulation/planted takes one rule away; its README tells which of them the
+// simulation has found. For State: departure-no-doubt, proof-never-stale, snapshot-no-doubt,
+// missing-node-no-doubt and own-node-not-proven (the own node), directory-not-known,
+// directory-unchanged and always-same-directory (the contenders ahead), late-created-waits (a
+// Created that comes late), lost-answer-not-searched and lookup-without-barrier (two nodes),
+// numbers-at-the-end, heirs-not-seen (followers), no-watch-on-own-node, no-look-after-reconnect
+// and abandoned-stays (liveness), old-epoch and stale-reentry (sessions). For Pool:
+// gate-left-early and leases-of-another-turn. For Lender: loan-never-spent and
+// old-loan-counts. For Simple: any-gate-is-ours.
 package queue

@@ -145,7 +145,7 @@ func (e Created) apply(s *State) {
 	if !seen {
 		c.doubtedAt = s.departedAt // that snapshot does not show it either
 	}
-	// Had the directory of After become a former one since, so would that of e.
+	// A newer directory is younger than e: had there been one, e would have been forgotten above.
 	c.placed = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
 	leader := s.part(c)

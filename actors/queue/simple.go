@@ -202,7 +202,7 @@ func (s *Simple) hold() {
 func (s *Simple) have(e Transacted) {
 	doubted := s.stage == simpleDoubting
 	s.generation, s.czxid = e.Generation, e.Czxid
-	if e.Why != 0 { // the mark gives no token: another follows, or none
+	if e.Why != 0 { // the mark gives no token, and another one may be made
 		if e.Why != NodeDeleted && s.wanted() {
 			s.refuse(e.Why)
 		}

@@ -142,7 +142,7 @@ func TestIsFuture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pid, want := range map[*actor.PID]bool{
-		future.PID():                                  true,
+		future.PID():                                     true,
 		actor.NewPID("peer:1", "future$1"):               true,
 		actor.NewPID("peer:1", "future$fzzzzzzzz~+"):     true,
 		actor.NewPID(future.PID().Address, "future$~~~"): true, // timed out long ago
