@@ -51,34 +51,40 @@ func (ep *epoch) failWrite(w write, why messages.Reason, err error) {
 	ep.failCreate(w.c, why, err)
 }
 
-// inMissing keeps creates until their directory, which was missing, is made.
-func (ep *epoch) inMissing(directory string, writes []write) {
+// inMissing keeps creates until their directory is made. It is missing or, unless sure, may be.
+func (ep *epoch) inMissing(directory string, sure bool, writes []write) {
 	if ep.makings == nil {
 		ep.makings = map[string][]write{}
 	}
 	waiting, making := ep.makings[directory]
 	ep.makings[directory] = append(waiting, writes...)
 	if !making {
-		ep.makeDirectory(directory)
+		ep.makeDirectory(directory, sure)
 	}
 }
 
 var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
 
-func (ep *epoch) makeDirectory(directory string) {
+func (ep *epoch) makeDirectory(directory string, sure bool) {
 	ep.solos.do(func() func() {
-		_, err := makeDirectory(ep.client, directory)
-		return func() { ep.madeDirectory(directory, err) }
+		exists, err := false, error(nil)
+		if !sure { // to make what is there may take a right that is missing
+			_, exists, err = ep.client.Exists(directory)
+		}
+		if err == nil && !exists {
+			_, err = makeDirectory(ep.client, directory)
+		}
+		return func() { ep.madeDirectory(directory, sure, err) }
 	})
 }
 
-func (ep *epoch) madeDirectory(directory string, err error) {
+func (ep *epoch) madeDirectory(directory string, sure bool, err error) {
 	what, why := refused, messages.Reason_REASON_UNSPECIFIED
 	if err != nil {
 		what, why = judge(err)
 	}
 	if what == lost || what == notSent {
-		ep.again(func() { ep.makeDirectory(directory) })
+		ep.again(func() { ep.makeDirectory(directory, sure) })
 		return
 	}
 	writes := ep.makings[directory]

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -208,7 +209,7 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	}
 	culprit := b.writes[i]
 	if culprit.c != nil && isMissing(err) {
-		o.blameDirectory(b, culprit.c.directory)
+		o.blameDirectory(b, i)
 		return
 	}
 	var rest []write
@@ -223,17 +224,37 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	o.requeue(rest)
 }
 
-// blameDirectory keeps what creates in a missing directory until that is made.
-func (o *outbox) blameDirectory(b *batch, directory string) {
-	var in, rest []write
-	for _, w := range regroup(b.writes) {
-		if slices.ContainsFunc(w.creates(), func(c *create) bool { return c.directory == directory }) {
-			in = append(in, w)
-		} else {
-			rest = append(rest, w)
+// blameDirectory keeps what creates in a missing directory, that of the operation i, until it
+// is made. ZooKeeper has not looked at the operations behind i: the directories of those may be
+// missing, too, and are looked for all at once.
+func (o *outbox) blameDirectory(b *batch, i int) {
+	missing := b.writes[i].c.directory
+	seen := map[string]bool{missing: false}
+	for k, w := range b.writes {
+		if w.c == nil {
+			continue
+		}
+		if _, known := seen[w.c.directory]; !known {
+			seen[w.c.directory] = k < i
 		}
 	}
-	o.ep.inMissing(directory, in)
+	in := map[string][]write{}
+	var rest []write
+	for _, w := range regroup(b.writes) {
+		creates := w.creates()
+		k := slices.IndexFunc(creates, func(c *create) bool { return c.directory == missing })
+		if k < 0 {
+			k = slices.IndexFunc(creates, func(c *create) bool { return !seen[c.directory] })
+		}
+		if k < 0 {
+			rest = append(rest, w)
+			continue
+		}
+		in[creates[k].directory] = append(in[creates[k].directory], w)
+	}
+	for _, directory := range slices.Sorted(maps.Keys(in)) {
+		o.ep.inMissing(directory, directory == missing, in[directory])
+	}
 	o.requeue(rest)
 }
 
@@ -288,7 +309,7 @@ func (o *outbox) refuse(w write, why messages.Reason, err error) {
 	case w.r != nil:
 		o.ep.cannotRelease(w.r, err)
 	case isMissing(err):
-		o.ep.inMissing(w.c.directory, regroup([]write{w}))
+		o.ep.inMissing(w.c.directory, true, regroup([]write{w}))
 	default:
 		o.ep.failWrite(regroup([]write{w})[0], why, w.c.needs().explain(err))
 	}
