@@ -2,14 +2,16 @@ package actors_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -19,6 +21,7 @@ import (
 // after the holder was told of the loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	const margin = session / 5 // the default
+	var fails atomic.Bool
 	for name, c := range map[string]struct {
 		trouble func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
 		fatal   bool // the holder is told of a loss
@@ -42,14 +45,16 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 				v.Error("granted without being seen")
 			}
 		}, false},
-		"the bridge fails": {func(v *virtual, _ *actors.Locks, bridge *zkbridge.Bridge) {
-			failing := bridge.Session().Epoch
-			bridge.Ref().SendList(&messages.List{Epoch: failing, Directory: "/"}, panicking{})
+		"the bridge fails": {func(v *virtual, _ *actors.Locks, _ *zkbridge.Bridge) {
+			fails.Store(true)
+			v.DropConnections() // which is logged
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				locks, bridge, end := v.withBridge()
+				locks, bridge, end := v.withBridge(func(cfg *zkbridge.Config) {
+					cfg.Logger = slog.New(panicking{slog.DiscardHandler, &fails})
+				})
 				defer end()
 				rivals, _ := v.mutex()
 				unrelated := lock(v, locks.Mutex("/unrelated"))
@@ -142,7 +147,20 @@ func (v *virtual) by(f func(conn *zk.Conn)) {
 	f(conn)
 }
 
-// panicking is a recipient that panics.
-type panicking struct{}
+// panicking is a log that panics, once it is to, at the next line about the session, which the
+// bridge's actor writes.
+type panicking struct {
+	slog.Handler
+	now *atomic.Bool
+}
 
-func (panicking) Tell(any) { panic("told") }
+func (panicking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (p panicking) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "session is") && p.now.Swap(false) {
+		panic("logged")
+	}
+	return nil
+}
+
+func (p panicking) WithAttrs([]slog.Attr) slog.Handler { return p }

@@ -27,10 +27,14 @@ func (s *stuck) Tell(any) {
 }
 
 // withBridge gives locks whose bridge can be reached.
-func (v *virtual) withBridge() (*actors.Locks, *zkbridge.Bridge, func()) {
+func (v *virtual) withBridge(configure ...func(*zkbridge.Config)) (*actors.Locks, *zkbridge.Bridge, func()) {
 	v.Helper()
 	system := host.NewSystem(nil, nil)
-	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: "embedded:1", SessionTimeout: session, Dial: v.Dial})
+	cfg := zkbridge.Config{Servers: "embedded:1", SessionTimeout: session, Dial: v.Dial}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	bridge, err := zkbridge.Open(system, cfg)
 	must(v, err)
 	must(v, bridge.Connected(within(v.T)))
 	locks := actors.New(system, bridge, actors.Config{})

@@ -47,6 +47,9 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 		if c := s.recognise(name, czxid); c != nil && !c.listed {
 			c.listed, c.placed, c.provenAt = true, true, max(c.provenAt, since)
+			if c.seq == stranger {
+				c.doubtedAt = s.clock
+			}
 			next = append(next, c)
 			top = max(top, c.rank.major)
 			if c.rank.major > s.horizon {
@@ -65,7 +68,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		known := c.ours && c.answered && c.bornAt <= since
 		switch {
 		case c.listed:
-		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.provenAt > since:
+		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.doubtedAt > since:
 			c.listed = true
 			next = append(next, c)
 			hidden = append(hidden, c)

@@ -176,7 +176,7 @@ type contender struct {
 	seq       int64
 	rank      rank
 	provenAt  uint64 // clock of the newest request whose answer has shown its node
-	doubtedAt uint64 // clock at which the last snapshot came that shows departures, and not its node
+	doubtedAt uint64 // clock at which the last snapshot came that shows departures, and not its node; of a stranger, that shows it
 	kind      Kind
 	listed    bool // is in State.list
 
