@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,16 +129,15 @@ func (o *owner) look(now time.Duration) {
 		o.inbox = nil
 	}
 	o.mu.Unlock()
+	over := slices.ContainsFunc(inbox, func(msg any) bool { _, lost := msg.(*messages.Lost); return lost })
 	if o.p.frozen { // a clock is as good as a message that tells of it
-		for _, msg := range inbox {
-			if _, lost := msg.(*messages.Lost); lost {
-				o.disbelieve()
-			}
+		if over {
+			o.disbelieve()
 		}
 		return
 	}
 	for _, msg := range inbox {
-		o.hear(now, msg)
+		o.hear(now, msg, over)
 	}
 	if o.p.dead && isDone(o.p.ended) { // Locks have been closed and have answered everybody
 		if o.state == waiting {
@@ -147,14 +147,18 @@ func (o *owner) look(now time.Duration) {
 	}
 }
 
-func (o *owner) hear(now time.Duration, msg any) {
+// hear is told a message; over says that the loss of the grant is among those that came with it,
+// as after a freeze: then the actor never believes in it.
+func (o *owner) hear(now time.Duration, msg any, over bool) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
 		o.w.grants++
 		o.w.line("actor %d is granted: token %v, node %s", o.id, actors.TokenOf(msg), msg.Node)
-		o.state, o.since, o.believes = holds, now, true
-		o.w.note(&holding{id: -o.id, owner: o.pid.String(), token: actors.TokenOf(msg), uses: o.uses, nodes: nodesOf(msg),
-			session: msg.SessionId, calm: o.p.calm})
+		o.state, o.since, o.believes = holds, now, !over
+		if !over {
+			o.w.note(&holding{id: -o.id, owner: o.pid.String(), token: actors.TokenOf(msg), uses: o.uses, nodes: nodesOf(msg),
+				session: msg.SessionId, calm: o.p.calm})
+		}
 		o.w.after(time.Duration(o.rand.ExpFloat64()*float64(50*time.Millisecond)), o.release)
 	case *messages.Refused:
 		o.w.line("actor %d is refused: %v %s", o.id, msg.Reason, msg.Detail)

@@ -17,8 +17,9 @@ import (
 
 var (
 	simHistory = flag.String("sim.history", "", "where the history of -sim.seed is written; that of a failure is written anyhow")
-	simSeed    = flag.Uint64("sim.seed", 0, "run this seed; 0 runs fresh ones")
-	simFor     = flag.Duration("sim.for", 3*time.Second, "how long fresh seeds are run")
+	simSeed    = flag.Uint64("sim.seed", 0, "run this seed only; 0 runs many")
+	simFrom    = flag.Uint64("sim.from", 1, "run seeds from this one on; 0 runs fresh ones")
+	simFor     = flag.Duration("sim.for", 3*time.Second, "how long many seeds are run")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long a smaller plan is looked for that fails like -sim.seed")
 	simKnown   = flag.Bool("sim.known", true, "tolerate the defects that are known")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
@@ -48,7 +49,11 @@ func TestSimulation(t *testing.T) {
 	}
 	start, virtual, n, grants := time.Now(), time.Duration(0), 0, 0
 	for time.Since(start) < *simFor {
-		p := newPlan(uint64(time.Now().UnixNano()), *simTime)
+		seed := uint64(time.Now().UnixNano())
+		if *simFrom != 0 {
+			seed = *simFrom + uint64(n)
+		}
+		p := newPlan(seed, *simTime)
 		w := simulate(t, p)
 		virtual += w.elapsed
 		n++

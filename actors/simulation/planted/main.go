@@ -85,7 +85,7 @@ func look(ctx context.Context, patch string, limit time.Duration) (found string,
 		return "", err
 	}
 	test := exec.CommandContext(ctx, "go", "test", "./actors/simulation", "-run", "^TestSimulation$", "-v", "-count=1",
-		"-sim.for", limit.String(), "-timeout", (limit + 5*time.Minute).String())
+		"-sim.from", "0", "-sim.for", limit.String(), "-timeout", (limit + 5*time.Minute).String())
 	test.Dir = tree
 	out, err := test.CombinedOutput()
 	if err == nil {
