@@ -35,8 +35,8 @@ func (l *Locks) SharedCount(path string, initial int) *SharedCount {
 	return &SharedCount{l.manager, path, initial}
 }
 
-// Get asks ZooKeeper for the present value. ErrInvalid tells that the path is not acceptable,
-// or that the node has other data than a count.
+// Get asks ZooKeeper for the present value. It returns ErrInvalid for a path that is not
+// acceptable, and for a node with other data than a count.
 func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 	if err := checkCountPath(c.path); err != nil {
 		return Count{}, err

@@ -41,9 +41,9 @@ func TestAfter(t *testing.T) {
 			u.createAfter(dir, "n-", former)
 			u.release(dir, former)
 		}, false, "map[12:1 14:1]"},
-		{"not deleted", func(s *zktest.Server, u *user, dir, beside, former string) {
-			u.createAfter(dir, "n-", former)
+		{"a node of that name deleted beside", func(s *zktest.Server, u *user, dir, beside, former string) {
 			u.release(beside, former)
+			u.createAfter(dir, "n-", former)
 		}, false, "map[12:1 14:1]"},
 		{"gone before", func(s *zktest.Server, u *user, dir, beside, former string) {
 			must(u.t, s.Client(u.t).Delete(dir+"/"+former, -1))
@@ -54,14 +54,15 @@ func TestAfter(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 				var count counter
-				u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+				u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)+"-0"
+				beside := s.Path(t) + "-1" // as long
 				former := u.created(dir, "n-").GetNode()
-				if beside := u.created(dir+"-beside", "n-").GetNode(); beside != former {
-					t.Fatalf("%s is beside %s", beside, former)
+				if other := u.created(beside, "n-").GetNode(); other != former {
+					t.Fatalf("%s is beside %s", other, former)
 				}
 				u.settled()
 				count.take()
-				u.together(func() { c.send(s, u, dir, dir+"-beside", former) })
+				u.together(func() { c.send(s, u, dir, beside, former) })
 				m := next[*messages.Created](t, u.peer)
 				if m.GetSameDirectory() != c.same || (m.GetDirectoryCzxid() == 0) != c.same || (len(m.GetChildren()) == 0) != c.same {
 					t.Errorf("%v", m)

@@ -40,6 +40,7 @@ type epoch struct {
 
 	uncertain []*create // may have a node or not
 	orphans   orphans
+	spread    spread
 	parked    []func() // to be done when connected again, or a little later
 	retrying  *time.Timer
 	asking    *time.Timer // until the leader is asked for what is watched; see phantom.go
@@ -56,7 +57,7 @@ type request interface {
 const retryPause = 100 * time.Millisecond
 
 func newEpoch(c *core, l *link) *epoch {
-	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]uint64{}, orphans: orphans{spread: newSpread()}, slots: make(slots, maxReads),
+	ep := &epoch{core: c, number: l.epoch, link: l, open: map[request]uint64{}, spread: newSpread(), slots: make(slots, maxReads),
 		client: zkClient{l, c.cfg.acl, c.cfg.root}}
 	ep.starts = newFifo(ep, 1)
 	ep.outbox.init(ep)
@@ -81,13 +82,10 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.up = true, false
 	ep.use(nil)
 	ep.orphans.stop()
-	for _, t := range []*time.Timer{ep.retrying, ep.rereading} {
+	for _, t := range []*time.Timer{ep.retrying, ep.rereading, ep.asking} {
 		if t != nil {
 			t.Stop()
 		}
-	}
-	if ep.asking != nil {
-		ep.asking.Stop()
 	}
 	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(a, b request) int { return cmp.Compare(ep.open[a], ep.open[b]) }) {
 		r.give(why, detail)

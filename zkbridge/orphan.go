@@ -32,7 +32,6 @@ type orphans struct {
 	timer    *time.Timer // until the first of them is due; nil during a sweep, and without orphans
 	at       time.Time   // when the timer fires
 	sweeping bool
-	spread   spread
 }
 
 const (
@@ -57,7 +56,7 @@ func (ep *epoch) keep(path string, c *create, err error) {
 // postpone sets the orphan's next attempt, with a longer pause than before the last one.
 func (ep *epoch) postpone(o *orphan, err error) {
 	now := time.Now()
-	o.next = now.Add(o.pause/2 + ep.orphans.spread.below(o.pause/2+1))
+	o.next = now.Add(o.pause/2 + ep.spread.below(o.pause/2+1))
 	o.pause = min(2*o.pause, maxOrphanPause)
 	if !o.logged.IsZero() && now.Sub(o.logged) < orphanLogged {
 		return

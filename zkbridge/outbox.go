@@ -224,9 +224,9 @@ func (o *outbox) blame(b *batch, i int, err error) {
 	o.requeue(rest)
 }
 
-// blameDirectory keeps what creates in a missing directory, that of the operation i, until it
-// is made. ZooKeeper has not looked at the operations behind i: the directories of those may be
-// missing, too, and are looked for all at once.
+// blameDirectory deals with a transaction whose operation i has no directory. It keeps the
+// creates in that directory until the bridge has made it. ZooKeeper has not looked at the
+// operations behind i, so the bridge looks for their directories, too, all at once.
 func (o *outbox) blameDirectory(b *batch, i int) {
 	missing := b.writes[i].c.directory
 	seen := map[string]bool{missing: false}

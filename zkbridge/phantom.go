@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -22,7 +21,7 @@ const phantomPause = time.Minute
 func (ep *epoch) askLater() {
 	pause := ep.phantomPause()
 	ask := task(func(*core) { ep.askLeader() })
-	ep.asking = time.AfterFunc(pause+rand.N(pause/4), func() { ep.core.self.Tell(ask) })
+	ep.asking = time.AfterFunc(pause+ep.spread.below(pause/4), func() { ep.core.self.Tell(ask) })
 }
 
 func (ep *epoch) phantomPause() time.Duration {

@@ -108,8 +108,8 @@
 // The lock is acquired once, as a contender like any other, and lent to the owners of the
 // process in their order. Exclusion against others is the State's; within the process
 // holders are counted by kind (census). Requests are served in their order (waiting). The
-// Lender gives a loan back that others wait for, as soon as it is not in use, or its grants or
-// its time are spent. Then it queues again behind them. The loss of a loan ends all
+// Lender gives a loan back that others wait for. It does so as soon as the loan is not in use,
+// or when the budget of grants or of time is spent. Then it queues again behind them. The loss of a loan ends all
 // grants that were made of it. Answers about an earlier loan count no more (serial).
 //
 // # Simple

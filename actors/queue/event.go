@@ -119,7 +119,7 @@ type Listed struct {
 type Watched struct {
 	Epoch, Serial uint64
 	Gone          []string
-	// Data is that of the nodes, if it was asked for, and Czxids tell which transactions
+	// Data holds the nodes' data, if it was asked for, and Czxids the transactions that
 	// made them.
 	Data   map[string][]byte
 	Czxids map[string]int64

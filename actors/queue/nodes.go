@@ -56,9 +56,6 @@ func (s *State) after(c *contender) string {
 	if last == nil || c.leader != nil || s.byCzxid {
 		return ""
 	}
-	if c.look && s.horizon < last.seq {
-		return ""
-	}
 	return last.name
 }
 

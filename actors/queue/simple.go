@@ -61,12 +61,12 @@ type simpleStage uint8
 
 const (
 	simpleFree      simpleStage = iota // no nodes of ours
-	simpleWatching                     // the gate is somebody else's; it is about to be watched
+	simpleWatching                     // another contender has the gate; the request for a watch on it is under way
 	simpleWaiting                      // and is watched
 	simpleTaking                       // our nodes are being made
 	simpleDoubting                     // or may have been
-	simpleLooking                      // they are there; who else is is being asked
-	simpleComparing                    // they are there; whether the gate is ours is being asked
+	simpleLooking                      // they are there; the request for the other nodes is under way
+	simpleComparing                    // they are there; the request for the gate's czxid is under way
 	simpleStaying                      // they are there, and so are readers
 	simpleHolding
 	simpleLeaving // they are being deleted
@@ -202,7 +202,7 @@ func (s *Simple) hold() {
 func (s *Simple) have(e Transacted) {
 	doubted := s.stage == simpleDoubting
 	s.generation, s.czxid = e.Generation, e.Czxid
-	if e.Why != 0 { // the mark gives no token, and another one may be made
+	if e.Why != 0 { // no token is known for the mark
 		if e.Why != NodeDeleted && s.wanted() {
 			s.refuse(e.Why)
 		}

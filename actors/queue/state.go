@@ -172,11 +172,13 @@ type request struct {
 // contender is a node in the queue, or one of ours that is to be or has been one. There
 // may be many: what is small stands together.
 type contender struct {
-	name      string
-	seq       int64
-	rank      rank
-	provenAt  uint64 // clock of the newest request whose answer has shown its node
-	doubtedAt uint64 // clock at which the last snapshot came that shows departures, and not its node; of a stranger, that shows it
+	name     string
+	seq      int64
+	rank     rank
+	provenAt uint64 // clock of the newest request whose answer has shown its node
+	// doubtedAt is the clock at which the last snapshot came that shows departures, and not its
+	// node. Of a stranger it is the clock at which the last snapshot came that shows it.
+	doubtedAt uint64
 	kind      Kind
 	listed    bool // is in State.list
 
@@ -221,9 +223,9 @@ func (c *contender) hasTry() bool {
 	return false
 }
 
-// rank is a contender's place in the queue: its sequence number; or its czxid, and then
-// its place among those of ours that one transaction made, which is that of their steps and,
-// where these are equal, of their serial numbers.
+// rank is a contender's place in the queue. major is its sequence number; near the end of the
+// numbers it is its czxid. Then minor orders those of ours that one transaction made, by their
+// steps and, for equal steps, by their serial numbers.
 type rank struct {
 	major int64
 	minor uint64

@@ -53,8 +53,8 @@ func hasFutureID(pid *actor.PID) bool {
 
 // IsFuture reports whether the sender is a protoactor future, of this process or of a
 // remote one: the answer to RequestFuture goes to one. A future takes one message of any
-// kind, also a Watch, and is gone then. A remote actor is taken for one if its id is that of
-// one, "future$" and a number: do not start actors by actor.SpawnPrefix with "future".
+// kind, also a Watch, and is gone then. IsFuture takes a remote actor for
+// a future if its id is "future$" and a number. actor.SpawnPrefix makes such ids of "future".
 func (s Sender) IsFuture() bool {
 	if !hasFutureID(s.PID) {
 		return false
