@@ -245,7 +245,7 @@ func (l *lock) perform(f queue.Effect, passed bool) {
 }
 
 func (l *lock) create(f queue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look, After: f.After}
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look, After: f.After, DirectoryExists: f.Exists}
 	part := zkbridge.Part{From: l.self, Create: msg}
 	switch g := l.groups[f.ID]; {
 	case g != nil:

@@ -287,9 +287,14 @@ type Create struct {
 	// Not empty: a node of this process in the directory, whose ReleaseNode came before. If
 	// one transaction deletes that and makes this one, both were in the same directory. Then
 	// the directory is not read, and Created has same_directory.
-	After         string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	// A contender of this process is in the directory, so the directory exists. Else it may be
+	// missing, and the bridge sends no later create of the directory before this one's answer:
+	// another process may make the directory between the two, and the later create would come
+	// first.
+	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Create) Reset() {
@@ -376,6 +381,13 @@ func (x *Create) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *Create) GetDirectoryExists() bool {
+	if x != nil {
+		return x.DirectoryExists
+	}
+	return false
 }
 
 type Created struct {
@@ -1399,7 +1411,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xba\x01\n" +
+	"\vUnsubscribe\"\xe5\x01\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1408,7 +1420,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
 	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x12\n" +
 	"\x04look\x18\a \x01(\bR\x04look\x12\x14\n" +
-	"\x05after\x18\b \x01(\tR\x05after\"\xf9\x01\n" +
+	"\x05after\x18\b \x01(\tR\x05after\x12)\n" +
+	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\"\xf9\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +

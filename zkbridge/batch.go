@@ -16,6 +16,7 @@ import (
 type batch struct {
 	writes  []write
 	creates uint32
+	missing bool // the directory of one of the creates may be missing, and nothing be executed
 	looks   []look
 	lookAt  map[string]int32 // index of a directory's look
 	ops     []any            // of writes, then that on the session's own node
@@ -68,6 +69,7 @@ func (b *batch) add(w write, stamped bool) bool {
 func (b *batch) put(w write) {
 	if w.c != nil {
 		b.creates++
+		b.missing = b.missing || !w.c.exists
 		if w.c.after != "" && b.deletes(w.c.directory, w.c.after) {
 			w.c.slot = inDirectoryOfAfter
 		} else {
@@ -81,6 +83,11 @@ func (b *batch) put(w write) {
 // inDirectoryOfAfter is the slot of a create whose transaction deletes the node that it is
 // to come after: both nodes are in one directory, which need not be read.
 const inDirectoryOfAfter = -1
+
+// createsIn reports whether the transaction makes a node in the directory.
+func (b *batch) createsIn(directory string) bool {
+	return slices.ContainsFunc(b.writes, func(w write) bool { return w.c != nil && w.c.directory == directory })
+}
 
 // deletes reports whether the transaction deletes a node. It begins with the last writes: a
 // release and the next create are close to each other most of the time.
@@ -202,7 +209,7 @@ func (b *batch) reset() {
 	clear(b.lookAt)
 	clear(b.ops)
 	b.writes, b.looks, b.ops = b.writes[:0], b.looks[:0], b.ops[:0]
-	b.creates, b.stamped, b.size, b.results, b.err = 0, false, 0, nil, nil
+	b.creates, b.missing, b.stamped, b.size, b.results, b.err = 0, false, false, 0, nil, nil
 }
 
 func (w write) bytes() (n int) {

@@ -24,6 +24,7 @@ type create struct {
 	beside    string // the node without which this one is not made
 	look      bool   // the names in the directory are asked for
 	after     string // the node after whose deletion by the same transaction no read is needed
+	exists    bool   // the directory does; else it may be missing
 	aclBytes  int    // what the node's ACL takes in a message
 
 	joint    *joint    // with which it is done; nil for none
@@ -41,7 +42,7 @@ type create struct {
 
 func (s *settings) newCreate(from asker, msg *messages.Create) *create {
 	c := &create{asker: from, aclBytes: s.aclBytes(), directory: msg.GetDirectory(),
-		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook(), after: msg.GetAfter()}
+		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), look: msg.GetLook(), after: msg.GetAfter(), exists: msg.GetDirectoryExists()}
 	if c.data == nil {
 		c.data = noData
 	}

@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -61,6 +62,23 @@ func (ep *epoch) inMissing(directory string, sure bool, writes []write) {
 	if !making {
 		ep.makeDirectory(directory, sure)
 	}
+}
+
+// waitsForMaking reports whether an earlier create of c's directory waits for a directory that is
+// being made, and returns that directory. It is another one if the earlier create is part of a
+// joint.
+func (ep *epoch) waitsForMaking(c *create) (directory string, waits bool) {
+	if _, making := ep.makings[c.directory]; making {
+		return c.directory, true
+	}
+	for _, directory := range slices.Sorted(maps.Keys(ep.makings)) {
+		for _, w := range ep.makings[directory] {
+			if w.j != nil && w.j.createsIn(c.directory) {
+				return directory, true
+			}
+		}
+	}
+	return "", false
 }
 
 var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)

@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -62,6 +63,11 @@ func (m createAll) give(why messages.Reason, detail string) {
 type joint struct {
 	creates []*create
 	looked  int // creates in doubt that were looked for
+}
+
+// createsIn reports whether one of the creates is in the directory.
+func (j *joint) createsIn(directory string) bool {
+	return slices.ContainsFunc(j.creates, func(c *create) bool { return c.directory == directory })
 }
 
 func (c *core) createAll(m createAll) {

@@ -7,8 +7,11 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -22,9 +25,9 @@ func TestOrderInMissingDirectory(t *testing.T) {
 		var replies heldReplies
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: replies.dial})), s.Path(t)
 		replies.hold(2)
-		u.create(dir, "a-")
+		u.createInExisting(dir, "a-") // another client has deleted it
 		replies.sent(t, embedded.OpMulti, 1)
-		u.create(dir, "b-")
+		u.createInExisting(dir, "b-")
 		replies.sent(t, embedded.OpMulti, 2)
 		replies.pass(0)
 		replies.sent(t, embedded.OpCreateContainer, 1)
@@ -41,6 +44,65 @@ func TestOrderInMissingDirectory(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// createInExisting is create in a directory that exists, as far as the asker knows.
+func (u *user) createInExisting(directory, prefix string) {
+	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: prefix, DirectoryExists: true}, u)
+}
+
+// Another process makes the missing directory after the first create was refused and before the
+// next could be: the next still comes behind the first. So it does where the first is one of
+// several that are created together, of which another one has no directory.
+func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		t.Run(fmt.Sprintf("together %v", together), func(t *testing.T) {
+			zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+				var replies heldReplies
+				u, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: replies.dial})), s.Client(t)
+				mkdir := func(path string) {
+					if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				missing := s.Path(t)
+				mkdir(missing)
+				dir := missing + "/there"
+				if missing += "/missing"; together {
+					mkdir(dir)
+				} else {
+					dir = missing
+				}
+				first := func(directory string) Part {
+					return Part{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing}}
+				}
+				replies.hold(1)
+				if together {
+					u.bridge.CreateAll([]Part{first(dir), first(missing)})
+				} else {
+					u.create(dir, "a-")
+				}
+				replies.sent(t, embedded.OpMulti, 1)
+				mkdir(missing)
+				u.createInExisting(dir, "b-")
+				u.create("no path", "c-")
+				next[*messages.Failed](t, u.peer) // so b has been heard of
+				replies.pass(0)
+				numbers := map[uint64]string{}
+				want := "map[1:a-0000000000 2:b-0000000001]"
+				if together {
+					want = "map[1:a-0000000000 2:a-0000000000 3:b-0000000001]"
+				}
+				for range strings.Count(want, "-") {
+					m := next[*messages.Created](t, u.peer)
+					numbers[m.GetId()] = m.GetNode()
+				}
+				if got := fmt.Sprint(numbers); got != want {
+					t.Error(got)
+				}
+			})
+		})
+	}
 }
 
 // heldReplies makes connections on which the replies to transactions, and all behind them,

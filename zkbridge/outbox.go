@@ -43,9 +43,10 @@ func (r *release) deleteOp() *zk.DeleteRequest {
 // outbox is where all creates and deletes pass, first come, first sent. What is in the
 // bridge's mailbox goes together, and at once if nothing is under way; otherwise they
 // collect until they are worth another transaction, or what is under way has been
-// answered. The transactions keep their order, and so do contenders of one lock; but what
-// ZooKeeper refuses to do together is sent anew, behind those that were under way, and so
-// may be what a lost connection leaves in doubt.
+// answered. The transactions keep their order, and so do contenders of one lock, also where
+// their directory is missing; but what ZooKeeper refuses to do together for another reason is
+// sent anew, behind those that were under way, and so may be what a lost connection leaves in
+// doubt.
 type outbox struct {
 	lane
 	queue   []write
@@ -111,13 +112,17 @@ func (o *outbox) compose() *batch {
 	return b
 }
 
-// put adds w to the batch unless that is full. Creates in a directory that is being made wait
-// for that, behind those that came earlier.
+// put adds w to the batch unless that is full. A create waits for the earlier creates of its
+// directory: as long as these wait for a directory that is being made, or are in a transaction
+// that may have to be sent again because it lacks one.
 func (o *outbox) put(b *batch, w write) bool {
 	for _, c := range w.creates() {
-		if waiting, making := o.ep.makings[c.directory]; making {
-			o.ep.makings[c.directory] = append(waiting, w)
+		if directory, waits := o.ep.waitsForMaking(c); waits {
+			o.ep.makings[directory] = append(o.ep.makings[directory], w)
 			return true
+		}
+		if slices.ContainsFunc(o.flights, func(f *batch) bool { return f.missing && f.createsIn(c.directory) }) {
+			return false
 		}
 	}
 	return b.add(w, o.ep.own != "")

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Transactions of one directory are sent before those ahead of them are answered, each
+// Transactions of one directory that exists are sent before those ahead of them are answered, each
 // when there is as much to send as is under way.
 func TestTransactionsUnderWay(t *testing.T) {
 	s := zktest.Embedded(t)
@@ -22,12 +22,12 @@ func TestTransactionsUnderWay(t *testing.T) {
 	s.Embedded().Pause()
 	const rest = 5
 	for _, transactions := range []int32{1, 2, 2, 3} { // so many there are by then
-		u.create(dir, "n-")
+		u.createInExisting(dir, "n-")
 		count.wait(t, int32(embedded.OpMulti), transactions)
 		u.settled()
 	}
 	for range rest {
-		u.create(dir, "n-")
+		u.createInExisting(dir, "n-")
 	}
 	u.settled()
 	count.wait(t, int32(embedded.OpMulti), maxMultis)

@@ -47,7 +47,7 @@ func TestRelaxedRelease(t *testing.T) {
 			first := u.created(dir, "a-")
 			count.take()
 			s.Embedded().Pause()
-			u.create(dir, "b-")
+			u.createInExisting(dir, "b-")
 			count.wait(t, int32(embedded.OpMulti), 1)
 			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: dir,
 				Node: first.GetNode(), Relaxed: relaxed}, u)
@@ -57,7 +57,7 @@ func TestRelaxedRelease(t *testing.T) {
 			u.settled()
 			u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: u.epoch(), Directory: dir}, u)
 			u.settled()
-			u.create(dir, "c-")
+			u.createInExisting(dir, "c-")
 			s.Embedded().Resume()
 			answers := map[string]int{}
 			for range 4 {

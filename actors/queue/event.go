@@ -269,6 +269,7 @@ type Effect struct {
 	After     string
 	Watch     bool
 	Look      bool
+	Exists    bool // DoCreate: a contender of this process is in the directory
 	Kind      Kind
 	Try       bool
 	Data      []byte

@@ -31,7 +31,7 @@ func (s *State) send(c *contender) {
 	after := s.after(c)
 	put(&s.ours, c.serial, c)
 	s.outstanding = append(s.outstanding, c)
-	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Look: c.look, After: after}
+	create := Effect{Do: DoCreate, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Look: c.look, After: after, Exists: len(s.list) > s.foreign}
 	if c.leader != nil {
 		c.leader.followers++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.leader.seq), c.leader.name
