@@ -1,13 +1,16 @@
 // Command planted applies each of the deliberate faults beside it to a copy of the tree, runs
-// the simulation there, and prints what found the fault, after how long, by which seed.
+// the simulation there, and prints which check found the fault, after how long, by which seed.
 //
-//	go run ./actors/simulation/planted [-for 5m] [name...]
+//	go run ./actors/simulation/planted [-for 5m] [-from 1] [name...]
 //
-// It is to be run in the root of the module. It exits with 1 if a fault is not found.
+// Run it in the root of the module. At the end it prints a table for the README of the
+// simulation. It exits with 1 if a fault is not found. A finding counts only if the tree without
+// the fault passes the same seed.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,74 +28,152 @@ const folder = "actors/simulation/planted"
 
 func main() {
 	limit := flag.Duration("for", 5*time.Minute, "how long the simulation looks for each fault")
+	from := flag.Uint64("from", 1, "first seed; 0 takes fresh ones")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *limit, flag.Args()); err != nil {
+	if err := run(ctx, *limit, *from, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, limit time.Duration, names []string) error {
-	patches, err := filepath.Glob(folder + "/*.patch")
-	if err != nil || len(patches) == 0 {
-		return fmt.Errorf("no patches in %s: run it in the root of the module", folder)
+func run(ctx context.Context, limit time.Duration, from uint64, names []string) error {
+	patches, err := choose(names)
+	if err != nil {
+		return err
 	}
+	s, err := newSite(ctx)
+	if s != nil {
+		defer os.RemoveAll(s.tree)
+	}
+	if err != nil {
+		return err
+	}
+	var rows []string
 	missed := 0
 	for _, patch := range patches {
-		name := strings.TrimSuffix(filepath.Base(patch), ".patch")
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
+		found, err := s.find(ctx, patch, limit, from)
+		if err != nil {
+			return fmt.Errorf("%s: %w", nameOf(patch), err)
 		}
-		start := time.Now()
-		found, err := look(ctx, patch, limit)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%s: %w", name, err)
-		case found == "":
+		if found.text == "" {
 			missed++
-			found = "NOT FOUND"
+			found.text = "NOT FOUND"
 		}
-		fmt.Printf("%-28s %7v  %s\n", name, time.Since(start).Round(time.Second), found)
+		fmt.Printf("%-28s %5.0f s  seed %s: %s\n", nameOf(patch), found.after.Seconds(), found.seed, found.text)
+		rows = append(rows, fmt.Sprintf("| %s | %s | %.0f s | %s |", nameOf(patch), short(found.text), found.after.Seconds(), found.seed))
 	}
+	fmt.Printf("\n| fault | found by | after | seed |\n|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
 	if missed > 0 {
-		return fmt.Errorf("%d faults are not found", missed)
+		return fmt.Errorf("%d faults of %d are not found", missed, len(patches))
 	}
 	return nil
 }
 
-// look runs the simulation on a copy of the tree with the patch.
-func look(ctx context.Context, patch string, limit time.Duration) (found string, err error) {
-	tree, err := os.MkdirTemp("", "planted")
-	if err != nil {
-		return "", err
+func nameOf(patch string) string { return strings.TrimSuffix(filepath.Base(patch), ".patch") }
+
+// choose returns the paths of the named patches, or of all.
+func choose(names []string) ([]string, error) {
+	patches, err := filepath.Glob(folder + "/*.patch")
+	if err != nil || len(patches) == 0 {
+		return nil, fmt.Errorf("no patches in %s: run it in the root of the module", folder)
 	}
-	defer os.RemoveAll(tree)
+	if len(names) == 0 {
+		return patches, nil
+	}
+	var chosen []string
+	for _, name := range names {
+		i := slices.IndexFunc(patches, func(patch string) bool { return nameOf(patch) == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no %s/%s.patch", folder, name)
+		}
+		chosen = append(chosen, patches[i])
+	}
+	return chosen, nil
+}
+
+// site is a copy of the tree.
+type site struct {
+	here, tree string
+}
+
+// newSite copies the tree and compiles the simulation without a fault.
+func newSite(ctx context.Context) (*site, error) {
 	here, err := os.Getwd()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	tree, err := os.MkdirTemp("", "planted")
+	if err != nil {
+		return nil, err
+	}
+	s := &site{here, tree}
 	for _, part := range []string{"go.mod", "go.sum", "actors", "gen", "messages", "zkbridge"} {
 		if err := command(ctx, here, "cp", "-r", part, tree); err != nil {
-			return "", err
+			return s, err
 		}
 	}
-	if err := command(ctx, tree, "git", "apply", "--whitespace=nowarn", filepath.Join(here, patch)); err != nil {
-		return "", err
+	return s, s.build(ctx, "sound")
+}
+
+func (s *site) build(ctx context.Context, name string) error {
+	return command(ctx, s.tree, "go", "test", "-c", "-o", filepath.Join(s.tree, name+".test"), "./actors/simulation")
+}
+
+// finding is the outcome for one fault. Its text is empty if the fault was not found.
+type finding struct {
+	text  string
+	seed  string
+	after time.Duration // that the simulation ran for, without compiling
+}
+
+// find runs the simulation with the patch until a seed fails that passes without the patch.
+func (s *site) find(ctx context.Context, patch string, limit time.Duration, from uint64) (f finding, err error) {
+	path := filepath.Join(s.here, patch)
+	if err := command(ctx, s.tree, "git", "apply", "--whitespace=nowarn", path); err != nil {
+		return f, err
 	}
-	if err := command(ctx, tree, "go", "vet", "./actors/simulation"); err != nil {
-		return "", err
+	err = s.build(ctx, "faulty")
+	if err := errors.Join(err, command(ctx, s.tree, "git", "apply", "-R", "--whitespace=nowarn", path)); err != nil {
+		return f, err
 	}
-	test := exec.CommandContext(ctx, "go", "test", "./actors/simulation", "-run", "^TestSimulation$", "-v", "-count=1",
-		"-sim.from", "0", "-sim.for", limit.String(), "-timeout", (limit + 5*time.Minute).String())
-	test.Dir = tree
-	out, err := test.CombinedOutput()
-	if err == nil {
-		return "", nil
+	for f.after < limit {
+		out, took, failed := s.simulate(ctx, "faulty", "-sim.from", strconv.FormatUint(from, 10), "-sim.for", (limit - f.after).String())
+		f.after += took
+		if err := ctx.Err(); err != nil || !failed {
+			return f, err
+		}
+		text, seed := what(out)
+		if seed == "" {
+			return f, fmt.Errorf("the output names no seed: %s", out)
+		}
+		out, _, failed = s.simulate(ctx, "sound", "-sim.seed", seed)
+		if !failed {
+			f.text, f.seed = text, seed
+			return f, ctx.Err()
+		}
+		text, _ = what(out)
+		fmt.Printf("seed %s fails without a fault, too: %s\n", seed, text)
+		if from != 0 {
+			from, err = strconv.ParseUint(seed, 10, 64)
+			if err != nil {
+				return f, err
+			}
+			from++
+		}
 	}
-	return what(string(out)), ctx.Err()
+	return f, nil
+}
+
+// simulate runs one of the compiled simulations.
+func (s *site) simulate(ctx context.Context, name string, args ...string) (out string, took time.Duration, failed bool) {
+	test := exec.CommandContext(ctx, filepath.Join(s.tree, name+".test"), append(args, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "20m")...)
+	test.Dir = filepath.Join(s.tree, "actors", "simulation")
+	start := time.Now()
+	text, err := test.CombinedOutput()
+	return string(text), time.Since(start), err != nil
 }
 
 func command(ctx context.Context, dir, name string, args ...string) error {
@@ -106,20 +188,26 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 var (
 	violation = regexp.MustCompile(`simulation_test\.go:\d+: (at .*)`)
 	failure   = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)`)
-	seed      = regexp.MustCompile(`seed (\d+):`)
+	seed      = regexp.MustCompile(`(?:-sim\.)?seed (\d+)`)
+	numbers   = regexp.MustCompile(`^at [^ ]+: `)
 )
 
-// what says what a failed run has found.
-func what(out string) string {
-	text := "the run fails"
+// what returns what a failed run has found, and the last seed that it names.
+func what(out string) (text, last string) {
+	text = "the run fails"
 	for _, r := range []*regexp.Regexp{violation, failure} {
 		if m := r.FindStringSubmatch(out); m != nil {
 			text = m[1]
 			break
 		}
 	}
-	if m := seed.FindStringSubmatch(out); m != nil {
-		text = "seed " + m[1] + ", " + text
+	if all := seed.FindAllStringSubmatch(out, -1); all != nil {
+		last = all[len(all)-1][1]
 	}
-	return text
+	return text, last
+}
+
+// short leaves out the time of a violation, and bars, which would end a cell.
+func short(text string) string {
+	return strings.ReplaceAll(numbers.ReplaceAllString(text, ""), "|", "/")
 }
