@@ -53,7 +53,8 @@ type host struct {
 	net  *network
 	seed uint64
 
-	plain bool // go-zookeeper's client alone
+	plain bool          // go-zookeeper's client alone
+	far   time.Duration // the greatest delay, beside what faults add
 
 	mu      sync.Mutex
 	dialed  uint64
@@ -67,10 +68,13 @@ type host struct {
 
 // newHost makes a client's side.
 func (n *network) newHost(name string, seed uint64) *host {
-	h := &host{name: name, net: n, seed: seed}
+	h := &host{name: name, net: n, seed: seed, far: near}
 	n.hosts = append(n.hosts, h)
 	return h
 }
+
+// near is the greatest delay of a client that is near the server.
+const near = time.Millisecond
 
 // dial has the type of actors.Config.Dial.
 func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -178,7 +182,7 @@ func (h *host) delay(r *rand.Rand, to string) time.Duration {
 	if to == "client" {
 		more += h.late
 	}
-	return more + time.Duration(100_000+r.IntN(900_000)) // 0.1 to 1 ms
+	return more + h.far/10 + time.Duration(r.Int64N(int64(h.far)*9/10))
 }
 
 func (h *host) isHolding(to string) bool {
@@ -209,14 +213,19 @@ type pipe struct {
 
 	mu        sync.Mutex
 	changed   *sync.Cond
-	chunks    [][]byte // on their way
-	last      time.Duration
-	scheduled bool   // the driver has an event for the first chunk
-	ending    bool   // the writer has closed it behind the chunks
-	buf       []byte // delivered
-	err       error  // what reading returns behind buf
+	chunks    []chunk // on their way
+	scheduled bool    // the driver has an event for the first chunk
+	ending    bool    // the writer has closed it behind the chunks
+	buf       []byte  // delivered
+	err       error   // what reading returns behind buf
 	deadline  time.Time
 	timer     *time.Timer
+}
+
+// chunk is what one call has written, and when it is to be delivered at the earliest.
+type chunk struct {
+	bytes []byte
+	due   time.Duration
 }
 
 func (p *pipe) write(b []byte) (int, error) {
@@ -225,7 +234,7 @@ func (p *pipe) write(b []byte) (int, error) {
 		p.mu.Unlock()
 		return 0, &net.OpError{Op: "write", Net: "simulated", Err: syscall.EPIPE}
 	}
-	p.chunks = append(p.chunks, append([]byte(nil), b...))
+	p.chunks = append(p.chunks, chunk{append([]byte(nil), b...), p.c.host.net.d.now() + p.c.host.delay(p.rand, p.to)})
 	p.mu.Unlock()
 	p.schedule()
 	return len(b), nil
@@ -239,7 +248,12 @@ func (p *pipe) schedule() {
 		return
 	}
 	p.scheduled = true
-	p.c.host.net.d.after(p.c.host.delay(p.rand, p.to), p.deliver)
+	d := p.c.host.net.d
+	due := d.now() + p.c.host.delay(p.rand, p.to)
+	if len(p.chunks) > 0 {
+		due = max(p.chunks[0].due, d.now()+time.Duration(1000+p.rand.IntN(9000)))
+	}
+	d.at(due, p.deliver)
 }
 
 // deliver moves the first chunk to its reader: all of it, or a piece.
@@ -251,14 +265,14 @@ func (p *pipe) deliver() {
 		p.mu.Unlock()
 		return
 	case len(p.chunks) > 0:
-		chunk := p.chunks[0]
+		chunk := p.chunks[0].bytes
 		n := len(chunk)
 		if n > 1 && p.rand.IntN(20) == 0 {
 			n = 1 + p.rand.IntN(n-1)
 		}
 		p.buf = append(p.buf, chunk[:n]...)
 		if n < len(chunk) {
-			p.chunks[0] = chunk[n:]
+			p.chunks[0].bytes = chunk[n:]
 		} else {
 			p.chunks = p.chunks[1:]
 		}

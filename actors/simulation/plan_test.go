@@ -18,8 +18,9 @@ type plan struct {
 	session   time.Duration
 	entries   []entry
 
-	foreign        int   // clients of other libraries
-	members, alone []int // forms of locks, see town
+	far            float64 // how likely a client is one that is far from the server
+	foreign        int     // clients of other libraries
+	members, alone []int   // forms of locks, see town
 
 	defect func(*world) // nil but in tests of the simulation: it is called at each step
 }
@@ -37,19 +38,19 @@ func (e entry) rand() *rand.Rand { return rand.New(rand.NewPCG(e.seed, 7)) }
 
 func (e entry) isFault() bool { return !strings.HasPrefix(e.what, "op ") }
 
-// newPlan draws a plan: how many processes, which operations and faults, and how dense.
+// newPlan draws a plan. Every seed is different in kind: each has a random subset of operations
+// and faults, as often as one of several intervals, and most have a focus.
 func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{seed: seed, length: length, processes: 2 + r.IntN(7)}
+	p := &plan{seed: seed, length: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
 	// No deadline is to be a multiple of the second in which locks tick: timers of one time
 	// fire in a random order.
 	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
-	p.members = r.Perm(memberForms)[:1+r.IntN(memberForms)]
-	p.alone = r.Perm(aloneForms)[:1+r.IntN(aloneForms)]
-	p.draw(r, opKinds, 0.6, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second})
-	if r.IntN(8) > 0 {
-		p.draw(r, faultKinds, 0.4, []time.Duration{5 * time.Second, 20 * time.Second, time.Minute})
-	}
+	p.far = pick(r, []float64{0, 0, 0.3, 0.7})
+	p.members = some(r, memberForms)
+	p.alone = some(r, aloneForms)
+	p.drawOperations(r)
+	p.drawFaults(r)
 	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
 		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
 	}
@@ -60,17 +61,60 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	return p
 }
 
-// draw switches a random subset of the kinds on, each as dense as one of the intervals.
-func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, intervals []time.Duration) {
+// some returns one of n forms of locks, so that all requests meet, or several.
+func some(r *rand.Rand, n int) []int {
+	if r.IntN(3) == 0 {
+		return r.Perm(n)[:1]
+	}
+	return r.Perm(n)[:1+r.IntN(n)]
+}
+
+// drawOperations draws operations of most kinds, or a crowd of them in a part of the time.
+func (p *plan) drawOperations(r *rand.Rand) {
+	if r.IntN(3) > 0 {
+		p.draw(r, opKinds, 0.6, always, 300*time.Millisecond, time.Second, 3*time.Second, 10*time.Second)
+		return
+	}
+	crowd := pick(r, []string{"op plain", "op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"})
+	p.draw(r, []string{crowd}, 1, phase{20 * time.Second, 6 * time.Second}, 25*time.Millisecond, 60*time.Millisecond, 150*time.Millisecond)
+	p.draw(r, opKinds, 0.4, always, time.Second, 3*time.Second, 10*time.Second)
+}
+
+// drawFaults draws no faults, some of many kinds, or many of a few kinds.
+func (p *plan) drawFaults(r *rand.Rand) {
+	when := pick(r, []phase{always, {time.Minute, 15 * time.Second}})
+	switch r.IntN(8) {
+	case 0:
+	case 1, 2, 3:
+		p.draw(r, faultKinds, 0.4, when, 5*time.Second, 20*time.Second, time.Minute)
+	default:
+		few := r.Perm(len(faultKinds))[:1+r.IntN(3)]
+		for _, i := range few {
+			p.draw(r, faultKinds[i:i+1], 1, when, 300*time.Millisecond, time.Second, 3*time.Second)
+		}
+		p.draw(r, faultKinds, 0.1, always, 10*time.Second, time.Minute)
+	}
+}
+
+// phase is the part of each period in which something happens. What happens in the rest is
+// what follows.
+type phase struct{ period, part time.Duration }
+
+var always = phase{time.Second, time.Second}
+
+// draw switches a random subset of the kinds on, each as dense in its phase as one of the
+// intervals.
+func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, intervals ...time.Duration) {
 	for _, kind := range kinds {
 		seed, on := r.Uint64(), r.Float64() < chance
 		own := rand.New(rand.NewPCG(seed, 2))
-		every := intervals[own.IntN(len(intervals))]
+		every := pick(own, intervals)
 		if !on && kind != opKinds[0] {
 			continue
 		}
-		for at := time.Duration(0); ; {
-			at += time.Duration(own.ExpFloat64() * float64(every))
+		for active := time.Duration(0); ; {
+			active += time.Duration(own.ExpFloat64() * float64(every))
+			at := active/when.part*when.period + active%when.part
 			if at >= p.length {
 				break
 			}
@@ -93,5 +137,5 @@ func (p *plan) String() string {
 			ops[e.what]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.session, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, %.1f far, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.far, p.members, p.alone, p.session, ops, faults)
 }

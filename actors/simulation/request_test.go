@@ -64,7 +64,7 @@ var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op own
 
 // maxOpen bounds the requests that are open at one time: one event of more of them could take
 // so long that Go has other goroutines run first.
-const maxOpen = 150
+const maxOpen = 50
 
 // ask makes the request of an entry.
 func (w *world) ask(e entry) {

@@ -240,6 +240,9 @@ type process struct {
 func (w *world) startProcess(slot, incarnation int) {
 	p := &process{w: w, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{})}
 	p.host = w.net.newHost(p.name, w.rand(p.name, 0).Uint64())
+	if r := w.rand(p.name, 3); r.Float64() < w.plan.far {
+		p.host.far = pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond})
+	}
 	w.slots[slot] = p
 	w.all = append(w.all, p)
 	w.line("%s starts", p.name)
