@@ -38,18 +38,18 @@ func TestChecker(t *testing.T) {
 		tell func(s story)
 		want string // "" for nothing
 	}{
-		{"one after the other", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(1); s.grant(2, 2, "b", 2, oneMutex) }, ""},
+		{"one after the other", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(0, 1); s.grant(2, 2, "b", 2, oneMutex) }, ""},
 		{"two hold a mutex", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.grant(2, 2, "b", 2, oneMutex) }, "makes 2 of 1"},
 		{"re-entry", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.grant(2, 2, "a", 1, oneMutex) }, ""},
 		{"an owner holds twice by two nodes", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.grant(2, 2, "a", 2, oneMutex) }, "makes 2 of 1"},
-		{"re-entry after a release", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(1); s.grant(2, 2, "a", 1, oneMutex) }, ""},
-		{"an equal token", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(1); s.grant(2, 2, "b", 1, oneMutex) }, "not greater"},
-		{"a smaller token", func(s story) { s.grant(1, 1, "a", 2, oneMutex); s.ended(1); s.grant(2, 2, "b", 1, oneMutex) }, "not greater"},
+		{"re-entry after a release", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(0, 1); s.grant(2, 2, "a", 1, oneMutex) }, ""},
+		{"an equal token", func(s story) { s.grant(1, 1, "a", 1, oneMutex); s.ended(0, 1); s.grant(2, 2, "b", 1, oneMutex) }, "not greater"},
+		{"a smaller token", func(s story) { s.grant(1, 1, "a", 2, oneMutex); s.ended(0, 1); s.grant(2, 2, "b", 1, oneMutex) }, "not greater"},
 		{"readers", func(s story) { s.grant(1, 1, "a", 2, reading); s.grant(2, 2, "b", 1, reading) }, ""},
 		{"a writer beside a reader", func(s story) { s.grant(1, 1, "a", 1, reading); s.grant(2, 2, "b", 2, writing) }, "of 1000"},
 		{"a reader beside a writer", func(s story) { s.grant(1, 1, "a", 1, writing); s.grant(2, 2, "b", 2, reading) }, "of 1000"},
 		{"a downgrade", func(s story) { s.grant(1, 1, "a", 1, writing); s.grant(2, 2, "a", 1, reading) }, ""},
-		{"a writer with a token below a reader's", func(s story) { s.grant(1, 1, "a", 3, reading); s.ended(1); s.grant(2, 2, "b", 2, writing) }, "not greater"},
+		{"a writer with a token below a reader's", func(s story) { s.grant(1, 1, "a", 3, reading); s.ended(0, 1); s.grant(2, 2, "b", 2, writing) }, "not greater"},
 		{"three permits", func(s story) { s.grant(1, 1, "a", 1, two); s.grant(2, 2, "b", 2, onePermit) }, ""},
 		{"four permits of three", func(s story) { s.grant(1, 1, "a", 1, two); s.grant(2, 2, "b", 2, two) }, "makes 4 of 3"},
 		{"an owner's permits are its own", func(s story) { s.grant(1, 1, "a", 1, two); s.grant(2, 2, "a", 1, two) }, "makes 4 of 3"},
@@ -69,7 +69,7 @@ func TestChecker(t *testing.T) {
 		}, "did not release"},
 		{"no lock-delay after a release", func(s story) {
 			s.grant(1, 1, "a", 1, delayed)
-			s.ended(1)
+			s.ended(0, 1)
 			s.grant(1, 2, "b", 2, delayed)
 		}, ""},
 		{"taken, and known in time", func(s story) {
@@ -77,7 +77,7 @@ func TestChecker(t *testing.T) {
 			s.took(2*time.Second, hasNode("a"))
 			s.grant(3, 2, "b", 2, oneMutex)
 			s.tick(4 * time.Second)
-			s.ended(1)
+			s.ended(0, 1)
 			s.tick(time.Minute)
 		}, ""},
 		{"taken, and never known", func(s story) {

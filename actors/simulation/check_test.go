@@ -13,6 +13,8 @@ import (
 type checker struct {
 	specs      map[string]*spec
 	held       []*holding
+	recent     map[string][]*holding        // grants of the last moments, by path
+	ousted     map[string]time.Duration     // when the last grant of a process ended whose node was gone, by process and path
 	unclean    map[string]time.Duration     // when the last holder ended without a release, by path
 	newest     map[string]map[int]grantedTo // by path and weight or kind
 	violations []string
@@ -68,10 +70,16 @@ type holding struct {
 	calm    func() time.Duration // since when nothing has kept the holder from knowing what is done by force
 	taken   bool                 // its node was deleted, or its session ended, by force
 	until   time.Duration        // taken: when the holder must know
+
+	process string
+	since   time.Duration
+	gone    time.Duration // since when its node was no more for sure when it was granted; 0: it was there
+	news    time.Duration // how long an answer may be on its way to the process; 0: that is not known
 }
 
 func newChecker(specs map[string]*spec) *checker {
-	return &checker{specs: specs, newest: map[string]map[int]grantedTo{}, unclean: map[string]time.Duration{}}
+	return &checker{specs: specs, newest: map[string]map[int]grantedTo{}, unclean: map[string]time.Duration{},
+		recent: map[string][]*holding{}, ousted: map[string]time.Duration{}}
 }
 
 func (c *checker) fail(now time.Duration, format string, args ...any) {
@@ -83,12 +91,41 @@ func (c *checker) fail(now time.Duration, format string, args ...any) {
 
 // granted is told that the owner holds.
 func (c *checker) granted(now time.Duration, h *holding) {
+	h.since = now
 	for _, u := range h.uses {
+		c.checkPassed(now, h, u)
 		c.checkDelay(now, h, u)
 		c.checkOverlap(now, h, u)
 		c.checkToken(now, h, u)
 	}
 	c.held = append(c.held, h)
+}
+
+// remembered is how long a grant counts as recent.
+const remembered = 10 * time.Second
+
+// checkPassed looks whether a contender whose node is gone is granted after another process has
+// passed it. The other one could hold only when all that had been ahead of the contender had left.
+// So if the process has heard of the last departure, the proof of its own node is newer than that;
+// and that proof cannot have been on its way for longer than any answer. A holder of the same
+// process that had lost its node itself is no such departure.
+func (c *checker) checkPassed(now time.Duration, h *holding, u use) {
+	s := c.specs[u.path]
+	recent := slices.DeleteFunc(c.recent[u.path], func(g *holding) bool { return g.since < now-remembered })
+	c.recent[u.path] = append(recent, h)
+	if h.gone == 0 || h.news == 0 || now <= h.gone+h.news {
+		return
+	}
+	for _, g := range recent {
+		if g.process == h.process || g.since <= h.gone || g.taken || !s.conflict(s.key(g.uses[0]), s.key(u)) || len(g.uses) > 1 {
+			continue
+		}
+		ousted, was := c.ousted[h.process+u.path]
+		is := slices.ContainsFunc(c.held, func(l *holding) bool { return l.process == h.process && l.taken && l.uses[0].path == u.path })
+		if !is && !(was && ousted >= g.since) {
+			c.fail(now, "%s: grant %d of %s is on a node that was gone at %v, and grant %d of %s was made since", u.path, h.id, h.owner, h.gone, g.id, g.owner)
+		}
+	}
 }
 
 // checkDelay looks whether a lock with a lock-delay was closed for long enough.
@@ -107,7 +144,20 @@ func (c *checker) lost(now time.Duration, id int) {
 			c.endUncleanly(now, h)
 		}
 	}
-	c.ended(id)
+	c.ended(now, id)
+}
+
+// lingers is told of a holder that has lost its session and ends its work yet. If the servers have
+// ended the session earlier, by force, that is no fault of the library.
+func (c *checker) lingers(now time.Duration, id int) {
+	for _, h := range c.held {
+		if h.id == id {
+			if !h.taken {
+				c.endUncleanly(now, h)
+			}
+			h.calm = func() time.Duration { return never }
+		}
+	}
 }
 
 func (c *checker) endUncleanly(now time.Duration, h *holding) {
@@ -192,7 +242,12 @@ func (c *checker) checkToken(now time.Duration, h *holding, u use) {
 }
 
 // ended is told that the holder does not believe in its grant any more.
-func (c *checker) ended(id int) {
+func (c *checker) ended(now time.Duration, id int) {
+	for _, h := range c.held {
+		if h.id == id && h.taken {
+			c.ousted[h.process+h.uses[0].path] = now
+		}
+	}
 	c.held = slices.DeleteFunc(c.held, func(h *holding) bool { return h.id == id })
 }
 

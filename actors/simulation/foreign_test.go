@@ -180,11 +180,11 @@ func (f *foreigner) hold(path, node string, u use) {
 	f.w.line("%s holds %s/%s", f.name, path, node)
 	f.w.locked(func() {
 		f.w.grants++
-		f.w.note(&holding{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true})
+		f.w.note(&holding{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true, process: f.name})
 	})
 	f.sleep(time.Duration(f.rand.ExpFloat64() * float64(100*time.Millisecond)))
 	f.w.line("%s is done with %s/%s", f.name, path, node)
-	f.w.locked(func() { f.w.ended(id) })
+	f.w.locked(func() { f.w.ended(f.w.now(), id) })
 }
 
 // delete goes on until the node is gone.

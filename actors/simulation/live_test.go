@@ -36,6 +36,12 @@ func (w *world) checkSleepers(now time.Duration) {
 	}
 	w.looked = now
 	calm := w.isCalm(now)
+	if !calm {
+		w.calmSince = 0
+	} else if w.calmSince == 0 {
+		w.calmSince = now
+	}
+	w.checkFormer(now)
 	for _, r := range w.open {
 		if !calm || r.state != waiting || w.isBusy(r.uses) {
 			r.free = 0
@@ -80,33 +86,6 @@ func (w *world) isBusy(uses []use) bool {
 	}
 	return slices.ContainsFunc(w.owners, func(o *owner) bool { return touches(o.uses) && o.state != waiting }) ||
 		slices.ContainsFunc(w.held, func(h *holding) bool { return touches(h.uses) })
-}
-
-// checkOrder looks whether a request that was granted has overtaken an earlier one of its
-// process, for the same lock.
-func (w *world) checkOrder(now time.Duration, r *request) {
-	if r.named || r.path == root+"/simplerw" || len(w.deleted) > 0 || w.denied > 0 || r.p.isShaky() {
-		return
-	}
-	if known("a request overtakes another one of its process when the lock's directory is missing") && (r.multi || !r.there) {
-		return
-	}
-	for _, o := range w.open {
-		if o.state == waiting && o.p == r.p && o.path == r.path && o.asked < r.asked && !o.named && !o.leaving && !isDone(o.future.Done()) &&
-			(o.there || !known("as above")) && o.asked > r.p.shaky && w.faulty < o.asked && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) {
-			w.fail(now, "%v is granted before %v", r, o)
-		}
-	}
-}
-
-func (w *world) conflicts(a, b *request) bool {
-	for i := range a.uses {
-		s := w.specs[a.uses[i].path]
-		if s.conflict(s.key(a.uses[i]), s.key(b.uses[i])) {
-			return true
-		}
-	}
-	return false
 }
 
 // register is what a lock protects: a number that checks tokens.

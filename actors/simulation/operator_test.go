@@ -133,7 +133,10 @@ func (o *operator) deleteNode(path string) {
 	err := o.conn.Delete(path, -1)
 	w.line("operator deletes %s: %v", path, err)
 	if err == nil {
-		w.locked(func() { w.took(w.now(), hasNode(path)) })
+		w.locked(func() {
+			w.gone[path] = w.now()
+			w.took(w.now(), hasNode(path))
+		})
 	}
 }
 

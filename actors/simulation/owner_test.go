@@ -157,7 +157,7 @@ func (o *owner) hear(now time.Duration, msg any, over bool) {
 		o.state, o.since, o.believes = holds, now, !over
 		if !over {
 			o.w.note(&holding{id: -o.id, owner: o.pid.String(), token: actors.TokenOf(msg), uses: o.uses, nodes: nodesOf(msg),
-				session: msg.SessionId, calm: o.p.calm})
+				session: msg.SessionId, calm: o.p.calm, process: o.p.name})
 		}
 		o.w.after(time.Duration(o.rand.ExpFloat64()*float64(50*time.Millisecond)), o.release)
 	case *messages.Refused:
@@ -211,7 +211,7 @@ func (o *owner) fits(now time.Duration, why messages.Reason) bool {
 func (o *owner) disbelieve() {
 	if o.believes {
 		o.believes = false
-		o.w.ended(-o.id)
+		o.w.ended(o.w.now(), -o.id)
 	}
 }
 
@@ -243,6 +243,7 @@ func (o *owner) stop() {
 func (o *owner) kill() {
 	o.gone = true
 	o.disbelieve()
+	o.w.noteBusy(o.p, o.uses, o.w.now())
 	o.state = done
 }
 

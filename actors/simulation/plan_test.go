@@ -18,9 +18,10 @@ type plan struct {
 	session   time.Duration
 	entries   []entry
 
-	far            float64 // how likely a client is one that is far from the server
-	foreign        int     // clients of other libraries
-	members, alone []int   // forms of locks, see town
+	far            float64       // how likely a client is one that is far from the server
+	foreign        int           // clients of other libraries
+	hold           time.Duration // how long a grant is held, in the mean
+	members, alone []int         // forms of locks, see town
 
 	defect func(*world) // nil but in tests of the simulation: it is called at each step
 }
@@ -47,6 +48,7 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	// fire in a random order.
 	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
 	p.far = pick(r, []float64{0, 0, 0.3, 0.7})
+	p.hold = pick(r, []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond})
 	p.members = some(r, memberForms)
 	p.alone = some(r, aloneForms)
 	p.drawOperations(r)
@@ -137,5 +139,5 @@ func (p *plan) String() string {
 			ops[e.what]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, %.1f far, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.far, p.members, p.alone, p.session, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.far, p.hold, p.members, p.alone, p.session, ops, faults)
 }

@@ -22,7 +22,6 @@ type request struct {
 	owner   string // "" is one of its own
 	named   bool
 	multi   bool
-	there   bool // when it asked, somebody held the lock, so that its directory was there
 	try     bool
 	timeout time.Duration
 	cancel  bool // it may be cancelled
@@ -35,6 +34,8 @@ type request struct {
 	future   *actors.Future[*actors.Grant]
 	grant    *actors.Grant
 	believed bool
+	lingers  bool  // its session is lost, and its work goes on
+	sound    bool  // it was released by an owner that believed in it
 	over     error // why the grant ended
 	released *actors.Future[struct{}]
 	since    time.Duration // of the state
@@ -116,12 +117,11 @@ func (w *world) ask(e entry) {
 	if r.timeout > 0 {
 		options = append(options, actors.WithTimeout(r.timeout))
 	}
-	r.hold = time.Duration(rnd.ExpFloat64() * float64(50*time.Millisecond))
+	r.hold = time.Duration(rnd.ExpFloat64() * float64(w.plan.hold))
 	if rnd.IntN(20) == 0 || r.named && rnd.IntN(3) == 0 {
 		r.hold *= 40
 	}
 	r.path = lock.Path()
-	r.there = w.isHeld(r.uses[0].path) && !w.specs[r.uses[0].path].permits
 	r.ctx, r.end = context.WithCancel(context.Background())
 	w.open = append(w.open, r)
 	w.line("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describe(r.uses), r.owner, r.try, r.timeout)
@@ -179,9 +179,9 @@ func isDone(c <-chan struct{}) bool {
 func (r *request) look(now time.Duration) {
 	if r.believed && r.grant.Err() != nil {
 		r.believed = false
-		r.w.lost(now, r.id)
 		r.over = r.grant.Err()
 		r.w.line("%d ends: %v", r.id, r.over)
+		r.endGrant(now)
 		r.checkLoss(now)
 	}
 	if r.p.frozen || r.quit {
@@ -196,6 +196,7 @@ func (r *request) look(now time.Duration) {
 		if isDone(r.released.Done()) {
 			_, err := r.released.Result()
 			r.w.line("%d is released: %v", r.id, err)
+			r.checkRelease(now, err)
 			r.finish()
 		}
 	}
@@ -208,17 +209,25 @@ func (r *request) answered(now time.Duration) {
 		if !r.fits(now, err) {
 			r.w.fail(now, "%v: the answer does not fit: %v", r, err)
 		}
+		if errors.Is(err, actors.ErrNotAcquired) {
+			r.checkTry(now)
+		}
 		r.finish()
 		return
 	}
 	r.grant, r.state, r.since = grant, holds, now
 	r.w.grants++
 	r.w.line("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
-	if grant.Err() == nil {
+	if grant.Err() != nil {
+		r.w.ousted[r.p.name+r.uses[0].path] = now
+	} else {
 		r.believed = true
-		r.w.note(&holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), calm: r.p.calm})
+		h := &holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
+			session: grant.Session(), calm: r.p.calm, process: r.p.name, news: r.news()}
+		r.w.note(h)
+		r.checkNews(now, h)
 		r.w.checkOrder(now, r)
+		r.w.checkBudget(now, r)
 		r.useRegisters()
 	}
 	r.w.after(r.hold, r.release)
@@ -235,6 +244,9 @@ func (w *world) note(h *holding) {
 	}
 	if late := at + knowledge; h.taken && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
 		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
+	}
+	if !h.foreign && len(h.nodes) == 1 {
+		h.gone = w.gone[h.nodes[0]]
 	}
 	h.until = never
 	if h.taken && !h.foreign {
@@ -259,9 +271,11 @@ func (r *request) release() {
 		r.w.after(100*time.Millisecond, r.release)
 		return
 	}
+	r.endWork()
+	r.sound = r.believed
 	if r.believed {
 		r.believed = false
-		r.w.ended(r.id)
+		r.w.ended(r.w.now(), r.id)
 	}
 	r.state, r.since = releasing, r.w.now()
 	r.w.line("%d releases", r.id)
@@ -269,6 +283,7 @@ func (r *request) release() {
 }
 
 func (r *request) finish() {
+	r.w.noteEnd(r)
 	r.state = done
 	r.end()
 }
@@ -276,6 +291,7 @@ func (r *request) finish() {
 // kill is the end of the request's process.
 func (r *request) kill() {
 	r.quit = true
+	r.endWork()
 	if r.believed {
 		r.believed = false
 		r.w.lost(r.w.now(), r.id)

@@ -103,7 +103,8 @@ func (p *process) alone(r *rand.Rand) access {
 		return access{Member: m, use: use{m.Path(), kind, weight}}
 	}
 	local := p.w.rand(p.name, 2) // the options are one for all requests of a process
-	options := actors.LocalQueue(actors.Local{Grants: 1 + local.IntN(10), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
+	p.budget = uint32(1 + local.IntN(10))
+	options := actors.LocalQueue(actors.Local{Grants: int(p.budget), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
 		Linger: time.Duration(1+local.IntN(2000)) * time.Millisecond})
 	switch pickOne(r, p.w.plan.alone) {
 	case 0:

@@ -40,11 +40,16 @@ type world struct {
 	elapsed time.Duration
 	faulty  time.Duration // when the last fault ended
 	expired map[int64]time.Duration
-	deleted map[string]time.Duration // nodes deleted by force
+	deleted map[string]time.Duration // nodes deleted by force: when that began
+	gone    map[string]time.Duration // the same: when it was over
 	undo    []func()                 // ends the faults that last
 
-	active    int           // faults that last
-	looked    time.Duration // for sleepers
+	active    int                                 // faults that last
+	looked    time.Duration                       // for sleepers
+	calmSince time.Duration                       // 0: it is not calm
+	multis    map[string]time.Duration            // when a request of a multi-lock ended last, by process and path
+	busy      map[string]map[string]time.Duration // when a request ended last, by path and process
+	loans     map[loan]*lent
 	registers map[string]*register
 
 	operator *operator
@@ -59,7 +64,8 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{}}
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{},
+			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{}}
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver)
 		var err error
@@ -235,10 +241,16 @@ type process struct {
 	system  *actor.ActorSystem // where there are actors
 	session int64
 	state   messages.SessionState
+
+	warned    map[string]time.Duration // when a release on a path was answered because its node was missing
+	former    map[int64]time.Duration  // sessions that were lost, and when
+	connected time.Duration            // since when
+	budget    uint32                   // of its local queues
 }
 
 func (w *world) startProcess(slot, incarnation int) {
-	p := &process{w: w, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{})}
+	p := &process{w: w, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{}),
+		warned: map[string]time.Duration{}, former: map[int64]time.Duration{}}
 	p.host = w.net.newHost(p.name, w.rand(p.name, 0).Uint64())
 	if r := w.rand(p.name, 3); r.Float64() < w.plan.far {
 		p.host.far = pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond})
@@ -300,6 +312,7 @@ func (p *process) look() {
 	}
 	s := p.locks.Session()
 	if s.State != p.state || s.ID != p.session {
+		p.noteSession(p.w.now(), s.ID, s.State)
 		p.state, p.session = s.State, s.ID
 		p.w.line("%s is %v, session %#x", p.name, s.State, s.ID)
 	}

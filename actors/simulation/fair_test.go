@@ -1,0 +1,138 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+// Who is served before whom, and who is refused.
+
+// checkOrder looks whether a request that was granted has overtaken an earlier one of its
+// process, for the same lock.
+func (w *world) checkOrder(now time.Duration, r *request) {
+	if r.named || r.multi || r.path == root+"/simplerw" || w.overflow || now < w.denied || r.p.isShaky() {
+		return
+	}
+	for _, o := range w.open {
+		if o.state == waiting && o.p == r.p && o.path == r.path && o.asked < r.asked && !o.named && !o.leaving && !isDone(o.future.Done()) &&
+			o.asked > max(r.p.shaky, w.faulty+time.Second) && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) &&
+			!(known("a request overtakes another one of its process if their creates are under way in two transactions") && r.mayOvertake(o)) {
+			w.fail(now, "%v is granted before %v", r, o)
+		}
+	}
+}
+
+func (w *world) conflicts(a, b *request) bool {
+	for i := range a.uses {
+		s := w.specs[a.uses[i].path]
+		if s.conflict(s.key(a.uses[i]), s.key(b.uses[i])) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayOvertake reports whether the create of o may have been refused, because a directory was
+// missing, when that of r was under way already. The process makes the directory as soon as it
+// hears of the refusal.
+func (r *request) mayOvertake(o *request) bool {
+	made := r.p.host.lastDirectory()
+	if made < o.asked {
+		return false
+	}
+	node := r.grant.Node()
+	if r.w.specs[r.uses[0].path].permits || len(node) < 10 {
+		return true // the order is that of nodes whose names are not known
+	}
+	sent, found := r.p.host.sentAt(node[:len(node)-10])
+	return !found || sent < made
+}
+
+// loan is what a local queue has of its lock: the node of a czxid.
+type loan struct {
+	path  string
+	p     *process
+	czxid int64
+}
+
+// lent counts the grants of a loan.
+type lent struct {
+	since time.Duration
+	late  uint32 // how many came while another process has been waiting for long enough
+}
+
+// noticed is how long a contender of another process may wait until a local queue knows of it.
+const noticed = 2 * time.Second
+
+// checkBudget looks whether a local queue goes on when others wait and its budget is used up.
+func (w *world) checkBudget(now time.Duration, r *request) {
+	if r.path != root+"/local" && r.path != root+"/rwlocal" || r.named || w.calmSince == 0 {
+		return
+	}
+	key := loan{r.path, r.p, r.grant.Token().Czxid}
+	l := w.loans[key]
+	if l == nil {
+		l = &lent{since: now}
+		w.loans[key] = l
+	}
+	waits := func(o *request) bool {
+		return o.state == waiting && o.p != r.p && o.path == r.path && !o.named && !o.try && !o.leaving && w.conflicts(o, r) && o.asked+noticed < now
+	}
+	if now < max(l.since, w.calmSince)+noticed || !slices.ContainsFunc(w.open, waits) {
+		return
+	}
+	if l.late++; l.late > r.p.budget {
+		w.fail(now, "%v is grant %d of a local queue after another process has begun to wait, of at most %d", r, l.late, r.p.budget)
+	}
+}
+
+// noteEnd notes how long the request has kept its locks from others.
+func (w *world) noteEnd(r *request) {
+	until := w.now()
+	if r.state == releasing {
+		until = r.since
+	}
+	w.noteBusy(r.p, r.uses, until)
+	if r.multi {
+		for _, u := range r.uses {
+			w.multis[r.p.name+u.path] = w.now()
+		}
+	}
+}
+
+func (w *world) noteBusy(p *process, uses []use, until time.Duration) {
+	for _, u := range uses {
+		if w.busy[u.path] == nil {
+			w.busy[u.path] = map[string]time.Duration{}
+		}
+		w.busy[u.path][p.name] = max(w.busy[u.path][p.name], until)
+	}
+}
+
+// checkTry looks whether a try was refused although the lock was free when it was asked for, and
+// ever since: those of other processes had ended some time before, those of its own had been
+// released.
+func (r *request) checkTry(now time.Duration) {
+	w := r.w
+	if !r.isDirect() || r.named || w.overflow || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
+		len(w.foreign) > 0 && (r.path == root+"/m0" || r.path == root+"/rw") {
+		return
+	}
+	touches := func(uses []use) bool {
+		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
+	}
+	for _, o := range w.open {
+		if o != r && touches(o.uses) && (o.multi || o.p != r.p || o.state != releasing || o.since >= r.asked) {
+			return
+		}
+	}
+	if slices.ContainsFunc(w.owners, func(o *owner) bool { return touches(o.uses) }) || w.sinceMulti(r.p, r.path) < remembered {
+		return
+	}
+	for name, until := range w.busy[r.path] {
+		if name == r.p.name && until >= r.asked || name != r.p.name && until+noticed > r.asked {
+			return
+		}
+	}
+	w.fail(now, "%v was refused, and nobody had the lock", r)
+}
