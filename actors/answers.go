@@ -124,8 +124,8 @@ var plainReleased = &messages.Released{}
 // message that was meant for another actor.
 func (d *desk) unknown(msg any) {
 	switch msg := msg.(type) {
-	case host.Ended:
-		d.senderEnded(msg.Who)
+	case host.Terminated:
+		d.senderEnded(msg.Actor)
 		return
 	case host.Undelivered:
 		d.undelivered(msg.Tag)

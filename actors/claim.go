@@ -57,7 +57,7 @@ func (c *claim) send() {
 	c.mu.Lock()
 	c.lock = l
 	c.mu.Unlock()
-	l.self.Hand((*acquiring)(c))
+	l.self.RunInlineIfIdle((*acquiring)(c))
 	c.mu.Lock()
 	abandoned := c.abandoned
 	c.mu.Unlock()
@@ -70,17 +70,17 @@ func (c *claim) cancel(l *resident) {
 	messages.LockRef{To: l.self}.SendCancel(&messages.Cancel{}, c)
 }
 
-// acquiring and releasing are a claim as the letter that it sends.
+// acquiring and releasing are a claim as the envelope that it sends.
 type (
 	acquiring claim
 	releasing claim
 )
 
-// Open implements ask.Letter.
-func (a *acquiring) Open() (ask.Recipient, any) { return (*claim)(a), a.msg }
+// Unwrap implements ask.Envelope.
+func (a *acquiring) Unwrap() (ask.Recipient, any) { return (*claim)(a), a.msg }
 
-// Open implements ask.Letter.
-func (r *releasing) Open() (ask.Recipient, any) { return (*claim)(r), plainRelease }
+// Unwrap implements ask.Envelope.
+func (r *releasing) Unwrap() (ask.Recipient, any) { return (*claim)(r), plainRelease }
 
 // plainRelease is what all claims say in the end; it is not to be written to. A claim has one
 // request, which needs no number.
@@ -201,7 +201,7 @@ func (c *claim) abandon(g *Grant, why error) {
 }
 
 func (c *claim) giveBack() {
-	c.lock.self.Hand((*releasing)(c))
+	c.lock.self.RunInlineIfIdle((*releasing)(c))
 }
 
 // grow is called when a moment has passed. Up to then the claim keeps its Future and its
@@ -212,7 +212,7 @@ func (c *claim) grow() {
 		return
 	}
 	if c.kept != nil {
-		ask.Watch(c.kept)
+		ask.ArmLeakDetection(c.kept)
 	}
 	if c.fresh != nil {
 		c.fresh.watch()

@@ -59,7 +59,7 @@ func (h *handle) forget(stopped *resident) { h.found.CompareAndSwap(stopped, nil
 // next one, at the end.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
 	c, p := newClaim(h)
-	f := p.Keep()
+	f := p.UntrackedFuture()
 	c.kept = f
 	if c.prepare(ctx, p, options) {
 		c.watch(ctx)

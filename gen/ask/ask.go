@@ -25,13 +25,13 @@ type Call struct {
 	From    Recipient
 }
 
-// Open implements Letter.
-func (c *Call) Open() (from Recipient, msg any) { return c.From, c.Message }
+// Unwrap implements Envelope.
+func (c *Call) Unwrap() (from Recipient, msg any) { return c.From, c.Message }
 
-// A Letter in a mailbox is as good as the Call that it opens to. A sender that says few
-// different things can be the Letter itself, which saves making a Call for each.
-type Letter interface {
-	Open() (from Recipient, msg any)
+// An Envelope in a mailbox is as good as the Call that it opens to. A sender that says few
+// different things can be the Envelope itself, which saves making a Call for each.
+type Envelope interface {
+	Unwrap() (from Recipient, msg any)
 }
 
 // A Reply is the right to answer one message, now or at any later time. The

@@ -52,19 +52,19 @@ func TestDropped(t *testing.T) {
 }
 
 // A kept future is noticed to be dropped from Watch on, and not before.
-func TestKeep(t *testing.T) {
+func TestArmLeakDetection(t *testing.T) {
 	var h, other hook
 	p := ask.NewPromise(h.abandon)
-	f := p.Keep()
-	p.Keep()                               // dropped without Watch
+	f := p.UntrackedFuture()
+	p.UntrackedFuture()                    // dropped without Watch
 	ask.NewPromise(other.abandon).Future() // is collected no earlier
 	wait(t, &other)
 	h.expect(t, 0, nil, nil)
-	ask.Watch(f)
+	ask.ArmLeakDetection(f)
 	f = nil
 	wait(t, &h)
 	h.expect(t, 1, nil, ask.ErrDropped)
-	ask.Watch(ask.NewPromise[*string](nil).Keep()) // nobody wants to know
+	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // nobody wants to know
 }
 
 // A future that somebody waits for is not dropped, though it is not used again.

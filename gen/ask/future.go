@@ -91,24 +91,24 @@ func (p *Promise[T]) Future() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
 	}
-	f := p.Keep()
-	Watch(f)
+	f := p.UntrackedFuture()
+	ArmLeakDetection(f)
 	return f
 }
 
-// Keep is Future, but nobody notices that the future is dropped before Watch is called
+// UntrackedFuture is Future, but nobody notices that the future is dropped before ArmLeakDetection is called
 // with it, by somebody who keeps it until then. To notice takes several times as long
 // as the rest of a promise's life; most are over before it matters.
-func (p *Promise[T]) Keep() *Future[T] {
+func (p *Promise[T]) UntrackedFuture() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
 	}
 	return &Future[T]{p}
 }
 
-// Watch has it noticed from now on if a future that Keep gave is dropped. (By a finalizer:
+// ArmLeakDetection has it noticed from now on if a future that UntrackedFuture gave is dropped. (By a finalizer:
 // a cleanup would take as much memory again as half of the promise.)
-func Watch[T any](f *Future[T]) {
+func ArmLeakDetection[T any](f *Future[T]) {
 	if p := f.promise; f != &p.future {
 		runtime.SetFinalizer(f, func(f *Future[T]) { f.promise.Abandon(ErrDropped) })
 	}

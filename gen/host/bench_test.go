@@ -31,10 +31,10 @@ func BenchmarkTellAndAnswer(b *testing.B) {
 }
 
 // One sender that hands an idle actor each message.
-func BenchmarkHand(b *testing.B) {
+func BenchmarkRunInlineIfIdle(b *testing.B) {
 	ref := start(benchSystem(b), func(ask.Recipient, any) {})
 	for b.Loop() {
-		ref.Hand("x")
+		ref.RunInlineIfIdle("x")
 	}
 }
 

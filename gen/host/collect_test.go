@@ -56,7 +56,7 @@ func TestCollector(t *testing.T) {
 	if want := "[64 128 150]"; fmt.Sprint(got) != want {
 		t.Errorf("flushed after %v messages, want %s", got, want)
 	}
-	ref.Hand("one more")
+	ref.RunInlineIfIdle("one more")
 	if got := c.flushes.next(t); got != n+1 {
 		t.Errorf("flushed after %v messages", got)
 	}

@@ -26,10 +26,10 @@ func (m *mailbox) put(msg any, system bool) (schedule bool) {
 	return m.schedule()
 }
 
-// enter is put for who may as well handle the message: if the mailbox is idle, and so is
+// tryEnter is put for who may as well handle the message: if the mailbox is idle, and so is
 // empty, it is the caller's to serve, who begins with the message. It tells if that is so;
 // otherwise the message is in the mailbox, which somebody serves or will.
-func (m *mailbox) enter(msg any) (idle bool) {
+func (m *mailbox) tryEnter(msg any) (idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.schedule() {

@@ -58,12 +58,12 @@ func (r *Ref) Register() error {
 // Tell puts a message into the actor's mailbox.
 func (r *Ref) Tell(msg any) { r.post(msg, false) }
 
-// Hand is Tell by somebody who may as well handle the message: if the actor is idle, it
-// mostly has been handled when Hand returns, which saves two changes of goroutine. Who
+// RunInlineIfIdle is Tell by somebody who may as well handle the message: if the actor is idle, it
+// mostly has been handled when RunInlineIfIdle returns, which saves two changes of goroutine. Who
 // hands must not hold a lock that the actor needs. Messages that come meanwhile are left
 // to others, so that nobody works for longer than for a message of its own.
-func (r *Ref) Hand(msg any) {
-	if !r.mailbox.enter(msg) {
+func (r *Ref) RunInlineIfIdle(msg any) {
+	if !r.mailbox.tryEnter(msg) {
 		return
 	}
 	r.handle(msg, false)
@@ -168,9 +168,9 @@ func (r *Ref) handle(msg any, system bool) {
 		take = r.handler.Refuse
 	}
 	_, msg, sender := actor.UnwrapEnvelope(msg)
-	switch letter, ok := msg.(ask.Letter); {
+	switch envelope, ok := msg.(ask.Envelope); {
 	case ok:
-		take(letter.Open())
+		take(envelope.Unwrap())
 	case sender != nil:
 		take(Sender{r.system.Actors, sender, r.PID()}, msg)
 	default:
@@ -213,8 +213,8 @@ func (r *Ref) fail(msg, failure any) {
 
 func typeOf(msg any) string {
 	_, msg, _ = actor.UnwrapEnvelope(msg)
-	if letter, ok := msg.(ask.Letter); ok {
-		_, msg = letter.Open()
+	if envelope, ok := msg.(ask.Envelope); ok {
+		_, msg = envelope.Unwrap()
 	}
 	return fmt.Sprintf("%T", msg)
 }
@@ -236,7 +236,7 @@ func (r *Ref) end(failure any) {
 			r.tellEnd(watcher)
 		}
 		for _, watcher := range r.refWatchers {
-			watcher.Tell(Ended{Identity{ref: r}})
+			watcher.Tell(Terminated{Identity{ref: r}})
 		}
 		r.watchers, r.refWatchers = nil, nil
 	}()

@@ -71,7 +71,7 @@ func TestQuietActorBesideBusyOnes(t *testing.T) {
 
 // A message that is handed to an idle actor leaves what comes with it to the run queue: there
 // the actor stands behind those that were told something before.
-func TestHandKeepsTheOrderOfTurns(t *testing.T) {
+func TestRunInlineKeepsTheOrderOfTurns(t *testing.T) {
 	s := newNarrow(t)
 	handled, over := 0, make(chan int, 1)
 	quiet := s.script(func(any) { over <- handled })
@@ -85,11 +85,11 @@ func TestHandKeepsTheOrderOfTurns(t *testing.T) {
 			quiet.Tell("are you there?")
 			for range 3 * turn {
 				busy.Tell("next")
-				busy.Hand("next") // by itself, which is not idle
+				busy.RunInlineIfIdle("next") // by itself, which is not idle
 			}
 		}
 	})
-	busy.Hand("first")
+	busy.RunInlineIfIdle("first")
 	close(leave)
 	if n := <-over; n != 1 {
 		t.Errorf("%d messages were handled before the quiet actor's, want 1", n)

@@ -64,12 +64,12 @@ func (s Sender) IsFuture() bool {
 	return !isActor
 }
 
-// Ended is received by an actor when an actor that it watches has ended, or cannot be
+// Terminated is received by an actor when an actor that it watches has ended, or cannot be
 // reached any more, or had ended before the Watch. What the watched actor sent before its
 // end, from this process, is received before.
-type Ended struct{ Who Identity }
+type Terminated struct{ Actor Identity }
 
-// Watch has r receive Ended when the actor ends. It never blocks. To watch an actor that
+// Watch has r receive Terminated when the actor ends. It never blocks. To watch an actor that
 // has a PID, r is registered; the error is that of Register.
 func (r *Ref) Watch(who Identity) error {
 	if who.ref != nil {
@@ -83,7 +83,7 @@ func (r *Ref) Watch(who Identity) error {
 	return nil
 }
 
-// Unwatch ends what Watch began. An Ended may still be on its way.
+// Unwatch ends what Watch began. A Terminated may still be on its way.
 func (r *Ref) Unwatch(who Identity) {
 	if who.ref != nil {
 		who.ref.post(watching{r, false}, true)
@@ -109,16 +109,16 @@ func (r *Ref) setWatching(w watching) {
 	case !w.begins:
 		r.refWatchers = slices.DeleteFunc(r.refWatchers, func(other *Ref) bool { return other == w.watcher })
 	case r.stopped:
-		w.watcher.Tell(Ended{Identity{ref: r}})
+		w.watcher.Tell(Terminated{Identity{ref: r}})
 	default:
 		r.refWatchers = append(r.refWatchers, w.watcher)
 	}
 }
 
-// terminated is protoactor's message as an Ended. It takes its turn behind the messages
+// terminated is protoactor's message as a Terminated. It takes its turn behind the messages
 // that are in the mailbox, which the sender may have sent before its end.
 func (r *Ref) terminated(msg *actor.Terminated) {
-	r.Tell(Ended{Identity{address: msg.GetWho().GetAddress(), id: msg.GetWho().GetId()}})
+	r.Tell(Terminated{Identity{address: msg.GetWho().GetAddress(), id: msg.GetWho().GetId()}})
 }
 
 // Undelivered is received by an actor when a message that it sent from the PID of an

@@ -63,13 +63,13 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.stop()
-		if msg := heard.next(t); msg != any(host.Ended{Who: who}) {
+		if msg := heard.next(t); msg != any(host.Terminated{Actor: who}) {
 			t.Errorf("heard %v", msg)
 		}
 		if err := ref.Watch(who); err != nil { // it has ended before
 			t.Fatal(err)
 		}
-		if msg := heard.next(t); msg != any(host.Ended{Who: who}) {
+		if msg := heard.next(t); msg != any(host.Terminated{Actor: who}) {
 			t.Errorf("heard %v of the second watch", msg)
 		}
 	}
@@ -93,7 +93,7 @@ func TestWatch(t *testing.T) {
 }
 
 // An actor hears of an end behind all that was sent before the end.
-func TestEndedOvertakesNothing(t *testing.T) {
+func TestTerminatedOvertakesNothing(t *testing.T) {
 	s := brief(t)
 	heard := make(inbox, 1000)
 	begin := make(chan struct{})
@@ -127,7 +127,7 @@ func TestEndedOvertakesNothing(t *testing.T) {
 			t.Fatalf("heard %v, want %d", msg, i)
 		}
 	}
-	if _, ended := heard.next(t).(host.Ended); !ended {
+	if _, ended := heard.next(t).(host.Terminated); !ended {
 		t.Error("the end is not heard last")
 	}
 	ref.Stop()

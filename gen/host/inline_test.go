@@ -8,14 +8,14 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// An idle actor handles what it is handed before Hand returns.
-func TestHand(t *testing.T) {
+// An idle actor handles what it is handed before RunInlineIfIdle returns.
+func TestRunInlineIfIdle(t *testing.T) {
 	s := newSystem(t)
 	p := newProbe(func(from ask.Recipient, msg any) { from.Tell(msg) })
 	ref := spawn(t, s, "a", p)
 	answers := make(inbox, 1)
 	for i := range 100 {
-		ref.Hand(&ask.Call{Message: i, From: answers})
+		ref.RunInlineIfIdle(&ask.Call{Message: i, From: answers})
 		if len(answers) != 1 || <-answers != i {
 			t.Fatalf("message %d is not handled", i)
 		}
@@ -23,31 +23,31 @@ func TestHand(t *testing.T) {
 	ref.Stop()
 	p.end(t)
 	p.refuse = func(from ask.Recipient, msg any) { from.Tell("refused") }
-	ref.Hand(&ask.Call{Message: 0, From: answers})
+	ref.RunInlineIfIdle(&ask.Call{Message: 0, From: answers})
 	if got := answers.next(t); got != "refused" {
 		t.Errorf("%v after the end", got)
 	}
 }
 
-// letter is a message of few words: who sent it.
-type letter struct{ from inbox }
+// envelope is a message that implements ask.Envelope.
+type envelope struct{ from inbox }
 
-func (l *letter) Open() (ask.Recipient, any) { return l.from, "open" }
+func (e *envelope) Unwrap() (ask.Recipient, any) { return e.from, "message" }
 
-// A letter arrives as the call that it opens to, be it told or handed, and also when it
-// comes too late.
-func TestLetter(t *testing.T) {
+// An envelope arrives as the message and sender that Unwrap returns, by Tell, by RunInlineIfIdle, and
+// after the actor has stopped.
+func TestEnvelope(t *testing.T) {
 	s := newSystem(t)
 	answer := func(from ask.Recipient, msg any) { from.Tell(msg) }
 	p := newProbe(answer)
 	p.refuse = answer
 	ref := spawn(t, s, "a", p)
-	l := &letter{make(inbox, 1)}
+	e := &envelope{make(inbox, 1)}
 	arrives := func() {
 		t.Helper()
-		for _, send := range []func(any){ref.Tell, ref.Hand} {
-			send(l)
-			if got := l.from.next(t); got != "open" {
+		for _, send := range []func(any){ref.Tell, ref.RunInlineIfIdle} {
+			send(e)
+			if got := e.from.next(t); got != "message" {
 				t.Errorf("%v arrives", got)
 			}
 		}
@@ -59,12 +59,12 @@ func TestLetter(t *testing.T) {
 }
 
 // What is handed to an actor that is being made waits until it is.
-func TestHandedWhileBeingMade(t *testing.T) {
+func TestRunInlineWhileBeingMade(t *testing.T) {
 	s := newSystem(t)
 	heard := make(inbox, 2)
 	p := newProbe(func(_ ask.Recipient, msg any) { heard.Tell(msg) })
 	ref, err := s.Spawn("a", func(self *host.Ref) host.Actor {
-		self.Hand("first")
+		self.RunInlineIfIdle("first")
 		self.Tell("second")
 		if len(heard) > 0 {
 			t.Error("an actor that is being made has handled a message")
@@ -85,7 +85,7 @@ func TestHandedWhileBeingMade(t *testing.T) {
 
 // Who hands does not wait for an actor that is busy, be it by itself or by another, and
 // handles one message only; nothing is left lying, and the order is kept.
-func TestHandToBusy(t *testing.T) {
+func TestRunInlineOfBusyActor(t *testing.T) {
 	s := newSystem(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	heard := make(inbox, 10)
@@ -97,14 +97,14 @@ func TestHandToBusy(t *testing.T) {
 			close(entered)
 			<-leave
 		case "first":
-			ref.Hand("second")
+			ref.RunInlineIfIdle("second")
 			ref.Tell("third")
 		}
 		heard.Tell(msg)
 	}
 	ref.Tell("block")
 	<-entered
-	ref.Hand("first") // returns, though it is not handled
+	ref.RunInlineIfIdle("first") // returns, though it is not handled
 	close(leave)
 	for _, want := range []string{"block", "first", "second", "third"} {
 		if got := heard.next(t); got != want {
@@ -116,7 +116,7 @@ func TestHandToBusy(t *testing.T) {
 }
 
 // What an idle actor tells itself while it handles what it was handed is not left lying.
-func TestHandLeavesTheRest(t *testing.T) {
+func TestRunInlineLeavesTheRest(t *testing.T) {
 	s := newSystem(t)
 	heard := make(inbox, 10)
 	p := newProbe(nil)
@@ -124,11 +124,11 @@ func TestHandLeavesTheRest(t *testing.T) {
 	p.receive = func(_ ask.Recipient, msg any) {
 		if msg == "first" {
 			ref.Tell("second")
-			ref.Hand("third")
+			ref.RunInlineIfIdle("third")
 		}
 		heard.Tell(msg)
 	}
-	ref.Hand("first")
+	ref.RunInlineIfIdle("first")
 	for _, want := range []string{"first", "second", "third"} {
 		if got := heard.next(t); got != want {
 			t.Errorf("%v, want %s", got, want)
@@ -139,11 +139,11 @@ func TestHandLeavesTheRest(t *testing.T) {
 }
 
 // A panic is the actor's, not that of who handed it the message.
-func TestHandPanics(t *testing.T) {
+func TestRunInlinePanics(t *testing.T) {
 	s := newSystem(t)
 	p := newProbe(func(ask.Recipient, any) { panic("on purpose") })
 	ref := spawn(t, s, "a", p)
-	ref.Hand("bad")
+	ref.RunInlineIfIdle("bad")
 	if failure := p.end(t); failure != "on purpose" {
 		t.Errorf("stopped because of %v", failure)
 	}
@@ -151,7 +151,7 @@ func TestHandPanics(t *testing.T) {
 
 // However many hand and tell, messages are handled one at a time, all of them, and those
 // of each sender in order.
-func TestHandAmongOthers(t *testing.T) {
+func TestRunInlineAmongOthers(t *testing.T) {
 	s := newSystem(t)
 	type mail struct{ sender, n int }
 	const senders, each = 8, 2000
@@ -173,7 +173,7 @@ func TestHandAmongOthers(t *testing.T) {
 				if (n+sender)%3 == 0 {
 					ref.Tell(mail{sender, n})
 				} else {
-					ref.Hand(mail{sender, n})
+					ref.RunInlineIfIdle(mail{sender, n})
 				}
 			}
 		}()
