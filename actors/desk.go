@@ -107,7 +107,7 @@ type expired struct{ id queue.ID }
 func (d *desk) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	if r := d.open(from, msg, reply); r != nil {
 		kind, _ := d.kindOf(from, msg) // open has refused any other
-		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: kind, Try: msg.Try, Tell: msg.TellContended, Data: msg.Data, Revocable: msg.Revocable})
+		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: kind, Try: msg.Try, Tell: msg.NotifyContended, Data: msg.Data, Revocable: msg.Revocable})
 	}
 }
 

@@ -152,7 +152,7 @@ func lend[E queue.LendEvent](l *lender, e E) {
 func (l *lender) perform(f queue.Effect) {
 	switch below := (messages.LockRef{To: l.upon[0].self}); f.Do {
 	case queue.DoBorrow:
-		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.owner, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, TellContended: true}, l.self)
+		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.owner, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, NotifyContended: true}, l.self)
 	case queue.DoReturn:
 		// It takes back a grant as well, and one that is on its way; and of what was lost
 		// it tells that the owner knows.

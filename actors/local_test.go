@@ -192,7 +192,7 @@ func TestLocalMessages(t *testing.T) {
 		locks, other := b.locks(config), b.mutex()
 		mu := locks.Mutex(b.path, brief)
 		lock := pid(b, mu)
-		alice.send(lock, &messages.Acquire{RequestId: 1, TellContended: true})
+		alice.send(lock, &messages.Acquire{RequestId: 1, NotifyContended: true})
 		g := alice.granted(1)
 		bob.send(lock, &messages.Acquire{RequestId: 1, Owner: "bob"})
 		bob.send(lock, &messages.Acquire{RequestId: 2, Owner: "bob"})

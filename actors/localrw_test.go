@@ -257,7 +257,7 @@ func TestLocalReadWriteMessages(t *testing.T) {
 		rw := locks.RWMutex(b.path, brief)
 		lock := pid(b, rw.Write())
 		acquire := func(id uint64, kind messages.Kind) *messages.Granted {
-			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: uint32(kind), TellContended: true})
+			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: uint32(kind), NotifyContended: true})
 			return alice.granted(id)
 		}
 		w, r, again := acquire(1, messages.Kind_WRITE), acquire(2, messages.Kind_READ), acquire(3, messages.Kind_READ)

@@ -22,7 +22,7 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 				target, other := pid(b, b.locks(config).Mutex(b.path)), b.mutex()
 				var f *actors.Future[*actors.Grant]
 				for id := range uint64(6) {
-					alice.send(target, &messages.Acquire{RequestId: id, TellContended: true})
+					alice.send(target, &messages.Acquire{RequestId: id, NotifyContended: true})
 					if f != nil {
 						unlock(b, result(b, f))
 					}

@@ -85,7 +85,7 @@ func TestFutureGranted(t *testing.T) {
 			must(b, err)
 			return answer
 		}
-		granted, is := ask(&messages.Acquire{RequestId: 1, Owner: "me", TellContended: true}).(*messages.Granted)
+		granted, is := ask(&messages.Acquire{RequestId: 1, Owner: "me", NotifyContended: true}).(*messages.Granted)
 		if !is {
 			b.Fatal("not granted")
 		}

@@ -1,7 +1,8 @@
 package messages
 
-// A Reason is an error of its own, so that errors.Is(err, Reason_TIMED_OUT) holds
-// for every error made from it, on whichever side of a wire.
+// Error returns the text of the Reason. A Reason is an error of its own, so that
+// errors.Is(err, Reason_TIMED_OUT) reports the reason of each error that wraps it, in every
+// process that received the message.
 func (r Reason) Error() string {
 	if text, ok := reasonText[r]; ok {
 		return text
@@ -14,7 +15,7 @@ var reasonText = map[Reason]string{
 	Reason_TIMED_OUT:          "timed out waiting for the lock",
 	Reason_CANCELLED:          "request was cancelled",
 	Reason_SESSION_LOST:       "ZooKeeper session is lost",
-	Reason_NODE_DELETED:       "lock node was deleted by somebody else",
+	Reason_NODE_DELETED:       "lock node was deleted by another client",
 	Reason_CLOSED:             "lock service is closed",
 	Reason_NOT_HELD:           "grant is not held",
 	Reason_INVALID:            "invalid request",
@@ -29,10 +30,10 @@ var reasonText = map[Reason]string{
 	Reason_DISCONNECTED:       "no connection to ZooKeeper",
 }
 
-// Error gives the reason and the detail.
+// Error returns the text of the reason and the detail.
 func (r *Refused) Error() string { return join(r.GetReason(), r.GetDetail()) }
 
-// Unwrap returns the Reason, and DISCONNECTED where the request ended without an answer
+// Unwrap returns the Reason, and DISCONNECTED as well if the request ended without an answer
 // from ZooKeeper.
 func (r *Refused) Unwrap() []error {
 	if r.GetDisconnected() {
@@ -41,16 +42,16 @@ func (r *Refused) Unwrap() []error {
 	return []error{r.GetReason()}
 }
 
-// Error gives the reason and the detail.
+// Error returns the text of the reason and the detail.
 func (l *Lost) Error() string { return join(l.GetReason(), l.GetDetail()) }
 
-// Unwrap gives the Reason.
+// Unwrap returns the Reason.
 func (l *Lost) Unwrap() error { return l.GetReason() }
 
-// Error gives the reason and the detail.
+// Error returns the text of the reason and the detail.
 func (f *Failed) Error() string { return join(f.GetReason(), f.GetDetail()) }
 
-// Unwrap gives the Reason.
+// Unwrap returns the Reason.
 func (f *Failed) Unwrap() error { return f.GetReason() }
 
 func join(r Reason, detail string) string {

@@ -4,27 +4,35 @@
 // 	protoc        (unknown)
 // source: actorlock/lock.proto
 
-// What callers say to a lock actor, and what they hear back.
+// The messages between an owner and a lock actor.
 //
-// A conversation, from an owner's side:
+// An owner sends the messages of service Lock, and receives those of service Owner:
 //
-//	Acquire ->  <- Granted ... Release ->  <- Released
-//	Acquire ->  <- Refused              (try, time-out, cancel, closed, ...)
-//	Acquire ->  <- Granted  <- Lost     (the session or the node is gone)
+//	owner    lock
+//	Acquire  ->
+//	         <-  Granted           the owner holds the lock
+//	Release  ->
+//	         <-  Released          the grant has ended
 //
-// Every message carries the request_id that the owner chose for its Acquire.
-// It need only be unique among that owner's open requests.
+//	Acquire  ->
+//	         <-  Refused           the request has failed; its Reason is the cause
 //
-// A request, and the grant that comes of it, belongs to the actor that sent the
-// Acquire, whatever owner it names: when that actor has ended, or its remote system
-// cannot be reached any more, the lock withdraws the request and gives the grant back.
-// A restart is no end: the restarted actor has the same PID, keeps its grants, and
-// releases them by their request_ids.
+//	Acquire  ->
+//	         <-  Granted
+//	         <-  Lost              the grant has ended without a Release
 //
-// A future (RequestFuture) is no actor: it hears one answer and is gone. To acquire by
-// a future, name an owner, and set wait_nanos to the future's time-out: a grant that
-// comes later finds no future, and the lock gives it back. A grant that arrives belongs to
-// no actor: the lock is held until the owner sends Release.
+// Every message carries the request_id that the owner chose for its Acquire. The id must
+// be unique among that owner's open requests.
+//
+// A request, and its grant, belongs to the actor that sent the Acquire, whatever owner it
+// names. When that actor has ended, or its remote system cannot be reached, the lock
+// withdraws the request and ends the grant. A restarted actor has the same PID, keeps its
+// grants, and releases them by their request_ids.
+//
+// A future (protoactor's RequestFuture) receives one message only. An Acquire sent by a
+// future must name an owner, and should set wait_nanos to the time-out of the future. The
+// lock takes back a grant that reaches no future. A grant that has reached its future
+// belongs to no actor: it lasts until the owner sends Release.
 
 package messages
 
@@ -44,47 +52,53 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Reason says why a request was refused or a grant was lost.
+// Reason is the cause of a Refused, of a Lost, or of a Failed of the bridge. Lost has one
+// of SESSION_LOST, NODE_DELETED, CLOSED and INTERNAL.
 type Reason int32
 
 const (
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// The lock is not free and the request was a try.
+	// The Acquire had try set, and another contender holds the lock.
 	Reason_NOT_ACQUIRED Reason = 1
-	// The request's wait is over.
+	// The request waited for wait_nanos.
 	Reason_TIMED_OUT Reason = 2
-	// The request was withdrawn.
+	// A Cancel withdrew the request.
 	Reason_CANCELLED Reason = 3
-	// The ZooKeeper session ended, or must be taken for ended.
+	// The ZooKeeper session has ended, or the deadline has passed after which it may have
+	// ended.
 	Reason_SESSION_LOST Reason = 4
-	// The contender's node was deleted by somebody else.
+	// Another client deleted the contender's node.
 	Reason_NODE_DELETED Reason = 5
-	// The lock service of this process was closed.
+	// The process has closed its Locks.
 	Reason_CLOSED Reason = 6
-	// Released or cancelled what is not held: already released, lost, or never granted.
+	// There is no such grant: it was released or lost before, or never granted to this owner.
 	Reason_NOT_HELD Reason = 7
-	// The request cannot be served as it was written.
+	// A field of the request is not acceptable. The detail has the field, its value and what
+	// is accepted.
 	Reason_INVALID Reason = 8
 	// ZooKeeper denies a right on the lock's directory.
 	Reason_NO_AUTH Reason = 9
-	// ZooKeeper answered with an error that repeating would not change.
+	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The directory's sequence counter is used up: recreate the directory.
+	// The directory's sequence numbers are near their end, at 2^31-1, or have reached it, and
+	// the request needs one of its own, as a downgrade does. The request can succeed after the
+	// directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
-	// The lock actor failed; its nodes are released.
+	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
-	// The lock actor has stopped because it was idle: ask its manager for a new one.
+	// The lock actor has stopped because it was idle. The sender has to look up the PID anew.
 	Reason_STOPPED Reason = 13
-	// More requests are open than the configuration allows.
+	// One of the limits of the configuration is reached: MaxRequestsPerLock, MaxRequests,
+	// MaxNodeData or MaxOutstanding.
 	Reason_LIMIT_EXCEEDED Reason = 14
-	// The request was sent and its answer is lost: it was executed or not.
+	// ZooKeeper may have executed the request or not: it was sent, and its answer is lost.
 	Reason_OUTCOME_UNKNOWN Reason = 15
-	// The request could only be granted after its own owner has released what it
-	// holds: a read lock does not become a write lock, a lock that is not re-entrant
-	// is not entered twice.
+	// The request could be granted only after its own owner has released what it holds or
+	// waits for. A read lock cannot be upgraded to a write lock, a lock that is not re-entrant
+	// cannot be entered twice, and the owner of a multi-lock cannot also wait for a member, or
+	// hold it, by another request.
 	Reason_WOULD_DEADLOCK Reason = 16
-	// There is no connection to ZooKeeper, and the request was a try: such a request
-	// does not wait for one.
+	// The Acquire had try set, and there is no connection to ZooKeeper.
 	Reason_DISCONNECTED Reason = 17
 )
 
@@ -159,11 +173,11 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return file_actorlock_lock_proto_rawDescGZIP(), []int{0}
 }
 
-// Kind is what a lock is wanted for: see Acquire.kind.
+// Kind is the mode in which a lock is acquired: see Acquire.kind.
 type Kind int32
 
 const (
-	// For a lock with one kind: a mutex, a semaphore, a multi-lock.
+	// The only kind of a mutex, a semaphore and a multi-lock.
 	Kind_EXCLUSIVE Kind = 0
 	// The read lock of a read-write lock.
 	Kind_READ Kind = 1
@@ -212,34 +226,37 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 	return file_actorlock_lock_proto_rawDescGZIP(), []int{1}
 }
 
-// Acquire asks for the lock.
+// Acquire requests the lock.
 type Acquire struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Who will hold it. An owner that holds the lock gets it again at once
-	// (re-entry). Any sender can cancel and release for a named owner. Empty means an
-	// owner different from all others, known by the sender of the message: then only
-	// that sender can cancel and release. A future as the sender could not, so its
-	// Acquire is refused as INVALID unless it names an owner.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An id of the owner's choice, unique among the owner's open requests.
+	RequestId uint64 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The name of the owner. An owner that holds a re-entrant lock is granted it again at
+	// once (re-entry). Any sender can cancel and release for a named owner.
+	// Empty: the request has an owner of its own, and only the sender of the Acquire can
+	// cancel and release it. The lock refuses such an Acquire with INVALID if the sender is a
+	// future, which could do neither.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Data of the contender's node, for others to read.
+	// The data of the contender's node, for other clients to read. A re-entry has no node of
+	// its own, so that its data is written nowhere.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Refuse with NOT_ACQUIRED rather than wait for other contenders, and with
-	// DISCONNECTED rather than wait for a connection to ZooKeeper.
+	// Refuse the request with NOT_ACQUIRED if it would have to wait for other contenders, and
+	// with DISCONNECTED if it would have to wait for a connection to ZooKeeper.
 	Try bool `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
-	// Refuse with TIMED_OUT after so long; 0 waits without limit.
+	// The longest wait in nanoseconds, after which the lock refuses the request with
+	// TIMED_OUT. 0: without limit. The lock refuses a negative value with INVALID.
 	WaitNanos int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
-	// What the lock is wanted for: a Kind for the locks of this library. A lock of a
-	// custom rule with several kinds numbers them from 1, in the order of their names.
-	// A lock with several kinds, such as a read-write lock, refuses 0 as INVALID, and a
-	// lock with one kind any other number.
+	// A Kind for the locks of this library. A custom rule with several kinds numbers them from
+	// 1, in the order of their names. A lock with several kinds, such as a read-write lock,
+	// refuses 0 with INVALID. A lock with one kind refuses any other number than 0.
 	Kind uint32 `protobuf:"varint,6,opt,name=kind,proto3" json:"kind,omitempty"`
-	// How many permits of a semaphore; 0 means 1.
+	// The number of permits of a semaphore, granted together. 0 means 1. Other locks refuse a
+	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
-	// Say Contended when others wait while the owner holds the lock.
-	TellContended bool `protobuf:"varint,8,opt,name=tell_contended,json=tellContended,proto3" json:"tell_contended,omitempty"`
-	// Hear of RevokeRequested at once. Otherwise it may come only when the lock has been
-	// held for two seconds.
+	// Send Contended as soon as other contenders wait while the owner holds the lock.
+	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
+	// Send RevokeRequested at once, which costs one read for each grant. Otherwise the lock
+	// may send it only after it has been held for two seconds.
 	Revocable     bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -324,9 +341,9 @@ func (x *Acquire) GetPermits() uint32 {
 	return 0
 }
 
-func (x *Acquire) GetTellContended() bool {
+func (x *Acquire) GetNotifyContended() bool {
 	if x != nil {
-		return x.TellContended
+		return x.NotifyContended
 	}
 	return false
 }
@@ -338,11 +355,12 @@ func (x *Acquire) GetRevocable() bool {
 	return false
 }
 
-// Cancel withdraws an Acquire: the one of the named owner, or else of the sender.
+// Cancel withdraws the request with this id and owner.
 type Cancel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The owner of the Acquire. Empty: the sender is the owner.
+	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -391,11 +409,12 @@ func (x *Cancel) GetOwner() string {
 	return ""
 }
 
-// Release gives back a grant: the one of the named owner, or else of the sender.
+// Release ends the grant of the request with this id and owner.
 type Release struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The owner of the Acquire. Empty: the sender is the owner.
+	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -444,26 +463,29 @@ func (x *Release) GetOwner() string {
 	return ""
 }
 
-// Granted proves that the owner holds the lock.
+// Granted is the answer to an Acquire: the owner holds the lock.
 type Granted struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The lock's path.
+	// The path of the lock.
 	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// The name of the holder's node below path.
+	// The name of the holder's node, relative to path.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The fencing token: generation, czxid of the holder's node, then step. It grows from
-	// grant to grant of conflicting holders.
-	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	Step  uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
-	// The ZooKeeper session that owns the node, and the bridge's number for it.
-	SessionId int64  `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Epoch     uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Of what consists of several nodes, such as a multi-lock: one for each of them.
-	// The fields above then are those of one that was made last.
+	// The fencing token is (generation, czxid, step), compared in this order. It increases
+	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
+	// the holder's node.
+	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
+	// Tells apart the grants with one czxid; mostly 0.
+	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
+	// The ZooKeeper session that owns the node.
+	SessionId int64 `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The number that the bridge has given to the session, from 1.
+	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The grants of the members, for a lock of several nodes such as a multi-lock; otherwise
+	// empty. The fields above are then those of the member whose node was created last.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
-	// The generation of the token, which comes before czxid: 0 until an operator raises it,
-	// after a restore of the ensemble from a backup or a move to another one.
+	// The generation of the ensemble: 0 until an operator raises it, after a restore of the
+	// ensemble from a backup or a move of the locks to another ensemble.
 	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -562,15 +584,16 @@ func (x *Granted) GetGeneration() uint64 {
 	return 0
 }
 
-// Refused ends a request that holds nothing. It is an error in Go.
+// Refused is the answer to an Acquire that failed, or to a Release of a grant that had
+// ended. It implements error in Go.
 type Refused struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Reason    Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
-	// For people: what was asked and what stood against it.
+	// The path of the lock and the circumstances, as text for people.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	// The request ended while ZooKeeper did not answer, or without a connection to it:
-	// detail says since when and why. Otherwise another contender kept it waiting.
+	// ZooKeeper did not answer, or there was no connection to it, when the request ended. The
+	// detail has since when and why. Otherwise another contender kept the request waiting.
 	Disconnected  bool `protobuf:"varint,4,opt,name=disconnected,proto3" json:"disconnected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -634,11 +657,12 @@ func (x *Refused) GetDisconnected() bool {
 	return false
 }
 
-// Released confirms a Release.
+// Released is the answer to a Release.
 type Released struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// How many grants of this owner are still open (re-entry); 0: the lock is given up.
+	// The number of grants of this owner that are still open (re-entry). 0: the owner does
+	// not hold the lock any more.
 	StillHeld     uint32 `protobuf:"varint,2,opt,name=still_held,json=stillHeld,proto3" json:"still_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -688,12 +712,13 @@ func (x *Released) GetStillHeld() uint32 {
 	return 0
 }
 
-// Lost ends a grant that nobody released.
+// Lost ends a grant without a Release. It implements error in Go.
 type Lost struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
-	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Reason    Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
+	// The path of the lock and the circumstances, as text for people.
+	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,7 +774,7 @@ func (x *Lost) GetDetail() string {
 	return ""
 }
 
-// Suspended tells a holder that its grant may be lost soon.
+// Suspended warns a holder that it may lose its grant soon.
 type Suspended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -794,7 +819,7 @@ func (x *Suspended) GetRequestId() uint64 {
 	return 0
 }
 
-// RevokeRequested asks a holder to release. It comes once at most for each grant.
+// RevokeRequested asks a holder to release.
 type RevokeRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -839,7 +864,7 @@ func (x *RevokeRequested) GetRequestId() uint64 {
 	return 0
 }
 
-// Contended tells a holder that others wait.
+// Contended informs a holder that other contenders wait.
 type Contended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -888,7 +913,7 @@ var File_actorlock_lock_proto protoreflect.FileDescriptor
 
 const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\xf6\x01\n" +
+	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\xfa\x01\n" +
 	"\aAcquire\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
@@ -898,8 +923,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
 	"wait_nanos\x18\x05 \x01(\x03R\twaitNanos\x12\x12\n" +
 	"\x04kind\x18\x06 \x01(\rR\x04kind\x12\x18\n" +
-	"\apermits\x18\a \x01(\rR\apermits\x12%\n" +
-	"\x0etell_contended\x18\b \x01(\bR\rtellContended\x12\x1c\n" +
+	"\apermits\x18\a \x01(\rR\apermits\x12)\n" +
+	"\x10notify_contended\x18\b \x01(\bR\x0fnotifyContended\x12\x1c\n" +
 	"\trevocable\x18\t \x01(\bR\trevocable\"=\n" +
 	"\x06Cancel\x12\x1d\n" +
 	"\n" +

@@ -15,19 +15,22 @@ const _ = ask.Version1
 // LockHandler handles the messages of service actorlock.Lock in a context C.
 // DispatchLock picks the method by the type of the message.
 //
-// Lock is spoken by callers to a lock actor.
+// Lock is the service of a lock actor.
 type LockHandler[C any] interface {
-	// Acquire queues the sender for the lock. The answer is Granted when it holds
-	// the lock, or Refused when it will not; either may come much later.
+	// Acquire adds a request to the lock's queue. The answer is Granted or Refused, and may
+	// come much later.
 	Acquire(ctx C, msg *Acquire, reply ask.Reply[*Granted])
 
-	// Cancel withdraws an Acquire: it is answered by Refused(CANCELLED). A grant
-	// that was already on its way is given back.
+	// Cancel withdraws a request in whatever state it is: the lock takes back a grant, also
+	// one that is on its way, and sends Refused(CANCELLED). The lock ignores a Cancel of an
+	// unknown request.
 	Cancel(ctx C, msg *Cancel)
 
-	// Release gives a grant back. The next contender of this process may hold the
-	// lock at once; Released comes when ZooKeeper has acknowledged the removal of
-	// the node. Refused(NOT_HELD) tells of a grant that was released or lost before.
+	// Release ends a grant. The next contender of this process may hold the lock at once.
+	// The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
+	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner also
+	// releases a grant that it has lost: the answer is Refused with the reason of the loss,
+	// which refuses the owner's further requests up to then.
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
@@ -50,14 +53,14 @@ func DispatchLock[C any](h LockHandler[C], ctx C, msg any, from ask.Recipient) b
 
 // LockRef sends the messages of service actorlock.Lock to an actor.
 //
-// Lock is spoken by callers to a lock actor.
+// Lock is the service of a lock actor.
 type LockRef struct {
 	// To is the actor.
 	To ask.Recipient
 }
 
-// Acquire queues the sender for the lock. The answer is Granted when it holds
-// the lock, or Refused when it will not; either may come much later.
+// Acquire adds a request to the lock's queue. The answer is Granted or Refused, and may
+// come much later.
 //
 // The future completes with the answer or an error.
 func (r LockRef) Acquire(msg *Acquire) *ask.Future[*Granted] {
@@ -69,8 +72,9 @@ func (r LockRef) SendAcquire(msg *Acquire, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Cancel withdraws an Acquire: it is answered by Refused(CANCELLED). A grant
-// that was already on its way is given back.
+// Cancel withdraws a request in whatever state it is: the lock takes back a grant, also
+// one that is on its way, and sends Refused(CANCELLED). The lock ignores a Cancel of an
+// unknown request.
 func (r LockRef) Cancel(msg *Cancel) {
 	r.To.Tell(msg)
 }
@@ -80,9 +84,11 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Release gives a grant back. The next contender of this process may hold the
-// lock at once; Released comes when ZooKeeper has acknowledged the removal of
-// the node. Refused(NOT_HELD) tells of a grant that was released or lost before.
+// Release ends a grant. The next contender of this process may hold the lock at once.
+// The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
+// The answer is Refused(NOT_HELD) if the grant was released before. A named owner also
+// releases a grant that it has lost: the answer is Refused with the reason of the loss,
+// which refuses the owner's further requests up to then.
 //
 // The future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {
@@ -106,29 +112,32 @@ func LockMessages() []proto.Message {
 // OwnerHandler handles the messages of service actorlock.Owner in a context C.
 // DispatchOwner picks the method by the type of the message.
 //
-// Owner is spoken by a lock actor to those who asked for it.
+// Owner is the service of an actor that acquires locks: a lock actor sends these messages
+// to the sender of the Acquire.
 type OwnerHandler[C any] interface {
 	// Granted: the owner holds the lock.
 	Granted(ctx C, msg *Granted)
 
-	// Refused: the request failed, nothing is held because of it.
+	// Refused: the request has failed. The owner holds nothing because of it.
 	Refused(ctx C, msg *Refused)
 
-	// Released: the grant was given back.
+	// Released: the grant has ended by a Release.
 	Released(ctx C, msg *Released)
 
-	// Lost: a grant ended although nobody released it. Stop what it protects.
+	// Lost: the grant has ended without a Release. The owner must stop the work that the
+	// lock protects.
 	Lost(ctx C, msg *Lost)
 
-	// Suspended: the connection to ZooKeeper is gone. The grant holds while the
-	// session may live; Lost follows if it is not resumed in time.
+	// Suspended: the connection to ZooKeeper is lost. The grant goes on while the session may
+	// live. Lost follows unless the session is resumed in time.
 	Suspended(ctx C, msg *Suspended)
 
-	// RevokeRequested: somebody asks the holder to release soon.
+	// RevokeRequested: another client asks the holder to release soon. The lock sends it once
+	// at most for each grant.
 	RevokeRequested(ctx C, msg *RevokeRequested)
 
-	// Contended: others wait for what the owner holds. Only those hear of it whose
-	// Acquire asked to.
+	// Contended: other contenders wait for the lock that the owner holds. The lock sends it
+	// only for an Acquire with notify_contended.
 	Contended(ctx C, msg *Contended)
 }
 
@@ -163,7 +172,8 @@ func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient)
 
 // OwnerRef sends the messages of service actorlock.Owner to an actor.
 //
-// Owner is spoken by a lock actor to those who asked for it.
+// Owner is the service of an actor that acquires locks: a lock actor sends these messages
+// to the sender of the Acquire.
 type OwnerRef struct {
 	// To is the actor.
 	To ask.Recipient
@@ -179,7 +189,7 @@ func (r OwnerRef) SendGranted(msg *Granted, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Refused: the request failed, nothing is held because of it.
+// Refused: the request has failed. The owner holds nothing because of it.
 func (r OwnerRef) Refused(msg *Refused) {
 	r.To.Tell(msg)
 }
@@ -189,7 +199,7 @@ func (r OwnerRef) SendRefused(msg *Refused, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Released: the grant was given back.
+// Released: the grant has ended by a Release.
 func (r OwnerRef) Released(msg *Released) {
 	r.To.Tell(msg)
 }
@@ -199,7 +209,8 @@ func (r OwnerRef) SendReleased(msg *Released, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Lost: a grant ended although nobody released it. Stop what it protects.
+// Lost: the grant has ended without a Release. The owner must stop the work that the
+// lock protects.
 func (r OwnerRef) Lost(msg *Lost) {
 	r.To.Tell(msg)
 }
@@ -209,8 +220,8 @@ func (r OwnerRef) SendLost(msg *Lost, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Suspended: the connection to ZooKeeper is gone. The grant holds while the
-// session may live; Lost follows if it is not resumed in time.
+// Suspended: the connection to ZooKeeper is lost. The grant goes on while the session may
+// live. Lost follows unless the session is resumed in time.
 func (r OwnerRef) Suspended(msg *Suspended) {
 	r.To.Tell(msg)
 }
@@ -220,7 +231,8 @@ func (r OwnerRef) SendSuspended(msg *Suspended, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// RevokeRequested: somebody asks the holder to release soon.
+// RevokeRequested: another client asks the holder to release soon. The lock sends it once
+// at most for each grant.
 func (r OwnerRef) RevokeRequested(msg *RevokeRequested) {
 	r.To.Tell(msg)
 }
@@ -230,8 +242,8 @@ func (r OwnerRef) SendRevokeRequested(msg *RevokeRequested, from ask.Recipient) 
 	ask.Send(r.To, msg, from)
 }
 
-// Contended: others wait for what the owner holds. Only those hear of it whose
-// Acquire asked to.
+// Contended: other contenders wait for the lock that the owner holds. The lock sends it
+// only for an Acquire with notify_contended.
 func (r OwnerRef) Contended(msg *Contended) {
 	r.To.Tell(msg)
 }

@@ -1,8 +1,7 @@
 package messages
 
-// Withdrawal returns the Cancel that withdraws the request. It implements ask.Withdrawer,
-// so that Cancel on the future of LockRef.Acquire leaves the queue, or gives back a grant
-// that Result has not returned yet.
+// Withdrawal implements ask.Withdrawer. It returns the Cancel of this request. LockRef.Acquire
+// sends it when its future is cancelled or dropped before Result has returned the grant.
 func (m *Acquire) Withdrawal() any {
 	return &Cancel{RequestId: m.GetRequestId(), Owner: m.GetOwner()}
 }
