@@ -1,25 +1,26 @@
-// Package ask is the small runtime of generated actor code: recipients of
-// messages, replies that may come later, and futures on channels. It knows no
-// actor system; package host (beside it) runs handlers in protoactor.
+// Package ask is the runtime of generated actor code. ask.go has the [Recipient] of messages,
+// the [Reply] that a handler may send later, and the functions [Send] and [Ask]; future.go has
+// the [Future] that Ask returns, and its [Promise].
+//
+// The package depends on no actor system. Package host runs handlers in protoactor.
 package ask
 
 import "fmt"
 
-// Version1 is referred to by generated code. If it does not compile because of
-// this name, the code was generated for another version of this package: run
-// go generate again with the version that go.mod names.
+// Version1 is the version of this package that generated code refers to. A compile error
+// about this name means that the code was generated for another version: run go generate
+// again with the version in go.mod.
 const Version1 = true
 
-// A Recipient takes messages: an actor, a future, whoever asked.
+// A Recipient receives messages: an actor, or the promise of a future.
 type Recipient interface {
-	// Tell hands over a message. It never blocks; messages of one sender to one
-	// recipient keep their order.
+	// Tell sends a message. It never blocks. Messages from one sender to one recipient
+	// arrive in order.
 	Tell(msg any)
 }
 
-// Call is a message together with whom to answer. References put it into an
-// actor's mailbox where the sender counts, and the bare message where it does not;
-// package host takes a Call apart again.
+// Call is a message with its sender, as References put it into a mailbox. A message without
+// a sender goes into the mailbox as it is. Package host unwraps a Call.
 type Call struct {
 	Message any
 	From    Recipient
@@ -28,73 +29,75 @@ type Call struct {
 // Unwrap implements Envelope.
 func (c *Call) Unwrap() (from Recipient, msg any) { return c.From, c.Message }
 
-// An Envelope in a mailbox is as good as the Call that it opens to. A sender that says few
-// different things can be the Envelope itself, which saves making a Call for each.
+// An Envelope holds a message and its sender. A sender with few different messages can
+// implement Envelope itself, which saves the allocation of a Call for each.
 type Envelope interface {
+	// Unwrap returns the message, and its sender or nil.
 	Unwrap() (from Recipient, msg any)
 }
 
-// A Reply is the right to answer one message, now or at any later time. The
-// answer is a T or an error. Answer once: a future takes the first answer only,
-// an actor would get each. The zero Reply drops what it is given.
+// A Reply answers one message with a T or an error, now or later. Answer once: a future
+// takes the first answer and ignores the others, but an actor receives all. The zero Reply
+// drops its answer.
 type Reply[T any] struct {
 	to Recipient
 }
 
-// ReplyTo makes the Reply that answers to; to may be nil.
+// ReplyTo returns the Reply that answers the recipient to. If to is nil, it is the zero
+// Reply.
 func ReplyTo[T any](to Recipient) Reply[T] { return Reply[T]{to} }
 
-// Answer sends the reply.
+// Answer sends v as the answer. It never blocks.
 func (r Reply[T]) Answer(v T) {
 	if r.to != nil {
 		r.to.Tell(v)
 	}
 }
 
-// Refuse sends an error, not nil, in place of the reply. To reach another process it
-// must be a message type of the protocol, which may well implement error.
+// Refuse sends err, which must not be nil, as the answer. It never blocks. Only an err that
+// is a message type of the protocol can reach another process.
 func (r Reply[T]) Refuse(err error) {
 	if r.to != nil {
 		r.to.Tell(err)
 	}
 }
 
-// Wanted reports whether the answer can still be of use. It is false once the future of the
-// question was cancelled or has got an answer, and always for the zero Reply. It is true for
-// an actor that asked, unless that tells better by a method Wanted of its own. A handler
-// that keeps a Reply for later, or has much work to do for the answer, should look here
-// before it begins. Wanted never blocks, and may be called from any goroutine.
+// Wanted reports whether the recipient still waits for the answer. It returns false for a
+// future that was cancelled or has an answer, and for the zero Reply. It returns true for an
+// actor, unless the actor has a method Wanted() bool that returns false. A handler should
+// call it before long work, and before it answers a Reply that it has kept. Wanted never
+// blocks, and any goroutine may call it.
 func (r Reply[T]) Wanted() bool {
-	if to, knows := r.to.(interface{ Wanted() bool }); knows {
+	if to, ok := r.to.(interface{ Wanted() bool }); ok {
 		return to.Wanted()
 	}
 	return r.to != nil
 }
 
-// Recipient is whom this Reply answers, or nil.
+// Recipient returns the recipient of the answer, or nil.
 func (r Reply[T]) Recipient() Recipient { return r.to }
 
-// Send hands msg to the recipient to; the answer goes to from, as a message.
+// Send sends msg to the recipient to, with the sender from. The answer arrives at from as a
+// message. Send never blocks.
 func Send(to Recipient, msg any, from Recipient) {
 	to.Tell(&Call{Message: msg, From: from})
 }
 
-// A Withdrawer is a message that asks for what can be withdrawn, such as a lock: it tells
-// by which message.
+// A Withdrawer is a request that can be withdrawn, such as the Acquire of a lock.
 type Withdrawer interface {
-	// Withdrawal returns the message that withdraws what this one asks for, and gives back
-	// what it has got.
+	// Withdrawal returns the message that withdraws this request, or undoes its result if
+	// the request was answered.
 	Withdrawal() any
 }
 
-// Ask hands msg to the recipient to; the answer completes the future. If msg is a
-// Withdrawer, the recipient is sent its Withdrawal when the future is given up: by Cancel,
-// or dropped, before Result has returned the answer.
+// Ask sends msg to the recipient to, and returns a future that the answer completes. It never
+// blocks. If msg is a Withdrawer, Ask sends its Withdrawal when the future is cancelled or
+// dropped before Result has returned the answer.
 func Ask[T any](to Recipient, msg any) *Future[T] {
 	a := new(struct {
 		promise Promise[T]
 		call    Call
-	}) // in one piece, which is quicker
+	}) // one allocation in place of two
 	a.promise.future.promise = &a.promise
 	a.call = Call{Message: msg, From: &a.promise}
 	if w, ok := msg.(Withdrawer); ok {

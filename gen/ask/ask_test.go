@@ -8,12 +8,12 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// inbox is a recipient that keeps what it is told.
+// inbox is a recipient that records its messages.
 type inbox struct{ got []any }
 
 func (i *inbox) Tell(msg any) { i.got = append(i.got, msg) }
 
-// answering is a recipient that answers whoever asks.
+// answering is a recipient that answers each message by a function.
 type answering func(reply ask.Reply[*string], msg any)
 
 func (a answering) Tell(msg any) {
@@ -28,7 +28,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("asked %v", msg)
 		}
 		reply.Answer(v)
-		reply.Refuse(errAnswer) // one too many
+		reply.Refuse(errAnswer) // ignored: the future is complete
 	}), "ping")
 	if got, err := f.Result(); got != v || err != nil {
 		t.Errorf("%v, %v", got, err)
@@ -54,10 +54,10 @@ func TestAnswerLater(t *testing.T) {
 	}
 }
 
-// A handler can tell a question that is open from one that was given up or answered.
+// Wanted reports whether the recipient of a reply still waits for it.
 func TestWanted(t *testing.T) {
 	var kept ask.Reply[*string]
-	question := func() *ask.Future[*string] {
+	request := func() *ask.Future[*string] {
 		return ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
 	}
 	wanted := func(want bool, when string) {
@@ -66,27 +66,27 @@ func TestWanted(t *testing.T) {
 			t.Errorf("%s: wanted is %v", when, got)
 		}
 	}
-	f := question()
+	f := request()
 	wanted(true, "asked")
 	f.Cancel()
 	wanted(false, "cancelled")
-	question()
+	request()
 	kept.Answer(text("pong"))
 	wanted(false, "answered")
-	question()
+	request()
 	kept.Refuse(errAnswer)
 	wanted(false, "refused")
-	f = question()
+	f = request()
 	over, end := context.WithCancel(context.Background())
 	end()
 	if _, err := f.Wait(over); err == nil {
-		t.Error("an answer out of nothing")
+		t.Error("Wait returned a value of a pending future")
 	}
-	wanted(true, "waited for in vain, and may be waited for again")
+	wanted(true, "Wait ended early, and may be called again")
 	kept = ask.ReplyTo[*string](&inbox{})
 	wanted(true, "asked by an actor")
 	kept = ask.Reply[*string]{}
-	wanted(false, "asked by none")
+	wanted(false, "zero reply")
 }
 
 func TestSend(t *testing.T) {
@@ -103,11 +103,11 @@ func TestSend(t *testing.T) {
 	}
 }
 
-func TestReplyToNobody(t *testing.T) {
+func TestZeroReply(t *testing.T) {
 	var reply ask.Reply[int]
 	reply.Answer(1)
 	reply.Refuse(errAnswer)
 	if reply.Recipient() != nil || ask.ReplyTo[int](nil).Recipient() != nil {
-		t.Error("nobody is somebody")
+		t.Error("a zero reply has a recipient")
 	}
 }

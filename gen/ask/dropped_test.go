@@ -10,12 +10,12 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// wait collects garbage until abandon was called.
+// wait collects garbage until abandon is called.
 func wait(t *testing.T, h *hook) {
 	t.Helper()
 	for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
 		runtime.GC()
-		if time.Since(start) > patience {
+		if time.Since(start) > timeLimit {
 			t.Fatal("abandon was not called")
 		}
 	}
@@ -45,29 +45,29 @@ func TestDropped(t *testing.T) {
 		p := ask.NewPromise(h.abandon)
 		p.Complete(text("value"), nil)
 		p.Future().Result()
-		ask.NewPromise(other.abandon).Future() // is collected no earlier
+		ask.NewPromise(other.abandon).Future() // is collected after the other
 		wait(t, &other)
 		h.expect(t, 0, nil, nil)
 	})
 }
 
-// A kept future is noticed to be dropped from Watch on, and not before.
+// The drop of an untracked future has an effect only after ArmLeakDetection.
 func TestArmLeakDetection(t *testing.T) {
 	var h, other hook
 	p := ask.NewPromise(h.abandon)
 	f := p.UntrackedFuture()
 	p.UntrackedFuture()                    // dropped without Watch
-	ask.NewPromise(other.abandon).Future() // is collected no earlier
+	ask.NewPromise(other.abandon).Future() // is collected after the other
 	wait(t, &other)
 	h.expect(t, 0, nil, nil)
 	ask.ArmLeakDetection(f)
 	f = nil
 	wait(t, &h)
 	h.expect(t, 1, nil, ask.ErrDropped)
-	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // nobody wants to know
+	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // without an abandon function
 }
 
-// A future that somebody waits for is not dropped, though it is not used again.
+// A future with a blocked Wait or Result is not dropped, though it is not used again.
 func TestWaitedForIsNotDropped(t *testing.T) {
 	for name, wait := range map[string]func(*ask.Future[*string]) (*string, error){
 		"Result": (*ask.Future[*string]).Result,
@@ -90,7 +90,7 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 			}
 			p.Complete(text("value"), nil)
 			if err := <-got; err != nil {
-				t.Errorf("while it was waited for: %v", err)
+				t.Errorf("it was dropped during %s: %v", name, err)
 			}
 		})
 	}

@@ -10,26 +10,27 @@ import (
 // ErrCancelled completes a future on which Cancel was called.
 var ErrCancelled = errors.New("future was cancelled")
 
-// Future is a value, or an error, that comes later: select on Done, then read
-// Result. All methods may be called from any goroutine.
+// Future is the result of a request, a value or an error, that comes later: select on Done,
+// then call Result. Any goroutine may call its methods.
 type Future[T any] struct {
 	promise *Promise[T]
 }
 
-// Done is closed when the future is complete.
+// Done returns a channel that is closed when the future is complete.
 func (f *Future[T]) Done() <-chan struct{} { return f.promise.Done() }
 
-// Result blocks until the future is complete and gives what it holds.
+// Result blocks until the future is complete, and returns its value or error.
 func (f *Future[T]) Result() (T, error) {
-	defer runtime.KeepAlive(f) // who waits has not dropped it
+	defer runtime.KeepAlive(f) // a future with a blocked Result is not dropped
 	return f.promise.Take()
 }
 
-// ErrNilContext is the error of Wait with a nil context.
+// ErrNilContext is the error of Wait for a nil context.
 var ErrNilContext = errors.New("context is nil: use context.Background for no limit")
 
-// Wait blocks until the future is complete or ctx ends, whichever comes first. A
-// future whose Wait ended early is still pending and may be waited for again.
+// Wait blocks until the future is complete or ctx has ended, and returns the future's value
+// or error, or the cause of ctx. The end of ctx does not cancel the future: Wait may be
+// called again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	defer runtime.KeepAlive(f)
 	if ctx == nil {
@@ -43,50 +44,56 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.promise.Take()
 }
 
-// Cancel gives the future up. A pending future completes with ErrCancelled; a
-// value that came but that nobody took is given back. After Result it does nothing.
-// It never blocks. An actor that keeps the Reply to a question can ask [Reply.Wanted].
+// Cancel completes a pending future with ErrCancelled. A complete one whose value
+// Result has not returned has ErrCancelled from then on, and the value is given back. After Result it does nothing. Cancel never blocks. [Reply.Wanted] reports
+// the cancellation to the actor that has the request.
 func (f *Future[T]) Cancel() {
 	f.promise.Abandon(ErrCancelled)
-	runtime.KeepAlive(f) // else it may be given up as dropped
+	runtime.KeepAlive(f) // otherwise the finalizer may abandon it with ErrDropped
 }
 
-// Promise is the other side of a Future: it takes the value, once.
+// Promise is the producer's side of a Future: it takes one value or error.
 type Promise[T any] struct {
 	future  Future[T]
-	abandon func(value T, why error)
+	abandon func(value T, cause error) // may be nil
 
-	mu      sync.Mutex
-	state   state
-	blocked bool           // somebody is in Take
-	taking  sync.WaitGroup // they wait for it: it takes no memory of its own, as a channel does
-	done    chan struct{}  // closed with the first change of state; nil if nobody has asked for it
-	value   T
-	err     error
+	// mu guards the fields below.
+	mu    sync.Mutex
+	state state
+	// blocked is true if taking counts 1: a goroutine has blocked in Take or Await.
+	blocked bool
+	// taking is done when state is not pending. Unlike a channel, a WaitGroup needs no
+	// allocation.
+	taking sync.WaitGroup
+	// done is closed when state is not pending. It is nil until the first call of Done.
+	done  chan struct{}
+	value T     // zero unless state is complete or consumed
+	err   error // nil unless state is consumed
 }
 
 type state uint8
 
 const (
-	pending  state = iota
-	complete       // nobody has read the value yet
-	settled        // read, given back, or an error from the start
+	pending  state = iota // has no value and no error
+	complete              // has a value that Take has not returned
+	consumed              // Take has returned the value, or Abandon has given it back, or there is an error
 )
 
-// NewPromise makes a pending promise. abandon, if not nil, is called at most once
-// and from any goroutine: when the user of the future gives it up before it has a
-// value, or has got one without taking it. value is the zero T in the first case.
-func NewPromise[T any](abandon func(value T, why error)) *Promise[T] {
+// NewPromise returns a pending promise. It calls abandon, if not nil, when the future is
+// cancelled or dropped before Result has returned its value: once at most, from any
+// goroutine. value is the zero T if the promise was still pending.
+func NewPromise[T any](abandon func(value T, cause error)) *Promise[T] {
 	p := &Promise[T]{abandon: abandon}
 	p.future.promise = p
 	return p
 }
 
-// ErrDropped is why a promise is abandoned whose future was forgotten: collected
-// as garbage, pending or with a value that nobody took.
+// ErrDropped is the cause of the abandonment of a promise whose future was garbage-collected
+// before Result had returned its value.
 var ErrDropped = errors.New("future was dropped")
 
-// Future is the side for the one who waits.
+// Future returns the consumer's side of the promise, with leak detection: the promise is
+// abandoned with ErrDropped if the future is garbage-collected. Call it once.
 func (p *Promise[T]) Future() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
@@ -96,9 +103,10 @@ func (p *Promise[T]) Future() *Future[T] {
 	return f
 }
 
-// UntrackedFuture is Future, but nobody notices that the future is dropped before ArmLeakDetection is called
-// with it, by somebody who keeps it until then. To notice takes several times as long
-// as the rest of a promise's life; most are over before it matters.
+// UntrackedFuture returns the future without leak detection. The caller must keep it until it
+// calls ArmLeakDetection, or until the promise is complete and its value taken. Leak detection
+// takes several times as long as the rest of a promise's life, and most promises are complete
+// before it matters.
 func (p *Promise[T]) UntrackedFuture() *Future[T] {
 	if p.abandon == nil {
 		return &p.future
@@ -106,15 +114,16 @@ func (p *Promise[T]) UntrackedFuture() *Future[T] {
 	return &Future[T]{p}
 }
 
-// ArmLeakDetection has it noticed from now on if a future that UntrackedFuture gave is dropped. (By a finalizer:
-// a cleanup would take as much memory again as half of the promise.)
+// ArmLeakDetection abandons the promise of f, which UntrackedFuture has returned, with
+// ErrDropped when f is garbage-collected. It uses a finalizer: a cleanup would take half as
+// much memory as the promise in addition.
 func ArmLeakDetection[T any](f *Future[T]) {
 	if p := f.promise; f != &p.future {
 		runtime.SetFinalizer(f, func(f *Future[T]) { f.promise.Abandon(ErrDropped) })
 	}
 }
 
-// Done is closed when the promise is complete.
+// Done returns a channel that is closed when the promise is complete.
 func (p *Promise[T]) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,14 +140,14 @@ func (p *Promise[T]) doneLocked() <-chan struct{} {
 	return p.done
 }
 
-// closed is what Done gives when there is nothing to wait for.
+// closed is the channel that Done returns for each promise that is complete at its first call.
 var closed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// wake is for the first change of state. It needs p.mu.
+// wake wakes the goroutines that wait, at the first change of state. The caller holds p.mu.
 func (p *Promise[T]) wake() {
 	if p.done != nil {
 		close(p.done)
@@ -148,8 +157,8 @@ func (p *Promise[T]) wake() {
 	}
 }
 
-// Await blocks until the promise is complete or ctx ends, whichever comes first, and
-// tells if it is complete. It may be called again.
+// Await blocks until the promise is complete or ctx has ended, and reports whether the
+// promise is complete. It may be called again.
 func (p *Promise[T]) Await(ctx context.Context) bool {
 	ended := ctx.Done()
 	if ended == nil {
@@ -159,7 +168,7 @@ func (p *Promise[T]) Await(ctx context.Context) bool {
 		return true
 	}
 	done := p.Done()
-	if done == closed { // without a select, for which all would lock that one channel
+	if done == closed { // no select, because all promises would lock that one channel for it
 		return true
 	}
 	select {
@@ -170,15 +179,17 @@ func (p *Promise[T]) Await(ctx context.Context) bool {
 	}
 }
 
-// Take blocks until the promise is complete and gives what it holds.
+// Take blocks until the promise is complete, and returns its value or error.
 func (p *Promise[T]) Take() (T, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.blockLocked()
-	p.state = settled
+	p.state = consumed
 	return p.value, p.err
 }
 
+// blockLocked waits until the promise is complete. The caller holds p.mu, which blockLocked
+// releases while it waits.
 func (p *Promise[T]) blockLocked() {
 	if p.state != pending {
 		return
@@ -192,28 +203,29 @@ func (p *Promise[T]) blockLocked() {
 	p.mu.Lock()
 }
 
-// Abandon gives the promise up, because of why, which is its error from then on:
-// pending, it completes; complete, its value is given back unless somebody took it.
-func (p *Promise[T]) Abandon(why error) {
+// Abandon completes a pending promise with the error cause, and replaces a value that Take
+// has not returned by that error. It then calls the abandon function of NewPromise. Otherwise
+// it does nothing. Abandon never blocks.
+func (p *Promise[T]) Abandon(cause error) {
 	p.mu.Lock()
 	was, value := p.state, p.value
-	if was == settled {
+	if was == consumed {
 		p.mu.Unlock()
 		return
 	}
 	var none T
-	p.state, p.value, p.err = settled, none, why
+	p.state, p.value, p.err = consumed, none, cause
 	if was == pending {
 		p.wake()
 	}
 	p.mu.Unlock()
 	if p.abandon != nil {
-		p.abandon(value, why)
+		p.abandon(value, cause)
 	}
 }
 
-// Complete gives the promise its value or error. Only the first call counts; it
-// returns true.
+// Complete completes the promise with a value or an error, and reports whether the promise
+// was pending. Otherwise it does nothing. Complete never blocks.
 func (p *Promise[T]) Complete(v T, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,22 +234,22 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 	}
 	p.state, p.value, p.err = complete, v, err
 	if err != nil {
-		p.state = settled
+		p.state = consumed
 	}
 	p.wake()
 	return true
 }
 
-// Wanted reports whether the promise is pending: it can take a value, and its future was not
-// given up.
+// Wanted reports whether the promise is pending: it has no value, and its future was not
+// cancelled.
 func (p *Promise[T]) Wanted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pending
 }
 
-// Tell completes the promise with an answer, which makes it a Recipient: a T is its
-// value, an error its error.
+// Tell implements Recipient: it completes the promise with msg, which is a T or an error. A
+// message of another type completes it with an error that names both types.
 func (p *Promise[T]) Tell(msg any) {
 	var none T
 	switch answer := msg.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-const patience = time.Minute
+const timeLimit = time.Minute
 
 var errAnswer = errors.New("the answer is an error")
 
@@ -21,16 +21,16 @@ var errAnswer = errors.New("the answer is an error")
 type hook struct {
 	calls atomic.Int32
 	value atomic.Pointer[string]
-	why   atomic.Pointer[error]
+	cause atomic.Pointer[error]
 }
 
-func (h *hook) abandon(value *string, why error) {
+func (h *hook) abandon(value *string, cause error) {
 	h.calls.Add(1)
 	h.value.Store(value)
-	h.why.Store(&why)
+	h.cause.Store(&cause)
 }
 
-func (h *hook) expect(t *testing.T, calls int, value *string, why error) {
+func (h *hook) expect(t *testing.T, calls int, value *string, cause error) {
 	t.Helper()
 	if n := h.calls.Load(); int(n) != calls {
 		t.Fatalf("abandon was called %d times, not %d", n, calls)
@@ -41,8 +41,8 @@ func (h *hook) expect(t *testing.T, calls int, value *string, why error) {
 	if got := h.value.Load(); got != value {
 		t.Errorf("abandon got the value %v, not %v", got, value)
 	}
-	if got := *h.why.Load(); !errors.Is(got, why) {
-		t.Errorf("abandon got the reason %v, not %v", got, why)
+	if got := *h.cause.Load(); !errors.Is(got, cause) {
+		t.Errorf("abandon got the cause %v, not %v", got, cause)
 	}
 }
 
@@ -163,8 +163,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// However many block in Take, whoever completes the promise wakes all of them, and those
-// who wait for Done beside them.
+// The completion of a promise wakes all goroutines that block in Take or wait for Done.
 func TestManyTake(t *testing.T) {
 	for name, complete := range map[string]func(*ask.Promise[*string]){
 		"value":     func(p *ask.Promise[*string]) { p.Complete(text("value"), nil) },
@@ -201,7 +200,7 @@ func TestManyTake(t *testing.T) {
 	}
 }
 
-// What was given back is nobody's any more: Result must not hand it out as well.
+// Result does not return a value that was given back.
 func TestResultAfterGivingBack(t *testing.T) {
 	var h hook
 	p := ask.NewPromise(h.abandon)
@@ -209,13 +208,13 @@ func TestResultAfterGivingBack(t *testing.T) {
 	p.Complete(text("value"), nil)
 	f.Cancel()
 	if v, err := f.Result(); err == nil {
-		t.Errorf("the value was given back, and Result gives %q without an error", *v)
+		t.Errorf("the value was given back, and Result returns %q without an error", *v)
 	} else if !errors.Is(err, ask.ErrCancelled) {
 		t.Error(err)
 	}
 }
 
-// Of Take and Abandon on one value exactly one gets it.
+// Exactly one of Take and Abandon gets a value.
 func TestTakeRacesAbandon(t *testing.T) {
 	for range 2000 {
 		var h hook
@@ -234,7 +233,7 @@ func TestTakeRacesAbandon(t *testing.T) {
 	}
 }
 
-// Whoever completes first, a value is either taken or given back, once.
+// A value that races Cancel is given back exactly once if the promise took it.
 func TestCompleteRacesCancel(t *testing.T) {
 	for range 2000 {
 		var h hook
@@ -263,10 +262,10 @@ func TestWait(t *testing.T) {
 	var h hook
 	p := ask.NewPromise(h.abandon)
 	f := p.Future()
-	cause := errors.New("enough")
+	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(cause)
-	if v, err := f.Wait(ctx); v != nil || !errors.Is(err, cause) {
+	cancel(stop)
+	if v, err := f.Wait(ctx); v != nil || !errors.Is(err, stop) {
 		t.Errorf("%v, %v", v, err)
 	}
 	if complete(f) {
@@ -279,7 +278,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.Cancel()
-	h.expect(t, 0, nil, nil) // Wait has taken it
+	h.expect(t, 0, nil, nil) // Wait has returned the value
 }
 
 func TestTell(t *testing.T) {
@@ -307,20 +306,20 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// Await without a limit waits, too, and takes nothing.
+// Await with a context that never ends blocks, and leaves the value to Take.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := ask.NewPromise[int](nil)
-		var told atomic.Bool
-		go func() { told.Store(p.Await(context.Background())) }()
+		var done atomic.Bool
+		go func() { done.Store(p.Await(context.Background())) }()
 		synctest.Wait()
-		if told.Load() {
-			t.Fatal("it did not wait")
+		if done.Load() {
+			t.Fatal("Await returned before the promise was complete")
 		}
 		p.Complete(5, nil)
 		synctest.Wait()
-		if v, err := p.Take(); !told.Load() || v != 5 || err != nil {
-			t.Errorf("told %v; %d, %v", told.Load(), v, err)
+		if v, err := p.Take(); !done.Load() || v != 5 || err != nil {
+			t.Errorf("done %v; %d, %v", done.Load(), v, err)
 		}
 	})
 }

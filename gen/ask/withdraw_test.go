@@ -6,12 +6,12 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// wish is a message that can be withdrawn.
-type wish string
+// withdrawable is a message that can be withdrawn.
+type withdrawable string
 
-func (w wish) Withdrawal() any { return "not " + string(w) }
+func (w withdrawable) Withdrawal() any { return "not " + string(w) }
 
-// calls keeps what it is told.
+// calls is a recipient that records its messages.
 type calls []*ask.Call
 
 func (c *calls) Tell(msg any) { *c = append(*c, msg.(*ask.Call)) }
@@ -27,7 +27,7 @@ func TestWithdrawal(t *testing.T) {
 		"refused":  {func(f *ask.Future[int], to *calls) { (*to)[0].From.Tell(ask.ErrCancelled); f.Cancel() }, false},
 	} {
 		var to calls
-		c.use(ask.Ask[int](&to, wish("this")), &to)
+		c.use(ask.Ask[int](&to, withdrawable("this")), &to)
 		switch {
 		case !c.withdrawn && len(to) == 1:
 		case c.withdrawn && len(to) == 2 && to[1].Message == "not this" && to[1].From == to[0].From:
