@@ -30,7 +30,7 @@ func BenchmarkTellAndAnswer(b *testing.B) {
 	}
 }
 
-// One sender that hands an idle actor each message.
+// One sender that runs each message inline.
 func BenchmarkRunInlineIfIdle(b *testing.B) {
 	ref := start(benchSystem(b), func(ask.Recipient, any) {})
 	for b.Loop() {
@@ -38,7 +38,7 @@ func BenchmarkRunInlineIfIdle(b *testing.B) {
 	}
 }
 
-// Some actors that are never idle: there is a message for each that they handle.
+// Actors that are never idle: each message leads to the next.
 func BenchmarkBusy(b *testing.B) {
 	for name, actors := range map[string]int{"1": 1, "16": 16} {
 		b.Run(name, func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// collector notes how many messages it had got at each flush.
+// collector records the number of messages that it had received at each flush.
 type collector struct {
 	*probe
 	flushes inbox
@@ -34,7 +34,7 @@ func collect(t *testing.T, c *collector) *host.Ref {
 	return ref
 }
 
-// A Collector is flushed when it has no further message, and now and then while it has.
+// A Collector is flushed when its mailbox is empty, and after every 64 messages.
 func TestCollector(t *testing.T) {
 	hold := make(chan struct{})
 	c := &collector{probe: newProbe(func(_ ask.Recipient, msg any) {
@@ -70,7 +70,7 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// One whose Flush panics is stopped, as by a message.
+// A panic of Flush stops the actor, as one of Receive does.
 func TestFlushFails(t *testing.T) {
 	c := &collector{probe: newProbe(nil), fails: true}
 	ref := collect(t, c)

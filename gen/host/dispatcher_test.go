@@ -25,28 +25,28 @@ func (*locking) Stopped(any) {}
 
 func (*locking) Refuse(ask.Recipient, any) {}
 
-// The dispatcher is closed just when a mailbox has been scheduled: it is not served by the
-// one who tells, who may hold a lock that the actor takes.
+// A mailbox that is scheduled just when the dispatcher is closed is not served by the sender,
+// which may hold a lock that the actor needs.
 func TestClosedWhileTelling(t *testing.T) {
-	d := &dispatcher{work: make(chan *Ref, 1), quit: make(chan struct{})}
+	d := &dispatcher{runQueue: make(chan *Ref, 1), quit: make(chan struct{})}
 	l := &locking{received: make(chan struct{})}
 	r := &Ref{system: &System{Logger: slog.New(slog.DiscardHandler), dispatcher: d}, handler: l}
-	r.mailbox.open()
+	r.mailbox.start()
 	r.mailbox.put("message", false)
-	d.work <- r
+	d.runQueue <- r
 	d.close()
 	l.Lock()
-	told := make(chan struct{})
+	returned := make(chan struct{})
 	go func() {
-		d.check()
-		close(told)
+		d.drainIfClosed()
+		close(returned)
 	}()
 	select {
-	case <-told:
+	case <-returned:
 	case <-time.After(time.Minute):
-		t.Error("the one who tells waits for the actor")
+		t.Error("the sender waits for the actor")
 	}
 	l.Unlock()
-	<-told
+	<-returned
 	<-l.received
 }

@@ -17,8 +17,8 @@ import (
 //	  rpc Await(AwaitRequest) returns (Value);
 //	}
 //
-// Package counter is what command gen has made of it. The fields need no mutex: the methods
-// are called by one goroutine at a time.
+// Package counter is its generated code. The fields need no mutex, because one goroutine at a
+// time calls the methods.
 type adder struct {
 	n       int64
 	waiting []waiter
@@ -37,16 +37,16 @@ func (a *adder) Add(_ ask.Recipient, msg *counter.AddRequest) {
 		if a.n >= w.atLeast {
 			w.reply.Answer(&counter.Value{N: a.n})
 		}
-		return a.n >= w.atLeast || !w.reply.Wanted() // the future was cancelled
+		return a.n >= w.atLeast || !w.reply.Wanted() // Wanted is false if the future was cancelled
 	})
 }
 
-// Get implements counter.CounterHandler: it answers at once.
+// Get implements counter.CounterHandler. It answers at once.
 func (a *adder) Get(_ ask.Recipient, _ *counter.GetRequest, reply ask.Reply[*counter.Value]) {
 	reply.Answer(&counter.Value{N: a.n})
 }
 
-// Await implements counter.CounterHandler: it keeps the reply until there is an answer.
+// Await implements counter.CounterHandler. It keeps the reply until the count is reached.
 func (a *adder) Await(_ ask.Recipient, msg *counter.AwaitRequest, reply ask.Reply[*counter.Value]) {
 	a.waiting = append(a.waiting, waiter{msg.GetAtLeast(), reply})
 	a.Add(nil, &counter.AddRequest{}) // the count may be there already
@@ -55,18 +55,18 @@ func (a *adder) Await(_ ask.Recipient, msg *counter.AwaitRequest, reply ask.Repl
 // Receive implements host.Actor. A message of another service gets an error.
 func (a *adder) Receive(from ask.Recipient, msg any) {
 	if !counter.DispatchCounter(a, from, msg, from) {
-		ask.ReplyTo[any](from).Refuse(fmt.Errorf("counter: %T is not a message of it", msg))
+		ask.ReplyTo[any](from).Refuse(fmt.Errorf("counter: %T is not a message of the service", msg))
 	}
 }
 
-// Stopped implements host.Actor: each question gets an answer, also at the end.
+// Stopped implements host.Actor. It answers the requests that are open.
 func (a *adder) Stopped(failure any) {
 	for _, w := range a.waiting {
 		w.reply.Refuse(fmt.Errorf("counter has stopped at %d", a.n))
 	}
 }
 
-// Refuse implements host.Actor: a question after the end gets an answer, too.
+// Refuse implements host.Actor. It answers a request that arrives after the stop.
 func (a *adder) Refuse(from ask.Recipient, _ any) {
 	ask.ReplyTo[any](from).Refuse(fmt.Errorf("counter has stopped"))
 }
@@ -87,7 +87,7 @@ func Example() {
 
 	ten := ref.Await(&counter.AwaitRequest{AtLeast: 10})
 	never := ref.Await(&counter.AwaitRequest{AtLeast: 100})
-	never.Cancel() // the actor forgets the question with the next Add
+	never.Cancel() // the next Add removes the request
 	million := ref.Await(&counter.AwaitRequest{AtLeast: 1_000_000})
 	ref.Add(&counter.AddRequest{N: 9})
 	select {

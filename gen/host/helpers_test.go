@@ -16,9 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = time.Minute
+const timeLimit = time.Minute
 
-// probe is an actor whose behaviour the test gives; its own fields belong to it.
+// probe is an actor with the behaviour of functions, which a test sets before the first message.
 type probe struct {
 	receive  func(from ask.Recipient, msg any)
 	stopped  chan any // capacity 2: being stopped twice shows
@@ -52,13 +52,13 @@ func (p *probe) end(t *testing.T) any {
 	select {
 	case failure := <-p.stopped:
 		return failure
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Fatal("the actor does not stop")
 		return nil
 	}
 }
 
-// inbox is a recipient that keeps what it is told.
+// inbox is a recipient that records its messages.
 type inbox chan any
 
 func (i inbox) Tell(msg any) { i <- msg }
@@ -68,13 +68,13 @@ func (i inbox) next(t *testing.T) any {
 	select {
 	case msg := <-i:
 		return msg
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Fatal("no message")
 		return nil
 	}
 }
 
-// logs is a logger that keeps its records' texts.
+// logs records log lines.
 type logs struct {
 	mu    sync.Mutex
 	lines []string

@@ -1,7 +1,15 @@
-// Package host runs generated handlers as protoactor actors, with the guarantees
-// that protoactor leaves to its users: a message to a stopping actor is answered,
-// not dropped; a panic stops the actor and tells it so, it never restarts without
-// its memory; mailboxes are served by a few goroutines instead of one per wake-up.
+// Package host runs generated handlers as protoactor actors, with guarantees that protoactor
+// leaves to its users:
+//
+//   - An actor answers messages that arrive after its stop, by [Actor.Refuse]. protoactor drops
+//     them.
+//   - A panic stops the actor, which learns of it by [Actor.Stopped]. protoactor restarts an
+//     actor without its state.
+//   - A fixed number of goroutines serves all mailboxes. protoactor starts one per wake-up.
+//
+// Files in reading order: host.go has [Actor] and [System]; mailbox.go and dispatcher.go queue
+// messages and serve them; ref.go has [Ref], the address of an actor, and its life; watch.go
+// has the identities of senders, [Ref.Watch] and [Ref.Alias].
 package host
 
 import (
@@ -14,41 +22,42 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// An Actor handles the messages of one mailbox. Its methods are called by one
-// goroutine at a time and must not block.
+// An Actor handles the messages of one mailbox. One goroutine at a time calls its methods,
+// which must not block.
 type Actor interface {
-	// Receive handles a message. from is whom to answer; nil if the sender is
-	// not known.
+	// Receive handles a message. from is the recipient of answers, or nil if the sender is
+	// unknown.
 	Receive(from ask.Recipient, msg any)
-	// Stopped is called once, when nothing will be received any more. failure is
-	// nil after Stop, and what Receive panicked with otherwise.
+	// Stopped is called once, after the last Receive. failure is nil after Stop, and
+	// otherwise the value of the panic that stopped the actor.
 	Stopped(failure any)
-	// Refuse answers a message that came too late. It is called after Stopped only.
+	// Refuse answers a message that arrived after the stop. It is called after Stopped only.
 	Refuse(from ask.Recipient, msg any)
 }
 
-// A Collector is an Actor that puts off what its messages give it to do, so as to do it
-// for several at once. Flush is called when there is no further message at the moment,
-// and now and then while there are.
+// A Collector is an Actor that defers work, so as to do the work of several messages at once.
 type Collector interface {
+	// Flush does the deferred work. It is called when the mailbox is empty, and after every
+	// 64 messages while it is not.
 	Flush()
 }
 
-// System is where actors run.
+// System runs actors.
 type System struct {
 	// Actors is the protoactor system.
 	Actors *actor.ActorSystem
-	// Logger hears of failed actors.
+	// Logger logs the panics of actors.
 	Logger *slog.Logger
 
 	dispatcher *dispatcher
-	priority   *dispatcher // of actors that SpawnPriority has started
-	owned      bool
+	priority   *dispatcher // serves the actors of SpawnPriority
+	owned      bool        // NewSystem made Actors
 	closing    sync.Once
 }
 
-// NewSystem makes a System on top of actors, which the caller goes on owning. With
-// nil it makes a protoactor system of its own (about 3 MB) that logs to logger.
+// NewSystem returns a System that runs its actors in the protoactor system actors, which
+// the caller still has to shut down. If actors is nil, it starts a protoactor system of about
+// 3 MB that logs to logger. A nil logger discards the log.
 func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -61,9 +70,9 @@ func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 	return s
 }
 
-// Close ends the goroutines that serve mailboxes; a message that comes later is
-// still served, by a goroutine of its own. Stop the actors first. Close may be
-// called more than once.
+// Close ends the goroutines that serve mailboxes, and waits for them. Stop the actors first.
+// A message that arrives later is served by a goroutine of its own. Close may be called more
+// than once.
 func (s *System) Close() {
 	s.closing.Do(func() {
 		s.dispatcher.close()
@@ -74,15 +83,16 @@ func (s *System) Close() {
 	})
 }
 
-// Spawn starts the actor that make returns, and registers it. The name must be unique in
-// the protoactor system.
+// Spawn registers a Ref under the name and starts the actor that make returns for it. The
+// error is actor.ErrNameExists if the protoactor system has the name already. Spawn blocks as
+// long as make does.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
 	return s.spawn(&Ref{system: s, name: name}, make)
 }
 
-// SpawnPriority is Spawn for an actor on which the others of the System depend, such as
-// the owner of a connection. It is served by a goroutine that only serves such actors, so
-// that its messages never wait behind those of other actors.
+// SpawnPriority is Spawn for an actor that the others of the System depend on, such as the
+// owner of a connection. A goroutine that serves only such actors serves it, so that its
+// messages never wait behind those of other actors.
 func (s *System) SpawnPriority(name string, make func(self *Ref) Actor) (*Ref, error) {
 	return s.spawn(&Ref{system: s, name: name, priority: true}, make)
 }
@@ -95,21 +105,21 @@ func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
 	return r, nil
 }
 
-// Start is Spawn for one of many actors, most of which nobody knows by PID: it is not
-// registered, which costs more memory than all else here.
+// Start is Spawn without registration, which takes more memory than the rest of an actor. The
+// actor has no PID until [Ref.Register].
 func (s *System) Start(name string, make func(self *Ref) Actor) *Ref {
 	r := &Ref{system: s, name: name}
 	r.start(make(r))
 	return r
 }
 
-// Sender is a protoactor actor as a recipient of answers.
+// Sender is the protoactor actor that sent a message, as the recipient of answers.
 type Sender struct {
 	System *actor.ActorSystem
 	PID    *actor.PID
-	// Self is who answers.
+	// Self is the sender of the answers.
 	Self *actor.PID
 }
 
-// Tell sends msg to the actor, with Self as the sender.
+// Tell sends msg to the actor, with Self as the sender. It never blocks.
 func (s Sender) Tell(msg any) { s.System.Root.RequestWithCustomSender(s.PID, msg, s.Self) }

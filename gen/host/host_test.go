@@ -53,8 +53,8 @@ func TestOrderOfOneSender(t *testing.T) {
 	p.end(t)
 }
 
-// Senders go on telling while the actor stops: nothing gets lost, and what comes
-// after Stopped is refused.
+// No message is lost while senders send to a stopping actor. Refuse handles the messages that
+// arrive after Stopped.
 func TestStopLosesNothing(t *testing.T) {
 	s := newSystem(t)
 	for round := range 20 {
@@ -100,7 +100,7 @@ func TestStopLosesNothing(t *testing.T) {
 		wg.Wait()
 		total := func() int64 { return p.received.Load() + p.refused.Load() }
 		for start := time.Now(); total() < senders*each; runtime.Gosched() {
-			if time.Since(start) > patience {
+			if time.Since(start) > timeLimit {
 				t.Fatalf("%d of %d messages: %d received, %d refused", total(), senders*each, p.received.Load(), p.refused.Load())
 			}
 		}
@@ -140,13 +140,13 @@ func TestPanic(t *testing.T) {
 	}
 	for _, want := range []string{"on purpose", "string", "host_test.go"} {
 		if !log.has(want) {
-			t.Errorf("the log does not tell %q", want)
+			t.Errorf("the log does not have %q", want)
 		}
 	}
-	ref.Stop() // of one that has stopped
+	ref.Stop() // the actor has stopped already
 }
 
-// Senders that protoactor knows are answered as actors, others as what they are.
+// A sender with a PID is answered through protoactor, and any other directly.
 func TestSenders(t *testing.T) {
 	s := newSystem(t)
 	froms := make(chan ask.Recipient, 4)
@@ -163,7 +163,7 @@ func TestSenders(t *testing.T) {
 	}
 	ref := spawn(t, s, "a", p)
 
-	ref.Tell("nobody's")
+	ref.Tell("unsigned")
 	if from := <-froms; from != nil {
 		t.Errorf("from %v", from)
 	}
@@ -178,14 +178,14 @@ func TestSenders(t *testing.T) {
 		msg    any
 		sender *actor.PID
 	}
-	heard := make(chan mail, 4)
+	received := make(chan mail, 4)
 	client := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 		if text, ok := c.Message().(string); ok {
-			heard <- mail{text, c.Sender()}
+			received <- mail{text, c.Sender()}
 		}
 	}))
 	s.Actors.Root.RequestWithCustomSender(ref.PID(), "actor's", client)
-	if got := <-heard; got.msg != "answer to actor's" || !got.sender.Equal(ref.PID()) {
+	if got := <-received; got.msg != "answer to actor's" || !got.sender.Equal(ref.PID()) {
 		t.Errorf("%v", got)
 	}
 	if from, ok := (<-froms).(host.Sender); !ok || !from.PID.Equal(client) || !from.Self.Equal(ref.PID()) {
@@ -193,7 +193,7 @@ func TestSenders(t *testing.T) {
 	}
 	ref.Stop()
 	p.end(t)
-	ref.Tell("nobody's")
+	ref.Tell("unsigned")
 	ask.Send(ref, "code's", answers)
 	if got := answers.next(t); got != "refusal of code's" {
 		t.Errorf("%v", got)
@@ -201,8 +201,8 @@ func TestSenders(t *testing.T) {
 	s.Actors.Root.Stop(client)
 }
 
-// A protoactor sender whose message is in the mailbox when the actor stops is
-// answered, too.
+// The messages of protoactor senders that are in the mailbox when the actor stops are
+// refused.
 func TestRefusesActors(t *testing.T) {
 	s := newSystem(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -218,10 +218,10 @@ func TestRefusesActors(t *testing.T) {
 		}
 	}
 	ref := spawn(t, s, "a", p)
-	heard := make(chan string, 1)
+	received := make(chan string, 1)
 	client := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 		if text, ok := c.Message().(string); ok {
-			heard <- text
+			received <- text
 		}
 	}))
 	ref.Tell("block")
@@ -230,19 +230,18 @@ func TestRefusesActors(t *testing.T) {
 	s.Actors.Root.RequestWithCustomSender(ref.PID(), "actor's", client)
 	close(leave)
 	select {
-	case got := <-heard:
+	case got := <-received:
 		if got != "refusal of actor's" {
 			t.Error(got)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Fatal("not answered")
 	}
 	p.end(t)
 	s.Actors.Root.Stop(client)
 }
 
-// What protoactor has for processes works: to watch one, and to stop it behind what was
-// told before.
+// protoactor can watch a hosted actor, and stop it by a poison pill behind earlier messages.
 func TestWatchedAndPoisoned(t *testing.T) {
 	s := newSystem(t)
 	p := newProbe(nil)
@@ -254,7 +253,7 @@ func TestWatchedAndPoisoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := ref.PID()
-	heard, watching := make(chan string, 2), make(chan struct{}, 2)
+	received, watching := make(chan string, 2), make(chan struct{}, 2)
 	watch := func() *actor.PID {
 		return s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			switch msg := c.Message().(type) {
@@ -262,7 +261,7 @@ func TestWatchedAndPoisoned(t *testing.T) {
 				c.Watch(pid)
 				watching <- struct{}{}
 			case *actor.Terminated:
-				heard <- msg.Who.Id
+				received <- msg.Who.Id
 			}
 		}))
 	}
@@ -270,7 +269,7 @@ func TestWatchedAndPoisoned(t *testing.T) {
 	<-watching
 	ref.Tell("before")
 	s.Actors.Root.Poison(pid)
-	if got := <-heard; got != "a" || p.end(t) != nil || p.received.Load() != 1 {
+	if got := <-received; got != "a" || p.end(t) != nil || p.received.Load() != 1 {
 		t.Errorf("end of %q, after %d messages", got, p.received.Load())
 	}
 	if _, there := s.Actors.ProcessRegistry.GetLocal("a"); there {
@@ -279,7 +278,7 @@ func TestWatchedAndPoisoned(t *testing.T) {
 	s.Actors.Root.Stop(first)
 }
 
-// After Close messages are still served, and the goroutines are gone.
+// Messages are served also after Close, and no goroutine is left.
 func TestSystemClose(t *testing.T) {
 	for range 50 {
 		s := host.NewSystem(nil, nil)
@@ -304,7 +303,7 @@ func TestSystemClose(t *testing.T) {
 	}
 }
 
-// A protoactor system of the caller is left running.
+// Close leaves the protoactor system of the caller running.
 func TestBorrowedSystem(t *testing.T) {
 	actors := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	s := host.NewSystem(actors, nil)
@@ -319,11 +318,11 @@ func TestBorrowedSystem(t *testing.T) {
 	actors.Shutdown()
 }
 
-// Many busy actors share the few goroutines, each served by one at a time.
+// Each of many busy actors is served by one goroutine at a time.
 func TestOneAtATime(t *testing.T) {
 	s := newSystem(t)
 	const n, each = 50, 200
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 	defer cancel()
 	var left sync.WaitGroup
 	left.Add(n * each)
@@ -351,8 +350,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// A timer may tell an actor something while it is still being made.
-func TestToldWhileBeingMade(t *testing.T) {
+// An actor may receive a message, as of a timer, while it is being made.
+func TestTellWhileBeingMade(t *testing.T) {
 	s := newSystem(t)
 	got := make(inbox, 1)
 	p := newProbe(func(_ ask.Recipient, msg any) { got <- msg })
@@ -363,7 +362,7 @@ func TestToldWhileBeingMade(t *testing.T) {
 		return p
 	})
 	if failure != nil || err != nil {
-		t.Fatalf("telling it fails: %v, %v", failure, err)
+		t.Fatalf("Tell fails: %v, %v", failure, err)
 	}
 	if msg := got.next(t); msg != "early" {
 		t.Error(msg)

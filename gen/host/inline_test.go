@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// An idle actor handles what it is handed before RunInlineIfIdle returns.
+// An idle actor has handled the message when RunInlineIfIdle returns.
 func TestRunInlineIfIdle(t *testing.T) {
 	s := newSystem(t)
 	p := newProbe(func(from ask.Recipient, msg any) { from.Tell(msg) })
@@ -34,8 +34,8 @@ type envelope struct{ from inbox }
 
 func (e *envelope) Unwrap() (ask.Recipient, any) { return e.from, "message" }
 
-// An envelope arrives as the message and sender that Unwrap returns, by Tell, by RunInlineIfIdle, and
-// after the actor has stopped.
+// An envelope arrives as the message and sender that Unwrap returns: by Tell, by
+// RunInlineIfIdle, and after the actor has stopped.
 func TestEnvelope(t *testing.T) {
 	s := newSystem(t)
 	answer := func(from ask.Recipient, msg any) { from.Tell(msg) }
@@ -58,16 +58,16 @@ func TestEnvelope(t *testing.T) {
 	arrives()
 }
 
-// What is handed to an actor that is being made waits until it is.
+// RunInlineIfIdle leaves the message to an actor that is still being made.
 func TestRunInlineWhileBeingMade(t *testing.T) {
 	s := newSystem(t)
-	heard := make(inbox, 2)
-	p := newProbe(func(_ ask.Recipient, msg any) { heard.Tell(msg) })
+	received := make(inbox, 2)
+	p := newProbe(func(_ ask.Recipient, msg any) { received.Tell(msg) })
 	ref, err := s.Spawn("a", func(self *host.Ref) host.Actor {
 		self.RunInlineIfIdle("first")
 		self.Tell("second")
-		if len(heard) > 0 {
-			t.Error("an actor that is being made has handled a message")
+		if len(received) > 0 {
+			t.Error("an actor has handled a message before it was made")
 		}
 		return p
 	})
@@ -75,7 +75,7 @@ func TestRunInlineWhileBeingMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"first", "second"} {
-		if got := heard.next(t); got != want {
+		if got := received.next(t); got != want {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
@@ -83,12 +83,12 @@ func TestRunInlineWhileBeingMade(t *testing.T) {
 	p.end(t)
 }
 
-// Who hands does not wait for an actor that is busy, be it by itself or by another, and
-// handles one message only; nothing is left lying, and the order is kept.
+// RunInlineIfIdle does not wait for a busy actor, also when the actor calls it itself, and
+// handles one message only. All messages are handled, in order.
 func TestRunInlineOfBusyActor(t *testing.T) {
 	s := newSystem(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
-	heard := make(inbox, 10)
+	received := make(inbox, 10)
 	p := newProbe(nil)
 	ref := spawn(t, s, "a", p)
 	p.receive = func(_ ask.Recipient, msg any) {
@@ -100,14 +100,14 @@ func TestRunInlineOfBusyActor(t *testing.T) {
 			ref.RunInlineIfIdle("second")
 			ref.Tell("third")
 		}
-		heard.Tell(msg)
+		received.Tell(msg)
 	}
 	ref.Tell("block")
 	<-entered
-	ref.RunInlineIfIdle("first") // returns, though it is not handled
+	ref.RunInlineIfIdle("first") // returns before the message is handled
 	close(leave)
 	for _, want := range []string{"block", "first", "second", "third"} {
-		if got := heard.next(t); got != want {
+		if got := received.next(t); got != want {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
@@ -115,10 +115,10 @@ func TestRunInlineOfBusyActor(t *testing.T) {
 	p.end(t)
 }
 
-// What an idle actor tells itself while it handles what it was handed is not left lying.
+// Messages that an actor sends to itself during RunInlineIfIdle are handled afterwards.
 func TestRunInlineLeavesTheRest(t *testing.T) {
 	s := newSystem(t)
-	heard := make(inbox, 10)
+	received := make(inbox, 10)
 	p := newProbe(nil)
 	ref := spawn(t, s, "a", p)
 	p.receive = func(_ ask.Recipient, msg any) {
@@ -126,11 +126,11 @@ func TestRunInlineLeavesTheRest(t *testing.T) {
 			ref.Tell("second")
 			ref.RunInlineIfIdle("third")
 		}
-		heard.Tell(msg)
+		received.Tell(msg)
 	}
 	ref.RunInlineIfIdle("first")
 	for _, want := range []string{"first", "second", "third"} {
-		if got := heard.next(t); got != want {
+		if got := received.next(t); got != want {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestRunInlineLeavesTheRest(t *testing.T) {
 	p.end(t)
 }
 
-// A panic is the actor's, not that of who handed it the message.
+// A panic during RunInlineIfIdle stops the actor, and does not reach the caller.
 func TestRunInlinePanics(t *testing.T) {
 	s := newSystem(t)
 	p := newProbe(func(ask.Recipient, any) { panic("on purpose") })
@@ -149,15 +149,15 @@ func TestRunInlinePanics(t *testing.T) {
 	}
 }
 
-// However many hand and tell, messages are handled one at a time, all of them, and those
-// of each sender in order.
+// All messages of many concurrent calls of RunInlineIfIdle and Tell are handled, one at a
+// time, and those of each sender in order.
 func TestRunInlineAmongOthers(t *testing.T) {
 	s := newSystem(t)
 	type mail struct{ sender, n int }
 	const senders, each = 8, 2000
 	var left sync.WaitGroup
 	left.Add(senders * each)
-	next := make([]int, senders) // the race detector looks after these
+	next := make([]int, senders) // unsynchronised, for the race detector
 	p := newProbe(func(_ ask.Recipient, msg any) {
 		m := msg.(mail)
 		if m.n != next[m.sender] {

@@ -2,19 +2,22 @@ package host
 
 import "sync"
 
-// mailbox is unbounded. Unlike protoactor's own it takes messages from the moment it is
-// made and after the end of its actor, and allocates nothing to be scheduled. Who is told
-// to schedule it has it served, until next says that it is empty.
+// mailbox is the unbounded queue of an actor's messages. Unlike protoactor's, it accepts
+// messages before its actor is made and after its actor has stopped, and needs no allocation
+// to be scheduled.
+//
+// A caller that has scheduled the mailbox, by a method that returned true, must have it served
+// until next reports that it is empty.
 type mailbox struct {
 	mu        sync.Mutex
 	user      fifo
-	system    []any // protoactor's own messages; they overtake others
-	opened    bool  // its actor is made
-	ended     bool  // and has stopped
-	scheduled bool  // it is being served, or about to be
+	system    []any // protoactor's own messages, which overtake those of user
+	started   bool  // the actor is made
+	ended     bool  // the actor has stopped; implies started
+	scheduled bool  // a goroutine serves the mailbox, or the run queue has it; implies started
 }
 
-// put takes a message in, and tells if the mailbox is to be scheduled.
+// put enqueues msg, and reports whether it has scheduled the mailbox.
 func (m *mailbox) put(msg any, system bool) (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -23,51 +26,50 @@ func (m *mailbox) put(msg any, system bool) (schedule bool) {
 	} else {
 		m.user.push(msg)
 	}
-	return m.schedule()
+	return m.trySchedule()
 }
 
-// tryEnter is put for who may as well handle the message: if the mailbox is idle, and so is
-// empty, it is the caller's to serve, who begins with the message. It tells if that is so;
-// otherwise the message is in the mailbox, which somebody serves or will.
+// tryEnter schedules an idle mailbox, which is empty, and returns true: the caller then
+// handles msg and serves the mailbox. Otherwise it enqueues msg and returns false.
 func (m *mailbox) tryEnter(msg any) (idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.schedule() {
+	if m.trySchedule() {
 		return true
 	}
 	m.user.push(msg)
 	return false
 }
 
-// open lets the mailbox be served, and tells if it is to be scheduled.
-func (m *mailbox) open() (schedule bool) {
+// start allows the mailbox to be served, and reports whether it has scheduled it.
+func (m *mailbox) start() (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.opened = true
-	return m.filled() && m.schedule()
+	m.started = true
+	return m.hasMessages() && m.trySchedule()
 }
 
-// isEmpty tells that there is no message at the moment.
+// isEmpty reports whether there is no message at the moment.
 func (m *mailbox) isEmpty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.filled()
+	return !m.hasMessages()
 }
 
-// filled needs m.mu.
-func (m *mailbox) filled() bool { return len(m.system)+m.user.len() > 0 }
+// hasMessages reports whether there is a message. The caller holds m.mu.
+func (m *mailbox) hasMessages() bool { return len(m.system)+m.user.len() > 0 }
 
-// schedule needs m.mu.
-func (m *mailbox) schedule() bool {
-	if !m.opened || m.scheduled {
+// trySchedule reports whether it has scheduled the mailbox. The caller holds m.mu.
+func (m *mailbox) trySchedule() bool {
+	if !m.started || m.scheduled {
 		return false
 	}
 	m.scheduled = true
 	return true
 }
 
-// next is the message to handle now. If there is none, the mailbox is not scheduled
-// any more.
+// next removes and returns the next message of a scheduled mailbox, and whether it is one of
+// protoactor's own. If there is none, ok is false and the mailbox is not scheduled any more.
 func (m *mailbox) next() (msg any, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,20 +84,20 @@ func (m *mailbox) next() (msg any, system, ok bool) {
 	return nil, false, false
 }
 
-// rest is for who handles no more messages: it tells if there are any, for which the
-// mailbox is to be scheduled.
-func (m *mailbox) rest() (schedule bool) {
+// yield ends the turn of the caller, which serves the mailbox. It reports whether there are
+// messages: then the mailbox stays scheduled, and the caller must have it served.
+func (m *mailbox) yield() (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.scheduled = m.filled()
+	m.scheduled = m.hasMessages()
 	return m.scheduled
 }
 
-// fifo is a queue that uses its memory again, and gives much of it back.
+// fifo is a queue that re-uses its memory, and frees most of it after a burst.
 type fifo struct {
-	items []any
-	head  int
-	most  int // how long it mostly is before it is empty again
+	items     []any // those before head are nil
+	head      int   // index of the first message
+	recentMax int   // longest length of late: it shrinks by an eighth each time the queue is empty
 }
 
 func (f *fifo) len() int { return len(f.items) - f.head }
@@ -107,7 +109,7 @@ func (f *fifo) push(item any) {
 		f.items, f.head = f.items[:n], 0
 	}
 	f.items = append(f.items, item)
-	f.most = max(f.most, f.len())
+	f.recentMax = max(f.recentMax, f.len())
 }
 
 func (f *fifo) pop() any {
@@ -116,13 +118,13 @@ func (f *fifo) pop() any {
 	f.head++
 	if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
-		if cap(f.items) > maxIdle && f.most < cap(f.items)/4 {
+		if cap(f.items) > maxIdleCap && f.recentMax < cap(f.items)/4 {
 			f.items = nil
 		}
-		f.most -= f.most / 8
+		f.recentMax -= f.recentMax / 8
 	}
 	return item
 }
 
-// maxIdle is how many places an empty queue keeps that needs fewer.
-const maxIdle = 64
+// maxIdleCap is the greatest capacity that an empty queue keeps regardless of recentMax.
+const maxIdleCap = 64

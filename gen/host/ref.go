@@ -10,41 +10,43 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// Ref is a hosted actor as others see it.
+// Ref is the address of a hosted actor, and its mailbox.
 type Ref struct {
 	system   *System
 	name     string
 	handler  Actor
-	flush    func() // of a Collector; otherwise nil
+	flush    func() // Flush of a Collector; otherwise nil
 	mailbox  mailbox
-	pid      *actor.PID   // nil if it is not registered; guarded by mailbox.mu
-	priority bool         // see SpawnPriority
-	stopped  bool         // this and watchers belong to whoever serves the mailbox
-	watchers []*actor.PID // to be told of the end
+	pid      *actor.PID // nil unless the actor is registered; guarded by mailbox.mu
+	priority bool       // see SpawnPriority
 
-	refWatchers []*Ref // as watchers
+	// Only the goroutine that serves the mailbox uses the fields below.
+	stopped     bool
+	watchers    []*actor.PID // receive actor.Terminated at the end; empty if stopped
+	refWatchers []*Ref       // receive Terminated at the end; empty if stopped
 }
 
-// start has the messages served that came since the Ref was made, and those to come.
+// start allows the mailbox to be served, with the messages that have arrived before.
 func (r *Ref) start(handler Actor) {
 	r.handler = handler
 	if c, ok := handler.(Collector); ok {
 		r.flush = c.Flush
 	}
-	if r.mailbox.open() {
+	if r.mailbox.start() {
 		r.dispatcher().schedule(r)
 	}
 }
 
-// Register makes the actor known to protoactor by its name, so that it has a PID. It does
-// nothing if that was done before.
+// Register registers the actor with protoactor under its name, so that it has a PID. It does
+// nothing if the actor is registered. The error is that the name is taken, or that the actor
+// has stopped.
 func (r *Ref) Register() error {
 	r.mailbox.mu.Lock()
 	defer r.mailbox.mu.Unlock()
 	if r.pid != nil {
 		return nil
 	}
-	if r.mailbox.ended { // nobody would take it out of the registry again
+	if r.mailbox.ended { // end has run, which removes the registration
 		return fmt.Errorf("host: actor %q has stopped", r.name)
 	}
 	pid, added := r.system.Actors.ProcessRegistry.Add(process{r}, r.name)
@@ -55,25 +57,25 @@ func (r *Ref) Register() error {
 	return nil
 }
 
-// Tell puts a message into the actor's mailbox.
+// Tell puts a message into the actor's mailbox. It never blocks.
 func (r *Ref) Tell(msg any) { r.post(msg, false) }
 
-// RunInlineIfIdle is Tell by somebody who may as well handle the message: if the actor is idle, it
-// mostly has been handled when RunInlineIfIdle returns, which saves two changes of goroutine. Who
-// hands must not hold a lock that the actor needs. Messages that come meanwhile are left
-// to others, so that nobody works for longer than for a message of its own.
+// RunInlineIfIdle handles msg in the calling goroutine if the actor is idle, which saves two
+// changes of goroutine. Otherwise it puts msg into the mailbox, as Tell does. The caller must
+// not hold a lock that the actor needs. The dispatcher handles the messages that arrive
+// meanwhile, so that the caller handles no message but its own.
 func (r *Ref) RunInlineIfIdle(msg any) {
 	if !r.mailbox.tryEnter(msg) {
 		return
 	}
 	r.handle(msg, false)
-	r.settle()
-	if r.mailbox.rest() {
+	r.runFlush()
+	if r.mailbox.yield() {
 		r.dispatcher().schedule(r)
 	}
 }
 
-// dispatcher returns the one that serves the mailbox.
+// dispatcher returns the dispatcher that serves the mailbox.
 func (r *Ref) dispatcher() *dispatcher {
 	if r.priority {
 		return r.system.priority
@@ -81,19 +83,19 @@ func (r *Ref) dispatcher() *dispatcher {
 	return r.system.dispatcher
 }
 
-// PID is the actor's address for protoactor; nil if it is not registered.
+// PID returns the actor's address for protoactor, or nil if the actor is not registered.
 func (r *Ref) PID() *actor.PID {
 	r.mailbox.mu.Lock()
 	defer r.mailbox.mu.Unlock()
 	return r.pid
 }
 
-// Actor is what handles the messages: what make gave to Spawn or Start. It is nil until
-// make has returned.
+// Actor returns the Actor that the make function of Spawn or Start returned, or nil until it
+// has returned.
 func (r *Ref) Actor() Actor { return r.handler }
 
-// Stop makes the actor stop. What is in its mailbox by then, or comes later, is
-// answered by Refuse. It does not block.
+// Stop stops the actor. Refuse answers the messages that are in its mailbox or arrive later.
+// Stop does not block.
 func (r *Ref) Stop() { r.post(&actor.Stop{}, true) }
 
 func (r *Ref) post(msg any, system bool) {
@@ -102,8 +104,8 @@ func (r *Ref) post(msg any, system bool) {
 	}
 }
 
-// process is a Ref as protoactor sees it: a process of its own kind, like protoactor's
-// futures. Its actors are processes that take several times the memory.
+// process makes a Ref a process of protoactor, as its futures are. protoactor's own actors are
+// processes that take several times the memory.
 type process struct{ ref *Ref }
 
 // SendUserMessage implements actor.Process.
@@ -115,91 +117,91 @@ func (p process) SendSystemMessage(_ *actor.PID, msg any) { p.ref.post(msg, true
 // Stop implements actor.Process.
 func (p process) Stop(*actor.PID) { p.ref.Stop() }
 
-// serve handles the messages of one turn, and reports whether there are more. The
-// dispatcher calls it, once at a time.
+// serve handles the messages of one turn, and reports whether there are more. The dispatcher
+// calls it, in one goroutine at a time.
 func (r *Ref) serve() (more bool) {
-	for i := 1; i <= turn; i++ {
+	for i := 1; i <= throughput; i++ {
 		msg, system, ok := r.mailbox.next()
 		if !ok {
 			return false
 		}
 		r.handle(msg, system)
-		if r.flush != nil && (i%collected == 0 || r.mailbox.isEmpty()) {
-			r.settle()
+		if r.flush != nil && (i%flushInterval == 0 || r.mailbox.isEmpty()) {
+			r.runFlush()
 		}
 	}
-	return r.mailbox.rest()
+	return r.mailbox.yield()
 }
 
-// collected is how many messages a Collector gets at most before it is flushed. It divides turn.
-const collected = 64
+// flushInterval is the greatest number of messages that a Collector receives between two
+// calls of Flush. It divides throughput.
+const flushInterval = 64
 
-// settle has a Collector do what it has put off.
-func (r *Ref) settle() {
+// runFlush calls Flush of a Collector.
+func (r *Ref) runFlush() {
 	if r.flush == nil || r.stopped {
 		return
 	}
-	defer r.survive(flushing{})
+	defer r.recoverFrom(flushing{})
 	r.flush()
 }
 
-// flushing is what the log calls the message because of which a Flush panics.
+// flushing stands for the message in the log line about a panic of Flush.
 type flushing struct{}
 
-// survive is deferred where the actor may panic because of a message.
-func (r *Ref) survive(msg any) {
+// recoverFrom stops the actor if it has panicked because of msg. Callers defer it.
+func (r *Ref) recoverFrom(msg any) {
 	if failure := recover(); failure != nil {
 		r.fail(msg, failure)
 	}
 }
 
 func (r *Ref) handle(msg any, system bool) {
-	defer r.survive(msg)
+	defer r.recoverFrom(msg)
 	if system {
-		r.obey(msg)
+		r.handleSystem(msg)
 		return
 	}
 	if _, stop := msg.(*actor.PoisonPill); stop {
 		r.end(nil)
 		return
 	}
-	take := r.handler.Receive
+	receive := r.handler.Receive
 	if r.stopped {
-		take = r.handler.Refuse
+		receive = r.handler.Refuse
 	}
 	_, msg, sender := actor.UnwrapEnvelope(msg)
 	switch envelope, ok := msg.(ask.Envelope); {
 	case ok:
-		take(envelope.Unwrap())
+		receive(envelope.Unwrap())
 	case sender != nil:
-		take(Sender{r.system.Actors, sender, r.PID()}, msg)
+		receive(Sender{r.system.Actors, sender, r.PID()}, msg)
 	default:
-		take(nil, msg)
+		receive(nil, msg)
 	}
 }
 
-// obey is for protoactor's own messages, and for those that overtake others between hosted
-// actors.
-func (r *Ref) obey(msg any) {
+// handleSystem handles protoactor's own messages, and the watchRequests of hosted actors.
+func (r *Ref) handleSystem(msg any) {
 	switch msg := msg.(type) {
 	case *actor.Stop:
 		r.end(nil)
 	case *actor.Watch:
 		if r.stopped {
-			r.tellEnd(msg.Watcher)
+			r.notifyTerminated(msg.Watcher)
 			return
 		}
 		r.watchers = append(r.watchers, msg.Watcher)
 	case *actor.Unwatch:
 		r.watchers = slices.DeleteFunc(r.watchers, msg.Watcher.Equal)
 	case *actor.Terminated:
-		r.terminated(msg)
-	case watching:
-		r.setWatching(msg)
+		r.onTerminated(msg)
+	case watchRequest:
+		r.onWatchRequest(msg)
 	}
 }
 
-// fail ends the actor because of a panic. That may have come from its end.
+// fail ends the actor because of a panic of Receive, Refuse, Flush or Stopped.
 func (r *Ref) fail(msg, failure any) {
 	defer func() {
 		if again := recover(); again != nil {
@@ -219,6 +221,8 @@ func typeOf(msg any) string {
 	return fmt.Sprintf("%T", msg)
 }
 
+// end stops the actor, once: it removes the registration, calls Stopped and notifies the
+// watchers.
 func (r *Ref) end(failure any) {
 	if r.stopped {
 		return
@@ -233,7 +237,7 @@ func (r *Ref) end(failure any) {
 	}
 	defer func() {
 		for _, watcher := range r.watchers {
-			r.tellEnd(watcher)
+			r.notifyTerminated(watcher)
 		}
 		for _, watcher := range r.refWatchers {
 			watcher.Tell(Terminated{Identity{ref: r}})
@@ -243,7 +247,7 @@ func (r *Ref) end(failure any) {
 	r.handler.Stopped(failure)
 }
 
-func (r *Ref) tellEnd(watcher *actor.PID) {
+func (r *Ref) notifyTerminated(watcher *actor.PID) {
 	process, _ := r.system.Actors.ProcessRegistry.Get(watcher)
 	process.SendSystemMessage(watcher, &actor.Terminated{Who: r.PID()})
 }

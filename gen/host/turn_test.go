@@ -6,15 +6,15 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// script is an actor whose behaviour the test gives.
+// script is an actor with the behaviour of a function.
 type script func(msg any)
 
 func (s script) Receive(_ ask.Recipient, msg any)   { s(msg) }
 func (script) Stopped(any)                          {}
 func (s script) Refuse(from ask.Recipient, msg any) { s(msg) }
 
-// newNarrow makes a System whose pool has one goroutine, so that the order of the turns is
-// known.
+// newNarrow returns a System with one goroutine for all mailboxes, so that the order of the
+// turns is known.
 func newNarrow(t *testing.T) *System {
 	s := NewSystem(nil, nil)
 	s.dispatcher.close()
@@ -27,13 +27,13 @@ func (s *System) script(f script) *Ref {
 	return s.Start("scripted", func(*Ref) Actor { return f })
 }
 
-// An actor that is told something beside actors that are never idle is served when each of
-// them has had one turn.
+// An actor beside actors that are never idle is served after at most one turn of each of
+// them.
 func TestQuietActorBesideBusyOnes(t *testing.T) {
-	const busy, rounds, limit = 3, 10, 100 * 3 * turn
+	const busy, rounds, limit = 3, 10, 100 * 3 * throughput
 	s := newNarrow(t)
-	var waited []int       // these belong to the one goroutine of the pool
-	var handled, asked int // messages of busy actors: in all, and when the quiet one was told
+	var waited []int       // only the one goroutine uses these variables
+	var handled, asked int // messages that the busy actors handled: in all, and before the last one to the quiet actor
 	pending, over := false, make(chan struct{})
 	quiet := s.script(func(any) {
 		waited = append(waited, handled-asked)
@@ -56,36 +56,36 @@ func TestQuietActorBesideBusyOnes(t *testing.T) {
 		self.Tell("begin")
 	}
 	<-over
-	s.dispatcher.close() // the actors are the test's now
+	s.dispatcher.close() // only the test uses the variables from here on
 	s.dispatcher = newDispatcher(1)
 	if len(waited) != rounds {
 		t.Errorf("the quiet actor was served %d times, want %d", len(waited), rounds)
 	}
 	for round, n := range waited {
-		if n > busy*turn {
+		if n > busy*throughput {
 			t.Errorf("round %d: busy actors handled %d messages before the quiet one handled its own, at most %d are accepted",
-				round, n, busy*turn)
+				round, n, busy*throughput)
 		}
 	}
 }
 
-// A message that is handed to an idle actor leaves what comes with it to the run queue: there
-// the actor stands behind those that were told something before.
+// RunInlineIfIdle leaves the messages that follow to the run queue, where the actor is behind
+// those that had messages before.
 func TestRunInlineKeepsTheOrderOfTurns(t *testing.T) {
 	s := newNarrow(t)
 	handled, over := 0, make(chan int, 1)
 	quiet := s.script(func(any) { over <- handled })
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s.script(func(any) { close(entered); <-leave }).Tell("keep the goroutine of the pool")
+	s.script(func(any) { close(entered); <-leave }).Tell("block the goroutine")
 	<-entered
 	var busy *Ref
 	busy = s.script(func(msg any) {
 		handled++
 		if msg == "first" {
 			quiet.Tell("are you there?")
-			for range 3 * turn {
+			for range 3 * throughput {
 				busy.Tell("next")
-				busy.RunInlineIfIdle("next") // by itself, which is not idle
+				busy.RunInlineIfIdle("next") // the actor itself is not idle now
 			}
 		}
 	})
@@ -96,19 +96,19 @@ func TestRunInlineKeepsTheOrderOfTurns(t *testing.T) {
 	}
 }
 
-// An actor of SpawnPriority is served while each goroutine of the pool is kept by another.
+// An actor of SpawnPriority is served while other actors block all other goroutines.
 func TestPriority(t *testing.T) {
 	s := newNarrow(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s.script(func(any) { close(entered); <-leave }).Tell("keep the goroutine of the pool")
+	s.script(func(any) { close(entered); <-leave }).Tell("block the goroutine")
 	<-entered
-	heard := make(chan any, 1)
-	ref, err := s.SpawnPriority("first", func(*Ref) Actor { return script(func(msg any) { heard <- msg }) })
+	received := make(chan any, 1)
+	ref, err := s.SpawnPriority("first", func(*Ref) Actor { return script(func(msg any) { received <- msg }) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref.Tell("hello")
-	<-heard
+	<-received
 	close(leave)
 	ref.Stop()
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// Identity tells actors apart: it is comparable, and the same for all messages of one
-// actor. It outlives a restart of the actor, as a PID does.
+// Identity identifies the actor that sent a message. It is comparable, and the same for all
+// messages of one actor, also after a restart of the actor, as a PID is.
 type Identity struct {
-	ref         *Ref   // a hosted actor that sent the message itself
-	address, id string // otherwise: the PID
+	ref         *Ref   // set for a hosted actor that is the sender itself
+	address, id string // the PID otherwise
 }
 
-// IdentityOf returns the identity of an actor that has sent a message, and reports
-// whether from is an actor: a Sender that is no protoactor future, or a *Ref.
+// IdentityOf returns the identity of a message's sender, and reports whether it is an actor: a
+// Sender that is no protoactor future, or a *Ref.
 func IdentityOf(from ask.Recipient) (Identity, bool) {
 	switch from := from.(type) {
 	case *Ref:
@@ -29,7 +29,7 @@ func IdentityOf(from ask.Recipient) (Identity, bool) {
 	return Identity{}, false
 }
 
-// String is the name of a hosted actor, or the PID as address and id.
+// String returns the name of a hosted actor, or the PID as address and id.
 func (i Identity) String() string {
 	if i.ref != nil {
 		return i.ref.name
@@ -37,24 +37,24 @@ func (i Identity) String() string {
 	return i.address + "/" + i.id
 }
 
-// The ids of protoactor's futures: the prefix, and a number in these digits.
+// The id of a protoactor future is the prefix and a number in these digits.
 const (
 	futurePrefix = "future$"
 	futureDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ~+"
-	maxDigits    = 11 // of 64 bits
+	maxDigits    = 11 // for 64 bits
 )
 
-// hasFutureID reports whether a future has such an id. An actor may have it, too: it is what
-// actor.SpawnPrefix makes of the prefix "future".
+// hasFutureID reports whether pid has the form of a future's id. An actor may have such an id:
+// actor.SpawnPrefix makes it of the prefix "future".
 func hasFutureID(pid *actor.PID) bool {
 	number, found := strings.CutPrefix(pid.GetId(), futurePrefix)
 	return found && number != "" && len(number) <= maxDigits && strings.Trim(number, futureDigits) == ""
 }
 
-// IsFuture reports whether the sender is a protoactor future, of this process or of a
-// remote one: the answer to RequestFuture goes to one. A future takes one message of any
-// kind, also a Watch, and is gone then. IsFuture takes a remote actor for
-// a future if its id is "future$" and a number. actor.SpawnPrefix makes such ids of "future".
+// IsFuture reports whether the sender is a protoactor future, of this process or of a remote
+// one. RequestFuture makes a future the sender. A future accepts one message of any kind, also
+// a Watch, and ends. IsFuture also returns true for a remote actor whose id is "future$" and a
+// number, as actor.SpawnPrefix makes them of the prefix "future".
 func (s Sender) IsFuture() bool {
 	if !hasFutureID(s.PID) {
 		return false
@@ -64,49 +64,50 @@ func (s Sender) IsFuture() bool {
 	return !isActor
 }
 
-// Terminated is received by an actor when an actor that it watches has ended, or cannot be
-// reached any more, or had ended before the Watch. What the watched actor sent before its
-// end, from this process, is received before.
+// Terminated is the message to an actor that an actor it watches has ended, cannot be reached
+// any more, or had ended before the Watch. It arrives after all messages that the watched
+// actor sent from this process.
 type Terminated struct{ Actor Identity }
 
-// Watch has r receive Terminated when the actor ends. It never blocks. To watch an actor that
-// has a PID, r is registered; the error is that of Register.
-func (r *Ref) Watch(who Identity) error {
-	if who.ref != nil {
-		who.ref.post(watching{r, true}, true)
+// Watch requests that r receives Terminated when the target ends. It never blocks. It
+// registers r if the target has a PID; the error is from Register.
+func (r *Ref) Watch(target Identity) error {
+	if target.ref != nil {
+		target.ref.post(watchRequest{watcher: r}, true)
 		return nil
 	}
 	if err := r.Register(); err != nil {
 		return err
 	}
-	r.sendSystem(who, &actor.Watch{Watcher: r.PID()})
+	r.sendSystem(target, &actor.Watch{Watcher: r.PID()})
 	return nil
 }
 
-// Unwatch ends what Watch began. A Terminated may still be on its way.
-func (r *Ref) Unwatch(who Identity) {
-	if who.ref != nil {
-		who.ref.post(watching{r, false}, true)
+// Unwatch undoes Watch. It never blocks. A Terminated may still be on its way.
+func (r *Ref) Unwatch(target Identity) {
+	if target.ref != nil {
+		target.ref.post(watchRequest{watcher: r, unwatch: true}, true)
 		return
 	}
-	r.sendSystem(who, &actor.Unwatch{Watcher: r.PID()})
+	r.sendSystem(target, &actor.Unwatch{Watcher: r.PID()})
 }
 
-func (r *Ref) sendSystem(who Identity, msg any) {
-	pid := actor.NewPID(who.address, who.id)
+func (r *Ref) sendSystem(target Identity, msg any) {
+	pid := actor.NewPID(target.address, target.id)
 	process, _ := r.system.Actors.ProcessRegistry.Get(pid)
 	process.SendSystemMessage(pid, msg)
 }
 
-// watching is actor.Watch, or Unwatch, between hosted actors, which need no PID.
-type watching struct {
+// watchRequest is actor.Watch, or Unwatch, between hosted actors, which need no PID. It
+// overtakes other messages, as those do.
+type watchRequest struct {
 	watcher *Ref
-	begins  bool
+	unwatch bool
 }
 
-func (r *Ref) setWatching(w watching) {
+func (r *Ref) onWatchRequest(w watchRequest) {
 	switch {
-	case !w.begins:
+	case w.unwatch:
 		r.refWatchers = slices.DeleteFunc(r.refWatchers, func(other *Ref) bool { return other == w.watcher })
 	case r.stopped:
 		w.watcher.Tell(Terminated{Identity{ref: r}})
@@ -115,24 +116,23 @@ func (r *Ref) setWatching(w watching) {
 	}
 }
 
-// terminated is protoactor's message as a Terminated. It takes its turn behind the messages
-// that are in the mailbox, which the sender may have sent before its end.
-func (r *Ref) terminated(msg *actor.Terminated) {
+// onTerminated puts protoactor's message into the mailbox as a Terminated, behind the messages
+// that the ended actor has sent before.
+func (r *Ref) onTerminated(msg *actor.Terminated) {
 	r.Tell(Terminated{Identity{address: msg.GetWho().GetAddress(), id: msg.GetWho().GetId()}})
 }
 
-// Undelivered is received by an actor when a message that it sent from the PID of an
-// alias has reached no actor and no future.
+// Undelivered is the message to an actor that a message sent from the PID of one of its
+// aliases has reached no actor and no future.
 type Undelivered struct {
-	// Tag is that of the alias.
+	// Tag is the tag of the alias.
 	Tag any
 }
 
-// Alias registers one more PID of the actor, to be used as the sender of a message.
-// protoactor says to the sender of an undeliverable message that there was one, not
-// which; from the PID of an alias r receives Undelivered with the tag. Any other message to
-// that PID is received as one to the actor. EndAlias removes it. The error is that the
-// actor has stopped.
+// Alias registers one more PID of the actor, for use as the sender of a message. protoactor
+// informs the sender of an undeliverable message, but not of which message it was: for a
+// message sent from an alias, r receives Undelivered with the tag. Any other message to the
+// PID goes to the actor. EndAlias removes the PID. The error is that the actor has stopped.
 func (r *Ref) Alias(tag any) (*actor.PID, error) {
 	registry := r.system.Actors.ProcessRegistry
 	r.mailbox.mu.Lock()
@@ -150,7 +150,7 @@ func (r *Ref) Alias(tag any) (*actor.PID, error) {
 // EndAlias removes the PID of an alias.
 func (r *Ref) EndAlias(pid *actor.PID) { r.system.Actors.ProcessRegistry.Remove(pid) }
 
-// alias is the process behind the PID of an alias.
+// alias is the process registered under the PID of an alias.
 type alias struct {
 	process
 	tag any

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// brief is a system whose goroutines that count dead letters end soon.
-func brief(t *testing.T) *host.System {
+// newBriefSystem returns a System whose goroutines that count dead letters end soon.
+func newBriefSystem(t *testing.T) *host.System {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	s := host.NewSystem(system, nil)
@@ -20,37 +20,37 @@ func brief(t *testing.T) *host.System {
 	return s
 }
 
-// observer is an actor that passes on what it receives.
+// observer starts an actor that forwards its messages to the inbox.
 func observer(t *testing.T, s *host.System) (*host.Ref, inbox) {
-	heard := make(inbox, 100)
-	p := newProbe(func(_ ask.Recipient, msg any) { heard.Tell(msg) })
+	received := make(inbox, 100)
+	p := newProbe(func(_ ask.Recipient, msg any) { received.Tell(msg) })
 	ref := s.Start("observer", func(*host.Ref) host.Actor { return p })
 	t.Cleanup(func() { ref.Stop(); p.end(t) })
-	return ref, heard
+	return ref, received
 }
 
-func idle(s *host.System) *actor.PID {
+func idleActor(s *host.System) *actor.PID {
 	return s.Actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
 }
 
 func identity(t *testing.T, from ask.Recipient) host.Identity {
 	t.Helper()
-	who, is := host.IdentityOf(from)
+	id, is := host.IdentityOf(from)
 	if !is {
 		t.Fatalf("%v is no actor", from)
 	}
-	return who
+	return id
 }
 
 func TestWatch(t *testing.T) {
-	s := brief(t)
-	ref, heard := observer(t, s)
+	s := newBriefSystem(t)
+	ref, received := observer(t, s)
 	hosted := func(name string) (*host.Ref, *probe) {
 		p := newProbe(nil)
 		return s.Start(name, func(*host.Ref) host.Actor { return p }), p
 	}
 	one, p := hosted("one")
-	pid := idle(s)
+	pid := idleActor(s)
 	for _, c := range []struct {
 		from ask.Recipient
 		stop func()
@@ -58,23 +58,23 @@ func TestWatch(t *testing.T) {
 		{one, func() { one.Stop(); p.end(t) }},
 		{host.Sender{System: s.Actors, PID: pid}, func() { s.Actors.Root.Stop(pid) }},
 	} {
-		who := identity(t, c.from)
-		if err := ref.Watch(who); err != nil {
+		target := identity(t, c.from)
+		if err := ref.Watch(target); err != nil {
 			t.Fatal(err)
 		}
 		c.stop()
-		if msg := heard.next(t); msg != any(host.Terminated{Actor: who}) {
-			t.Errorf("heard %v", msg)
+		if msg := received.next(t); msg != any(host.Terminated{Actor: target}) {
+			t.Errorf("received %v", msg)
 		}
-		if err := ref.Watch(who); err != nil { // it has ended before
+		if err := ref.Watch(target); err != nil { // it has ended before
 			t.Fatal(err)
 		}
-		if msg := heard.next(t); msg != any(host.Terminated{Actor: who}) {
-			t.Errorf("heard %v of the second watch", msg)
+		if msg := received.next(t); msg != any(host.Terminated{Actor: target}) {
+			t.Errorf("received %v of the second watch", msg)
 		}
 	}
 	other, p2 := hosted("other")
-	otherPID := idle(s)
+	otherPID := idleActor(s)
 	for _, from := range []ask.Recipient{other, host.Sender{System: s.Actors, PID: otherPID}} {
 		if err := ref.Watch(identity(t, from)); err != nil {
 			t.Fatal(err)
@@ -87,21 +87,21 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref.Tell("last")
-	if msg := heard.next(t); msg != "last" {
-		t.Errorf("heard %v although the watch was ended", msg)
+	if msg := received.next(t); msg != "last" {
+		t.Errorf("received %v although the watch was ended", msg)
 	}
 }
 
-// An actor hears of an end behind all that was sent before the end.
+// Terminated arrives after all messages that the ended actor has sent.
 func TestTerminatedOvertakesNothing(t *testing.T) {
-	s := brief(t)
-	heard := make(inbox, 1000)
+	s := newBriefSystem(t)
+	received := make(inbox, 1000)
 	begin := make(chan struct{})
 	p := newProbe(func(_ ask.Recipient, msg any) {
 		if msg == "wait" {
 			<-begin
 		}
-		heard.Tell(msg)
+		received.Tell(msg)
 	})
 	ref := spawn(t, s, "observer", p)
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
@@ -121,21 +121,21 @@ func TestTerminatedOvertakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(begin)
-	heard.next(t)
+	received.next(t)
 	for i := range n {
-		if msg := heard.next(t); msg != i {
-			t.Fatalf("heard %v, want %d", msg, i)
+		if msg := received.next(t); msg != i {
+			t.Fatalf("received %v, want %d", msg, i)
 		}
 	}
-	if _, ended := heard.next(t).(host.Terminated); !ended {
-		t.Error("the end is not heard last")
+	if _, ended := received.next(t).(host.Terminated); !ended {
+		t.Error("Terminated is not the last message")
 	}
 	ref.Stop()
 	p.end(t)
 }
 
 func TestIsFuture(t *testing.T) {
-	s := brief(t)
+	s := newBriefSystem(t)
 	future := actor.NewFuture(s.Actors, -1)
 	actorPID, err := s.Actors.Root.SpawnNamed(actor.PropsFromFunc(func(actor.Context) {}), "future$actor")
 	if err != nil {
@@ -146,8 +146,8 @@ func TestIsFuture(t *testing.T) {
 		actor.NewPID("peer:1", "future$1"):               true,
 		actor.NewPID("peer:1", "future$fzzzzzzzz~+"):     true,
 		actor.NewPID(future.PID().Address, "future$~~~"): true, // timed out long ago
-		actorPID: false,
-		idle(s):  false,
+		actorPID:     false,
+		idleActor(s): false,
 		actor.NewPID("peer:1", "worker/future$1"):          false,
 		actor.NewPID("peer:1", "future$"):                  false,
 		actor.NewPID("peer:1", "future$worker-1"):          false,
@@ -163,8 +163,8 @@ func TestIsFuture(t *testing.T) {
 }
 
 func TestAlias(t *testing.T) {
-	s := brief(t)
-	ref, heard := observer(t, s)
+	s := newBriefSystem(t)
+	ref, received := observer(t, s)
 	alias, err := ref.Alias("tag")
 	if err != nil {
 		t.Fatal(err)
@@ -174,12 +174,12 @@ func TestAlias(t *testing.T) {
 		t.Fatal("the future has not timed out")
 	}
 	s.Actors.Root.RequestWithCustomSender(gone.PID(), "answer", alias)
-	if msg := heard.next(t); msg != any(host.Undelivered{Tag: "tag"}) {
-		t.Errorf("heard %v", msg)
+	if msg := received.next(t); msg != any(host.Undelivered{Tag: "tag"}) {
+		t.Errorf("received %v", msg)
 	}
 	s.Actors.Root.Send(alias, "hello")
-	if msg := heard.next(t); msg != "hello" {
-		t.Errorf("heard %v", msg)
+	if msg := received.next(t); msg != "hello" {
+		t.Errorf("received %v", msg)
 	}
 	ref.EndAlias(alias)
 	if _, there := s.Actors.ProcessRegistry.Get(alias); there {
