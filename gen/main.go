@@ -1,7 +1,6 @@
-// Command gen writes Go code for the .proto files of a folder: message types
-// (*.pb.go, by protoc-gen-go's own emitter) and typed actor code (*_actor.pb.go, by
-// package emit). It needs no protoc and no network. In a Go file beside the .proto
-// files write
+// Command gen generates Go code for the .proto files of a folder: message types (*.pb.go, by
+// protoc-gen-go's own emitter) and typed actor code (*_actor.pb.go, by package emit). It needs
+// no protoc and no network. In a Go file beside the .proto files write
 //
 //	//go:generate go tool github.com/actorlock/actorlock/gen .
 //
@@ -10,19 +9,19 @@
 //	go get -tool github.com/actorlock/actorlock/gen
 //	go generate ./...
 //
-// The first of these, once in a module, lists the generator and all that it imports in
-// go.mod and go.sum. Without it go run of the generator fails: "missing go.sum entry".
+// The first command is needed once in a module. It adds the generator and its imports to go.mod
+// and go.sum. Without it the generator fails with "missing go.sum entry".
 //
 //	gen [-out DIR] [-I [PREFIX=]DIR]... FOLDER
 //
-// Every .proto file in FOLDER is generated; each needs an option go_package. Flags:
+// It generates code for each .proto file in FOLDER. Each needs an option go_package. Flags:
 //
-//	-out DIR         where the Go files go; FOLDER if not given
-//	-I [PREFIX=]DIR  a folder in which imports are looked up, as with protoc; may be
-//	                 repeated; FOLDER if not given. With PREFIX its files are named, in
-//	                 imports and in the registry of a Go program, as if they lay in a
-//	                 folder PREFIX. A program may hold only one file of a name, so
-//	                 libraries do well to choose one.
+//	-out DIR         the folder for the Go files (default FOLDER)
+//	-I [PREFIX=]DIR  a folder in which to look up imports, as with protoc (default FOLDER);
+//	                 may be repeated. With PREFIX, the files of DIR are named as if they
+//	                 were in a folder PREFIX, in imports and in the registry of a Go program.
+//	                 A program can hold only one file of a name, so that a library should
+//	                 choose a PREFIX.
 //
 // A service such as
 //
@@ -31,19 +30,19 @@
 //	  rpc Get(GetRequest) returns (GetResponse);
 //	}
 //
-// becomes an interface for the actor to implement, in any context type C,
+// becomes an interface that the actor implements, with any context type C,
 //
 //	type CounterHandler[C any] interface {
 //		Add(ctx C, msg *AddRequest)
 //		Get(ctx C, msg *GetRequest, reply ask.Reply[*GetResponse])
 //	}
 //
-// a function DispatchCounter that calls its methods by message type, a CounterRef
-// that sends the messages and makes channel futures of the answers, and a list
-// CounterMessages. Get may answer at once or keep the reply for later; reply.Wanted
-// reports whether the answer is still of use. A handler that lacks an rpc does not
-// compile. Not accepted are streams and two rpcs of one service that take the same
-// type.
+// a function DispatchCounter that calls its methods by message type, a type CounterRef that
+// sends the messages and returns channel futures of the answers, and a function
+// CounterMessages that returns one empty message of each request type. Get may answer at once
+// or keep the reply for later; reply.Wanted reports whether the caller still waits. A handler
+// that lacks an rpc does not compile. Not accepted are streams, and two rpcs of one service
+// with the same request type.
 package main
 
 import (
@@ -63,7 +62,7 @@ import (
 func main() {
 	cfg, err := parse(os.Args[1:])
 	if err != nil {
-		os.Exit(2) // parse has said why
+		os.Exit(2) // the flag package has printed the error
 	}
 	if err := run(cfg); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -117,9 +116,9 @@ func run(cfg config) error {
 	return nil
 }
 
-// generate gives the Go files for a folder by name, in memory.
+// generate returns the contents of the Go files for a folder, by name.
 func generate(cfg config) (map[string][]byte, error) {
-	names, err := protos.Folder(cfg.roots, cfg.folder)
+	names, err := protos.FileNames(cfg.roots, cfg.folder)
 	if err != nil {
 		return nil, err
 	}

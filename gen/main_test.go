@@ -15,8 +15,8 @@ import (
 
 var directive = regexp.MustCompile(`(?m)^//go:generate go run \S+ (.*)$`)
 
-// Committed code must be what go generate would write, to the byte, and no file
-// may be left over from a .proto file or service that is gone.
+// The committed code is, to the byte, the output of go generate, and no file is left over from
+// a removed .proto file or service.
 func TestCommittedCodeIsFresh(t *testing.T) {
 	for _, folder := range []string{"../messages", "internal/counter"} {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestInModuleOfUser(t *testing.T) {
 	}
 }
 
-// downloads is the module cache as a proxy: what this module needs is there already.
+// downloads is the module cache as a proxy, which has all that this module imports.
 func downloads(t *testing.T) string {
 	return filepath.ToSlash(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
 }

@@ -12,8 +12,8 @@ import (
 // ask than go.mod names: generate it again.
 const _ = ask.Version1
 
-// BridgeHandler handles the messages of service actorlock.Bridge in a context C.
-// DispatchBridge picks the method by the type of the message.
+// BridgeHandler handles the messages of service actorlock.Bridge, in a context of type C.
+// DispatchBridge calls its methods by message type.
 //
 // Bridge is spoken by lock actors to the bridge.
 type BridgeHandler[C any] interface {
@@ -21,7 +21,7 @@ type BridgeHandler[C any] interface {
 	// then each change, until Unsubscribe.
 	Subscribe(ctx C, msg *Subscribe)
 
-	// Unsubscribe takes Unsubscribe, which is not answered.
+	// Unsubscribe handles a Unsubscribe, which has no answer.
 	Unsubscribe(ctx C, msg *Unsubscribe)
 
 	// Create puts a contender's ephemeral sequential node into a directory, which
@@ -46,8 +46,8 @@ type BridgeHandler[C any] interface {
 	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
-// DispatchBridge calls the method of h for the type of msg, which from (may be nil) has sent.
-// It reports whether msg is a message of service Bridge.
+// DispatchBridge calls the method of h for the type of msg, and reports whether
+// msg is a message of service Bridge. Answers go to from, the sender, which may be nil.
 func DispatchBridge[C any](h BridgeHandler[C], ctx C, msg any, from ask.Recipient) bool {
 	switch msg := msg.(type) {
 	case *Subscribe:
@@ -79,7 +79,7 @@ func DispatchBridge[C any](h BridgeHandler[C], ctx C, msg any, from ask.Recipien
 //
 // Bridge is spoken by lock actors to the bridge.
 type BridgeRef struct {
-	// To is the actor.
+	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
@@ -89,17 +89,17 @@ func (r BridgeRef) Subscribe(msg *Subscribe) {
 	r.To.Tell(msg)
 }
 
-// SendSubscribe is Subscribe with from as the sender.
+// SendSubscribe sends the message of Subscribe with the sender from.
 func (r BridgeRef) SendSubscribe(msg *Subscribe, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Unsubscribe sends Unsubscribe, which is not answered.
+// Unsubscribe sends a Unsubscribe, which has no answer.
 func (r BridgeRef) Unsubscribe(msg *Unsubscribe) {
 	r.To.Tell(msg)
 }
 
-// SendUnsubscribe is Unsubscribe with from as the sender.
+// SendUnsubscribe sends the message of Unsubscribe with the sender from.
 func (r BridgeRef) SendUnsubscribe(msg *Unsubscribe, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -108,24 +108,26 @@ func (r BridgeRef) SendUnsubscribe(msg *Unsubscribe, from ask.Recipient) {
 // is made if need be. It is answered for in any case: Created, or Failed and
 // no node is left, or the bridge goes on deleting it while the session lives.
 //
-// The future completes with the answer or an error.
+// Create never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Create(msg *Create) *ask.Future[*Created] {
 	return ask.Ask[*Created](r.To, msg)
 }
 
-// SendCreate is Create with from as the sender, who gets the answer as a message.
+// SendCreate sends the message of Create with the sender from. The answer arrives
+// at from as a message.
 func (r BridgeRef) SendCreate(msg *Create, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
 // List reads the names in a directory. A missing directory is an empty one.
 //
-// The future completes with the answer or an error.
+// List never blocks: the future completes with the answer or an error.
 func (r BridgeRef) List(msg *List) *ask.Future[*Listed] {
 	return ask.Ask[*Listed](r.To, msg)
 }
 
-// SendList is List with from as the sender, who gets the answer as a message.
+// SendList sends the message of List with the sender from. The answer arrives
+// at from as a message.
 func (r BridgeRef) SendList(msg *List, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -133,12 +135,13 @@ func (r BridgeRef) SendList(msg *List, from ask.Recipient) {
 // Watch looks at nodes and arranges a Wake for each one's next change. Those
 // that are not there are named in the answer and leave no watch behind.
 //
-// The future completes with the answer or an error.
+// Watch never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Watch(msg *Watch) *ask.Future[*Watched] {
 	return ask.Ask[*Watched](r.To, msg)
 }
 
-// SendWatch is Watch with from as the sender, who gets the answer as a message.
+// SendWatch sends the message of Watch with the sender from. The answer arrives
+// at from as a message.
 func (r BridgeRef) SendWatch(msg *Watch, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -147,12 +150,13 @@ func (r BridgeRef) SendWatch(msg *Watch, from ask.Recipient) {
 // with Failed when ZooKeeper refuses or gives no clear answer for three session
 // timeouts; then the bridge goes on deleting the node while the session lives.
 //
-// The future completes with the answer or an error.
+// ReleaseNode never blocks: the future completes with the answer or an error.
 func (r BridgeRef) ReleaseNode(msg *ReleaseNode) *ask.Future[*NodeReleased] {
 	return ask.Ask[*NodeReleased](r.To, msg)
 }
 
-// SendReleaseNode is ReleaseNode with from as the sender, who gets the answer as a message.
+// SendReleaseNode sends the message of ReleaseNode with the sender from. The answer arrives
+// at from as a message.
 func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -160,17 +164,18 @@ func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 // Transact does several things or none of them. It is sent once at most: with
 // OUTCOME_UNKNOWN they were done or not, with any other failure they were not.
 //
-// The future completes with the answer or an error.
+// Transact never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Transact(msg *Transact) *ask.Future[*Transacted] {
 	return ask.Ask[*Transacted](r.To, msg)
 }
 
-// SendTransact is Transact with from as the sender, who gets the answer as a message.
+// SendTransact sends the message of Transact with the sender from. The answer arrives
+// at from as a message.
 func (r BridgeRef) SendTransact(msg *Transact, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// BridgeMessages gives an empty value of each message that service Bridge takes, in its order.
+// BridgeMessages returns an empty value of each request type of service Bridge, in the order of its rpcs.
 func BridgeMessages() []proto.Message {
 	return []proto.Message{
 		new(Subscribe),
@@ -183,24 +188,24 @@ func BridgeMessages() []proto.Message {
 	}
 }
 
-// BridgeClientHandler handles the messages of service actorlock.BridgeClient in a context C.
-// DispatchBridgeClient picks the method by the type of the message.
+// BridgeClientHandler handles the messages of service actorlock.BridgeClient, in a context of type C.
+// DispatchBridgeClient calls its methods by message type.
 //
 // BridgeClient is spoken by the bridge to a lock actor: answers and events.
 type BridgeClientHandler[C any] interface {
-	// Created takes Created, which is not answered.
+	// Created handles a Created, which has no answer.
 	Created(ctx C, msg *Created)
 
-	// Listed takes Listed, which is not answered.
+	// Listed handles a Listed, which has no answer.
 	Listed(ctx C, msg *Listed)
 
-	// Watched takes Watched, which is not answered.
+	// Watched handles a Watched, which has no answer.
 	Watched(ctx C, msg *Watched)
 
-	// NodeReleased takes NodeReleased, which is not answered.
+	// NodeReleased handles a NodeReleased, which has no answer.
 	NodeReleased(ctx C, msg *NodeReleased)
 
-	// Transacted takes Transacted, which is not answered.
+	// Transacted handles a Transacted, which has no answer.
 	Transacted(ctx C, msg *Transacted)
 
 	// Failed answers any request that cannot be done.
@@ -209,12 +214,12 @@ type BridgeClientHandler[C any] interface {
 	// Wake: a watched node changed. It may come before the Watched that set the watch.
 	Wake(ctx C, msg *Wake)
 
-	// SessionChanged takes SessionChanged, which is not answered.
+	// SessionChanged handles a SessionChanged, which has no answer.
 	SessionChanged(ctx C, msg *SessionChanged)
 }
 
-// DispatchBridgeClient calls the method of h for the type of msg, which from (may be nil) has sent.
-// It reports whether msg is a message of service BridgeClient.
+// DispatchBridgeClient calls the method of h for the type of msg, and reports whether
+// msg is a message of service BridgeClient. Answers go to from, the sender, which may be nil.
 func DispatchBridgeClient[C any](h BridgeClientHandler[C], ctx C, msg any, from ask.Recipient) bool {
 	switch msg := msg.(type) {
 	case *Created:
@@ -249,56 +254,56 @@ func DispatchBridgeClient[C any](h BridgeClientHandler[C], ctx C, msg any, from 
 //
 // BridgeClient is spoken by the bridge to a lock actor: answers and events.
 type BridgeClientRef struct {
-	// To is the actor.
+	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
-// Created sends Created, which is not answered.
+// Created sends a Created, which has no answer.
 func (r BridgeClientRef) Created(msg *Created) {
 	r.To.Tell(msg)
 }
 
-// SendCreated is Created with from as the sender.
+// SendCreated sends the message of Created with the sender from.
 func (r BridgeClientRef) SendCreated(msg *Created, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Listed sends Listed, which is not answered.
+// Listed sends a Listed, which has no answer.
 func (r BridgeClientRef) Listed(msg *Listed) {
 	r.To.Tell(msg)
 }
 
-// SendListed is Listed with from as the sender.
+// SendListed sends the message of Listed with the sender from.
 func (r BridgeClientRef) SendListed(msg *Listed, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Watched sends Watched, which is not answered.
+// Watched sends a Watched, which has no answer.
 func (r BridgeClientRef) Watched(msg *Watched) {
 	r.To.Tell(msg)
 }
 
-// SendWatched is Watched with from as the sender.
+// SendWatched sends the message of Watched with the sender from.
 func (r BridgeClientRef) SendWatched(msg *Watched, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// NodeReleased sends NodeReleased, which is not answered.
+// NodeReleased sends a NodeReleased, which has no answer.
 func (r BridgeClientRef) NodeReleased(msg *NodeReleased) {
 	r.To.Tell(msg)
 }
 
-// SendNodeReleased is NodeReleased with from as the sender.
+// SendNodeReleased sends the message of NodeReleased with the sender from.
 func (r BridgeClientRef) SendNodeReleased(msg *NodeReleased, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Transacted sends Transacted, which is not answered.
+// Transacted sends a Transacted, which has no answer.
 func (r BridgeClientRef) Transacted(msg *Transacted) {
 	r.To.Tell(msg)
 }
 
-// SendTransacted is Transacted with from as the sender.
+// SendTransacted sends the message of Transacted with the sender from.
 func (r BridgeClientRef) SendTransacted(msg *Transacted, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -308,7 +313,7 @@ func (r BridgeClientRef) Failed(msg *Failed) {
 	r.To.Tell(msg)
 }
 
-// SendFailed is Failed with from as the sender.
+// SendFailed sends the message of Failed with the sender from.
 func (r BridgeClientRef) SendFailed(msg *Failed, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -318,22 +323,22 @@ func (r BridgeClientRef) Wake(msg *Wake) {
 	r.To.Tell(msg)
 }
 
-// SendWake is Wake with from as the sender.
+// SendWake sends the message of Wake with the sender from.
 func (r BridgeClientRef) SendWake(msg *Wake, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// SessionChanged sends SessionChanged, which is not answered.
+// SessionChanged sends a SessionChanged, which has no answer.
 func (r BridgeClientRef) SessionChanged(msg *SessionChanged) {
 	r.To.Tell(msg)
 }
 
-// SendSessionChanged is SessionChanged with from as the sender.
+// SendSessionChanged sends the message of SessionChanged with the sender from.
 func (r BridgeClientRef) SendSessionChanged(msg *SessionChanged, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// BridgeClientMessages gives an empty value of each message that service BridgeClient takes, in its order.
+// BridgeClientMessages returns an empty value of each request type of service BridgeClient, in the order of its rpcs.
 func BridgeClientMessages() []proto.Message {
 	return []proto.Message{
 		new(Created),

@@ -12,8 +12,8 @@ import (
 // ask than go.mod names: generate it again.
 const _ = ask.Version1
 
-// LockHandler handles the messages of service actorlock.Lock in a context C.
-// DispatchLock picks the method by the type of the message.
+// LockHandler handles the messages of service actorlock.Lock, in a context of type C.
+// DispatchLock calls its methods by message type.
 //
 // Lock is the service of a lock actor.
 type LockHandler[C any] interface {
@@ -34,8 +34,8 @@ type LockHandler[C any] interface {
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
-// DispatchLock calls the method of h for the type of msg, which from (may be nil) has sent.
-// It reports whether msg is a message of service Lock.
+// DispatchLock calls the method of h for the type of msg, and reports whether
+// msg is a message of service Lock. Answers go to from, the sender, which may be nil.
 func DispatchLock[C any](h LockHandler[C], ctx C, msg any, from ask.Recipient) bool {
 	switch msg := msg.(type) {
 	case *Acquire:
@@ -55,19 +55,20 @@ func DispatchLock[C any](h LockHandler[C], ctx C, msg any, from ask.Recipient) b
 //
 // Lock is the service of a lock actor.
 type LockRef struct {
-	// To is the actor.
+	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
 // Acquire adds a request to the lock's queue. The answer is Granted or Refused, and may
 // come much later.
 //
-// The future completes with the answer or an error.
+// Acquire never blocks: the future completes with the answer or an error.
 func (r LockRef) Acquire(msg *Acquire) *ask.Future[*Granted] {
 	return ask.Ask[*Granted](r.To, msg)
 }
 
-// SendAcquire is Acquire with from as the sender, who gets the answer as a message.
+// SendAcquire sends the message of Acquire with the sender from. The answer arrives
+// at from as a message.
 func (r LockRef) SendAcquire(msg *Acquire, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -79,7 +80,7 @@ func (r LockRef) Cancel(msg *Cancel) {
 	r.To.Tell(msg)
 }
 
-// SendCancel is Cancel with from as the sender.
+// SendCancel sends the message of Cancel with the sender from.
 func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -90,17 +91,18 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 // releases a grant that it has lost: the answer is Refused with the reason of the loss,
 // which refuses the owner's further requests up to then.
 //
-// The future completes with the answer or an error.
+// Release never blocks: the future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {
 	return ask.Ask[*Released](r.To, msg)
 }
 
-// SendRelease is Release with from as the sender, who gets the answer as a message.
+// SendRelease sends the message of Release with the sender from. The answer arrives
+// at from as a message.
 func (r LockRef) SendRelease(msg *Release, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// LockMessages gives an empty value of each message that service Lock takes, in its order.
+// LockMessages returns an empty value of each request type of service Lock, in the order of its rpcs.
 func LockMessages() []proto.Message {
 	return []proto.Message{
 		new(Acquire),
@@ -109,8 +111,8 @@ func LockMessages() []proto.Message {
 	}
 }
 
-// OwnerHandler handles the messages of service actorlock.Owner in a context C.
-// DispatchOwner picks the method by the type of the message.
+// OwnerHandler handles the messages of service actorlock.Owner, in a context of type C.
+// DispatchOwner calls its methods by message type.
 //
 // Owner is the service of an actor that acquires locks: a lock actor sends these messages
 // to the sender of the Acquire.
@@ -141,8 +143,8 @@ type OwnerHandler[C any] interface {
 	Contended(ctx C, msg *Contended)
 }
 
-// DispatchOwner calls the method of h for the type of msg, which from (may be nil) has sent.
-// It reports whether msg is a message of service Owner.
+// DispatchOwner calls the method of h for the type of msg, and reports whether
+// msg is a message of service Owner. Answers go to from, the sender, which may be nil.
 func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient) bool {
 	switch msg := msg.(type) {
 	case *Granted:
@@ -175,7 +177,7 @@ func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient)
 // Owner is the service of an actor that acquires locks: a lock actor sends these messages
 // to the sender of the Acquire.
 type OwnerRef struct {
-	// To is the actor.
+	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
@@ -184,7 +186,7 @@ func (r OwnerRef) Granted(msg *Granted) {
 	r.To.Tell(msg)
 }
 
-// SendGranted is Granted with from as the sender.
+// SendGranted sends the message of Granted with the sender from.
 func (r OwnerRef) SendGranted(msg *Granted, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -194,7 +196,7 @@ func (r OwnerRef) Refused(msg *Refused) {
 	r.To.Tell(msg)
 }
 
-// SendRefused is Refused with from as the sender.
+// SendRefused sends the message of Refused with the sender from.
 func (r OwnerRef) SendRefused(msg *Refused, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -204,7 +206,7 @@ func (r OwnerRef) Released(msg *Released) {
 	r.To.Tell(msg)
 }
 
-// SendReleased is Released with from as the sender.
+// SendReleased sends the message of Released with the sender from.
 func (r OwnerRef) SendReleased(msg *Released, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -215,7 +217,7 @@ func (r OwnerRef) Lost(msg *Lost) {
 	r.To.Tell(msg)
 }
 
-// SendLost is Lost with from as the sender.
+// SendLost sends the message of Lost with the sender from.
 func (r OwnerRef) SendLost(msg *Lost, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -226,7 +228,7 @@ func (r OwnerRef) Suspended(msg *Suspended) {
 	r.To.Tell(msg)
 }
 
-// SendSuspended is Suspended with from as the sender.
+// SendSuspended sends the message of Suspended with the sender from.
 func (r OwnerRef) SendSuspended(msg *Suspended, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -237,7 +239,7 @@ func (r OwnerRef) RevokeRequested(msg *RevokeRequested) {
 	r.To.Tell(msg)
 }
 
-// SendRevokeRequested is RevokeRequested with from as the sender.
+// SendRevokeRequested sends the message of RevokeRequested with the sender from.
 func (r OwnerRef) SendRevokeRequested(msg *RevokeRequested, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
@@ -248,12 +250,12 @@ func (r OwnerRef) Contended(msg *Contended) {
 	r.To.Tell(msg)
 }
 
-// SendContended is Contended with from as the sender.
+// SendContended sends the message of Contended with the sender from.
 func (r OwnerRef) SendContended(msg *Contended, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// OwnerMessages gives an empty value of each message that service Owner takes, in its order.
+// OwnerMessages returns an empty value of each request type of service Owner, in the order of its rpcs.
 func OwnerMessages() []proto.Message {
 	return []proto.Message{
 		new(Granted),

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// checkNames finds services whose generated names another declaration of the same
-// Go package has already, be it in another file.
+// checkNames returns an error for each service with a generated name that the Go package
+// declares already, in any of its files.
 func checkNames(gen *protogen.Plugin) (errs []error) {
-	packages := names(gen)
+	packages := declaredNames(gen)
 	for _, file := range gen.Files {
-		taken := packages[file.GoImportPath]
+		names := packages[file.GoImportPath]
 		for _, service := range file.Services {
-			if err := take(taken, service); err != nil && file.Generate {
+			if err := names.addService(service); err != nil && file.Generate {
 				errs = append(errs, err)
 			}
 		}
@@ -23,57 +23,59 @@ func checkNames(gen *protogen.Plugin) (errs []error) {
 	return errs
 }
 
-func take(taken declared, s *protogen.Service) error {
+// addService adds the generated names of a service. The error names the first that d has.
+func (d declared) addService(s *protogen.Service) error {
 	names := topLevelNames(s)
 	for _, name := range names {
-		if by, found := taken[name]; found {
+		if by, found := d[name]; found {
 			return fmt.Errorf("%s: %s is the Go name of %s too; accepted is a service for which %s are free in its Go package",
-				where(s.Desc), name, by, strings.Join(names, ", "))
+				position(s.Desc), name, by, strings.Join(names, ", "))
 		}
 	}
 	for _, name := range names {
-		taken[name] = "service " + string(s.Desc.FullName())
+		d[name] = "service " + string(s.Desc.FullName())
 	}
 	return nil
 }
 
+// checkRPCs returns an error for each rpc of a service for which there is no actor code.
 func checkRPCs(s *protogen.Service) (errs []error) {
 	var (
-		askedBy = map[protoreflect.FullName]string{}
-		methods = map[string]string{"To": "its field"} // of the reference
+		rpcByRequest = map[protoreflect.FullName]string{}
+		refNames     = map[string]string{"To": "its field"} // fields and methods of the reference
 	)
 	for _, m := range s.Methods {
-		refuse := func(format string, args ...any) {
-			errs = append(errs, fmt.Errorf("%s: %s", where(m.Desc), fmt.Sprintf(format, args...)))
+		reject := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("%s: %s", position(m.Desc), fmt.Sprintf(format, args...)))
 		}
 		if m.Desc.IsStreamingClient() || m.Desc.IsStreamingServer() {
-			refuse("streams; accepted are rpcs of one message, answered by one message or, if one way, by %s", emptyMessage)
+			reject("streams; accepted are rpcs of one message, answered by one message or, if one way, by %s", emptyMessage)
 		}
-		if by, found := askedBy[m.Input.Desc.FullName()]; found {
-			refuse("takes %s as rpc %s does; accepted is one rpc per request type, since dispatch is by type", m.Input.Desc.FullName(), by)
+		if by, found := rpcByRequest[m.Input.Desc.FullName()]; found {
+			reject("takes %s as rpc %s does; accepted is one rpc per request type, since dispatch is by type", m.Input.Desc.FullName(), by)
 		}
-		askedBy[m.Input.Desc.FullName()] = string(m.Desc.Name())
+		rpcByRequest[m.Input.Desc.FullName()] = string(m.Desc.Name())
 		for _, name := range []string{m.GoName, sendName(m)} {
-			if by, found := methods[name]; found {
-				refuse("%s.%s is taken by %s; accepted is an rpc X for which X and SendX are free", refName(s), name, by)
+			if by, found := refNames[name]; found {
+				reject("%s.%s is taken by %s; accepted is an rpc X for which X and SendX are free", refName(s), name, by)
 				break
 			}
-			methods[name] = "rpc " + string(m.Desc.Name())
+			refNames[name] = "rpc " + string(m.Desc.Name())
 		}
 	}
 	return errs
 }
 
-// where gives an error's place: file:line:column, if the descriptor knows its
-// source, then service and rpc.
-func where(d protoreflect.Descriptor) string {
+// position returns the position of a service or rpc for an error: file:line:column and the
+// names. Without source information it has no line and column.
+func position(d protoreflect.Descriptor) string {
 	file := d.ParentFile()
-	place := file.Path()
+	text := file.Path()
 	if at := file.SourceLocations().ByDescriptor(d); at.Path != nil {
-		place = fmt.Sprintf("%s:%d:%d", place, at.StartLine+1, at.StartColumn+1)
+		text = fmt.Sprintf("%s:%d:%d", text, at.StartLine+1, at.StartColumn+1)
 	}
 	if rpc, ok := d.(protoreflect.MethodDescriptor); ok {
-		return fmt.Sprintf("%s: service %s, rpc %s", place, rpc.Parent().FullName(), rpc.Name())
+		return fmt.Sprintf("%s: service %s, rpc %s", text, rpc.Parent().FullName(), rpc.Name())
 	}
-	return fmt.Sprintf("%s: service %s", place, d.FullName())
+	return fmt.Sprintf("%s: service %s", text, d.FullName())
 }

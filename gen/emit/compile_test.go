@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/gen/emit"
 )
 
-// Emitted code of every accepted case compiles beside protoc-gen-go's. An overlay
-// makes go build see the code in testdata, without writing there.
+// The emitted code of every accepted case compiles together with protoc-gen-go's. go build
+// reads the generated code of testdata from an overlay.
 func TestGoldenCompiles(t *testing.T) {
 	o := overlay{Replace: map[string]string{}, dir: t.TempDir()}
 	var packages []string
@@ -52,7 +52,7 @@ func goodCases(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// protoFolders finds the folders of a case that hold .proto files.
+// protoFolders returns the folders of a case that have .proto files.
 func protoFolders(t *testing.T, root string) (dirs []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -69,8 +69,8 @@ func protoFolders(t *testing.T, root string) (dirs []string) {
 	return dirs
 }
 
-// overlay is what go build -overlay reads: paths that need not exist, and the
-// files to take in their place.
+// overlay is the input of go build -overlay: it maps paths, which need not exist, to the files
+// that replace them.
 type overlay struct {
 	Replace map[string]string
 	dir     string

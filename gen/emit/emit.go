@@ -1,13 +1,17 @@
-// Package emit writes typed actor code for the services of .proto files: what
-// protoc-gen-go-actor does, as a package. For each service S it emits
+// Package emit generates typed actor code for the services of .proto files. Commands gen and
+// protoc-gen-go-actor use it. For each service S it emits
 //
-//   - SHandler[C], an interface with one method per rpc, generic over the context C
-//   - DispatchS, which calls the handler's method for a message's type
-//   - SRef, which sends the messages of S to an actor
-//   - SMessages, one empty value of each request type
+//   - SHandler[C], an interface with one method per rpc, generic over the context type C
+//   - DispatchS, a function that calls the method of a handler by the type of a message
+//   - SRef, a type whose methods send the messages of S to an actor
+//   - SMessages, a function that returns one empty value of each request type
 //
-// An rpc that returns google.protobuf.Empty is one way; any other is answered
-// through an ask.Reply, now or later.
+// An rpc that returns google.protobuf.Empty is one-way. The handler of any other rpc answers
+// by an ask.Reply, now or later.
+//
+// Files in reading order: emit.go writes a file; names.go has the generated names; check.go
+// rejects services; handler.go and ref.go write the code of a service with the help of
+// writer.go.
 package emit
 
 import (
@@ -17,7 +21,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 )
 
-// Suffix ends the name of every file this package emits.
+// Suffix is the end of the name of each emitted file.
 const Suffix = "_actor.pb.go"
 
 const (
@@ -25,8 +29,8 @@ const (
 	protoPackage = protogen.GoImportPath("google.golang.org/protobuf/proto")
 )
 
-// Files adds actor code for every file that gen was asked to generate and that
-// has a service. The error names everything that stands against it.
+// Files adds actor code to gen for each file that gen generates and that has a service. The
+// error names all services and rpcs for which there is no actor code; then Files adds none.
 func Files(gen *protogen.Plugin) error {
 	supportSyntaxes(gen)
 	if err := check(gen); err != nil {
@@ -40,7 +44,8 @@ func Files(gen *protogen.Plugin) error {
 	return nil
 }
 
-// supportSyntaxes claims what protoc-gen-go supports: its code is what ours refers to.
+// supportSyntaxes declares support for the syntaxes and editions that protoc-gen-go supports,
+// because the emitted code refers to code of protoc-gen-go.
 func supportSyntaxes(gen *protogen.Plugin) {
 	gen.SupportedFeatures = internal_gengo.SupportedFeatures
 	gen.SupportedEditionsMinimum = internal_gengo.SupportedEditionsMinimum

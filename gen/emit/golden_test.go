@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is emitted to the golden files")
 
-// A case is a folder of testdata: the .proto files in it are the input, its *.golden
-// files the output: Go code, or error.golden where the input is not accepted.
+// A case is a folder of testdata. Its .proto files are the input. Its *.golden files are the
+// output: Go code, or error.golden if the input is not accepted.
 func TestGolden(t *testing.T) {
 	for _, dir := range cases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -49,7 +49,7 @@ func cases(t *testing.T) []string {
 	return dirs
 }
 
-// outputs gives golden files by name.
+// outputs returns the golden files of a case by name.
 func outputs(dir string) map[string]string {
 	files, err := emitActors(dir)
 	if err != nil {
@@ -77,10 +77,10 @@ func emitActors(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// open makes the plugin for the .proto files of a folder.
+// open returns the plugin for the .proto files of a folder.
 func open(root, dir string) (*protogen.Plugin, error) {
 	roots := []protos.Root{{Dir: root}}
-	names, err := protos.Folder(roots, dir)
+	names, err := protos.FileNames(roots, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func sortedNames(files map[string]string) []string {
 	return slices.Sorted(maps.Keys(files))
 }
 
-// A compiler need not tell where in a file things are.
+// An error has no line and column if the compiler has sent no source information.
 func TestErrorWithoutPositions(t *testing.T) {
 	roots := []protos.Root{{Dir: "testdata/bad_sametype"}}
 	req, err := protos.Request(roots, []string{"sametype.proto"})

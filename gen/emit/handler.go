@@ -3,8 +3,8 @@ package emit
 import "google.golang.org/protobuf/compiler/protogen"
 
 func (g *writer) handler(s *protogen.Service) {
-	g.doc(handlerName(s)+" handles the messages of service "+string(s.Desc.FullName())+" in a context "+g.context+".\n"+
-		dispatchName(s)+" picks the method by the type of the message.",
+	g.doc(handlerName(s)+" handles the messages of service "+string(s.Desc.FullName())+", in a context of type "+g.context+".\n"+
+		dispatchName(s)+" calls its methods by message type.",
 		text(s.Comments), serviceDeprecation(s))
 	g.P("type ", handlerName(s), g.generic(), " interface {")
 	for i, m := range s.Methods {
@@ -21,18 +21,18 @@ func (g *writer) handlerMethod(m *protogen.Method) {
 	ctx, msg, reply := g.local("ctx"), g.local("msg"), g.local("reply")
 	in, out := m.Input.GoIdent, m.Output.GoIdent
 	if oneWay(m) {
-		g.doc(orElse(text(m.Comments), m.GoName+" takes "+in.GoName+", which is not answered."), rpcDeprecation(m))
+		g.doc(orElse(text(m.Comments), m.GoName+" handles a "+in.GoName+", which has no answer."), rpcDeprecation(m))
 		g.P(m.GoName, "(", ctx, " ", g.context, ", ", msg, " *", in, ")")
 		return
 	}
-	g.doc(orElse(text(m.Comments), m.GoName+" takes "+in.GoName+" and answers "+out.GoName+", now or later."), rpcDeprecation(m))
+	g.doc(orElse(text(m.Comments), m.GoName+" handles a "+in.GoName+". The answer by reply, now or later, is a "+out.GoName+" or an error."), rpcDeprecation(m))
 	g.P(m.GoName, "(", ctx, " ", g.context, ", ", msg, " *", in, ", ", reply, " ", askPackage.Ident("Reply"), "[*", out, "])")
 }
 
 func (g *writer) dispatch(s *protogen.Service) {
 	h, ctx, msg, from := g.local("h"), g.local("ctx"), g.local("msg"), g.local("from")
-	g.doc(dispatchName(s)+" calls the method of "+h+" for the type of "+msg+", which "+from+" (may be nil) has sent.\n"+
-		"It reports whether "+msg+" is a message of service "+string(s.Desc.Name())+".",
+	g.doc(dispatchName(s)+" calls the method of "+h+" for the type of "+msg+", and reports whether\n"+
+		msg+" is a message of service "+string(s.Desc.Name())+". Answers go to "+from+", the sender, which may be nil.",
 		serviceDeprecation(s))
 	g.P("func ", dispatchName(s), g.generic(), "(", h, " ", handlerName(s), "[", g.context, "], ", ctx, " ", g.context, ", ",
 		msg, " any, ", from, " ", askPackage.Ident("Recipient"), ") bool {")
@@ -60,7 +60,7 @@ func (g *writer) dispatchCase(m *protogen.Method) {
 
 func (g *writer) messages(s *protogen.Service) {
 	message := protoPackage.Ident("Message")
-	g.doc(messagesName(s)+" gives an empty value of each message that service "+string(s.Desc.Name())+" takes, in its order.",
+	g.doc(messagesName(s)+" returns an empty value of each request type of service "+string(s.Desc.Name())+", in the order of its rpcs.",
 		serviceDeprecation(s))
 	g.P("func ", messagesName(s), "() []", message, " {")
 	g.P("return []", message, "{")

@@ -16,12 +16,12 @@ func topLevelNames(s *protogen.Service) []string {
 
 func oneWay(m *protogen.Method) bool { return m.Output.Desc.FullName() == emptyMessage }
 
-// declared maps the names of a Go package's types, constants and variables to what
-// they were generated from.
+// declared maps each name that a Go package declares to the proto element that it was
+// generated from.
 type declared map[string]string
 
-// names collects what protoc-gen-go declares for the files of each Go package.
-func names(gen *protogen.Plugin) map[protogen.GoImportPath]declared {
+// declaredNames returns the names that protoc-gen-go declares, by Go package.
+func declaredNames(gen *protogen.Plugin) map[protogen.GoImportPath]declared {
 	all := map[protogen.GoImportPath]declared{}
 	for _, file := range gen.Files {
 		if all[file.GoImportPath] == nil {

@@ -7,11 +7,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// writer is a Go file being written, with what keeps its names apart.
+// writer writes one Go file.
 type writer struct {
 	*protogen.GeneratedFile
-	imported map[string]bool // names of the packages it imports
-	context  string          // name of the context's type parameter
+	imported map[string]bool // names of the packages that the file imports for messages
+	context  string          // name of the context's type parameter, different from all others
 }
 
 func newWriter(gen *protogen.Plugin, file *protogen.File) *writer {
@@ -28,8 +28,8 @@ func newWriter(gen *protogen.Plugin, file *protogen.File) *writer {
 			}
 		}
 	}
-	for types := names(gen)[file.GoImportPath]; types[g.context] != "" || g.imported[g.context]; {
-		g.context += "C" // a message or a package C would be hidden
+	for types := declaredNames(gen)[file.GoImportPath]; types[g.context] != "" || g.imported[g.context]; {
+		g.context += "C" // otherwise it would hide a message or a package C
 	}
 	return g
 }
@@ -40,8 +40,7 @@ func (g *writer) imports(m *protogen.Message) {
 	}
 }
 
-// local gives a parameter a name that hides no package: a user's package may well
-// be named msg.
+// local returns a name for a parameter that hides no imported package, which may be named msg.
 func (g *writer) local(name string) string {
 	for g.imported[name] {
 		name += "_"
@@ -49,10 +48,10 @@ func (g *writer) local(name string) string {
 	return name
 }
 
-// generic is the type parameter list of what depends on the context.
+// generic returns the type parameter list of a declaration that depends on the context.
 func (g *writer) generic() string { return "[" + g.context + " any]" }
 
-// doc writes a doc comment: paragraphs without markers, empty ones left out.
+// doc writes a doc comment of the paragraphs that are not empty.
 func (g *writer) doc(paragraphs ...string) {
 	separator := ""
 	for _, p := range paragraphs {
@@ -64,8 +63,8 @@ func (g *writer) doc(paragraphs ...string) {
 	}
 }
 
-// comment puts markers before the lines of a text. The space keeps a line such as
-// "go:generate" from becoming a directive.
+// comment returns the text as a comment. The space after each marker prevents that a line such
+// as "go:generate" becomes a directive.
 func comment(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -78,7 +77,7 @@ func comment(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// text is the comment that belongs to a declaration: above it, or else behind it.
+// text returns the comment of a declaration: the one above it, or else the one behind it.
 func text(c protogen.CommentSet) string {
 	if c.Leading != "" {
 		return strings.TrimRight(string(c.Leading), "\n")
@@ -86,15 +85,17 @@ func text(c protogen.CommentSet) string {
 	return strings.TrimRight(string(c.Trailing), "\n")
 }
 
-// orElse is the comment, or a stand-in: every exported name is documented.
-func orElse(comment, standIn string) string {
+// orElse returns the comment, or the substitute if there is none, so that each exported name
+// is documented.
+func orElse(comment, substitute string) string {
 	if comment == "" {
-		return standIn
+		return substitute
 	}
 	return comment
 }
 
-// deprecation is what Go tools recognise a deprecated declaration by.
+// deprecation returns the paragraph by which Go tools recognise a deprecated declaration, or
+// "" if it is not deprecated.
 func deprecation(options interface{ GetDeprecated() bool }, of string) string {
 	if !options.GetDeprecated() {
 		return ""

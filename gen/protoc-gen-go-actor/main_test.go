@@ -15,7 +15,7 @@ import (
 	"github.com/actorlock/actorlock/gen/internal/protos"
 )
 
-// asPlugin in the environment makes the test binary be the plugin.
+// asPlugin is the environment variable that makes the test binary run as the plugin.
 const asPlugin = "PROTOC_GEN_GO_ACTOR_TEST"
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The plugin, run as protoc runs it, must give what package emit gives in process:
-// code and errors.
+// The plugin, run as protoc runs it, returns the same code and errors as package emit.
 func TestPluginAgreesWithEmit(t *testing.T) {
 	cases, err := filepath.Glob("../emit/testdata/*")
 	if err != nil {
@@ -39,7 +38,7 @@ func TestPluginAgreesWithEmit(t *testing.T) {
 			req := request(t, dir)
 			got, want := runPlugin(t, req), inProcess(t, req)
 			if !proto.Equal(got, want) {
-				t.Errorf("plugin gives\n%v\nemit gives\n%v", got, want)
+				t.Errorf("the plugin returns\n%v\nemit returns\n%v", got, want)
 			}
 			if dir == "../../messages" {
 				equalsFiles(t, dir, got)
@@ -65,7 +64,7 @@ func request(t *testing.T, dir string) *pluginpb.CodeGeneratorRequest {
 		root.Prefix = "actorlock" // as its go:generate line says
 	}
 	roots := []protos.Root{root}
-	names, err := protos.Folder(roots, dir)
+	names, err := protos.FileNames(roots, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

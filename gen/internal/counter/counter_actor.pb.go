@@ -12,23 +12,23 @@ import (
 // ask than go.mod names: generate it again.
 const _ = ask.Version1
 
-// CounterHandler handles the messages of service actorlock.gen.counter.Counter in a context C.
-// DispatchCounter picks the method by the type of the message.
+// CounterHandler handles the messages of service actorlock.gen.counter.Counter, in a context of type C.
+// DispatchCounter calls its methods by message type.
 //
-// Counter adds up.
+// Counter counts.
 type CounterHandler[C any] interface {
-	// Add is one way.
+	// Add adds to the count. It is one-way.
 	Add(ctx C, msg *AddRequest)
 
-	// Get is answered at once.
+	// Get returns the count at once.
 	Get(ctx C, msg *GetRequest, reply ask.Reply[*Value])
 
-	// Await is answered when the count has reached a number.
+	// Await returns the count when it has reached a number.
 	Await(ctx C, msg *AwaitRequest, reply ask.Reply[*Value])
 }
 
-// DispatchCounter calls the method of h for the type of msg, which from (may be nil) has sent.
-// It reports whether msg is a message of service Counter.
+// DispatchCounter calls the method of h for the type of msg, and reports whether
+// msg is a message of service Counter. Answers go to from, the sender, which may be nil.
 func DispatchCounter[C any](h CounterHandler[C], ctx C, msg any, from ask.Recipient) bool {
 	switch msg := msg.(type) {
 	case *AddRequest:
@@ -46,47 +46,49 @@ func DispatchCounter[C any](h CounterHandler[C], ctx C, msg any, from ask.Recipi
 
 // CounterRef sends the messages of service actorlock.gen.counter.Counter to an actor.
 //
-// Counter adds up.
+// Counter counts.
 type CounterRef struct {
-	// To is the actor.
+	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
-// Add is one way.
+// Add adds to the count. It is one-way.
 func (r CounterRef) Add(msg *AddRequest) {
 	r.To.Tell(msg)
 }
 
-// SendAdd is Add with from as the sender.
+// SendAdd sends the message of Add with the sender from.
 func (r CounterRef) SendAdd(msg *AddRequest, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Get is answered at once.
+// Get returns the count at once.
 //
-// The future completes with the answer or an error.
+// Get never blocks: the future completes with the answer or an error.
 func (r CounterRef) Get(msg *GetRequest) *ask.Future[*Value] {
 	return ask.Ask[*Value](r.To, msg)
 }
 
-// SendGet is Get with from as the sender, who gets the answer as a message.
+// SendGet sends the message of Get with the sender from. The answer arrives
+// at from as a message.
 func (r CounterRef) SendGet(msg *GetRequest, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Await is answered when the count has reached a number.
+// Await returns the count when it has reached a number.
 //
-// The future completes with the answer or an error.
+// Await never blocks: the future completes with the answer or an error.
 func (r CounterRef) Await(msg *AwaitRequest) *ask.Future[*Value] {
 	return ask.Ask[*Value](r.To, msg)
 }
 
-// SendAwait is Await with from as the sender, who gets the answer as a message.
+// SendAwait sends the message of Await with the sender from. The answer arrives
+// at from as a message.
 func (r CounterRef) SendAwait(msg *AwaitRequest, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// CounterMessages gives an empty value of each message that service Counter takes, in its order.
+// CounterMessages returns an empty value of each request type of service Counter, in the order of its rpcs.
 func CounterMessages() []proto.Message {
 	return []proto.Message{
 		new(AddRequest),

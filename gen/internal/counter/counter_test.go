@@ -44,7 +44,7 @@ func (c *count) Await(_ ask.Recipient, msg *AwaitRequest, reply ask.Reply[*Value
 
 var errNegative = errors.New("negative")
 
-// Tell makes count an actor of the simplest kind: it handles where it is told.
+// Tell implements ask.Recipient: count handles each message in the goroutine of the sender.
 func (c *count) Tell(msg any) {
 	var from ask.Recipient
 	if call, ok := msg.(*ask.Call); ok {
@@ -60,7 +60,7 @@ func start() (*count, CounterRef) {
 	return c, CounterRef{To: c}
 }
 
-// inbox is an actor that keeps what it is told.
+// inbox is a recipient that records its messages.
 type inbox []any
 
 func (i *inbox) Tell(msg any) { *i = append(*i, msg) }
@@ -80,7 +80,7 @@ func TestDeferredAnswer(t *testing.T) {
 	ref.Add(&AddRequest{N: 1})
 	select {
 	case <-future.Done():
-		t.Fatal("answered before its time")
+		t.Fatal("answered too early")
 	default:
 	}
 	ref.Add(&AddRequest{N: 1})
@@ -101,7 +101,7 @@ func TestSendAnswersTheSender(t *testing.T) {
 	var sender inbox
 	ref.SendAwait(&AwaitRequest{AtLeast: 4}, &sender)
 	ref.SendAdd(&AddRequest{N: 4}, &sender)
-	ref.SendGet(&GetRequest{}, nil) // nobody to answer
+	ref.SendGet(&GetRequest{}, nil) // without a sender
 	if len(c.adders) != 1 || c.adders[0] != &sender {
 		t.Errorf("senders of Add: %v", c.adders)
 	}
@@ -128,12 +128,12 @@ func TestDispatchTakesItsOwnMessagesOnly(t *testing.T) {
 }
 
 func TestRefDoesNotAllocate(t *testing.T) {
-	to, msg := nobody{}, &AddRequest{N: 1}
+	to, msg := discard{}, &AddRequest{N: 1}
 	if n := testing.AllocsPerRun(100, func() { CounterRef{To: to}.Add(msg) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-type nobody struct{}
+type discard struct{}
 
-func (nobody) Tell(any) {}
+func (discard) Tell(any) {}

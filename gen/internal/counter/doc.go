@@ -1,5 +1,5 @@
-// Package counter is a small service on which the behaviour of generated code is
-// tested.
+// Package counter is a small service for tests of generated code, and for the example of package
+// host.
 package counter
 
 //go:generate go run ../.. -I gen/internal/counter=. .

@@ -1,5 +1,5 @@
-// Package protos compiles .proto files in process, offline, into the request
-// that protoc or buf would send to a plugin.
+// Package protos compiles .proto files, in process and offline, into the request that protoc or
+// buf would send to a plugin.
 package protos
 
 import (
@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// Request compiles the named files, found below the roots, and what they import.
-// The well-known imports (google/protobuf/...) are built in.
+// Request compiles the named files, which it looks up below the roots, and their imports. The
+// well-known imports (google/protobuf/...) are built in.
 func Request(roots []Root, names []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(resolver(roots)),
@@ -31,19 +31,19 @@ func Request(roots []Root, names []string) (*pluginpb.CodeGeneratorRequest, erro
 	if err != nil {
 		return nil, err
 	}
-	var sorted order
+	var sorted dependencyOrder
 	for _, file := range files {
 		sorted.add(file)
 	}
-	return overTheWire(&pluginpb.CodeGeneratorRequest{
+	return marshalled(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: names,
 		Parameter:      proto.String("paths=source_relative"),
 		ProtoFile:      sorted.files,
 	})
 }
 
-// Folder gives the names, as imports would write them, of the .proto files in a folder.
-func Folder(roots []Root, dir string) ([]string, error) {
+// FileNames returns the names of the .proto files in a folder, as imports would write them.
+func FileNames(roots []Root, dir string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.proto"))
 	if err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func Folder(roots []Root, dir string) ([]string, error) {
 	return names, nil
 }
 
-// A Root is a folder in which imports are looked up, as if its files lay below Prefix.
+// A Root is a folder in which to look up imports, as if its files were below Prefix.
 type Root struct{ Prefix, Dir string }
 
-// ParseRoot reads protoc's form of an import root: DIR or PREFIX=DIR.
+// ParseRoot parses protoc's form of an import root: DIR or PREFIX=DIR.
 func ParseRoot(s string) Root {
 	if prefix, dir, found := strings.Cut(s, "="); found {
 		return Root{Prefix: path.Clean(filepath.ToSlash(prefix)), Dir: dir}
@@ -95,7 +95,7 @@ func relative(dir, file string) (string, error) {
 func resolver(roots []Root) protocompile.ResolverFunc {
 	return func(name string) (protocompile.SearchResult, error) {
 		for _, root := range roots {
-			rest, found := below(root.Prefix, name)
+			rest, found := cutPrefix(root.Prefix, name)
 			if !found {
 				continue
 			}
@@ -109,20 +109,20 @@ func resolver(roots []Root) protocompile.ResolverFunc {
 	}
 }
 
-func below(prefix, name string) (string, bool) {
+func cutPrefix(prefix, name string) (string, bool) {
 	if prefix == "" {
 		return name, true
 	}
 	return strings.CutPrefix(name, prefix+"/")
 }
 
-// order lists files so that each comes after those it imports, as plugins expect.
-type order struct {
+// dependencyOrder lists files in the order that plugins expect: each after its imports.
+type dependencyOrder struct {
 	files []*descriptorpb.FileDescriptorProto
 	seen  map[string]bool
 }
 
-func (o *order) add(file protoreflect.FileDescriptor) {
+func (o *dependencyOrder) add(file protoreflect.FileDescriptor) {
 	if o.seen[file.Path()] {
 		return
 	}
@@ -136,9 +136,9 @@ func (o *order) add(file protoreflect.FileDescriptor) {
 	o.files = append(o.files, protoutil.ProtoFromFileDescriptor(file))
 }
 
-// overTheWire gives the request as a plugin reads it. The compiler's own copy holds
-// options as dynamic messages, which emitters do not expect.
-func overTheWire(req *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorRequest, error) {
+// marshalled returns the request as a plugin reads it. The compiler's own copy holds options as
+// dynamic messages, which emitters do not accept.
+func marshalled(req *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorRequest, error) {
 	wire, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err
