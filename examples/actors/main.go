@@ -1,5 +1,4 @@
-// Command actors shows a lock between the actors of a protoactor system, who speak to
-// it by messages only:
+// Command actors shows the actors of a protoactor system that share a lock by messages:
 //
 //	go run ./examples/actors [-zk SERVERS]
 //
@@ -65,19 +64,19 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		w.lock, w.say, w.finished = lock, say, finished
 		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 	}
-	// Three workers take turns, a fourth thinks better of it, and a fifth stops while it
-	// holds the lock, which the others get all the same.
+	// Three workers hold the lock twice each. A fourth cancels its request. A fifth stops while
+	// it holds the lock, which the lock then takes back.
 	start(&worker{name: "ann", turns: 2})
 	start(&worker{name: "bob", turns: 2})
 	start(&worker{name: "cat", turns: 2})
-	start(&worker{name: "dan", turns: 1, fickle: true})
-	start(&worker{name: "fay", turns: 1, leaves: true})
+	start(&worker{name: "dan", turns: 1, cancels: true})
+	start(&worker{name: "fay", turns: 1, stops: true})
 	if err := wait(ctx, finished, 5); err != nil {
 		return err
 	}
-	// The last one keeps the lock until it hears that it is lost: here because this
-	// process closes its session, elsewhere because ZooKeeper could not be reached.
-	start(&worker{name: "eve", turns: 1, keeps: granted})
+	// The last worker holds the lock until it receives Lost: here because this process closes
+	// its session.
+	start(&worker{name: "eve", turns: 1, holds: granted})
 	if err := wait(ctx, granted, 1); err != nil {
 		return err
 	}

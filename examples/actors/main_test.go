@@ -35,7 +35,7 @@ func check(t *testing.T, servers string) {
 		"eve has lost the lock":                         1,
 	} {
 		if got := strings.Count(out.String(), part); got != want {
-			t.Errorf("%q is said %d times, want %d", part, got, want)
+			t.Errorf("%q is printed %d times, want %d", part, got, want)
 		}
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// worker is an actor that holds the lock several times. It never blocks: it tells the
-// lock what it wants, and goes on when the lock tells it what became of that.
+// worker is an actor that holds the lock several times. It never blocks: it sends Acquire and
+// Release, and continues when it receives the answer.
 type worker struct {
-	name   string
-	turns  int
-	fickle bool          // cancels its request
-	leaves bool          // stops while it holds; the lock takes the grant back
-	keeps  chan<- string // if not nil, it does not release; it says here that it holds
+	name    string
+	turns   int           // how often it still acquires the lock
+	cancels bool          // it cancels its request
+	stops   bool          // it stops while it holds the lock
+	holds   chan<- string // if not nil, it sends its name here when it holds, and never releases
 
 	lock     *actor.PID
 	say      *log.Logger
 	finished chan<- string
-	request  uint64 // our number for the request in hand
+	request  uint64 // id of the present request
 }
 
-// A message that is new to service Owner has to be handled here before this compiles.
+// A new message of service Owner is a compile error here until worker handles it.
 var _ messages.OwnerHandler[actor.Context] = (*worker)(nil)
 
 // Receive implements actor.Actor.
@@ -36,12 +36,11 @@ func (w *worker) Receive(ctx actor.Context) {
 	messages.DispatchOwner(w, ctx, ctx.Message(), nil)
 }
 
-// acquire uses Request, as the lock answers the sender of a message; with Send it
-// would not know one.
+// acquire uses Request, because a message sent by Send has no sender that the lock could answer.
 func (w *worker) acquire(ctx actor.Context) {
 	w.request++
 	ctx.Request(w.lock, &messages.Acquire{RequestId: w.request})
-	if w.fickle {
+	if w.cancels {
 		ctx.Request(w.lock, &messages.Cancel{RequestId: w.request})
 	}
 }
@@ -49,12 +48,12 @@ func (w *worker) acquire(ctx actor.Context) {
 // Granted implements messages.OwnerHandler.
 func (w *worker) Granted(ctx actor.Context, msg *messages.Granted) {
 	w.say.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
-	if w.leaves {
+	if w.stops {
 		w.finish(ctx, "stops without a release")
 		return
 	}
-	if w.keeps != nil {
-		w.keeps <- w.name
+	if w.holds != nil {
+		w.holds <- w.name
 		return
 	}
 	ctx.Request(w.lock, &messages.Release{RequestId: msg.RequestId})
@@ -80,13 +79,13 @@ func (w *worker) Lost(ctx actor.Context, msg *messages.Lost) {
 	w.finish(ctx, "has lost the lock: "+msg.Error())
 }
 
-// Suspended implements messages.OwnerHandler. The grant still holds.
+// Suspended implements messages.OwnerHandler. The worker still holds the lock.
 func (w *worker) Suspended(actor.Context, *messages.Suspended) {}
 
-// RevokeRequested implements messages.OwnerHandler. These workers are quick.
+// RevokeRequested implements messages.OwnerHandler. The worker releases soon in any case.
 func (w *worker) RevokeRequested(actor.Context, *messages.RevokeRequested) {}
 
-// Contended implements messages.OwnerHandler. These workers do not ask for it.
+// Contended implements messages.OwnerHandler. The lock sends it only after notify_contended.
 func (w *worker) Contended(actor.Context, *messages.Contended) {}
 
 func (w *worker) finish(ctx actor.Context, how string) {

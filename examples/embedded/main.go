@@ -1,9 +1,9 @@
-// Command embedded runs the embedded server, an in-memory ZooKeeper for development
-// and tests, until it is interrupted. Then its data is gone.
+// Command embedded runs the embedded server, an in-memory ZooKeeper for development and tests,
+// until it is interrupted. It does not keep its data.
 //
 //	go run ./examples/embedded -listen 127.0.0.1:2181
 //
-// It prints "listening on ADDR" when it is ready. With port 0 it takes a free one.
+// It prints "listening on ADDR" when it is ready. With port 0 it listens on a free port.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// asEmbedded makes this test binary be the command.
+// asEmbedded is the environment variable that makes the test binary run as the command.
 const asEmbedded = "ACTORLOCK_TEST_BE_EMBEDDED"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestServesUntilInterrupted(t *testing.T) {
 			line, err := bufio.NewReader(out).ReadString('\n')
 			addr, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
 			if err != nil || !ok || strings.HasSuffix(addr, ":0") {
-				t.Fatalf("it said %q, %v", line, err)
+				t.Fatalf("it printed %q, %v", line, err)
 			}
 			locks, err := actors.Connect(t.Context(), addr, actors.Config{})
 			if err != nil {

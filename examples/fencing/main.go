@@ -1,13 +1,12 @@
 //go:build unix
 
-// Command fencing shows what becomes of a lock's holder that is paused, and does not
-// know that its time is over:
+// Command fencing shows how the late write of a lock's paused holder is refused:
 //
 //	go run ./examples/fencing [-zk SERVERS]
 //
-// Without -zk it starts the embedded server. The holder is a process of its own. It is
-// stopped by a signal between the check that it holds the lock and a write, until
-// another has the lock.
+// Without -zk it starts the embedded server. The holder is a process of its own. The program
+// stops it by a signal, between its check of the lock and its write, until the program itself
+// holds the lock.
 package main
 
 import (
@@ -30,7 +29,7 @@ import (
 )
 
 func main() {
-	holder := flag.String(holderFlag, "", "for the program itself: be the holder of this lock")
+	holder := flag.String(holderFlag, "", "used by the program itself: run as the holder of this lock")
 	servers := flag.String("zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one)")
 	session := flag.Duration("session", 4*time.Second, "the session timeout, with -zk; 4s is the least that servers grant by default")
 	flag.Parse()
@@ -50,7 +49,7 @@ func main() {
 	}
 }
 
-// run is the process that pauses the other one, and takes the lock meanwhile.
+// run starts the holder, pauses it, and acquires the lock meanwhile.
 func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
 	if servers == "" {
 		server, err := embedded.Start(embedded.Config{TickTime: 200 * time.Millisecond})
@@ -65,7 +64,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 		return err
 	}
 	defer locks.Close()
-	path := "/fencing/orders-" + rand.Text()[:8] // nobody else's
+	path := "/fencing/orders-" + rand.Text()[:8] // used by no other run
 	defer locks.Multi(context.WithoutCancel(ctx), &zk.DeleteRequest{Path: stock(path), Version: -1})
 
 	other, err := start(ctx, servers, session, path)
@@ -78,21 +77,21 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 		return err
 	}
 	fmt.Fprintf(out, "Process %d takes the lock %s, token %v\n", other.pid(), path, token)
-	if err := other.tell(out, 1); err != nil {
+	if err := other.forward(out, 1); err != nil {
 		return err
 	}
 	var shop store // a resource outside of ZooKeeper
 	if err := errors.Join(shop.write(token, "42 left"), locks.VerifyToken(ctx, node, token)); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "  ZooKeeper confirms to others that its token holds")
+	fmt.Fprintln(out, "  ZooKeeper confirms to a third party that its token is valid")
 
 	if err := other.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "It has just seen that its grant holds; there it is paused, before its next write")
+	fmt.Fprintln(out, "It has checked that its grant holds, and is paused before its next write")
 	began := time.Now()
-	grant, err := locks.Mutex(path).Lock(ctx) // until the session of the other has expired
+	grant, err := locks.Mutex(path).Lock(ctx) // blocks until the session of the holder has expired
 	if err != nil {
 		return err
 	}
@@ -105,7 +104,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 	if !errors.Is(old, actors.ErrNotHeld) {
 		return fmt.Errorf("the token of a session that has expired: %w", old)
 	}
-	fmt.Fprintln(out, "  ZooKeeper tells others about its token:", old)
+	fmt.Fprintln(out, "  ZooKeeper refuses to confirm its token:", old)
 	_, err = locks.Multi(ctx, grant.Guard(&zk.SetDataRequest{Path: stock(path), Data: []byte("41 left"), Version: -1})...)
 	if err := errors.Join(err, shop.write(grant.Token(), "41 left")); err != nil {
 		return err
@@ -116,7 +115,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 		return err
 	}
 	fmt.Fprintln(out, "It wakes up and goes on:")
-	if err := other.tell(out, 2); err != nil {
+	if err := other.forward(out, 2); err != nil {
 		return err
 	}
 	late := shop.write(token, "43 left")
@@ -125,13 +124,13 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 	}
 	fmt.Fprintln(out, "  A store outside of ZooKeeper refuses it by its token:", late)
 	if _, err := locks.Multi(ctx, &zk.CheckVersionRequest{Path: stock(path), Version: 1}); err != nil {
-		return fmt.Errorf("somebody else has written: %w", err)
+		return fmt.Errorf("another client has written: %w", err)
 	}
 	fmt.Fprintf(out, "The znode is as we have left it, and the store holds %q\n", shop.value)
 	return other.wait()
 }
 
-// hold is the process that is paused. It speaks to the other one by its output.
+// hold is the process that run pauses. It reports by its output.
 func hold(ctx context.Context, servers string, session time.Duration, path string) error {
 	locks, err := actors.Connect(ctx, servers, actors.Config{SessionTimeout: session})
 	if err != nil {
@@ -151,12 +150,12 @@ func hold(ctx context.Context, servers string, session time.Duration, path strin
 		return err
 	}
 	fmt.Println(`It writes "42 left" under its guard`)
-	if err := untilWoken(); err != nil { // what could be any two lines of a program
+	if err := untilWoken(); err != nil { // a pause can come between any two lines of a program
 		return err
 	}
 	for {
-		// Its session is over, and without one nothing is sent. It does not care, and
-		// tries until it has another: it is ZooKeeper that refuses.
+		// The library sends nothing without a session. It repeats the write until it has the
+		// next session, so that ZooKeeper itself refuses.
 		_, err := locks.Multi(ctx, grant.Guard(&zk.SetDataRequest{Path: stock(path), Data: []byte("43 left"), Version: -1})...)
 		var refused *zkbridge.OpError
 		if errors.As(err, &refused) {
@@ -173,5 +172,5 @@ func hold(ctx context.Context, servers string, session time.Duration, path strin
 	return nil
 }
 
-// stock is the resource of a lock: a node that is written by its holders only.
+// stock returns the path of the resource that a lock protects: a node that only holders write.
 func stock(path string) string { return path + "-stock" }

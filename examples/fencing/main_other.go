@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Command fencing shows what becomes of a lock's holder that is paused. It needs the
+// Command fencing shows how the late write of a lock's paused holder is refused. It needs the
 // signals of Unix.
 package main
 
@@ -10,6 +10,6 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "fencing: it pauses a process by the signal SIGSTOP, which only Unix has")
+	fmt.Fprintln(os.Stderr, "fencing: the program pauses a process by the signal SIGSTOP, which only Unix has")
 	os.Exit(1)
 }

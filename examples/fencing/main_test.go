@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // for those
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the processes that run starts
 	zktest.Main(m)
 }
 
@@ -56,9 +56,9 @@ func check(t *testing.T, servers string) {
 	}
 	at := 0
 	for _, part := range []string{
-		"confirms to others",
+		"confirms to a third party",
 		"is paused",
-		"tells others about its token: grant is not held",
+		"refuses to confirm its token: grant is not held",
 		`We write "41 left"`,
 		"ZooKeeper refuses its write: zkbridge: operation 0 of the transaction, check ",
 		"Its grant is over: ZooKeeper session is lost",
@@ -74,7 +74,7 @@ func check(t *testing.T, servers string) {
 	gone(t, out.String())
 }
 
-// gone checks that the holder does not run any more.
+// gone checks that the holder has ended.
 func gone(t *testing.T, out string) {
 	t.Helper()
 	found := regexp.MustCompile(`^Process (\d+) takes`).FindStringSubmatch(out)
@@ -87,7 +87,7 @@ func gone(t *testing.T, out string) {
 	}
 }
 
-// An end in the middle leaves no process, although that is paused.
+// An interrupted run leaves no process, though it is paused.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func TestInterrupted(t *testing.T) {
 	gone(t, out.String())
 }
 
-// writer does something when a text is written.
+// writer calls a function when a text is written.
 type writer struct {
 	bytes.Buffer
 	at string

@@ -16,10 +16,10 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// holderFlag makes this program the holder.
+// holderFlag is the flag that makes the program the holder.
 const holderFlag = "holder"
 
-// process is this program again, as the holder.
+// process is the holder: this program with holderFlag.
 type process struct {
 	ctx   context.Context
 	cmd   *exec.Cmd
@@ -27,7 +27,7 @@ type process struct {
 	lines *bufio.Scanner
 }
 
-// start starts the holder. It is killed when ctx ends.
+// start starts the holder, and kills it when ctx ends.
 func start(ctx context.Context, servers string, session time.Duration, path string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -35,8 +35,8 @@ func start(ctx context.Context, servers string, session time.Duration, path stri
 	}
 	cmd := exec.CommandContext(ctx, self, "-"+holderFlag, path, "-zk", servers, "-session", session.String())
 	cmd.Stderr = os.Stderr
-	// In a group of its own it dies with this process even while it is paused: a stopped
-	// group that nobody is left to wake up is hung up by the kernel.
+	// In a group of its own it dies with this process even while it is paused: the kernel
+	// sends SIGHUP to an orphaned process group that is stopped.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *process) line() (string, error) {
 	return "", fmt.Errorf("process %d has ended early", p.pid())
 }
 
-// grant is the first thing it says: the token and the node of its grant.
+// grant reads the first line of output: the token and the node of the grant.
 func (p *process) grant() (token actors.Token, node string, err error) {
 	line, err := p.line()
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *process) grant() (token actors.Token, node string, err error) {
 	return token, node, err
 }
 
-// tell passes on what it says next.
-func (p *process) tell(out io.Writer, lines int) error {
+// forward copies the next lines of output.
+func (p *process) forward(out io.Writer, lines int) error {
 	for range lines {
 		line, err := p.line()
 		if err != nil {
@@ -84,7 +84,7 @@ func (p *process) tell(out io.Writer, lines int) error {
 	return nil
 }
 
-// signal stops the holder or lets it go on.
+// signal pauses or resumes the holder.
 func (p *process) signal(s syscall.Signal) error {
 	if s == syscall.SIGCONT {
 		if _, err := fmt.Fprintln(p.in, "go on"); err != nil {
@@ -94,7 +94,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return p.cmd.Process.Signal(s)
 }
 
-// untilWoken blocks the holder until it is paused and woken up.
+// untilWoken blocks the holder until it was paused and resumed.
 func untilWoken() error {
 	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	return err

@@ -8,10 +8,10 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// store is a resource outside of ZooKeeper. It remembers the greatest token it has seen.
-// A database would keep it in a column CHAR(42): the texts of tokens sort as tokens do. It
-// remembers longer than the ensemble: one that is restored from a backup would be refused
-// until its generation is raised.
+// store is a resource outside of ZooKeeper. It stores the greatest token that it has seen. A
+// database would have a column CHAR(42) for it: the texts of tokens sort as tokens do. After a
+// restore of the ensemble from a backup, the store refuses new tokens until an operator raises
+// the generation.
 type store struct {
 	newest actors.Token
 	value  string

@@ -17,7 +17,7 @@ Prints the generation with which the ensemble's tokens begin. Raise it after a r
 from a backup, or after a move of the locks to another ensemble, before clients come back.
 `
 
-// generation prints the ensemble's generation, raised or as it is.
+// generation runs lockrun generation, and returns the exit code.
 func generation(args []string) (int, error) {
 	o := &options{session: 20 * time.Second, forever: true}
 	flags := newFlags(o)
@@ -45,7 +45,7 @@ func generation(args []string) (int, error) {
 func printGeneration(o *options, locks *actors.Locks, raise bool, signals <-chan os.Signal) (int, error) {
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
-	ctx, cancel := context.WithTimeout(notified, o.patience())
+	ctx, cancel := context.WithTimeout(notified, o.outageLimit())
 	defer cancel()
 	ask := locks.Generation
 	if raise {

@@ -23,7 +23,7 @@ func TestGeneration(t *testing.T) {
 			return g
 		}
 		if g := generation(); g != 0 {
-			t.Errorf("generation %d, and none was raised", g)
+			t.Errorf("generation %d before the first raise", g)
 		}
 		first := generation("-raise")
 		if g := generation(); first == 0 || g != first {

@@ -12,15 +12,15 @@ import (
 
 // group is a command that runs in a process group of its own.
 type group struct {
-	cmd     *exec.Cmd
-	ended   chan struct{} // closed when the command has ended; others of its group may run on
-	dismiss func()        // ends the process that watches over the group
+	cmd       *exec.Cmd
+	ended     chan struct{} // closed when the command has ended; others of its group may run on
+	stopGuard func()        // ends the process of startGuard
 }
 
-// start starts the command. Its thread stays until the command has ended: on Linux the
-// kernel kills the command when that thread ends, which is how it dies with lockrun.
+// start starts the command in a thread of its own, which stays until the command has ended. On
+// Linux the kernel kills the command when that thread ends, hence when lockrun dies.
 func start(cmd *exec.Cmd) (*group, error) {
-	g := &group{cmd: cmd, ended: make(chan struct{}), dismiss: func() {}}
+	g := &group{cmd: cmd, ended: make(chan struct{}), stopGuard: func() {}}
 	isolate(cmd)
 	started := make(chan error)
 	go func() {
@@ -30,19 +30,19 @@ func start(cmd *exec.Cmd) (*group, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			cmd.Wait() // ProcessState says all
+			cmd.Wait() // its error is in ProcessState
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	if err := g.watchOver(); err != nil {
+	if err := g.startGuard(); err != nil {
 		fmt.Fprintln(os.Stderr, "lockrun: the command may outlive a lockrun that is killed:", err)
 	}
 	return g, nil
 }
 
-// stop ends the whole group: it asks, and after the grace it kills.
+// stop sends SIGTERM to the group, and SIGKILL after the grace. It waits for the command.
 func (g *group) stop(grace time.Duration) {
 	defer func() { <-g.ended }()
 	g.terminate()
@@ -59,7 +59,7 @@ func (g *group) stop(grace time.Duration) {
 	}
 }
 
-// notRun gives the shell's exit code for a command that could not be started.
+// notRun returns the exit code that shells have for a command that could not be started.
 func notRun(err error) (int, error) {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) {
 		return exitNotFound, err

@@ -8,7 +8,7 @@ import (
 	"os/signal"
 )
 
-// Without process groups only the command itself is stopped.
+// Without process groups lockrun stops only the command itself.
 
 func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
 
@@ -18,7 +18,7 @@ func catch() <-chan os.Signal {
 	return signals
 }
 
-func number(os.Signal) int { return 2 } // the interrupt's elsewhere
+func number(os.Signal) int { return 2 } // the number of SIGINT on Unix
 
 func exitCode(p *os.ProcessState) int { return p.ExitCode() }
 
@@ -43,4 +43,4 @@ func (g *group) alive() bool {
 	}
 }
 
-func (g *group) watchOver() error { return nil }
+func (g *group) startGuard() error { return nil }

@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// forwarded are the signals that the command gets if lockrun does.
+// forwarded returns the signals that lockrun forwards to the command.
 func forwarded() []os.Signal {
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
-	if !signal.Ignored(syscall.SIGHUP) { // else nohup has said so
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
 }
 
-// catch begins to catch these signals. It also keeps a terminal from stopping lockrun,
-// which could not watch over the lock while the command goes on.
+// catch begins to catch these signals. It also prevents a terminal from stopping lockrun, which
+// could not react to the loss of the lock while the command goes on.
 func catch() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTSTP)
 	signals := make(chan os.Signal, 16)
@@ -45,7 +45,7 @@ func isolate(cmd *exec.Cmd) {
 
 func (g *group) signal(s os.Signal) {
 	syscall.Kill(-g.cmd.Process.Pid, s.(syscall.Signal))
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT) // or a stopped process would not hear of it
+	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT) // a stopped process does not handle s before it
 }
 
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
@@ -56,25 +56,25 @@ func (g *group) alive() bool {
 	return !errors.Is(syscall.Kill(-g.cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
-// watch kills the group that it is told unless it hears that all is over before its
-// standard input ends.
-const watch = `read -r group && { read -r over || kill -s KILL -- "-$group"; }`
+// guardScript reads the group's id, and kills the group when its standard input ends without a
+// second line.
+const guardScript = `read -r group && { read -r over || kill -s KILL -- "-$group"; }`
 
-// watchOver starts a process that outlives lockrun, to kill the group if lockrun is
-// killed. The kernel would only kill the command itself, and only on Linux.
-func (g *group) watchOver() error {
-	guard := exec.Command("/bin/sh", "-c", watch)
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // not to be killed with lockrun
-	tell, err := guard.StdinPipe()
+// startGuard starts a process that outlives lockrun, and kills the group if lockrun is killed.
+// The kernel would only kill the command itself, and only on Linux.
+func (g *group) startGuard() error {
+	guard := exec.Command("/bin/sh", "-c", guardScript)
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to lockrun's group does not kill it
+	input, err := guard.StdinPipe()
 	if err != nil {
 		return err
 	}
 	if err := guard.Start(); err != nil {
 		return err
 	}
-	fmt.Fprintln(tell, g.cmd.Process.Pid)
-	g.dismiss = func() {
-		fmt.Fprintln(tell, "over")
+	fmt.Fprintln(input, g.cmd.Process.Pid)
+	g.stopGuard = func() {
+		fmt.Fprintln(input, "over")
 		guard.Wait()
 	}
 	return nil

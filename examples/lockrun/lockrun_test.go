@@ -18,10 +18,10 @@ import (
 )
 
 func TestUsage(t *testing.T) {
-	const zk = "127.0.0.1:1" // nobody listens there: usage is checked first
+	const zk = "127.0.0.1:1" // no server listens there: usage is checked first
 	for _, c := range []struct {
 		args string
-		says string // part of the message
+		want string // part of the message
 	}{
 		{"", "-zk is missing"},
 		{"-lock /a -- true", "-zk is missing"},
@@ -57,8 +57,8 @@ func TestUsage(t *testing.T) {
 		{"generation -zk " + zk + " -lock /a", "-lock"},
 	} {
 		code, err := lockrun(strings.Fields(c.args))
-		if code != exitUsage || err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("lockrun %s: code %d, %v; want %d and %q", c.args, code, err, exitUsage, c.says)
+		if code != exitUsage || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("lockrun %s: code %d, %v; want %d and %q", c.args, code, err, exitUsage, c.want)
 		}
 	}
 }
@@ -106,14 +106,14 @@ func TestExitCodes(t *testing.T) {
 		if code := busy.code(t); code != 143 {
 			t.Errorf("the holder's code is %d; %s", code, &busy.stderr)
 		}
-		busy.silent(t) // its child got the signal, too
+		busy.silent(t) // its child received the signal, too
 		if code := launch(t, "", append(on(s, taken, "-wait", "0"), "true")...).code(t); code != 0 {
 			t.Errorf("the lock is not free after its holder has ended: code %d", code)
 		}
 	})
 }
 
-// Two of three run beside each other: the third is not let in until one has ended.
+// Two of three commands run at the same time. The third has to wait until one has ended.
 func TestSemaphore(t *testing.T) {
 	node := regexp.MustCompile(`^/leases/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lease-\d{10}$`)
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -143,8 +143,8 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// Two readers run beside each other: a writer is not let in until both have ended, nor
-// a reader beside the writer.
+// Two readers run at the same time. A writer has to wait until both have ended, and a reader
+// until the writer has ended.
 func TestReadAndWrite(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
@@ -207,8 +207,7 @@ func TestCommandSeesLockAndStdin(t *testing.T) {
 	})
 }
 
-// TestNoUpdateIsLost has eight processes count in a file that nothing but the lock
-// protects.
+// TestNoUpdateIsLost runs eight processes that count in a file that only the lock protects.
 func TestNoUpdateIsLost(t *testing.T) {
 	const processes, rounds = 8, 4
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -245,7 +244,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 		if nodes := s.Nodes(t, path); len(nodes) > 0 {
 			t.Errorf("nodes are left: %q", nodes)
 		}
-		zktest.Eventually(t, patience, func() bool { return s.Watches(t) == 0 }, "no watch is left")
+		zktest.Eventually(t, timeLimit, func() bool { return s.Watches(t) == 0 }, "no watch is left")
 	})
 }
 
@@ -256,7 +255,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 		p.line(t)
 		p.signal(t, syscall.SIGINT)
 		if got := p.line(t); got != "caught" {
-			t.Errorf("the command said %q", got)
+			t.Errorf("the command printed %q", got)
 		}
 		if code := p.code(t); code != 3 {
 			t.Errorf("code %d, want the command's own; %s", code, &p.stderr)
@@ -273,7 +272,7 @@ func TestSignalEndsTheWait(t *testing.T) {
 		holder(t, s, path)
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			p := launch(t, "", append(on(s, path), "true")...)
-			zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+			zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 			p.signal(t, sig)
 			if code := p.code(t); code != 128+int(sig) {
 				t.Errorf("code %d after %v; %s", code, sig, &p.stderr)

@@ -4,32 +4,33 @@
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/data -mode read -- ./report.sh
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh
 //
-// The command sees ACTORLOCK_TOKEN, the fencing token in its sortable text form,
-// ACTORLOCK_PATH and ACTORLOCK_NODE, the full path of the node that holds the lock. It
-// runs in a process group of its own and gets the signals INT, TERM, HUP and QUIT that
-// lockrun gets. The lock is released when the command has ended, whatever it has left
-// running in the background. If the lock is lost, the process group is stopped before
-// the ZooKeeper session can expire. If lockrun is killed, the group is killed, too.
+// The environment of the command has ACTORLOCK_TOKEN, the fencing token in its sortable text
+// form, ACTORLOCK_PATH, the path of the lock, and ACTORLOCK_NODE, the full path of the holder's
+// node. The command runs in a process group of its own. lockrun forwards the signals INT, TERM,
+// HUP and QUIT to the group. lockrun releases the lock when the command has ended, even if
+// processes of the command still run in the background. lockrun stops the group if the lock is
+// lost, before the ZooKeeper session can expire. The group is killed if lockrun is killed.
 //
-// The exit code is that of the command, 128 and the signal's number if a signal has
-// ended it, or one of these:
+// The exit code is that of the command, 128 plus the signal's number if a signal has ended
+// the command, or one of these:
 //
 //	 64  the command line is not acceptable
-//	 69  ZooKeeper cannot be reached, does not answer, or refuses; also within -wait
+//	 69  ZooKeeper cannot be reached, does not answer, or refuses, also within -wait
 //	 70  the lock was lost; the command's process group has been stopped
-//	 75  the lock was not acquired within -wait, which counts from the start; lockrun ends a
-//	     second later at the latest
+//	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
+//	     at most one second later
 //	126  the command cannot be run
 //	127  the command was not found
 //
-// Keep to commands that do not read from a terminal: they are not in its foreground.
+// A command that reads from a terminal does not work: its group is not in the foreground.
 //
 //	lockrun generation -zk zk1:2181,zk2:2181
 //	lockrun generation -zk zk1:2181,zk2:2181 -raise
 //
-// prints the generation with which the ensemble's tokens begin, or raises and prints it:
-// after a restore from a backup, or a move of the locks to another ensemble, before
-// clients come back. The exit code is 0, or 64, 69 or a signal's as above.
+// prints the generation with which the ensemble's tokens begin. With -raise it raises the
+// generation first: do that after a restore from a backup, or a move of the locks to another
+// ensemble, before clients connect again. The exit code is 0, or 64, 69 or 128 plus a signal's
+// number as above.
 package main
 
 import (
@@ -54,7 +55,7 @@ const (
 	exitNotAcquired   = 75
 	exitNotExecutable = 126
 	exitNotFound      = 127
-	exitSignal        = 128 // and the signal's number
+	exitSignal        = 128 // plus the signal's number
 )
 
 func main() {
@@ -103,7 +104,7 @@ func parse(args []string) (*options, error) {
 	flags := newFlags(o)
 	flags.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
 	flags.StringVar(&o.mode, "mode", "mutex", "how to hold the lock: "+accepted())
-	flags.IntVar(&o.permits, "permits", 1, "how many may hold the semaphore at a time; all who use it must say the same")
+	flags.IntVar(&o.permits, "permits", 1, "how many may hold the semaphore at a time; the same number for all users of the semaphore")
 	flags.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
 	flags.DurationVar(&o.session, "session", 20*time.Second, "the session timeout: how long the lock outlives a lockrun that is cut off")
 	err := parseFlags(flags, usage, args)
@@ -113,14 +114,14 @@ func parse(args []string) (*options, error) {
 	return o, err
 }
 
-// newFlags has the flags that all uses of lockrun take.
+// newFlags returns the flags that all uses of lockrun have.
 func newFlags(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("lockrun", flag.ContinueOnError)
 	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
 	return flags
 }
 
-// parseFlags prints the usage if it is asked for. Errors are printed by main.
+// parseFlags parses args, and prints the usage for -h. Its caller prints the error.
 func parseFlags(flags *flag.FlagSet, usage string, args []string) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// asLockrun makes this test binary be lockrun.
+// asLockrun is the environment variable that makes the test binary run as lockrun.
 const asLockrun = "ACTORLOCK_TEST_BE_LOCKRUN"
 
 func TestMain(m *testing.M) {
@@ -24,18 +24,18 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-// patience is how long a test waits for what must come, on the slowest machine.
-const patience = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
-// process is a lockrun that runs.
+// process is a running lockrun.
 type process struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
-	lines  chan string // of standard output; closed when nobody can write to it any more
+	lines  chan string // of standard output; closed when no process has it open any more
 	ended  chan struct{}
 }
 
-// launch starts lockrun. It is killed when the test ends.
+// launch starts lockrun, and kills it when the test ends.
 func launch(t *testing.T, stdin string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,7 +65,7 @@ func launch(t *testing.T, stdin string, args ...string) *process {
 	}()
 	go func() {
 		defer close(p.ended)
-		p.cmd.Wait() // ProcessState says all
+		p.cmd.Wait() // its error is in ProcessState
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -76,18 +76,18 @@ func launch(t *testing.T, stdin string, args ...string) *process {
 	return p
 }
 
-// code waits for the end of lockrun.
+// code waits for the end of lockrun, and returns its exit code.
 func (p *process) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatalf("%q has not ended after %v", p.cmd.Args[1:], patience)
+	case <-time.After(timeLimit):
+		t.Fatalf("%q has not ended after %v", p.cmd.Args[1:], timeLimit)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// line waits for a line of standard output.
+// line waits for the next line of standard output.
 func (p *process) line(t *testing.T) string {
 	t.Helper()
 	select {
@@ -96,16 +96,16 @@ func (p *process) line(t *testing.T) string {
 			t.Fatalf("%q has ended its output: code %d, %s", p.cmd.Args[1:], p.code(t), &p.stderr)
 		}
 		return line
-	case <-time.After(patience):
-		t.Fatalf("%q has printed nothing for %v", p.cmd.Args[1:], patience)
+	case <-time.After(timeLimit):
+		t.Fatalf("%q has printed nothing for %v", p.cmd.Args[1:], timeLimit)
 	}
 	return ""
 }
 
-// silent waits until no process can write to standard output any more.
+// silent waits until no process has standard output open any more.
 func (p *process) silent(t *testing.T) {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(timeLimit)
 	for {
 		select {
 		case _, ok := <-p.lines:
@@ -113,7 +113,7 @@ func (p *process) silent(t *testing.T) {
 				return
 			}
 		case <-timeout:
-			t.Fatalf("the command of %q still runs after %v", p.cmd.Args[1:], patience)
+			t.Fatalf("the command of %q still runs after %v", p.cmd.Args[1:], timeLimit)
 		}
 	}
 }
@@ -125,18 +125,18 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// on gives arguments for a lock on s, to be followed by more flags, -- and a command.
+// on returns the arguments for a lock on s, to be followed by more flags, -- and a command.
 func on(s *zktest.Server, path string, more ...string) []string {
 	return append([]string{"-zk", s.Addr(), "-lock", path}, more...)
 }
 
-// holder starts a lockrun that holds the lock until it is ended, and has a process of
-// its own kind below the command.
+// holder starts a lockrun that holds the lock until the test ends it. Its command has a child
+// process of the same kind.
 func holder(t *testing.T, s *zktest.Server, path string, more ...string) *process {
 	t.Helper()
 	p := launch(t, "", append(on(s, path, more...), "--", "sh", "-c", "echo up; sleep 1000; echo woken")...)
 	if got := p.line(t); got != "up" {
-		t.Fatalf("the holder said %q", got)
+		t.Fatalf("the holder printed %q", got)
 	}
 	return p
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestPaused stops lockrun itself until another has its lock. Its command runs on, which
-// cannot be helped; but when lockrun goes on, there is no grace left to give it.
+// TestPaused pauses lockrun itself until another process holds its lock. Its command goes on
+// meanwhile, which lockrun cannot prevent. When lockrun goes on, it kills the group at once.
 func TestPaused(t *testing.T) {
 	const session = 10 * time.Second
 	const grace = session / 10
@@ -22,21 +22,21 @@ func TestPaused(t *testing.T) {
 		p := launch(t, "", append(on(s, path, "-session", session.String()), "--", "sh", "-c", stubborn, pipe)...)
 		p.line(t)
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		p.signal(t, syscall.SIGSTOP)
 		if got := next.line(t); got != "mine" {
-			t.Errorf("the next one said %q", got)
+			t.Errorf("the next one printed %q", got)
 		}
 		select {
 		case <-dead:
-			t.Error("the group has ended, with nobody to stop it")
+			t.Error("the group has ended while lockrun was paused")
 		default:
 		}
 		p.signal(t, syscall.SIGCONT)
 		resumed := time.Now()
 		select {
 		case <-dead:
-		case <-time.After(patience):
+		case <-time.After(timeLimit):
 			t.Fatal("the command's group still runs")
 		}
 		if took := time.Since(resumed); took > grace {
@@ -50,7 +50,7 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestShortPause stops lockrun for less than its session lasts: nothing is lost.
+// TestShortPause pauses lockrun for less than its session timeout: the lock is not lost.
 func TestShortPause(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
@@ -70,7 +70,7 @@ func TestShortPause(t *testing.T) {
 	})
 }
 
-// TestBlackHole has the network swallow everything, both ways.
+// TestBlackHole drops all packets in both directions.
 func TestBlackHole(t *testing.T) {
 	const session = 10 * time.Second
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -80,22 +80,22 @@ func TestBlackHole(t *testing.T) {
 		p := launch(t, "", "-zk", proxy.Addr(), "-lock", path, "-session", session.String(), "--", "sh", "-c", stubborn, pipe)
 		p.line(t)
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		proxy.BlackHole(true)
 		start := time.Now()
 		select {
 		case <-dead:
 		case line := <-next.lines:
-			t.Errorf("the next one said %q while the command runs", line)
+			t.Errorf("the next one printed %q while the command runs", line)
 			return
-		case <-time.After(patience):
+		case <-time.After(timeLimit):
 			t.Fatal("the command's group still runs")
 		}
 		if took := time.Since(start); took >= session {
 			t.Errorf("the group was dead only %v after the last answer: the session timeout is %v", took, session)
 		}
 		if got := next.line(t); got != "mine" {
-			t.Errorf("the next one said %q", got)
+			t.Errorf("the next one printed %q", got)
 		}
 		if code := p.code(t); code != exitLost {
 			t.Errorf("code %d, want %d; %s", code, exitLost, &p.stderr)

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// lock is what all recipes can do.
+// lock is the interface of all recipes.
 type lock interface {
 	Acquire(ctx context.Context, options ...actors.Option) *actors.Future[*actors.Grant]
 }
@@ -26,7 +26,7 @@ var modes = map[string]func(*actors.Locks, *options) lock{
 	"semaphore": func(l *actors.Locks, o *options) lock { return l.Semaphore(o.path, o.permits) },
 }
 
-// run gives the exit code, and an error to print if that is not the command's own.
+// run returns the exit code, and an error if the code is not the command's own.
 func run(o *options) (int, error) {
 	program, err := exec.LookPath(o.command[0])
 	if err != nil {
@@ -47,35 +47,34 @@ func run(o *options) (int, error) {
 	return hold(o, program, locks, grant, signals)
 }
 
-// How much longer than -wait lockrun may take to fail: to connect and for answers, and in
-// all. The rest is for closing the session.
+// lockrun may fail later than -wait: by answerSlack while it connects and waits for answers, and
+// by slack in all, which leaves the difference for the close of the session.
 const (
 	answerSlack = 800 * time.Millisecond
 	slack       = time.Second
 )
 
-// left returns how long lockrun, which began at start, may still take if -wait may be
-// exceeded by extra. Without -wait that is as long as ZooKeeper may be away.
+// left returns the time until -wait plus extra after start. Without -wait it returns
+// outageLimit.
 func (o *options) left(start time.Time, extra time.Duration) time.Duration {
 	if o.forever {
-		return o.patience()
+		return o.outageLimit()
 	}
 	return time.Until(start.Add(o.wait + extra))
 }
 
-// margin is how long before the session can expire its lock is taken for lost. The
-// first half is for the command to end by itself.
+// margin returns the time before the possible expiry of the session at which the lock counts as
+// lost. The command has the first half of it to end after SIGTERM.
 func (o *options) margin() time.Duration { return o.session / 5 }
 
-// patience is how long ZooKeeper may be away before lockrun gives up.
-func (o *options) patience() time.Duration { return max(o.session, 5*time.Second) }
+// outageLimit returns how long lockrun waits for ZooKeeper to come back.
+func (o *options) outageLimit() time.Duration { return max(o.session, 5*time.Second) }
 
-// open connects, for as long as -wait allows, but not longer than lockrun waits for ZooKeeper.
-// With an error it returns the exit code.
+// open connects within -wait and outageLimit. It returns the exit code with an error.
 func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
-	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.patience(), 15*time.Second))
+	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
 	defer cancel()
 	locks, err := actors.Connect(ctx, o.servers, actors.Config{SessionTimeout: o.session, Margin: o.margin()})
 	switch {
@@ -89,11 +88,11 @@ func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks,
 	return nil, exitUnavailable, err
 }
 
-// acquire waits for the lock. Whoever ends the wait early need not leave the queue:
-// the end of the session does.
+// acquire waits for the lock. If it fails, the end of the session takes the request out of the
+// queue.
 func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os.Signal) (*actors.Grant, int, error) {
 	ctx := context.Background()
-	if !o.forever { // for a server that stays connected but does not answer
+	if !o.forever { // in case a server stays connected but does not answer
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.left(start, answerSlack))
 		defer cancel()
@@ -102,7 +101,7 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 	watching, done := context.WithCancel(context.Background())
 	defer done()
 	sessions := locks.Sessions(watching)
-	var away <-chan time.Time // when ZooKeeper has been away for too long
+	var outage <-chan time.Time // receives when ZooKeeper has been away for outageLimit
 	for {
 		select {
 		case <-pending.Done():
@@ -113,18 +112,18 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 		case s := <-sessions:
 			switch {
 			case s.State == messages.SessionState_CONNECTED:
-				away = nil
-			case away == nil:
-				away = time.After(o.patience())
+				outage = nil
+			case outage == nil:
+				outage = time.After(o.outageLimit())
 			}
-		case <-away:
+		case <-outage:
 			return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.servers)
 		}
 	}
 }
 
-// waiting returns the options for what is left of -wait. If connecting has taken all of it,
-// there is one try.
+// waiting returns the options that limit the request to the rest of -wait: one try if nothing
+// is left.
 func (o *options) waiting(start time.Time) []actors.Option {
 	left := o.left(start, 0)
 	switch {
@@ -147,10 +146,10 @@ func acquireCode(err error) int {
 	case errors.Is(err, actors.ErrNotAcquired), errors.Is(err, actors.ErrTimedOut):
 		return exitNotAcquired
 	}
-	return exitUnavailable // also if a try has no answer
+	return exitUnavailable // also for a try without an answer
 }
 
-// hold runs the command while the grant holds.
+// hold runs the command, and stops it if the grant is lost.
 func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, signals <-chan os.Signal) (int, error) {
 	cmd := exec.Command(program, o.command[1:]...)
 	cmd.Args[0] = o.command[0]
@@ -162,7 +161,7 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 		release(o, grant)
 		return notRun(err)
 	}
-	defer g.dismiss()
+	defer g.stopGuard()
 	for {
 		select {
 		case s := <-signals:
@@ -172,7 +171,7 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 			return exitLost, fmt.Errorf("the command was stopped because its lock was lost: %w", grant.Err())
 		case <-g.ended:
 			if lost := grant.Err(); lost != nil {
-				g.stop(o.grace(grant, locks)) // what the command has left running
+				g.stop(o.grace(grant, locks)) // processes that the command has left behind
 				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
 			}
 			release(o, grant)
@@ -181,8 +180,8 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 	}
 }
 
-// grace is how long the command may take to end by itself when its lock was lost: half of
-// the margin. A lockrun that was paused has less left to give, or nothing.
+// grace returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
+// if lockrun was paused.
 func (o *options) grace(grant *actors.Grant, locks *actors.Locks) time.Duration {
 	half := o.margin() / 2
 	s := locks.Session()
@@ -190,13 +189,13 @@ func (o *options) grace(grant *actors.Grant, locks *actors.Locks) time.Duration 
 	case !errors.Is(grant.Err(), actors.ErrSessionLost):
 		return half
 	case s.ID != grant.Session():
-		return 0 // there is the next one already
+		return 0 // the next session is open already
 	}
 	return min(half, time.Until(s.Deadline.Add(half)))
 }
 
-// release waits until ZooKeeper has removed the node, so that who comes after this
-// process finds the lock free.
+// release waits until ZooKeeper has deleted the node, so that the lock is free when lockrun has
+// ended.
 func release(o *options, grant *actors.Grant) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(o.session, 5*time.Second))
 	defer cancel()
@@ -205,7 +204,7 @@ func release(o *options, grant *actors.Grant) {
 	}
 }
 
-// closeLimit returns how long closing the session may take: not long if ZooKeeper is away.
+// closeLimit returns how long lockrun waits for the close of the session.
 func closeLimit(locks *actors.Locks) time.Duration {
 	if connected(locks) {
 		return 5 * time.Second
@@ -213,7 +212,7 @@ func closeLimit(locks *actors.Locks) time.Duration {
 	return time.Second
 }
 
-// closeWithin closes the session, and waits for it no longer than limit.
+// closeWithin closes the session, and waits at most limit for it.
 func closeWithin(limit time.Duration, locks *actors.Locks) {
 	closed := make(chan struct{})
 	go func() {

@@ -15,20 +15,20 @@ import (
 )
 
 func TestKilledHolderDiesWithItsCommand(t *testing.T) {
-	const session = 6 * time.Second // which the others wait for
+	const session = 6 * time.Second // the next lockrun has to wait so long
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
 		first := holder(t, s, path, "-session", session.String())
 		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
-		zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
+		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		first.signal(t, syscall.SIGKILL)
 		first.silent(t)
 		if len(next.lines) > 0 {
 			t.Error("the lock was granted before the group was dead")
 		}
 		if got := next.line(t); got != "mine" {
-			t.Errorf("the next one said %q", got)
+			t.Errorf("the next one printed %q", got)
 		}
 		if code := next.code(t); code != 0 {
 			t.Errorf("code %d; %s", code, &next.stderr)
@@ -36,12 +36,10 @@ func TestKilledHolderDiesWithItsCommand(t *testing.T) {
 	})
 }
 
-// stubborn is a command that does not end by TERM, and neither does its child. Both
-// hold the named pipe open.
+// stubborn is a command that ignores TERM, as does its child. Both hold the named pipe open.
 const stubborn = `trap "" TERM; exec 9>"$0"; echo up; sleep 1000; sleep 1000`
 
-// pipeOf makes a named pipe. closed is closed when all who opened it for writing have
-// ended.
+// pipeOf makes a named pipe. closed is closed when no process has it open for writing any more.
 func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
@@ -51,7 +49,7 @@ func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f, err := os.Open(path) // blocks until somebody writes
+		f, err := os.Open(path) // blocks until another process opens it for writing
 		if err != nil {
 			t.Error(err)
 			return
@@ -61,7 +59,7 @@ func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
 	}()
 	t.Cleanup(func() {
 		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
-			f.Close() // lets the goroutine go on if nobody has come
+			f.Close() // ends the goroutine if no process has opened it
 		}
 		<-done
 	})
@@ -79,7 +77,7 @@ func TestFrozenServer(t *testing.T) {
 		start := time.Now()
 		select {
 		case <-dead:
-		case <-time.After(patience):
+		case <-time.After(timeLimit):
 			t.Fatal("the command's group still runs")
 		}
 		took := time.Since(start)
@@ -90,7 +88,7 @@ func TestFrozenServer(t *testing.T) {
 			if len(e.Sessions()) == 0 {
 				t.Error("the session had expired before the group was dead")
 			}
-			zktest.Eventually(t, patience, func() bool { return len(e.Sessions()) == 0 }, "the session expires")
+			zktest.Eventually(t, timeLimit, func() bool { return len(e.Sessions()) == 0 }, "the session expires")
 			t.Logf("the session expired %v after the group was dead", time.Since(start)-took)
 		}
 		if code := p.code(t); code != exitLost || !strings.Contains(p.stderr.String(), "lost") {
@@ -113,7 +111,7 @@ func TestDeletedNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.line(t); got != "ended in order" {
-			t.Errorf("the command said %q", got)
+			t.Errorf("the command printed %q", got)
 		}
 		if code := p.code(t); code != exitLost {
 			t.Errorf("code %d, want %d; %s", code, exitLost, &p.stderr)
@@ -123,7 +121,7 @@ func TestDeletedNode(t *testing.T) {
 	})
 }
 
-// TestUnreachable: nothing that a server does or does not do makes lockrun hang.
+// lockrun ends in time whatever a server does or fails to do.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	mute := zktest.Embedded(t)
@@ -154,7 +152,7 @@ func TestServerGoesWhileWaiting(t *testing.T) {
 	path := s.Path(t)
 	holder(t, s, path, "-session", "8s")
 	p := launch(t, "", append(on(s, path, "-session", "8s"), "true")...)
-	zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 	s.Freeze(t)
 	start := time.Now()
 	if code := p.code(t); code != exitUnavailable {

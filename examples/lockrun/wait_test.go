@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// With -wait lockrun ends in time, with ZooKeeper or without, by different codes.
+// With -wait lockrun ends in time, with and without ZooKeeper, with different exit codes.
 func TestWaitBoundsTheWhole(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -17,7 +17,7 @@ func TestWaitBoundsTheWhole(t *testing.T) {
 	silent.BlackHole(true)
 	taken := s.Path(t)
 	holder(t, s, taken)
-	gone := zktest.Proxy(t, s.Addr()) // of a waiter that loses its server
+	gone := zktest.Proxy(t, s.Addr()) // the server of a waiter that loses its connection
 	for _, c := range []struct {
 		what, addr, wait string
 		code             int
@@ -41,13 +41,13 @@ func TestWaitBoundsTheWhole(t *testing.T) {
 			}
 		}()
 		if c.addr == gone.Addr() {
-			zktest.Eventually(t, patience, func() bool { return len(s.Nodes(t, taken)) == 2 }, "it waits")
+			zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, taken)) == 2 }, "it waits")
 			gone.BlackHole(true)
 		}
 		<-ended
 		took := time.Since(start)
 		t.Logf("%s, -wait %s: after %v", c.what, c.wait, took)
-		if limit := o.patience() / 2; took > limit {
+		if limit := o.outageLimit() / 2; took > limit {
 			t.Errorf("%s, -wait %s: it took %v, as if there were no -wait", c.what, c.wait, took)
 		}
 	}

@@ -1,4 +1,4 @@
-// Command quickstart shows what a lock does, one thing after the other:
+// Command quickstart shows the features of a lock, one after the other:
 //
 //	go run ./examples/quickstart [-zk SERVERS]
 //
@@ -50,9 +50,9 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		return err
 	}
 	defer locks.Close()
-	mu := locks.Mutex("/quickstart/orders-" + rand.Text()[:8]) // nobody else's
-	s := &show{ctx, servers, mu, out}
-	for _, part := range []func() error{s.turns, s.selecting, s.givingUp, s.reentry, s.losing} {
+	mu := locks.Mutex("/quickstart/orders-" + rand.Text()[:8]) // used by no other run
+	s := &tour{ctx, servers, mu, out}
+	for _, part := range []func() error{s.turns, s.selecting, s.timeouts, s.reentry, s.loss} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -60,15 +60,15 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 	return nil
 }
 
-type show struct {
+type tour struct {
 	ctx     context.Context
 	servers string
 	mu      *actors.Mutex
 	out     io.Writer
 }
 
-// turns: several owners take the lock one after the other, each with a greater token.
-func (s *show) turns() error {
+// turns shows owners that hold the lock one after the other, each with a greater token.
+func (s *tour) turns() error {
 	fmt.Fprintf(s.out, "Three workers take turns on %s:\n", s.mu.Path())
 	var last actors.Token // the lock protects it
 	var group errgroup.Group
@@ -94,8 +94,8 @@ func (s *show) turns() error {
 	return group.Wait()
 }
 
-// selecting: a future is something to select on, beside whatever else may happen.
-func (s *show) selecting() error {
+// selecting shows a select on a future and on other channels.
+func (s *tour) selecting() error {
 	pending := s.mu.Acquire(s.ctx) // does not block
 	select {
 	case <-pending.Done():
@@ -114,15 +114,15 @@ func (s *show) selecting() error {
 		_, err := pending.Result()
 		return fmt.Errorf("the lock was granted twice, or %w", err)
 	case <-time.After(100 * time.Millisecond):
-		pending.Cancel() // leaves the queue; a grant that is on its way is given back
+		pending.Cancel() // leaves the queue, also if a grant is on its way
 	}
 	fmt.Fprintln(s.out, "The lock was taken: a timer came first")
 	return nil
 }
 
-// givingUp: the ways in which a request ends without the lock.
-func (s *show) givingUp() error {
-	fmt.Fprintln(s.out, "While somebody holds the lock:")
+// timeouts shows the ways in which a request ends without the lock.
+func (s *tour) timeouts() error {
+	fmt.Fprintln(s.out, "While another owner holds the lock:")
 	holder, err := s.mu.Lock(s.ctx)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *show) givingUp() error {
 	return s.expect(err, actors.ErrCancelled)
 }
 
-func (s *show) expect(err, want error) error {
+func (s *tour) expect(err, want error) error {
 	if !errors.Is(err, want) {
 		return fmt.Errorf("got %v instead of %w", err, want)
 	}
@@ -157,8 +157,8 @@ func (s *show) expect(err, want error) error {
 	return nil
 }
 
-// reentry: who holds the lock is told by the owner, not by the goroutine.
-func (s *show) reentry() error {
+// reentry shows that an owner, given by its name and not by the goroutine, can hold the lock twice.
+func (s *tour) reentry() error {
 	outer, err := s.mu.Lock(s.ctx, actors.WithOwner("billing"))
 	if err != nil {
 		return err
@@ -174,9 +174,9 @@ func (s *show) reentry() error {
 	return outer.Unlock(s.ctx)
 }
 
-// losing: a holder whose session ends is told. What it does nevertheless, the token
-// keeps from harm.
-func (s *show) losing() error {
+// loss shows that a holder learns of the end of its session, and that a resource refuses its late
+// write by the token.
+func (s *tour) loss() error {
 	fmt.Fprintln(s.out, "Another process takes the lock, and its session ends:")
 	other, err := actors.Connect(s.ctx, s.servers, actors.Config{})
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *show) losing() error {
 	return nil
 }
 
-// store is a resource that remembers the greatest token it has seen.
+// store is a resource that refuses a token smaller than the greatest it has seen.
 type store struct {
 	newest actors.Token
 	value  string

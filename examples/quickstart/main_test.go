@@ -30,7 +30,7 @@ func check(t *testing.T, servers string) {
 		t.Errorf("the workers' tokens are %q", tokens)
 	}
 	if !strings.Contains(out.String(), "is refused") {
-		t.Errorf("it has not come to the end:\n%s", &out)
+		t.Errorf("it has not reached the end:\n%s", &out)
 	}
 }
 
