@@ -14,25 +14,25 @@ import (
 // directories that it creates in follow the transaction in the same flight; ZooKeeper
 // answers a session's requests in order, so they see the new nodes.
 type batch struct {
-	writes  []write
-	creates uint32
-	missing bool // the directory of one of the creates may be missing, and nothing be executed
-	looks   []look
-	lookAt  map[string]int32 // index of a directory's look
-	ops     []any            // of writes, then that on the session's own node
-	stamped bool             // the last operation writes the session's own node
-	size    int
+	writes        []write
+	creates       uint32
+	mayMiss       bool // the directory of a create may be missing; then ZooKeeper executes nothing
+	reads         []directoryRead
+	readIndex     map[string]int32 // index of a directory's look
+	ops           []any            // of writes, then that on the session's own node
+	writesOwnNode bool             // the last operation writes the session's own node
+	size          int
 
-	pending atomic.Int32 // answers that are missing
-	results []zk.MultiResponse
-	err     error
+	unanswered atomic.Int32 // answers that are missing
+	results    []zk.MultiResponse
+	err        error
 }
 
-// look is a read of a directory behind a transaction.
-type look struct {
+// directoryRead is a read of a directory behind a transaction.
+type directoryRead struct {
 	directory string
-	list      bool // the names in the directory, too
-	in        listing
+	withNames bool // the names in the directory, too
+	listing   listing
 	err       error
 }
 
@@ -50,15 +50,15 @@ const (
 // add puts w into the batch unless that is full, and reports whether it has. A create that
 // the session's own node cannot stamp goes alone.
 func (b *batch) add(w write, stamped bool) bool {
-	if len(b.writes) > 0 && !b.takes(w, stamped) {
+	if len(b.writes) > 0 && !b.fits(w, stamped) {
 		return false
 	}
 	creates := w.creates()
 	for _, c := range creates {
-		b.put(write{c: c})
+		b.addWrite(write{create: c})
 	}
-	if w.r != nil {
-		b.put(w)
+	if w.release != nil {
+		b.addWrite(w)
 	}
 	for _, c := range creates { // creates of one joint share the last one's step
 		c.step = b.creates - 1
@@ -66,34 +66,34 @@ func (b *batch) add(w write, stamped bool) bool {
 	return true
 }
 
-func (b *batch) put(w write) {
-	if w.c != nil {
+func (b *batch) addWrite(w write) {
+	if w.create != nil {
 		b.creates++
-		b.missing = b.missing || !w.c.exists
-		if w.c.after != "" && b.deletes(w.c.directory, w.c.after) {
-			w.c.slot = inDirectoryOfAfter
+		b.mayMiss = b.mayMiss || !w.create.exists
+		if w.create.after != "" && b.deletes(w.create.directory, w.create.after) {
+			w.create.read = noReadNeeded
 		} else {
-			b.look(w.c)
+			b.addRead(w.create)
 		}
 	}
 	b.writes = append(b.writes, w)
 	b.size += w.bytes()
 }
 
-// inDirectoryOfAfter is the slot of a create whose transaction deletes the node that it is
+// noReadNeeded is the slot of a create whose transaction deletes the node that it is
 // to come after: both nodes are in one directory, which need not be read.
-const inDirectoryOfAfter = -1
+const noReadNeeded = -1
 
 // createsIn reports whether the transaction makes a node in the directory.
 func (b *batch) createsIn(directory string) bool {
-	return slices.ContainsFunc(b.writes, func(w write) bool { return w.c != nil && w.c.directory == directory })
+	return slices.ContainsFunc(b.writes, func(w write) bool { return w.create != nil && w.create.directory == directory })
 }
 
 // deletes reports whether the transaction deletes a node. It begins with the last writes: a
 // release and the next create are close to each other most of the time.
 func (b *batch) deletes(directory, node string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if w.r != nil && isIn(directory, node, w.r.path) {
+		if w.release != nil && isIn(directory, node, w.release.path) {
 			return true
 		}
 	}
@@ -106,16 +106,16 @@ func isIn(directory, node, path string) bool {
 		path[len(directory)+1:] == node && path[:len(directory)] == directory
 }
 
-// takes reports whether w fits behind others.
-func (b *batch) takes(w write, stamped bool) bool {
+// fits reports whether w fits behind others.
+func (b *batch) fits(w write, stamped bool) bool {
 	n := 1
-	if w.j != nil {
-		n = len(w.j.creates)
+	if w.atomic != nil {
+		n = len(w.atomic.creates)
 	}
 	switch {
 	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
 		return false
-	case !stamped && (b.creates > 0 || w.r == nil):
+	case !stamped && (b.creates > 0 || w.release == nil):
 		return false
 	case len(b.writes)+n+1 > maxOps:
 		return false
@@ -123,48 +123,50 @@ func (b *batch) takes(w write, stamped bool) bool {
 	return b.size+w.bytes() <= maxBytes
 }
 
-// look has the directory of a create read behind the transaction.
-func (b *batch) look(c *create) {
-	i, known := b.lookAt[c.directory]
+// addRead has the directory of a create read behind the transaction.
+func (b *batch) addRead(c *createRequest) {
+	i, known := b.readIndex[c.directory]
 	if !known {
-		if b.lookAt == nil {
-			b.lookAt = map[string]int32{}
+		if b.readIndex == nil {
+			b.readIndex = map[string]int32{}
 		}
-		i = int32(len(b.looks))
-		b.lookAt[c.directory] = i
-		b.looks = append(b.looks, look{directory: c.directory})
+		i = int32(len(b.reads))
+		b.readIndex[c.directory] = i
+		b.reads = append(b.reads, directoryRead{directory: c.directory})
 		b.size += opBytes + len(c.directory)
 	}
-	c.slot = i
-	b.looks[i].list = b.looks[i].list || c.look
+	c.read = i
+	b.reads[i].withNames = b.reads[i].withNames || c.withNames
 }
 
-// seal makes the operations. Nodes get the ACL. own is the path of the session's own node,
+// buildOps makes the operations. Nodes get the ACL. own is the path of the session's own node,
 // or empty.
-func (b *batch) seal(acl []zk.ACL, own string) {
+func (b *batch) buildOps(acl []zk.ACL, own string) {
 	b.ops = slices.Grow(b.ops, len(b.writes)+1)
 	for _, w := range b.writes {
-		if w.c != nil {
-			b.ops = append(b.ops, w.c.createOp(acl))
+		if w.create != nil {
+			b.ops = append(b.ops, w.create.createOp(acl))
 		} else {
-			b.ops = append(b.ops, w.r.deleteOp())
+			b.ops = append(b.ops, w.release.deleteOp())
 		}
 	}
-	if b.stamped = own != "" && b.creates > 0; b.stamped {
+	if b.writesOwnNode = own != "" && b.creates > 0; b.writesOwnNode {
 		b.ops = append(b.ops, &zk.SetDataRequest{Path: own, Data: noData, Version: anyVersion})
 	}
 }
 
-// lone reports whether the batch is one create that nothing stamps: a request of its own
+// isSingleCreate reports whether the batch is one create that nothing stamps: a request of its own
 // returns its czxid.
-func (b *batch) lone() bool { return !b.stamped && len(b.writes) == 1 && b.writes[0].c != nil }
+func (b *batch) isSingleCreate() bool {
+	return !b.writesOwnNode && len(b.writes) == 1 && b.writes[0].create != nil
+}
 
 // send sends the transaction and the reads behind it. done is called once all of them are
 // answered, on any goroutine.
 func (b *batch) send(to client, done func()) {
-	b.pending.Store(int32(1 + len(b.looks)))
+	b.unanswered.Store(int32(1 + len(b.reads)))
 	arrived := func() {
-		if b.pending.Add(-1) == 0 {
+		if b.unanswered.Add(-1) == 0 {
 			done()
 		}
 	}
@@ -173,23 +175,23 @@ func (b *batch) send(to client, done func()) {
 		arrived()
 	}
 	switch first := b.writes[0]; {
-	case b.lone():
-		to.CreateLone(first.c.path(), first.c.data, answered)
+	case b.isSingleCreate():
+		to.CreateSequential(first.create.path(), first.create.data, answered)
 	case len(b.ops) == 1:
-		to.Delete(first.r.path, answered)
+		to.Delete(first.release.path, answered)
 	default:
 		to.Multi(b.ops, answered)
 	}
-	for i := range b.looks {
-		l := &b.looks[i]
+	for i := range b.reads {
+		l := &b.reads[i]
 		seen := func(in listing, err error) {
-			l.in, l.err = in, err
+			l.listing, l.err = in, err
 			arrived()
 		}
-		if l.list {
+		if l.withNames {
 			to.List(l.directory, false, seen)
 		} else {
-			to.Identify(l.directory, seen)
+			to.ReadDirectoryCzxid(l.directory, seen)
 		}
 	}
 }
@@ -205,16 +207,16 @@ func (b *batch) czxid() int64 {
 // reset makes the batch empty. It keeps its memory.
 func (b *batch) reset() {
 	clear(b.writes)
-	clear(b.looks)
-	clear(b.lookAt)
+	clear(b.reads)
+	clear(b.readIndex)
 	clear(b.ops)
-	b.writes, b.looks, b.ops = b.writes[:0], b.looks[:0], b.ops[:0]
-	b.creates, b.missing, b.stamped, b.size, b.results, b.err = 0, false, false, 0, nil, nil
+	b.writes, b.reads, b.ops = b.writes[:0], b.reads[:0], b.ops[:0]
+	b.creates, b.mayMiss, b.writesOwnNode, b.size, b.results, b.err = 0, false, false, 0, nil, nil
 }
 
 func (w write) bytes() (n int) {
-	if w.r != nil {
-		return opBytes + len(w.r.path)
+	if w.release != nil {
+		return opBytes + len(w.release.path)
 	}
 	for _, c := range w.creates() {
 		n += opBytes + c.bytes()

@@ -19,30 +19,30 @@ type Bridge struct {
 	cfg *settings
 	ref *host.Ref
 
-	ready   chan struct{} // closed when the first session is ready for requests
-	stopped chan struct{} // closed when the actor has ended; err is set before
-	gone    chan struct{} // closed when go-zookeeper's goroutines have ended, too
-	err     error
-	closing sync.Once
-	hurry   chan struct{}  // closed by Close
-	links   sync.WaitGroup // links on their way to the end
+	ready        chan struct{} // closed when the first session is ready for requests
+	stopped      chan struct{} // closed when the actor has ended; err is set before
+	ended        chan struct{} // closed when go-zookeeper's goroutines have ended, too
+	err          error
+	closing      sync.Once
+	closeCalled  chan struct{}  // closed by Close
+	closingConns sync.WaitGroup // links on their way to the end
 
-	now     atomic.Pointer[snapshot]
-	lastErr atomic.Pointer[failure] // of the last attempt to connect
-	last    *link                   // of the bridge when it stopped, if it had a session
+	state            atomic.Pointer[snapshot]
+	lastConnectError atomic.Pointer[connectError] // of the last attempt to connect
+	lastConn         *sessionConn                 // of the bridge when it stopped, if it had a session
 }
 
 // snapshot is what others may see of the actor's state.
 type snapshot struct {
 	Session
-	failed bool // the bridge has ended by a panic
-	link   *link
-	since  time.Time // of the state SUSPENDED, or LOST if that came first; otherwise zero
-	why    string
+	failed       bool // the bridge has ended by a panic
+	link         *sessionConn
+	outageSince  time.Time // of the state SUSPENDED, or LOST if that came first; otherwise zero
+	outageReason string
 }
 
-// failure is an error and when it happened.
-type failure struct {
+// connectError is an error and when it happened.
+type connectError struct {
 	err error
 	at  time.Time
 }
@@ -66,15 +66,15 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 
 // start is Open with settings that were checked.
 func start(system *host.System, s *settings) (*Bridge, error) {
-	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), gone: make(chan struct{}),
-		hurry: make(chan struct{})}
+	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{}),
+		closeCalled: make(chan struct{})}
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	var err error
-	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newCore(b, self) })
+	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newBridgeActor(b, self) })
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w", err)
 	}
-	b.ref.Tell(task((*core).open))
+	b.ref.Tell(task((*bridgeActor).open))
 	return b, nil
 }
 
@@ -101,7 +101,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 
 func (b *Bridge) unreachable(cause error) error {
 	servers := strings.Join(b.cfg.servers, ",")
-	if last := b.lastErr.Load(); last != nil {
+	if last := b.lastConnectError.Load(); last != nil {
 		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, last.err)
 	}
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
@@ -114,7 +114,7 @@ func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref}
 // Session tells the present state, by the clock: once the deadline has passed it is
 // LOST, also where the bridge has not been scheduled to say so. It never blocks.
 func (b *Bridge) Session() Session {
-	now := b.now.Load()
+	now := b.state.Load()
 	s := now.Session
 	if now.link == nil || s.State == messages.SessionState_SHUT {
 		return s
@@ -132,7 +132,7 @@ func (b *Bridge) Session() Session {
 // through. Once true for an epoch it stays so. After Close it is false for the last epoch:
 // subscribers are told SHUT. It never blocks and costs little.
 func (b *Bridge) Lost(epoch uint64) bool {
-	now := b.now.Load()
+	now := b.state.Load()
 	switch {
 	case now.Epoch != epoch:
 		return epoch < now.Epoch
@@ -159,7 +159,7 @@ func (b *Bridge) Lost(epoch uint64) bool {
 // goroutines, gives the same result. An actor must not call it.
 func (b *Bridge) Close() error {
 	b.closing.Do(func() {
-		close(b.hurry)
+		close(b.closeCalled)
 		b.ref.Stop()
 	})
 	timer := time.NewTimer(b.cfg.connect + time.Second)
@@ -170,101 +170,101 @@ func (b *Bridge) Close() error {
 		return errors.New("zkbridge: the actor does not stop: its host.System must be closed after the bridge")
 	}
 	select {
-	case <-b.gone:
+	case <-b.ended:
 	case <-timer.C:
 	}
-	if l := b.last; l != nil && !l.ended.Load() {
+	if l := b.lastConn; l != nil && !l.sessionEnded.Load() {
 		return fmt.Errorf("zkbridge: no server has confirmed the end of session %#x: its nodes stay until it expires, "+
-			"within %v", l.id.Load(), time.Duration(l.timeout.Load()))
+			"within %v", l.sessionID.Load(), time.Duration(l.timeout.Load()))
 	}
 	return nil
 }
 
-// note remembers why there is no session. It prefers what is more telling than that a server
+// noteConnectError remembers why there is no session. It prefers what is more telling than that a server
 // has not answered.
-func (b *Bridge) note(err error) {
-	if last := b.lastErr.Load(); last != nil {
+func (b *Bridge) noteConnectError(err error) {
+	if last := b.lastConnectError.Load(); last != nil {
 		was, now := (*handshakeError)(nil), (*handshakeError)(nil)
 		if errors.As(last.err, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
 			err = last.err
 		}
 	}
-	b.lastErr.Store(&failure{err, time.Now()})
+	b.lastConnectError.Store(&connectError{err, time.Now()})
 }
 
-// silence is how long a request may be unanswered before Outage reports it.
-const silence = 500 * time.Millisecond
+// minOutage is how long a request may be unanswered before Outage reports it.
+const minOutage = 500 * time.Millisecond
 
 // Outage returns since when there is no answer from ZooKeeper, and why: since the
 // connection was lost, or, while the bridge is CONNECTED, since the oldest request was
 // sent that has had no answer for half a second or longer. why is nil if neither is so,
 // and once the bridge is closed. It never blocks.
 func (b *Bridge) Outage() (since time.Time, why error) {
-	now := b.now.Load()
+	now := b.state.Load()
 	switch {
 	case now.State == messages.SessionState_SHUT:
 		return time.Time{}, nil
-	case now.since.IsZero():
+	case now.outageSince.IsZero():
 		return now.link.unansweredSince()
 	}
-	why = errors.New(now.why)
-	if last := b.lastErr.Load(); last != nil && !last.at.Before(now.since) {
-		why = fmt.Errorf("%s; the last attempt failed: %w", now.why, last.err)
+	why = errors.New(now.outageReason)
+	if last := b.lastConnectError.Load(); last != nil && !last.at.Before(now.outageSince) {
+		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
 	}
-	return now.since, why
+	return now.outageSince, why
 }
 
-func (l *link) unansweredSince() (since time.Time, why error) {
-	w := l.current.Load()
+func (c *sessionConn) unansweredSince() (since time.Time, why error) {
+	w := c.active.Load()
 	if w == nil {
 		return time.Time{}, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.sent) == 0 || l.now()-w.sent[0].at < silence {
+	if len(w.sent) == 0 || c.now()-w.sent[0].at < minOutage {
 		return time.Time{}, nil
 	}
-	return l.start.Add(w.sent[0].at), fmt.Errorf("%v does not answer", w.RemoteAddr())
+	return c.openedAt.Add(w.sent[0].at), fmt.Errorf("%v does not answer", w.RemoteAddr())
 }
 
-// outage notes since when there is no connection, and the newest reason.
-func (s *snapshot) outage(last *snapshot, detail string) {
+// setOutage notes since when there is no connection, and the newest reason.
+func (s *snapshot) setOutage(last *snapshot, detail string) {
 	if s.State != messages.SessionState_SUSPENDED && s.State != messages.SessionState_LOST {
 		return
 	}
-	s.since, s.why = time.Now(), detail
-	if last != nil && !last.since.IsZero() {
-		s.since = last.since
+	s.outageSince, s.outageReason = time.Now(), detail
+	if last != nil && !last.outageSince.IsZero() {
+		s.outageSince = last.outageSince
 	}
 }
 
-// drop ends a link whose session is lost. It closes the link in the background.
-func (b *Bridge) drop(l *link) {
+// closeLost ends a link whose session is lost. It closes the link in the background.
+func (b *Bridge) closeLost(l *sessionConn) {
 	l.kill()
-	b.links.Go(l.close)
+	b.closingConns.Go(l.close)
 }
 
-// part ends a link and has its server close the session, if that can be reached. It does
+// closeSession ends a link and has its server close the session, if that can be reached. It does
 // so in the background.
-func (b *Bridge) part(l *link) {
+func (b *Bridge) closeSession(l *sessionConn) {
 	if !l.online.Load() {
 		l.kill()
 	}
-	b.links.Go(l.close)
+	b.closingConns.Go(l.close)
 }
 
-// linger is part for a bridge that has failed: the session is kept until those who held
+// closeAfterMargin is part for a bridge that has failed: the session is kept until those who held
 // locks by it have had the margin to end their work, or the user calls Close. Until then
 // the client library goes on sending pings and, if need be, connecting.
-func (b *Bridge) linger(l *link) {
-	b.links.Go(func() {
+func (b *Bridge) closeAfterMargin(l *sessionConn) {
+	b.closingConns.Go(func() {
 		timer := time.NewTimer(b.cfg.margin)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-b.hurry:
+		case <-b.closeCalled:
 		case <-l.ctx.Done(): // the session has expired
 		}
-		b.part(l)
+		b.closeSession(l)
 	})
 }

@@ -1,7 +1,7 @@
 package zkbridge
 
-// caller is a request of a goroutine that waits for it, and not of an actor.
-type caller interface {
+// callRequest is a request of a goroutine that waits for it, and not of an actor.
+type callRequest interface {
 	request
 	forEpoch() uint64
 	start(ep *epoch)
@@ -24,11 +24,11 @@ func (c *call[T]) forEpoch() uint64 { return c.epoch }
 
 func (c *call[T]) deliver(value T, err error) { c.done <- result[T]{value, err} }
 
-// forget drops a request whose caller waits no longer.
-func (b *Bridge) forget(r request) {
-	b.ref.Tell(task(func(c *core) {
-		if c.ep != nil {
-			delete(c.ep.open, r)
+// withdraw drops a request whose caller waits no longer.
+func (b *Bridge) withdraw(r request) {
+	b.ref.Tell(task(func(c *bridgeActor) {
+		if c.epoch != nil {
+			delete(c.epoch.open, r)
 		}
 	}))
 }

@@ -23,9 +23,9 @@ func (r chroot) check(list string) error {
 	return nil
 }
 
-// with gives the path that ZooKeeper knows. What is no absolute path stays as it
+// prepend gives the path that ZooKeeper knows. What is no absolute path stays as it
 // is, and is refused.
-func (r chroot) with(path string) string {
+func (r chroot) prepend(path string) string {
 	switch {
 	case r == "" || !strings.HasPrefix(path, "/"):
 		return path
@@ -35,16 +35,16 @@ func (r chroot) with(path string) string {
 	return string(r) + path
 }
 
-func (r chroot) withAll(paths []string) []string {
+func (r chroot) prependAll(paths []string) []string {
 	all := make([]string, len(paths))
 	for i, path := range paths {
-		all[i] = r.with(path)
+		all[i] = r.prepend(path)
 	}
 	return all
 }
 
-// without is the reverse of with.
-func (r chroot) without(path string) string {
+// strip is the reverse of with.
+func (r chroot) strip(path string) string {
 	if path == string(r) && r != "" {
 		return "/"
 	}

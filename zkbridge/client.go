@@ -14,21 +14,21 @@ import (
 // answered, in order. The others block, until the end of the connection at the latest.
 type client interface {
 	// Multi sends a transaction.
-	Multi(ops []any, then taker[[]zk.MultiResponse])
+	Multi(ops []any, then callback[[]zk.MultiResponse])
 	// Delete gives one result, which is empty.
-	Delete(path string, then taker[[]zk.MultiResponse])
-	// CreateLone makes an ephemeral sequential node. Its one result has the path and the
+	Delete(path string, then callback[[]zk.MultiResponse])
+	// CreateSequential makes an ephemeral sequential node. Its one result has the path and the
 	// node's stat.
-	CreateLone(path string, data []byte, then taker[[]zk.MultiResponse])
+	CreateSequential(path string, data []byte, then callback[[]zk.MultiResponse])
 	// List watches what is in the directory if it is to, and succeeds.
-	List(directory string, watch bool, then taker[listing])
-	// Identify reads the directory's czxid, and no names.
-	Identify(directory string, then taker[listing])
+	List(directory string, watch bool, then callback[listing])
+	// ReadDirectoryCzxid reads the directory's czxid, and no names.
+	ReadDirectoryCzxid(directory string, then callback[listing])
 	// GetW watches the node, unless that fails.
-	GetW(path string, then taker[content])
-	// WatchAgain has what was watched over another connection watched over this one, before
+	GetW(path string, then callback[content])
+	// SetWatches has what was watched over another connection watched over this one, before
 	// it is used for anything else.
-	WatchAgain(over *wire, nodes, directories []string)
+	SetWatches(over *conn, nodes, directories []string)
 
 	// CreateEphemeral makes an ephemeral node of just this path, without data.
 	CreateEphemeral(path string) error
@@ -46,15 +46,15 @@ type client interface {
 	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
-	// readable is a client whose nodes all may read.
-	readable() client
-	// above is the client of the directory above this one's root, which is a
+	// withPublicRead is a client whose nodes all may read.
+	withPublicRead() client
+	// parent is the client of the directory above this one's root, which is a
 	// chroot; nil if there is none.
-	above() client
+	parent() client
 }
 
 // await waits for what ask gives to its taker.
-func await[T any](ask func(taker[T])) (answer T, err error) {
+func await[T any](ask func(callback[T])) (answer T, err error) {
 	done := make(chan struct{})
 	ask(func(a T, e error) {
 		answer, err = a, e
@@ -66,7 +66,7 @@ func await[T any](ask func(taker[T])) (answer T, err error) {
 
 // multi waits for a transaction.
 func multi(c client, ops ...any) ([]zk.MultiResponse, error) {
-	return await(func(then taker[[]zk.MultiResponse]) { c.Multi(ops, then) })
+	return await(func(then callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
 }
 
 // noData is empty data. nil would be another thing to Java clients, some of which
@@ -86,13 +86,13 @@ type listing struct {
 // zkClient is the client on a link. What it makes has its ACL. All paths are below its
 // root, and given without it.
 type zkClient struct {
-	link *link
+	link *sessionConn
 	acl  []zk.ACL
 	root chroot
 }
 
-// query sends a request and gives the answer as read to then.
-func query[T any](l *link, request []byte, read func(*reader) (T, error), then taker[T]) {
+// sendQuery sends a request and gives the answer as read to then.
+func sendQuery[T any](l *sessionConn, request []byte, read func(*reader) (T, error), then callback[T]) {
 	l.send(request, func(body []byte, err error) {
 		var answer T
 		if err == nil {
@@ -107,34 +107,34 @@ func query[T any](l *link, request []byte, read func(*reader) (T, error), then t
 	recycle(request)
 }
 
-// fetch is query for those who wait.
-func fetch[T any](l *link, request []byte, read func(*reader) (T, error)) (T, error) {
-	return await(func(then taker[T]) { query(l, request, read, then) })
+// waitQuery is query for those who wait.
+func waitQuery[T any](l *sessionConn, request []byte, read func(*reader) (T, error)) (T, error) {
+	return await(func(then callback[T]) { sendQuery(l, request, read, then) })
 }
 
-func (c zkClient) Multi(ops []any, then taker[[]zk.MultiResponse]) {
-	request, err := multiRequest(c.root, ops)
+func (c zkClient) Multi(ops []any, then callback[[]zk.MultiResponse]) {
+	request, err := encodeMulti(c.root, ops)
 	if err != nil {
 		then(nil, err)
 		return
 	}
-	query(c.link, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
+	sendQuery(c.link, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
 }
 
-func (c zkClient) Delete(path string, then taker[[]zk.MultiResponse]) {
-	query(c.link, deleteRequest(c.root.with(path)), readDeleted, then)
+func (c zkClient) Delete(path string, then callback[[]zk.MultiResponse]) {
+	sendQuery(c.link, encodeDelete(c.root.prepend(path)), readDeleted, then)
 }
 
 func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
 
 var deleted = make([]zk.MultiResponse, 1)
 
-func (c zkClient) List(directory string, watch bool, then taker[listing]) {
-	query(c.link, readRequest(opChildren, c.root.with(directory), watch), readListing, then)
+func (c zkClient) List(directory string, watch bool, then callback[listing]) {
+	sendQuery(c.link, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
 }
 
-func (c zkClient) Identify(directory string, then taker[listing]) {
-	query(c.link, readRequest(opExists, c.root.with(directory), false),
+func (c zkClient) ReadDirectoryCzxid(directory string, then callback[listing]) {
+	sendQuery(c.link, encodeRead(opExists, c.root.prepend(directory), false),
 		func(r *reader) (listing, error) { return listing{czxid: r.stat().Czxid}, nil }, then)
 }
 
@@ -148,12 +148,12 @@ type content struct {
 
 func readContent(r *reader) (content, error) { return content{r.data(), r.stat()}, nil }
 
-func (c zkClient) GetW(path string, then taker[content]) {
-	query(c.link, readRequest(opGetData, c.root.with(path), true), readContent, then)
+func (c zkClient) GetW(path string, then callback[content]) {
+	sendQuery(c.link, encodeRead(opGetData, c.root.prepend(path), true), readContent, then)
 }
 
-func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
-	requests := watchRequests(c.link.since.Load(), c.root.withAll(nodes), c.root.withAll(directories))
+func (c zkClient) SetWatches(over *conn, nodes, directories []string) {
+	requests := encodeSetWatches(c.link.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
 		over.send(request, func(_ []byte, err error) {
@@ -169,10 +169,10 @@ func (c zkClient) WatchAgain(over *wire, nodes, directories []string) {
 	}
 }
 
-func (c zkClient) CreateLone(path string, data []byte, then taker[[]zk.MultiResponse]) {
-	query(c.link, createRequest(opCreate2, c.root.with(path), data, c.acl, zk.FlagEphemeralSequential),
+func (c zkClient) CreateSequential(path string, data []byte, then callback[[]zk.MultiResponse]) {
+	sendQuery(c.link, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
-			made, stat := c.root.without(r.text()), r.stat()
+			made, stat := c.root.strip(r.text()), r.stat()
 			stat.Mzxid = stat.Czxid
 			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
 		}, then)
@@ -183,7 +183,7 @@ func (c zkClient) CreateEphemeral(path string) error {
 }
 
 func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
-	made, err := fetch(c.link, createRequest(op, c.root.with(path), data, c.acl, flags),
+	made, err := waitQuery(c.link, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {
 		c.link.cfg.log.Info("the chroot was missing and is made", "path", made)
@@ -194,7 +194,7 @@ func (c zkClient) create(op int32, path string, data []byte, flags int32) error 
 func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 	results, err := multi(c, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
-	if _, cause := culprit(results); cause != nil {
+	if _, cause := firstFailedOp(results); cause != nil {
 		return cause
 	}
 	return err
@@ -207,7 +207,7 @@ func (c zkClient) CreateContainer(path string) error {
 		return c.CreatePersistent(path)
 	}
 	err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
-	if containers.asked(c.link.epoch, err) {
+	if containers.onResult(c.link.epoch, err) {
 		c.link.cfg.log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
 			"times", maxHangups)
 	}
@@ -223,12 +223,12 @@ func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path,
 func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.get(path, true) }
 
 func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
-	n, err := fetch(c.link, readRequest(opGetData, c.root.with(path), watch), readContent)
+	n, err := waitQuery(c.link, encodeRead(opGetData, c.root.prepend(path), watch), readContent)
 	return n.data, n.stat, err
 }
 
 func (c zkClient) Children(path string) (listing, error) {
-	return await(func(then taker[listing]) { c.List(path, false, then) })
+	return await(func(then callback[listing]) { c.List(path, false, then) })
 }
 
 func (c zkClient) Exists(path string) (zk.Stat, bool, error) { return c.exists(path, false) }
@@ -239,7 +239,7 @@ func (c zkClient) ExistsWatched(path string) (bool, error) {
 }
 
 func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
-	stat, err := fetch(c.link, readRequest(opExists, c.root.with(path), watch),
+	stat, err := waitQuery(c.link, encodeRead(opExists, c.root.prepend(path), watch),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
 	if isMissing(err) {
 		return zk.Stat{}, false, nil
@@ -252,22 +252,22 @@ func (c zkClient) Ephemerals(prefix string) ([]string, error) {
 	if ephemerals.unknown.Load() {
 		return nil, serverError(codeUnimplemented)
 	}
-	prefix = c.root.with(prefix)
-	paths, err := fetch(c.link, appendText(newRequest(opGetEphemerals, opBytes+len(prefix)), prefix),
+	prefix = c.root.prepend(prefix)
+	paths, err := waitQuery(c.link, appendText(newMessage(opGetEphemerals, opBytes+len(prefix)), prefix),
 		func(r *reader) ([]string, error) { return r.texts(), nil })
-	ephemerals.asked(c.link.epoch, err)
+	ephemerals.onResult(c.link.epoch, err)
 	for i := range paths {
-		paths[i] = c.root.without(paths[i])
+		paths[i] = c.root.strip(paths[i])
 	}
 	return paths, err
 }
 
-func (c zkClient) readable() client {
-	c.acl = readable(c.acl)
+func (c zkClient) withPublicRead() client {
+	c.acl = withPublicRead(c.acl)
 	return c
 }
 
-func (c zkClient) above() client {
+func (c zkClient) parent() client {
 	if c.root == "" {
 		return nil
 	}
@@ -292,13 +292,13 @@ func makeDirectory(c client, path string) (bool, error) {
 	case errors.Is(err, zk.ErrNodeExists):
 		return false, nil
 	}
-	return false, fmt.Errorf("make directory %s: %w", path, need{right: "CREATE"}.of(path).explain(err))
+	return false, fmt.Errorf("make directory %s: %w", path, requiredRight{right: "CREATE"}.of(path).explain(err))
 }
 
 func makeParent(c client, path string) error {
 	parent, _ := splitPath(path)
 	if path == "/" {
-		if c = c.above(); c == nil {
+		if c = c.parent(); c == nil {
 			return zk.ErrNoNode
 		}
 	}
@@ -313,7 +313,7 @@ func makeNode(c client, path string) error {
 	if err == nil || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	if o, _ := judge(err); o != refused {
+	if o, _ := classify(err); o != refused {
 		return err
 	}
 	return c.CreatePersistent(path)

@@ -90,8 +90,8 @@ func TestCloseInEachState(t *testing.T) {
 
 // fail has the bridge fail by a panic.
 func (b *Bridge) fail() {
-	b.ref.Tell(task(func(c *core) {
-		c.ep.reads.do(func() func() { panic("oops") })
+	b.ref.Tell(task(func(c *bridgeActor) {
+		c.epoch.reads.addBlocking(func() func() { panic("oops") })
 	}))
 }
 
@@ -120,7 +120,7 @@ func TestPanic(t *testing.T) {
 		if took := time.Since(begun); took < margin {
 			t.Errorf("the session is closed after %v", took)
 		}
-		<-b.gone
+		<-b.ended
 		if err := b.Connected(context.Background()); !errors.Is(err, messages.Reason_INTERNAL) || !strings.Contains(err.Error(), "oops") {
 			t.Errorf("%v", err)
 		}
@@ -179,7 +179,7 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	if !b.Lost(1) || b.Session().State != messages.SessionState_SHUT {
 		t.Error("it does not count as lost")
 	}
-	<-b.gone
+	<-b.ended
 }
 
 // panicking is a recipient that panics from the second message on.
@@ -200,7 +200,7 @@ func TestSystemClosedFirst(t *testing.T) {
 	must(t, b.Connected(context.Background()))
 	system.Close()
 	b.Close() // may fail, must return
-	<-b.gone
+	<-b.ended
 }
 
 // TestCloseUnanswered closes a session with nobody who confirms that.

@@ -34,48 +34,48 @@ const (
 	headerSize = lengthSize + xidSize + 4
 )
 
-// newRequest begins a message. The length and the xid are filled in as it is sent.
-func newRequest(op int32, size int) []byte {
-	b, _ := requests.Get().([]byte)
+// newMessage begins a message. The length and the xid are filled in as it is sent.
+func newMessage(op int32, size int) []byte {
+	b, _ := messagePool.Get().([]byte)
 	b = slices.Grow(b[:0], headerSize+size)[:lengthSize+xidSize]
 	return appendInt(b, op)
 }
 
-// requests are messages that were sent, for re-use.
-var requests sync.Pool
+// messagePool are messages that were sent, for re-use.
+var messagePool sync.Pool
 
 func recycle(request []byte) {
 	if cap(request) <= maxBody {
-		requests.Put(request)
+		messagePool.Put(request)
 	}
 }
 
-func readRequest(op int32, path string, watch bool) []byte {
-	return appendBool(appendText(newRequest(op, opBytes+len(path)), path), watch)
+func encodeRead(op int32, path string, watch bool) []byte {
+	return appendBool(appendText(newMessage(op, opBytes+len(path)), path), watch)
 }
 
-func createRequest(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {
-	return appendCreate(newRequest(op, 2*opBytes+len(path)+len(data)), path, data, acl, flags)
+func encodeCreate(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {
+	return appendCreate(newMessage(op, 2*opBytes+len(path)+len(data)), path, data, acl, flags)
 }
 
-func deleteRequest(path string) []byte {
-	return appendInt(appendText(newRequest(opDelete, opBytes+len(path)), path), anyVersion)
+func encodeDelete(path string) []byte {
+	return appendInt(appendText(newMessage(opDelete, opBytes+len(path)), path), anyVersion)
 }
 
-// multiRequest is a transaction of go-zookeeper's operations, below root.
-func multiRequest(root chroot, ops []any) ([]byte, error) {
-	b := newRequest(opMulti, opBytes*(2+3*len(ops)))
+// encodeMulti is a transaction of go-zookeeper's operations, below root.
+func encodeMulti(root chroot, ops []any) ([]byte, error) {
+	b := newMessage(opMulti, opBytes*(2+3*len(ops)))
 	for _, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
-			b = appendCreate(appendHead(b, opCreate), root.with(op.Path), op.Data, op.Acl, op.Flags)
+			b = appendCreate(appendOpHeader(b, opCreate), root.prepend(op.Path), op.Data, op.Acl, op.Flags)
 		case *zk.DeleteRequest:
-			b = appendInt(appendText(appendHead(b, opDelete), root.with(op.Path)), op.Version)
+			b = appendInt(appendText(appendOpHeader(b, opDelete), root.prepend(op.Path)), op.Version)
 		case *zk.SetDataRequest:
-			b = appendData(appendText(appendHead(b, opSetData), root.with(op.Path)), op.Data)
+			b = appendData(appendText(appendOpHeader(b, opSetData), root.prepend(op.Path)), op.Data)
 			b = appendInt(b, op.Version)
 		case *zk.CheckVersionRequest:
-			b = appendInt(appendText(appendHead(b, opCheck), root.with(op.Path)), op.Version)
+			b = appendInt(appendText(appendOpHeader(b, opCheck), root.prepend(op.Path)), op.Version)
 		default:
 			return nil, fmt.Errorf("%w: operation of type %T", zk.ErrBadArguments, op)
 		}
@@ -83,9 +83,11 @@ func multiRequest(root chroot, ops []any) ([]byte, error) {
 	return appendInt(appendBool(appendInt(b, -1), true), -1), nil
 }
 
-// appendHead is what stands before each operation: its type, that it is not the end, and
+// appendOpHeader is what stands before each operation: its type, that it is not the end, and
 // a place for an error.
-func appendHead(b []byte, op int32) []byte { return appendInt(appendBool(appendInt(b, op), false), -1) }
+func appendOpHeader(b []byte, op int32) []byte {
+	return appendInt(appendBool(appendInt(b, op), false), -1)
+}
 
 func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32) []byte {
 	b = appendData(appendText(b, path), data)
@@ -99,11 +101,11 @@ func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32)
 // maxWatches bounds the paths in one message, as other clients do.
 const maxWatches = 128 << 10
 
-// watchRequests set watches again, on nodes and on what is in directories: in as many
+// encodeSetWatches set watches again, on nodes and on what is in directories: in as many
 // messages as it takes. Of what has changed since a zxid there is an event at once.
-func watchRequests(zxid int64, nodes, directories []string) (requests [][]byte) {
+func encodeSetWatches(zxid int64, nodes, directories []string) (requests [][]byte) {
 	for len(nodes)+len(directories) > 0 {
-		b := binary.BigEndian.AppendUint64(newRequest(opSetWatches, opBytes), uint64(zxid))
+		b := binary.BigEndian.AppendUint64(newMessage(opSetWatches, opBytes), uint64(zxid))
 		room := maxWatches
 		b, nodes = appendSome(b, nodes, &room)
 		b = appendInt(b, 0) // watches on nodes that are not there
@@ -227,7 +229,7 @@ func (r *reader) results(root chroot, ops int) (all []zk.MultiResponse, failure 
 		var result zk.MultiResponse
 		switch op {
 		case opCreate:
-			result.String = root.without(r.text())
+			result.String = root.strip(r.text())
 		case opSetData:
 			stat := r.stat()
 			result.Stat = &stat

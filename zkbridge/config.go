@@ -108,17 +108,17 @@ type settings struct {
 	root    chroot
 	acl     []zk.ACL
 
-	maxReply int // bytes
-	maxOpen  int // requests, 0 without limit
-	session  time.Duration
-	connect  time.Duration
-	margin   time.Duration
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	log      *slog.Logger
+	maxReply       int // bytes
+	maxOutstanding int // requests, 0 without limit
+	session        time.Duration
+	connect        time.Duration
+	margin         time.Duration
+	dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	log            *slog.Logger
 
-	names      *names   // where dial is nil
-	containers optional // creating them
-	ephemerals optional // listing those of the session
+	resolver   *resolver       // where dial is nil
+	containers optionalRequest // creating them
+	ephemerals optionalRequest // listing those of the session
 }
 
 func (cfg Config) check() (*settings, error) {
@@ -128,7 +128,7 @@ func (cfg Config) check() (*settings, error) {
 	}
 	s := &settings{servers: servers, root: root, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
 		margin: cfg.Margin, dial: cfg.Dial, tls: cfg.TLS, auth: slices.Clone(cfg.Auth), acl: slices.Clone(cfg.ACL),
-		maxReply: cfg.MaxReply, maxOpen: cfg.MaxOutstanding, log: cfg.Logger, names: newNames()}
+		maxReply: cfg.MaxReply, maxOutstanding: cfg.MaxOutstanding, log: cfg.Logger, resolver: newResolver()}
 	s.fillIn()
 	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(s.auth), cfg.checkACL()} {
 		if err != nil {
@@ -179,8 +179,8 @@ func (s *settings) checkLimits() error {
 	switch {
 	case s.maxReply < minMaxReply:
 		return fmt.Errorf("zkbridge: MaxReply is %d: it must be %d or more, or 0 for the default", s.maxReply, minMaxReply)
-	case s.maxOpen < 0:
-		return fmt.Errorf("zkbridge: MaxOutstanding is %d: it must be positive, or 0 for no limit", s.maxOpen)
+	case s.maxOutstanding < 0:
+		return fmt.Errorf("zkbridge: MaxOutstanding is %d: it must be positive, or 0 for no limit", s.maxOutstanding)
 	}
 	return nil
 }

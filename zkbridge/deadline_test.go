@@ -62,7 +62,7 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 			t.Error("the server has expired the session before")
 		}
 		b.Close()
-		<-b.gone
+		<-b.ended
 	})
 }
 
@@ -157,28 +157,28 @@ func (f follower) overlap(timeout, margin time.Duration) time.Duration {
 		return first + (before-first)/interval*interval
 	}
 	interval := timeout / pingsPerTimeout
-	reported := last(f.cut, f.tick/2, f.phase)       // by the follower to the leader
-	heardOf := last(reported, interval, f.client)    // of the client's pings
-	expires := heardOf + timeout                     // at the earliest
-	answered := last(f.hungUp-1, interval, f.client) // of the client's pings
-	l := &link{cfg: &settings{margin: margin}}       // as the client sees it
+	reported := last(f.cut, f.tick/2, f.phase)        // by the follower to the leader
+	heardOf := last(reported, interval, f.client)     // of the client's pings
+	expires := heardOf + timeout                      // at the earliest
+	answered := last(f.hungUp-1, interval, f.client)  // of the client's pings
+	l := &sessionConn{cfg: &settings{margin: margin}} // as the client sees it
 	l.timeout.Store(int64(timeout))
-	l.newest.Store(int64(answered))
-	l.away.Store(int64(f.hungUp))
-	return l.deadline().Sub(l.start.Add(expires))
+	l.lastAnswered.Store(int64(answered))
+	l.disconnectedAt.Store(int64(f.hungUp))
+	return l.deadline().Sub(l.openedAt.Add(expires))
 }
 
 // Each attempt to reconnect that fails is reported as one more disconnection. It does not
 // move the deadline.
 func TestDeadlineStaysWhileDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &link{cfg: &settings{margin: time.Second}, post: func(any) {}, start: time.Now()}
+		l := &sessionConn{cfg: &settings{margin: time.Second}, post: func(any) {}, openedAt: time.Now()}
 		l.timeout.Store(int64(9 * time.Second))
 		time.Sleep(10 * time.Second) // virtual
-		l.heard(l.now())
+		l.onAnswered(l.now())
 		for range 3 {
-			l.event(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
-			if limit := l.limit(); limit != 15*time.Second {
+			l.onClientEvent(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
+			if limit := l.deadlineOffset(); limit != 15*time.Second {
 				t.Errorf("the deadline is at %v", limit)
 			}
 			time.Sleep(time.Second)

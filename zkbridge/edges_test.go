@@ -45,12 +45,12 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 // A second watch that fails leaves the first one's interest as it is.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	who, table := &peer{}, &watchTable{}
-	table.confirm(table.add(who, "/d/n"))
-	table.giveUp(table.add(who, "/d/n"))
+	table.onReadDone(table.add(who, "/d/n"))
+	table.onReadFailed(table.add(who, "/d/n"))
 	if table.find(who, "/d/n") == nil {
 		t.Error("nobody would be woken")
 	}
-	table.giveUp(table.add(who, "/d/m"))
+	table.onReadFailed(table.add(who, "/d/m"))
 	if table.find(who, "/d/m") != nil {
 		t.Error("an interest without a watch is left")
 	}

@@ -18,44 +18,44 @@ var ErrSessionTimeout = errors.New("server does not grant the session timeout")
 type outcome int
 
 const (
-	refused outcome = iota // not executed, and it would not be the next time
-	notSent                // not executed, nothing stands against it
-	lost                   // the connection went away: executed or not
-	unclear                // there was an answer, which does not tell: executed or not
+	refused        outcome = iota // not executed, and it would not be the next time
+	notSent                       // not executed, nothing stands against it
+	connectionLost                // the connection went away: executed or not
+	inconclusive                  // there was an answer, which does not tell: executed or not
 )
 
-// judge tells what became of a single request, or of a multi that names no
+// classify tells what became of a single request, or of a multi that names no
 // culprit, and the reason to give to who asked if that is final.
-func judge(err error) (outcome, messages.Reason) {
+func classify(err error) (outcome, messages.Reason) {
 	switch {
-	case isAny(err, answers):
+	case isAny(err, refusals):
 		return refused, reasonFor(err)
-	case isAny(err, unsent):
+	case isAny(err, notExecuted):
 		return notSent, messages.Reason_SESSION_LOST
 	case errors.Is(err, zk.ErrAPIError):
 		// Often a reply that the client could not decode.
-		return unclear, messages.Reason_UNAVAILABLE
+		return inconclusive, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
-		return unclear, messages.Reason_LIMIT_EXCEEDED
+		return inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
 	var code serverError
 	switch {
 	case !errors.As(err, &code):
-		return lost, messages.Reason_SESSION_LOST // with the connection
+		return connectionLost, messages.Reason_SESSION_LOST // with the connection
 	case code > firstRefusal && code != codeUnimplemented:
-		return unclear, messages.Reason_UNAVAILABLE // it can have failed after the commit
+		return inconclusive, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
 	return refused, messages.Reason_UNAVAILABLE
 }
 
-// answers are the errors by which a server, or the client before sending, refuses
+// refusals are the errors by which a server, or the client before sending, refuses
 // a request.
-var answers = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
+var refusals = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
 	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled}
 
-// unsent are the errors of requests that were surely not executed. After the last
+// notExecuted are the errors of requests that were surely not executed. After the last
 // two the connection or the session ends at once.
-var unsent = []error{zk.ErrNoServer, serverError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
+var notExecuted = []error{zk.ErrNoServer, serverError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
 
 func isAny(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
@@ -86,13 +86,13 @@ const (
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
-// culprit is the first operation of a multi that failed. The server reports no
+// firstFailedOp is the first operation of a multi that failed. The server reports no
 // error for those before it, and a meaningless one for those behind. That the session is
 // over is no operation's fault, though the first one is told.
-func culprit(results []zk.MultiResponse) (int, error) {
+func firstFailedOp(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {
-			if err == serverError(codeInconsistent) || isAny(err, unsent) {
+			if err == serverError(codeInconsistent) || isAny(err, notExecuted) {
 				return -1, nil
 			}
 			return i, err

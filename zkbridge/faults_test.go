@@ -33,14 +33,14 @@ type faulty struct {
 	rewatch   func() // before watches are set again
 }
 
-func (f *faulty) WatchAgain(over *wire, nodes, directories []string) {
+func (f *faulty) SetWatches(over *conn, nodes, directories []string) {
 	if f.rewatch != nil {
 		f.rewatch()
 	}
-	f.client.WatchAgain(over, nodes, directories)
+	f.client.SetWatches(over, nodes, directories)
 }
 
-func (f *faulty) Multi(ops []any, then taker[[]zk.MultiResponse]) {
+func (f *faulty) Multi(ops []any, then callback[[]zk.MultiResponse]) {
 	if f.multi == nil {
 		f.client.Multi(ops, then)
 		return
@@ -59,7 +59,7 @@ func (f *faulty) CreateContainer(path string) error {
 	return f.client.CreateContainer(path)
 }
 
-func (f *faulty) List(path string, watch bool, then taker[listing]) {
+func (f *faulty) List(path string, watch bool, then callback[listing]) {
 	if f.children != nil {
 		if err := f.children(); err != nil {
 			then(listing{}, err)
@@ -69,7 +69,7 @@ func (f *faulty) List(path string, watch bool, then taker[listing]) {
 	f.client.List(path, watch, then)
 }
 
-func (f *faulty) Delete(path string, then taker[[]zk.MultiResponse]) {
+func (f *faulty) Delete(path string, then callback[[]zk.MultiResponse]) {
 	if f.remove != nil {
 		if err := f.remove(); err != nil {
 			then(nil, err)
@@ -115,9 +115,9 @@ func withFaults(t *testing.T, s *zktest.Server, f *faulty) *user {
 func withFaultsAnd(t *testing.T, cfg Config, f *faulty) *user {
 	b := connected(t, cfg)
 	done := make(chan struct{})
-	b.ref.Tell(task(func(c *core) {
-		f.client = c.ep.client
-		c.ep.client = f
+	b.ref.Tell(task(func(c *bridgeActor) {
+		f.client = c.epoch.client
+		c.epoch.client = f
 		close(done)
 	}))
 	<-done

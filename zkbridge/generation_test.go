@@ -1,300 +1,268 @@
 package zkbridge
 
 import (
-	"errors"
-	"slices"
+	"context"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
-	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestParseGeneration(t *testing.T) {
-	for text, want := range map[string]uint64{"0": 0, "7": 7, "007": 7, "18446744073709551615": 1<<64 - 1} {
-		if got, err := ParseGeneration([]byte(text)); got != want || err != nil {
-			t.Errorf("%q: %d, %v", text, got, err)
+// raise writes a generation as another client would, below a chroot.
+func raise(t *testing.T, conn *zk.Conn, root string, generation uint64) {
+	t.Helper()
+	data := []byte(strconv.FormatUint(generation, 10))
+	_, err := conn.Set(root+GenerationPath, data, -1)
+	if err == zk.ErrNoNode {
+		_, err = conn.Create(root+GenerationPath, data, 0, zk.WorldACL(zk.PermAll))
+	}
+	must(t, err)
+}
+
+// below is a user of a bridge below a chroot of its own: the generation is another one's.
+func below(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string) {
+	root, conn = s.Path(t), s.Client(t)
+	_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
+}
+
+// No create after a change of the generation has the former one: the event of the watch
+// comes before the answer, and the answer waits for the read.
+func TestGenerationOfCreates(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, conn, root := below(t, s)
+		if m := u.created("/d", "n-"); m.GetGeneration() != 0 {
+			t.Errorf("before it was raised: %v", m)
 		}
-	}
-	for _, text := range []string{"", " 7", "7\n", "+7", "-7", "0x7", "1_000", "seven", "18446744073709551616", strings.Repeat("x", 1<<20)} {
-		_, err := ParseGeneration([]byte(text))
-		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), strconv.Quote(text)[:min(20, len(text))]) || len(err.Error()) > 200 {
-			t.Errorf("%.20q: %.300v", text, err)
+		for g := uint64(7); g < 40; g++ {
+			raise(t, conn, root, g)
+			if m := u.created("/d", "n-"); m.GetGeneration() != g {
+				t.Fatalf("generation %d: %v", g, m)
+			}
 		}
-	}
-}
-
-// witness is what TestGenerations tells to be seen of the node, and compares at with.
-type witness struct {
-	*rapid.T
-	g generations
-
-	// ZooKeeper
-	zxid    int64
-	node    *written // nil: missing
-	writes  []written
-	watched bool
-
-	// the process
-	reads    []written // that were taken, different ones, in order
-	inFlight *written
-	due      bool
-	greatest uint64 // that at has told for the newest czxid
-}
-
-// written is a state of the node. One that is missing is a write of 0 by transaction 0.
-type written struct {
-	data    string
-	value   uint64
-	stat    zk.Stat
-	missing bool
-}
-
-func (w *witness) write(data string) {
-	w.zxid++
-	next := written{data: data, stat: zk.Stat{Czxid: w.zxid, Mzxid: w.zxid}}
-	next.value, _ = strconv.ParseUint(data, 10, 64)
-	if w.node != nil {
-		next.stat.Czxid, next.stat.Version = w.node.stat.Czxid, w.node.stat.Version+1
-	}
-	w.node = &next
-	w.writes = append(w.writes, next)
-	w.fire()
-}
-
-// fire delivers the watch, which ZooKeeper does before any newer answer.
-func (w *witness) fire() {
-	if w.watched {
-		w.g.changed()
-		w.watched, w.due = false, true
-	}
-}
-
-func (w *witness) now() written {
-	if w.node == nil {
-		return written{missing: true}
-	}
-	return *w.node
-}
-
-// truth is the generation that was in force at a czxid, as long as it was only raised.
-func (w *witness) truth(czxid int64) (value uint64) {
-	for _, x := range w.writes {
-		if x.stat.Mzxid <= czxid {
-			value = x.value
+		if err := conn.Delete(root+GenerationPath, -1); err != nil {
+			t.Fatal(err)
 		}
-	}
-	return value
-}
-
-// exact tells whether a czxid's generation must be known, as long as it was only raised.
-func (w *witness) exact(czxid int64) bool {
-	seen := w.reads[max(0, len(w.reads)-maxSpans):]
-	i, _ := slices.BinarySearchFunc(seen, czxid+1, func(x written, c int64) int { return int(x.stat.Mzxid - c) })
-	switch {
-	case i == 0:
-		return false
-	case i == len(seen):
-		return !w.due
-	case seen[i-1].missing:
-		return seen[i].stat.Version == 0
-	}
-	return seen[i].stat.Version == seen[i-1].stat.Version+1
-}
-
-// take has ZooKeeper execute the read, which sets the watch. answer has the process hear.
-func (w *witness) take() {
-	w.g.asking()
-	now := w.now()
-	w.inFlight, w.watched, w.due = &now, true, false
-}
-
-func (w *witness) answer() error {
-	now := w.inFlight
-	w.inFlight = nil
-	if n := len(w.reads); n == 0 || w.reads[n-1] != *now {
-		w.reads = append(w.reads, *now)
-	}
-	return w.g.read([]byte(now.data), now.stat, !now.missing)
-}
-
-func (w *witness) raise() uint64 { return w.now().value + rapid.Uint64Range(0, 3).Draw(w.T, "raise") }
-
-// What at tells is what the node was, and nothing is told that cannot be known.
-func TestGenerations(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &witness{T: t, zxid: 100}
-		t.Repeat(map[string]func(*rapid.T){
-			"others": func(t *rapid.T) { w.zxid += rapid.Int64Range(1, 5).Draw(t, "transactions") },
-			"raise":  func(*rapid.T) { w.write(strconv.FormatUint(w.raise(), 10)) },
-			"take": func(t *rapid.T) {
-				if w.inFlight != nil {
-					t.SkipNow()
-				}
-				w.take()
-			},
-			"answer": func(t *rapid.T) {
-				if w.inFlight == nil {
-					t.SkipNow()
-				}
-				if err := w.answer(); err != nil {
-					t.Fatal(err)
-				}
-			},
-			"": func(t *rapid.T) {
-				if w.inFlight != nil || len(w.reads) == 0 {
-					return // what is known of the present is not defined
-				}
-				if w.g.unread() != w.due {
-					t.Fatalf("unread %v, want %v", w.g.unread(), w.due)
-				}
-				for czxid := int64(90); czxid <= w.zxid+2; czxid++ {
-					value, known := w.g.at(czxid)
-					if known != w.exact(czxid) || known && value != w.truth(czxid) {
-						t.Fatalf("at %d: %d, %v; it was %d; reads %+v", czxid, value, known, w.truth(czxid), w.reads)
-					}
-				}
-				if cap(w.g.spans) > 4*maxSpans {
-					t.Fatalf("%d spans are kept", cap(w.g.spans))
-				}
-			},
-		})
+		if m := u.created("/d", "n-"); m.GetGeneration() != 39 {
+			t.Errorf("after its node was deleted: %v", m)
+		}
 	})
 }
 
-// Whatever becomes of the node and of the ensemble, what at tells of the newest czxid does
-// not get less; and what gets less is reported.
-func TestGenerationsNeverGoDown(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &witness{T: t, zxid: 100}
-		var known uint64
-		begun := false // the session has read the node, which it does before it creates anything
-		t.Repeat(map[string]func(*rapid.T){
-			"others": func(t *rapid.T) { w.zxid += rapid.Int64Range(1, 50).Draw(t, "transactions") },
-			"raise":  func(*rapid.T) { w.write(strconv.FormatUint(w.raise(), 10)) },
-			"write":  func(t *rapid.T) { w.write(strconv.FormatUint(rapid.Uint64Range(0, 10).Draw(t, "value"), 10)) },
-			"spoil":  func(*rapid.T) { w.write("spoilt") },
-			"delete": func(t *rapid.T) {
-				if w.node == nil {
-					t.SkipNow()
-				}
-				w.zxid++
-				w.node = nil
-				w.fire()
-			},
-			"restore": func(t *rapid.T) { // its sessions end
-				w.zxid = rapid.Int64Range(100, w.zxid).Draw(t, "zxid")
-				w.writes = slices.DeleteFunc(w.writes, func(x written) bool { return x.stat.Mzxid > w.zxid })
-				w.node, w.inFlight, w.watched = nil, nil, false
-				if n := len(w.writes); n > 0 && rapid.Bool().Draw(t, "with the node") {
-					last := w.writes[n-1]
-					w.node = &last
-				}
-				w.g.changed()
-				begun = false
-			},
-			"read": func(t *rapid.T) {
-				w.take()
-				now := *w.inFlight
-				err := w.answer()
-				begun = true
-				switch {
-				case now.data == "spoilt" || now.value < known:
-					if err == nil {
-						t.Fatalf("%+v after %d is not reported", now, known)
+// While others raise it, the generation of each node is the one that its czxid was made in,
+// also through cuts of the connection and in the next session.
+func TestGenerationIsThatOfTheCzxid(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		proxy := zktest.Proxy(t, s.Addr())
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
+		u.created("/d", "first-")
+		var from []int64 // zxid of each raise
+		const rounds, each = 30, 10
+		for g := range uint64(rounds) {
+			for range each {
+				u.create("/d", "n-")
+			}
+			raise(t, conn, root, g+1)
+			_, stat, err := conn.Get(root + GenerationPath)
+			must(t, err)
+			from = append(from, stat.Mzxid)
+			if g%7 == 6 {
+				proxy.Cut()
+			}
+		}
+		answered := 0
+		for answered < rounds*each {
+			switch m := next[any](t, u.peer).(type) {
+			case *messages.Created:
+				want := uint64(0)
+				for i, zxid := range from {
+					if zxid < m.GetCzxid() {
+						want = uint64(i + 1)
 					}
-				case now.value > known && err != nil:
-					t.Fatal(err)
 				}
-				if now.data != "spoilt" {
-					known = max(known, now.value)
+				if m.GetGeneration() != want {
+					t.Errorf("%v, want generation %d", m, want)
 				}
-			},
-			"": func(t *rapid.T) {
-				value, ok := w.g.at(w.zxid + 1) // the next create
-				if !ok || !begun {
-					return
+				answered++
+			case *messages.Failed: // between two changes of which only the last was seen
+				if m.GetReason() != messages.Reason_NODE_DELETED {
+					t.Errorf("%v", m)
 				}
-				if value < w.greatest || value != known {
-					t.Fatalf("%d after %d, known is %d", value, w.greatest, known)
-				}
-				w.greatest = value
-			},
-		})
+				answered++
+			}
+		}
 	})
 }
 
-func TestGenerationsReport(t *testing.T) {
-	var g generations
-	stat := zk.Stat{Czxid: 10, Mzxid: 20, Version: 3}
-	if err := g.read([]byte("5"), stat, true); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		data   string
-		exists bool
-		says   string
-	}{
-		{"4", true, "/actorlock/generation went back to 4 by transaction 0x1e: the generation stays 5, of transaction 0x14"},
-		{"", false, "/actorlock/generation was deleted: the generation stays 5"},
-		{"five", true, `"five": it must be a decimal number from 0 to 18446744073709551615`},
-	} {
-		g.changed()
-		g.asking()
-		err := g.read([]byte(c.data), zk.Stat{Czxid: 10, Mzxid: 30, Version: 4}, c.exists)
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%q: %v; want %q", c.data, err, c.says)
+// The watch goes with its connection: the generation is read again over the next one.
+func TestGenerationChangesWhileAway(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		proxy := zktest.Proxy(t, s.Addr())
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
+		u.subscribe()
+		u.created("/d", "n-")
+		proxy.Refuse(true)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		raise(t, conn, root, 5)
+		id := u.create("/d", "n-")
+		proxy.Refuse(false)
+		if m := next[*messages.Created](t, u.peer); m.GetId() != id || m.GetGeneration() != 5 {
+			t.Errorf("%v", m)
 		}
-		if value, known := g.at(40); value != 5 || !known {
-			t.Errorf("%q: then %d, %v", c.data, value, known)
+		s.Expire(t, u.bridge.Session().ID)
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_LOST)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if m := u.created("/d", "n-"); m.GetGeneration() != 5 {
+			t.Errorf("in the next session: %v", m)
 		}
+	})
+}
+
+// Without a generation there are no tokens: creates fail, their nodes go, and the reason is named.
+func TestGenerationUnreadable(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		for _, path := range []string{root, root + homeDirectory} {
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		_, err := conn.Create(root+GenerationPath, []byte("seven"), 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		u.create("/d", "n-")
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), `"seven"`) {
+			t.Errorf("%v", m)
+		}
+		if names := s.Nodes(t, root+"/d"); len(names) != 0 {
+			t.Errorf("left: %v", names)
+		}
+		if m := u.transacted(makeOp("/d/plain", ""), setOp("/d/plain", "")); m.GetNoGeneration() != messages.Reason_INVALID {
+			t.Errorf("%v", m)
+		}
+		raise(t, conn, root, 7)
+		zktest.Eventually(t, patience, func() bool {
+			u.create("/d", "n-")
+			m, ok := next[any](t, u.peer).(*messages.Created)
+			return ok && m.GetGeneration() == 7
+		}, "the generation is read once it is one")
+		_, err = conn.SetACL(root+GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(t, err)
+		other := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		other.create("/d", "n-")
+		if m := next[*messages.Failed](t, other.peer); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+GenerationPath) {
+			t.Errorf("%v", m)
+		}
+	})
+}
+
+// A session begins with a transaction: what it reads first is not older than what a former
+// session of this process has seen, also on a server that lags behind.
+func TestSessionBeginsWithATransaction(t *testing.T) {
+	s := zktest.Embedded(t)
+	var count counter
+	u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial}))
+	u.list("/d")
+	got := count.take()
+	if got[int32(embedded.OpCreate)] == 0 || got[int32(embedded.OpGetData)] != 1 {
+		t.Errorf("a session began with %v", got)
 	}
 }
 
-// A node that went back, or another one, says nothing of czxids before it.
-func TestGenerationsAfterAChange(t *testing.T) {
-	type read struct {
-		value   string
-		czxid   int64
-		mzxid   int64
-		version int32
-		err     bool
+// A generation that cannot be read is read again every generationPause, however often the connection was
+// lost meanwhile.
+func TestGenerationIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
+		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))
+		var count counter
+		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.Dial(ctx, network, address)
+			return tap{conn, count.count}, err
+		}})
+		u := newUser(t, b)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		for range 5 {
+			s.DropConnections()
+			state(t, u.peer, messages.SessionState_SUSPENDED)
+			state(t, u.peer, messages.SessionState_CONNECTED)
+		}
+		time.Sleep(generationPause) // virtual
+		count.take()
+		time.Sleep(10 * generationPause)
+		if got := count.take()[int32(embedded.OpGetData)]; got != 10 {
+			t.Errorf("read %d times", got)
+		}
+		for _, b := range []*Bridge{first, b} {
+			b.Close()
+			<-b.ended
+		}
+	})
+}
+
+// Whatever stands against writing the session's own node, it is not tried without end.
+func TestOwnNodeCannotBeWritten(t *testing.T) {
+	for _, refusal := range []error{zk.ErrNoAuth, serverError(-125)} { // the latter of a quota
+		s := zktest.Embedded(t)
+		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+		u.do(func(c *bridgeActor) {
+			if c.epoch.onOwnNodeFailure(refusal); c.epoch.ownNode != "" || !c.epoch.started {
+				t.Errorf("%v: the session's own node is %q", refusal, c.epoch.ownNode)
+			}
+		})
+		u.created("/d", "n-")
 	}
-	first := read{"5", 10, 1000, 3, false}
-	for name, c := range map[string]struct {
-		reads []read
-		want  map[int64]string
-	}{
-		"raised":                       {[]read{{"9", 10, 1500, 4, false}}, map[int64]string{999: "?", 1000: "5", 1499: "5", 1500: "9"}},
-		"raised twice":                 {[]read{{"9", 10, 1500, 5, false}}, map[int64]string{999: "?", 1000: "?", 1499: "?", 1500: "9"}},
-		"restored and raised":          {[]read{{"9", 10, 500, 4, false}}, map[int64]string{499: "?", 500: "9", 1000: "9"}},
-		"restored":                     {[]read{{"5", 10, 500, 2, true}}, map[int64]string{500: "?", 999: "?", 1000: "5"}},
-		"restored to a smaller":        {[]read{{"9", 10, 1500, 4, false}, {"5", 10, 1000, 3, true}}, map[int64]string{1000: "?", 1500: "9"}},
-		"restored and raised twice":    {[]read{{"9", 10, 1500, 4, false}, {"12", 10, 1200, 5, false}}, map[int64]string{1000: "?", 1199: "?", 1200: "12"}},
-		"lowered and raised":           {[]read{{"4", 10, 1200, 4, true}, {"9", 10, 1500, 4, false}}, map[int64]string{1000: "?", 1499: "?", 1500: "9"}},
-		"another node":                 {[]read{{"9", 1500, 1500, 0, false}}, map[int64]string{1000: "?", 1499: "?", 1500: "9"}},
-		"another node, next in number": {[]read{{"9", 1400, 1500, 4, false}}, map[int64]string{1000: "?", 1499: "?", 1500: "9"}},
-	} {
-		var g generations
-		for i, r := range append([]read{first}, c.reads...) {
-			g.changed()
-			g.asking()
-			err := g.read([]byte(r.value), zk.Stat{Czxid: r.czxid, Mzxid: r.mzxid, Version: r.version}, true)
-			if (err != nil) != r.err {
-				t.Errorf("%s: read %d: %v", name, i, err)
+}
+
+// An operator who deletes the session's own node, or its directory too, delays creates and deletes and no
+// more.
+func TestOwnNodeIsDeleted(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		u, conn, root := below(t, s)
+		for _, all := range []bool{false, true, false} {
+			first := u.created("/d", "n-")
+			must(t, conn.Delete(root+ownNodePath(u.bridge.Session().ID), -1))
+			if all {
+				must(t, conn.Delete(root+homeDirectory, -1))
+			}
+			answers := 0
+			u.together(func() {
+				u.release("/d", first.GetNode())
+				u.create("/d", "n-")
+				u.create("/d", "n-")
+			})
+			for range 3 {
+				switch m := next[any](t, u.peer).(type) {
+				case *messages.Created, *messages.NodeReleased:
+					answers++
+				default:
+					t.Errorf("%v", m)
+				}
+			}
+			if exists, _, err := conn.Exists(root + ownNodePath(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
+				t.Errorf("%d answers; own node %v, %v", answers, exists, err)
 			}
 		}
-		for czxid, want := range c.want {
-			got := "?"
-			if value, known := g.at(czxid); known {
-				got = strconv.FormatUint(value, 10)
-			}
-			if got != want {
-				t.Errorf("%s: at %d: %s, want %s", name, czxid, got, want)
-			}
+		if names := s.Nodes(t, root+"/d"); len(names) != 6 {
+			t.Errorf("%v", names)
 		}
-	}
+	})
 }

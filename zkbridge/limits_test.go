@@ -94,11 +94,11 @@ func TestChrootPaths(t *testing.T) {
 		{"", "/", "/"}, {"", "/a", "/a"}, {"/r", "/", "/r"}, {"/r", "/a/b", "/r/a/b"}, {"/r/s", "/r", "/r/s/r"},
 	} {
 		r := chroot(c.root)
-		if got := r.with(c.path); got != c.full || r.without(got) != c.path {
-			t.Errorf("%+v: %q, and back %q", c, got, r.without(got))
+		if got := r.prepend(c.path); got != c.full || r.strip(got) != c.path {
+			t.Errorf("%+v: %q, and back %q", c, got, r.strip(got))
 		}
 	}
-	if got := chroot("/r").with("a"); got != "a" {
+	if got := chroot("/r").prepend("a"); got != "a" {
 		t.Errorf("%q is made of what is refused", got)
 	}
 }

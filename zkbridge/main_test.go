@@ -104,7 +104,7 @@ func open(t testing.TB, cfg Config) *Bridge {
 	}
 	t.Cleanup(func() {
 		b.Close()
-		<-b.gone
+		<-b.ended
 		system.Close()
 	})
 	return b
@@ -130,7 +130,7 @@ func connected(t testing.TB, cfg Config) *Bridge {
 func attemptFails(t testing.TB, b *Bridge, says string) {
 	t.Helper()
 	zktest.Eventually(t, patience, func() bool {
-		last := b.lastErr.Load()
+		last := b.lastConnectError.Load()
 		return last != nil && strings.Contains(last.err.Error(), says)
 	}, "an attempt fails with an error that says %q", says)
 }
@@ -170,7 +170,7 @@ func (u *user) create(directory, prefix string) uint64 {
 // together has all that send asks for sent in one transaction, if it fits.
 func (u *user) together(send func()) {
 	leave := make(chan struct{})
-	u.bridge.ref.Tell(task(func(*core) { <-leave }))
+	u.bridge.ref.Tell(task(func(*bridgeActor) { <-leave }))
 	send()
 	close(leave)
 }

@@ -51,7 +51,7 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	case r := <-c.done:
 		return r.value, r.err
 	case <-ctx.Done():
-		return t.abandon(b, c, context.Cause(ctx))
+		return t.stopWaiting(b, c, context.Cause(ctx))
 	}
 }
 
@@ -95,19 +95,19 @@ const (
 )
 
 func (t *transaction) start(ep *epoch) {
-	ep.solos.do(func() func() {
+	ep.singles.addBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
 		results, err := t.send(ep.client)
-		return func() { t.settle(ep, results, err) }
+		return func() { t.handleResult(ep, results, err) }
 	})
 }
 
 // send does not send again what was executed, or may have been.
 func (t *transaction) send(c client) ([]zk.MultiResponse, error) {
 	results, err := multi(c, t.ops...)
-	if _, cause := culprit(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
+	if _, cause := firstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
 	}
 	if _, err := makeDirectory(c, t.within); err != nil {
@@ -116,26 +116,26 @@ func (t *transaction) send(c client) ([]zk.MultiResponse, error) {
 	return multi(c, t.ops...)
 }
 
-func (t *transaction) settle(ep *epoch, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return
 	}
-	if i, cause := culprit(results); i >= 0 && len(results) == len(t.ops) {
+	if i, cause := firstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
 		d := describe(t.ops[i])
-		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: d.needs.explain(cause)})
+		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: d.right.explain(cause)})
 		return
 	}
 	if err == nil {
 		err = zk.ErrAPIError // a reply for another number of operations
 	}
-	switch what, why := judge(err); what {
+	switch what, why := classify(err); what {
 	case refused:
 		t.finish(ep, nil, fmt.Errorf("zkbridge: transaction: %w: %w", why, err))
 	case notSent:
 		// Unless its caller was told that the outcome is unknown: then it stays so.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
-			ep.again(func() { t.start(ep) })
+			ep.retryLater(func() { t.start(ep) })
 		}
 	default:
 		t.finish(ep, nil, unknown(err))
@@ -147,8 +147,8 @@ func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
 	t.deliver(results, err)
 }
 
-// give implements request: the epoch is over, or was before it came.
-func (t *transaction) give(why messages.Reason, detail string) {
+// fail implements request: the epoch is over, or was before it came.
+func (t *transaction) fail(why messages.Reason, detail string) {
 	failure := &messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}
 	if t.phase.CompareAndSwap(phaseWaiting, phaseOver) {
 		t.deliver(nil, fmt.Errorf("zkbridge: transaction was not sent: %w", failure))
@@ -157,15 +157,15 @@ func (t *transaction) give(why messages.Reason, detail string) {
 	t.deliver(nil, unknown(errors.New(failure.Error())))
 }
 
-// abandon is for a caller that waits no longer.
-func (t *transaction) abandon(b *Bridge, c call[[]zk.MultiResponse], cause error) ([]zk.MultiResponse, error) {
+// stopWaiting is for a caller that waits no longer.
+func (t *transaction) stopWaiting(b *Bridge, c call[[]zk.MultiResponse], cause error) ([]zk.MultiResponse, error) {
 	was := t.phase.Swap(phaseOver)
 	select {
 	case r := <-c.done: // it came just now
 		return r.value, r.err
 	default:
 	}
-	b.forget(t)
+	b.withdraw(t)
 	if was == phaseSent {
 		return nil, unknown(cause)
 	}

@@ -191,7 +191,7 @@ func TestMultiWhileSuspended(t *testing.T) {
 // openRequests asks the actor.
 func (b *Bridge) openRequests() int {
 	n := make(chan int)
-	b.ref.Tell(task(func(c *core) { n <- len(c.ep.open) }))
+	b.ref.Tell(task(func(c *bridgeActor) { n <- len(c.epoch.open) }))
 	return <-n
 }
 

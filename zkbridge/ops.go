@@ -9,27 +9,27 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// opKind is what an operation of a transaction does, and to which node.
-type opKind struct {
+// opDescription is what an operation of a transaction does, and to which node.
+type opDescription struct {
 	kind  string
 	path  string
-	needs need
+	right requiredRight
 }
 
-func describe(op any) opKind {
+func describe(op any) opDescription {
 	switch op := op.(type) {
 	case *zk.CreateRequest:
 		directory, _ := splitPath(op.Path)
-		return opKind{"create", op.Path, need{"CREATE", directory}}
+		return opDescription{"create", op.Path, requiredRight{"CREATE", directory}}
 	case *zk.DeleteRequest:
 		directory, _ := splitPath(op.Path)
-		return opKind{"delete", op.Path, need{"DELETE", directory}}
+		return opDescription{"delete", op.Path, requiredRight{"DELETE", directory}}
 	case *zk.SetDataRequest:
-		return opKind{"set", op.Path, need{"WRITE", op.Path}}
+		return opDescription{"set", op.Path, requiredRight{"WRITE", op.Path}}
 	case *zk.CheckVersionRequest:
-		return opKind{"check", op.Path, need{"READ", op.Path}}
+		return opDescription{"check", op.Path, requiredRight{"READ", op.Path}}
 	}
-	return opKind{}
+	return opDescription{}
 }
 
 // copyOps checks a user's operations and gives copies, which share nothing with

@@ -187,7 +187,7 @@ func TestReleaseUnclear(t *testing.T) {
 		unclear.Store(true)
 		begun := time.Now()
 		u.refused(u.release("/d", node), messages.Reason_UNAVAILABLE, node, "-5")
-		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
+		if took := time.Since(begun); took < maxUnknownTimeouts*timeout || took > maxUnknownTimeouts*timeout+2*retryPause {
 			t.Errorf("answered after %v", took)
 		}
 		time.Sleep(time.Minute)
@@ -294,9 +294,9 @@ func TestUncertainInALargeDirectory(t *testing.T) {
 			others.created(dir, "others-")
 		}
 		u, f := newUser(t, b), dropping()
-		u.do(func(c *core) {
-			f.client = c.ep.client
-			c.ep.client = f
+		u.do(func(c *bridgeActor) {
+			f.client = c.epoch.client
+			c.epoch.client = f
 		})
 		u.refused(u.create(dir, "n-"), messages.Reason_LIMIT_EXCEEDED, dir+"/n-", "MaxReply")
 		left(t, s, dir, n)
@@ -352,7 +352,7 @@ func TestUncertainForTooLong(t *testing.T) {
 		u := withFaultsAnd(t, cfg, f)
 		begun := time.Now()
 		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
-		if took := time.Since(begun); took < unresolvedFor*timeout || took > unresolvedFor*timeout+2*retryPause {
+		if took := time.Since(begun); took < maxUnknownTimeouts*timeout || took > maxUnknownTimeouts*timeout+2*retryPause {
 			t.Errorf("answered after %v", took)
 		}
 		if names := u.list("/d"); len(names) != 2 {

@@ -17,10 +17,10 @@ func TestSendBesideAnother(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	w := opened(client, &settings{})
-	w.roomy = true
-	w.out.Lock() // go-zookeeper's ping
-	w.send(deleteRequest("/a"), func([]byte, error) {})
-	w.out.Unlock()
+	w.hasSendBuffer = true
+	w.writeMu.Lock() // go-zookeeper's ping
+	w.send(encodeDelete("/a"), func([]byte, error) {})
+	w.writeMu.Unlock()
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
 		t.Error(got)
 	}
@@ -33,22 +33,22 @@ func TestHeldRequests(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
 		w := opened(client, &settings{})
-		w.roomy = roomy
+		w.hasSendBuffer = roomy
 		nobody := func([]byte, error) {}
-		w.hold()
-		w.send(deleteRequest("/a"), nobody)
-		w.send(deleteRequest("/bb"), nobody)
-		if w.writing || len(w.queue) == 0 {
+		w.cork()
+		w.send(encodeDelete("/a"), nobody)
+		w.send(encodeDelete("/bb"), nobody)
+		if w.flushing || len(w.unwritten) == 0 {
 			t.Error("requests are sent that are held")
 		}
-		go w.letGo() // a pipe takes what is read from it
+		go w.uncork() // a pipe takes what is read from it
 		all := make([]byte, 1<<10)
 		n, err := server.Read(all)
 		must(t, err)
 		if want := 2*(lengthSize+18) + 1; n != want {
 			t.Errorf("%d bytes in one piece, want %d", n, want)
 		}
-		go w.send(deleteRequest("/c"), nobody)
+		go w.send(encodeDelete("/c"), nobody)
 		if got := fmt.Sprint(xids(t, server, 1)); got != "[1002:18]" {
 			t.Error(got)
 		}
@@ -63,7 +63,7 @@ func TestSentWhileWriting(t *testing.T) {
 	defer server.Close()
 	w := opened(client, &settings{})
 	defer w.Close()
-	send := func(path string) { w.send(deleteRequest(path), func([]byte, error) {}) }
+	send := func(path string) { w.send(encodeDelete(path), func([]byte, error) {}) }
 	next := func(meanwhile string) string { // begins to read, so that it is being written
 		t.Helper()
 		head := make([]byte, headerSize)
@@ -98,11 +98,11 @@ func TestPieces(t *testing.T) {
 	w := opened(pieceConn{client, pieces}, &settings{})
 	defer w.Close()
 	big := "/" + strings.Repeat("b", maxBody)
-	w.hold()
+	w.cork()
 	for _, path := range []string{"/a", "/b", big, big, "/c", "/d"} {
-		w.send(deleteRequest(path), func([]byte, error) {})
+		w.send(encodeDelete(path), func([]byte, error) {})
 	}
-	go w.letGo()
+	go w.uncork()
 	small, large := lengthSize+18, lengthSize+16+len(big)
 	xids(t, server, 6)
 	var got []int

@@ -156,7 +156,7 @@ func TestListRefusedLeavesNoInterest(t *testing.T) {
 		u.failed(70, messages.Reason_NO_AUTH)
 		u.watch(dir, "missing")
 		interests := make(chan int)
-		u.bridge.ref.Tell(task(func(c *core) { interests <- len(c.ep.watches.byWho[u]) }))
+		u.bridge.ref.Tell(task(func(c *bridgeActor) { interests <- len(c.epoch.watches.byRecipient[u]) }))
 		if n := <-interests; n != 0 {
 			t.Errorf("%d interests are left", n)
 		}

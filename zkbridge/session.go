@@ -23,27 +23,27 @@ type Session struct {
 	Deadline time.Time
 }
 
-// event is something that befalls a session.
-type event int
+// sessionEvent is something that befalls a session.
+type sessionEvent int
 
 const (
-	established  event = iota // a server has confirmed the session, new or old
-	disconnected              // the connection is gone
-	expired                   // the server has said that the session is over
-	overdue                   // the deadline has passed without an answer
-	closed                    // the bridge ends
+	established  sessionEvent = iota // a server has confirmed the session, new or old
+	disconnected                     // the connection is gone
+	expired                          // the server has said that the session is over
+	overdue                          // the deadline has passed without an answer
+	closed                           // the bridge ends
 )
 
-// session is the life of the bridge's sessions as a state machine without clock
+// sessionState is the life of the bridge's sessions as a state machine without clock
 // or connection.
-type session struct {
+type sessionState struct {
 	state messages.SessionState
 	epoch uint64
 }
 
-// turns tells which events change which state, and into what. All others leave
+// transitions tells which events change which state, and into what. All others leave
 // it alone, such as a disconnect before there was a session.
-var turns = map[messages.SessionState]map[event]messages.SessionState{
+var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionState{
 	messages.SessionState_LOST: {
 		established: messages.SessionState_CONNECTED,
 		closed:      messages.SessionState_SHUT,
@@ -63,19 +63,19 @@ var turns = map[messages.SessionState]map[event]messages.SessionState{
 	messages.SessionState_SHUT: {},
 }
 
-// next is the session after e has happened in an epoch, and whether that changed
+// after is the session after e has happened in an epoch, and whether that changed
 // anything. Events of an epoch that is over change nothing, whenever they come:
 // a session never comes back.
-func (s session) next(e event, epoch uint64) (session, bool) {
-	to, ok := turns[s.state][e]
+func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
+	to, ok := transitions[s.state][e]
 	switch {
 	case !ok:
 		return s, false
 	case e == closed:
-		return session{to, s.epoch}, true
+		return sessionState{to, s.epoch}, true
 	case s.state == messages.SessionState_LOST && epoch <= s.epoch,
 		s.state != messages.SessionState_LOST && epoch != s.epoch:
 		return s, false
 	}
-	return session{to, epoch}, true
+	return sessionState{to, epoch}, true
 }

@@ -162,7 +162,7 @@ func TestNotAnswering(t *testing.T) {
 			t.Errorf("left: %v", names)
 		}
 		b.Close()
-		<-b.gone
+		<-b.ended
 	})
 }
 
@@ -271,7 +271,7 @@ func TestFailover(t *testing.T) {
 
 // News may be on their way to a reader that has gone.
 func TestSessionsAfterTheirEnd(t *testing.T) {
-	s := &stream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
+	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
 	s.Tell(nil)
 	if now := <-s.out; now.State != messages.SessionState_CONNECTED {
 		t.Errorf("%+v", now)

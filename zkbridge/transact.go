@@ -41,17 +41,17 @@ func opOf(op *messages.Op) any {
 	return nil
 }
 
-// outcomes are what an operation of a Transact may end with, beside its execution.
-var outcomes = map[error]messages.Transacted_Outcome{
+// transactOutcomes are what an operation of a Transact may end with, beside its execution.
+var transactOutcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNoNode:     messages.Transacted_NO_NODE,
 	zk.ErrNodeExists: messages.Transacted_NODE_EXISTS,
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// transacted answers a Transact. If a czxid is told, that waits until the generation at the czxid
+// answerTransact answers a Transact. If a czxid is told, that waits until the generation at the czxid
 // is known, or why it is not.
-func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
-	done := &messages.Transacted{Id: a.id, Epoch: a.epoch}
+func (a *bridgeActor) answerTransact(to replyTo, results []zk.MultiResponse, err error) {
+	done := &messages.Transacted{Id: to.id, Epoch: to.epoch}
 	for _, r := range results {
 		if r.Stat != nil {
 			done.Czxid = r.Stat.Czxid
@@ -60,20 +60,20 @@ func (c *core) transacted(a asker, results []zk.MultiResponse, err error) {
 	var failed *OpError
 	if errors.As(err, &failed) {
 		done.Op = uint32(failed.Index)
-		done.Outcome = outcomes[failed.Err]
+		done.Outcome = transactOutcomes[failed.Err]
 	}
 	switch {
 	case err != nil && done.Outcome == messages.Transacted_DONE:
-		a.give(reasonOf(err), err.Error())
+		to.fail(reasonOf(err), err.Error())
 	case done.Czxid != 0:
-		ep := c.ep
-		ep.admit(&a)
-		ep.whenKnown(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
+		ep := a.epoch
+		ep.addOpen(&to)
+		ep.withGeneration(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
 			done.Generation, done.NoGeneration = generation, why
-			ep.answer(&a, a, done)
+			ep.answer(&to, to, done)
 		})
 	default:
-		a.tell(done)
+		to.tell(done)
 	}
 }
 

@@ -239,7 +239,7 @@ func TestTransactBelowChroot(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 		u.transacted(deleteOp("/d/n"), deleteOp("/d"))
-		if names := s.Nodes(t, root); !slices.Equal(names, []string{home[1:]}) {
+		if names := s.Nodes(t, root); !slices.Equal(names, []string{homeDirectory[1:]}) {
 			t.Errorf("nodes %v", names)
 		}
 	})

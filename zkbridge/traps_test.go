@@ -180,7 +180,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 
 func TestLanesAreBounded(t *testing.T) {
 	const serverStopsReadingAt = 1000
-	if n := maxMultis + maxSolos + maxReads; n > serverStopsReadingAt/10 {
+	if n := maxTransactions + maxSingleWrites + maxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
 	}
 	s := zktest.Embedded(t)
@@ -193,8 +193,10 @@ func TestLanesAreBounded(t *testing.T) {
 		u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: "/d", Nodes: []string{"x"}}, u)
 	}
 	running := make(chan int)
-	u.bridge.ref.Tell(task(func(c *core) { running <- len(c.ep.outbox.flights) + c.ep.solos.running + c.ep.reads.running }))
-	if n := <-running; n > maxMultis+maxSolos+maxReads {
+	u.bridge.ref.Tell(task(func(c *bridgeActor) {
+		running <- len(c.epoch.batcher.inFlight) + c.epoch.singles.running + c.epoch.reads.running
+	}))
+	if n := <-running; n > maxTransactions+maxSingleWrites+maxReads {
 		t.Errorf("%d calls are under way", n)
 	}
 	s.Embedded().Resume()
@@ -301,7 +303,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 				t.Errorf("%v after %v", err, time.Since(begun))
 			}
 			must(t, b.Close())
-			<-b.gone
+			<-b.ended
 			// go-zookeeper may wait a second for somebody to take its farewell.
 			if late := time.Since(begun) - after; late > time.Second {
 				t.Errorf("closed %v later", late)

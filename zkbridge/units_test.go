@@ -22,38 +22,38 @@ func TestSessionTable(t *testing.T) {
 		gone      = messages.SessionState_LOST
 		shut      = messages.SessionState_SHUT
 	)
-	none := session{gone, 0}
+	none := sessionState{gone, 0}
 	for _, c := range []struct {
 		name    string
-		from    session
-		event   event
+		from    sessionState
+		event   sessionEvent
 		epoch   uint64
-		to      session
+		to      sessionState
 		changed bool
 	}{
-		{"first session", none, established, 1, session{connected, 1}, true},
+		{"first session", none, established, 1, sessionState{connected, 1}, true},
 		{"cannot connect", none, disconnected, 1, none, false},
 		{"refused before there was one", none, expired, 1, none, false},
-		{"closed before there was one", none, closed, 0, session{shut, 0}, true},
-		{"cut", session{connected, 1}, disconnected, 1, session{suspended, 1}, true},
-		{"cut twice", session{suspended, 1}, disconnected, 1, session{suspended, 1}, false},
-		{"back", session{suspended, 1}, established, 1, session{connected, 1}, true},
-		{"still there", session{connected, 1}, established, 1, session{connected, 1}, false},
-		{"expired", session{suspended, 1}, expired, 1, session{gone, 1}, true},
-		{"expired at once", session{connected, 1}, expired, 1, session{gone, 1}, true},
-		{"overdue", session{suspended, 1}, overdue, 1, session{gone, 1}, true},
-		{"overdue while connected", session{connected, 1}, overdue, 1, session{gone, 1}, true},
-		{"overdue of an old epoch", session{connected, 2}, overdue, 1, session{connected, 2}, false},
-		{"a lost session never comes back", session{gone, 1}, established, 1, session{gone, 1}, false},
-		{"next session", session{gone, 1}, established, 2, session{connected, 2}, true},
-		{"late news of the last epoch", session{connected, 2}, disconnected, 1, session{connected, 2}, false},
-		{"news of another epoch", session{suspended, 2}, established, 3, session{suspended, 2}, false},
-		{"closed", session{connected, 2}, closed, 2, session{shut, 2}, true},
-		{"closed while suspended", session{suspended, 2}, closed, 2, session{shut, 2}, true},
-		{"closed stays closed", session{shut, 2}, established, 3, session{shut, 2}, false},
-		{"closed twice", session{shut, 2}, closed, 2, session{shut, 2}, false},
+		{"closed before there was one", none, closed, 0, sessionState{shut, 0}, true},
+		{"cut", sessionState{connected, 1}, disconnected, 1, sessionState{suspended, 1}, true},
+		{"cut twice", sessionState{suspended, 1}, disconnected, 1, sessionState{suspended, 1}, false},
+		{"back", sessionState{suspended, 1}, established, 1, sessionState{connected, 1}, true},
+		{"still there", sessionState{connected, 1}, established, 1, sessionState{connected, 1}, false},
+		{"expired", sessionState{suspended, 1}, expired, 1, sessionState{gone, 1}, true},
+		{"expired at once", sessionState{connected, 1}, expired, 1, sessionState{gone, 1}, true},
+		{"overdue", sessionState{suspended, 1}, overdue, 1, sessionState{gone, 1}, true},
+		{"overdue while connected", sessionState{connected, 1}, overdue, 1, sessionState{gone, 1}, true},
+		{"overdue of an old epoch", sessionState{connected, 2}, overdue, 1, sessionState{connected, 2}, false},
+		{"a lost session never comes back", sessionState{gone, 1}, established, 1, sessionState{gone, 1}, false},
+		{"next session", sessionState{gone, 1}, established, 2, sessionState{connected, 2}, true},
+		{"late news of the last epoch", sessionState{connected, 2}, disconnected, 1, sessionState{connected, 2}, false},
+		{"news of another epoch", sessionState{suspended, 2}, established, 3, sessionState{suspended, 2}, false},
+		{"closed", sessionState{connected, 2}, closed, 2, sessionState{shut, 2}, true},
+		{"closed while suspended", sessionState{suspended, 2}, closed, 2, sessionState{shut, 2}, true},
+		{"closed stays closed", sessionState{shut, 2}, established, 3, sessionState{shut, 2}, false},
+		{"closed twice", sessionState{shut, 2}, closed, 2, sessionState{shut, 2}, false},
 	} {
-		to, changed := c.from.next(c.event, c.epoch)
+		to, changed := c.from.after(c.event, c.epoch)
 		if to != c.to || changed != c.changed {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, to, changed, c.to, c.changed)
 		}
@@ -70,12 +70,12 @@ func TestJudge(t *testing.T) {
 		{zk.ErrSessionExpired, notSent, messages.Reason_SESSION_LOST},
 		{serverError(-127), notSent, messages.Reason_SESSION_LOST},
 		{zk.ErrSessionMoved, notSent, messages.Reason_SESSION_LOST},
-		{zk.ErrConnectionClosed, lost, messages.Reason_SESSION_LOST},
-		{zk.ErrClosing, lost, messages.Reason_SESSION_LOST},
-		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, lost, messages.Reason_SESSION_LOST},
-		{io.ErrClosedPipe, lost, messages.Reason_SESSION_LOST},
-		{zk.ErrAPIError, unclear, messages.Reason_UNAVAILABLE},
-		{serverError(-5), unclear, messages.Reason_UNAVAILABLE},
+		{zk.ErrConnectionClosed, connectionLost, messages.Reason_SESSION_LOST},
+		{zk.ErrClosing, connectionLost, messages.Reason_SESSION_LOST},
+		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, connectionLost, messages.Reason_SESSION_LOST},
+		{io.ErrClosedPipe, connectionLost, messages.Reason_SESSION_LOST},
+		{zk.ErrAPIError, inconclusive, messages.Reason_UNAVAILABLE},
+		{serverError(-5), inconclusive, messages.Reason_UNAVAILABLE},
 		{serverError(-6), refused, messages.Reason_UNAVAILABLE},
 		{serverError(-125), refused, messages.Reason_UNAVAILABLE},
 		{fmt.Errorf("make directory /a: %w", serverError(-6)), refused, messages.Reason_UNAVAILABLE},
@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 		{zk.ErrNodeExists, refused, messages.Reason_SEQUENCE_EXHAUSTED},
 		{zk.ErrNotEmpty, refused, messages.Reason_UNAVAILABLE},
 	} {
-		if o, r := judge(c.err); o != c.outcome || r != c.reason {
+		if o, r := classify(c.err); o != c.outcome || r != c.reason {
 			t.Errorf("%v: %v, %v; want %v, %v", c.err, o, r, c.outcome, c.reason)
 		}
 	}
@@ -104,7 +104,7 @@ func TestCulprit(t *testing.T) {
 		{[]zk.MultiResponse{{Error: behind}, {Error: zk.ErrNoNode}}, -1, nil},
 		{[]zk.MultiResponse{{Error: zk.ErrSessionExpired}, {Error: behind}}, -1, nil},
 	} {
-		if at, err := culprit(c.results); at != c.at || err != c.err {
+		if at, err := firstFailedOp(c.results); at != c.at || err != c.err {
 			t.Errorf("%v: %v, %v", c.results, at, err)
 		}
 	}
@@ -218,32 +218,32 @@ func TestPaths(t *testing.T) {
 func TestFindNode(t *testing.T) {
 	children := []string{"a-10000000001", "a-b-0000000001", "a-0000000002x", "a-", "a--2147483647", "x"}
 	for prefix, want := range map[string]string{"a-b-": "a-b-0000000001", "a-": "a--2147483647", "y": ""} {
-		if got := findNode(children, prefix); got != want {
+		if got := findSequential(children, prefix); got != want {
 			t.Errorf("%s: %q, not %q", prefix, got, want)
 		}
 	}
 }
 
 func TestWatchTable(t *testing.T) {
-	ep := &epoch{number: 7, core: &core{cfg: &settings{}}}
+	ep := &epoch{number: 7, actor: &bridgeActor{cfg: &settings{}}}
 	var table watchTable
 	a, b := newPeer(), newPeer()
 	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
 
 	first := table.add(a, "/d/n")
-	table.confirm(first)
+	table.onReadDone(first)
 	second := table.add(b, "/d/n") // its read is under way: the event stems from a's watch, or from b's own
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 1 || wakes(b) != 1 {
 		t.Error("one was not woken")
 	}
 	third := table.add(b, "/d/n") // b was woken and asks again
-	table.confirm(second)
-	table.giveUp(second)
+	table.onReadDone(second)
+	table.onReadFailed(second)
 	if table.find(b, "/d/n") != third {
 		t.Error("the answer to an earlier read has ended the interest")
 	}
-	table.confirm(third)
+	table.onReadDone(third)
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 0 || wakes(b) != 1 {
 		t.Error("b's watch was forgotten, or a's was not")
@@ -251,8 +251,8 @@ func TestWatchTable(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		early := table.add(a, "/d/n")
 		table.fire(ep, "/d/n", deleted) // before the reply
-		table.confirm(early)
-		if len(table.byPath)+len(table.byWho) != 0 { // nothing would ever take it out
+		table.onReadDone(early)
+		if len(table.byPath)+len(table.byRecipient) != 0 { // nothing would ever take it out
 			t.Errorf("left, deleted %v: %v", deleted, table)
 		}
 		table.fire(ep, "/d/n", deleted)
@@ -272,7 +272,7 @@ func TestWatchTable(t *testing.T) {
 		t.Error("interest did not end as it should")
 	}
 	table.add(nil, "/d/3")
-	if len(table.byPath)+len(table.byWho) != 0 {
+	if len(table.byPath)+len(table.byRecipient) != 0 {
 		t.Errorf("left: %v", table)
 	}
 }
@@ -285,7 +285,7 @@ func drain(p *peer) {
 
 func TestHosts(t *testing.T) {
 	dead := false
-	h := newHosts(func() bool { return dead }, 20*time.Second)
+	h := newHostList(func() bool { return dead }, 20*time.Second)
 	h.Init([]string{"a", "b"})
 	expect := func(server string, pause bool) {
 		t.Helper()
@@ -315,8 +315,8 @@ func TestPauseIsSpread(t *testing.T) {
 	} {
 		tenths := map[time.Duration]bool{}
 		for range 1000 {
-			h := newHosts(func() bool { return false }, c.session)
-			h.tired = true
+			h := newHostList(func() bool { return false }, c.session)
+			h.pauseDue = true
 			p := h.pause()
 			if p < c.longest/4 || p > c.longest {
 				t.Fatalf("%v: pause of %v", c.session, p)

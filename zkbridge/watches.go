@@ -13,8 +13,8 @@ import (
 // watchTable tells who is to be woken by which node, or by what comes and goes in
 // which directory: that stands under the path of [inside]. The zero value is empty.
 type watchTable struct {
-	byPath map[string][]*watcher
-	byWho  map[ask.Recipient]map[string]struct{}
+	byPath      map[string][]*watcher
+	byRecipient map[ask.Recipient]map[string]struct{}
 }
 
 // watcher is one recipient's interest in one node, from its first read of the node to
@@ -22,11 +22,11 @@ type watchTable struct {
 // set then fires unheard: who was woken asks again if it still wants to know, and that
 // is an interest of its own.
 type watcher struct {
-	to      ask.Recipient
-	path    string
-	pending int       // reads of the node that are not answered
-	set     bool      // a watch is in place
-	since   time.Time // when the watch was set, or the leader last confirmed the node; see phantom.go
+	to          ask.Recipient
+	path        string
+	pending     int       // reads of the node that are not answered
+	set         bool      // a watch is in place
+	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see phantom.go
 }
 
 // watchable reports whether a recipient can be told apart from others, as one that
@@ -49,27 +49,27 @@ func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 		return w
 	}
 	if t.byPath == nil {
-		t.byPath, t.byWho = map[string][]*watcher{}, map[ask.Recipient]map[string]struct{}{}
+		t.byPath, t.byRecipient = map[string][]*watcher{}, map[ask.Recipient]map[string]struct{}{}
 	}
 	w := &watcher{to: to, path: path, pending: 1}
 	t.byPath[path] = append(t.byPath[path], w)
-	if t.byWho[to] == nil {
-		t.byWho[to] = map[string]struct{}{}
+	if t.byRecipient[to] == nil {
+		t.byRecipient[to] = map[string]struct{}{}
 	}
-	t.byWho[to][path] = struct{}{}
+	t.byRecipient[to][path] = struct{}{}
 	return w
 }
 
-// confirm notes that a read has set the watch.
-func (t *watchTable) confirm(w *watcher) {
+// onReadDone notes that a read has set the watch.
+func (t *watchTable) onReadDone(w *watcher) {
 	if w != nil {
 		w.pending--
-		w.set, w.since = true, time.Now()
+		w.set, w.confirmedAt = true, time.Now()
 	}
 }
 
-// giveUp notes that a read has failed. An earlier one may have set a watch.
-func (t *watchTable) giveUp(w *watcher) {
+// onReadFailed notes that a read has failed. An earlier one may have set a watch.
+func (t *watchTable) onReadFailed(w *watcher) {
 	if w == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
 			continue
 		}
 		for _, w := range list {
-			if w.set && !w.since.After(at) {
+			if w.set && !w.confirmedAt.After(at) {
 				nodes = append(nodes, path)
 				break
 			}
@@ -116,7 +116,7 @@ func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
 // confirmed notes that the leader has a node.
 func (t *watchTable) confirmed(path string) {
 	for _, w := range t.byPath[path] {
-		w.since = time.Now()
+		w.confirmedAt = time.Now()
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *watchTable) remove(to ask.Recipient, path string) {
 	list := t.byPath[path]
 	for i := range list {
 		if list[i].to == to {
-			t.keep(path, slices.Delete(list, i, i+1))
+			t.setWatchers(path, slices.Delete(list, i, i+1))
 			t.unlink(to, path)
 			return
 		}
@@ -134,19 +134,19 @@ func (t *watchTable) remove(to ask.Recipient, path string) {
 
 // dropAll ends all interests of one recipient.
 func (t *watchTable) dropAll(to ask.Recipient) {
-	for path := range t.byWho[to] {
+	for path := range t.byRecipient[to] {
 		t.remove(to, path)
 	}
 }
 
-// inside stands for the children of a directory.
-func inside(directory string) string { return joinPath(directory, "") }
+// childrenPath stands for the children of a directory.
+func childrenPath(directory string) string { return joinPath(directory, "") }
 
-// happened wakes all whom an event at a path concerns.
-func (t *watchTable) happened(ep *epoch, path string, deleted bool) {
+// onEvent wakes all whom an event at a path concerns.
+func (t *watchTable) onEvent(ep *epoch, path string, deleted bool) {
 	t.fire(ep, path, deleted)
 	if deleted {
-		t.fire(ep, inside(path), true)
+		t.fire(ep, childrenPath(path), true)
 	}
 }
 
@@ -161,7 +161,7 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
 		t.unlink(w.to, path)
-		asker{to: w.to, log: ep.core.cfg.log}.tell(wake)
+		replyTo{to: w.to, log: ep.actor.cfg.log}.tell(wake)
 	}
 }
 
@@ -174,7 +174,7 @@ func (t *watchTable) find(to ask.Recipient, path string) *watcher {
 	return nil
 }
 
-func (t *watchTable) keep(path string, list []*watcher) {
+func (t *watchTable) setWatchers(path string, list []*watcher) {
 	if len(list) == 0 {
 		delete(t.byPath, path)
 		return
@@ -183,8 +183,8 @@ func (t *watchTable) keep(path string, list []*watcher) {
 }
 
 func (t *watchTable) unlink(to ask.Recipient, path string) {
-	delete(t.byWho[to], path)
-	if len(t.byWho[to]) == 0 {
-		delete(t.byWho, to)
+	delete(t.byRecipient[to], path)
+	if len(t.byRecipient[to]) == 0 {
+		delete(t.byRecipient, to)
 	}
 }

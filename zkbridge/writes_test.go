@@ -95,10 +95,10 @@ func TestSentTogether(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: dial})), s.Path(t)
 		first, second := u.created(dir, "a-"), u.created(dir, "b-")
 		count.take()
-		u.do(func(c *core) {
-			w := c.ep.link.current.Load()
+		u.do(func(c *bridgeActor) {
+			w := c.epoch.conn.active.Load()
 			w.mu.Lock()
-			w.roomy = true // so that each would be written at once
+			w.hasSendBuffer = true // so that each would be written at once
 			w.mu.Unlock()
 		})
 		before := len(pieces)

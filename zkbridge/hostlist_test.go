@@ -13,13 +13,13 @@ import (
 // limit. One that refuses takes no time, and an answer begins it anew.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(func() bool { return false }, 20*time.Second)
+		h := newHostList(func() bool { return false }, 20*time.Second)
 		must(t, h.Init([]string{"a"}))
 		attempt := func(wait bool, want time.Duration) {
 			t.Helper()
 			h.Next()
 			time.Sleep(h.pause())
-			deadline := h.begin(7 * time.Second)
+			deadline := h.beginAttempt(7 * time.Second)
 			if got := time.Until(deadline); got != want {
 				t.Errorf("%v, not %v", got, want)
 			}
@@ -36,7 +36,7 @@ func TestPatience(t *testing.T) {
 			attempt(false, 7*time.Second)
 			h.Connected()
 		}
-		if left := time.Until(h.begin(time.Millisecond)); left != time.Millisecond {
+		if left := time.Until(h.beginAttempt(time.Millisecond)); left != time.Millisecond {
 			t.Errorf("%v", left)
 		}
 	})
@@ -55,10 +55,10 @@ func TestUnansweredHandshake(t *testing.T) {
 		begun := time.Now()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		state(t, u.peer, messages.SessionState_CONNECTED)
-		if took := time.Since(begun); took < firstPatience || took > firstPatience+maxPause {
+		if took := time.Since(begun); took < firstAttemptTimeout || took > firstAttemptTimeout+maxPause {
 			t.Errorf("connected again after %v", took)
 		}
 		u.bridge.Close()
-		<-u.bridge.gone
+		<-u.bridge.ended
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// optional is a request that not every server knows. It remembers that servers hang up on
+// optionalRequest is a request that not every server knows. It remembers that servers hang up on
 // it, as some do rather than say so.
-type optional struct {
+type optionalRequest struct {
 	hangups atomic.Int32 // in a row, in the session of epoch
 	epoch   atomic.Uint64
 	unknown atomic.Bool // do not send it any more
@@ -22,9 +22,9 @@ type optional struct {
 // may have other reasons: the end of the session, or a network that fails.
 const maxHangups = 4
 
-// asked takes the result of the request in an epoch. It reports whether the request is not
+// onResult takes the result of the request in an epoch. It reports whether the request is not
 // to be sent any more because of that; it does so once.
-func (o *optional) asked(epoch uint64, err error) bool {
+func (o *optionalRequest) onResult(epoch uint64, err error) bool {
 	if o.epoch.Swap(epoch) != epoch || err == nil {
 		o.hangups.Store(0)
 	}

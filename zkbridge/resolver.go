@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// names dials servers by name. net.Dialer takes the first address of a name that accepts a
+// resolver dials servers by name. net.Dialer takes the first address of a name that accepts a
 // connection, whatever is behind it, and looks the name up within the time for connecting,
 // which may be too short for the second name server. names begins with the next address at
 // each attempt, goes on with a lookup beyond the attempt, and keeps the last addresses for
 // when the name servers fail. All attempts of a bridge share it.
-type names struct {
+type resolver struct {
 	lookup func(ctx context.Context, host string) ([]string, error)
 	dialIP func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
-	hosts map[string]*resolved
+	hosts map[string]*resolvedHost
 }
 
-// resolved is what is known of one name.
-type resolved struct {
+// resolvedHost is what is known of one name.
+type resolvedHost struct {
 	addresses []string // as last looked up; empty if the name does not exist
 	err       error    // of the last lookup
 	next      int      // which of the addresses to begin with, modulo their number
@@ -34,36 +34,36 @@ type resolved struct {
 const (
 	// lookupTimeout bounds a lookup: name servers in turn have 5 s each, twice.
 	lookupTimeout = 30 * time.Second
-	// lookupPatience is how long an attempt waits for a lookup if there are addresses.
-	lookupPatience = 500 * time.Millisecond
-	// maxShare is how long an attempt waits for an address while there are others.
-	maxShare = 2 * time.Second
+	// maxLookupWait is how long an attempt waits for a lookup if there are addresses.
+	maxLookupWait = 500 * time.Millisecond
+	// maxAddressWait is how long an attempt waits for an address while there are others.
+	maxAddressWait = 2 * time.Second
 )
 
-func newNames() *names {
-	return &names{lookup: net.DefaultResolver.LookupHost, dialIP: new(net.Dialer).DialContext, hosts: map[string]*resolved{}}
+func newResolver() *resolver {
+	return &resolver{lookup: net.DefaultResolver.LookupHost, dialIP: new(net.Dialer).DialContext, hosts: map[string]*resolvedHost{}}
 }
 
 // dial connects to one of the addresses of a server until ctx ends. Its lookup may go on
 // until life ends, on a goroutine that running counts.
-func (n *names) dial(ctx, life context.Context, running *sync.WaitGroup, network, server string) (net.Conn, error) {
+func (r *resolver) dial(ctx, life context.Context, running *sync.WaitGroup, network, server string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return n.dialIP(ctx, network, server)
+		return r.dialIP(ctx, network, server)
 	}
-	addresses, first, err := n.resolve(ctx, life, running, host)
+	addresses, first, err := r.resolve(ctx, life, running, host)
 	if err != nil {
 		return nil, err
 	}
 	var failures []error
 	for i := range addresses {
 		k := (first + i) % len(addresses)
-		conn, err := n.dialOne(ctx, network, net.JoinHostPort(addresses[k], port), len(addresses)-i)
+		conn, err := r.dialOne(ctx, network, net.JoinHostPort(addresses[k], port), len(addresses)-i)
 		if err == nil {
-			n.begin(host, k+1)
+			r.setNext(host, k+1)
 			return conn, nil
 		}
 		failures = append(failures, err)
@@ -72,33 +72,33 @@ func (n *names) dial(ctx, life context.Context, running *sync.WaitGroup, network
 }
 
 // dialOne leaves time for as many addresses as are left, this one among them.
-func (n *names) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
+func (r *resolver) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if end, limited := ctx.Deadline(); limited {
 		var cancel context.CancelFunc
 		share := time.Until(end)
 		if left > 1 {
-			share = min(share/time.Duration(left), maxShare)
+			share = min(share/time.Duration(left), maxAddressWait)
 		}
 		ctx, cancel = context.WithTimeout(ctx, share)
 		defer cancel()
 	}
-	return n.dialIP(ctx, network, address)
+	return r.dialIP(ctx, network, address)
 }
 
-// begin has the next attempt begin with an address.
-func (n *names) begin(host string, next int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.hosts[host].next = next
+// setNext has the next attempt begin with an address.
+func (r *resolver) setNext(host string, next int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hosts[host].next = next
 }
 
 // resolve returns the addresses of a host, and which of them to begin with.
-func (n *names) resolve(ctx, life context.Context, running *sync.WaitGroup, host string) ([]string, int, error) {
+func (r *resolver) resolve(ctx, life context.Context, running *sync.WaitGroup, host string) ([]string, int, error) {
 	patience := ctx.Done()
 	for {
-		known, done := n.look(life, running, host)
+		known, done := r.startLookup(life, running, host)
 		if known {
-			soon, cancel := context.WithTimeout(ctx, lookupPatience)
+			soon, cancel := context.WithTimeout(ctx, maxLookupWait)
 			defer cancel()
 			patience = soon.Done()
 		}
@@ -106,10 +106,10 @@ func (n *names) resolve(ctx, life context.Context, running *sync.WaitGroup, host
 		case <-done:
 		case <-patience:
 		}
-		n.mu.Lock()
-		h := n.hosts[host]
+		r.mu.Lock()
+		h := r.hosts[host]
 		addresses, next, err := h.addresses, h.next, h.err
-		n.mu.Unlock()
+		r.mu.Unlock()
 		switch {
 		case len(addresses) > 0:
 			return addresses, next % len(addresses), nil
@@ -121,30 +121,30 @@ func (n *names) resolve(ctx, life context.Context, running *sync.WaitGroup, host
 	}
 }
 
-// look begins to look a host up if that is not under way. It reports whether there are
+// startLookup begins to look a host up if that is not under way. It reports whether there are
 // addresses already, and returns a channel that is closed at the lookup's end.
-func (n *names) look(life context.Context, running *sync.WaitGroup, host string) (known bool, done <-chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	h := n.hosts[host]
+func (r *resolver) startLookup(life context.Context, running *sync.WaitGroup, host string) (known bool, done <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.hosts[host]
 	if h == nil {
-		h = &resolved{}
-		n.hosts[host] = h
+		h = &resolvedHost{}
+		r.hosts[host] = h
 	}
 	if h.running == nil {
 		h.running = make(chan struct{})
-		running.Go(func() { n.finish(life, h, host) })
+		running.Go(func() { r.finish(life, h, host) })
 	}
 	return len(h.addresses) > 0, h.running
 }
 
 // finish looks a host up.
-func (n *names) finish(life context.Context, h *resolved, host string) {
+func (r *resolver) finish(life context.Context, h *resolvedHost, host string) {
 	ctx, cancel := context.WithTimeout(life, lookupTimeout)
 	defer cancel()
-	addresses, err := n.lookup(ctx, host)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	addresses, err := r.lookup(ctx, host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var refused *net.DNSError
 	if err == nil || errors.As(err, &refused) && refused.IsNotFound {
 		h.addresses = addresses

@@ -38,8 +38,8 @@ func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
 		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := splitPath(path)
-	return read(ctx, b, path, directory, func(c client, _ slots) (View, error) {
-		s, err := stat(c, directory, node)
+	return read(ctx, b, path, directory, func(c client, _ readSlots) (View, error) {
+		s, err := lookUpNode(c, directory, node)
 		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.children, DirectoryCzxid: s.listing.czxid}, err
 	})
 }
@@ -50,9 +50,9 @@ func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
 		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	directory, _ := splitPath(path)
-	return read(ctx, b, path, directory, func(c client, _ slots) (View, error) {
+	return read(ctx, b, path, directory, func(c client, _ readSlots) (View, error) {
 		data, stat, err := c.Get(path)
-		if err = (need{"READ", path}).explain(err); err != nil {
+		if err = (requiredRight{"READ", path}).explain(err); err != nil {
 			return View{}, err
 		}
 		return View{Exists: true, Stat: stat, Data: data}, nil
@@ -73,10 +73,10 @@ func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error
 	if err := CheckPath(directory); err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	return read(ctx, b, directory, directory, func(c client, s slots) ([]Child, error) { return readChildren(c, s, directory) })
+	return read(ctx, b, directory, directory, func(c client, s readSlots) ([]Child, error) { return readChildren(c, s, directory) })
 }
 
-func readChildren(c client, s slots, directory string) ([]Child, error) {
+func readChildren(c client, s readSlots, directory string) ([]Child, error) {
 	in, err := c.Children(directory)
 	if err != nil {
 		return nil, err
@@ -95,39 +95,39 @@ func readChildren(c client, s slots, directory string) ([]Child, error) {
 	return slices.DeleteFunc(all, func(c Child) bool { return c.Name == "" }), err
 }
 
-// reading is a call that only reads. It may be done again at any time.
-type reading[T any] struct {
+// readRequest is a call that only reads. It may be done again at any time.
+type readRequest[T any] struct {
 	call[T]
 	path      string // what it is about
 	directory string // where nothing older than the call is to be read
-	look      func(client, slots) (T, error)
+	read      func(client, readSlots) (T, error)
 }
 
 // read waits for what look gives behind a barrier. The zero value stands for what is
 // in a directory that does not exist.
-func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client, slots) (T, error)) (T, error) {
-	r := &reading[T]{newCall[T](b.Session().Epoch), path, directory, look}
+func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client, readSlots) (T, error)) (T, error) {
+	r := &readRequest[T]{newCall[T](b.Session().Epoch), path, directory, look}
 	b.ref.Tell(r)
 	select {
 	case result := <-r.done:
 		return result.value, result.err
 	case <-ctx.Done():
-		b.forget(r)
+		b.withdraw(r)
 		var none T
 		return none, fmt.Errorf("zkbridge: look at %s: %w", path, context.Cause(ctx))
 	}
 }
 
-func (r *reading[T]) start(ep *epoch) {
-	ep.solos.do(func() func() {
-		value, err := r.behindBarrier(ep.client, ep.slots)
-		return func() { r.settle(ep, value, err) }
+func (r *readRequest[T]) start(ep *epoch) {
+	ep.singles.addBlocking(func() func() {
+		value, err := r.behindBarrier(ep.client, ep.readSlots)
+		return func() { r.handleResult(ep, value, err) }
 	})
 }
 
-func (r *reading[T]) behindBarrier(c client, s slots) (value T, err error) {
+func (r *readRequest[T]) behindBarrier(c client, s readSlots) (value T, err error) {
 	if err = barrier(c, r.directory); err == nil {
-		value, err = r.look(c, s)
+		value, err = r.read(c, s)
 	}
 	if isMissing(err) { // the directory, and all that was in it
 		err = nil
@@ -144,13 +144,13 @@ func barrier(c client, directory string) error {
 	return err
 }
 
-func (r *reading[T]) settle(ep *epoch, value T, err error) {
+func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 	if _, open := ep.open[r]; !open {
 		return // its caller waits no longer
 	}
 	if err != nil {
-		if what, _ := judge(err); what == lost || what == notSent {
-			ep.again(func() { r.start(ep) })
+		if what, _ := classify(err); what == connectionLost || what == notSent {
+			ep.retryLater(func() { r.start(ep) })
 			return
 		}
 		err = r.failure(err)
@@ -159,13 +159,13 @@ func (r *reading[T]) settle(ep *epoch, value T, err error) {
 	r.deliver(value, err)
 }
 
-func (r *reading[T]) failure(err error) error {
-	_, why := judge(err)
-	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, need{"READ", r.directory}.explain(err))
+func (r *readRequest[T]) failure(err error) error {
+	_, why := classify(err)
+	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, requiredRight{"READ", r.directory}.explain(err))
 }
 
-// give implements request.
-func (r *reading[T]) give(why messages.Reason, detail string) {
+// fail implements request.
+func (r *readRequest[T]) fail(why messages.Reason, detail string) {
 	var none T
 	r.deliver(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
 		&messages.Failed{Epoch: r.epoch, Reason: why, Detail: detail}))

@@ -11,31 +11,31 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// shakeHands reads the server's part of the handshake, and authenticates, before
+// handshake reads the server's part of the handshake, and authenticates, before
 // go-zookeeper sees any of it: so credentials are with the server before any
 // request is. go-zookeeper's own AddAuth can block for ever when it sends them
 // again on a connection that fails.
-func (w *wire) shakeHands() error {
-	hello, err := w.readHello()
+func (c *conn) handshake() error {
+	hello, err := c.readConnectResponse()
 	if err != nil {
-		return noZooKeeper(err)
+		return explainNoAnswer(err)
 	}
 	if hello.session != 0 && hello.timeout <= 0 { // go-zookeeper's timers would panic
 		return fmt.Errorf("the server grants a session timeout of %d ms", hello.timeout)
 	}
-	if err := w.link.greeted(hello.session, hello.password); err != nil {
+	if err := c.session.onConnectResponse(hello.session, hello.password); err != nil {
 		return err
 	}
-	w.own = hello.frame
+	c.handshakeReply = hello.frame
 	if hello.session == 0 {
 		return nil // the session is over, as go-zookeeper will see
 	}
-	w.link.timeout.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
-	w.answered(greeting)
-	for _, a := range w.link.cfg.auth {
-		if err := w.authenticate(a); err != nil {
+	c.session.timeout.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
+	c.onAnswered(xidConnect)
+	for _, a := range c.session.cfg.auth {
+		if err := c.authenticate(a); err != nil {
 			if errors.Is(err, zk.ErrAuthFailed) {
-				w.link.refused(err)
+				c.session.onAuthRefused(err)
 			}
 			return err
 		}
@@ -43,8 +43,8 @@ func (w *wire) shakeHands() error {
 	return nil
 }
 
-// noZooKeeper explains why a greeting has no answer.
-func noZooKeeper(err error) error {
+// explainNoAnswer explains why a greeting has no answer.
+func explainNoAnswer(err error) error {
 	if isHangUp(err) {
 		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does: %w", err)
 	}
@@ -63,18 +63,18 @@ func (e *handshakeError) Error() string { return fmt.Sprintf("handshake with %s:
 
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// hello is a server's answer to the greeting.
-type hello struct {
+// connectResponse is a server's answer to the greeting.
+type connectResponse struct {
 	timeout  int32 // ms
 	session  int64 // 0 where the session that was asked for is over
 	password []byte
 	frame    []byte // the whole message
 }
 
-// readHello refuses an answer to the greeting whose parts do not fill it. go-zookeeper
+// readConnectResponse refuses an answer to the greeting whose parts do not fill it. go-zookeeper
 // would allocate as much memory as the password's length says.
-func (w *wire) readHello() (h hello, err error) {
-	if h.frame, err = w.readFrame(maxGreeting); err != nil {
+func (c *conn) readConnectResponse() (h connectResponse, err error) {
+	if h.frame, err = c.readFrame(maxGreeting); err != nil {
 		return h, err
 	}
 	r := reader{rest: h.frame[lengthSize+4:]} // behind the protocol version
@@ -94,31 +94,31 @@ func (w *wire) readHello() (h hello, err error) {
 // of 256 bytes. ZooKeeper's have 16.
 const maxPassword = 128
 
-// greet has the server hear of all that was seen in this session, as go-zookeeper would
+// setLastZxid has the server hear of all that was seen in this session, as go-zookeeper would
 // if it had seen it: one that knows less than that must not serve it.
-func (l *link) greet(hello []byte) []byte {
+func (c *sessionConn) setLastZxid(hello []byte) []byte {
 	const at = lengthSize + 4 // behind the protocol version
 	if len(hello) < at+8 {
 		return hello
 	}
 	hello = bytes.Clone(hello)
-	binary.BigEndian.PutUint64(hello[at:], uint64(l.zxid.Load()))
+	binary.BigEndian.PutUint64(hello[at:], uint64(c.lastZxid.Load()))
 	return hello
 }
 
-// seen notes the zxid of an answer: the events up to it have come before, of watches that
+// onZxid notes the zxid of an answer: the events up to it have come before, of watches that
 // are in place on this connection.
-func (w *wire) seen(zxid int64) {
-	l := w.link // only one wire of a link is read at a time
-	l.zxid.Store(max(zxid, l.zxid.Load()))
-	if w.rewatching.Load() == 0 {
-		l.since.Store(max(zxid, l.since.Load()))
+func (c *conn) onZxid(zxid int64) {
+	l := c.session // only one wire of a link is read at a time
+	l.lastZxid.Store(max(zxid, l.lastZxid.Load()))
+	if c.rewatching.Load() == 0 {
+		l.eventsZxid.Store(max(zxid, l.eventsZxid.Load()))
 	}
 }
 
 // readFrame reads a whole message of the handshake, its length included.
-func (w *wire) readFrame(limit int) ([]byte, error) {
-	head, err := w.in.Peek(lengthSize)
+func (c *conn) readFrame(limit int) ([]byte, error) {
+	head, err := c.reader.Peek(lengthSize)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (w *wire) readFrame(limit int) ([]byte, error) {
 		return nil, fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
 	}
 	frame := make([]byte, lengthSize+int(size))
-	_, err = io.ReadFull(w.in, frame)
+	_, err = io.ReadFull(c.reader, frame)
 	return frame, err
 }
 
@@ -138,14 +138,14 @@ const (
 
 // authenticate sends credentials and waits for the answer. A server that refuses
 // them says so and closes the connection.
-func (w *wire) authenticate(a Auth) error {
-	if err := w.Conn.SetWriteDeadline(w.deadline); err != nil {
+func (c *conn) authenticate(a Auth) error {
+	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
 		return err
 	}
-	if _, err := w.Conn.Write(a.frame()); err != nil {
+	if _, err := c.Conn.Write(a.frame()); err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
-	reply, err := w.readFrame(maxGreeting)
+	reply, err := c.readFrame(maxGreeting)
 	if err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}

@@ -47,7 +47,7 @@ func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantom
 		f(t, p)
 		for _, b := range []*Bridge{b, p.other.bridge} {
 			b.Close()
-			<-b.gone
+			<-b.ended
 		}
 	})
 }
@@ -71,7 +71,7 @@ func (p *phantomTest) woken() bool {
 	})
 }
 
-const longestPhantom = phantomPause + phantomPause/4 + time.Second
+const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
 
 // A client whose server shows a node that the leader does not have says so, and learns from
 // another server that the node is gone. Its session goes on.
@@ -80,7 +80,7 @@ func TestPhantom(t *testing.T) {
 		bad := p.address
 		time.Sleep(10 * time.Second)
 		p.leave()
-		time.Sleep(phantomPause - 11*time.Second)
+		time.Sleep(leaderCheckPause - 11*time.Second)
 		if p.woken() || p.log.errors("") != 0 {
 			t.Fatal("the test does not show the client a phantom")
 		}
@@ -112,9 +112,9 @@ func TestPhantomOfTheOnlyServer(t *testing.T) {
 // asked for what has changed.
 func TestLeaderIsAskedSeldom(t *testing.T) {
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
-		time.Sleep(phantomPause - time.Second)
+		time.Sleep(leaderCheckPause - time.Second)
 		if n := len(p.transactions.Firings()); n != 0 {
-			t.Errorf("asked %d times within %v", n, phantomPause)
+			t.Errorf("asked %d times within %v", n, leaderCheckPause)
 		}
 		time.Sleep(time.Hour)
 		if n := len(p.transactions.Firings()); n > 61 || n < 20 {
@@ -190,8 +190,8 @@ func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
 		_, err := conn.Create(path, nil, 0, acl)
 		must(t, err)
 	}
-	c := u.bridge.now.Load().link
-	confirmed, phantoms := askLeader(zkClient{c, nil, ""}, slices.Clone(nodes))
+	c := u.bridge.state.Load().link
+	confirmed, phantoms := checkWithLeader(zkClient{c, nil, ""}, slices.Clone(nodes))
 	if !slices.Equal(confirmed, there) || len(phantoms) != 0 {
 		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(there), phantoms)
 	}

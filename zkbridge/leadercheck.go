@@ -13,50 +13,50 @@ import (
 // then for the nodes that are watched and have not changed for long. A transaction that only
 // checks them changes nothing, and the leader decides it by its own data.
 
-// phantomPause is how long a watched node may stay as it is before the leader is asked for it,
+// leaderCheckPause is how long a watched node may stay as it is before the leader is asked for it,
 // at least. It is no less than the session timeout.
-const phantomPause = time.Minute
+const leaderCheckPause = time.Minute
 
-// askLater has the leader asked after a pause.
-func (ep *epoch) askLater() {
-	pause := ep.phantomPause()
-	ask := task(func(*core) { ep.askLeader() })
-	ep.asking = time.AfterFunc(pause+ep.spread.below(pause/4), func() { ep.core.self.Tell(ask) })
+// scheduleLeaderCheck has the leader asked after a pause.
+func (ep *epoch) scheduleLeaderCheck() {
+	pause := ep.leaderCheckPause()
+	ask := task(func(*bridgeActor) { ep.checkWithLeader() })
+	ep.leaderTimer = time.AfterFunc(pause+ep.jitter.below(pause/4), func() { ep.actor.self.Tell(ask) })
 }
 
-func (ep *epoch) phantomPause() time.Duration {
-	return max(phantomPause, time.Duration(ep.link.timeout.Load()))
+func (ep *epoch) leaderCheckPause() time.Duration {
+	return max(leaderCheckPause, time.Duration(ep.conn.timeout.Load()))
 }
 
-// askLeader asks for the watched nodes that have not changed for long.
-func (ep *epoch) askLeader() {
+// checkWithLeader asks for the watched nodes that have not changed for long.
+func (ep *epoch) checkWithLeader() {
 	if ep.over {
 		return
 	}
-	nodes := ep.watches.unchangedSince(time.Now().Add(-ep.phantomPause()))
+	nodes := ep.watches.unchangedSince(time.Now().Add(-ep.leaderCheckPause()))
 	if len(nodes) == 0 {
-		ep.askLater()
+		ep.scheduleLeaderCheck()
 		return
 	}
-	ep.solos.do(func() func() {
-		w := ep.link.current.Load()
-		confirmed, phantoms := askLeader(ep.client, nodes)
+	ep.singles.addBlocking(func() func() {
+		w := ep.conn.active.Load()
+		confirmed, phantoms := checkWithLeader(ep.client, nodes)
 		return func() {
 			for _, path := range confirmed {
 				ep.watches.confirmed(path)
 			}
-			if len(phantoms) > 0 && w != nil && w == ep.link.current.Load() { // all answers came over w
-				ep.disagrees(w, phantoms)
+			if len(phantoms) > 0 && w != nil && w == ep.conn.active.Load() { // all answers came over w
+				ep.onPhantoms(w, phantoms)
 			}
-			ep.askLater()
+			ep.scheduleLeaderCheck()
 		}
 	})
 }
 
-// askLeader returns those of the nodes that the leader has, and those that it does not have
+// checkWithLeader returns those of the nodes that the leader has, and those that it does not have
 // although the server shows them. It leaves out what it cannot learn: the nodes are asked for
 // again.
-func askLeader(c client, nodes []string) (confirmed, phantoms []string) {
+func checkWithLeader(c client, nodes []string) (confirmed, phantoms []string) {
 	for len(nodes) > 0 {
 		some := nodes[:min(len(nodes), maxOps)]
 		var checks []any
@@ -64,7 +64,7 @@ func askLeader(c client, nodes []string) (confirmed, phantoms []string) {
 			checks = append(checks, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 		}
 		results, err := multi(c, checks...)
-		i, cause := culprit(results)
+		i, cause := firstFailedOp(results)
 		switch {
 		case err == nil:
 			confirmed, nodes = append(confirmed, some...), nodes[len(some):]
@@ -104,13 +104,13 @@ func isPhantom(c client, path string) (bool, error) {
 	return exists && after.Czxid == before.Czxid, err
 }
 
-// disagrees reports the server of a connection that shows nodes which the leader does not have,
+// onPhantoms reports the server of a connection that shows nodes which the leader does not have,
 // and leaves it for another one.
-func (ep *epoch) disagrees(w *wire, phantoms []string) {
-	ep.core.cfg.log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
+func (ep *epoch) onPhantoms(w *conn, phantoms []string) {
+	ep.actor.cfg.log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
 		"server", w.server, "address", w.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
 		"do", "stop that server, delete its data, and start it again, so that it copies the leader's; another server is tried meanwhile")
-	if len(ep.core.cfg.servers) > 1 {
+	if len(ep.actor.cfg.servers) > 1 {
 		go w.Close()
 	}
 }

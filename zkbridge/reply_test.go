@@ -81,7 +81,7 @@ func TestPanicOfRecipient(t *testing.T) {
 		ref.SendReleaseNode(&messages.ReleaseNode{Epoch: 1, Directory: dir, Node: node}, odd)
 		odd.hears(t) // of the release, or a Wake
 		u.goesOn()
-		if text := log.String(); strings.Count(text, "a recipient panics") < answers || !strings.Contains(text, "asker_test.go") {
+		if text := log.String(); strings.Count(text, "a recipient panics") < answers || !strings.Contains(text, "reply_test.go") {
 			t.Errorf("the log says: %s", text)
 		}
 		for _, name := range s.Nodes(t, dir) {

@@ -13,7 +13,7 @@ import (
 // last. The bridge never waits for a reader, and there is no goroutine behind the
 // channel. It is closed when ctx ends, and after SHUT.
 func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
-	s := &stream{bridge: b, out: make(chan Session, 1)}
+	s := &sessionStream{bridge: b, out: make(chan Session, 1)}
 	s.Tell(nil)
 	b.Ref().SendSubscribe(&messages.Subscribe{}, s)
 	s.mu.Lock()
@@ -24,8 +24,8 @@ func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 	return s.out
 }
 
-// stream is a subscriber that keeps the newest state for its reader.
-type stream struct {
+// sessionStream is a subscriber that keeps the newest state for its reader.
+type sessionStream struct {
 	bridge *Bridge
 
 	mu      sync.Mutex
@@ -37,7 +37,7 @@ type stream struct {
 }
 
 // Tell hears that there is something new. What it is, the bridge has stored before.
-func (s *stream) Tell(any) {
+func (s *sessionStream) Tell(any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.bridge.Session()
@@ -59,7 +59,7 @@ func (s *stream) Tell(any) {
 }
 
 // end is for a reader that has gone.
-func (s *stream) end() {
+func (s *sessionStream) end() {
 	s.mu.Lock()
 	if !s.over {
 		s.close()
@@ -69,7 +69,7 @@ func (s *stream) end() {
 }
 
 // close needs s.mu.
-func (s *stream) close() {
+func (s *sessionStream) close() {
 	s.over = true
 	close(s.out)
 }

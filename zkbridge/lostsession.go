@@ -32,49 +32,49 @@ type lostSession struct {
 // shortest timeout that the server grants, if the server resumes it and does not close it.
 const maxClosings = 20
 
-// leave has the session of a link closed, unless the server has said that the session is over.
+// addLostSession has the session of a link closed, unless the server has said that the session is over.
 // The bridge has told its subscribers that the session is lost.
-func (c *core) leave(l *link) {
-	if l.ended.Load() {
+func (a *bridgeActor) addLostSession(l *sessionConn) {
+	if l.sessionEnded.Load() {
 		return
 	}
 	l.mu.Lock()
-	s := &lostSession{id: l.id.Load(), password: l.password}
+	s := &lostSession{id: l.sessionID.Load(), password: l.password}
 	l.mu.Unlock()
-	c.lost = append(c.lost, s)
-	c.closeLater(s, c.cfg.margin)
+	a.lostSessions = append(a.lostSessions, s)
+	a.scheduleClose(s, a.cfg.margin)
 }
 
-// closeLater has a lost session closed when a pause is over.
-func (c *core) closeLater(s *lostSession, pause time.Duration) {
+// scheduleClose has a lost session closed when a pause is over.
+func (a *bridgeActor) scheduleClose(s *lostSession, pause time.Duration) {
 	s.due = time.Now().Add(pause)
-	time.AfterFunc(pause, func() { c.self.Tell(task((*core).closeLost)) })
+	time.AfterFunc(pause, func() { a.self.Tell(task((*bridgeActor).closeLostSessions)) })
 }
 
-// closeLost has the lost sessions that are due closed, as soon as the present session is ready.
-func (c *core) closeLost() {
-	ep := c.ep
+// closeLostSessions has the lost sessions that are due closed, as soon as the present session is ready.
+func (a *bridgeActor) closeLostSessions() {
+	ep := a.epoch
 	if ep == nil {
 		return // open calls again
 	}
-	for _, s := range c.lost {
+	for _, s := range a.lostSessions {
 		if s.closing == ep || time.Now().Before(s.due) {
 			continue
 		}
 		s.closing = ep
-		ep.solos.do(func() func() {
+		ep.singles.addBlocking(func() func() {
 			err := zk.ErrNoServer
-			if w := ep.link.current.Load(); w != nil {
-				err = s.close(ep.link.ctx, c.cfg, w.server)
+			if w := ep.conn.active.Load(); w != nil {
+				err = s.close(ep.conn.ctx, a.cfg, w.server)
 			}
-			return func() { c.lostClosed(s, err) }
+			return func() { a.onLostSessionClosed(s, err) }
 		})
 	}
 }
 
-// lostClosed takes the result of an attempt to close a lost session.
-func (c *core) lostClosed(s *lostSession, err error) {
-	log := c.cfg.log.With("session", fmt.Sprintf("%#x", s.id))
+// onLostSessionClosed takes the result of an attempt to close a lost session.
+func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
+	log := a.cfg.log.With("session", fmt.Sprintf("%#x", s.id))
 	s.attempts++
 	switch {
 	case err == nil:
@@ -84,21 +84,21 @@ func (c *core) lostClosed(s *lostSession, err error) {
 	default:
 		log.Debug("the lost session is not closed yet", "why", err)
 		s.closing = nil
-		c.closeLater(s, min(retryPause<<s.attempts, maxOrphanPause))
+		a.scheduleClose(s, min(retryPause<<s.attempts, maxOrphanPause))
 		return
 	}
-	c.lost = slices.DeleteFunc(c.lost, func(other *lostSession) bool { return other == s })
+	a.lostSessions = slices.DeleteFunc(a.lostSessions, func(other *lostSession) bool { return other == s })
 }
 
-// closeLostAtOnce tries once to close the lost sessions, in the background. It is for a bridge
+// closeLostSessionsNow tries once to close the lost sessions, in the background. It is for a bridge
 // that the user closes: the work under all locks has ended.
-func (c *core) closeLostAtOnce() {
-	if c.ep == nil {
+func (a *bridgeActor) closeLostSessionsNow() {
+	if a.epoch == nil {
 		return
 	}
-	if w := c.ep.link.current.Load(); w != nil {
-		for _, s := range c.lost {
-			c.bridge.links.Go(func() { s.close(context.Background(), c.cfg, w.server) })
+	if w := a.epoch.conn.active.Load(); w != nil {
+		for _, s := range a.lostSessions {
+			a.bridge.closingConns.Go(func() { s.close(context.Background(), a.cfg, w.server) })
 		}
 	}
 }
@@ -120,14 +120,14 @@ func (s *lostSession) close(ctx context.Context, cfg *settings, server string) e
 	}
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
-	w := newWire(conn, raw, nil, deadline)
+	w := newConn(conn, raw, nil, deadline)
 	if err := conn.SetDeadline(deadline); err != nil {
 		return err
 	}
-	if _, err := conn.Write(s.greeting()); err != nil {
+	if _, err := conn.Write(s.connectRequest()); err != nil {
 		return err
 	}
-	hello, err := w.readHello()
+	hello, err := w.readConnectResponse()
 	if err != nil || hello.session == 0 {
 		return err
 	}
@@ -142,9 +142,9 @@ func (s *lostSession) close(ctx context.Context, cfg *settings, server string) e
 	return errAnotherSession
 }
 
-// greeting is the message that resumes the session. It asks for the shortest timeout, by which
+// connectRequest is the message that resumes the session. It asks for the shortest timeout, by which
 // the session expires if it is not closed.
-func (s *lostSession) greeting() []byte {
+func (s *lostSession) connectRequest() []byte {
 	const shortest = 1                          // ms; the server grants more
 	b := appendInt(make([]byte, lengthSize), 0) // protocol version
 	b = binary.BigEndian.AppendUint64(b, 0)     // newest zxid seen: any server will do
@@ -156,13 +156,13 @@ func (s *lostSession) greeting() []byte {
 }
 
 // closeSession closes the session of the connection.
-func (w *wire) closeSession() error {
+func (c *conn) closeSession() error {
 	b := binary.BigEndian.AppendUint32(nil, headerSize-lengthSize)
 	b = appendInt(appendInt(b, 1), opClose)
-	if _, err := w.Conn.Write(b); err != nil {
+	if _, err := c.Conn.Write(b); err != nil {
 		return err
 	}
-	answer, err := w.readFrame(maxGreeting)
+	answer, err := c.readFrame(maxGreeting)
 	if err != nil {
 		return err
 	}

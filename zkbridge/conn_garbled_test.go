@@ -15,8 +15,8 @@ import (
 func TestGarbledAnswers(t *testing.T) {
 	ops := []zk.MultiResponse{{String: "/root/n"}, {}, {Stat: &zk.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6,
 		Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}}}
-	b := appendText(appendHead(nil, opCreate), "/root/n")
-	b = appendHead(appendHead(b, opDelete), opSetData)
+	b := appendText(appendOpHeader(nil, opCreate), "/root/n")
+	b = appendOpHeader(appendOpHeader(b, opDelete), opSetData)
 	for _, v := range []int64{1, 2, 3, 4, 5<<32 | 6, 7<<32 | 0, 8<<32 | 9, 10<<32 | 0} {
 		b = binary.BigEndian.AppendUint64(b, uint64(v))
 	}
@@ -41,7 +41,7 @@ func TestGarbledAnswers(t *testing.T) {
 			}
 		}
 	}
-	unknown := reader{rest: appendInt(appendBool(appendInt(appendHead(nil, 99), -1), true), -1)}
+	unknown := reader{rest: appendInt(appendBool(appendInt(appendOpHeader(nil, 99), -1), true), -1)}
 	if unknown.results("", 1); !unknown.bad {
 		t.Error("an operation 99 makes sense")
 	}
@@ -56,7 +56,7 @@ func TestGarbledAnswers(t *testing.T) {
 			}
 		}
 	}
-	if _, err := multiRequest("", []any{nil}); !errors.Is(err, zk.ErrBadArguments) {
+	if _, err := encodeMulti("", []any{nil}); !errors.Is(err, zk.ErrBadArguments) {
 		t.Errorf("%v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	w := opened(client, &settings{})
 	told := make(hearings, 2)
 	for _, name := range []string{"a", "b"} {
-		w.send(deleteRequest("/"+name), told.to(name))
+		w.send(encodeDelete("/"+name), told.to(name))
 	}
 	w.pieces(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
 	told.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
@@ -84,11 +84,11 @@ func TestGarbledAnswerTellsNothing(t *testing.T) {
 	defer server.Close()
 	go io.Copy(io.Discard, server)
 	w := opened(client, &settings{})
-	w.link.current.Store(w)
+	w.session.active.Store(w)
 	var results []zk.MultiResponse
 	var failure error
-	zkClient{link: w.link}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
-	body := appendInt(appendHead(nil, opError), -101) // and no end
+	zkClient{link: w.session}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
+	body := appendInt(appendOpHeader(nil, opError), -101) // and no end
 	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
 	w.pieces(t, server, frame(16, xidPing), 100, answer...)
 	if results != nil || !errors.Is(failure, errGarbled) {

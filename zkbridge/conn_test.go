@@ -23,11 +23,11 @@ func request4(xid, op int32) []byte { return frame(8, xid, op) }
 
 // pieces sends b to the wire, and reads it there in pieces of n bytes. The wire keeps what
 // comes before.
-func (w *wire) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
+func (c *conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
 	t.Helper()
 	go server.Write(append(before, b...))
 	for got := 0; got < len(b); {
-		k, err := w.Read(make([]byte, min(n, len(b)-got)))
+		k, err := c.Read(make([]byte, min(n, len(b)-got)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,20 +52,20 @@ func testWireClock(t *testing.T, piece int) {
 			}
 		}
 	}()
-	l := &link{cfg: &settings{margin: time.Second}, start: time.Now(), note: func(error) {}, post: func(any) {}}
-	w := newWire(client, client, l, time.Now().Add(time.Hour))
+	l := &sessionConn{cfg: &settings{margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	w := newConn(client, client, l, time.Now().Add(time.Hour))
 	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
 	newest := func(want time.Duration) {
 		t.Helper()
-		if got := time.Duration(l.newest.Load()); got != want {
+		if got := time.Duration(l.lastAnswered.Load()); got != want {
 			t.Errorf("in pieces of %d: newest answered message is from %v, not %v", piece, got, want)
 		}
 	}
 	second(frame(40))                                         // greeting at 1 s
 	w.pieces(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
 	newest(1 * time.Second)
-	if l.id.Load() != 77 || l.deadline() != l.start.Add(9*time.Second) {
-		t.Errorf("session %d, deadline after %v", l.id.Load(), l.deadline().Sub(l.start))
+	if l.sessionID.Load() != 77 || l.deadline() != l.openedAt.Add(9*time.Second) {
+		t.Errorf("session %d, deadline after %v", l.sessionID.Load(), l.deadline().Sub(l.openedAt))
 	}
 	second(request4(1, 14))       // 2 s
 	second(request4(2, 4))        // 3 s
@@ -78,12 +78,12 @@ func testWireClock(t *testing.T, piece int) {
 	w.pieces(t, server, frame(16, 3), piece)
 	newest(5 * time.Second)
 	time.Sleep(time.Second)
-	w.send(deleteRequest("/n"), func([]byte, error) {}) // 6 s
+	w.send(encodeDelete("/n"), func([]byte, error) {}) // 6 s
 	w.pieces(t, server, frame(16, xidPing), piece, frame(16, firstXid)...)
 	newest(6 * time.Second)
 	second(request4(4, opClose))
 	w.pieces(t, server, frame(16, 4), piece)
-	if !l.ended.Load() || len(w.sent) != 0 {
+	if !l.sessionEnded.Load() || len(w.sent) != 0 {
 		t.Errorf("end of the session not seen, or %v left", w.sent)
 	}
 }
@@ -91,8 +91,8 @@ func testWireClock(t *testing.T, piece int) {
 func TestWireRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
-		w := newWire(client, client, l, time.Now().Add(time.Hour))
+		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write([]byte(garbage))
 		if _, err := w.Read(make([]byte, 4)); err == nil {
 			t.Errorf("%q is accepted", garbage)
@@ -103,9 +103,9 @@ func TestWireRefusesGarbage(t *testing.T) {
 	// After the handshake, too.
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
-		w := newWire(client, client, l, time.Now().Add(time.Hour))
-		w.ready.Store(true)
+		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		w := newConn(client, client, l, time.Now().Add(time.Hour))
+		w.handshakeDone.Store(true)
 		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
 		if _, err := w.Read(make([]byte, 4)); err == nil {
 			t.Errorf("%q is accepted after the handshake", garbage)
@@ -135,13 +135,13 @@ func TestGarbledHello(t *testing.T) {
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
 	} {
 		client, server := net.Pipe()
-		l := &link{cfg: &settings{}, note: func(error) {}, post: func(any) {}}
-		w := newWire(client, client, l, time.Now().Add(time.Hour))
+		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write(c.hello)
 		if _, err := w.Read(make([]byte, 4)); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !c.ok && l.id.Load() != 0 {
+		if !c.ok && l.sessionID.Load() != 0 {
 			t.Errorf("%s: the session is taken for opened", name)
 		}
 		client.Close()

@@ -93,7 +93,7 @@ func TestUncertainAndCutEachTime(t *testing.T) {
 		id := u.create("/d", "n-")
 		m := next[*messages.Failed](t, u.peer)
 		if took := time.Since(begun); m.GetId() != id || m.GetReason() != messages.Reason_UNAVAILABLE ||
-			took < unresolvedFor*timeout || took > (unresolvedFor+1)*timeout {
+			took < maxUnknownTimeouts*timeout || took > (maxUnknownTimeouts+1)*timeout {
 			t.Errorf("after %v: %v", took, m)
 		}
 		cut.Remove()
@@ -131,21 +131,21 @@ func TestUncertainDiesWithSession(t *testing.T) {
 func withoutOwn(t *testing.T, s *zktest.Server) *user {
 	t.Helper()
 	conn := s.Client(t)
-	_, err := conn.Create(home, nil, 0, zk.WorldACL(zk.PermAll))
+	_, err := conn.Create(homeDirectory, nil, 0, zk.WorldACL(zk.PermAll))
 	if err != nil && err != zk.ErrNodeExists {
 		t.Fatal(err)
 	}
-	_, err = conn.SetACL(home, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+	_, err = conn.SetACL(homeDirectory, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 	must(t, err)
 	t.Cleanup(func() {
-		_, err := conn.SetACL(home, zk.WorldACL(zk.PermAll), -1)
+		_, err := conn.SetACL(homeDirectory, zk.WorldACL(zk.PermAll), -1)
 		must(t, err)
 	})
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
-	u.do(func(c *core) {})
+	u.do(func(c *bridgeActor) {})
 	zktest.Eventually(t, patience, func() bool {
 		ready := make(chan bool, 1)
-		u.do(func(c *core) { ready <- c.ep.started && c.ep.own == "" })
+		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.ownNode == "" })
 		return <-ready
 	}, "the session begins without a node of its own")
 	return u

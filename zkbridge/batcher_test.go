@@ -30,7 +30,7 @@ func TestTransactionsUnderWay(t *testing.T) {
 		u.createInExisting(dir, "n-")
 	}
 	u.settled()
-	count.wait(t, int32(embedded.OpMulti), maxMultis)
+	count.wait(t, int32(embedded.OpMulti), maxTransactions)
 	s.Embedded().Resume()
 	var sizes []int
 	for range 4 + rest {
@@ -45,9 +45,9 @@ func TestTransactionsUnderWay(t *testing.T) {
 }
 
 func TestEnough(t *testing.T) {
-	flying := func(sizes ...int) (o outbox) {
+	flying := func(sizes ...int) (o batcher) {
 		for _, n := range sizes {
-			o.flights = append(o.flights, &batch{writes: make([]write, n)})
+			o.inFlight = append(o.inFlight, &batch{writes: make([]write, n)})
 		}
 		return o
 	}
@@ -55,8 +55,8 @@ func TestEnough(t *testing.T) {
 		sizes []int
 		want  int
 	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
-		if o := flying(c.sizes...); o.enough() != c.want {
-			t.Errorf("beside %v: %d, want %d", c.sizes, o.enough(), c.want)
+		if o := flying(c.sizes...); o.minBatch() != c.want {
+			t.Errorf("beside %v: %d, want %d", c.sizes, o.minBatch(), c.want)
 		}
 	}
 }
@@ -67,22 +67,22 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "zero-")
-	var w *wire
-	u.do(func(c *core) { w = c.ep.link.current.Swap(nil) })
+	var w *conn
+	u.do(func(c *bridgeActor) { w = c.epoch.conn.active.Swap(nil) })
 	const n = 6
 	for i := range n - 2 {
 		u.create(dir, fmt.Sprintf("n%d-", i))
 	}
-	u.do(func(c *core) {})
-	u.do(func(c *core) {}) // what was not sent is known now
-	u.do(func(c *core) { c.ep.up = false })
+	u.do(func(c *bridgeActor) {})
+	u.do(func(c *bridgeActor) {}) // what was not sent is known now
+	u.do(func(c *bridgeActor) { c.epoch.connected = false })
 	for i := range 2 {
 		u.create(dir, fmt.Sprintf("n%d-", n-2+i))
 	}
-	u.do(func(c *core) {
-		c.ep.use(w)
-		c.ep.up = true
-		c.ep.resume()
+	u.do(func(c *bridgeActor) {
+		c.epoch.setConn(w)
+		c.epoch.connected = true
+		c.epoch.resume()
 	})
 	order := make([]string, n)
 	for range n {
@@ -98,12 +98,12 @@ func TestOrderOfTheUnsent(t *testing.T) {
 }
 
 // settled waits until the bridge has sent what it was asked for.
-func (u *user) settled() { u.do((*core).Flush) }
+func (u *user) settled() { u.do((*bridgeActor).Flush) }
 
 // do has the bridge do something, and waits for it.
 func (u *user) do(what task) {
 	done := make(chan struct{})
-	u.bridge.ref.Tell(task(func(c *core) {
+	u.bridge.ref.Tell(task(func(c *bridgeActor) {
 		what(c)
 		close(done)
 	}))

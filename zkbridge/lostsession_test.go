@@ -17,7 +17,7 @@ import (
 
 // lose has the bridge give up its session as if the deadline had passed.
 func (b *Bridge) lose() {
-	b.ref.Tell(task(func(c *core) { c.befalls(overdue, "the test says so") }))
+	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(overdue, "the test says so") }))
 }
 
 // A session that was lost is closed long before it expires, be the server there all the time
@@ -126,7 +126,7 @@ func inLostSession(t *testing.T, f func(l *lostSessionTest)) {
 		l.lostAt, l.deadline = time.Now(), time.Now().Add(lostTimeout+2*time.Second)
 		f(l)
 		b.Close()
-		<-b.gone
+		<-b.ended
 	})
 }
 
@@ -239,7 +239,7 @@ func TestLostSession(t *testing.T) {
 			}
 		},
 		"password is not the server's": func(l *lostSessionTest) {
-			l.bridge.ref.Tell(task(func(c *core) { c.lost[0].password[0] ^= 1 }))
+			l.bridge.ref.Tell(task(func(c *bridgeActor) { c.lostSessions[0].password[0] ^= 1 }))
 			l.connectedAgain()
 			time.Sleep(2 * lostMargin)
 			if !l.lives() {
@@ -259,7 +259,7 @@ func TestLostSession(t *testing.T) {
 			l.connectedAgain()
 			fired(l.t, l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole}))
 			must(l.t, l.bridge.Close())
-			<-l.bridge.gone
+			<-l.bridge.ended
 			l.goes(lostMargin)
 		},
 		"bridge is closed, and nothing answers": func(l *lostSessionTest) {
@@ -267,7 +267,7 @@ func TestLostSession(t *testing.T) {
 			l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole, Times: -1})
 			begun := time.Now()
 			must(l.t, l.bridge.Close())
-			<-l.bridge.gone
+			<-l.bridge.ended
 			if took := time.Since(begun); took > lostConnect+time.Second {
 				l.t.Errorf("Close has taken %v", took)
 			}
@@ -276,7 +276,7 @@ func TestLostSession(t *testing.T) {
 			l.connectedAgain()
 			l.bridge.fail()
 			state(l.t, l.peer, messages.SessionState_SHUT)
-			<-l.bridge.gone
+			<-l.bridge.ended
 			if since := time.Since(l.lostAt); l.lives() != (since < lostTimeout) {
 				l.t.Errorf("%v after the loss", since)
 			}
@@ -295,7 +295,7 @@ func TestExpiredSessionIsLeft(t *testing.T) {
 		state(t, u.peer, messages.SessionState_LOST)
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		lost := make(chan int)
-		u.bridge.ref.Tell(task(func(c *core) { lost <- len(c.lost) }))
+		u.bridge.ref.Tell(task(func(c *bridgeActor) { lost <- len(c.lostSessions) }))
 		if n := <-lost; n != 0 {
 			t.Errorf("%d sessions are to be closed", n)
 		}
@@ -306,7 +306,7 @@ func TestExpiredSessionIsLeft(t *testing.T) {
 func TestServerOpensAnotherSession(t *testing.T) {
 	closed := make(chan bool, 1)
 	serve := func(conn net.Conn) {
-		w := newWire(conn, conn, nil, time.Now().Add(patience))
+		w := newConn(conn, conn, nil, time.Now().Add(patience))
 		if _, err := w.readFrame(maxGreeting); err != nil {
 			t.Error(err)
 		}

@@ -19,7 +19,7 @@ import (
 
 // network is name servers and servers behind addresses, of which names knows.
 type network struct {
-	*names
+	*resolver
 	t       *testing.T
 	life    context.Context
 	end     context.CancelFunc
@@ -35,9 +35,9 @@ type network struct {
 }
 
 func newNetwork(t *testing.T, answer ...string) *network {
-	n := &network{names: newNames(), t: t, answer: answer}
+	n := &network{resolver: newResolver(), t: t, answer: answer}
 	n.life, n.end = context.WithCancel(t.Context())
-	n.names.lookup = func(ctx context.Context, _ string) ([]string, error) {
+	n.resolver.lookup = func(ctx context.Context, _ string) ([]string, error) {
 		n.mu.Lock()
 		answer, failure, delay := n.answer, n.failure, n.delay
 		n.mu.Unlock()
@@ -48,7 +48,7 @@ func newNetwork(t *testing.T, answer ...string) *network {
 			return nil, ctx.Err()
 		}
 	}
-	n.names.dialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
+	n.resolver.dialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
 		n.mu.Lock()
 		n.dialed = append(n.dialed, strings.TrimSuffix(address, ":2181"))
 		dead, refuses := n.dead+":2181" == address, n.refuses+":2181" == address
@@ -131,7 +131,7 @@ func TestNameServersFail(t *testing.T) {
 		n.failure, n.delay = nil, time.Hour
 		begun := time.Now()
 		must(t, n.connect("a"))
-		if took := time.Since(begun); took != lookupPatience {
+		if took := time.Since(begun); took != maxLookupWait {
 			t.Errorf("waited %v for the name servers", took)
 		}
 		n.end() // that lookup ends with its session; the next one has its own
@@ -155,7 +155,7 @@ func TestDeadServerOfAName(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
 		must(t, err)
-		settings.names.lookup = func(ctx context.Context, _ string) ([]string, error) {
+		settings.resolver.lookup = func(ctx context.Context, _ string) ([]string, error) {
 			select {
 			case <-time.After(7 * time.Second): // the first name server is dead
 				return []string{"dead", "alive"}, nil
@@ -164,7 +164,7 @@ func TestDeadServerOfAName(t *testing.T) {
 			}
 		}
 		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
-		settings.names.dialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
+		settings.resolver.dialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address == "alive:2181" {
 				return s.Dial(ctx, network, address)
 			}
@@ -181,7 +181,7 @@ func TestDeadServerOfAName(t *testing.T) {
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		must(t, b.Close())
-		<-b.gone
+		<-b.ended
 		system.Close()
 	})
 }

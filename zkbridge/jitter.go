@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// spread returns random durations, so that many clients do not act at one time. Its seed comes
+// jitter returns random durations, so that many clients do not act at one time. Its seed comes
 // from crypto/rand, which testing/cryptotest makes repeatable. It is for one goroutine at a time.
-type spread struct{ source *mathrand.PCG }
+type jitter struct{ source *mathrand.PCG }
 
-func newSpread() spread {
+func newJitter() jitter {
 	var seed [16]byte
 	rand.Read(seed[:])
-	return spread{mathrand.NewPCG(binary.BigEndian.Uint64(seed[:8]), binary.BigEndian.Uint64(seed[8:]))}
+	return jitter{mathrand.NewPCG(binary.BigEndian.Uint64(seed[:8]), binary.BigEndian.Uint64(seed[8:]))}
 }
 
 // below returns a duration from 0 to below d.
-func (s spread) below(d time.Duration) time.Duration {
+func (s jitter) below(d time.Duration) time.Duration {
 	return time.Duration(mathrand.New(s.source).Int64N(int64(d)))
 }

@@ -10,35 +10,35 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// asker is the sender of a request, and the marks of its answer.
-type asker struct {
+// replyTo is the sender of a request, and the marks of its answer.
+type replyTo struct {
 	to    ask.Recipient
 	id    uint64
 	epoch uint64
 	log   *slog.Logger // nil if to is the bridge's own
 }
 
-// askerOf returns the asker of a message.
-func (c *core) askerOf(from ask.Recipient, msg interface {
+// replyToOf returns the asker of a message.
+func (a *bridgeActor) replyToOf(from ask.Recipient, msg interface {
 	GetId() uint64
 	GetEpoch() uint64
-}) asker {
-	return asker{from, msg.GetId(), msg.GetEpoch(), c.cfg.log}
+}) replyTo {
+	return replyTo{from, msg.GetId(), msg.GetEpoch(), a.cfg.log}
 }
 
-func (a asker) tell(msg any) {
+func (r replyTo) tell(msg any) {
 	switch {
-	case a.to == nil:
-	case a.log == nil:
-		a.to.Tell(msg)
+	case r.to == nil:
+	case r.log == nil:
+		r.to.Tell(msg)
 	default:
-		tell(a.log, a.to, msg)
+		tell(r.log, r.to, msg)
 	}
 }
 
-// give answers that the request will not be done.
-func (a asker) give(why messages.Reason, detail string) {
-	a.tell(&messages.Failed{Id: a.id, Epoch: a.epoch, Reason: why, Detail: detail})
+// fail answers that the request will not be done.
+func (r replyTo) fail(why messages.Reason, detail string) {
+	r.tell(&messages.Failed{Id: r.id, Epoch: r.epoch, Reason: why, Detail: detail})
 }
 
 // tell tells a user's recipient, and reports whether that has taken the message: a panic of

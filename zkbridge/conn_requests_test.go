@@ -20,18 +20,18 @@ import (
 )
 
 // opened is a wire behind its handshake, over conn.
-func opened(conn net.Conn, cfg *settings) *wire {
+func opened(conn net.Conn, cfg *settings) *conn {
 	cfg.log = slog.New(slog.DiscardHandler)
-	l := &link{cfg: cfg, start: time.Now(), note: func(error) {}, post: func(any) {}}
-	w := newWire(conn, conn, l, time.Now().Add(time.Hour))
-	w.ready.Store(true)
+	l := &sessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	w := newConn(conn, conn, l, time.Now().Add(time.Hour))
+	w.handshakeDone.Store(true)
 	return w
 }
 
 // hearings keep what was told, in order.
 type hearings chan string
 
-func (a hearings) to(name string) taker[[]byte] {
+func (a hearings) to(name string) callback[[]byte] {
 	return func(body []byte, err error) { a <- fmt.Sprint(name, " ", len(body), " ", err) }
 }
 
@@ -75,19 +75,19 @@ func TestSendDoesNotBlock(t *testing.T) {
 	w := opened(client, &settings{})
 	told := make(hearings, 10)
 	for _, path := range []string{"/a", "/bb", "/ccc"} {
-		w.send(deleteRequest(path), told.to(path))
+		w.send(encodeDelete(path), told.to(path))
 	}
 	if got := fmt.Sprint(xids(t, server, 3)); got != "[1000:18 1001:19 1002:20]" {
 		t.Error(got)
 	}
-	w.send(deleteRequest("/dddd"), told.to("/dddd")) // later
+	w.send(encodeDelete("/dddd"), told.to("/dddd")) // later
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1003:21]" {
 		t.Error(got)
 	}
 	w.Close()
 	closed := fmt.Sprint(" 0 ", zk.ErrConnectionClosed)
 	told.expect(t, "/a"+closed, "/bb"+closed, "/ccc"+closed, "/dddd"+closed)
-	w.send(deleteRequest("/e"), told.to("/e"))
+	w.send(encodeDelete("/e"), told.to("/e"))
 	told.expect(t, fmt.Sprint("/e 0 ", zk.ErrNoServer))
 }
 
@@ -104,13 +104,13 @@ func TestSendOverSocket(t *testing.T) {
 	w := opened(conn, &settings{})
 	defer w.Close()
 	nobody := func([]byte, error) {}
-	w.send(deleteRequest("/a"), nobody)
-	if w.unanswered != headerSize+10 || len(w.queue) > 0 {
-		t.Errorf("%d bytes, %d in queue", w.unanswered, len(w.queue))
+	w.send(encodeDelete("/a"), nobody)
+	if w.unanswered != headerSize+10 || len(w.unwritten) > 0 {
+		t.Errorf("%d bytes, %d in queue", w.unanswered, len(w.unwritten))
 	}
 	want := []string{"1000:18"}
 	for n := range 100 { // of a megabyte: more than any socket takes
-		w.send(deleteRequest("/"+strings.Repeat("b", 1<<20)), nobody)
+		w.send(encodeDelete("/"+strings.Repeat("b", 1<<20)), nobody)
 		want = append(want, fmt.Sprint(1001+n, ":", 1<<20+17))
 	}
 	if got := xids(t, server, 101); !slices.Equal(got, want) {
@@ -124,7 +124,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
 		w := opened(client, &settings{})
-		w.ready.Store(false)
+		w.handshakeDone.Store(false)
 		w.deadline = time.Now().Add(time.Second)
 		go func() {
 			xids(t, server, 1)
@@ -137,7 +137,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 		_, err = io.ReadFull(w, make([]byte, 41))
 		must(t, err)
 		time.Sleep(2 * time.Second)
-		w.send(deleteRequest("/a"), func(_ []byte, err error) { t.Error(err) })
+		w.send(encodeDelete("/a"), func(_ []byte, err error) { t.Error(err) })
 		if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
 			t.Error(got)
 		}
@@ -153,7 +153,7 @@ func TestSendMuchOverSocket(t *testing.T) {
 	defer l.Close()
 	conn, err := net.Dial("tcp", l.Addr().String())
 	must(t, err)
-	must(t, conn.(*net.TCPConn).SetWriteBuffer(socketTakes))
+	must(t, conn.(*net.TCPConn).SetWriteBuffer(sendBuffer))
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
@@ -161,7 +161,7 @@ func TestSendMuchOverSocket(t *testing.T) {
 	defer w.Close()
 	sent := make(chan struct{})
 	go func() {
-		w.send(deleteRequest("/"+strings.Repeat("a", 16<<20)), func([]byte, error) {})
+		w.send(encodeDelete("/"+strings.Repeat("a", 16<<20)), func([]byte, error) {})
 		close(sent)
 	}()
 	select {
@@ -180,15 +180,15 @@ func TestAnswers(t *testing.T) {
 	w := opened(client, &settings{maxReply: 1000})
 	told := make(hearings, 10)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		w.send(deleteRequest("/"+name), told.to(name))
+		w.send(encodeDelete("/"+name), told.to(name))
 	}
 	w.pieces(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
 		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 6, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
 	told.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
-	if newest := w.link.zxid.Load(); newest != 10 {
+	if newest := w.session.lastZxid.Load(); newest != 10 {
 		t.Errorf("newest zxid is %d", newest)
 	}
-	w.send(deleteRequest("/e"), told.to("e"))
+	w.send(encodeDelete("/e"), told.to("e"))
 	go server.Write(frame(1001, xidEvent))
 	if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
 		t.Errorf("%v", err)
@@ -205,7 +205,7 @@ func TestAnswersAreSignsOfLife(t *testing.T) {
 		w := opened(client, &settings{})
 		go func() {
 			for n := range int32(10) {
-				w.send(deleteRequest("/n"), func([]byte, error) {})
+				w.send(encodeDelete("/n"), func([]byte, error) {})
 				time.Sleep(9 * time.Second)
 				server.Write(frame(16, 1000+n))
 			}
@@ -226,7 +226,7 @@ func TestNumbersOfRequests(t *testing.T) {
 	w := opened(client, &settings{})
 	w.xid = math.MaxInt32 - 1
 	for range 2 {
-		w.send(deleteRequest("/"), func([]byte, error) {})
+		w.send(encodeDelete("/"), func([]byte, error) {})
 	}
 	if got := fmt.Sprint(xids(t, server, 2)); got != "[2147483647:17 1000:17]" {
 		t.Error(got)
@@ -262,7 +262,7 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	w := opened(client, &settings{})
-	zkClient{link: w.link}.WatchAgain(w, []string{"/n"}, nil)
+	zkClient{link: w.session}.SetWatches(w, []string{"/n"}, nil)
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
 		t.Error(got)
 	}
@@ -282,10 +282,10 @@ func TestOneIsToldAtATime(t *testing.T) {
 	w := opened(client, &settings{})
 	told := make(chan bool, 2)
 	for range 2 {
-		w.send(deleteRequest("/n"), func([]byte, error) {
-			free := w.turn.TryLock()
+		w.send(encodeDelete("/n"), func([]byte, error) {
+			free := w.callbackMu.TryLock()
 			if free {
-				w.turn.Unlock()
+				w.callbackMu.Unlock()
 			}
 			told <- free
 		})
@@ -304,7 +304,7 @@ func TestSendFails(t *testing.T) {
 	w := opened(client, &settings{})
 	must(t, client.SetWriteDeadline(time.Now()))
 	told := make(hearings, 1)
-	w.send(deleteRequest("/a"), told.to("a"))
+	w.send(encodeDelete("/a"), told.to("a"))
 	told.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
 }
 
@@ -313,9 +313,9 @@ func TestSendBehindOthers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	w := opened(client, &settings{})
-	w.roomy, w.writing = true, true
-	w.send(deleteRequest("/a"), func([]byte, error) {})
-	go w.drain()
+	w.hasSendBuffer, w.flushing = true, true
+	w.send(encodeDelete("/a"), func([]byte, error) {})
+	go w.flushLoop()
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
 		t.Error(got)
 	}
@@ -331,7 +331,7 @@ func TestWatchRequests(t *testing.T) {
 	}
 	for _, c := range []struct{ nodes, directories, messages int }{{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {100, 100, 2}, {300, 200, 4}} {
 		nodes, directories := paths("node", c.nodes), paths("directory", c.directories)
-		requests := watchRequests(77, nodes, directories)
+		requests := encodeSetWatches(77, nodes, directories)
 		if len(requests) != c.messages {
 			t.Errorf("%+v: %d messages", c, len(requests))
 		}

@@ -1,0 +1,164 @@
+package zkbridge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// GenerationPath is the node, below the chroot, whose data is the generation as decimal
+// text, and GenerationDirectory is its directory. A missing node means generation 0.
+const (
+	GenerationPath      = GenerationDirectory + "/generation"
+	GenerationDirectory = "/actorlock"
+)
+
+// ParseGeneration returns the generation that the node's data tells. INVALID names any
+// other data than a decimal number from 0 to 2^64-1.
+func ParseGeneration(data []byte) (uint64, error) {
+	value, err := strconv.ParseUint(string(data), 10, 64)
+	if err != nil {
+		if len(data) > 40 {
+			data = append(data[:40:40], "..."...)
+		}
+		return 0, fmt.Errorf("zkbridge: %w: %s: data %q: it must be a decimal number from 0 to %d",
+			messages.Reason_INVALID, GenerationPath, data, uint64(math.MaxUint64))
+	}
+	return value, nil
+}
+
+// generations holds what a process has seen of the generation's node, and tells which
+// generation was in force at a czxid: the value that the node had then.
+//
+// The bridge calls asking before it sends a read of the node, which sets a watch as well,
+// and read when that is answered: one read at a time. It calls changed whenever the watch
+// has fired or may have been missed, also between the two. It has to read the node before
+// it creates anything in a session, and again while unread. The zero value has seen
+// nothing; it is for one goroutine at a time.
+type generations struct {
+	spans []span // by from; the present one is the last
+	czxid int64  // of the node, 0 while it is missing
+	next  int32  // the version that follows on the present span's, or noVersion
+
+	missed bool // the node has changed since the last read was asked for
+	due    bool // the node has changed since the last read that was answered
+}
+
+// span is the czxids from one write of the node to the next. Its value is exact unless
+// the next write that was seen may not be the one that followed.
+type span struct {
+	from  int64 // the mzxid of the write
+	value uint64
+	exact bool
+}
+
+const (
+	maxSpans  = 16 // kept of the history
+	noVersion = -1 // of a node that follows on nothing
+)
+
+// asking notes that the node is about to be read: a change that is told from now on may
+// be newer than what the read will see.
+func (g *generations) asking() { g.missed = false }
+
+// changed notes that the node is not what it was when it was last read.
+func (g *generations) changed() { g.missed, g.due = true, true }
+
+// unread reports whether the node has changed since the last read of it: then it is to
+// be read again.
+func (g *generations) unread() bool { return g.due }
+
+// empty reports whether no read has succeeded.
+func (g *generations) empty() bool { return len(g.spans) == 0 }
+
+// isAhead reports whether the present generation was set by a transaction after the newest
+// that the present session has seen: then the ensemble is not the one that it was.
+func (g *generations) isAhead(zxid int64) bool {
+	n := len(g.spans)
+	return n > 0 && g.spans[n-1].from > zxid
+}
+
+// at returns the generation that was in force at a czxid, and whether it is known. It is
+// not known before the first read, for czxids before the first write that was seen, for
+// those of a span that is not exact, and, while the node is unread, for those of the
+// present span.
+func (g *generations) at(czxid int64) (generation uint64, known bool) {
+	for i := len(g.spans) - 1; i >= 0; i-- {
+		if s := g.spans[i]; s.from <= czxid {
+			return s.value, s.exact && !(g.due && i == len(g.spans)-1)
+		}
+	}
+	return 0, false
+}
+
+// read takes an answered read of the node. The error, for the log, tells of data that is
+// no generation, and of a node that was deleted or set to a smaller generation than the
+// process has known: the known one stays in force. (An answer of a server that lags
+// behind, in a new session, looks the same.)
+//
+// A greater generation of a lower mzxid is that of another ensemble, or of a restored
+// one, and begins a new history; so does another node.
+func (g *generations) read(data []byte, stat zk.Stat, exists bool) error {
+	g.due, g.missed = g.missed, false
+	var value uint64
+	if exists {
+		var err error
+		if value, err = ParseGeneration(data); err != nil {
+			g.keep()
+			return err
+		}
+	} else {
+		stat = zk.Stat{Version: noVersion}
+	}
+	if len(g.spans) > 0 {
+		last := len(g.spans) - 1
+		present := g.spans[last]
+		switch {
+		case value == present.value && stat.Mzxid == present.from:
+			g.next = stat.Version + 1
+			return nil
+		case value < present.value || value == present.value && stat.Mzxid < present.from:
+			g.keep()
+			if !exists {
+				return fmt.Errorf("%s was deleted: the generation stays %d", GenerationPath, present.value)
+			}
+			return fmt.Errorf("%s went back to %d by transaction %#x: the generation stays %d, of transaction %#x",
+				GenerationPath, value, stat.Mzxid, present.value, present.from)
+		case stat.Mzxid <= present.from || g.czxid != 0 && stat.Czxid != g.czxid:
+			g.spans = nil
+		case stat.Version != g.next:
+			g.spans[last].exact = false
+		}
+	}
+	g.spans = append(g.spans, span{stat.Mzxid, value, true})
+	if len(g.spans) > maxSpans {
+		g.spans = append(g.spans[:0], g.spans[1:]...)
+	}
+	g.czxid, g.next = stat.Czxid, stat.Version+1
+	return nil
+}
+
+// keep keeps the present generation though the node tells another, or none. It also
+// forgets the history: a restored ensemble may use its czxids again.
+func (g *generations) keep() {
+	if n := len(g.spans); n > 1 {
+		g.spans = append(g.spans[:0], g.spans[n-1])
+	}
+	g.next = noVersion
+}
+
+// GenerationACL returns what the generation's node and its directory are made with: the
+// ACL of [Config], and the right to READ for all.
+func (b *Bridge) GenerationACL() []zk.ACL {
+	return withPublicRead(b.cfg.acl)
+}
+
+// withPublicRead adds the right to READ for all.
+func withPublicRead(acl []zk.ACL) []zk.ACL {
+	return append(slices.Clip(acl), zk.WorldACL(zk.PermRead)...)
+}

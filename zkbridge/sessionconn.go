@@ -1,0 +1,325 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// sessionConn is the client of one epoch and its connections, one after the other. There
+// is one zk.Conn per epoch, because go-zookeeper would go on with the next session
+// by itself. Its methods may be called from any goroutine.
+type sessionConn struct {
+	epoch     uint64
+	cfg       *settings
+	post      func(any)   // to the bridge; must not block
+	noteError func(error) // remembers why there is no session
+	ctx       context.Context
+	cancel    context.CancelFunc
+	openedAt  time.Time
+	hosts     *hostList
+	client    *zk.Conn
+	events    <-chan zk.Event
+
+	lookups sync.WaitGroup // under way
+
+	sessionID      atomic.Int64 // of the session, 0 before there is one
+	timeout        atomic.Int64 // as granted, a time.Duration
+	lastAnswered   atomic.Int64 // send time of the newest answered message, from start
+	lastHandshake  atomic.Int64 // send time of the newest handshake that was answered, from start
+	lastZxid       atomic.Int64 // newest in answers to requests
+	eventsZxid     atomic.Int64 // zxid up to which the events of all watches have been reported, at least
+	disconnectedAt atomic.Int64 // when the connection was lost, from start; 0 while there is one
+	online         atomic.Bool  // a server has confirmed the session and is still connected
+	sessionEnded   atomic.Bool  // the server has confirmed the end of the session, or said that it is over
+	deadlinePassed atomic.Bool  // somebody has been told that the deadline has passed
+
+	active atomic.Pointer[conn] // which the bridge knows to be connected, nil for none
+
+	mu       sync.Mutex
+	dead     bool
+	newest   *conn  // newest
+	password []byte // of the session
+}
+
+// These tell the bridge what go-zookeeper or a wire has reported.
+type (
+	stateChanged struct {
+		from   *sessionConn
+		event  sessionEvent
+		detail string
+		conn   *conn // which is connected, nil for none
+	}
+	nodeChanged struct {
+		from    *sessionConn
+		path    string
+		deleted bool
+	}
+	authRefused struct {
+		from *sessionConn
+		err  error
+	}
+)
+
+var errOver = errors.New("the epoch is over")
+
+// clientBuffer is for what go-zookeeper reads and writes: the handshake, pings and the end.
+const clientBuffer = 4 << 10
+
+// openSessionConn starts connecting in the background.
+func openSessionConn(epoch uint64, cfg *settings, post func(any), note func(error)) (*sessionConn, error) {
+	l := &sessionConn{epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: time.Now()}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.hosts = newHostList(l.isDead, cfg.session)
+	var err error
+	l.client, l.events, err = zk.Connect(cfg.servers, cfg.session,
+		zk.WithHostProvider(l.hosts),
+		zk.WithDialer(l.dial),
+		zk.WithEventCallback(l.onClientEvent),
+		zk.WithLogger(zkLogger{cfg.log, epoch}),
+		zk.WithMaxBufferSize(clientBuffer),
+		zk.WithMaxConnBufferSize(clientBuffer))
+	if err != nil {
+		l.cancel()
+		return nil, fmt.Errorf("zkbridge: %w", err)
+	}
+	return l, nil
+}
+
+// onClientEvent is go-zookeeper's callback, its only lossless stream of events. It may
+// hold go-zookeeper's locks: it must not block and not call the zk.Conn.
+func (c *sessionConn) onClientEvent(e zk.Event) {
+	switch {
+	case e.Type != zk.EventSession:
+	case e.State == zk.StateHasSession:
+		c.online.Store(true)
+		c.disconnectedAt.Store(0)
+		c.post(stateChanged{c, established, "connected to " + e.Server, c.newestConn()})
+	case e.State == zk.StateDisconnected:
+		c.online.Store(false)
+		c.disconnectedAt.CompareAndSwap(0, int64(c.now())) // each failed attempt to reconnect comes here, too
+		c.post(stateChanged{c, disconnected, "disconnected from " + e.Server, nil})
+	case e.State == zk.StateExpired:
+		c.kill() // at once: go-zookeeper goes on to open another session
+		c.post(stateChanged{c, expired, e.Server + " says that the session has expired", nil})
+	}
+}
+
+// onWatchEvent posts the event of a watch.
+func (c *sessionConn) onWatchEvent(kind zk.EventType, path string) {
+	path = c.cfg.root.strip(path)
+	switch kind {
+	case zk.EventNodeCreated, zk.EventNodeDeleted, zk.EventNodeDataChanged:
+		c.post(nodeChanged{c, path, kind == zk.EventNodeDeleted})
+	case zk.EventNodeChildrenChanged:
+		c.post(nodeChanged{c, childrenPath(path), false})
+	}
+}
+
+// send sends a request over the connection that the bridge knows of. See wire.send.
+func (c *sessionConn) send(request []byte, then callback[[]byte]) {
+	if w := c.active.Load(); w != nil {
+		w.send(request, then)
+		return
+	}
+	then(nil, zk.ErrNoServer)
+}
+
+// dial connects to one server. Its context ends with the epoch; go-zookeeper's own
+// time-out, a fixed second, is not used.
+func (c *sessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	if c.isDead() {
+		return nil, errOver
+	}
+	if !c.pauseBeforeDial() {
+		return nil, errOver
+	}
+	deadline := c.hosts.beginAttempt(c.cfg.connect)
+	ctx, cancel := context.WithDeadline(c.ctx, deadline)
+	defer cancel()
+	w, err := c.connect(ctx, network, address, deadline)
+	if err != nil {
+		c.noteError(err)
+		return nil, err
+	}
+	if !c.setNewest(w) {
+		w.Close()
+		return nil, errOver
+	}
+	return w, nil
+}
+
+func (c *sessionConn) connect(ctx context.Context, network, address string, deadline time.Time) (*conn, error) {
+	conn, raw, err := c.cfg.open(ctx, c.ctx, &c.lookups, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.noteError(&handshakeError{raw.RemoteAddr().String(), errNoZooKeeper}) // until it does
+	w := newConn(conn, raw, c, deadline)
+	w.server = address
+	return w, nil
+}
+
+// open opens a connection, by Config.Dial if there is one, and secures it; raw is the
+// connection below TLS. A lookup may go on until life ends, on a goroutine that lookups counts.
+func (s *settings) open(ctx, life context.Context, lookups *sync.WaitGroup, network, address string) (conn, raw net.Conn, err error) {
+	if s.dial != nil {
+		raw, err = s.dial(ctx, network, address)
+	} else {
+		raw, err = s.resolver.dial(ctx, life, lookups, network, address)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if conn, err = s.secure(ctx, raw, address); err != nil {
+		raw.Close()
+		return nil, nil, err
+	}
+	return conn, raw, nil
+}
+
+// pauseBeforeDial makes the pause before a server is dialed. It tells if the epoch goes on.
+func (c *sessionConn) pauseBeforeDial() bool {
+	pause := time.NewTimer(c.hosts.pause())
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+func (c *sessionConn) setNewest(w *conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dead {
+		c.newest = w
+	}
+	return !c.dead
+}
+
+// onConnectResponse takes the session id and the password of a handshake. The id 0 means that the
+// session asked for is over, which go-zookeeper reports.
+func (c *sessionConn) onConnectResponse(id int64, password []byte) error {
+	if id == 0 {
+		c.sessionEnded.Store(true)
+		return nil
+	}
+	if c.sessionID.CompareAndSwap(0, id) || c.sessionID.Load() == id {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.password = password
+		return nil
+	}
+	c.kill()
+	c.post(stateChanged{c, expired, fmt.Sprintf("the server has opened session %#x instead", id), nil})
+	return errOver
+}
+
+// onAuthRefused ends the epoch: its server does not take the credentials, and the next
+// would not, either.
+func (c *sessionConn) onAuthRefused(err error) {
+	c.kill()
+	c.post(authRefused{c, err})
+}
+
+// now is the time since the link was opened, by the monotonic clock.
+func (c *sessionConn) now() time.Duration { return time.Since(c.openedAt) }
+
+// onAnswered notes that a message sent at a time has been answered.
+func (c *sessionConn) onAnswered(at time.Duration) {
+	for {
+		old := c.lastAnswered.Load()
+		if int64(at) <= old || c.lastAnswered.CompareAndSwap(old, int64(at)) {
+			return
+		}
+	}
+}
+
+// deadline is when the session must be taken for lost: the leader counts its timeout
+// from the newest message that it has heard of. That is the newest one that was answered,
+// at the least, if the server that answered was in touch with the leader. A server that
+// has hung up may not have been; then it is an earlier one, sent up to a ping's interval
+// before. In a handshake the server asks the leader. See the package documentation.
+func (c *sessionConn) deadline() time.Time { return c.openedAt.Add(c.deadlineOffset()) }
+
+// deadlineOffset is the deadline as now gives the time.
+func (c *sessionConn) deadlineOffset() time.Duration {
+	timeout := time.Duration(c.timeout.Load())
+	margin := min(c.cfg.margin, timeout/2) // a later session may have been granted less
+	heard := time.Duration(c.lastAnswered.Load())
+	if away := time.Duration(c.disconnectedAt.Load()); away != 0 {
+		heard = max(min(heard, away-timeout/pingsPerTimeout), time.Duration(c.lastHandshake.Load()))
+	}
+	return heard + timeout - margin
+}
+
+// overdue tells whether the deadline has passed. Once it has told anybody so, that is
+// final: an answer that comes in later, having waited in a buffer while the process was
+// paused, does not bring back what was taken for lost.
+func (c *sessionConn) overdue() bool {
+	if c.deadlinePassed.Load() {
+		return true
+	}
+	if c.now() < c.deadlineOffset() {
+		return false
+	}
+	c.deadlinePassed.Store(true)
+	return true
+}
+
+// pingsPerTimeout is how often go-zookeeper pings within a session timeout.
+const pingsPerTimeout = 3
+
+func (c *sessionConn) newestConn() *conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest
+}
+
+func (c *sessionConn) isDead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead
+}
+
+// kill cuts the connection and prevents others. Nothing of this epoch can reach a
+// server any more. It does not block.
+func (c *sessionConn) kill() {
+	c.mu.Lock()
+	c.dead = true
+	w := c.newest
+	c.mu.Unlock()
+	c.cancel()
+	if w != nil {
+		w.Close()
+	}
+}
+
+// close ends the client, and the session too if a server confirms that within the
+// connect timeout. It returns when go-zookeeper's goroutines are gone.
+func (c *sessionConn) close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.client.Close() // waits up to 3 s for the server
+	}()
+	timer := time.NewTimer(c.cfg.connect)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	c.kill()
+	for range c.events { // closed when go-zookeeper has ended
+	}
+	<-done
+	c.lookups.Wait()
+}
