@@ -16,7 +16,11 @@ func BenchmarkHandOff(b *testing.B) {
 			arrive := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
-				Step(s, Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next)})
+				created := Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
+				if next == 1 {
+					created.Children = []string{created.Node}
+				}
+				Step(s, created)
 			}
 			for range waiting {
 				arrive()
@@ -34,19 +38,6 @@ func BenchmarkHandOff(b *testing.B) {
 			}
 			if n := len(s.inLine()); n != waiting-1 {
 				b.Fatalf("%d wait, want %d", n, waiting-1)
-			}
-		})
-	}
-}
-
-// The rule alone, for the last in the queue.
-func BenchmarkHolds(b *testing.B) {
-	for _, n := range []int{1, 10, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			kinds, rule := make([]Kind, n), Mutex()
-			b.ReportAllocs()
-			for b.Loop() {
-				rule.Holds(kinds, Exclusive)
 			}
 		})
 	}

@@ -139,7 +139,7 @@ func (b *borrower) onlyTries() bool {
 // census is how many there are of each kind.
 type census []int
 
-func (r Rule) census() census { return make(census, len(r.BlockedBy)) }
+func newCensus(r Rule) census { return make(census, len(r.BlockedBy)) }
 
 // has tells whether there are any of the kinds.
 func (c census) has(kinds KindSet) bool {

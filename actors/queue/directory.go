@@ -28,7 +28,7 @@ func (e Listed) apply(s *State) {
 // before: of numbers beyond its highest, and of those who took the place of another, it
 // says nothing, unless we knew of the node before the snapshot was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
-	if !s.byCzxid && slices.ContainsFunc(children, s.rule.nearTheEnd) {
+	if !s.byCzxid && nearTheEnd(s.rule, children) {
 		s.rankByCzxid()
 	}
 	if s.byCzxid && len(czxids) != len(children) {
@@ -110,12 +110,6 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 }
 
-// nearTheEnd tells a contender with a number that may not be its alone.
-func (r Rule) nearTheEnd(name string) bool {
-	seq, _, ok := r.Parse(name)
-	return ok && exhausted(seq)
-}
-
 // recognise is the contender that a child of the directory is, if it is one that
 // counts. The czxid matters if they rank by that; 0 then says that the child has gone.
 func (s *State) recognise(name string, czxid int64) *contender {
@@ -132,7 +126,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		if c == nil || c.stage == leaving || c.stage == abandoned {
 			return nil // on its way out
 		}
-		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && exhausted(seq) && c.czxid != czxid) {
+		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && NearEnd(seq) && c.czxid != czxid) {
 			return nil // gone since; where it is ours, its creation was repeated
 		}
 		if c.stage == creating {
@@ -234,7 +228,7 @@ func (s *State) departed(name string) {
 	default:
 		s.delist(c)
 		s.doubtedAt = s.clock
-		if heirs := s.rule.heirs(c.kind); heirs != 0 {
+		if heirs := unseenDowngrades(s.rule, c.kind); heirs != 0 {
 			s.heirs, s.heirsSince = s.heirs|heirs, s.clock
 		}
 	}

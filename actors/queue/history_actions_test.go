@@ -166,7 +166,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		},
 		"guest downgrades": func(t *rapid.T) {
 			// (Where numbers are used up, Curator's downgrade gives its place away.)
-			writer := w.guest(!w.rule.Private && w.rule.heirs(Exclusive) != 0 && !exhausted(w.nextSeq), "__WRIT__")
+			writer := w.guest(!w.rule.Private && unseenDowngrades(w.rule, Exclusive) != 0 && !NearEnd(w.nextSeq), "__WRIT__")
 			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
 			w.zxid++
 			w.put(&node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: Shared, czxid: w.zxid})

@@ -41,12 +41,15 @@ func drawRule(t *rapid.T) Rule {
 	if rapid.Bool().Draw(t, "re-entry") {
 		for k := range kinds {
 			may := KindSet(sets.Draw(t, "re-enters"))
+			r.Reenter = append(r.Reenter, 0)
 			for held := range kinds {
-				if !r.mayEnter(Kind(k), Kind(held)) {
-					may &^= Kinds(Kind(held))
+				if accepted := r; may.Has(Kind(held)) {
+					accepted.Reenter = make([]KindSet, kinds)
+					if accepted.Reenter[k] = Kinds(Kind(held)); accepted.Check(names) == nil {
+						r.Reenter[k] |= Kinds(Kind(held))
+					}
 				}
 			}
-			r.Reenter = append(r.Reenter, may)
 		}
 	}
 	if err := r.Check(names); err != nil {

@@ -39,3 +39,7 @@ func act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	action(t)
 	return true
 }
+
+// generationAt returns the generation that is in force at a czxid in the random histories:
+// a token of any other has lost it on its way.
+func generationAt(czxid int64) uint64 { return uint64(czxid / 4) }

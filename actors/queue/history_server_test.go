@@ -259,7 +259,3 @@ func (w *world) deliver(p *process, i int) {
 	}
 	w.step(p, a.event)
 }
-
-// generationAt returns the generation that is in force at a czxid in the random histories:
-// a token of any other has lost it on its way.
-func generationAt(czxid int64) uint64 { return uint64(czxid / 4) }

@@ -16,7 +16,7 @@ func (s *State) Entry(name string, kind Kind) (e Entry) {
 	if name == "" {
 		return e
 	}
-	mayEnter := s.rule.reenters(kind)
+	mayEnter := s.rule.EntersFrom(kind)
 	for k := range s.rule.BlockedBy {
 		has := s.owners[owner{name, Kind(k)}]
 		switch {

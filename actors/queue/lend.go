@@ -68,7 +68,7 @@ func (l *Lender) covers(kind Kind) bool {
 
 // apart tells that a kind is to have a part of its own, beside the first.
 func (l *Lender) apart(kind Kind) bool {
-	return kind != l.loan.kind && l.rule.reenters(kind).Has(l.loan.kind)
+	return kind != l.loan.kind && l.rule.EntersFrom(kind).Has(l.loan.kind)
 }
 
 // ready tells that the part by which one of a kind is to hold is here. If not, it has

@@ -120,7 +120,7 @@ func (b *bank) borrow(f Effect) {
 	switch {
 	case len(b.parts) == 0:
 		b.first, b.over, b.refused, b.lent = f.Serial, false, false, 0
-	case len(b.parts) > 1 || b.parts[0].stage != held || f.Try || f.Kind == b.parts[0].kind || !b.rule.reenters(f.Kind).Has(b.parts[0].kind):
+	case len(b.parts) > 1 || b.parts[0].stage != held || f.Try || f.Kind == b.parts[0].kind || !b.rule.EntersFrom(f.Kind).Has(b.parts[0].kind):
 		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.Kind, b.parts)
 	}
 	b.parts = append(b.parts, &part{stage: creating, serial: f.Serial, kind: f.Kind, try: f.Try})
@@ -131,7 +131,7 @@ func (b *bank) grant(a *asked, by *part, token [2]int64) {
 	if by == nil || by.stage != held {
 		b.t.Fatalf("request %d is granted what is not here", a.id)
 	}
-	if by.kind != a.kind && (by.kind == Shared || b.rule.reenters(a.kind).Has(by.kind)) {
+	if by.kind != a.kind && (by.kind == Shared || b.rule.EntersFrom(a.kind).Has(by.kind)) {
 		b.t.Fatalf("request %d is granted by a part of kind %d", a.id, by.kind)
 	}
 	entered := a.stage == creating // the owner held already, or has just got it
@@ -208,7 +208,7 @@ func (b *bank) check() {
 // checkFirst is about the kind that is first in line.
 func (b *bank) checkFirst(kind Kind, written, unused bool, first, beside *part) {
 	covered := kind == first.kind || kind == Shared
-	apart := kind != first.kind && b.rule.reenters(kind).Has(first.kind)
+	apart := kind != first.kind && b.rule.EntersFrom(kind).Has(first.kind)
 	free := !written && (unused || kind == Shared) && covered && !b.spent()
 	switch {
 	case free && (!apart || beside.stage == held):

@@ -35,7 +35,7 @@ type Lender struct {
 // beside whom, and who may enter again. Those who hold at a time must be of one kind.
 func NewLender(rule Rule, grants uint32) *Lender {
 	return &Lender{rule: rule, grants: min(grants, mostLent), owners: map[string]*borrower{},
-		holding: rule.census(), waiting: line{kinds: rule.census()}}
+		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
 }
 
 // loan is what the Lender has of the lock: a part, of the kind of who was first in line.
@@ -167,7 +167,7 @@ func (l *Lender) join(b *borrower, e Acquire) {
 	switch {
 	case b.stage == lost:
 		l.refuse(e.ID, b.why)
-	case b.stage != held && b.kind != e.Kind || !l.rule.reenters(e.Kind).Has(b.kind):
+	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
 		l.refuse(e.ID, Deadlock)
 	case b.stage == held:
 		if l.loan.beside.stage == lost {

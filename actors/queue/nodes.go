@@ -146,7 +146,7 @@ func (e Created) apply(s *State) {
 	c.placed = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
 	leader := s.part(c)
-	if exhausted(seq) && !s.byCzxid {
+	if NearEnd(seq) && !s.byCzxid {
 		s.rankByCzxid()
 	}
 	if leader != nil {
@@ -266,21 +266,16 @@ func (s *State) answer(c *contender) {
 }
 
 func rankOf(byCzxid bool, seq, czxid int64) rank {
-	switch {
-	case seq == stranger:
+	if seq == stranger {
 		return rank{major: unknown - 1}
-	case !byCzxid:
-		return rank{major: seq}
-	case exhausted(seq):
-		return rank{major: czxid}
 	}
-	return rank{major: seq + unknown} // made before any of those
+	return rank{major: Rank(byCzxid, seq, czxid)}
 }
 
 // rank returns the rank of a contender of ours whose node is known.
 func (s *State) rank(c *contender) rank {
 	r := rankOf(s.byCzxid, c.seq, c.czxid)
-	if s.byCzxid && exhausted(c.seq) {
+	if s.byCzxid && NearEnd(c.seq) {
 		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
 	}
 	return r

@@ -34,7 +34,7 @@ func (s *State) lookOut() {
 func (s *State) settled() int {
 	next, last := s.next(), 0
 	for k := range s.waiting {
-		i := slices.IndexFunc(next, func(w *contender) bool { return s.rule.keeps(w.kind, Kind(k)) })
+		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, Kind(k)) })
 		if i < 0 {
 			return len(s.list)
 		}
@@ -76,7 +76,7 @@ func (s *State) contended(c *contender) bool {
 		for last+1 < len(s.list) && s.list[last+1].rank == other.rank && s.list[last+1].seq == other.seq {
 			last++
 		}
-		s.blockersAt = s.rule.blockers(s.blockersAt[:0], last+1, other.kind, func(j int) Kind {
+		s.blockersAt = s.rule.Blockers(s.blockersAt[:0], last+1, other.kind, func(j int) Kind {
 			if j == i {
 				return MaxKinds // does not block itself
 			}

@@ -45,7 +45,7 @@ func ownerOf(c *contender) owner { return owner{c.owner, c.kind} }
 // again deals with a request of an owner that has others. It tells if that is all;
 // otherwise c is to be sent, with the leader that it has now, if any.
 func (s *State) again(c *contender, e Acquire) bool {
-	mayEnter := s.rule.reenters(e.Kind)
+	mayEnter := s.rule.EntersFrom(e.Kind)
 	for kind := range s.rule.BlockedBy {
 		has := s.owners[owner{e.Owner, Kind(kind)}]
 		switch {
@@ -58,7 +58,7 @@ func (s *State) again(c *contender, e Acquire) bool {
 		case has.kind == e.Kind && mayEnter.Has(e.Kind):
 			s.join(has, e)
 			return true
-		case has.stage == held && mayEnter.Has(has.kind) && exhausted(has.seq):
+		case has.stage == held && mayEnter.Has(has.kind) && NearEnd(has.seq):
 			s.refuse(e.ID, Exhausted) // the number is not its alone: it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):

@@ -2,10 +2,6 @@ package queue
 
 // Holders can be asked to release: by what is written to their nodes.
 
-// Revoke is what the data of a node becomes when its holder is asked to release, as
-// Curator has it.
-const Revoke = "__REVOKE__"
-
 // revoke is for a contender of ours whose node's data is Revoke. What it was before is
 // restored: others may want to read that, and to be asked again does no harm.
 func (s *State) revoke(c *contender) {

@@ -106,7 +106,9 @@ func SimpleReadWrite() Rule {
 	return r
 }
 
-func (r Rule) reenters(kind Kind) KindSet {
+// EntersFrom returns the kinds under which an owner that holds the lock is let in as kind at
+// once: the kind itself, and those that may be downgraded to it.
+func (r Rule) EntersFrom(kind Kind) KindSet {
 	if int(kind) < len(r.Reenter) {
 		return r.Reenter[kind]
 	}
@@ -126,36 +128,18 @@ func (r Rule) Downgrades() bool {
 
 // Follows reports whether a holder of another kind may come to hold this kind, by a node
 // of its own at the same place in the queue and with the token that it has.
-func (r Rule) Follows(kind Kind) bool { return r.reenters(kind)&^Kinds(kind) != 0 }
-
-// heirs are the kinds of nodes that may have come to stand at the place of another,
-// of the given kind, before that went.
-func (r Rule) heirs(of Kind) KindSet {
-	var heirs KindSet
-	for k, held := range r.Reenter {
-		if Kind(k) != of && held.Has(of) {
-			heirs |= Kinds(Kind(k))
-		}
-	}
-	return heirs
-}
-
-// keeps tells that none of kind k may hold while one of kind w waits ahead of it: it has
-// to wait for all that w waits for, or for w itself.
-func (r Rule) keeps(w, k Kind) bool {
-	return r.BlockedBy[w]&^r.BlockedBy[k] == 0 || r.Permits == 1 && r.BlockedBy[k].Has(w)
-}
+func (r Rule) Follows(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
 // Holds applies the rule to a contender of a kind and those that are ahead of it, first come
 // first. Of who is not in the queue it says nothing: its own node must be there.
 func (r Rule) Holds(ahead []Kind, kind Kind) bool {
-	return len(r.blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
+	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
 }
 
-// blockers appends the places before i that block kind, nearest first, but not more
+// Blockers appends the places before i that block kind, nearest first, but not more
 // than most. If it has to wait, it is the departure of the first Permits of them that may
 // let it in. To watch fewer loses wake-ups; to watch more wakes for nothing.
-func (r Rule) blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
+func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {
 		if set.Has(kindAt(j)) {

@@ -30,7 +30,7 @@ func (s *State) try(c *contender) bool {
 		return false
 	}
 	// One more than needed, to know whether there are more.
-	s.blockersAt = s.rule.blockers(s.blockersAt[:0], place(s.list, c.rank), c.kind,
+	s.blockersAt = s.rule.Blockers(s.blockersAt[:0], place(s.list, c.rank), c.kind,
 		func(i int) Kind { return s.list[i].kind }, s.rule.Permits+1)
 	switch {
 	case len(s.blockersAt) >= s.rule.Permits:
@@ -213,7 +213,7 @@ func (s *State) othersWait(c *contender) bool {
 // the lock may have been free since then.
 func (s *State) refuseTries(c *contender, seenSince uint64) (any bool) {
 	for k := range s.waiting {
-		if !s.rule.keeps(c.kind, Kind(k)) {
+		if !keepsWaiting(s.rule, c.kind, Kind(k)) {
 			continue
 		}
 		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {

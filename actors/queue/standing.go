@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -22,19 +23,19 @@ type Standing struct {
 // Standings puts the contenders among the children in their order. Children of
 // unknown names are left out.
 func (r Rule) Standings(children []Seen) []Standing {
-	byCzxid := slices.ContainsFunc(children, func(c Seen) bool { return r.nearTheEnd(c.Name) })
+	byCzxid := slices.ContainsFunc(children, func(c Seen) bool { return r.endsNear(c.Name) })
 	type ranked struct {
 		Standing
-		rank rank
+		rank int64
 	}
 	var all []ranked
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
-			all = append(all, ranked{Standing{Seen: c, Kind: kind}, rankOf(byCzxid, seq, c.Czxid)})
+			all = append(all, ranked{Standing{Seen: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid)})
 		}
 	}
-	// Who downgrades stands at its writer's place.
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.Czxid, b.Czxid)) })
+	// A downgraded reader has its writer's sequence number.
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid)) })
 	kinds, standings := make([]Kind, len(all)), make([]Standing, len(all))
 	for i, c := range all {
 		kinds[i] = c.Kind
@@ -49,4 +50,22 @@ func (r Rule) Standings(children []Seen) []Standing {
 		standings[i] = c.Standing
 	}
 	return standings
+}
+
+// endsNear reports whether a name is a contender's whose number may not be its alone.
+func (r Rule) endsNear(name string) bool {
+	seq, _, ok := r.Parse(name)
+	return ok && NearEnd(seq)
+}
+
+// Rank returns the number by which a contender's place in the queue is ordered: its sequence
+// number; or, if byCzxid, its czxid, and for a number that is its alone one that is less.
+func Rank(byCzxid bool, seq, czxid int64) int64 {
+	switch {
+	case !byCzxid:
+		return seq
+	case NearEnd(seq):
+		return czxid
+	}
+	return seq + math.MinInt64/2 // made before any of those
 }

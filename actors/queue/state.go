@@ -348,7 +348,7 @@ func (s *State) next() []*contender {
 	}
 	next := s.first[:0]
 	for _, c := range s.first {
-		if !slices.ContainsFunc(next, func(w *contender) bool { return s.rule.keeps(w.kind, c.kind) }) {
+		if !slices.ContainsFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, c.kind) }) {
 			next = append(next, c)
 		}
 	}

@@ -1,0 +1,30 @@
+package queue
+
+import "slices"
+
+// How a machine asks the rule.
+
+// unseenDowngrades returns the kinds of nodes that may have come to stand at the place of
+// another node, of the given kind, before that node went.
+func unseenDowngrades(r Rule, of Kind) (kinds KindSet) {
+	for k, held := range r.Reenter {
+		if Kind(k) != of && held.Has(of) {
+			kinds |= Kinds(Kind(k))
+		}
+	}
+	return kinds
+}
+
+// keepsWaiting reports whether no contender of kind k may hold while one of kind w waits ahead
+// of it: a k has to wait for all that a w waits for, or for the w itself.
+func keepsWaiting(r Rule, w, k Kind) bool {
+	return r.BlockedBy[w]&^r.BlockedBy[k] == 0 || r.Permits == 1 && r.BlockedBy[k].Has(w)
+}
+
+// nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.
+func nearTheEnd(r Rule, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		seq, _, ok := r.Parse(name)
+		return ok && NearEnd(seq)
+	})
+}

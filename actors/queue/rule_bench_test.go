@@ -1,0 +1,19 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The rule alone, for the last in the queue.
+func BenchmarkHolds(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			kinds, rule := make([]Kind, n), Mutex()
+			b.ReportAllocs()
+			for b.Loop() {
+				rule.Holds(kinds, Exclusive)
+			}
+		})
+	}
+}
