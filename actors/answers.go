@@ -6,7 +6,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -14,20 +13,9 @@ import (
 
 // What a desk tells owners.
 
-// answer performs the effects that are for those who asked.
-func (d *desk) answer(f queue.Effect) {
-	switch r := d.requests.At(f.ID); f.Do {
-	case queue.DoRefuse:
-		d.refuse(r, messages.Reason(f.Why))
-	case queue.DoLose:
-		d.lose(r, messages.Reason(f.Why))
-	case queue.DoReleased:
-		d.released(r, f.StillHeld)
-	case queue.DoRevoke:
-		d.revoke(r)
-	case queue.DoContended:
-		messages.OwnerRef{To: r.reply.Recipient()}.Contended(&messages.Contended{RequestId: r.key.id})
-	}
+// contended tells the owner that others wait for what it holds.
+func (d *desk) contended(r *request) {
+	messages.OwnerRef{To: r.reply.Recipient()}.Contended(&messages.Contended{RequestId: r.key.id})
 }
 
 // grant answers the request with granted, which it completes.

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -21,8 +21,8 @@ type bridged struct {
 // changes.
 type follower interface {
 	decider
-	follow(queue.Session)
-	close(queue.Close)
+	follow(epoch uint64, state lockqueue.SessionState)
+	close()
 }
 
 func newBridged(r *resident, f follower) bridged {
@@ -47,7 +47,7 @@ func (b *bridged) checkSession(msg any) {
 		return
 	}
 	b.over, b.detail = true, overdue
-	b.follower.follow(queue.Session{Epoch: b.epoch, State: queue.Lost})
+	b.follower.follow(b.epoch, lockqueue.Lost)
 }
 
 // SessionChanged implements messages.BridgeClientHandler.
@@ -59,16 +59,16 @@ func (b *bridged) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) 
 	switch msg.State {
 	case messages.SessionState_CONNECTED:
 		b.live(msg)
-		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Connected})
+		b.follower.follow(msg.Epoch, lockqueue.Connected)
 	case messages.SessionState_SUSPENDED:
 		b.live(msg) // perhaps the first that is heard of it
-		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Suspended})
+		b.follower.follow(msg.Epoch, lockqueue.Suspended)
 		b.suspend()
 	case messages.SessionState_LOST:
 		b.over = true
-		b.follower.follow(queue.Session{Epoch: msg.Epoch, State: queue.Lost})
+		b.follower.follow(msg.Epoch, lockqueue.Lost)
 	case messages.SessionState_SHUT:
-		b.follower.close(queue.Close{Why: queue.Closed})
+		b.follower.close()
 	}
 }
 
@@ -78,12 +78,12 @@ func (b *bridged) live(msg *messages.SessionChanged) {
 
 // ---- what effects ask for
 
-func (b *bridged) list(f queue.Effect) {
-	b.bridge.SendList(&messages.List{Id: f.Serial, Epoch: b.epoch, Directory: b.path, Watch: f.Watch, WithCzxids: f.WithCzxids}, b.self)
+func (b *bridged) list(serial uint64, withCzxids, watch bool) {
+	b.bridge.SendList(&messages.List{Id: serial, Epoch: b.epoch, Directory: b.path, Watch: watch, WithCzxids: withCzxids}, b.self)
 }
 
-func (b *bridged) watch(f queue.Effect) {
-	b.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: b.epoch, Directory: b.path, Nodes: f.Nodes, WithData: f.WithData}, b.self)
+func (b *bridged) watch(serial uint64, nodes []string, withData bool) {
+	b.bridge.SendWatch(&messages.Watch{Id: serial, Epoch: b.epoch, Directory: b.path, Nodes: nodes, WithData: withData}, b.self)
 }
 
 // transact has all of the operations done or none. within is a directory that is made if
@@ -97,7 +97,7 @@ func (b *bridged) releaseNode(serial uint64, node string, relaxed bool) {
 	b.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: b.epoch, Directory: b.path, Node: node, Relaxed: relaxed}, b.self)
 }
 
-func (b *bridged) granted(f queue.Effect) *messages.Granted {
-	return &messages.Granted{Path: b.path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,
+func (b *bridged) granted(node string, generation uint64, czxid int64, step uint32) *messages.Granted {
+	return &messages.Granted{Path: b.path, Node: node, Generation: generation, Czxid: czxid, Step: step,
 		SessionId: b.session, Epoch: b.epoch}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -14,9 +14,11 @@ type heard struct {
 	all []any
 }
 
-func (h *heard) follow(e queue.Session) { h.all = append(h.all, e) }
+func (h *heard) follow(epoch uint64, state lockqueue.SessionState) {
+	h.all = append(h.all, lockqueue.Session{Epoch: epoch, State: state})
+}
 
-func (h *heard) close(e queue.Close) { h.all = append(h.all, e) }
+func (h *heard) close() { h.all = append(h.all, "closed") }
 
 // News of a session that was taken for lost by the clock come late: it does not come back.
 func TestSessionDoesNotComeBack(t *testing.T) {
@@ -28,7 +30,7 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_CONNECTED, Epoch: 4, SessionId: 7})
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_LOST, Epoch: 4})
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_SHUT, Epoch: 4})
-	want := []any{queue.Session{Epoch: 4, State: queue.Connected}, queue.Session{Epoch: 4, State: queue.Lost}, queue.Close{Why: queue.Closed}}
+	want := []any{lockqueue.Session{Epoch: 4, State: lockqueue.Connected}, lockqueue.Session{Epoch: 4, State: lockqueue.Lost}, "closed"}
 	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.over {
 		t.Errorf("got %v, want %v; %+v", h.all, want, b)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -23,7 +23,7 @@ type claim struct {
 	unwatch func() bool                         // stops waiting for the context
 
 	// For the lock's actor.
-	id    queue.ID        // of the request, while it is open
+	id    requests.ID     // of the request, while it is open
 	kept  *Future[*Grant] // of a young claim
 	fresh *Grant          // of a young claim
 	young bool            // until a moment has passed

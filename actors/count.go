@@ -3,7 +3,8 @@ package actors
 import (
 	"path"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -86,7 +87,7 @@ func (c *count) read(data []byte) {
 	}
 	c.why, c.problem = 0, ""
 	n = max(n, 0)
-	c.pool.leases.To.Tell(queue.Resize{Permits: n})
+	c.pool.leases.To.Tell(lockqueue.Resize{Permits: n})
 	c.pool.state.Resize(n)
 }
 
@@ -114,7 +115,7 @@ func (c *count) unknown(why messages.Reason, problem string) {
 	c.why, c.problem = why, problem
 	for id := range c.pool.requests.All() {
 		c.pool.detail = problem
-		c.pool.state.Cancel(id, queue.Why(why))
+		c.pool.state.Cancel(id, requests.Reason(why))
 	}
 }
 

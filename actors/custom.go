@@ -71,7 +71,7 @@ func (c *Custom) Kind(name string) *Side {
 
 // customRecipe keeps copies: what is the caller's may change.
 func customRecipe(name string, rule queue.Rule, kinds []string) (*recipe, error) {
-	rule.Private = true
+	rule.OwnMarkersOnly = true
 	rule.BlockedBy, rule.Markers, rule.Reenter = slices.Clone(rule.BlockedBy), slices.Clone(rule.Markers), slices.Clone(rule.Reenter)
 	r := &recipe{name: name, rule: rule, kinds: slices.Clone(kinds), make: newLock}
 	if len(kinds) > 1 {

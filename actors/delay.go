@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -55,26 +56,26 @@ const markSuffix = "-__held__"
 type elapsed struct{ serial uint64 }
 
 // mark performs what concerns the mark.
-func (l *lock) mark(f queue.Effect) {
+func (l *lock) mark(f lockqueue.Effect) {
 	node, mark := l.path+"/"+f.Node, l.path+markSuffix
-	switch f.Do {
-	case queue.DoMark:
+	switch f.Kind {
+	case lockqueue.CreateHeldMarker:
 		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_CREATE, Path: mark, Data: []byte(f.Node)})
-	case queue.DoRemark:
+	case lockqueue.ReplaceHeldMarker:
 		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_SET, Path: mark, Data: []byte(f.Node)})
-	case queue.DoClear:
+	case lockqueue.DeleteWithHeldMarker:
 		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: mark})
-	case queue.DoLook:
+	case lockqueue.ReadHeldMarker:
 		directory, name := split(mark)
 		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: directory,
 			Nodes: []string{name}, WithData: true}, l.self)
-	case queue.DoDelay:
+	case lockqueue.StartDelay:
 		l.manager.log.Info("lock was not released by its last holder; its delay begins", "path", l.path, "delay", l.recipe.delay)
 		l.delay = time.AfterFunc(l.recipe.delay, func() { l.self.Tell(elapsed{f.Serial}) })
-	case queue.DoReportMark:
+	case lockqueue.ReportHeldMarker:
 		l.manager.log.Warn("mark of a lock cannot be removed: the next holder will wait for the lock-delay",
 			"path", l.path, "mark", mark, "why", l.detail)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -15,8 +16,8 @@ import (
 type desk struct {
 	*resident
 	decider  decider
-	requests *queue.Table[request] // nil while there are none for long, as ids
-	ids      map[key]queue.ID      // but those of claims, which remember theirs
+	requests *requests.Table[request] // nil while there are none for long, as ids
+	ids      map[key]requests.ID      // but those of claims, which remember theirs
 	senders  map[host.Identity]*sender
 	spare    []*request // dropped, for re-use
 	last     uint64     // number of a request
@@ -25,9 +26,9 @@ type desk struct {
 
 // decider is the actor of a desk, where it decides on what owners say.
 type decider interface {
-	acquire(queue.Acquire)
-	cancel(queue.Cancel)
-	release(queue.Release)
+	acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire)
+	cancel(id requests.ID, why requests.Reason)
+	release(id requests.ID)
 }
 
 func newDesk(r *resident, decider decider) desk {
@@ -36,7 +37,7 @@ func newDesk(r *resident, decider decider) desk {
 
 // request is an Acquire as the desk remembers it.
 type request struct {
-	id        queue.ID
+	id        requests.ID
 	key       key
 	limit     *limit // nil if it waits for ever
 	anonymous bool
@@ -101,35 +102,35 @@ func front(from ask.Recipient) bool {
 func (d *desk) atDesk() {}
 
 // expired is what a desk's actor tells itself when a request's wait is over.
-type expired struct{ id queue.ID }
+type expired struct{ id requests.ID }
 
 // Acquire implements messages.LockHandler.
 func (d *desk) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
 	if r := d.open(from, msg, reply); r != nil {
 		kind, _ := d.kindOf(from, msg) // open has refused any other
-		d.decider.acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: kind, Try: msg.Try, Tell: msg.NotifyContended, Data: msg.Data, Revocable: msg.Revocable})
+		d.decider.acquire(r.id, kind, msg)
 	}
 }
 
 // Cancel implements messages.LockHandler.
 func (d *desk) Cancel(from ask.Recipient, msg *messages.Cancel) {
 	if r := d.find(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
-		d.decider.cancel(queue.Cancel{ID: r.id, Why: queue.Cancelled})
+		d.decider.cancel(r.id, requests.Cancelled)
 	}
 }
 
 // Release implements messages.LockHandler.
 func (d *desk) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
 	if r := d.letGo(from, msg, reply); r != nil {
-		d.decider.release(queue.Release{ID: r.id})
+		d.decider.release(r.id)
 	}
 }
 
 // expire is for a request whose wait is over, unless it was granted meanwhile.
-func (d *desk) expire(id queue.ID) {
+func (d *desk) expire(id requests.ID) {
 	if r := d.requests.At(id); r != nil && !r.granted {
 		d.detail = fmt.Sprintf("after %v", r.limit.wait)
-		d.decider.cancel(queue.Cancel{ID: id, Why: queue.TimedOut})
+		d.decider.cancel(id, requests.TimedOut)
 	}
 }
 
@@ -148,7 +149,7 @@ func (d *desk) open(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*
 	r := d.newRequest()
 	*r = request{key: k, anonymous: msg.Owner == "", front: front(from), try: msg.Try, reply: reply}
 	if d.requests == nil {
-		d.requests = &queue.Table[request]{}
+		d.requests = &requests.Table[request]{}
 	}
 	r.id = d.requests.Add(uint32(d.last), r)
 	d.remember(k, r.id)
@@ -225,20 +226,20 @@ func (d *desk) find(from ask.Recipient, owner string, id uint64) *request {
 }
 
 // idOf is the id of an open request, or 0.
-func (d *desk) idOf(k key) queue.ID {
+func (d *desk) idOf(k key) requests.ID {
 	if c, ok := k.from.(*claim); ok {
 		return c.id
 	}
 	return d.ids[k]
 }
 
-func (d *desk) remember(k key, id queue.ID) {
+func (d *desk) remember(k key, id requests.ID) {
 	if c, ok := k.from.(*claim); ok {
 		c.id = id
 		return
 	}
 	if d.ids == nil {
-		d.ids = map[key]queue.ID{}
+		d.ids = map[key]requests.ID{}
 	}
 	d.ids[k] = id
 }

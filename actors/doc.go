@@ -10,13 +10,13 @@
 // and the manager keeps. It feeds what happens to a pure state of package queue and
 // performs what that asks for. There are these, and each deals with owners at a desk:
 //
-//   - lock (lock.go, queue.State): the queue of one directory, for mutexes, read-write
+//   - lock (lock.go, lockqueue.State): the queue of one directory, for mutexes, read-write
 //     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
-//   - pool (pool.go, queue.Pool): a semaphore, which asks two locks.
+//   - pool (pool.go, semaphore.State): a semaphore, which asks two locks.
 //   - multi (multi.go): a multi-lock, which asks its members.
-//   - lender (lender.go, queue.Lender): it lends one lock to all owners of the process,
+//   - lender (lender.go, localqueue.Queue): it lends one lock to all owners of the process,
 //     be it to read or to write.
-//   - simple (simple.go, queue.Simple): the simple forms, below a lender.
+//   - simple (simple.go, simplelock.Contender): the simple forms, below a lender.
 //
 // A request of Go code is a claim (claim.go): to the actor it is an owner like any other.
 //

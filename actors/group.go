@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -18,7 +19,7 @@ import (
 // all nodes, or, if the owner has some of the members but not all, the request is refused.
 type group struct {
 	bridge   *zkbridge.Bridge
-	number   uint64 // of all groups of this program; see queue.Acquire.Group
+	number   uint64 // of all groups of this program; see lockqueue.Acquire.AtomicCreate
 	multi    ask.Recipient
 	attempt  uint64 // of multi
 	owner    string
@@ -185,19 +186,19 @@ func (l *lock) enter(msg acquireJoint) (may, needs bool) {
 	switch entry := l.state.Entry(msg.Owner, queue.Kind(msg.Kind)); {
 	case !entry.Known:
 		return true, true
-	case entry.Group == 0 && msg.group.members > 1:
+	case entry.AtomicCreate == 0 && msg.group.members > 1:
 		msg.group.refuse(messages.Reason_WOULD_DEADLOCK, msg.group.hint(l.path))
 		return false, false
 	default:
-		msg.group.has(l.path, entry.Group)
+		msg.group.has(l.path, entry.AtomicCreate)
 		return true, false
 	}
 }
 
 // byUsers reports whether some of the requests are not those of another actor of this
 // package, which gives up at once what it has lost.
-func (l *lock) byUsers(ids []queue.ID) bool {
-	return slices.ContainsFunc(ids, func(id queue.ID) bool {
+func (l *lock) byUsers(ids []requests.ID) bool {
+	return slices.ContainsFunc(ids, func(id requests.ID) bool {
 		r := l.requests.At(id)
 		return r != nil && !r.front
 	})

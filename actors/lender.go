@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/localqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -12,12 +14,12 @@ import (
 )
 
 // lender is the front of a lock that the owners of this process share. It turns
-// messages into events for its queue.Lender, and performs the effects by telling the
+// messages into events for its localqueue.Queue, and performs the effects by telling the
 // owners and the lock below, of which it is an owner itself.
 type lender struct {
 	desk
 	local  Local
-	state  *queue.Lender
+	state  *localqueue.Queue
 	owner  string              // what it is to the lock below; empty where that knows no downgrade
 	loan   []*messages.Granted // the nodes of the loan: one, or two, as who downgrades has
 	time   *time.Timer         // of the loan
@@ -25,7 +27,7 @@ type lender struct {
 }
 
 func newLender(r *resident, local Local) host.Actor {
-	l := &lender{local: local, state: queue.NewLender(r.recipe.rule, uint32(min(local.Grants, 1<<30)))}
+	l := &lender{local: local, state: localqueue.New(r.recipe.rule, uint32(min(local.Grants, 1<<30)))}
 	l.desk = newDesk(r, l)
 	if r.recipe.rule.Downgrades() {
 		l.owner = "the local queue"
@@ -55,9 +57,9 @@ func (l *lender) Receive(from ask.Recipient, msg any) {
 	case expired:
 		l.expire(msg.id)
 	case timeUp:
-		lend(l, queue.Overdue{Serial: msg.serial})
+		lend(l, localqueue.TimeBudgetUsed{Serial: msg.serial})
 	case lingered:
-		lend(l, queue.Lingered{})
+		lend(l, localqueue.IdleTimedOut{})
 	case tick:
 		l.rest(l.state.Idle() && l.requests.Len() == 0)
 	default:
@@ -73,22 +75,26 @@ func (l *lender) checkSession() {
 		return
 	}
 	l.detail = overdue
-	lend(l, queue.Forfeited{Serial: l.loan[0].RequestId, Why: queue.SessionLost})
+	lend(l, localqueue.NodeLost{Serial: l.loan[0].RequestId, Reason: requests.SessionLost})
 }
 
 // ---- said by owners, to the desk
 
-func (l *lender) acquire(e queue.Acquire) { lend(l, e) }
+func (l *lender) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
+	lend(l, localqueue.Acquire{ID: id, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+}
 
-func (l *lender) cancel(e queue.Cancel) { lend(l, e) }
+func (l *lender) cancel(id requests.ID, why requests.Reason) {
+	lend(l, localqueue.Cancel{ID: id, Reason: why})
+}
 
-func (l *lender) release(e queue.Release) { lend(l, e) }
+func (l *lender) release(id requests.ID) { lend(l, localqueue.Release{ID: id}) }
 
 // ---- said by the lock below
 
 // Granted implements messages.OwnerHandler.
 func (l *lender) Granted(_ ask.Recipient, msg *messages.Granted) {
-	if l.manager.zk.Lost(msg.Epoch) || !slices.Contains(l.state.Loans(), msg.RequestId) {
+	if l.manager.zk.Lost(msg.Epoch) || !slices.Contains(l.state.NodeHolds(), msg.RequestId) {
 		return // Lost is to come, or it is on its way back
 	}
 	serial, self := msg.RequestId, l.self
@@ -97,14 +103,14 @@ func (l *lender) Granted(_ ask.Recipient, msg *messages.Granted) {
 		l.time = time.AfterFunc(l.local.Time, func() { self.Tell(timeUp{serial}) })
 	}
 	l.loan = append(l.loan, msg)
-	lend(l, queue.Borrowed{Serial: serial, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step})
+	lend(l, localqueue.NodeGranted{Serial: serial, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step})
 }
 
 // Refused implements messages.OwnerHandler. Also what was withdrawn is refused.
 func (l *lender) Refused(_ ask.Recipient, msg *messages.Refused) {
 	if l.over(msg.RequestId, msg.Reason) {
 		l.detail = l.about(msg.Detail)
-		lend(l, queue.NotBorrowed{Serial: msg.RequestId, Why: queue.Why(msg.Reason)})
+		lend(l, localqueue.NodeRefused{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
 	}
 }
 
@@ -112,7 +118,7 @@ func (l *lender) Refused(_ ask.Recipient, msg *messages.Refused) {
 func (l *lender) Lost(_ ask.Recipient, msg *messages.Lost) {
 	if l.over(msg.RequestId, msg.Reason) {
 		l.detail = l.about(msg.Detail)
-		lend(l, queue.Forfeited{Serial: msg.RequestId, Why: queue.Why(msg.Reason)})
+		lend(l, localqueue.NodeLost{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
 	}
 }
 
@@ -131,7 +137,7 @@ func (l *lender) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
 
 // Contended implements messages.OwnerHandler.
 func (l *lender) Contended(_ ask.Recipient, msg *messages.Contended) {
-	lend(l, queue.Wanted{Serial: msg.RequestId})
+	lend(l, localqueue.NodeContended{Serial: msg.RequestId})
 }
 
 // about is the detail of a message from below, which names the path already.
@@ -142,25 +148,25 @@ func (l *lender) about(detail string) string {
 // ---- performing
 
 // lend is for every event.
-func lend[E queue.LendEvent](l *lender, e E) {
-	for _, f := range queue.Lend(l.state, e) {
+func lend[E localqueue.Event](l *lender, e E) {
+	for _, f := range localqueue.Step(l.state, e) {
 		l.perform(f)
 	}
 	l.detail = ""
 }
 
-func (l *lender) perform(f queue.Effect) {
-	switch below := (messages.LockRef{To: l.upon[0].self}); f.Do {
-	case queue.DoBorrow:
-		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.owner, Kind: uint32(f.Kind), Try: f.Try, Data: f.Data, NotifyContended: true}, l.self)
-	case queue.DoReturn:
+func (l *lender) perform(f localqueue.Effect) {
+	switch below := (messages.LockRef{To: l.upon[0].self}); f.Kind {
+	case localqueue.AcquireNode:
+		below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.owner, Kind: uint32(f.NodeKind), Try: f.Try, Data: f.Data, NotifyContended: true}, l.self)
+	case localqueue.ReleaseNode:
 		// It takes back a grant as well, and one that is on its way; and of what was lost
 		// it tells that the owner knows.
 		l.loan = slices.DeleteFunc(l.loan, func(g *messages.Granted) bool { return g.RequestId == f.Serial })
 		below.SendCancel(&messages.Cancel{RequestId: f.Serial, Owner: l.owner}, l.self)
-	case queue.DoLinger:
+	case localqueue.StartIdleTimer:
 		l.startLinger()
-	case queue.DoGrant:
+	case localqueue.Grant:
 		by := l.loan[0]
 		if by.RequestId != f.Serial {
 			by = l.loan[1]
@@ -173,8 +179,14 @@ func (l *lender) perform(f queue.Effect) {
 		}
 		l.grant(r, &messages.Granted{Path: l.path, Node: by.Node,
 			Generation: f.Generation, Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
-	default:
-		l.answer(f)
+	case localqueue.Refuse:
+		l.refuse(l.requests.At(f.ID), messages.Reason(f.Reason))
+	case localqueue.Lose:
+		l.lose(l.requests.At(f.ID), messages.Reason(f.Reason))
+	case localqueue.ConfirmRelease:
+		l.released(l.requests.At(f.ID), f.StillHeld)
+	case localqueue.NotifyContended:
+		l.contended(l.requests.At(f.ID))
 	}
 }
 
@@ -194,11 +206,11 @@ func (l *lender) startLinger() {
 func (l *lender) over(serial uint64, why messages.Reason) bool {
 	switch why {
 	case messages.Reason_INTERNAL, messages.Reason_STOPPED:
-		if !slices.Contains(l.state.Loans(), serial) {
+		if !slices.Contains(l.state.NodeHolds(), serial) {
 			return false
 		}
 		l.fail()
-		l.end(queue.Why(why))
+		l.end(requests.Reason(why))
 		return false
 	}
 	return true
@@ -210,18 +222,18 @@ func (l *lender) Stopped(failure any) {
 	defer l.manager.running.Done()
 	l.stop(failure)
 	if failure == nil {
-		l.end(queue.Closed)
+		l.end(requests.Closed)
 		return
 	}
 	l.giveUp()
-	for _, serial := range l.state.Loans() {
-		l.perform(queue.Effect{Do: queue.DoReturn, Serial: serial})
+	for _, serial := range l.state.NodeHolds() {
+		l.perform(localqueue.Effect{Kind: localqueue.ReleaseNode, Serial: serial})
 	}
 	l.stopTimers()
 }
 
-func (l *lender) end(why queue.Why) {
-	lend(l, queue.Close{Why: why})
+func (l *lender) end(why requests.Reason) {
+	lend(l, localqueue.Close{Reason: why})
 	l.stopTimers()
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -14,12 +16,12 @@ import (
 )
 
 // lock is the actor of one lock in this process. It turns messages into events for
-// its queue.State, and performs the effects by telling the bridge and the owners.
+// its lockqueue.State, and performs the effects by telling the bridge and the owners.
 type lock struct {
 	bridged
-	state    *queue.State
+	state    *lockqueue.State
 	resets   map[uint64]string      // nodes that are to go with the directory, by serial
-	groups   map[queue.ID]*group    // of requests whose nodes are to be made together
+	groups   map[requests.ID]*group // of requests whose nodes are to be made together
 	delay    *time.Timer            // until elapsed; see LockDelay
 	gathered []zkbridge.Part        // while all of an acquireAll are taken in; nil otherwise
 	expected map[string][]*queueing // by owner; see queueing
@@ -31,9 +33,9 @@ type lock struct {
 type acquireAll []*messages.Acquire
 
 func newLock(r *resident) host.Actor {
-	var in queue.Incarnation
+	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	l := &lock{state: queue.NewState(r.recipe.rule, in)}
+	l := &lock{state: lockqueue.New(r.recipe.rule, in)}
 	l.bridged = newBridged(r, l)
 	return l
 }
@@ -51,10 +53,10 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 	case acquireJoint:
 		l.acquireJoint(from, msg)
 	case elapsed:
-		step(l, queue.Elapsed{Serial: msg.serial})
+		step(l, lockqueue.DelayElapsed{Serial: msg.serial})
 	case tick:
 		l.tick()
-	case queue.Resize:
+	case lockqueue.Resize:
 		step(l, msg)
 	case acquireAll:
 		l.acquireAll(from, msg)
@@ -67,12 +69,14 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 
 // ---- said by owners, to the desk
 
-func (l *lock) acquire(e queue.Acquire) {
-	step(l, e)
-	l.asked(e.Owner, e.Kind, nil)
+func (l *lock) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
+	step(l, lockqueue.Acquire{ID: id, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data, Revocable: msg.Revocable})
+	l.asked(msg.Owner, kind, nil)
 }
 
-func (l *lock) cancel(e queue.Cancel) { step(l, e) }
+func (l *lock) cancel(id requests.ID, why requests.Reason) {
+	step(l, lockqueue.Cancel{ID: id, Reason: why})
+}
 
 // acquireAll is several Acquires of one asker. Their nodes are made at once.
 func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
@@ -99,16 +103,16 @@ func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 		return
 	}
 	may, needs := l.enter(msg)
-	e := queue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable}
+	e := lockqueue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable}
 	switch {
 	case !may:
 		l.drop(r)
 		return
 	case needs:
 		if l.groups == nil {
-			l.groups = map[queue.ID]*group{}
+			l.groups = map[requests.ID]*group{}
 		}
-		l.groups[r.id], e.Joint, e.Group = msg.group, true, msg.group.number
+		l.groups[r.id], e.AtomicCreate = msg.group, msg.group.number
 	default:
 		msg.group.skip()
 	}
@@ -116,17 +120,17 @@ func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
 	l.asked(e.Owner, e.Kind, msg.group.queueing)
 }
 
-func (l *lock) release(e queue.Release) { step(l, e) }
+func (l *lock) release(id requests.ID) { step(l, lockqueue.Release{ID: id}) }
 
 // tick is a moment's end.
 func (l *lock) tick() {
 	l.unexpect(nil)
 	idle := l.state.Idle() && l.requests.Len() == 0
 	if idle && !l.used {
-		l.state.Rest()
+		l.state.ReleaseMemory()
 	}
 	if !l.rest(idle) {
-		step(l, queue.Tick{})
+		step(l, lockqueue.Tick{})
 	}
 }
 
@@ -134,23 +138,23 @@ func (l *lock) tick() {
 
 // Created implements messages.BridgeClientHandler.
 func (l *lock) Created(_ ask.Recipient, msg *messages.Created) {
-	step(l, queue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
+	step(l, lockqueue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
 		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
 }
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lock) Listed(_ ask.Recipient, msg *messages.Listed) {
-	step(l, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+	step(l, lockqueue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.
 func (l *lock) Watched(_ ask.Recipient, msg *messages.Watched) {
-	step(l, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+	step(l, lockqueue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (l *lock) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	step(l, queue.Deleted{Serial: msg.Id, Missing: msg.Missing})
+	step(l, lockqueue.Deleted{Serial: msg.Id, Missing: msg.Missing})
 }
 
 // Failed implements messages.BridgeClientHandler.
@@ -163,18 +167,18 @@ func (l *lock) Failed(_ ask.Recipient, msg *messages.Failed) {
 	if l.departs {
 		l.remains(msg)
 	}
-	step(l, queue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Why: queue.Why(msg.Reason)})
+	step(l, lockqueue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
 
 // Wake implements messages.BridgeClientHandler.
 func (l *lock) Wake(_ ask.Recipient, msg *messages.Wake) {
-	step(l, queue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+	step(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
 }
 
 // Transacted implements messages.BridgeClientHandler.
 func (l *lock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	if _, resets := l.resets[msg.Id]; !resets {
-		step(l, queue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
+		step(l, lockqueue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
 		return
 	}
 	if msg.Outcome != messages.Transacted_DONE {
@@ -182,18 +186,20 @@ func (l *lock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 		return
 	}
 	delete(l.resets, msg.Id)
-	step(l, queue.Deleted{Serial: msg.Id})
+	step(l, lockqueue.Deleted{Serial: msg.Id})
 }
 
-func (l *lock) follow(e queue.Session) { step(l, e) }
+func (l *lock) follow(epoch uint64, state lockqueue.SessionState) {
+	step(l, lockqueue.Session{Epoch: epoch, State: state})
+}
 
-func (l *lock) close(e queue.Close) { step(l, e) }
+func (l *lock) close() { step(l, lockqueue.Close{Reason: requests.Closed}) }
 
 // ---- performing
 
 // step is for every event.
-func step[E queue.Event](l *lock, e E) {
-	effects := queue.Step(l.state, e)
+func step[E lockqueue.Event](l *lock, e E) {
+	effects := lockqueue.Step(l.state, e)
 	passed := slices.ContainsFunc(effects, grants)
 	for _, f := range effects {
 		l.perform(f, passed)
@@ -201,51 +207,57 @@ func step[E queue.Event](l *lock, e E) {
 	l.detail = ""
 }
 
-func grants(f queue.Effect) bool { return f.Do == queue.DoGrant }
+func grants(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant }
 
 // perform is for each of an event's effects; passed tells that others of this process hold
 // the lock because of it.
-func (l *lock) perform(f queue.Effect, passed bool) {
-	switch f.Do {
-	case queue.DoCreate:
+func (l *lock) perform(f lockqueue.Effect, passed bool) {
+	switch f.Kind {
+	case lockqueue.CreateNode:
 		l.create(f)
-	case queue.DoList:
-		l.list(f)
-	case queue.DoWatch:
-		l.watch(f)
-	case queue.DoDelete:
-		if f.Reset {
+	case lockqueue.ListDirectory:
+		l.list(f.Serial, f.WithCzxids, f.Watch)
+	case lockqueue.WatchNodes:
+		l.watch(f.Serial, f.Nodes, f.WithData)
+	case lockqueue.DeleteNode:
+		if f.WithDirectory {
 			l.resetDirectory(f.Serial, f.Node)
 			return
 		}
 		l.releaseNode(f.Serial, f.Node, passed)
-	case queue.DoGrant:
-		l.grant(l.requests.At(f.ID), l.granted(f))
-	case queue.DoRestore:
+	case lockqueue.Grant:
+		l.grant(l.requests.At(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
+	case lockqueue.RestoreData:
 		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)
-	case queue.DoRefuse:
+	case lockqueue.Refuse:
 		delete(l.groups, f.ID) // it may not have come to a node
-		l.answer(f)
-	case queue.DoReport:
+		l.refuse(l.requests.At(f.ID), messages.Reason(f.Reason))
+	case lockqueue.Lose:
+		l.lose(l.requests.At(f.ID), messages.Reason(f.Reason))
+	case lockqueue.ConfirmRelease:
+		l.released(l.requests.At(f.ID), f.StillHeld)
+	case lockqueue.RequestRevoke:
+		l.revoke(l.requests.At(f.ID))
+	case lockqueue.NotifyContended:
+		l.contended(l.requests.At(f.ID))
+	case lockqueue.ReportUnknownChild:
 		what := "child of a lock's directory is no contender and is ignored"
 		switch {
-		case l.recipe.rule.Strangers:
+		case l.recipe.rule.CountUnknown:
 			what = "child of a semaphore's leases is no lease and takes a permit"
 		case otherRecipe(f.Node) != "":
 			l.manager.reportMisuse(l.path, l.recipe, f.Node)
 			return
 		}
 		l.manager.log.Warn(what, "path", l.path, "name", f.Node)
-	case queue.DoMark, queue.DoRemark, queue.DoClear, queue.DoLook, queue.DoDelay, queue.DoReportMark:
-		l.mark(f)
 	default:
-		l.answer(f)
+		l.mark(f)
 	}
 }
 
-func (l *lock) create(f queue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.Look, After: f.After, DirectoryExists: f.Exists}
+func (l *lock) create(f lockqueue.Effect) {
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
 	part := zkbridge.Part{From: l.self, Create: msg}
 	switch g := l.groups[f.ID]; {
 	case g != nil:
@@ -296,7 +308,7 @@ func (l *lock) Stopped(failure any) {
 	}
 	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
 	if failure == nil {
-		step(l, queue.Close{Why: queue.Closed})
+		step(l, lockqueue.Close{Reason: requests.Closed})
 		if l.departs = l.manager.departures.lasting && l.state.Ending(); l.departs {
 			l.manager.depart(l.resident)
 		}

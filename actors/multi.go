@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -24,12 +24,12 @@ import (
 // only for holders and for nodes that come before its own in this order. In phase 1 it
 // waits for requests in phase 2, which wait for none in phase 1, and for gates' nodes
 // that come before its own. A request that one process keeps past the gate before it may
-// ask for leases (see queue.Pool) waits only for requests of phase 2.
+// ask for leases (see package semaphore) waits only for requests of phase 2.
 type multi struct {
 	desk
 	semaphores int // of the members
 	attempts   map[uint64]*attempt
-	byID       map[queue.ID]*attempt
+	byID       map[requests.ID]*attempt
 	byOwner    map[string][]*attempt
 	last       uint64
 }
@@ -53,7 +53,7 @@ type attempt struct {
 const memberBits = 8
 
 func newMulti(r *resident) host.Actor {
-	m := &multi{desk: newDesk(r, nil), attempts: map[uint64]*attempt{}, byID: map[queue.ID]*attempt{}, byOwner: map[string][]*attempt{}}
+	m := &multi{desk: newDesk(r, nil), attempts: map[uint64]*attempt{}, byID: map[requests.ID]*attempt{}, byOwner: map[string][]*attempt{}}
 	for i := range m.upon {
 		if m.semaphore(i) {
 			m.semaphores++
@@ -162,7 +162,7 @@ func (m *multi) Cancel(from ask.Recipient, msg *messages.Cancel) {
 	}
 }
 
-func (m *multi) expire(id queue.ID) {
+func (m *multi) expire(id requests.ID) {
 	if r := m.requests.At(id); r != nil && !r.granted {
 		m.detail = fmt.Sprintf("after %v", r.limit.wait)
 		m.end(m.byID[id], messages.Reason_TIMED_OUT)

@@ -52,9 +52,9 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, err
 	}
 	found := map[string]int{}
-	seen := make([]queue.Seen, len(children))
+	seen := make([]queue.Child, len(children))
 	for i, c := range children {
-		found[c.Name], seen[i] = i, queue.Seen{Name: c.Name, Czxid: c.Stat.Czxid}
+		found[c.Name], seen[i] = i, queue.Child{Name: c.Name, Czxid: c.Stat.Czxid}
 	}
 	present, err := h.manager.generation(ctx) // read last, so that it is not older than the nodes
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 	}
 	session := h.manager.zk.Session().ID
 	var all []Participant
-	for _, s := range rule.Standings(seen) {
+	for _, s := range rule.Positions(seen) {
 		c := children[found[s.Name]]
 		all = append(all, Participant{
 			Node:    directory + "/" + s.Name,

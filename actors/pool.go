@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/semaphore"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -12,12 +14,12 @@ import (
 )
 
 // pool is the actor of one semaphore in this process. It turns what owners and the two
-// locks below say into what its queue.Pool is told, and performs the orders.
+// locks below say into what its semaphore.State is told, and performs the orders.
 type pool struct {
 	desk
 	bridge       messages.BridgeRef
 	gate, leases messages.LockRef
-	state        *queue.Pool
+	state        *semaphore.State
 	count        *count // nil if the number of permits is fixed
 	asking       string // owner of the Acquire in hand
 	group        *group // that the message in hand is a part of
@@ -37,9 +39,9 @@ func newPool(r *resident) host.Actor {
 		leases: messages.LockRef{To: r.upon[1].self},
 	}
 	if r.recipe.shared == "" {
-		p.state = queue.NewPool(r.recipe.permits, true)
+		p.state = semaphore.New(r.recipe.permits, true)
 	} else {
-		p.state = queue.NewPool(unknownPermits, false)
+		p.state = semaphore.New(unknownPermits, false)
 		p.count = newCount(p)
 	}
 	p.bridge.SendSubscribe(&messages.Subscribe{}, r.self)
@@ -95,14 +97,14 @@ func (p *pool) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Repl
 		if p.group != nil && p.state.Has(msg.Owner) {
 			p.group.has(p.path, 0)
 		}
-		p.state.Acquire(queue.Acquire{ID: r.id, Owner: msg.Owner, Joint: p.group != nil, Permits: int(max(msg.Permits, 1)), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
+		p.state.Acquire(semaphore.Acquire{ID: r.id, Owner: msg.Owner, MultiLock: p.group != nil, Permits: int(max(msg.Permits, 1)), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
 	}
 }
 
 // Cancel implements messages.LockHandler.
 func (p *pool) Cancel(from ask.Recipient, msg *messages.Cancel) {
 	if r := p.find(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
-		p.state.Cancel(r.id, queue.Cancelled)
+		p.state.Cancel(r.id, requests.Cancelled)
 	}
 }
 
@@ -113,10 +115,10 @@ func (p *pool) Release(from ask.Recipient, msg *messages.Release, reply ask.Repl
 	}
 }
 
-func (p *pool) expire(id queue.ID) {
+func (p *pool) expire(id requests.ID) {
 	if r := p.requests.At(id); r != nil && !r.granted {
 		p.detail = fmt.Sprintf("after %v", r.limit.wait)
-		p.state.Cancel(id, queue.TimedOut)
+		p.state.Cancel(id, requests.TimedOut)
 	}
 }
 
@@ -132,7 +134,7 @@ func (p *pool) tick() {
 type below struct{ *pool }
 
 func (p below) Granted(_ struct{}, msg *messages.Granted) {
-	p.state.Granted(queue.Lease{Serial: msg.RequestId, Node: msg.Node,
+	p.state.Granted(semaphore.Lease{Serial: msg.RequestId, Node: msg.Node,
 		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
 }
 
@@ -142,7 +144,7 @@ func (p below) Refused(_ struct{}, msg *messages.Refused) {
 		return
 	}
 	p.detail = msg.Detail
-	p.state.Refused(msg.RequestId, queue.Why(msg.Reason))
+	p.state.Refused(msg.RequestId, requests.Reason(msg.Reason))
 }
 
 func (p below) Released(_ struct{}, msg *messages.Released) { p.state.Released(msg.RequestId) }
@@ -153,7 +155,7 @@ func (p below) Lost(_ struct{}, msg *messages.Lost) {
 		return
 	}
 	p.detail = msg.Detail
-	p.state.Lost(msg.RequestId, queue.Why(msg.Reason))
+	p.state.Lost(msg.RequestId, requests.Reason(msg.Reason))
 }
 
 // Suspended is heard from the bridge, once for all.
@@ -177,37 +179,37 @@ func (p *pool) fail() {
 
 func (p *pool) perform() {
 	var leases acquireAll // of the request of
-	var of queue.ID
-	for _, o := range p.state.Orders() {
-		if o.Do != queue.DoAskLease || o.ID != of {
+	var of requests.ID
+	for _, o := range p.state.Effects() {
+		if o.Kind != semaphore.AcquireLease || o.ID != of {
 			p.askLeases(leases)
 			leases, of = nil, o.ID
 		}
-		switch o.Do {
-		case queue.DoAskLease:
+		switch o.Kind {
+		case semaphore.AcquireLease:
 			leases = append(leases, &messages.Acquire{RequestId: o.Serial, Try: o.Try, Data: o.Data, Revocable: o.Revocable})
-		case queue.DoAskGate:
+		case semaphore.EnterRequestQueue:
 			p.ask(p.gate, &messages.Acquire{RequestId: o.Serial, Kind: uint32(queue.Own), Try: o.Try})
-		case queue.DoPass:
+		case semaphore.ReportTurn:
 			r := p.requests.At(o.ID)
 			r.reply.Recipient().Tell(passed{r.key.id})
-		case queue.DoLeaveGate:
+		case semaphore.LeaveRequestQueue:
 			p.gate.SendCancel(&messages.Cancel{RequestId: o.Serial}, p.self)
-		case queue.DoLeaveLease:
+		case semaphore.WithdrawLease:
 			p.leases.SendCancel(&messages.Cancel{RequestId: o.Serial}, p.self)
-		case queue.DoReturnLease:
+		case semaphore.ReleaseLease:
 			p.leases.SendRelease(&messages.Release{RequestId: o.Serial}, p.self)
-		case queue.DoGrant:
+		case semaphore.Grant:
 			p.grant(p.requests.At(o.ID), p.granted(o.Leases))
-		case queue.DoRefuse:
-			p.refuseFor(p.requests.At(o.ID), o.Why)
-		case queue.DoLose:
+		case semaphore.Refuse:
+			p.refuseFor(p.requests.At(o.ID), o.Reason)
+		case semaphore.Lose:
 			r := p.requests.At(o.ID)
 			r.anonymous = true // forget it: nobody enters again
-			p.lose(r, messages.Reason(o.Why))
-		case queue.DoReleased:
+			p.lose(r, messages.Reason(o.Reason))
+		case semaphore.ConfirmRelease:
 			p.released(p.requests.At(o.ID), 0)
-		case queue.DoRevoke:
+		case semaphore.RequestRevoke:
 			p.revoke(p.requests.At(o.ID))
 		}
 	}
@@ -238,8 +240,8 @@ func (p *pool) askLeases(leases acquireAll) {
 	}
 }
 
-func (p *pool) refuseFor(r *request, why queue.Why) {
-	if why == queue.Deadlock {
+func (p *pool) refuseFor(r *request, why requests.Reason) {
+	if why == requests.WouldDeadlock {
 		p.detail = fmt.Sprintf("owner %q has to release before it can have that of a %v", p.asking, p.recipe)
 	}
 	p.refuse(r, messages.Reason(why))
@@ -247,12 +249,12 @@ func (p *pool) refuseFor(r *request, why queue.Why) {
 
 // granted names nodes below the semaphore's path. The grant's token is that of the lease
 // that was made last.
-func (p *pool) granted(leases []queue.Lease) *messages.Granted {
-	one := func(l queue.Lease) *messages.Granted {
+func (p *pool) granted(leases []semaphore.Lease) *messages.Granted {
+	one := func(l semaphore.Lease) *messages.Granted {
 		return &messages.Granted{Path: p.path, Node: leaseSuffix[1:] + "/" + l.Node,
 			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
 	}
-	all := one(slices.MaxFunc(leases, func(a, b queue.Lease) int {
+	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int {
 		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Step, b.Step))
 	}))
 	if len(leases) > 1 {
@@ -276,10 +278,10 @@ func (p *pool) Stopped(failure any) {
 	case gaveUp:
 		return
 	case failure == nil:
-		p.state.Close(queue.Closed)
+		p.state.Close(requests.Closed)
 	default:
 		p.giveUp()
-		p.state.Orders() // what it has not come to
+		p.state.Effects() // what it has not come to
 		p.state.Leave()
 	}
 	p.perform()

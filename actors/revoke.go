@@ -39,7 +39,7 @@ func (m *manager) revoke(ctx context.Context, node string, grace time.Duration) 
 	if grace < 0 {
 		return false, invalid(fmt.Sprintf("grace %v: it must be positive, or 0 for asking only", grace))
 	}
-	there, err := m.repeat(ctx, &zk.SetDataRequest{Path: node, Data: []byte(queue.Revoke), Version: -1})
+	there, err := m.repeat(ctx, &zk.SetDataRequest{Path: node, Data: []byte(queue.RevokeData), Version: -1})
 	if err != nil || !there || grace == 0 {
 		return false, err
 	}

@@ -80,7 +80,7 @@ func (l *Locks) permits(path string, n int, options []LockOption) handle {
 
 var (
 	semaphoreRecipe = &recipe{kinds: []string{"permit"}, make: newPool}
-	gateRecipe      = &recipe{name: "semaphore's queue", rule: queue.Gate(), kinds: []string{"exclusive", "shared", "own"}, make: newLock}
+	gateRecipe      = &recipe{name: "semaphore's queue", rule: queue.RequestQueue(), kinds: []string{"exclusive", "shared", "own"}, make: newLock}
 )
 
 func leasesRecipe(permits int) *recipe {

@@ -3,7 +3,7 @@ package actors
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -118,7 +118,7 @@ func (d *desk) withdraw(r *request, waits bool) {
 
 // withdrawal stands for the owner of a request, as the sender of a Cancel.
 type withdrawal struct {
-	id    queue.ID
+	id    requests.ID
 	waits bool
 }
 
@@ -144,7 +144,7 @@ func (d *desk) replyTraced(r *request) ask.Reply[*messages.Granted] {
 
 // undelivered withdraws a request whose Granted has reached no future: it had timed out.
 func (d *desk) undelivered(tag any) {
-	id, _ := tag.(queue.ID)
+	id, _ := tag.(requests.ID)
 	r := d.requests.At(id)
 	if r == nil || r.released {
 		return

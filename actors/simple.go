@@ -3,6 +3,9 @@ package actors
 import (
 	"crypto/rand"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/simplelock"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -10,22 +13,22 @@ import (
 )
 
 // simple is the actor of this process's contender for a lock of the simple form. It turns
-// messages into events for its queue.Simple, and performs the effects by telling the
+// messages into events for its simplelock.Contender, and performs the effects by telling the
 // bridge and its one owner, a lender.
 type simple struct {
 	bridged
-	state   *queue.Simple
+	state   *simplelock.Contender
 	departs bool // it has stopped, and has nodes yet; see departures
 }
 
 func newSimple(r *resident) host.Actor {
-	var in queue.Incarnation
+	var in [8]byte
 	rand.Read(in[:])
 	gate, shared := simpleGate, len(r.recipe.kinds) > 1
 	if shared {
 		gate = simpleWriter
 	}
-	s := &simple{state: queue.NewSimple(gate, shared, in)}
+	s := &simple{state: simplelock.New(gate, shared, in)}
 	s.bridged = newBridged(r, s)
 	return s
 }
@@ -42,7 +45,7 @@ func (s *simple) Receive(from ask.Recipient, msg any) {
 		s.expire(msg.id)
 	case tick:
 		if !s.rest(s.state.Idle() && s.requests.Len() == 0) {
-			try(s, queue.Tick{})
+			try(s, simplelock.Tick{})
 		}
 	default:
 		if !messages.DispatchLock(s, from, msg, from) && !messages.DispatchBridgeClient(s, from, msg, from) {
@@ -53,96 +56,115 @@ func (s *simple) Receive(from ask.Recipient, msg any) {
 
 // ---- said by the owner, to the desk
 
-func (s *simple) acquire(e queue.Acquire) { try(s, e) }
+func (s *simple) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
+	try(s, simplelock.Acquire{ID: id, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+}
 
-func (s *simple) cancel(e queue.Cancel) { try(s, e) }
+func (s *simple) cancel(id requests.ID, why requests.Reason) {
+	try(s, simplelock.Cancel{ID: id, Reason: why})
+}
 
-func (s *simple) release(e queue.Release) { try(s, e) }
+func (s *simple) release(id requests.ID) { try(s, simplelock.Release{ID: id}) }
 
 // ---- said by the bridge
 
 // Transacted implements messages.BridgeClientHandler.
 func (s *simple) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	try(s, queue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
+	try(s, simplelock.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
 		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid,
-		Why: queue.Why(msg.NoGeneration)})
+		Reason: requests.Reason(msg.NoGeneration)})
 }
 
 // Listed implements messages.BridgeClientHandler.
 func (s *simple) Listed(_ ask.Recipient, msg *messages.Listed) {
-	try(s, queue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children})
+	try(s, simplelock.Listed{Serial: msg.Id, Children: msg.Children})
 }
 
 // Watched implements messages.BridgeClientHandler.
 func (s *simple) Watched(_ ask.Recipient, msg *messages.Watched) {
-	try(s, queue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
+	try(s, simplelock.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (s *simple) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	try(s, queue.Deleted{Serial: msg.Id})
+	try(s, simplelock.Deleted{Serial: msg.Id})
 }
 
 // Wake implements messages.BridgeClientHandler.
 func (s *simple) Wake(_ ask.Recipient, msg *messages.Wake) {
-	try(s, queue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+	try(s, simplelock.Wake{Epoch: msg.Epoch, Node: msg.Node})
 }
 
 // Failed implements messages.BridgeClientHandler.
 func (s *simple) Failed(_ ask.Recipient, msg *messages.Failed) {
 	s.detail = msg.Detail
-	try(s, queue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Why: queue.Why(msg.Reason)})
+	try(s, simplelock.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
 
 // Created implements messages.BridgeClientHandler. It asks for none.
 func (*simple) Created(ask.Recipient, *messages.Created) {}
 
-func (s *simple) follow(e queue.Session) { try(s, e) }
+func (s *simple) follow(epoch uint64, state lockqueue.SessionState) {
+	try(s, simplelock.Session{Epoch: epoch, Live: state != lockqueue.Lost})
+}
 
-func (s *simple) close(e queue.Close) { try(s, e) }
+func (s *simple) close() { try(s, simplelock.Close{Reason: requests.Closed}) }
 
 // ---- performing
 
 // try is for every event.
-func try[E queue.SimpleEvent](s *simple, e E) {
-	for _, f := range queue.TrySimple(s.state, e) {
+func try[E simplelock.Event](s *simple, e E) {
+	for _, f := range simplelock.Step(s.state, e) {
 		s.perform(f)
 	}
 	s.detail = ""
 }
 
-func (s *simple) perform(f queue.Effect) {
-	mark, gate := s.path+"/"+f.Node, s.path+"/"+f.Beside
-	switch f.Do {
-	case queue.DoTake:
+func (s *simple) perform(f simplelock.Effect) {
+	mark, gate := s.path+"/"+f.OwnerNode, s.path+"/"+f.LockNode
+	switch f.Kind {
+	case simplelock.CreateNodes:
 		ops := []*messages.Op{
 			{Kind: messages.Op_CREATE, Path: mark, Data: f.Data, Ephemeral: true},
 			{Kind: messages.Op_SET, Path: mark, Data: f.Data}, // tells the czxid
 		}
-		if f.Beside != "" {
-			ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: gate, Data: []byte(f.Node), Ephemeral: true}}, ops...)
+		if f.LockNode != "" {
+			ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: gate, Data: []byte(f.OwnerNode), Ephemeral: true}}, ops...)
 		}
 		s.transact(f.Serial, s.path, ops...)
-	case queue.DoProve:
+	case simplelock.WriteOwnerNode:
 		s.transact(f.Serial, "", &messages.Op{Kind: messages.Op_SET, Path: mark, Data: f.Data})
-	case queue.DoLeave:
+	case simplelock.DeleteNodes:
 		ops := []*messages.Op{{Kind: messages.Op_DELETE, Path: mark}}
-		if f.Beside != "" {
+		if f.LockNode != "" {
 			ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: gate})
 		}
 		s.transact(f.Serial, "", ops...)
-	case queue.DoWatch:
-		s.watch(f)
-	case queue.DoList:
-		s.list(f)
-	case queue.DoDelete:
-		s.releaseNode(f.Serial, f.Node, false)
-	case queue.DoGrant:
-		s.grant(s.requests.At(f.ID), s.granted(f))
+	case simplelock.WatchNodes:
+		s.watch(f.Serial, f.Nodes, f.WithData)
+	case simplelock.ListDirectory:
+		s.list(f.Serial, false, f.Watch)
+	case simplelock.DeleteLockNode:
+		s.releaseNode(f.Serial, f.LockNode, false)
+	case simplelock.Grant:
+		s.grant(s.requests.At(f.ID), s.granted(f.OwnerNode, f.Generation, f.Czxid, 0))
 	default:
-		if s.requests.At(f.ID) != nil { // else giveUp has told its owner
-			s.answer(f)
-		}
+		s.answer(f)
+	}
+}
+
+// answer performs the effects that are for the owner.
+func (s *simple) answer(f simplelock.Effect) {
+	switch r := s.requests.At(f.ID); {
+	case r == nil: // giveUp has told its owner
+	case f.Kind == simplelock.Refuse:
+		s.refuse(r, messages.Reason(f.Reason))
+	case f.Kind == simplelock.Lose:
+		s.lose(r, messages.Reason(f.Reason))
+	case f.Kind == simplelock.ConfirmRelease:
+		s.released(r, 0)
+	case f.Kind == simplelock.NotifyContended:
+		s.contended(r)
 	}
 }
 
@@ -157,7 +179,7 @@ func (s *simple) Stopped(failure any) {
 	if failure != nil {
 		s.giveUp()
 	}
-	try(s, queue.Close{Why: queue.Closed})
+	try(s, simplelock.Close{Reason: requests.Closed})
 	if s.departs = s.manager.departures.lasting && s.state.Ending(); s.departs {
 		s.manager.depart(s.resident)
 	}

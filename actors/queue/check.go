@@ -27,7 +27,7 @@ func (r Rule) Check(kinds []string) error {
 		return fmt.Errorf("%d sets in Reenter: it must be none, or one for each of the %d kinds", len(r.Reenter), len(kinds))
 	case r.Delay:
 		return errors.New("Delay: only a mutex can have one")
-	case r.Strangers:
+	case r.CountUnknown:
 		return errors.New("Strangers: only a semaphore's leases can have them")
 	}
 	for _, check := range []func(Rule, Kind, []string) error{Rule.checkKind, Rule.checkMarker, Rule.checkReenter} {

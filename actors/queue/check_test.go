@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		{intention(), []string{"IS", "IX", "S", "IX"}, `kind "IX": it is there twice`},
 		{change(func(r *Rule) { r.Permits = 0 }), names, "Permits 0: it must be at least 1"},
 		{change(func(r *Rule) { r.Delay = true }), names, "Delay: only a mutex"},
-		{change(func(r *Rule) { r.Strangers = true }), names, "Strangers: only a semaphore's"},
+		{change(func(r *Rule) { r.CountUnknown = true }), names, "Strangers: only a semaphore's"},
 		{change(func(r *Rule) { r.Markers = r.Markers[1:] }), names, "3 Markers: it must be one for each"},
 		{change(func(r *Rule) { r.Reenter = r.Reenter[1:] }), names, "3 sets in Reenter: it must be none, or one for each"},
 		{change(func(r *Rule) { r.Reenter = nil }), names, ""},
@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 
 // A private rule takes for contenders what has its own markers, and nothing else.
 func TestParseOfAPrivateRule(t *testing.T) {
-	r := Rule{Private: true, Markers: []string{"-x", "-x0", "-lock-"}}
+	r := Rule{OwnMarkersOnly: true, Markers: []string{"-x", "-x0", "-lock-"}}
 	for _, c := range []struct {
 		name string
 		seq  int64
@@ -74,5 +74,21 @@ func TestParseOfAPrivateRule(t *testing.T) {
 		if ok != c.ok || seq != c.seq || kind != c.kind {
 			t.Errorf("%s: %d, %d, %v; want %d, %d, %v", c.name, seq, kind, ok, c.seq, c.kind, c.ok)
 		}
+	}
+}
+
+// ways is a rule of independent kinds: each excludes its own only.
+func ways() Rule {
+	return Rule{Permits: 1, OwnMarkersOnly: true, BlockedBy: []KindSet{Kinds(0), Kinds(1)}, Markers: []string{"-a-", "-b-"}}
+}
+
+// intention is the rule of the locks of that name, on a whole and its parts: IS, IX, S, X.
+func intention() Rule {
+	const is, ix, s, x = 0, 1, 2, 3
+	return Rule{
+		Permits: 1, OwnMarkersOnly: true,
+		BlockedBy: []KindSet{is: Kinds(x), ix: Kinds(s, x), s: Kinds(ix, x), x: Kinds(is, ix, s, x)},
+		Markers:   []string{"-is-", "-ix-", "-s-", "-x-"},
+		Reenter:   []KindSet{is: Kinds(is, ix, s, x), ix: Kinds(ix, x), s: Kinds(s, x), x: Kinds(x)},
 	}
 }

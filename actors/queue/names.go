@@ -41,7 +41,7 @@ func Parse(name string) (seq int64, kind Kind, ok bool) {
 // Parse reads a child's name as the rule has it: by its own markers if it is Private,
 // else like the function Parse.
 func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
-	if !r.Private {
+	if !r.OwnMarkersOnly {
 		return Parse(name)
 	}
 	for k, marker := range r.Markers {
@@ -112,4 +112,4 @@ const (
 
 // Revoke is what the data of a node becomes when its holder is asked to release, as
 // Curator has it.
-const Revoke = "__REVOKE__"
+const RevokeData = "__REVOKE__"

@@ -48,10 +48,10 @@ type Rule struct {
 	// as Exclusive contenders that came first. (One that comes when a contender waits
 	// already may be missed by that one, as if it stood behind.) Otherwise they are
 	// ignored.
-	Strangers bool
+	CountUnknown bool
 	// Private has only names with the rule's own Markers taken for contenders. Else
 	// those of other libraries are, too, as Exclusive or Shared: see Parse.
-	Private bool
+	OwnMarkersOnly bool
 }
 
 // Mutex lets one contender in at a time.
@@ -71,7 +71,7 @@ func Semaphore(permits int) Rule {
 // Gate lets the contenders of one process in beside each other, if they ask for Own,
 // as if they were one contender of a Mutex: to others they are. The process has to
 // see to the order among its own.
-func Gate() Rule {
+func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, Own)
 	return Rule{
 		Permits:   1,
@@ -84,7 +84,7 @@ func Gate() Rule {
 // one, as with Curator's InterProcessSemaphoreV2.
 func Leases(permits int) Rule {
 	r := Semaphore(permits)
-	r.Markers, r.Strangers = []string{Exclusive: "-lease-"}, true
+	r.Markers, r.CountUnknown = []string{Exclusive: "-lease-"}, true
 	return r
 }
 

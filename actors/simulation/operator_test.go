@@ -148,7 +148,7 @@ func (o *operator) write(directory string, r *rand.Rand) {
 			return
 		}
 		sort.Strings(children)
-		data := pick(r, []string{queue.Revoke, "", "something", "__REVOKE__ "})
+		data := pick(r, []string{queue.RevokeData, "", "something", "__REVOKE__ "})
 		node := directory + "/" + pick(r, children)
 		_, err = o.conn.Set(node, []byte(data), -1)
 		o.w.line("operator writes %q to %s: %v", data, node, err)

@@ -1,0 +1,213 @@
+package localqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Who wants something of a Lender.
+
+// stage is how far a node or a borrower has come.
+type stage uint8
+
+const (
+	unsent   stage = iota // there is no such node
+	creating              // the node is asked for
+	queued                // the borrower waits
+	held
+	lost // the borrower has lost the lock and not released it; the lock below has refused the node
+)
+
+// request is one request of a borrower.
+type request struct {
+	id     requests.ID
+	kind   queue.Kind
+	try    bool
+	tell   bool // that others wait, once it holds
+	enters bool // beside what its owner holds, when that is here
+}
+
+// borrower is an owner that waits or holds, by one request or several.
+type borrower struct {
+	stage      stage // queued, held or lost
+	owner      string
+	kind       queue.Kind
+	data       []byte
+	step       uint32
+	requests   []request
+	buf        [1]request
+	why        requests.Reason // it was lost
+	place      int             // among the holders
+	prev, next *borrower
+}
+
+func (l *Queue) refuse(id requests.ID, why requests.Reason) {
+	l.effect(Effect{Kind: Refuse, ID: id, Reason: why})
+}
+
+func (l *Queue) add(b *borrower, r request) {
+	l.requests.Put(r.id, b)
+	b.requests = append(b.requests, r)
+	if r.try {
+		l.tries++
+	}
+}
+
+// drop takes a request off its borrower, which ends with the last.
+func (l *Queue) drop(b *borrower, id requests.ID) {
+	l.requests.Remove(id)
+	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
+		if r.id == id && r.try {
+			l.tries--
+		}
+		return r.id == id
+	})
+	if len(b.requests) > 0 {
+		l.downgrade(b)
+		return
+	}
+	if b.owner != "" && l.owners[b.owner] == b {
+		delete(l.owners, b.owner)
+	}
+	switch b.stage {
+	case queued:
+		l.waiting.remove(b)
+	case held:
+		l.unhold(b)
+	}
+	if len(l.spare) < maxSpare {
+		l.spare = append(l.spare, b)
+	}
+}
+
+// downgrade leaves a holder with the kind of what it still holds.
+func (l *Queue) downgrade(b *borrower) {
+	if b.stage == held && !slices.ContainsFunc(b.requests, func(r request) bool { return r.kind == b.kind }) {
+		l.holding[b.kind]--
+		b.kind = b.requests[0].kind
+		l.holding[b.kind]++
+	}
+}
+
+func (l *Queue) hold(b *borrower) {
+	b.place = len(l.holders)
+	l.holders = append(l.holders, b)
+	l.holding[b.kind]++
+}
+
+func (l *Queue) unhold(b *borrower) {
+	last := len(l.holders) - 1
+	l.holders[b.place] = l.holders[last]
+	l.holders[b.place].place = b.place
+	l.holders[last] = nil
+	l.holders = l.holders[:last]
+	l.holding[b.kind]--
+}
+
+// entering tells that a request of a holder is not granted yet.
+func (b *borrower) entering(id requests.ID) bool {
+	return slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id && r.enters })
+}
+
+// besides is how many other requests for the same kind are granted.
+func (b *borrower) besides(id requests.ID) (others int) {
+	i := slices.IndexFunc(b.requests, func(r request) bool { return r.id == id })
+	for _, r := range b.requests {
+		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
+			others++
+		}
+	}
+	return others
+}
+
+const maxSpare = 64
+
+func (l *Queue) newBorrower() *borrower {
+	var b *borrower
+	if n := len(l.spare); n > 0 {
+		b, l.spare = l.spare[n-1], l.spare[:n-1]
+		*b = borrower{}
+	} else {
+		b = new(borrower)
+	}
+	b.requests = b.buf[:0]
+	return b
+}
+
+// refuseAll refuses all who wait.
+func (l *Queue) refuseAll(why requests.Reason) {
+	l.refuseThose(why, func(request) bool { return true })
+}
+
+// refuseTries refuses the requests that would rather not wait.
+func (l *Queue) refuseTries() {
+	if l.tries > 0 {
+		l.refuseThose(requests.NotAcquired, func(r request) bool { return r.try })
+	}
+}
+
+func (l *Queue) refuseThose(why requests.Reason, refused func(request) bool) {
+	for b := l.waiting.first; b != nil; {
+		next := b.next
+		for _, r := range slices.Clone(b.requests) {
+			if refused(r) {
+				l.refuse(r.id, why)
+				l.drop(b, r.id)
+			}
+		}
+		b = next
+	}
+}
+
+func (b *borrower) onlyTries() bool {
+	return !slices.ContainsFunc(b.requests, func(r request) bool { return !r.try })
+}
+
+// census is how many there are of each kind.
+type census []int
+
+func newCensus(r queue.Rule) census { return make(census, len(r.BlockedBy)) }
+
+// has tells whether there are any of the kinds.
+func (c census) has(kinds queue.KindSet) bool {
+	for kind, n := range c {
+		if n > 0 && kinds.Has(queue.Kind(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// line is a queue of borrowers that may leave it from anywhere.
+type line struct {
+	first, last *borrower
+	kinds       census
+}
+
+func (q *line) push(b *borrower) {
+	q.kinds[b.kind]++
+	b.prev = q.last
+	if q.last == nil {
+		q.first = b
+	} else {
+		q.last.next = b
+	}
+	q.last = b
+}
+
+func (q *line) remove(b *borrower) {
+	q.kinds[b.kind]--
+	if b.prev == nil {
+		q.first = b.next
+	} else {
+		b.prev.next = b.next
+	}
+	if b.next == nil {
+		q.last = b.prev
+	} else {
+		b.next.prev = b.prev
+	}
+	b.prev, b.next = nil, nil
+}

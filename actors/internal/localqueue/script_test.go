@@ -1,0 +1,77 @@
+package localqueue
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// The scripts in testdata/lend are like the others. Steps are written loan/grant.
+func TestLendScripts(t *testing.T) {
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &lendScript{New(queue.Mutex(), 3)} })
+}
+
+type lendScript struct{ *Queue }
+
+func (s *lendScript) Step(t *testing.T, line string) []string {
+	word, args, num := machinetest.Parse(t, line)
+	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), requests.Reason(num("why", int64(requests.SessionLost)))
+	_, try := args["try"]
+	_, tell := args["tell"]
+	var e Event
+	switch word {
+	case "rule":
+		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
+		return nil
+	case "lent": // as if it had been lent so often
+		s.loan.lent = uint32(num("times", 0))
+		return nil
+	case "acquire":
+		e = Acquire{ID: id, Owner: args["owner"], Kind: queue.Kind(num("kind", 0)), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+	case "cancel":
+		e = Cancel{ID: id, Reason: requests.Cancelled}
+	case "release":
+		e = Release{ID: id}
+	case "borrowed":
+		e = NodeGranted{Serial: serial, Czxid: num("czxid", 100+int64(serial)), Step: uint32(num("step", 0))}
+	case "refused":
+		e = NodeRefused{Serial: serial, Reason: why}
+	case "lost":
+		e = NodeLost{Serial: serial, Reason: why}
+	case "wanted":
+		e = NodeContended{Serial: serial}
+	case "overdue":
+		e = TimeBudgetUsed{Serial: serial}
+	case "lingered":
+		e = IdleTimedOut{}
+	case "close":
+		e = Close{Reason: requests.Closed}
+	default:
+		t.Fatalf("unknown event %q", line)
+	}
+	var effects []string
+	for _, f := range lend(s.Queue, e) {
+		effects = append(effects, showLend(f))
+	}
+	return effects
+}
+
+func showLend(f Effect) string {
+	switch f.Kind {
+	case AcquireNode:
+		return fmt.Sprintf("borrow serial=%d kind=%d try=%t data=%q", f.Serial, f.NodeKind, f.Try, f.Data)
+	case ReleaseNode:
+		return fmt.Sprintf("return serial=%d", f.Serial)
+	case StartIdleTimer:
+		return "linger"
+	case Grant:
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>lentBits, f.Step&mostLent)
+	}
+	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
+}
+
+// lend is Lend for an event of any type.
+func lend(l *Queue, e Event) []Effect { return Step(l, e) }

@@ -1,0 +1,57 @@
+package lockqueue
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Entry is what the owner of a new request has of the lock already.
+type Entry struct {
+	// Known reports whether the owner waits for the lock, holds it, or has lost it and not
+	// released it.
+	Known bool
+	// Group is the Acquire.Group of the node that the new request would enter; 0 if that
+	// node was made alone, or if the request would enter none.
+	AtomicCreate uint64
+}
+
+// Entry returns what an owner has of the lock that bears on its new request for a kind.
+// An owner without a name has nothing.
+func (s *State) Entry(name string, kind queue.Kind) (e Entry) {
+	if name == "" {
+		return e
+	}
+	mayEnter := s.rule.EntersFrom(kind)
+	for k := range s.rule.BlockedBy {
+		has := s.owners[owner{name, queue.Kind(k)}]
+		switch {
+		case has == nil:
+			continue
+		case has.kind == kind && mayEnter.Has(kind):
+			return Entry{Known: true, AtomicCreate: has.group}
+		case has.stage == held && mayEnter.Has(has.kind):
+			e.AtomicCreate = has.group
+		}
+		e.Known = true
+	}
+	return e
+}
+
+// LostBy returns why an owner has lost the lock, and its requests that it has yet to
+// release because of that; none if it has not lost the lock.
+func (s *State) LostBy(name string) (why requests.Reason, requests []requests.ID) {
+	if name == "" {
+		return 0, nil
+	}
+	for k := range s.rule.BlockedBy {
+		c := s.owners[owner{name, queue.Kind(k)}]
+		if c == nil || c.stage != lost {
+			continue
+		}
+		why = c.why
+		for _, r := range c.requests {
+			requests = append(requests, r.id)
+		}
+	}
+	return why, requests
+}

@@ -1,0 +1,65 @@
+package lockqueue
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// One local hand-off with many waiting behind: a release, and somebody new at the end.
+// The cost must not grow with the queue.
+func BenchmarkHandOff(b *testing.B) {
+	for _, waiting := range []int{10, 100, 1000, 10000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			s := New(queue.Mutex(), Incarnation{1})
+			Step(s, Session{Epoch: 1, State: Connected})
+			next, holder := requests.ID(0), requests.ID(1)
+			arrive := func() {
+				next++
+				serial := Step(s, Acquire{ID: next})[0].Serial
+				created := Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
+				if next == 1 {
+					created.Children = []string{created.Node}
+				}
+				Step(s, created)
+			}
+			for range waiting {
+				arrive()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, f := range Step(s, Release{ID: holder}) {
+					if f.Kind == DeleteNode {
+						Step(s, Deleted{Serial: f.Serial})
+						break
+					}
+				}
+				holder++
+				arrive()
+			}
+			if n := len(s.inLine()); n != waiting-1 {
+				b.Fatalf("%d wait, want %d", n, waiting-1)
+			}
+		})
+	}
+}
+
+// A snapshot of a directory with many contenders of others.
+func BenchmarkMerge(b *testing.B) {
+	for _, n := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := New(queue.Mutex(), Incarnation{1})
+			children := make([]string, n)
+			for i := range children {
+				children[i] = fmt.Sprintf("%s%010d", Incarnation{2}.Prefix(uint64(i), "-lock-"), i)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.clock++
+				s.merge(children, nil, s.clock)
+			}
+		})
+	}
+}

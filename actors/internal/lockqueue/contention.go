@@ -1,0 +1,148 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Those who hold the lock may want to know when others wait for it.
+
+// outlook is what is done to notice others. A watch on the directory must not be left
+// behind, and there is no way to take one back: it ends with the next change, which
+// the deletion of the holder's own node is at the latest.
+type outlook struct {
+	wanted bool         // somebody has ever asked for it
+	set    bool         // a watch is set, or being set, and nothing has come of it
+	coming bool         // the list in flight sets it
+	before []*contender // to be deleted when that has arrived, not earlier
+}
+
+// lookOut tells those who hold and want to know that others wait. If none do, it sees
+// to it that the coming of one is noticed. It is called after every event.
+func (s *State) lookOut() {
+	if !s.outlook.wanted {
+		return
+	}
+	for _, c := range s.list[:s.settled()] {
+		if c.wantsToBeTold() && s.contended(c) {
+			s.tellContended(c)
+		}
+	}
+	if !s.outlook.set && s.curious() {
+		s.askList()
+	}
+}
+
+// settled is the place that all of ours that hold come before.
+func (s *State) settled() int {
+	next, last := s.next(), 0
+	for k := range s.waiting {
+		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
+		if i < 0 {
+			return len(s.list)
+		}
+		last = max(last, place(s.list, next[i].rank))
+	}
+	return last
+}
+
+func (c *contender) wantsToBeTold() bool {
+	if c.stage != held || !c.ours {
+		return false
+	}
+	for _, r := range c.requests {
+		if r.tell {
+			return true
+		}
+	}
+	return false
+}
+
+// curious tells that somebody holds who does not know whether others wait.
+func (s *State) curious() bool {
+	for _, c := range s.list[:s.settled()] {
+		if c.wantsToBeTold() {
+			return true
+		}
+	}
+	return false
+}
+
+// contended tells that a contender of somebody else waits, for c among others.
+func (s *State) contended(c *contender) bool {
+	for i := len(s.list) - 1; s.foreign > 0 && i >= 0 && s.list[i].rank.compare(c.rank) > 0; i-- {
+		other := s.list[i]
+		if other.ours || !s.rule.BlockedBy[other.kind].Has(c.kind) {
+			continue
+		}
+		last := i // what shares its rank and number may have come before it
+		for last+1 < len(s.list) && s.list[last+1].rank == other.rank && s.list[last+1].seq == other.seq {
+			last++
+		}
+		s.blockersAt = s.rule.Blockers(s.blockersAt[:0], last+1, other.kind, func(j int) queue.Kind {
+			if j == i {
+				return queue.MaxKinds // does not block itself
+			}
+			return s.list[j].kind
+		}, s.rule.Permits)
+		if len(s.blockersAt) == s.rule.Permits {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) tellContended(c *contender) {
+	for i := range c.requests {
+		if r := &c.requests[i]; r.tell {
+			r.tell = false
+			s.effect(Effect{Kind: NotifyContended, ID: r.id})
+		}
+	}
+}
+
+// watchDirectory tells whether the list that is about to be asked for is to set a watch.
+func (s *State) watchDirectory() bool {
+	if !s.outlook.wanted || s.outlook.set || !s.curious() {
+		return false
+	}
+	s.outlook.set, s.outlook.coming = true, true
+	return true
+}
+
+// arrive notes that the list in flight has arrived; set tells whether a watch stands
+// if it was to set one.
+func (s *State) arrive(set bool) {
+	if !s.outlook.coming {
+		return
+	}
+	before := s.outlook.before
+	s.outlook.coming, s.outlook.before = false, nil
+	s.outlook.set = s.outlook.set && set
+	for _, c := range before {
+		if c == s.mark.c {
+			s.markBy(DeleteWithHeldMarker)
+		} else {
+			s.delete(c)
+		}
+	}
+}
+
+// unseen is for a directory that cannot be listed: as far as those know who hold,
+// others may wait.
+func (s *State) unseen(e Failed) {
+	if !s.outlook.coming {
+		return
+	}
+	s.arrive(false)
+	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
+		return
+	}
+	for _, c := range s.list[:s.settled()] {
+		if c.wantsToBeTold() {
+			s.tellContended(c)
+		}
+	}
+}

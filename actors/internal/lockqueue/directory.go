@@ -1,0 +1,349 @@
+package lockqueue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// What is seen of the directory: by lists, watches, and as time passes.
+
+func (e Listed) apply(s *State) {
+	if e.Epoch != s.epoch || e.Serial != s.listing {
+		return
+	}
+	s.listing = 0
+	s.arrive(e.Directory != 0)
+	if e.Directory == 0 || s.enter(e.Directory) {
+		s.merge(e.Children, e.Czxids, s.listingAt)
+	}
+	if s.listAgain {
+		s.listAgain = false
+		s.askList()
+	}
+	s.settle()
+}
+
+// merge makes a snapshot of the directory what is known of it. The snapshot was
+// taken after the event at the clock since. It may be older than another that came
+// before: of numbers beyond its highest, and of those who took the place of another, it
+// says nothing, unless we knew of the node before the snapshot was asked for.
+func (s *State) merge(children []string, czxids []int64, since uint64) {
+	if !s.byCzxid && nearTheEnd(s.rule, children) {
+		s.rankByCzxid()
+	}
+	if s.byCzxid && len(czxids) != len(children) {
+		s.askList() // this one is of no use
+		return
+	}
+	next := make([]*contender, 0, len(children))
+	top, filled := unknown, int64(0) // how many contenders it shows beyond the horizon
+	for _, c := range s.list {
+		c.listed = false // until it is in next
+	}
+	for i, name := range children {
+		czxid := int64(0)
+		if s.byCzxid {
+			czxid = czxids[i]
+		}
+		if c := s.recognise(name, czxid); c != nil && !c.listed {
+			c.listed, c.placed, c.provenAt = true, true, max(c.provenAt, since)
+			if c.seq == stranger {
+				c.doubtedAt = s.clock
+			}
+			next = append(next, c)
+			top = max(top, c.rank.major)
+			if c.rank.major > s.horizon {
+				filled++
+			}
+		}
+	}
+	if since >= s.heirsSince {
+		s.heirs = 0
+	}
+	// A contender may have come and gone that was never seen here. The first number is 0.
+	unseen := top > s.horizon && (s.byCzxid || filled != top-max(s.horizon, -1))
+	s.horizon = max(s.horizon, top)
+	var missing, hidden []*contender // of ours: deleted; perhaps deleted
+	for _, c := range s.list {
+		known := c.ours && c.answered && c.bornAt <= since
+		switch {
+		case c.listed:
+		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.doubtedAt > since:
+			c.listed = true
+			next = append(next, c)
+			hidden = append(hidden, c)
+		case c.ours:
+			missing = append(missing, c)
+		default:
+			unseen = true
+		}
+	}
+	slices.SortFunc(next, func(a, b *contender) int {
+		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // by number what one transaction of somebody else has made
+	})
+	s.list, s.foreign = next, 0
+	for _, c := range next {
+		if !c.ours {
+			s.foreign++
+		}
+	}
+	s.advance()
+	for _, c := range s.unlisted() {
+		if c.bornAt <= since {
+			missing = append(missing, c)
+		} else {
+			hidden = append(hidden, c)
+		}
+	}
+	if unseen { // they have left at a moment that only the nodes shown are known to have outlived
+		s.doubtedAt, s.departedAt = max(s.doubtedAt, since), s.clock
+		for _, c := range hidden {
+			c.doubtedAt = s.clock
+		}
+	}
+	for _, c := range missing {
+		if c.stage == queued && c.bornAt > since && !c.placed {
+			s.replace(c) // it may be in a directory that comes after this one
+		} else {
+			s.vanish(c)
+		}
+	}
+}
+
+// recognise is the contender that a child of the directory is, if it is one that
+// counts. The czxid matters if they rank by that; 0 then says that the child has gone.
+func (s *State) recognise(name string, czxid int64) *contender {
+	seq, kind, ok := s.rule.Parse(name)
+	if !ok {
+		s.report(name)
+		if !s.rule.CountUnknown {
+			return nil
+		}
+		seq, kind = stranger, queue.Exclusive
+	}
+	if serial, mine := s.in.serial(name); mine && serial >= s.oldest {
+		c := s.ours[serial]
+		if c == nil || c.stage == leaving || c.stage == abandoned {
+			return nil // on its way out
+		}
+		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && queue.NearEnd(seq) && c.czxid != czxid) {
+			return nil // gone since; where it is ours, its creation was repeated
+		}
+		if c.stage == creating {
+			// Ours, but its Created is still on its way. It stands in the queue
+			// before those behind it nevertheless.
+			if s.byCzxid {
+				return nil // its place is known with its Created; see early
+			}
+			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid)
+		}
+		return c
+	}
+	rank := rankOf(s.byCzxid, seq, czxid)
+	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
+		return c
+	} // else its node is another one of the same name: at the end of the numbers a name comes again
+	if s.byCzxid && czxid == 0 {
+		return nil
+	}
+	return &contender{name: name, seq: seq, rank: rank, kind: kind}
+}
+
+func (s *State) report(name string) {
+	if !s.reported[name] && len(s.reported) < maxReported {
+		put(&s.reported, name, true)
+		s.effect(Effect{Kind: ReportUnknownChild, Node: name})
+	}
+}
+
+// maxReported bounds the memory of a lock whose directory is used for other things.
+const maxReported = 100
+
+func (e Watched) apply(s *State) {
+	if e.Epoch != s.epoch {
+		return
+	}
+	if s.marks(e.Serial) {
+		s.looked(e)
+	}
+	for _, name := range s.watchedBy(e.Serial) {
+		w := s.watches[name]
+		if w == nil {
+			continue
+		}
+		w.active = true
+		if slices.Contains(e.Gone, name) {
+			s.departed(name)
+			continue
+		}
+		c := s.find(name)
+		if c != nil {
+			c.provenAt = s.clock
+		}
+		if string(e.Data[name]) == queue.RevokeData {
+			s.revoke(c)
+		}
+	}
+	s.settle()
+}
+
+// watchedBy returns the names of the nodes that the request of the serial watches, in one
+// order for each run.
+func (s *State) watchedBy(serial uint64) (names []string) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (e Wake) apply(s *State) {
+	if e.Epoch != s.epoch {
+		return
+	}
+	delete(s.watches, e.Node)
+	if e.Node == "" {
+		s.outlook.set = false
+	}
+	if e.Deleted {
+		s.departed(e.Node)
+	} else if c := s.find(e.Node); c != nil {
+		c.provenAt = s.clock
+		if c.ours && c.stage >= marking {
+			s.askWatch([]string{c.name}) // others are watched again as long as they matter
+		}
+	}
+	s.settle()
+}
+
+// departed notes that a node is gone.
+func (s *State) departed(name string) {
+	delete(s.watches, name)
+	switch c := s.find(name); {
+	case c == nil:
+	case c.ours:
+		s.vanish(c)
+	default:
+		s.delist(c)
+		s.doubtedAt = s.clock
+		if heirs := unseenDowngrades(s.rule, c.kind); heirs != 0 {
+			s.heirs, s.heirsSince = s.heirs|heirs, s.clock
+		}
+	}
+}
+
+func (Tick) apply(s *State) {
+	s.staleAt, s.tickedAt = s.tickedAt, s.clock
+	if s.session != Connected {
+		return
+	}
+	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
+		s.askList() // a repeated create may have given the name of a deleted node again
+	}
+	var ask []string
+	age := func(c *contender) {
+		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
+			ask = append(ask, c.name)
+		}
+	}
+	for _, c := range s.next() {
+		age(c)
+	}
+	for _, c := range s.list[:s.settled()] {
+		if c.ours && (c.stage == held || c.stage == marking) {
+			age(c)
+		}
+	}
+	if len(ask) > 0 {
+		s.askWatch(ask)
+	}
+}
+
+func (e Failed) apply(s *State) {
+	if c := s.ours[e.Serial]; c != nil {
+		s.createFailed(c, e)
+	} else if s.marks(e.Serial) {
+		s.markFailed(e.Reason)
+	} else if e.Serial == s.listing {
+		s.listing, s.listAgain = 0, false
+		s.unseen(e)
+		s.blind(e)
+	} else if s.unwatch(e.Serial) {
+		s.blind(e)
+	}
+	s.settle()
+}
+
+// unwatch forgets the watches of a serial; false if there are none, so that nothing
+// depends on them.
+func (s *State) unwatch(serial uint64) (found bool) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			delete(s.watches, name)
+			found = true
+		}
+	}
+	return found
+}
+
+func (s *State) createFailed(c *contender, e Failed) {
+	switch {
+	case c.stage == leaving: // its node may still be there, also if the session is lost
+		delete(s.ours, c.serial)
+		s.departing = nil
+		s.refuseRelease(c, e.Reason)
+		return
+	case c.answered:
+		return
+	}
+	s.answer(c)
+	delete(s.ours, c.serial)
+	s.delist(c)
+	leader := s.part(c)
+	switch {
+	case leader != nil && e.Reason == requests.NotHeld:
+		c.stage = leaving
+		s.refuseAll(c, requests.NodeDeleted)
+		s.vanish(leader)
+		return
+	case leader != nil && len(leader.requests) == 0 && leader.stage == held:
+		defer s.leave(leader)
+	}
+	switch {
+	case c.stage == abandoned:
+	case leader != nil && e.Reason == requests.NodeDeleted:
+		c.leader = leader
+		s.send(c)
+	case e.Reason == requests.SessionLost, e.Reason == requests.NodeDeleted:
+		s.send(c)
+	default:
+		c.stage = leaving // there is nothing to delete
+		s.refuseAll(c, e.Reason)
+	}
+}
+
+// blind refuses those who wait for what cannot be seen.
+func (s *State) blind(e Failed) {
+	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
+		return // the session's own event says what follows
+	}
+	for _, c := range s.inLine() {
+		s.refuseAll(c, e.Reason)
+	}
+	// Those who hold are to be verified nevertheless.
+	var ask []string
+	for _, c := range s.list {
+		if c.ours && c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchedBlind {
+			ask = append(ask, c.name)
+		}
+	}
+	if len(ask) > 0 {
+		s.askWatch(ask)
+		s.watchedBlind = s.serials
+	}
+}

@@ -1,0 +1,99 @@
+package lockqueue
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// EffectKind is what an Effect asks for.
+type EffectKind uint8
+
+// The effects that the bridge performs. Its answer repeats their Serial.
+const (
+	// CreateNode: create an ephemeral sequential node with the prefix Node and with Data. If
+	// Beside is not empty, create an ephemeral node named Node while the node Beside exists, and
+	// answer Failed with NotHeld if that is gone. Answer Created or Failed.
+	//
+	// ListAfter asks for the names in the directory, read behind the creation. After is empty, or
+	// a node whose DeleteNode came before: no read is needed if one transaction deletes that node
+	// and makes the new one. ID is the request of an atomic create, else 0.
+	CreateNode EffectKind = iota
+	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or
+	// Failed. Watch asks for a Wake at the next child that comes or goes.
+	ListDirectory
+	// WatchNodes: watch Nodes, and read their data if WithData; answer Watched or Failed, later
+	// Wake for each node.
+	WatchNodes
+	// DeleteNode: delete Node, which was created under this Serial; answer Deleted, or Failed if
+	// the node may remain. WithDirectory has the directory deleted together with Node if nothing
+	// else is in it, so that its sequence numbers begin anew.
+	DeleteNode
+	// RestoreData: write Data to Node. There is no answer.
+	RestoreData
+	// CreateHeldMarker: create the held marker, with the name Node as its data, while Node
+	// exists; answer Transacted or Failed. The held marker is a node outside of the directory.
+	CreateHeldMarker
+	// ReplaceHeldMarker: write the name Node to the held marker that exists, while Node exists;
+	// answer Transacted or Failed.
+	ReplaceHeldMarker
+	// DeleteWithHeldMarker: delete Node and the held marker; answer Transacted or Failed.
+	DeleteWithHeldMarker
+	// ReadHeldMarker: read the held marker; answer Watched or Failed.
+	ReadHeldMarker
+)
+
+// The effects that the lock's actor performs itself.
+const (
+	// StartDelay: answer DelayElapsed after the lock-delay.
+	StartDelay EffectKind = iota + ReadHeldMarker + 1
+	// Grant: request ID holds the lock by Node, with the token Generation, Czxid and Step.
+	Grant
+	// Refuse: request ID ends without the lock, or its release fails, because of Reason.
+	Refuse
+	// Lose: request ID holds the lock no longer, because of Reason.
+	Lose
+	// ConfirmRelease: the release of request ID is done. StillHeld other requests of its owner
+	// hold the lock yet.
+	ConfirmRelease
+	// RequestRevoke: another client asks request ID, which holds the lock, to release it.
+	RequestRevoke
+	// NotifyContended: other contenders wait for what request ID holds.
+	NotifyContended
+	// ReportUnknownChild: the child Node of the directory is no contender. Each name is reported
+	// once.
+	ReportUnknownChild
+	// ReportHeldMarker: the held marker could not be deleted, because of Reason.
+	ReportHeldMarker
+)
+
+// Effect is one thing to do because of an event. Its Kind says which fields count.
+type Effect struct {
+	Kind      EffectKind
+	ID        requests.ID
+	Reason    requests.Reason
+	Serial    uint64
+	Node      string
+	Nodes     []string
+	WithData  bool
+	Beside    string
+	After     string
+	Watch     bool
+	ListAfter bool
+	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory.
+	DirectoryExists bool
+	Data            []byte
+	Generation      uint64
+	Czxid           int64
+	Step            uint32
+	StillHeld       int
+	WithCzxids      bool
+	WithDirectory   bool
+}
+
+var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
+	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
+	"ReportUnknownChild", "ReportHeldMarker"}
+
+// String returns the name of the constant.
+func (k EffectKind) String() string { return effectNames[k] }
+
+func (s *State) effect(e Effect) { s.out = append(s.out, e) }

@@ -1,0 +1,148 @@
+package lockqueue
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Event is something that happened to a lock. The types of this file are events. First come
+// those of the requests' owners, then those of the bridge.
+type Event interface {
+	apply(*State)
+}
+
+// Acquire is a new request for the lock.
+type Acquire struct {
+	ID requests.ID
+	// Owner names the owner. The owner's request enters again where the rule lets it. A request
+	// without an owner never does.
+	Owner string
+	Kind  queue.Kind
+	// Try refuses the request rather than let it wait for other contenders.
+	Try bool
+	// NotifyContended asks for one NotifyContended while the request holds the lock.
+	NotifyContended bool
+	// Data is the data of the contender's node, if the request gets a node of its own.
+	Data []byte
+	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
+	// contender's node together with nodes of other locks; 0 for a node that is made alone. The
+	// request is refused if that node goes: a new node would not have the place that the other
+	// nodes have.
+	AtomicCreate uint64
+	// Revocable has the node watched from the grant on, so that a request to release is heard of
+	// at once. The holder of any other request hears of it once the second Tick after the grant
+	// has set the watch.
+	Revocable bool
+}
+
+// Cancel withdraws a request, for the Reason. It releases a grant, too.
+type Cancel struct {
+	ID     requests.ID
+	Reason requests.Reason
+}
+
+// Release gives a grant back.
+type Release struct{ ID requests.ID }
+
+// Resize changes how many contenders may hold beside each other. It ends no grant.
+type Resize struct{ Permits int }
+
+// Close refuses all requests, ends all grants and deletes all nodes.
+type Close struct{ Reason requests.Reason }
+
+// Tick says that a moment has passed. Nodes on which a grant or the next grant rests, and that
+// are unproven since the Tick before the last, get a watch.
+type Tick struct{}
+
+// Session is a change of the ZooKeeper session. A new session has a higher Epoch.
+type Session struct {
+	Epoch uint64
+	State SessionState
+}
+
+// SessionState is the state of a ZooKeeper session.
+type SessionState uint8
+
+// The states of a session.
+const (
+	// Lost: there is no session. ZooKeeper has deleted the nodes of Epoch or will soon.
+	Lost SessionState = iota
+	// Suspended: the connection is gone. The session may live.
+	Suspended
+	// Connected: requests are served.
+	Connected
+)
+
+// Created answers CreateNode.
+type Created struct {
+	Epoch, Serial uint64
+	Node          string
+	Czxid         int64
+	// Generation is the generation in force at Czxid.
+	Generation uint64
+	// Step is the place of the node among all nodes with the same Czxid, in any directory.
+	Step uint32
+	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read.
+	// Another czxid is another directory of the same path, made after the former and all in it
+	// were deleted.
+	Directory int64
+	// Children are the names in the directory, if the effect had ListAfter.
+	Children []string
+	// SameDirectory reports that one transaction deleted the node After of the effect and made
+	// this node. The directory was not read then.
+	SameDirectory bool
+}
+
+// Listed answers ListDirectory.
+type Listed struct {
+	Epoch, Serial uint64
+	Children      []string
+	// Czxids are those of the Children, if the effect had WithCzxids; 0 for a child that has
+	// gone since.
+	Czxids []int64
+	// Directory is the czxid of the directory; 0 if it is missing.
+	Directory int64
+}
+
+// Watched answers WatchNodes: all nodes except those Gone are watched now. It answers
+// ReadHeldMarker, too.
+type Watched struct {
+	Epoch, Serial uint64
+	Gone          []string
+	// Data holds the data of the nodes, if the effect had WithData.
+	Data map[string][]byte
+}
+
+// Wake reports that a watched node changed, or, if Node is empty, that a child of the watched
+// directory came or went.
+type Wake struct {
+	Epoch   uint64
+	Node    string
+	Deleted bool
+}
+
+// Deleted answers DeleteNode. Missing reports that another client had deleted the node before.
+type Deleted struct {
+	Serial  uint64
+	Missing bool
+}
+
+// Transacted answers CreateHeldMarker, ReplaceHeldMarker and DeleteWithHeldMarker. The
+// transaction is done as a whole; or not at all, because its operation Op failed: 0 concerns
+// the contender's node, 1 the held marker.
+type Transacted struct {
+	Serial uint64
+	Done   bool
+	Op     uint32
+}
+
+// DelayElapsed answers StartDelay.
+type DelayElapsed struct{ Serial uint64 }
+
+// Failed answers an effect that could not be done. After a failed CreateNode no node of it is
+// ever granted, and the bridge deletes a node that it may have made. OutcomeUnknown is the
+// reason of a transaction that may have been done.
+type Failed struct {
+	Epoch, Serial uint64
+	Reason        requests.Reason
+}

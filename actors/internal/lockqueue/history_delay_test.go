@@ -1,0 +1,99 @@
+package lockqueue
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// marks are the part of a world that a rule with a Delay needs.
+type marks struct {
+	by     string // the node that the mark tells; empty: there is none
+	delays []delaying
+	waited map[string]bool // nodes whose contenders have waited for the delay
+}
+
+type delaying struct {
+	p      *process
+	serial uint64
+	node   string
+}
+
+func (w *world) elapse() {
+	d := w.marks.delays[0]
+	w.marks.delays = w.marks.delays[1:]
+	w.marks.waited[d.node] = true
+	w.step(d.p, DelayElapsed{Serial: d.serial})
+}
+
+// transact executes an effect about the mark, perhaps, and answers it, perhaps.
+func (w *world) transact(p *process, f Effect) {
+	fate := rapid.IntRange(0, 9).Draw(w.t, "fate")
+	if fate == 0 {
+		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Reason: requests.OutcomeUnknown})
+		return
+	}
+	e := w.execute(f)
+	w.catchUp(p)
+	if fate == 1 {
+		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Reason: requests.OutcomeUnknown})
+		return
+	}
+	p.reply(e)
+}
+
+func (w *world) execute(f Effect) Transacted {
+	m := &w.marks
+	switch {
+	case w.nodes[f.Node] == nil:
+		return Transacted{Serial: f.Serial, Op: 0}
+	case (m.by != "") == (f.Kind == CreateHeldMarker):
+		return Transacted{Serial: f.Serial, Op: 1}
+	case f.Kind != CreateHeldMarker && m.by != f.Node && !m.waited[f.Node]:
+		w.t.Fatalf("the mark of %s is taken by %s, which has not waited: %s", m.by, f.Node, w)
+	}
+	if !w.meddling && !w.holds(f.Node, true) {
+		w.t.Fatalf("%s, which may not hold, is about to mark: %s", f.Node, w)
+	}
+	if f.Kind != DeleteWithHeldMarker {
+		w.setMark(f.Node)
+	} else {
+		w.setMark("")
+		w.del(f.Node)
+	}
+	return Transacted{Serial: f.Serial, Done: true}
+}
+
+func (w *world) look(p *process, f Effect) {
+	data := map[string][]byte{}
+	if p.view.mark != "" {
+		data["the mark"] = []byte(p.view.mark)
+	}
+	p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Data: data})
+}
+
+func TestHistoriesOfADelayedMutex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, delayed(), rapid.IntRange(1, 3).Draw(t, "processes"))
+		actions := w.actions()
+		actions["time passes"] = func(t *rapid.T) {
+			if len(w.marks.delays) == 0 {
+				t.Skip("nobody waits for that")
+			}
+			w.elapse()
+		}
+		machinetest.Repeat(t, actions)
+		w.finish()
+		// What was left unclean goes with the next clean release.
+		w.ids++
+		w.procs[0].open[w.ids] = "waiting"
+		w.step(w.procs[0], Acquire{ID: w.ids})
+		w.finish()
+		if w.marks.by != "" {
+			t.Fatalf("the mark of %s is left", w.marks.by)
+		}
+	})
+}

@@ -1,0 +1,345 @@
+package lockqueue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/actors/internal/localqueue"
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/semaphore"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Pools and Lenders over real States.
+
+func newPoolStack(t *rapid.T) *stack {
+	permits := rapid.IntRange(1, 4).Draw(t, "permits")
+	s := newStack(t, queue.RequestQueue(), queue.Leases(permits))
+	s.permits, s.atRest, s.hear = permits, s.poolsAtRest, s.poolHears
+	for _, f := range s.fronts {
+		f.pool = semaphore.New(permits, true)
+	}
+	s.acquire = func(t *rapid.T, f *front) {
+		d := s.demand(f, demand{
+			Owner:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "owner"),
+			Permits: rapid.IntRange(1, permits).Draw(t, "permits"),
+			Try:     rapid.IntRange(0, 4).Draw(t, "try") == 0,
+		})
+		f.pool.Acquire(semaphore.Acquire{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
+		s.performPool(f)
+	}
+	s.cancel = func(f *front, id requests.ID) {
+		f.pool.Cancel(id, requests.Cancelled)
+		s.performPool(f)
+	}
+	s.release = func(f *front, id requests.ID) {
+		f.pool.Release(id)
+		s.performPool(f)
+	}
+	s.end = func(f *front) {
+		if p := f.pool; !p.Idle() || p.Check() != nil {
+			t.Fatalf("process %d: the pool has %+v: %s", f.n, p, s)
+		}
+	}
+	return s
+}
+
+func (s *stack) performPool(f *front) {
+	gate, leases := f.layers[0], f.layers[1]
+	orders := slices.Clone(f.pool.Effects())
+	for i, o := range orders {
+		switch o.Kind {
+		case semaphore.EnterRequestQueue:
+			gate.send(func() { gate.ask(o.Serial, Acquire{Kind: queue.Own, Try: o.Try}) })
+		case semaphore.AcquireLease:
+			if i > 0 && orders[i-1].Kind == semaphore.AcquireLease && orders[i-1].ID == o.ID {
+				break // went with the first of the request
+			}
+			var all []semaphore.Effect
+			for _, other := range orders[i:] {
+				if other.Kind != semaphore.AcquireLease || other.ID != o.ID {
+					break
+				}
+				all = append(all, other)
+			}
+			leases.send(func() {
+				for _, o := range all {
+					leases.ask(o.Serial, Acquire{Try: o.Try})
+				}
+			})
+		case semaphore.LeaveRequestQueue:
+			gate.send(func() { gate.cancel(o.Serial) })
+		case semaphore.WithdrawLease:
+			leases.send(func() { leases.cancel(o.Serial) })
+		case semaphore.ReleaseLease:
+			leases.send(func() { leases.release(o.Serial) })
+		case semaphore.Grant:
+			s.poolGrants(f, o)
+		default:
+			s.answered(f, o.Kind, o.ID, o.Reason)
+		}
+		f.note(o)
+	}
+}
+
+// note notes which requests ask for leases.
+func (f *front) note(o semaphore.Effect) {
+	id := o.ID
+	switch o.Kind {
+	case semaphore.AcquireLease:
+		f.leases[o.Serial] = id
+		if !slices.Contains(f.asking, id) {
+			f.asking = append(f.asking, id)
+		}
+		return
+	case semaphore.WithdrawLease:
+		id = f.leases[o.Serial]
+	case semaphore.Grant, semaphore.Refuse, semaphore.Lose:
+	default:
+		return
+	}
+	f.asking = slices.DeleteFunc(f.asking, func(other requests.ID) bool { return other == id })
+}
+
+func (s *stack) poolHears(f *front, _ *layer, m message) {
+	switch m.Kind {
+	case Grant:
+		f.pool.Granted(semaphore.Lease{Serial: m.serial, Node: m.Node, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
+	case Refuse:
+		f.pool.Refused(m.serial, m.Reason)
+	case Lose:
+		f.pool.Lost(m.serial, m.Reason)
+	case ConfirmRelease:
+		f.pool.Released(m.serial)
+	}
+	s.performPool(f)
+}
+
+// poolGrants checks a grant: its permits are there, and its token is greater than those of
+// all former grants beside which it could not be held.
+func (s *stack) poolGrants(f *front, o semaphore.Effect) {
+	d, leases := f.open[o.ID], f.layers[1]
+	if d == nil || d.state != "waiting" || len(o.Leases) != d.Permits {
+		s.t.Fatalf("process %d: request %d is granted %v and was %+v: %s", f.n, o.ID, o.Leases, d, s)
+	}
+	for _, l := range o.Leases {
+		x := leases.by[l.Serial]
+		if x == nil || x.node == "" || x.node != l.Node || l.Generation != machinetest.GenerationAt(l.Czxid) {
+			s.t.Fatalf("process %d: request %d is granted %+v, its lease is %+v: %s", f.n, o.ID, l, x, s)
+		}
+		d.nodes = append(d.nodes, x)
+		if t := [2]int64{l.Czxid, int64(l.Step)}; slices.Compare(t[:], d.token[:]) > 0 {
+			d.token = t
+		}
+	}
+	d.state = "held"
+	if s.meddling || !s.exist(f, d) {
+		return // its loss is on its way
+	}
+	held := d.Permits
+	s.live(d, func(other *demand) { held += other.Permits })
+	if held > s.permits {
+		s.t.Fatalf("process %d: request %d is granted, and %d of %d permits are held: %s", f.n, o.ID, held, s.permits, s)
+	}
+	for permits, token := range s.tokens {
+		if permits+d.Permits > s.permits && slices.Compare(d.token[:], token[:]) <= 0 {
+			s.t.Fatalf("process %d: request %d has token %v after %v: %s", f.n, o.ID, d.token, token, s)
+		}
+	}
+	s.record(d.Permits, d.token)
+}
+
+func (s *stack) record(class int, token [2]int64) {
+	if t := s.tokens[class]; slices.Compare(token[:], t[:]) > 0 {
+		s.tokens[class] = token
+	}
+}
+
+// poolsAtRest checks that the first request at the gate lacks permits.
+func (s *stack) poolsAtRest() {
+	i := slices.IndexFunc(s.worlds[0].sorted(), func(n *node) bool { return !n.plain })
+	if i < 0 {
+		return
+	}
+	first := s.worlds[0].sorted()[i]
+	if first.proc == nil || first.epoch != first.proc.epoch {
+		return
+	}
+	f := s.fronts[first.proc.n]
+	if len(f.asking) == 0 {
+		s.t.Fatalf("process %d is first at the gate and asks for no lease: %s", first.proc.n, s)
+	}
+	taken := 0
+	for _, n := range s.worlds[1].nodes {
+		if n.proc == nil || n.epoch != n.proc.epoch {
+			taken++
+		}
+	}
+	s.live(nil, func(d *demand) { taken += d.Permits })
+	if taken+f.open[f.asking[0]].Permits <= s.permits {
+		s.t.Fatalf("%d permits are taken, and a request for %d sleeps: %s", taken, f.open[f.asking[0]].Permits, s)
+	}
+}
+
+func newLenderStack(t *rapid.T, rule queue.Rule) *stack {
+	s := newStack(t, rule)
+	s.atRest, s.hear = s.lendersAtRest, s.lenderHears
+	grants := uint32(rapid.IntRange(1, 3).Draw(t, "grants"))
+	for _, f := range s.fronts {
+		f.lender = localqueue.New(rule, grants)
+	}
+	s.cancel = func(f *front, id requests.ID) {
+		s.lend(f, localqueue.Cancel{ID: id, Reason: requests.Cancelled})
+	}
+	s.release = func(f *front, id requests.ID) { s.lend(f, localqueue.Release{ID: id}) }
+	s.acquire = func(t *rapid.T, f *front) {
+		d := s.demand(f, demand{
+			Owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
+			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
+			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
+		})
+		s.lend(f, localqueue.Acquire{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
+	}
+	s.end = func(f *front) {
+		if l := f.lender; !l.Idle() || l.Check() != nil {
+			t.Fatalf("process %d: the lender has %+v: %s", f.n, l, s)
+		}
+	}
+	return s
+}
+
+func (s *stack) lend(f *front, e localqueue.Event) {
+	l, owner := f.layers[0], ""
+	if l.w.rule.Downgrades() {
+		owner = "the local queue"
+	}
+	for _, o := range slices.Clone(localqueue.Step(f.lender, e)) {
+		switch o.Kind {
+		case localqueue.AcquireNode:
+			if len(f.lender.NodeHolds()) == 1 {
+				f.first = o.Serial
+			}
+			l.send(func() { l.ask(o.Serial, Acquire{Owner: owner, Kind: o.NodeKind, Try: o.Try, NotifyContended: true}) })
+		case localqueue.ReleaseNode:
+			l.send(func() { l.cancel(o.Serial) })
+		case localqueue.StartIdleTimer:
+			f.timing = true
+		case localqueue.Grant:
+			s.lenderGrants(f, o)
+		default:
+			s.answered(f, o.Kind, o.ID, o.Reason)
+		}
+	}
+}
+
+func (s *stack) lenderHears(f *front, _ *layer, m message) {
+	switch m.Kind {
+	case Grant:
+		s.lend(f, localqueue.NodeGranted{Serial: m.serial, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
+	case Refuse:
+		s.lend(f, localqueue.NodeRefused{Serial: m.serial, Reason: m.Reason})
+	case Lose:
+		s.lend(f, localqueue.NodeLost{Serial: m.serial, Reason: m.Reason})
+	case NotifyContended:
+		s.lend(f, localqueue.NodeContended{Serial: m.serial})
+	}
+}
+
+// lenderGrants checks a grant: no other is in its way, and its token is greater than those of
+// all former grants that would have been, but for its own owner's.
+func (s *stack) lenderGrants(f *front, e localqueue.Effect) {
+	d, x := f.open[e.ID], f.layers[0].by[e.Serial]
+	if d == nil || d.state != "waiting" || x == nil || x.node == "" || e.Generation != machinetest.GenerationAt(e.Czxid) {
+		s.t.Fatalf("process %d: %+v, was %+v, is lent %+v: %s", f.n, e, d, x, s)
+	}
+	d.state, d.nodes, d.token = "held", []*serving{x}, [2]int64{e.Czxid, int64(e.Step)}
+	if s.meddling || !s.exist(f, d) {
+		return // its loss is on its way
+	}
+	rule, mine := s.worlds[0].rule, false
+	if d.Owner != "" { // a re-entry has the token that its owner has, or had until lately
+		who := fmt.Sprint(f.n, d.Owner)
+		mine = s.owners[d.token] == who
+		s.owners[d.token] = who
+	}
+	s.live(d, func(o *demand) {
+		if rule.BlockedBy[d.Kind].Has(o.Kind) && (d.Owner == "" || o.Owner != d.Owner || f.open[o.ID] != o) {
+			s.t.Fatalf("process %d: request %d is granted beside %+v: %s", f.n, e.ID, *o, s)
+		}
+	})
+	for kind, token := range s.tokens {
+		if c := slices.Compare(d.token[:], token[:]); !mine && rule.BlockedBy[d.Kind].Has(queue.Kind(kind)) && c <= 0 {
+			s.t.Fatalf("process %d: request %d has token %v after %v: %s", f.n, e.ID, d.token, token, s)
+		}
+	}
+	s.record(int(d.Kind), d.token)
+}
+
+// lendersAtRest checks that a request holds if others wait and all nodes are of Lenders.
+func (s *stack) lendersAtRest() {
+	for _, n := range s.worlds[0].nodes {
+		if !n.plain && (n.proc == nil || n.epoch != n.proc.epoch) {
+			return
+		}
+	}
+	waiting, held := 0, 0
+	for _, f := range s.fronts {
+		for _, d := range f.open {
+			switch d.state {
+			case "waiting":
+				waiting++
+			case "held":
+				held++
+			}
+		}
+	}
+	if waiting > 0 && held == 0 {
+		s.t.Fatalf("%d requests wait, and none holds: %s", waiting, s)
+	}
+}
+
+func testStack(t *testing.T, make func(*rapid.T) *stack) {
+	for _, name := range []string{"undisturbed", "nodes deleted by others"} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := make(t)
+				s.meddling = name != "undisturbed"
+				for _, w := range s.worlds {
+					w.meddling = s.meddling
+				}
+				actions := s.actions()
+				actions["lingered"] = func(t *rapid.T) {
+					f := rapid.SampledFrom(s.fronts).Draw(t, "process")
+					if !f.timing {
+						t.Skip("no timer")
+					}
+					f.timing = false
+					s.lend(f, localqueue.IdleTimedOut{})
+				}
+				actions["overdue"] = func(t *rapid.T) {
+					f := rapid.SampledFrom(s.fronts).Draw(t, "process")
+					if f.lender == nil || len(f.lender.NodeHolds()) == 0 {
+						t.Skip("no loan")
+					}
+					s.lend(f, localqueue.TimeBudgetUsed{Serial: f.first})
+				}
+				s.run(actions)
+				s.finish()
+			})
+		})
+	}
+}
+
+func TestHistoriesOfPoolsOverStates(t *testing.T) { testStack(t, newPoolStack) }
+
+func TestHistoriesOfLendersOverAMutex(t *testing.T) {
+	testStack(t, func(t *rapid.T) *stack { return newLenderStack(t, queue.Mutex()) })
+}
+
+func TestHistoriesOfLendersOverAReadWriteLock(t *testing.T) {
+	testStack(t, func(t *rapid.T) *stack { return newLenderStack(t, queue.ReadWrite()) })
+}

@@ -1,0 +1,35 @@
+package lockqueue
+
+import (
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var curatorName = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-lock-$`)
+
+func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var in, other Incarnation
+		copy(in[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "incarnation"))
+		copy(other[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "other"))
+		serial := rapid.Uint64Max(1<<62-1).Draw(t, "serial")
+		prefix := in.Prefix(serial, "-lock-")
+		if !curatorName.MatchString(prefix) {
+			t.Fatalf("%q has not Curator's form", prefix)
+		}
+		if got, ok := in.serial(prefix + "0000000001"); !ok || got != serial {
+			t.Fatalf("serial(%q) = %d, %v; want %d", prefix, got, ok, serial)
+		}
+		other[6] = in[6] // part of this byte is the UUID's version
+		if _, ok := other.serial(prefix + "0000000001"); ok && other != in {
+			t.Fatalf("%x takes %q of %x for its own", other, prefix, in)
+		}
+	})
+}
+
+func FuzzSerial(f *testing.F) {
+	f.Add("_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007")
+	f.Fuzz(func(t *testing.T, name string) { Incarnation{}.serial(name) })
+}

@@ -1,0 +1,209 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// What those who want the lock say.
+
+func (e Acquire) apply(s *State) {
+	if s.closed != 0 {
+		s.refuse(e.ID, s.closed)
+		return
+	}
+	s.outlook.wanted = s.outlook.wanted || e.NotifyContended
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), joint: e.AtomicCreate != 0, group: e.AtomicCreate, revocable: e.Revocable}
+	if e.Owner != "" && s.again(c, e) {
+		return
+	}
+	if e.Try && c.leader == nil && s.takenHere(e.Kind) {
+		s.refuse(e.ID, requests.NotAcquired)
+		return
+	}
+	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tell: e.NotifyContended})
+	s.know(e.ID, c)
+	if e.Owner != "" {
+		put(&s.owners, ownerOf(c), c)
+	}
+	s.send(c)
+}
+
+// know remembers whose request an ID is.
+func (s *State) know(id requests.ID, c *contender) {
+	if s.requests == nil {
+		s.requests = &requests.Table[contender]{}
+	}
+	s.requests.Put(id, c)
+}
+
+// owner is who may have one contender of a kind.
+type owner struct {
+	name string
+	kind queue.Kind
+}
+
+func ownerOf(c *contender) owner { return owner{c.owner, c.kind} }
+
+// again deals with a request of an owner that has others. It tells if that is all;
+// otherwise c is to be sent, with the leader that it has now, if any.
+func (s *State) again(c *contender, e Acquire) bool {
+	mayEnter := s.rule.EntersFrom(e.Kind)
+	for kind := range s.rule.BlockedBy {
+		has := s.owners[owner{e.Owner, queue.Kind(kind)}]
+		switch {
+		case has == nil:
+		case has.stage == lost:
+			// Its owner does not know yet, or does not care. Either way what it held
+			// is not held any more, and a re-entry must not pretend that it is.
+			s.refuse(e.ID, has.why)
+			return true
+		case has.kind == e.Kind && mayEnter.Has(e.Kind):
+			s.join(has, e)
+			return true
+		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
+			s.refuse(e.ID, requests.SequenceExhausted) // the number is not its alone: it is no place
+			return true
+		case has.stage == held && mayEnter.Has(has.kind):
+			c.leader, c.follows, c.group = has, true, has.group
+		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
+			s.refuse(e.ID, requests.WouldDeadlock)
+			return true
+		}
+	}
+	return false
+}
+
+// join lets a further request of an owner share its contender.
+func (s *State) join(c *contender, e Acquire) {
+	c.revocable = c.revocable || e.Revocable
+	switch {
+	case c.stage == held:
+		s.know(e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tell: e.NotifyContended})
+		s.grantRequest(c, e.ID)
+		s.heed(c)
+	case e.Try:
+		s.refuse(e.ID, requests.NotAcquired)
+	default:
+		s.know(e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tell: e.NotifyContended})
+	}
+}
+
+// takenHere tells that contenders of this process alone keep the lock from one that
+// comes now. Those of others may be gone without our knowing: ask ZooKeeper.
+func (s *State) takenHere(kind queue.Kind) bool {
+	set, n := s.rule.BlockedBy[kind], 0
+	for i := len(s.list) - 1; i >= 0 && n < s.rule.Permits; i-- {
+		if c := s.list[i]; c.ours && set.Has(c.kind) {
+			n++
+		}
+	}
+	for _, early := range [][]*contender{s.outstanding, s.unsent} {
+		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
+			c := early[i]
+			if !c.listed && (c.stage == creating || c.stage == unsent) && set.Has(c.kind) {
+				n++
+			}
+		}
+	}
+	return n >= s.rule.Permits
+}
+
+func (e Cancel) apply(s *State) {
+	if c := s.requests.At(e.ID); c != nil {
+		s.withdraw(c, e.ID, e.Reason)
+		s.settle()
+	}
+}
+
+func (e Release) apply(s *State) {
+	c := s.requests.At(e.ID)
+	switch {
+	case c == nil:
+		s.refuse(e.ID, requests.NotHeld)
+	case c.stage == lost:
+		s.drop(c, e.ID)
+		s.refuse(e.ID, c.why)
+	case c.stage != held:
+		s.refuse(e.ID, requests.NotHeld)
+	default:
+		s.drop(c, e.ID)
+		if n := len(c.requests); n > 0 {
+			s.effect(Effect{Kind: ConfirmRelease, ID: e.ID, StillHeld: n})
+			return
+		}
+		c.release(e.ID)
+		s.leave(c)
+	}
+	s.settle()
+}
+
+// release notes whose release takes the contender away. It has no requests any more, so it
+// needs no room of its own for that: there may be many contenders.
+func (c *contender) release(by requests.ID) { c.released, c.buf[0].id = true, by }
+
+func (c *contender) releaser() requests.ID { return c.buf[0].id }
+
+// withdraw ends a request in whatever stage it is.
+func (s *State) withdraw(c *contender, id requests.ID, why requests.Reason) {
+	s.drop(c, id)
+	s.refuse(id, why)
+	if len(c.requests) == 0 {
+		s.leave(c)
+	}
+}
+
+// drop takes a request off its contender. With the last one the contender stops
+// being its owner's.
+func (s *State) drop(c *contender, id requests.ID) {
+	s.requests.Remove(id)
+	hadTry := c.hasTry()
+	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
+	if c.stage == queued && hadTry && !c.hasTry() {
+		s.tries--
+	}
+	if len(c.requests) == 0 {
+		s.disown(c)
+	}
+}
+
+func (s *State) disown(c *contender) {
+	if c.owner != "" && s.owners[ownerOf(c)] == c {
+		delete(s.owners, ownerOf(c))
+	}
+}
+
+func (s *State) refuse(id requests.ID, why requests.Reason) {
+	s.effect(Effect{Kind: Refuse, ID: id, Reason: why})
+}
+
+func (s *State) grantRequest(c *contender, id requests.ID) {
+	s.effect(Effect{Kind: Grant, ID: id, Node: c.name, Generation: c.generation, Czxid: c.czxid, Step: c.step})
+}
+
+// refuseAll refuses whatever wants the contender, which leaves.
+func (s *State) refuseAll(c *contender, why requests.Reason) {
+	s.refuseEach(c, why)
+	s.leave(c)
+}
+
+func (s *State) refuseEach(c *contender, why requests.Reason) {
+	for len(c.requests) > 0 {
+		id := c.requests[0].id
+		s.drop(c, id)
+		s.refuse(id, why)
+	}
+}
+
+// refuseRelease is for a contender whose node may still be there, or went before: its
+// release, if there is one, is no success.
+func (s *State) refuseRelease(c *contender, why requests.Reason) {
+	if c.released {
+		c.released = false
+		s.refuse(c.releaser(), why)
+	}
+}

@@ -1,0 +1,243 @@
+package lockqueue
+
+import (
+	"math"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// settle finds out whether those of ours that are next may hold, and sees to it that a
+// later change will be noticed if they may not. Those behind wait for them or for what
+// they wait for.
+func (s *State) settle() {
+	for s.settleOne() {
+	}
+}
+
+// settleOne tells if somebody came to hold, or left, so that others are next.
+func (s *State) settleOne() bool {
+	for _, c := range s.next() {
+		if s.try(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// try lets one that is next hold if it may. It tells if it, or another, waits no longer.
+func (s *State) try(c *contender) bool {
+	if c.rank.major > s.horizon || !c.listed || s.byCzxid && (s.early(c) || s.behindUnlisted(c)) {
+		s.lookAround(c)
+		return false
+	}
+	// One more than needed, to know whether there are more.
+	s.blockersAt = s.rule.Blockers(s.blockersAt[:0], place(s.list, c.rank), c.kind,
+		func(i int) queue.Kind { return s.list[i].kind }, s.rule.Permits+1)
+	switch {
+	case len(s.blockersAt) >= s.rule.Permits:
+		return !s.block(c, s.blockersAt)
+	case s.rule.BlockedBy[c.kind]&s.heirs != 0:
+		// The one ahead may have left another at its place.
+		if s.listing == 0 {
+			s.askList()
+		}
+		return false
+	}
+	return s.take(c)
+}
+
+// take grants what is free, once that is possible.
+func (s *State) take(c *contender) bool {
+	switch {
+	case s.mark.c != nil: // the former holder is about to leave
+		return false
+	case !s.proven(c):
+		s.prove(c)
+		return false
+	}
+	s.grant(c)
+	return true
+}
+
+func (e Resize) apply(s *State) {
+	s.rule.Permits = e.Permits
+	s.settle()
+}
+
+func (s *State) grant(c *contender) {
+	s.stopWaiting(c)
+	if s.rule.Delay {
+		s.startMarking(c)
+		return
+	}
+	s.hold(c)
+}
+
+func (s *State) hold(c *contender) {
+	c.stage = held
+	for i := range c.requests {
+		s.grantRequest(c, c.requests[i].id)
+	}
+	s.heed(c)
+}
+
+// lookAround closes the gap between the horizon and a contender of ours. Creates of
+// ours that were sent before it came may fill it; else somebody else's do.
+func (s *State) lookAround(c *contender) {
+	if s.listing == 0 && !s.early(c) {
+		s.askList()
+	}
+}
+
+// early tells that an answer is awaited to a Create that was sent before c's came.
+func (s *State) early(c *contender) bool {
+	return len(s.outstanding) > 0 && s.outstanding[0].sentAt < c.bornAt
+}
+
+// behindUnlisted reports whether one of ours is ahead of c whose place no list has shown.
+func (s *State) behindUnlisted(c *contender) bool {
+	return slices.ContainsFunc(s.unlisted(), func(o *contender) bool { return o.rank.compare(c.rank) < 0 })
+}
+
+func (s *State) askList() {
+	if s.listing != 0 {
+		s.listAgain = true
+		return
+	}
+	s.serials++
+	s.listing, s.listingAt = s.serials, s.clock
+	s.effect(Effect{Kind: ListDirectory, Serial: s.listing, WithCzxids: s.byCzxid, Watch: s.watchDirectory()})
+}
+
+// block is for a contender that may not hold because of the contenders at the given
+// places. It sees to it that their departure is noticed, and reports true; or, if
+// requests that would not wait had to be refused, false.
+func (s *State) block(c *contender, blockers []int) (blocked bool) {
+	more := len(blockers) > s.rule.Permits
+	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].ours })
+	blockers = blockers[:min(len(blockers), s.rule.Permits)]
+	var ask []string
+	others, seenSince := false, uint64(math.MaxUint64)
+	for _, i := range blockers {
+		b := s.list[i]
+		if b.ours {
+			continue // its leaving brings us here again
+		}
+		others = true
+		w := s.watches[b.name]
+		if w == nil {
+			ask = append(ask, b.name)
+		}
+		if w == nil || !w.active {
+			seenSince = min(seenSince, b.provenAt)
+		}
+	}
+	if s.tries > 0 && s.refuseTries(c, seenSince) {
+		return false
+	}
+	if !others {
+		if c.provenAt < max(s.doubtedAt, c.doubtedAt) { // so that it need not wait for that when its turn comes
+			s.prove(c)
+		}
+		return true
+	}
+	switch {
+	case s.listing != 0:
+		return true
+	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
+		// The one it waited for is gone, but several were ahead: see at once how
+		// many have gone with it.
+		s.askList()
+		return true
+	case !crowded && s.watches[c.name] == nil:
+		// Who may be the next after somebody else must notice when its own node goes.
+		// Who may not yet comes here again before, mostly with a list that shows it.
+		ask = append(ask, c.name)
+	}
+	if len(ask) > 0 {
+		s.askWatch(ask)
+	}
+	return true
+}
+
+func (s *State) askWatch(nodes []string) {
+	s.serials++
+	ours := false
+	for _, name := range nodes {
+		put(&s.watches, name, &watch{serial: s.serials})
+		c := s.find(name)
+		ours = ours || c != nil && c.ours
+	}
+	s.effect(Effect{Kind: WatchNodes, Serial: s.serials, Nodes: nodes, WithData: ours})
+}
+
+// watched reports whether the next change of c's node is heard of before anything later.
+func (s *State) watched(c *contender) bool {
+	w := s.watches[c.name]
+	return w != nil && w.active
+}
+
+// proven reports whether c's own node is known to exist, by a proof that is recent and newer
+// than all that was heard of departures. An older proof would not do: another contender may
+// already hold because the one ahead of c has left and c's own node was deleted.
+func (s *State) proven(c *contender) bool {
+	return s.watched(c) || c.provenAt >= s.provenSince(c)
+}
+
+// provenSince returns the clock at which, or later, a proof of c must have been asked for.
+func (s *State) provenSince(c *contender) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
+
+// prove asks for a proof that c's own node exists. A list proves it of all that wait.
+func (s *State) prove(c *contender) {
+	switch {
+	case s.proven(c) || s.watches[c.name] != nil:
+	case s.listing != 0:
+		s.listAgain = s.listAgain || s.listingAt < s.provenSince(c)
+	case s.othersWait(c):
+		s.askList()
+	default:
+		s.askWatch([]string{c.name})
+	}
+}
+
+// othersWait reports whether another contender of ours waits.
+func (s *State) othersWait(c *contender) bool {
+	n := 0
+	for _, line := range s.waiting {
+		n += len(line)
+	}
+	return n > 1 || n == 1 && c.stage != queued
+}
+
+// refuseTries refuses the Try requests of c, and of the contenders that must wait at least as
+// long as c, and reports whether there were any. A request that came after seenSince stays:
+// the lock may have been free since then.
+func (s *State) refuseTries(c *contender, seenSince uint64) (any bool) {
+	for k := range s.waiting {
+		if !keepsWaiting(s.rule, c.kind, queue.Kind(k)) {
+			continue
+		}
+		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {
+			w := s.waiting[k][i]
+			if w.sentAt > seenSince {
+				i++
+				continue
+			}
+			for j := len(w.requests) - 1; j >= 0; j-- {
+				if r := w.requests[j]; r.try {
+					s.drop(w, r.id)
+					s.refuse(r.id, requests.NotAcquired)
+					any = true
+				}
+			}
+			if len(w.requests) > 0 {
+				i++
+				continue
+			}
+			s.leave(w) // takes it out of waiting
+		}
+	}
+	return any
+}

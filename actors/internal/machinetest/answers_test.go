@@ -1,0 +1,31 @@
+package machinetest
+
+import (
+	"testing"
+)
+
+func TestScriptsAnswerWhatWasAsked(t *testing.T) {
+	for _, c := range []struct {
+		effect, event string
+		good          bool
+	}{
+		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 children=me1#0", true},
+		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0", false},
+		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 directory=0", true},
+		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0", false},
+		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0 found", true},
+		{"create serial=1 prefix=me1#", "created serial=2 node=me2#0", false},
+		{"create serial=1 prefix=me1#", "created serial=2 node=me2#0 unasked", true},
+		{"create serial=1 prefix=me1#", "listed serial=1", false},
+		{"list serial=3", "listed serial=3 czxids=1", false},
+		{"list serial=3 czxids", "listed serial=3 czxids=1", true},
+		{"grant id=1 node=me1#0", "release id=1", true},
+		{"list serial=3", "listed", false},
+	} {
+		a := openRequests{}
+		a.add(c.effect)
+		if err := a.check(c.event); (err == nil) != c.good {
+			t.Errorf("%q after %q: %v", c.event, c.effect, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package machinetest
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+// repeat runs random actions as rapid's Repeat does, but draws another action for one that
+// skips. Repeat itself ends a history when two of three actions have skipped, which is mostly
+// after the first steps.
+func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
+	check := func(*rapid.T) {}
+	if c := actions[""]; c != nil {
+		check = c
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(actions)), func(name string) bool { return name == "" })
+	t.Repeat(map[string]func(*rapid.T){
+		"": check,
+		"step": func(t *rapid.T) {
+			for range 10 {
+				if Act(t, actions[rapid.SampledFrom(names).Draw(t, "action")]) {
+					return
+				}
+			}
+		},
+	})
+}
+
+// act runs an action and reports whether it did not skip.
+func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
+	defer func() {
+		if r := recover(); r != nil && fmt.Sprintf("%T", r) != "rapid.invalidData" {
+			panic(r)
+		}
+	}()
+	action(t)
+	return true
+}
+
+// generationAt returns the generation that is in force at a czxid in the random histories:
+// a token of any other has lost it on its way.
+func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
+
+// Main runs the tests of a package. A random test of it makes 500 histories, unless the command
+// line has another -rapid.checks.
+func Main(m *testing.M) {
+	flag.Set("rapid.checks", "500") // the command line is read later
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,216 @@
+package semaphore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// said is what a Pool orders, in short.
+func said(p *State) string {
+	var all []string
+	for _, o := range p.Effects() {
+		switch o.Kind {
+		case EnterRequestQueue:
+			all = append(all, fmt.Sprintf("ask gate %d", o.Serial))
+		case LeaveRequestQueue:
+			all = append(all, fmt.Sprintf("leave gate %d", o.Serial))
+		case AcquireLease:
+			all = append(all, fmt.Sprintf("ask lease %d", o.Serial))
+		case WithdrawLease:
+			all = append(all, fmt.Sprintf("leave lease %d", o.Serial))
+		case ReportTurn:
+			all = append(all, fmt.Sprintf("pass %d", o.ID))
+		case ReleaseLease:
+			all = append(all, fmt.Sprintf("return lease %d", o.Serial))
+		case Grant:
+			all = append(all, fmt.Sprintf("grant %d", o.ID))
+		case Refuse:
+			all = append(all, fmt.Sprintf("refuse %d: %d", o.ID, o.Reason))
+		case Lose:
+			all = append(all, fmt.Sprintf("lose %d: %d", o.ID, o.Reason))
+		case ConfirmRelease:
+			all = append(all, fmt.Sprintf("released %d", o.ID))
+		case RequestRevoke:
+			all = append(all, fmt.Sprintf("revoke %d", o.ID))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// story checks what a Pool orders after each thing that is said to it.
+type story struct {
+	t *testing.T
+	*State
+}
+
+func (s story) want(want string) {
+	s.t.Helper()
+	if got := said(s.State); got != want {
+		s.t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func (s story) granted(serials ...uint64) {
+	for _, serial := range serials {
+		s.Granted(Lease{Serial: serial, Czxid: int64(serial)})
+	}
+}
+
+func TestPool(t *testing.T) {
+	s := story{t, New(3, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 2})
+	s.Acquire(Acquire{ID: 2, Permits: 2})
+	s.want("ask gate 1, ask gate 2")
+	s.granted(1, 2) // both are past it: one process
+	s.want("ask lease 3, ask lease 4, ask lease 5, ask lease 6")
+	s.granted(3)
+	s.want("")
+	s.granted(4)
+	s.want("leave gate 1, grant 1")
+	s.granted(5)
+	s.Release(1)
+	s.want("return lease 3, return lease 4")
+	s.Cancel(1, requests.Cancelled) // too late
+	s.Released(4)
+	s.want("")
+	s.Released(3)
+	s.want("released 1")
+	s.granted(6)
+	s.want("leave gate 2, grant 2")
+	s.Lost(6, requests.NodeDeleted)
+	s.want("leave lease 5, leave lease 6, lose 2: 5")
+	s.Release(2)
+	s.want("refuse 2: 7")
+	if !s.Idle() {
+		t.Error("it is not idle")
+	}
+}
+
+// A node that was deleted is made again behind those of the next request: that one
+// gives back what it is given before its turn.
+func TestPoolOutOfTurn(t *testing.T) {
+	s := story{t, New(4, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 3})
+	s.Acquire(Acquire{ID: 2, Permits: 3})
+	s.granted(1, 2)
+	said(s.State)
+	s.granted(3, 4) // 5 comes to stand behind 6, 7 and 8
+	s.granted(6)
+	s.want("leave lease 6, leave lease 7, leave lease 8, ask lease 9, ask lease 10, ask lease 11")
+	s.granted(7) // what was left is of no interest
+	s.granted(5)
+	s.want("leave gate 1, grant 1")
+	s.granted(9)
+	s.Release(1)
+	s.granted(10, 11)
+	s.want("return lease 3, return lease 4, return lease 5, leave gate 2, grant 2")
+}
+
+func TestPoolRefuses(t *testing.T) {
+	s := story{t, New(3, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 2, Owner: "a"})
+	s.Acquire(Acquire{ID: 2, Permits: 2, Owner: "a", Try: true})
+	s.Acquire(Acquire{ID: 3, Permits: 2, Try: true})
+	s.Acquire(Acquire{ID: 4, Permits: 1, Owner: "a"})
+	s.want("ask gate 1, refuse 2: 16, refuse 3: 1, ask gate 2")
+	s.Refused(1, requests.NotAcquired)
+	s.want("refuse 1: 1")
+	s.Acquire(Acquire{ID: 5, Permits: 2, Owner: "a"})
+	s.granted(2, 3)
+	s.want("ask gate 3, ask lease 4, ask lease 5, ask lease 6")
+	s.Refused(5, requests.NodeDeleted)
+	s.want("leave lease 6, leave gate 3, refuse 5: 5")
+	s.Close(requests.Closed)
+	s.want("leave gate 2, leave lease 4, refuse 4: 6")
+	s.Acquire(Acquire{ID: 6, Permits: 1})
+	s.want("refuse 6: 6")
+}
+
+// Nothing is asked of the leases before the number of permits is known; and then not
+// for more than needed.
+func TestPoolIsSized(t *testing.T) {
+	s := story{t, New(-1, false)}
+	for id := range requests.ID(20) {
+		s.Acquire(Acquire{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
+		s.granted(uint64(id + 1))
+	}
+	said(s.State)
+	if s.Sized() {
+		t.Error("the size is known")
+	}
+	s.Resize(2)
+	asks := strings.Split(said(s.State), ", ")
+	if !slices.Contains(asks, "refuse 10: 1") {
+		t.Errorf("the try, for which there is no room, is not refused: %q", asks)
+	}
+	if n := len(slices.DeleteFunc(asks, func(o string) bool { return !strings.HasPrefix(o, "ask lease") })); n != lookAhead {
+		t.Errorf("%d leases are asked for, want %d", n, lookAhead)
+	}
+	s.granted(21)
+	s.want("leave gate 1, grant 1, ask lease 29")
+	s.Lost(29, requests.SessionLost) // not granted yet: then it waits anew
+	s.want("leave lease 29, leave gate 9, ask gate 30, ask lease 31")
+}
+
+// Somebody wants a lease back whose request still waits for another: it is told when it
+// holds, and not when it has released.
+func TestPoolIsAskedToGiveBack(t *testing.T) {
+	s := story{t, New(2, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 2})
+	s.granted(1)
+	s.want("ask gate 1, ask lease 2, ask lease 3")
+	s.granted(2)
+	s.Revoke(2)
+	s.want("")
+	s.granted(3)
+	s.want("leave gate 1, grant 1, revoke 1")
+	s.Release(1)
+	s.Revoke(3)
+	s.want("return lease 2, return lease 3")
+}
+
+// The part of a multi-lock stops past the gate, keeps to no order among the leases, and is
+// refused when it loses a node before the grant.
+func TestPoolJoint(t *testing.T) {
+	s := story{t, New(2, true)}
+	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
+	s.Acquire(Acquire{ID: 2, Permits: 1})
+	s.Acquire(Acquire{ID: 3, Permits: 1, MultiLock: true})
+	s.granted(1, 2)
+	s.want("ask gate 1, ask gate 2, ask gate 3, pass 1, ask lease 4")
+	if !s.Has("a") || s.Has("") || s.Has("b") {
+		t.Error("the owners are not known")
+	}
+	s.Proceed(1)
+	s.Proceed(1)
+	s.Proceed(2)
+	s.want("ask lease 5")
+	s.granted(5) // its lease came first: that is its turn
+	s.want("leave gate 1, grant 1")
+	s.granted(3)
+	s.want("pass 3")
+	s.Lost(3, requests.NodeDeleted)
+	s.want("leave gate 3, refuse 3: 5")
+	s.Proceed(3)
+	s.want("")
+	s.granted(4)
+	s.Lost(5, requests.SessionLost)
+	s.want("leave gate 2, grant 2, leave lease 5, lose 1: 4")
+}
+
+// The number of permits is not known yet: the part of a multi-lock waits for that, or it
+// would take its place in all queues for nothing.
+func TestPoolJointIsSized(t *testing.T) {
+	s := story{t, New(-1, false)}
+	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true})
+	s.granted(1)
+	s.want("ask gate 1")
+	s.Resize(1)
+	s.want("pass 1")
+	s.Cancel(1, requests.Cancelled)
+	s.want("leave gate 1, refuse 1: 3")
+}

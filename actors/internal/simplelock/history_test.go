@@ -1,0 +1,395 @@
+package simplelock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// A plaza is a directory where the contenders of some processes meet. What they ask for
+// is done, lost or refused as rapid likes, and they hear of it in any order.
+type plaza struct {
+	t     *rapid.T
+	zxid  int64
+	nodes map[string]*plant
+	all   []*visitor
+	token [2]int64 // of the last reader and writer
+	ids   requests.ID
+
+	struck map[string]bool // marks of contenders that lost a node to another client
+	proven bool            // by the event in hand; see news
+}
+
+type plant struct {
+	czxid int64
+	owner *visitor
+	data  string
+	mark  string // of the gate's transaction
+}
+
+// overwritable reports whether the gate can be told for its owner's without its data. While the
+// owner has not heard of the mark's czxid, it cannot.
+func (n *plant) overwritable() bool { return n.owner.s.mark == n.mark && n.owner.s.czxid == n.czxid }
+
+type visitor struct {
+	n       int
+	s       *Contender
+	epoch   uint64
+	up      bool
+	id      requests.ID // of its request, 0: none
+	kind    queue.Kind
+	try     bool
+	holds   string   // a node
+	asked   []Effect // not done yet
+	news    []news   // not heard yet
+	watches map[string]bool
+}
+
+// news is an event; proves tells that what v has made was there when the server answered.
+type news struct {
+	Event
+	proves bool
+}
+
+// tell answers v.
+func (p *plaza) tell(v *visitor, e Event) {
+	mark, gate := p.nodes[v.s.mark], p.nodes[v.s.gate]
+	proves := mark != nil && (!v.s.gated && gate == nil || v.s.gated && gate != nil && gate.mark == v.s.mark)
+	v.news = append(v.news, news{e, proves})
+}
+
+func (p *plaza) step(v *visitor, e Event) {
+	for _, f := range slices.Clone(trySimple(v.s, e)) {
+		switch f.Kind {
+		case Grant:
+			p.granted(v, f)
+		case Refuse:
+			if f.ID != v.id || v.holds == "" && f.Reason == requests.NotAcquired && !v.try {
+				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			}
+			v.id, v.holds = 0, ""
+		case Lose, ConfirmRelease:
+			if f.ID != v.id || v.holds == "" {
+				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			}
+			v.id, v.holds = 0, ""
+		case NotifyContended:
+		default:
+			v.asked = append(v.asked, f)
+		}
+	}
+}
+
+func (p *plaza) granted(v *visitor, f Effect) {
+	n := p.nodes[f.OwnerNode]
+	if p.struck[f.OwnerNode] && f.ID == v.id && v.holds == "" { // it learns of the deletion later
+		if !p.proven {
+			p.t.Fatalf("%d is granted by %s, whose nodes were not there when that was answered", v.n, f.OwnerNode)
+		}
+		v.holds = f.OwnerNode
+		return
+	}
+	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid || f.Generation != machinetest.GenerationAt(f.Czxid) {
+		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
+	}
+	for _, o := range p.all {
+		if o.holds != "" && !p.struck[o.holds] && (o.kind == queue.Exclusive || v.kind == queue.Exclusive) {
+			p.t.Fatalf("%d holds beside %d", v.n, o.n)
+		}
+	}
+	if f.Czxid <= p.token[queue.Exclusive] || v.kind == queue.Exclusive && f.Czxid <= p.token[queue.Shared] {
+		p.t.Fatalf("%d: token %d after %v", v.n, f.Czxid, p.token)
+	}
+	p.token[v.kind] = max(p.token[v.kind], f.Czxid)
+	v.holds = f.OwnerNode
+}
+
+// change wakes those who watch a node or what is in the directory.
+func (p *plaza) change(name string) {
+	for _, v := range p.all {
+		for _, watched := range []string{name, ""} {
+			if v.watches[watched] {
+				delete(v.watches, watched)
+				p.tell(v, Wake{Epoch: v.epoch, Node: watched})
+			}
+		}
+	}
+}
+
+func (p *plaza) make(v *visitor, name, mark string, data []byte) {
+	p.nodes[name] = &plant{p.zxid, v, string(data), mark}
+	p.change(name)
+}
+
+func (p *plaza) remove(name string) {
+	delete(p.nodes, name)
+	p.change(name)
+}
+
+// strike deletes a node that its owner has not asked to delete.
+func (p *plaza) strike(name string) {
+	if n := p.nodes[name]; name == p.all[0].s.gate {
+		p.struck[n.mark] = true
+	} else {
+		p.struck[name] = true
+	}
+	p.remove(name)
+}
+
+// do performs what was asked for, and gives the answer.
+func (p *plaza) do(v *visitor, f Effect) Event {
+	p.zxid++
+	done, missing := Transacted{Serial: f.Serial, Done: true}, Transacted{Serial: f.Serial, Missing: true}
+	switch mark := p.nodes[f.OwnerNode]; f.Kind {
+	case CreateNodes:
+		if p.nodes[f.LockNode] != nil {
+			return Transacted{Serial: f.Serial}
+		}
+		if f.LockNode != "" {
+			p.make(v, f.LockNode, f.OwnerNode, []byte(f.OwnerNode))
+		}
+		p.make(v, f.OwnerNode, "", f.Data)
+		done.Generation, done.Czxid = machinetest.GenerationAt(p.zxid), p.zxid
+	case WriteOwnerNode:
+		if mark == nil {
+			return missing
+		}
+		done.Generation, done.Czxid = machinetest.GenerationAt(mark.czxid), mark.czxid
+	case DeleteNodes:
+		if mark == nil {
+			return missing
+		}
+		if gate := p.nodes[f.LockNode]; f.LockNode != "" && gate == nil {
+			return Transacted{Serial: f.Serial, Op: 1, Missing: true}
+		} else if f.LockNode != "" && gate.mark != f.OwnerNode {
+			p.strike(f.LockNode)
+		} else if f.LockNode != "" {
+			p.remove(f.LockNode)
+		}
+		p.remove(f.OwnerNode)
+	case DeleteLockNode:
+		if gate := p.nodes[f.LockNode]; gate != nil && gate.owner != v {
+			p.strike(f.LockNode)
+		} else if gate != nil {
+			p.remove(f.LockNode)
+		}
+		return Deleted{Serial: f.Serial}
+	case ListDirectory:
+		v.watches[""] = v.watches[""] || f.Watch
+		names := slices.Sorted(maps.Keys(p.nodes))
+		return Listed{Serial: f.Serial, Children: names}
+	case WatchNodes:
+		answer := Watched{Serial: f.Serial, Data: map[string][]byte{}, Czxids: map[string]int64{}}
+		for _, name := range f.Nodes {
+			if n := p.nodes[name]; n == nil {
+				answer.Gone = append(answer.Gone, name)
+			} else {
+				v.watches[name] = true
+				if f.WithData {
+					answer.Data[name], answer.Czxids[name] = []byte(n.data), n.czxid
+				}
+			}
+		}
+		return answer
+	default:
+		p.t.Fatalf("unknown effect %+v", f)
+	}
+	return done
+}
+
+func (p *plaza) serve(v *visitor, fault string) {
+	if len(v.asked) == 0 {
+		p.t.Skip("nothing is asked")
+	}
+	f := v.asked[0]
+	v.asked = v.asked[1:]
+	unknown := Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown}
+	writes := f.Kind == CreateNodes || f.Kind == WriteOwnerNode || f.Kind == DeleteNodes
+	switch {
+	case fault == "lost before" && writes:
+		p.tell(v, unknown)
+	case fault == "lost after" && writes:
+		p.do(v, f)
+		p.tell(v, unknown)
+	case fault == "refused" && f.Kind != CreateNodes:
+		p.tell(v, Failed{Serial: f.Serial, Reason: 14})
+	default:
+		p.tell(v, p.do(v, f))
+	}
+}
+
+func (p *plaza) hear(v *visitor, i int) {
+	e := v.news[i]
+	v.news = slices.Delete(v.news, i, i+1)
+	p.proven = e.proves
+	p.step(v, e.Event)
+	p.proven = false
+}
+
+// expire ends the session: the process knows before the nodes go.
+func (p *plaza) expire(v *visitor) {
+	p.step(v, Session{Epoch: v.epoch, Live: false})
+	v.up, v.asked, v.news, v.watches = false, nil, nil, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
+		if p.nodes[name].owner == v {
+			p.remove(name)
+		}
+	}
+}
+
+func (p *plaza) connect(v *visitor) {
+	v.epoch++
+	v.up = true
+	p.step(v, Session{Epoch: v.epoch, Live: true})
+}
+
+// rest lets all that is under way come to its end, without faults.
+func (p *plaza) rest() {
+	for _, v := range p.all {
+		if !v.up {
+			p.connect(v)
+		}
+	}
+	for ticks := 0; ticks < 4; {
+		busy := false
+		for _, v := range p.all {
+			// Now and then, so that something may happen between an answer and its hearing.
+			if len(v.asked) > 0 && rapid.Bool().Draw(p.t, "serve") {
+				p.serve(v, "")
+			} else if len(v.news) > 0 {
+				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(p.t, "which"))
+			}
+			busy = busy || len(v.asked) > 0 || len(v.news) > 0
+		}
+		if !busy {
+			ticks++
+			for _, v := range p.all {
+				p.step(v, Tick{})
+			}
+		}
+	}
+}
+
+func (p *plaza) checkRest() {
+	holders, waiters := 0, 0
+	for _, v := range p.all {
+		if v.holds != "" {
+			holders++
+			if p.struck[v.holds] {
+				p.t.Fatalf("%d holds %s, and has not noticed the deletion", v.n, v.holds)
+			}
+		} else if v.id != 0 {
+			waiters++
+		}
+	}
+	if waiters > 0 && holders == 0 {
+		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
+	}
+	if gate := p.nodes[p.all[0].s.gate]; gate != nil && p.nodes[gate.mark] == nil {
+		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.mark, p.nodes)
+	}
+}
+
+func (p *plaza) actions() map[string]func(*rapid.T) {
+	some := func(t *rapid.T) *visitor { return rapid.SampledFrom(p.all).Draw(t, "process") }
+	return map[string]func(*rapid.T){
+		"acquire": func(t *rapid.T) {
+			v := some(t)
+			if v.id != 0 {
+				t.Skip("it has a request")
+			}
+			p.ids++
+			v.id, v.kind, v.try = p.ids, queue.Exclusive, rapid.IntRange(0, 3).Draw(t, "try") == 0
+			if v.s.shared {
+				v.kind = rapid.SampledFrom([]queue.Kind{queue.Exclusive, queue.Shared}).Draw(t, "kind")
+			}
+			p.step(v, Acquire{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
+		},
+		"cancel": func(t *rapid.T) {
+			if v := some(t); v.id != 0 {
+				p.step(v, Cancel{ID: v.id, Reason: requests.Cancelled})
+			}
+		},
+		"release": func(t *rapid.T) {
+			if v := some(t); v.holds != "" {
+				p.step(v, Release{ID: v.id})
+			}
+		},
+		"serve": func(t *rapid.T) { p.serve(some(t), "") },
+		"fault": func(t *rapid.T) {
+			p.serve(some(t), rapid.SampledFrom([]string{"lost before", "lost after", "refused"}).Draw(t, "fault"))
+		},
+		"strike": func(t *rapid.T) {
+			if len(p.nodes) > 0 && rapid.Bool().Draw(t, "really") {
+				p.zxid++
+				p.strike(rapid.SampledFrom(slices.Sorted(maps.Keys(p.nodes))).Draw(t, "node"))
+			}
+		},
+		"overwrite": func(t *rapid.T) {
+			gate := p.all[0].s.gate
+			if n := p.nodes[gate]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
+				p.zxid++
+				n.data = "overwritten"
+				p.change(gate)
+			}
+		},
+		"hear": func(t *rapid.T) {
+			if v := some(t); len(v.news) > 0 {
+				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(t, "which"))
+			}
+		},
+		"tick": func(t *rapid.T) { p.step(some(t), Tick{}) },
+		"session": func(t *rapid.T) {
+			if v := some(t); !v.up {
+				p.connect(v)
+			} else if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
+				p.expire(v)
+			}
+		},
+		"rest": func(t *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
+				p.rest()
+				p.checkRest()
+			}
+		},
+	}
+}
+
+// TestSimpleHistories has contenders meet any faults, and other clients delete any nodes at
+// any time. No contender holds beside a writer and tokens grow, but for contenders with a
+// deleted node, which learn of it. No contender waits for a free lock or for a gate that it
+// has left, and no node is left in the end.
+func TestSimpleHistories(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := &plaza{t: t, nodes: map[string]*plant{}, struck: map[string]bool{}}
+				for n := range 3 {
+					p.all = append(p.all, &visitor{n: n, s: New("lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+				}
+				machinetest.Repeat(t, p.actions())
+				p.rest()
+				p.checkRest()
+				for _, v := range p.all {
+					if v.id != 0 {
+						p.step(v, Cancel{ID: v.id, Reason: requests.Cancelled})
+					}
+				}
+				p.rest()
+				for _, v := range p.all {
+					if !v.s.Idle() || len(p.nodes) > 0 {
+						t.Fatalf("%d is not idle, or nodes are left: %v", v.n, p.nodes)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Seen is a child of a lock's directory, as an observer sees it.
+type Child struct {
+	Name  string
+	Czxid int64
+}
+
+// Standing is where a contender stands in the queue.
+type Position struct {
+	Child
+	Kind  Kind
+	Ahead int // contenders that come before it, whether they block it or not
+	Holds bool
+}
+
+// Standings puts the contenders among the children in their order. Children of
+// unknown names are left out.
+func (r Rule) Positions(children []Child) []Position {
+	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.endsNear(c.Name) })
+	type ranked struct {
+		Position
+		rank int64
+	}
+	var all []ranked
+	for _, c := range children {
+		if seq, kind, ok := r.Parse(c.Name); ok {
+			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid)})
+		}
+	}
+	// A downgraded reader has its writer's sequence number.
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid)) })
+	kinds, positions := make([]Kind, len(all)), make([]Position, len(all))
+	for i, c := range all {
+		kinds[i] = c.Kind
+	}
+	for i, c := range all {
+		// Contenders of one place are one owner's: they do not wait for each other.
+		first := i
+		for first > 0 && !byCzxid && all[first-1].rank == c.rank {
+			first--
+		}
+		c.Ahead, c.Holds = first, r.Holds(kinds[:first], c.Kind)
+		positions[i] = c.Position
+	}
+	return positions
+}
+
+// endsNear reports whether a name is a contender's whose number may not be its alone.
+func (r Rule) endsNear(name string) bool {
+	seq, _, ok := r.Parse(name)
+	return ok && NearEnd(seq)
+}
+
+// Rank returns the number by which a contender's place in the queue is ordered: its sequence
+// number; or, if byCzxid, its czxid, and for a number that is its alone one that is less.
+func Rank(byCzxid bool, seq, czxid int64) int64 {
+	switch {
+	case !byCzxid:
+		return seq
+	case NearEnd(seq):
+		return czxid
+	}
+	return seq + math.MinInt64/2 // made before any of those
+}
