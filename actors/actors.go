@@ -82,7 +82,7 @@ const connectLimit = 15 * time.Second
 // from any goroutine.
 type Locks struct {
 	manager *manager
-	bridge  connection
+	bridge  guardedBridge
 	owned   func() error    // closes what Connect has opened
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -125,7 +125,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 		return nil, invalid(err.Error())
 	}
 	locks := New(system, bridge, cfg)
-	locks.manager.departures.lasting = false
+	locks.manager.draining.sessionGoesOn = false
 	locks.owned = func() error {
 		err := bridge.Close()
 		system.Close()
@@ -169,34 +169,34 @@ var instances atomic.Uint64
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := &manager{
 		system:          system,
-		zk:              connection{bridge},
+		zk:              guardedBridge{bridge},
 		bridge:          bridge.Ref(),
 		log:             cfg.Logger,
-		idle:            cfg.IdleTimeout,
+		idleTimeout:     cfg.IdleTimeout,
 		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
-		residents:       map[string]*resident{},
+		entries:         map[string]*actorEntry{},
 		stopOnSuspended: cfg.StopOnSuspended,
 		limits:          limits{cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData},
-		departures:      departures{lasting: true},
+		draining:        drainingActors{sessionGoesOn: true},
 	}
 	if m.log == nil {
-		m.log = slog.New(misuse{slog.Default().Handler()})
+		m.log = slog.New(misuseLog{slog.Default().Handler()})
 	}
-	if m.idle <= 0 {
-		m.idle = defaultIdleTimeout
+	if m.idleTimeout <= 0 {
+		m.idleTimeout = defaultIdleTimeout
 	}
-	m.tick = max(min(m.idle, longestTick), shortestTick)
+	m.tickInterval = max(min(m.idleTimeout, longestTick), shortestTick)
 	m.bridge.SendSubscribe(&messages.Subscribe{}, m)
 	l := &Locks{manager: m, bridge: m.zk, owned: func() error { return nil }}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }
 
-// misuse lets through what says that the library is used wrongly.
-type misuse struct{ slog.Handler }
+// misuseLog lets through what says that the library is used wrongly.
+type misuseLog struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
-func (m misuse) Enabled(ctx context.Context, level slog.Level) bool {
+func (m misuseLog) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && m.Handler.Enabled(ctx, level)
 }
 

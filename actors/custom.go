@@ -73,10 +73,10 @@ func (c *Custom) Kind(name string) *Side {
 func customRecipe(name string, rule queue.Rule, kinds []string) (*recipe, error) {
 	rule.OwnMarkersOnly = true
 	rule.BlockedBy, rule.Markers, rule.Reenter = slices.Clone(rule.BlockedBy), slices.Clone(rule.Markers), slices.Clone(rule.Reenter)
-	r := &recipe{name: name, rule: rule, kinds: slices.Clone(kinds), make: newLock}
+	r := &recipe{name: name, rule: rule, kinds: slices.Clone(kinds), newActor: newLock}
 	if len(kinds) > 1 {
 		for k := range kinds {
-			r.numbers = append(r.numbers, messages.Kind(k+1))
+			r.kindNumbers = append(r.kindNumbers, messages.Kind(k+1))
 		}
 	}
 	if name == "" {

@@ -39,7 +39,7 @@ func LockDelay(d time.Duration) LockOption {
 			return invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
 		case r.delay > 0:
 			return invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.delay))
-		case len(r.upon) > 0 || !reflect.DeepEqual(r.rule, queue.Mutex()):
+		case len(r.deps) > 0 || !reflect.DeepEqual(r.rule, queue.Mutex()):
 			return invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.name))
 		}
 		r.name = fmt.Sprintf("%s with a lock-delay of %v", r.name, d)
@@ -48,16 +48,16 @@ func LockDelay(d time.Duration) LockOption {
 	}
 }
 
-// markSuffix makes the path of a lock's mark. The mark is no child of the lock's
+// heldMarkerSuffix makes the path of a lock's mark. The mark is no child of the lock's
 // directory: other libraries take those for contenders.
-const markSuffix = "-__held__"
+const heldMarkerSuffix = "-__held__"
 
-// elapsed is what a lock tells itself when its delay is over.
-type elapsed struct{ serial uint64 }
+// delayElapsed is what a lock tells itself when its delay is over.
+type delayElapsed struct{ serial uint64 }
 
-// mark performs what concerns the mark.
-func (l *lock) mark(f lockqueue.Effect) {
-	node, mark := l.path+"/"+f.Node, l.path+markSuffix
+// performDelay performs what concerns the mark.
+func (l *lock) performDelay(f lockqueue.Effect) {
+	node, mark := l.path+"/"+f.Node, l.path+heldMarkerSuffix
 	switch f.Kind {
 	case lockqueue.CreateHeldMarker:
 		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
@@ -74,7 +74,7 @@ func (l *lock) mark(f lockqueue.Effect) {
 			Nodes: []string{name}, WithData: true}, l.self)
 	case lockqueue.StartDelay:
 		l.manager.log.Info("lock was not released by its last holder; its delay begins", "path", l.path, "delay", l.recipe.delay)
-		l.delay = time.AfterFunc(l.recipe.delay, func() { l.self.Tell(elapsed{f.Serial}) })
+		l.delay = time.AfterFunc(l.recipe.delay, func() { l.self.Tell(delayElapsed{f.Serial}) })
 	case lockqueue.ReportHeldMarker:
 		l.manager.log.Warn("mark of a lock cannot be removed: the next holder will wait for the lock-delay",
 			"path", l.path, "mark", mark, "why", l.detail)

@@ -10,14 +10,14 @@ import (
 
 // LockClaim lets no method of the grant go on that looks at its state, until unlock.
 func LockClaim(g *Grant) (unlock func()) {
-	c := g.claim
+	c := g.acquisition
 	c.mu.Lock()
 	return c.mu.Unlock
 }
 
 // LockRecipient is the lock's actor.
 func LockRecipient(m *Mutex) ask.Recipient {
-	l, err := m.resident()
+	l, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
@@ -32,23 +32,23 @@ func (h *handle) Stamp(generationAt func(czxid int64) uint64) {
 
 func (r *recipe) stamped(generationAt func(czxid int64) uint64) *recipe {
 	stamped := *r
-	stamped.make = func(res *resident) host.Actor { return stamping{r.make(res), generationAt} }
-	stamped.upon = slices.Clone(r.upon)
-	for i := range stamped.upon {
-		stamped.upon[i].recipe = stamped.upon[i].recipe.stamped(generationAt)
+	stamped.newActor = func(res *actorEntry) host.Actor { return stampingActor{r.newActor(res), generationAt} }
+	stamped.deps = slices.Clone(r.deps)
+	for i := range stamped.deps {
+		stamped.deps[i].recipe = stamped.deps[i].recipe.stamped(generationAt)
 	}
 	return &stamped
 }
 
-type stamping struct {
+type stampingActor struct {
 	host.Actor
 	generationAt func(czxid int64) uint64
 }
 
-// atDesk has other actors know it for one of this package.
-func (stamping) atDesk() {}
+// lockActor has other actors know it for one of this package.
+func (stampingActor) lockActor() {}
 
-func (s stamping) Receive(from ask.Recipient, msg any) {
+func (s stampingActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Created:
 		msg.Generation = s.generationAt(msg.Czxid)

@@ -19,7 +19,7 @@ func (g *Grant) Verify(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotHeld, g.Path(), err)
 	}
-	_, err := g.claim.handle.manager.zk.MultiIn(ctx, g.claim.granted.Epoch, g.Guard()...)
+	_, err := g.acquisition.handle.manager.zk.MultiIn(ctx, g.acquisition.granted.Epoch, g.Guard()...)
 	var failed *zkbridge.OpError
 	if errors.As(err, &failed) && !errors.Is(err, messages.Reason_NO_AUTH) {
 		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}

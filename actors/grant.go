@@ -12,15 +12,15 @@ import (
 // Grant proves that its owner holds a lock, until Release or loss. Its methods may be
 // called from any goroutine. A Grant that is dropped without Release holds the lock
 // until the session ends; the logger hears of it.
-type Grant struct{ claim *claim }
+type Grant struct{ acquisition *acquisition }
 
 // ErrReleased is what a Grant ends with when it is released.
 var ErrReleased = errors.New("grant was released")
 
-// watch has it noticed that the grant is dropped.
-func (g *Grant) watch() { runtime.AddCleanup(g, (*claim).dropped, g.claim) }
+// watchDropped has it noticed that the grant is dropped.
+func (g *Grant) watchDropped() { runtime.AddCleanup(g, (*acquisition).dropped, g.acquisition) }
 
-func (c *claim) dropped() {
+func (c *acquisition) dropped() {
 	c.mu.Lock()
 	held, released := c.ended == nil, c.release != nil || errors.Is(c.ended, ErrReleased)
 	c.mu.Unlock()
@@ -29,31 +29,31 @@ func (c *claim) dropped() {
 		c.handle.manager.log.Error("grant was dropped without Release; the lock is held until the session ends",
 			"path", c.handle.path, "owner", c.msg.Owner)
 	case !released:
-		c.giveBack() // lost: nobody can release it any more, and it keeps its owner from the lock
+		c.sendRelease() // lost: nobody can release it any more, and it keeps its owner from the lock
 	}
 }
 
 // Token is the grant's fencing token. Hand it to whatever the lock protects.
 func (g *Grant) Token() Token {
-	granted := g.claim.granted
-	return Token{granted.Generation, granted.Czxid, g.claim.step}
+	granted := g.acquisition.granted
+	return Token{granted.Generation, granted.Czxid, g.acquisition.step}
 }
 
 // Path is the lock's path.
-func (g *Grant) Path() string { return g.claim.handle.path }
+func (g *Grant) Path() string { return g.acquisition.handle.path }
 
 // Node is the full path of the holder's node; if there are several, of one that the token's
 // transaction made.
-func (g *Grant) Node() string { return nodePath(g.claim.granted) }
+func (g *Grant) Node() string { return nodePath(g.acquisition.granted) }
 
 // Nodes are the full paths of all of the holder's nodes: several for permits of a
 // semaphore. The grant is lost as soon as one of them is gone.
 func (g *Grant) Nodes() []string {
-	if len(g.claim.granted.Parts) == 0 {
+	if len(g.acquisition.granted.Parts) == 0 {
 		return []string{g.Node()}
 	}
 	var nodes []string
-	for _, part := range g.claim.granted.Parts {
+	for _, part := range g.acquisition.granted.Parts {
 		nodes = append(nodes, nodePath(part))
 	}
 	return nodes
@@ -62,15 +62,15 @@ func (g *Grant) Nodes() []string {
 func nodePath(granted *messages.Granted) string { return granted.Path + "/" + granted.Node }
 
 // Session is the ZooKeeper session that holds the lock.
-func (g *Grant) Session() int64 { return g.claim.granted.SessionId }
+func (g *Grant) Session() int64 { return g.acquisition.granted.SessionId }
 
 // Done is closed when the grant is over: lost or released.
 func (g *Grant) Done() <-chan struct{} {
-	c := g.claim
-	c.check()
+	c := g.acquisition
+	c.checkEnded()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.toldLocked()
+	told := c.notificationsLocked()
 	if told.done == nil {
 		told.done = make(chan struct{})
 		if c.ended != nil {
@@ -85,13 +85,13 @@ func (g *Grant) Done() <-chan struct{} {
 // way. It may take two seconds from the grant to hear of it, unless the request was
 // made with Revocable.
 func (g *Grant) Revoked() <-chan struct{} {
-	c := g.claim
+	c := g.acquisition
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.toldLocked()
+	told := c.notificationsLocked()
 	if told.revoked == nil {
 		told.revoked = make(chan struct{})
-		if c.wanted {
+		if c.revokeRequested {
 			close(told.revoked)
 		}
 	}
@@ -103,7 +103,7 @@ func (g *Grant) Revoked() <-chan struct{} {
 // ErrNodeDeleted, ErrClosed or ErrInternal. It looks at the clock, so that a process
 // that was paused for too long is told at once, before any timer has fired. Nothing
 // tells of a pause that comes right after: see Guard and Token.
-func (g *Grant) Err() error { return g.claim.check() }
+func (g *Grant) Err() error { return g.acquisition.checkEnded() }
 
 // Context is parent, ended at the latest when the grant is over; its cause is then
 // what Err gives, or ErrSuspended (see Config.StopOnSuspended). Its own Err looks at the
@@ -119,15 +119,15 @@ func (g *Grant) Context(parent context.Context) context.Context {
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	c, gc := g.claim, &grantContext{cancel}
-	c.check()
+	c, gc := g.acquisition, &grantContext{cancel}
+	c.checkEnded()
 	c.mu.Lock()
 	ended := c.ended
 	if ended == nil && c.handle.manager.suspended() {
 		ended = ErrSuspended
 	}
 	if ended == nil {
-		told := c.toldLocked()
+		told := c.notificationsLocked()
 		if told.contexts == nil {
 			told.contexts = map[*grantContext]struct{}{}
 		}
@@ -139,24 +139,24 @@ func (g *Grant) Context(parent context.Context) context.Context {
 	} else {
 		context.AfterFunc(ctx, func() {
 			c.mu.Lock()
-			delete(c.told.contexts, gc)
+			delete(c.notifications.contexts, gc)
 			c.mu.Unlock()
 		})
 	}
-	return work{ctx, g}
+	return workContext{ctx, g}
 }
 
-// work is the context that users see. It keeps the grant from being taken for dropped
+// workContext is the context that users see. It keeps the grant from being taken for dropped
 // while it is used, and stands outside of what the claim refers to, which outlives the
 // grant.
-type work struct {
+type workContext struct {
 	context.Context
 	grant *Grant
 }
 
 // Err implements context.Context.
-func (w work) Err() error {
-	w.grant.claim.check()
+func (w workContext) Err() error {
+	w.grant.acquisition.checkEnded()
 	return w.Context.Err()
 }
 
@@ -170,8 +170,8 @@ func (w work) Err() error {
 //
 // A lock that was entered several times by its owner is given up with the last Release.
 func (g *Grant) Release() *Future[struct{}] {
-	c := g.claim
-	c.check()
+	c := g.acquisition
+	c.checkEnded()
 	p := ask.NewPromise[struct{}](nil)
 	c.mu.Lock()
 	ended, again := c.ended, c.release != nil
@@ -184,10 +184,10 @@ func (g *Grant) Release() *Future[struct{}] {
 		p.Complete(struct{}{}, &messages.Refused{Reason: messages.Reason_NOT_HELD, Detail: c.handle.path + " was released before"})
 	case ended != nil:
 		p.Complete(struct{}{}, ended)
-		c.giveBack() // the actor may remember the loss, to refuse a re-entry
+		c.sendRelease() // the actor may remember the loss, to refuse a re-entry
 	default:
 		c.end(ErrReleased)
-		c.giveBack()
+		c.sendRelease()
 	}
 	runtime.KeepAlive(g) // else it may be taken for dropped up to the moment when c.release is set
 	return p.Future()
@@ -203,7 +203,7 @@ func (g *Grant) Unlock(ctx context.Context) error {
 	}
 	_, err := released.Wait(ctx)
 	if err != nil && ctx.Err() != nil {
-		return g.claim.handle.manager.zk.explain(err)
+		return g.acquisition.handle.manager.zk.explain(err)
 	}
 	return err
 }

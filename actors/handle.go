@@ -23,7 +23,7 @@ type handle struct {
 	recipe  *recipe
 	kind    queue.Kind
 	problem error // with the recipe's options
-	found   atomic.Pointer[resident]
+	cached  atomic.Pointer[actorEntry]
 }
 
 // handle makes one. Problems show at its first request.
@@ -32,9 +32,9 @@ func (l *Locks) handle(path string, recipe *recipe, options []LockOption) handle
 	return handle{manager: l.manager, path: path, recipe: with, problem: err}
 }
 
-// resident is the lock's actor, started if need be.
-func (h *handle) resident() (*resident, error) {
-	if r := h.found.Load(); r != nil {
+// entry is the lock's actor, started if need be.
+func (h *handle) entry() (*actorEntry, error) {
+	if r := h.cached.Load(); r != nil {
 		return r, nil
 	}
 	if h.problem != nil {
@@ -42,13 +42,13 @@ func (h *handle) resident() (*resident, error) {
 	}
 	r, err := h.manager.find(h.path, h.recipe)
 	if err == nil {
-		h.found.Store(r)
+		h.cached.Store(r)
 	}
 	return r, err
 }
 
 // forget makes the next request look for the lock's actor again.
-func (h *handle) forget(stopped *resident) { h.found.CompareAndSwap(stopped, nil) }
+func (h *handle) forget(stopped *actorEntry) { h.cached.CompareAndSwap(stopped, nil) }
 
 // Acquire asks for the lock and never blocks. The future gives the Grant once the
 // lock is held; its error is that of ctx if ctx ends earlier, or one of this package.
@@ -58,9 +58,9 @@ func (h *handle) forget(stopped *resident) { h.found.CompareAndSwap(stopped, nil
 // A wait outlives the loss of the ZooKeeper session: the request queues again in the
 // next one, at the end.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
-	c, p := newClaim(h)
+	c, p := newAcquisition(h)
 	f := p.UntrackedFuture()
-	c.kept = f
+	c.unarmedFuture = f
 	if c.prepare(ctx, p, options) {
 		c.watch(ctx)
 		c.send()
@@ -70,7 +70,7 @@ func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant]
 
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
-	c, p := newClaim(h)
+	c, p := newAcquisition(h)
 	if c.prepare(ctx, p, options) {
 		c.send()
 		if !p.Await(ctx) {
@@ -95,20 +95,20 @@ func (h *handle) PID() (*actor.PID, error) {
 	if h.problem != nil {
 		return nil, h.problem
 	}
-	r, err := h.manager.pin(h.path, h.recipe)
+	r, err := h.manager.findPinned(h.path, h.recipe)
 	if err != nil {
 		return nil, err
 	}
 	return r.self.PID(), nil
 }
 
-func newClaim(h *handle) (*claim, *ask.Promise[*Grant]) {
-	c := &claim{handle: h, young: true}
+func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
+	c := &acquisition{handle: h, unarmed: true}
 	return c, ask.NewPromise(c.abandon)
 }
 
 // watch gives the request up when ctx ends.
-func (c *claim) watch(ctx context.Context) {
+func (c *acquisition) watch(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
@@ -119,9 +119,9 @@ func (c *claim) watch(ctx context.Context) {
 	})
 }
 
-// plain are the requests without options, by kind. All have the same messages: they are a
+// plainAcquires are the requests without options, by kind. All have the same messages: they are a
 // good part of what a waiter costs.
-var plain = func() (all [queue.MaxKinds]*messages.Acquire) {
+var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
 	for kind := range all {
 		all[kind] = &messages.Acquire{Kind: uint32(kind)}
 	}
@@ -129,7 +129,7 @@ var plain = func() (all [queue.MaxKinds]*messages.Acquire) {
 }()
 
 // prepare makes the request ready to be sent. If it cannot be, the promise is complete.
-func (c *claim) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
+func (c *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
 	if err := c.fill(ctx, options); err != nil {
 		p.Complete(nil, err)
 		return false
@@ -138,11 +138,11 @@ func (c *claim) prepare(ctx context.Context, p *ask.Promise[*Grant], options []O
 	return true
 }
 
-func (c *claim) fill(ctx context.Context, options []Option) error {
+func (c *acquisition) fill(ctx context.Context, options []Option) error {
 	if ctx == nil {
 		return errNilContext
 	}
-	c.msg = plain[c.handle.kind]
+	c.msg = plainAcquires[c.handle.kind]
 	if len(options) > 0 {
 		c.msg = &messages.Acquire{Kind: c.msg.Kind}
 	}
@@ -164,5 +164,5 @@ func (h *handle) ended(ctx context.Context) error {
 	return h.manager.zk.explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
 }
 
-// stopped tells the answer of an actor that has stopped because it was idle.
-func stopped(refused *messages.Refused) bool { return refused.Reason == messages.Reason_STOPPED }
+// isStopped tells the answer of an actor that has stopped because it was idle.
+func isStopped(refused *messages.Refused) bool { return refused.Reason == messages.Reason_STOPPED }

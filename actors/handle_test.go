@@ -42,7 +42,7 @@ func TestPlainRequestsStayAsTheyAre(t *testing.T) {
 		} else if err := g.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for kind, msg := range plain {
+		for kind, msg := range plainAcquires {
 			if !proto.Equal(msg, &messages.Acquire{Kind: uint32(kind)}) {
 				t.Fatalf("after a request for the %v the message of kind %d is %v", h.recipe, kind, msg)
 			}

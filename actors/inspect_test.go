@@ -16,7 +16,7 @@ import (
 func Paths(l *Locks) (paths []string) {
 	l.manager.mu.Lock()
 	defer l.manager.mu.Unlock()
-	for path := range l.manager.residents {
+	for path := range l.manager.entries {
 		paths = append(paths, path)
 	}
 	return paths
@@ -24,7 +24,7 @@ func Paths(l *Locks) (paths []string) {
 
 // Poison makes the mutex's actor panic.
 func Poison(m *Mutex) {
-	l, err := m.resident()
+	l, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
@@ -33,11 +33,11 @@ func Poison(m *Mutex) {
 }
 
 // found is a handle of any lock.
-type found interface{ resident() (*resident, error) }
+type found interface{ entry() (*actorEntry, error) }
 
 // PoisonFront makes the actor of a local queue panic.
 func PoisonFront(m found) {
-	l, err := m.resident()
+	l, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
@@ -46,21 +46,21 @@ func PoisonFront(m found) {
 
 // PoisonBelow makes the actor panic on which the one of a local queue builds.
 func PoisonBelow(m found) {
-	l, err := m.resident()
+	l, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
-	l.upon[0].self.Tell((*messages.Created)(nil))
+	l.deps[0].self.Tell((*messages.Created)(nil))
 }
 
 // PoisonSimple makes the simple mutex's actor panic, or the one below.
 func PoisonSimple(m *SimpleMutex, below bool) {
-	l, err := m.resident()
+	l, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
 	if below {
-		l.upon[0].self.Tell((*messages.Transacted)(nil))
+		l.deps[0].self.Tell((*messages.Transacted)(nil))
 		return
 	}
 	l.self.Tell((*messages.Contended)(nil))
@@ -69,7 +69,7 @@ func PoisonSimple(m *SimpleMutex, below bool) {
 // PoisonSemaphore makes the semaphore's actor panic, or the one of its queue or its
 // leases.
 func PoisonSemaphore(s *Semaphore, part string) {
-	p, err := s.resident()
+	p, err := s.entry()
 	if err != nil {
 		panic(err)
 	}
@@ -77,9 +77,9 @@ func PoisonSemaphore(s *Semaphore, part string) {
 	case "semaphore":
 		p.self.Tell((*messages.Granted)(nil))
 	case "queue":
-		p.upon[0].self.Tell((*messages.Created)(nil))
+		p.deps[0].self.Tell((*messages.Created)(nil))
 	case "leases":
-		p.upon[1].self.Tell((*messages.Created)(nil))
+		p.deps[1].self.Tell((*messages.Created)(nil))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestLateGrant(t *testing.T) {
 	func() {
 		h := &locks.Mutex(s.Path(t)).handle
 		ctx, cancel := context.WithCancel(t.Context())
-		asked, p := newClaim(h)
+		asked, p := newAcquisition(h)
 		if asked.prepare(ctx, p, nil) {
 			asked.watch(ctx)
 			asked.send()
@@ -106,7 +106,7 @@ func TestLateGrant(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The actor's answer comes once more, to a claim whose promise is complete.
-		c := &claim{handle: h, lock: g.claim.lock}
+		c := &acquisition{handle: h, entry: g.acquisition.entry}
 		c.Tell(&messages.Granted{Node: "late"})
 		g.Release().Result()
 		cancel()
@@ -137,13 +137,13 @@ func TestClosedBelowFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := handleOf(locks)
-		above, err := h.resident()
+		above, err := h.entry()
 		if err != nil {
 			t.Fatal(err)
 		}
 		locks.manager.mu.Lock()
 		locks.manager.closed = true
-		above.upon[0].self.Stop()
+		above.deps[0].self.Stop()
 		locks.manager.mu.Unlock()
 		if _, err := h.Lock(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: %v", name, err)

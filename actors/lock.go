@@ -18,25 +18,25 @@ import (
 // lock is the actor of one lock in this process. It turns messages into events for
 // its lockqueue.State, and performs the effects by telling the bridge and the owners.
 type lock struct {
-	bridged
-	state    *lockqueue.State
-	resets   map[uint64]string      // nodes that are to go with the directory, by serial
-	groups   map[requests.ID]*group // of requests whose nodes are to be made together
-	delay    *time.Timer            // until elapsed; see LockDelay
-	gathered []zkbridge.Part        // while all of an acquireAll are taken in; nil otherwise
-	expected map[string][]*queueing // by owner; see queueing
-	departs  bool                   // it has stopped, and has nodes yet; see departures
+	bridgeClient
+	state         *lockqueue.State
+	resets        map[uint64]string             // nodes that are to go with the directory, by serial
+	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes are to be made together
+	delay         *time.Timer                   // until elapsed; see LockDelay
+	leaseCreates  []zkbridge.Part               // while all of an acquireAll are taken in; nil otherwise
+	expected      map[string][]*queueingAttempt // by owner; see queueing
+	draining      bool                          // it has stopped, and has nodes yet; see departures
 }
 
-// acquireAll is the leases of one request: their nodes are created in one transaction, or in
+// acquireLeases is the leases of one request: their nodes are created in one transaction, or in
 // several in a row if they do not fit into one.
-type acquireAll []*messages.Acquire
+type acquireLeases []*messages.Acquire
 
-func newLock(r *resident) host.Actor {
+func newLock(r *actorEntry) host.Actor {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
 	l := &lock{state: lockqueue.New(r.recipe.rule, in)}
-	l.bridged = newBridged(r, l)
+	l.bridgeClient = newBridgeClient(r, l)
 	return l
 }
 
@@ -48,21 +48,21 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 	}
 	l.checkSession(msg)
 	switch msg := msg.(type) {
-	case expired:
-		l.expire(msg.id)
-	case acquireJoint:
-		l.acquireJoint(from, msg)
-	case elapsed:
+	case waitExpired:
+		l.onWaitExpired(msg.id)
+	case acquireMember:
+		l.acquireMember(from, msg)
+	case delayElapsed:
 		step(l, lockqueue.DelayElapsed{Serial: msg.serial})
 	case tick:
 		l.tick()
 	case lockqueue.Resize:
 		step(l, msg)
-	case acquireAll:
-		l.acquireAll(from, msg)
+	case acquireLeases:
+		l.acquireLeases(from, msg)
 	default:
 		if !messages.DispatchLock(l, from, msg, from) && !messages.DispatchBridgeClient(l, from, msg, from) {
-			l.unknown(msg)
+			l.receiveOther(msg)
 		}
 	}
 }
@@ -71,65 +71,65 @@ func (l *lock) Receive(from ask.Recipient, msg any) {
 
 func (l *lock) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
 	step(l, lockqueue.Acquire{ID: id, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data, Revocable: msg.Revocable})
-	l.asked(msg.Owner, kind, nil)
+	l.refuseExpected(msg.Owner, kind, nil)
 }
 
 func (l *lock) cancel(id requests.ID, why requests.Reason) {
 	step(l, lockqueue.Cancel{ID: id, Reason: why})
 }
 
-// acquireAll is several Acquires of one asker. Their nodes are made at once.
-func (l *lock) acquireAll(from ask.Recipient, all acquireAll) {
-	l.gathered = []zkbridge.Part{}
+// acquireLeases is several Acquires of one asker. Their nodes are made at once.
+func (l *lock) acquireLeases(from ask.Recipient, all acquireLeases) {
+	l.leaseCreates = []zkbridge.Part{}
 	for _, msg := range all {
 		l.Acquire(from, msg, ask.ReplyTo[*messages.Granted](from))
 	}
-	l.manager.zk.CreateEach(l.gathered)
-	l.gathered = nil
+	l.manager.zk.CreateEach(l.leaseCreates)
+	l.leaseCreates = nil
 }
 
-// acquireJoint is Acquire for the member of a multi-lock.
-func (l *lock) acquireJoint(from ask.Recipient, msg acquireJoint) {
-	if msg.ahead {
-		if may, _ := l.enter(msg); may {
-			l.expect(msg.Owner, msg.group.queueing)
-			msg.group.skip()
+// acquireMember is Acquire for the member of a multi-lock.
+func (l *lock) acquireMember(from ask.Recipient, msg acquireMember) {
+	if msg.checkOnly {
+		if may, _ := l.checkReentry(msg); may {
+			l.expectAttempt(msg.Owner, msg.atomicCreate.queueingAttempt)
+			msg.atomicCreate.reportNone()
 		}
 		return
 	}
-	l.unexpect(msg.group.queueing)
-	r := l.open(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
+	l.forgetAttempts(msg.atomicCreate.queueingAttempt)
+	r := l.accept(from, msg.Acquire, ask.ReplyTo[*messages.Granted](from))
 	if r == nil {
 		return
 	}
-	may, needs := l.enter(msg)
+	may, needs := l.checkReentry(msg)
 	e := lockqueue.Acquire{ID: r.id, Owner: msg.Owner, Kind: queue.Kind(msg.Kind), Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable}
 	switch {
 	case !may:
-		l.drop(r)
+		l.remove(r)
 		return
 	case needs:
-		if l.groups == nil {
-			l.groups = map[requests.ID]*group{}
+		if l.atomicCreates == nil {
+			l.atomicCreates = map[requests.ID]*atomicCreate{}
 		}
-		l.groups[r.id], e.AtomicCreate = msg.group, msg.group.number
+		l.atomicCreates[r.id], e.AtomicCreate = msg.atomicCreate, msg.atomicCreate.number
 	default:
-		msg.group.skip()
+		msg.atomicCreate.reportNone()
 	}
 	step(l, e)
-	l.asked(e.Owner, e.Kind, msg.group.queueing)
+	l.refuseExpected(e.Owner, e.Kind, msg.atomicCreate.queueingAttempt)
 }
 
 func (l *lock) release(id requests.ID) { step(l, lockqueue.Release{ID: id}) }
 
 // tick is a moment's end.
 func (l *lock) tick() {
-	l.unexpect(nil)
+	l.forgetAttempts(nil)
 	idle := l.state.Idle() && l.requests.Len() == 0
 	if idle && !l.used {
 		l.state.ReleaseMemory()
 	}
-	if !l.rest(idle) {
+	if !l.onTick(idle) {
 		step(l, lockqueue.Tick{})
 	}
 }
@@ -159,13 +159,13 @@ func (l *lock) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
 
 // Failed implements messages.BridgeClientHandler.
 func (l *lock) Failed(_ ask.Recipient, msg *messages.Failed) {
-	if msg.Reason != messages.Reason_SESSION_LOST && l.reset(msg.Id) {
+	if msg.Reason != messages.Reason_SESSION_LOST && l.releaseAfterReset(msg.Id) {
 		return
 	}
 	delete(l.resets, msg.Id)
 	l.detail = msg.Detail
-	if l.departs {
-		l.remains(msg)
+	if l.draining {
+		l.noteUndeleted(msg)
 	}
 	step(l, lockqueue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
@@ -182,18 +182,18 @@ func (l *lock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 		return
 	}
 	if msg.Outcome != messages.Transacted_DONE {
-		l.reset(msg.Id)
+		l.releaseAfterReset(msg.Id)
 		return
 	}
 	delete(l.resets, msg.Id)
 	step(l, lockqueue.Deleted{Serial: msg.Id})
 }
 
-func (l *lock) follow(epoch uint64, state lockqueue.SessionState) {
+func (l *lock) onSession(epoch uint64, state lockqueue.SessionState) {
 	step(l, lockqueue.Session{Epoch: epoch, State: state})
 }
 
-func (l *lock) close() { step(l, lockqueue.Close{Reason: requests.Closed}) }
+func (l *lock) onClosed() { step(l, lockqueue.Close{Reason: requests.Closed}) }
 
 // ---- performing
 
@@ -231,7 +231,7 @@ func (l *lock) perform(f lockqueue.Effect, passed bool) {
 		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 			{Kind: messages.Op_SET, Path: l.path + "/" + f.Node, Data: f.Data}}}, nil)
 	case lockqueue.Refuse:
-		delete(l.groups, f.ID) // it may not have come to a node
+		delete(l.atomicCreates, f.ID) // it may not have come to a node
 		l.refuse(l.requests.At(f.ID), messages.Reason(f.Reason))
 	case lockqueue.Lose:
 		l.lose(l.requests.At(f.ID), messages.Reason(f.Reason))
@@ -252,24 +252,24 @@ func (l *lock) perform(f lockqueue.Effect, passed bool) {
 		}
 		l.manager.log.Warn(what, "path", l.path, "name", f.Node)
 	default:
-		l.mark(f)
+		l.performDelay(f)
 	}
 }
 
 func (l *lock) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
 	part := zkbridge.Part{From: l.self, Create: msg}
-	switch g := l.groups[f.ID]; {
+	switch g := l.atomicCreates[f.ID]; {
 	case g != nil:
-		delete(l.groups, f.ID) // it may not have come to a node
+		delete(l.atomicCreates, f.ID) // it may not have come to a node
 		g.add(part)
 		return
 	case f.ID != 0: // the request that the node was for has gone, and what else waits for the node is of another group
-		refuseParts([]zkbridge.Part{part})
+		refuseCreates([]zkbridge.Part{part})
 		return
 	}
-	if l.gathered != nil {
-		l.gathered = append(l.gathered, part)
+	if l.leaseCreates != nil {
+		l.leaseCreates = append(l.leaseCreates, part)
 		return
 	}
 	l.bridge.SendCreate(msg, l.self)
@@ -285,9 +285,9 @@ func (l *lock) resetDirectory(serial uint64, node string) {
 		&messages.Op{Kind: messages.Op_DELETE, Path: l.path})
 }
 
-// reset is for what did not go with its directory, or may not have: it is deleted as
+// releaseAfterReset is for what did not go with its directory, or may not have: it is deleted as
 // any other. It tells if there was such a node.
-func (l *lock) reset(serial uint64) bool {
+func (l *lock) releaseAfterReset(serial uint64) bool {
 	node, was := l.resets[serial]
 	if was {
 		delete(l.resets, serial)
@@ -302,19 +302,19 @@ func (l *lock) reset(serial uint64) bool {
 // Nobody who asked is left without an answer, and no node is left behind.
 func (l *lock) Stopped(failure any) {
 	defer l.manager.running.Done()
-	l.stop(failure)
+	l.markStopped(failure)
 	if l.delay != nil {
 		l.delay.Stop()
 	}
 	l.bridge.SendUnsubscribe(&messages.Unsubscribe{}, l.self)
 	if failure == nil {
 		step(l, lockqueue.Close{Reason: requests.Closed})
-		if l.departs = l.manager.departures.lasting && l.state.Ending(); l.departs {
-			l.manager.depart(l.resident)
+		if l.draining = l.manager.draining.sessionGoesOn && l.state.Ending(); l.draining {
+			l.manager.startDraining(l.actorEntry)
 		}
 		return
 	}
-	l.giveUp()
+	l.failAll()
 	for serial, node := range l.state.Nodes() {
 		l.releaseNode(serial, node, false)
 	}
@@ -322,38 +322,38 @@ func (l *lock) Stopped(failure any) {
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (l *lock) Refuse(from ask.Recipient, msg any) {
-	if l.departs {
-		l.depart(from, msg)
+	if l.draining {
+		l.refuseWhileDraining(from, msg)
 		return
 	}
 	if created, ok := msg.(*messages.Created); ok {
 		l.releaseNode(created.Id, created.Node, false)
 		return
 	}
-	l.tooLate(from, msg)
+	l.refuseAfterStop(from, msg)
 }
 
-// remains notes the node of a contender that leaves, which may be there because of the
+// noteUndeleted notes the node of a contender that leaves, which may be there because of the
 // failure.
-func (l *lock) remains(msg *messages.Failed) {
+func (l *lock) noteUndeleted(msg *messages.Failed) {
 	node, made := l.state.Node(msg.Id)
 	lost := msg.Reason == messages.Reason_SESSION_LOST
 	if node != "" && (made && msg.Reason != messages.Reason_CLOSED || lost) {
-		l.manager.remains(l.path + "/" + node)
+		l.manager.noteUndeleted(l.path + "/" + node)
 	}
 }
 
-// depart leads on to the end of the nodes.
-func (l *lock) depart(from ask.Recipient, msg any) {
-	if q, ok := msg.(inventory); ok {
-		q.reply <- l.paths(slices.Collect(maps.Values(l.state.Nodes())))
+// refuseWhileDraining leads on to the end of the nodes.
+func (l *lock) refuseWhileDraining(from ask.Recipient, msg any) {
+	if q, ok := msg.(nodesQuery); ok {
+		q.reply <- l.nodePaths(slices.Collect(maps.Values(l.state.Nodes())))
 		return
 	}
-	if l.tooLate(from, msg) || !messages.DispatchBridgeClient(l, from, msg, from) {
+	if l.refuseAfterStop(from, msg) || !messages.DispatchBridgeClient(l, from, msg, from) {
 		return
 	}
 	if !l.state.Ending() {
-		l.departs = false
-		l.manager.departed(l.resident)
+		l.draining = false
+		l.manager.onDrained(l.actorEntry)
 	}
 }

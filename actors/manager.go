@@ -16,13 +16,13 @@ import (
 
 // manager starts the actors of locks: one for each path. It is the only place that does.
 type manager struct {
-	system *host.System
-	zk     connection
-	bridge messages.BridgeRef // of zk
-	log    *slog.Logger
-	idle   time.Duration // how long an unused lock keeps its actor
-	tick   time.Duration // how often a lock looks at what lasts
-	name   string        // prefix of the actors' names
+	system       *host.System
+	zk           guardedBridge
+	bridge       messages.BridgeRef // of zk
+	log          *slog.Logger
+	idleTimeout  time.Duration // how long an unused lock keeps its actor
+	tickInterval time.Duration // how often a lock looks at what lasts
+	name         string        // prefix of the actors' names
 
 	limits          limits
 	stopOnSuspended bool
@@ -31,22 +31,22 @@ type manager struct {
 	misused sync.Map // paths that another recipe was seen to use
 
 	mu        sync.Mutex
-	residents map[string]*resident // by key
-	inOrder   []*resident          // in the order of their start; up to the next beat also forgotten ones
-	beats     *time.Timer          // until the next beat; nil while there are no residents
-	due       []*resident          // to be told in this beat yet
-	running   sync.WaitGroup       // actors that have not answered everybody at their end
+	entries   map[string]*actorEntry // by key
+	inOrder   []*actorEntry          // in the order of their start; up to the next beat also forgotten ones
+	tickTimer *time.Timer            // until the next beat; nil while there are no residents
+	tickDue   []*actorEntry          // to be told in this beat yet
+	running   sync.WaitGroup         // actors that have not answered everybody at their end
 	closed    bool
 	started   uint64
 
-	departures departures
+	draining drainingActors
 }
 
 // limits are those of Config; 0 is none.
 type limits struct{ perLock, total, data int }
 
-// admit counts one more open request, unless that is one too many.
-func (m *manager) admit() bool {
+// countRequest counts one more open request, unless that is one too many.
+func (m *manager) countRequest() bool {
 	if n := m.requests.Add(1); m.limits.total > 0 && n > int64(m.limits.total) {
 		m.requests.Add(-1)
 		return false
@@ -55,14 +55,14 @@ func (m *manager) admit() bool {
 }
 
 // find is the actor of a path, started if need be.
-func (m *manager) find(path string, recipe *recipe) (*resident, error) {
+func (m *manager) find(path string, recipe *recipe) (*actorEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.get(path, path, recipe)
 }
 
-// pin is find for one who keeps the actor's address: the actor does not retire.
-func (m *manager) pin(path string, recipe *recipe) (*resident, error) {
+// findPinned is find for one who keeps the actor's address: the actor does not retire.
+func (m *manager) findPinned(path string, recipe *recipe) (*actorEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.get(path, path, recipe)
@@ -76,46 +76,46 @@ func (m *manager) pin(path string, recipe *recipe) (*resident, error) {
 }
 
 // get needs m.mu.
-func (m *manager) get(key, path string, recipe *recipe) (*resident, error) {
+func (m *manager) get(key, path string, recipe *recipe) (*actorEntry, error) {
 	if m.closed {
 		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
 	}
-	if r := m.residents[key]; r != nil {
+	if r := m.entries[key]; r != nil {
 		if !r.recipe.same(recipe) {
 			return nil, invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v", path, r.recipe, recipe))
 		}
 		return r, nil
 	}
-	if err := checkPath(path); err != nil && recipe.parts == nil {
+	if err := checkPath(path); err != nil && recipe.memberKinds == nil {
 		return nil, err
 	}
-	r := &resident{manager: m, key: key, path: path, recipe: recipe}
-	for _, l := range recipe.upon {
-		below, at := l.place(key, path)
+	r := &actorEntry{manager: m, key: key, path: path, recipe: recipe}
+	for _, l := range recipe.deps {
+		below, at := l.keyAndPath(key, path)
 		upon, err := m.get(below, at, l.recipe)
 		if err != nil {
-			r.leave()
+			r.releaseDeps()
 			return nil, err
 		}
 		upon.users.Add(1)
-		r.upon = append(r.upon, upon)
+		r.deps = append(r.deps, upon)
 	}
 	m.start(r)
 	return r, nil
 }
 
 // start needs m.mu.
-func (m *manager) start(r *resident) {
+func (m *manager) start(r *actorEntry) {
 	m.started++
 	m.running.Add(1)
-	m.residents[r.key] = r
+	m.entries[r.key] = r
 	m.inOrder = append(m.inOrder, r)
 	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, r.path), func(self *host.Ref) host.Actor {
 		r.self = self
-		return r.recipe.make(r)
+		return r.recipe.newActor(r)
 	})
-	if m.beats == nil {
-		m.beats = time.AfterFunc(m.tick, m.beat)
+	if m.tickTimer == nil {
+		m.tickTimer = time.AfterFunc(m.tickInterval, m.tickEntries)
 	}
 }
 
@@ -125,7 +125,7 @@ func (m *manager) suspended() bool {
 }
 
 // retire forgets an idle actor, unless somebody counts on it.
-func (m *manager) retire(r *resident) bool {
+func (m *manager) retire(r *actorEntry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.users.Load() > 0 {
@@ -135,18 +135,18 @@ func (m *manager) retire(r *resident) bool {
 	return true
 }
 
-// replace forgets an actor that is of no use any more: whoever asks next gets another.
-func (m *manager) replace(r *resident) {
+// remove forgets an actor that is of no use any more: whoever asks next gets another.
+func (m *manager) remove(r *actorEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.forget(r)
 }
 
-func (m *manager) forget(r *resident) {
-	if m.residents[r.key] == r {
-		delete(m.residents, r.key)
+func (m *manager) forget(r *actorEntry) {
+	if m.entries[r.key] == r {
+		delete(m.entries, r.key)
 		r.forgotten = true
-		r.leave()
+		r.releaseDeps()
 	}
 }
 
@@ -155,22 +155,22 @@ func (m *manager) forget(r *resident) {
 func (m *manager) close() error {
 	m.mu.Lock()
 	m.closed = true
-	stopTimer(m.beats)
+	stopTimer(m.tickTimer)
 	m.bridge.SendUnsubscribe(&messages.Unsubscribe{}, m)
-	for _, r := range m.present() {
+	for _, r := range m.activeEntries() {
 		r.self.Stop()
 	}
 	m.mu.Unlock()
 	m.running.Wait()
-	if !m.departures.lasting {
+	if !m.draining.sessionGoesOn {
 		return nil
 	}
-	return m.awaitDepartures()
+	return m.awaitDrained()
 }
 
-// present are the residents, in the order of their start. It needs m.mu.
-func (m *manager) present() []*resident {
-	m.inOrder = slices.DeleteFunc(m.inOrder, func(r *resident) bool { return r.forgotten })
+// activeEntries are the residents, in the order of their start. It needs m.mu.
+func (m *manager) activeEntries() []*actorEntry {
+	m.inOrder = slices.DeleteFunc(m.inOrder, func(r *actorEntry) bool { return r.forgotten })
 	return m.inOrder
 }
 

@@ -16,11 +16,11 @@ import (
 // recipe whose contenders have other names, and "" for a name of no recipe.
 func otherRecipe(name string) string {
 	switch {
-	case name == gateSuffix[1:], name == leaseSuffix[1:]:
+	case name == requestQueueSuffix[1:], name == leaseSuffix[1:]:
 		return "semaphore"
-	case name == simpleGate:
+	case name == simpleLockNode:
 		return "simple mutex"
-	case name == simpleWriter, strings.HasPrefix(name, simpleReader):
+	case name == simpleWriterNode, strings.HasPrefix(name, simpleReaderPrefix):
 		return "simple read-write lock"
 	case queue.IsContender(name):
 		return "mutex, a read-write lock or a custom lock"
@@ -38,22 +38,22 @@ func (m *manager) reportMisuse(path string, recipe *recipe, name string) {
 
 // The names of the simple forms' nodes: of the gates, and what a reader's begins with.
 const (
-	simpleGate   = "lock"
-	simpleWriter = "W"
-	simpleReader = "R-"
+	simpleLockNode     = "lock"
+	simpleWriterNode   = "W"
+	simpleReaderPrefix = "R-"
 )
 
-// besideID is the id of the pool's question what is beside its two directories. No other
+// listDirectoryID is the id of the pool's question what is beside its two directories. No other
 // question has it.
-const besideID = math.MaxUint64
+const listDirectoryID = math.MaxUint64
 
-// lookBeside asks what is in the semaphore's directory.
-func (p *pool) lookBeside(epoch uint64) {
-	p.bridge.SendList(&messages.List{Id: besideID, Epoch: epoch, Directory: p.path}, p.self)
+// listDirectory asks what is in the semaphore's directory.
+func (p *semaphoreActor) listDirectory(epoch uint64) {
+	p.bridge.SendList(&messages.List{Id: listDirectoryID, Epoch: epoch, Directory: p.path}, p.self)
 }
 
-// sawBeside reports contenders of other recipes.
-func (p *pool) sawBeside(names []string) {
+// onDirectoryListed reports contenders of other recipes.
+func (p *semaphoreActor) onDirectoryListed(names []string) {
 	for _, name := range names {
 		if other := otherRecipe(name); other != "" && other != "semaphore" {
 			p.manager.reportMisuse(p.path, p.recipe, name)

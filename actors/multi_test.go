@@ -25,18 +25,18 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	defer locks.Close()
 	member := locks.Mutex("/a")
 	multi := locks.MultiLock(member, locks.Mutex("/b"))
-	actor, err := multi.resident()
+	actor, err := multi.entry()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A claim that is kept from hearing of its grant keeps the multi-lock's actor from
 	// hearing of anything else.
-	owner := &claim{handle: &multi.handle, lock: actor, ended: ErrReleased, release: ask.NewPromise[struct{}](nil)}
+	owner := &acquisition{handle: &multi.handle, entry: actor, ended: ErrReleased, release: ask.NewPromise[struct{}](nil)}
 	owner.promise.Store(ask.NewPromise[*Grant](nil))
 	owner.mu.Lock()
 	ask.Send(actor.self, &messages.Acquire{Revocable: true}, owner)
 	zktest.Eventually(t, 10*time.Second, func() bool { return s.Watches(t) == 2 }, "both members watch their nodes")
-	owner.giveBack()
+	owner.sendRelease()
 	if err := s.Client(t).Delete("/a/"+s.Nodes(t, "/a")[0], -1); err != nil {
 		t.Fatal(err)
 	}
@@ -64,18 +64,18 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	defer locks.Close()
 	var actors []host.Actor
 	recorded := func(r recipe) *recipe {
-		make := r.make
-		r.make = func(of *resident) host.Actor {
+		make := r.newActor
+		r.newActor = func(of *actorEntry) host.Actor {
 			a := make(of)
 			actors = append(actors, a)
 			return a
 		}
 		return &r
 	}
-	gate, lease := recorded(*gateRecipe), recorded(*leasesRecipe(1))
+	gate, lease := recorded(*requestQueueRecipe), recorded(*leasesRecipe(1))
 	permit := locks.Semaphore("/s", 1)
 	permit.recipe = recorded(*permit.recipe)
-	permit.recipe.upon = []lower{{suffix: gateSuffix, recipe: gate}, {suffix: leaseSuffix, recipe: lease}}
+	permit.recipe.deps = []dependency{{suffix: requestQueueSuffix, recipe: gate}, {suffix: leaseSuffix, recipe: lease}}
 	x, y := locks.Mutex("/x"), locks.Mutex("/y")
 	x.recipe, y.recipe = recorded(*x.recipe), recorded(*y.recipe)
 	all := map[*MultiLock]*handle{
@@ -124,13 +124,13 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		var left []int
 		switch a := a.(type) {
 		case *lock:
-			left = []int{len(a.groups), a.requests.Len(), len(a.ids)}
-		case *pool:
+			left = []int{len(a.atomicCreates), a.requests.Len(), len(a.ids)}
+		case *semaphoreActor:
 			left = []int{a.requests.Len(), len(a.ids)}
-			if !a.state.Idle() || a.group != nil {
+			if !a.state.Idle() || a.atomicCreate != nil {
 				t.Errorf("%s: it is not idle", a.path)
 			}
-		case *multi:
+		case *multiLock:
 			left = []int{len(a.attempts), len(a.byID), len(a.byOwner), a.requests.Len(), len(a.ids)}
 		}
 		if slices.Max(left) > 0 {
@@ -155,12 +155,12 @@ func TestMultiLockOutlivesAnother(t *testing.T) {
 		}
 		defer locks.Close()
 		member := locks.Mutex("/a")
-		lock, err := member.resident()
+		lock, err := member.entry()
 		if err != nil {
 			t.Fatal(err)
 		}
-		larger := &group{bridge: locks.manager.zk.Bridge, number: lastGroup.Add(1), owner: "me", members: 2, missing: 2}
-		ask.Send(lock.self, acquireJoint{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, deaf{})
+		larger := &atomicCreate{bridge: locks.manager.zk.Bridge, number: lastAtomicCreate.Add(1), owner: "me", members: 2, unreported: 2}
+		ask.Send(lock.self, acquireMember{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, deaf{})
 		synctest.Wait() // that member has handed in its node, the other has not
 		waiting := locks.MultiLock(member).Acquire(t.Context(), WithOwner("me"))
 		synctest.Wait()

@@ -56,7 +56,7 @@ func (l *Locks) MultiLock(members ...Member) *MultiLock {
 }
 
 func (l *Locks) multi(members []Member) (*recipe, error) {
-	r := &recipe{kinds: []string{"exclusive"}, make: newMulti, parts: []queue.Kind{}}
+	r := &recipe{kinds: []string{"exclusive"}, newActor: newMultiLock, memberKinds: []queue.Kind{}}
 	var names []string
 	taken := map[string]bool{}
 	for _, m := range members {
@@ -68,7 +68,7 @@ func (l *Locks) multi(members []Member) (*recipe, error) {
 			return r, h.problem
 		case h.manager != l.manager:
 			return r, invalid(fmt.Sprintf("multi-lock: %s is a lock of other Locks: all must be of one", h.path))
-		case h.recipe.parts != nil:
+		case h.recipe.memberKinds != nil:
 			return r, invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", h.path))
 		case h.recipe.local != nil:
 			return r, invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", h.path))
@@ -77,8 +77,8 @@ func (l *Locks) multi(members []Member) (*recipe, error) {
 		}
 		taken[h.path] = true
 		names = append(names, fmt.Sprintf("%s (%s)", h.path, h.recipe.kindName(h.kind)))
-		r.upon = append(r.upon, lower{path: h.path, recipe: h.recipe})
-		r.parts = append(r.parts, h.kind)
+		r.deps = append(r.deps, dependency{path: h.path, recipe: h.recipe})
+		r.memberKinds = append(r.memberKinds, h.kind)
 	}
 	r.name = "multi-lock of " + strings.Join(names, ", ")
 	if n := len(members); n == 0 || n > zkbridge.MaxParts {

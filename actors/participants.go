@@ -81,10 +81,10 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 
 // queue is where those stand who hold or wait, and by which rule.
 func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
-	if h.recipe.plain {
+	if h.recipe.unlisted {
 		return "", rule, invalid(fmt.Sprintf("a %v has no queue: nobody knows who waits", h.recipe))
 	}
-	if h.recipe.parts != nil {
+	if h.recipe.memberKinds != nil {
 		return "", rule, invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", h.recipe))
 	}
 	directory, rule = h.path, h.recipe.rule

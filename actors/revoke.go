@@ -45,7 +45,7 @@ func (m *manager) revoke(ctx context.Context, node string, grace time.Duration) 
 	}
 	patience, cancel := context.WithTimeoutCause(ctx, grace, errGraceOver)
 	defer cancel()
-	err = m.departs(patience, directory, name)
+	err = m.awaitNodeDeleted(patience, directory, name)
 	if errors.Is(err, errGraceOver) {
 		return m.repeat(ctx, &zk.DeleteRequest{Path: node, Version: -1})
 	}
@@ -78,51 +78,51 @@ func (m *manager) repeat(ctx context.Context, op any) (done bool, err error) {
 	}
 }
 
-// departs blocks until a node is gone.
-func (m *manager) departs(ctx context.Context, directory, node string) error {
-	d := &departure{bridge: m.bridge, directory: directory, node: node, gone: ask.NewPromise[struct{}](nil)}
+// awaitNodeDeleted blocks until a node is gone.
+func (m *manager) awaitNodeDeleted(ctx context.Context, directory, node string) error {
+	d := &nodeDeletion{bridge: m.bridge, directory: directory, node: node, deleted: ask.NewPromise[struct{}](nil)}
 	m.bridge.SendSubscribe(&messages.Subscribe{}, d)
 	defer m.bridge.SendUnsubscribe(&messages.Unsubscribe{}, d)
-	_, err := d.gone.Future().Wait(ctx)
+	_, err := d.deleted.Future().Wait(ctx)
 	return err
 }
 
-// departure waits for a node to go. The bridge tells it one thing after the other.
-type departure struct {
+// nodeDeletion waits for a node to go. The bridge tells it one thing after the other.
+type nodeDeletion struct {
 	bridge          messages.BridgeRef
 	directory, node string
-	gone            *ask.Promise[struct{}]
+	deleted         *ask.Promise[struct{}]
 	epoch           uint64
 }
 
 // Tell hears of the session and of the node. It implements ask.Recipient.
-func (d *departure) Tell(msg any) {
+func (d *nodeDeletion) Tell(msg any) {
 	switch msg := msg.(type) {
 	case *messages.SessionChanged:
 		if msg.State == messages.SessionState_SHUT {
-			d.gone.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: d.directory})
+			d.deleted.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: d.directory})
 		} else if msg.State == messages.SessionState_CONNECTED && msg.Epoch != d.epoch {
 			d.epoch = msg.Epoch
 			d.watch()
 		}
 	case *messages.Watched:
 		if len(msg.Gone) > 0 {
-			d.gone.Complete(struct{}{}, nil)
+			d.deleted.Complete(struct{}{}, nil)
 		}
 	case *messages.Wake:
 		if msg.Deleted {
-			d.gone.Complete(struct{}{}, nil)
+			d.deleted.Complete(struct{}{}, nil)
 		} else {
 			d.watch()
 		}
 	case *messages.Failed:
 		if msg.Reason != messages.Reason_SESSION_LOST { // then there will be another
-			d.gone.Complete(struct{}{}, msg)
+			d.deleted.Complete(struct{}{}, msg)
 		}
 	}
 }
 
-func (d *departure) watch() {
+func (d *nodeDeletion) watch() {
 	d.bridge.SendWatch(&messages.Watch{Epoch: d.epoch, Directory: d.directory, Nodes: []string{d.node}}, d)
 }
 

@@ -57,10 +57,10 @@ func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
 
 // permits is how many a semaphore has now.
 func (h *handle) permits(ctx context.Context) (int, error) {
-	if h.recipe.shared == "" {
+	if h.recipe.countPath == "" {
 		return h.recipe.permits, nil
 	}
-	now, err := (&SharedCount{h.manager, h.recipe.shared, h.recipe.permits}).Get(ctx)
+	now, err := (&SharedCount{h.manager, h.recipe.countPath, h.recipe.permits}).Get(ctx)
 	return now.Value, err
 }
 
@@ -79,12 +79,12 @@ func (l *Locks) permits(path string, n int, options []LockOption) handle {
 }
 
 var (
-	semaphoreRecipe = &recipe{kinds: []string{"permit"}, make: newPool}
-	gateRecipe      = &recipe{name: "semaphore's queue", rule: queue.RequestQueue(), kinds: []string{"exclusive", "shared", "own"}, make: newLock}
+	semaphoreRecipe    = &recipe{kinds: []string{"permit"}, newActor: newSemaphore}
+	requestQueueRecipe = &recipe{name: "semaphore's queue", rule: queue.RequestQueue(), kinds: []string{"exclusive", "shared", "own"}, newActor: newLock}
 )
 
 func leasesRecipe(permits int) *recipe {
-	return &recipe{name: "semaphore's leases", rule: queue.Leases(permits), kinds: []string{"permit"}, make: newLock}
+	return &recipe{name: "semaphore's leases", rule: queue.Leases(permits), kinds: []string{"permit"}, newActor: newLock}
 }
 
 func ofPermits(n int) LockOption {
@@ -93,8 +93,8 @@ func ofPermits(n int) LockOption {
 		if n < 1 || n > math.MaxInt32 {
 			return invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))
 		}
-		r.permits, r.most = n, uint32(n)
-		r.upon = []lower{{suffix: gateSuffix, recipe: gateRecipe}, {suffix: leaseSuffix, recipe: leasesRecipe(n)}}
+		r.permits, r.maxPermits = n, uint32(n)
+		r.deps = []dependency{{suffix: requestQueueSuffix, recipe: requestQueueRecipe}, {suffix: leaseSuffix, recipe: leasesRecipe(n)}}
 		return nil
 	}
 }
@@ -114,8 +114,8 @@ func SharedPermits(path string) LockOption {
 		if err := checkCountPath(path); err != nil {
 			return err
 		}
-		r.name, r.shared, r.most = "semaphore of as many as "+path+" says", path, math.MaxInt32
-		r.upon = []lower{{suffix: gateSuffix, recipe: gateRecipe}, {suffix: leaseSuffix, recipe: leasesRecipe(0)}} // until it is known
+		r.name, r.countPath, r.maxPermits = "semaphore of as many as "+path+" says", path, math.MaxInt32
+		r.deps = []dependency{{suffix: requestQueueSuffix, recipe: requestQueueRecipe}, {suffix: leaseSuffix, recipe: leasesRecipe(0)}} // until it is known
 		return nil
 	}
 }

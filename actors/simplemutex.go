@@ -69,20 +69,20 @@ func (rw *SimpleRWMutex) Read() *Side { return &rw.read }
 func (rw *SimpleRWMutex) Write() *Side { return &rw.write }
 
 var (
-	simpleMutex     = simpleForm("simple mutex", queue.Mutex(), 1, "exclusive")
-	simpleReadWrite = simpleForm("simple read-write lock", queue.SimpleReadWrite(), defaultGrants, "write", "read")
+	simpleMutex     = simpleRecipe("simple mutex", queue.Mutex(), 1, "exclusive")
+	simpleReadWrite = simpleRecipe("simple read-write lock", queue.SimpleReadWrite(), defaultGrants, "write", "read")
 )
 
-// simpleForm is a lender upon a single contender, to which it leaves neither the order
+// simpleRecipe is a lender upon a single contender, to which it leaves neither the order
 // of its owners nor their re-entry. A node is not kept: who waits for it is not known, so
 // that each loan is taken to be wanted by others.
-func simpleForm(name string, rule queue.Rule, grants int, kinds ...string) *recipe {
+func simpleRecipe(name string, rule queue.Rule, grants int, kinds ...string) *recipe {
 	local := Local{Grants: grants, Time: defaultTime, Linger: defaultLinger}
 	var numbers []messages.Kind
 	if len(kinds) > 1 {
 		numbers = readWriteNumbers
 	}
-	below := &recipe{name: name, rule: rule, kinds: kinds, make: newSimple}
-	return &recipe{name: name, rule: rule, kinds: kinds, numbers: numbers, plain: true, local: &local, upon: []lower{{recipe: below}},
-		make: func(r *resident) host.Actor { return newLender(r, local) }}
+	below := &recipe{name: name, rule: rule, kinds: kinds, newActor: newSimpleLock}
+	return &recipe{name: name, rule: rule, kinds: kinds, kindNumbers: numbers, unlisted: true, local: &local, deps: []dependency{{recipe: below}},
+		newActor: func(r *actorEntry) host.Actor { return newLocalQueue(r, local) }}
 }

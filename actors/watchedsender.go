@@ -12,23 +12,23 @@ import (
 // A request belongs to the actor that has sent it, whatever owner it names: it ends with
 // that actor, or else a lock would be held for an owner that has gone.
 
-// sender is an actor of the program. The desk watches it while it has open requests, and
+// watchedSender is an actor of the program. The desk watches it while it has open requests, and
 // up to the next tick.
-type sender struct {
+type watchedSender struct {
 	who  host.Identity
 	open []*request // each knows its place
 }
 
-// source is what sent a request.
-type source struct {
-	sender *sender
+// requestSource is what sent a request.
+type requestSource struct {
+	sender *watchedSender
 	at     int        // place in sender.open
 	alias  *actor.PID // sender of a Granted to a future
 }
 
-// trace adds the request to those of its sender.
-func (d *desk) trace(from ask.Recipient, r *request) {
-	if own(from) {
+// addToSender adds the request to those of its sender.
+func (d *requestTable) addToSender(from ask.Recipient, r *request) {
+	if isInternal(from) {
 		return
 	}
 	who, isActor := host.IdentityOf(from)
@@ -41,18 +41,18 @@ func (d *desk) trace(from ask.Recipient, r *request) {
 			d.manager.log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", d.path, "pid", who.String(), "error", err)
 			return
 		}
-		s = &sender{who: who}
+		s = &watchedSender{who: who}
 		if d.senders == nil {
-			d.senders = map[host.Identity]*sender{}
+			d.senders = map[host.Identity]*watchedSender{}
 		}
 		d.senders[who] = s
 	}
-	r.source = &source{sender: s, at: len(s.open)}
+	r.source = &requestSource{sender: s, at: len(s.open)}
 	s.open = append(s.open, r)
 }
 
-// untrace takes the request off its sender.
-func (d *desk) untrace(r *request) {
+// removeFromSender takes the request off its sender.
+func (d *requestTable) removeFromSender(r *request) {
 	if r.source == nil {
 		return
 	}
@@ -68,9 +68,9 @@ func (d *desk) untrace(r *request) {
 	r.source = nil
 }
 
-// unwatchIdle ends the watch of senders without open requests. To do so at each tick
+// unwatchIdleSenders ends the watch of senders without open requests. To do so at each tick
 // spares an actor that asks again and again two messages for each request.
-func (d *desk) unwatchIdle() {
+func (d *requestTable) unwatchIdleSenders() {
 	for who, s := range d.senders {
 		if len(s.open) == 0 {
 			d.self.Unwatch(who)
@@ -79,18 +79,18 @@ func (d *desk) unwatchIdle() {
 	}
 }
 
-// stop is resident's, and ends all watches.
-func (d *desk) stop(failure any) {
+// markStopped is resident's, and ends all watches.
+func (d *requestTable) markStopped(failure any) {
 	for who := range d.senders {
 		d.self.Unwatch(who)
 	}
 	clear(d.senders)
-	d.resident.stop(failure)
+	d.actorEntry.markStopped(failure)
 }
 
 // senderEnded withdraws what an actor has asked for and not released. What waits goes
 // first, so that it is not granted what the others held.
-func (d *desk) senderEnded(who host.Identity) {
+func (d *requestTable) senderEnded(who host.Identity) {
 	s := d.senders[who]
 	if s == nil {
 		return
@@ -112,7 +112,7 @@ func (d *desk) senderEnded(who host.Identity) {
 
 // withdraw ends the request as Cancel does, by a message that the desk's actor receives
 // soon; if waits is true, only a request that still waits then.
-func (d *desk) withdraw(r *request, waits bool) {
+func (d *requestTable) withdraw(r *request, waits bool) {
 	ask.Send(d.self, &messages.Cancel{RequestId: r.key.id}, withdrawal{r.id, waits})
 }
 
@@ -125,9 +125,9 @@ type withdrawal struct {
 // Tell implements ask.Recipient. A Cancel has no answer.
 func (withdrawal) Tell(any) {}
 
-// replyTraced is the request's reply; of a future, one that comes back if the future is
+// replyWithAlias is the request's reply; of a future, one that comes back if the future is
 // gone: see undelivered.
-func (d *desk) replyTraced(r *request) ask.Reply[*messages.Granted] {
+func (d *requestTable) replyWithAlias(r *request) ask.Reply[*messages.Granted] {
 	future, is := r.reply.Recipient().(host.Sender)
 	if !is || !future.IsFuture() {
 		return r.reply
@@ -137,13 +137,13 @@ func (d *desk) replyTraced(r *request) ask.Reply[*messages.Granted] {
 		d.manager.log.Error("lock cannot notice that a future has ended", "path", d.path, "error", err)
 		return r.reply
 	}
-	r.source = &source{alias: alias}
+	r.source = &requestSource{alias: alias}
 	future.Self = alias
 	return ask.ReplyTo[*messages.Granted](future)
 }
 
 // undelivered withdraws a request whose Granted has reached no future: it had timed out.
-func (d *desk) undelivered(tag any) {
+func (d *requestTable) undelivered(tag any) {
 	id, _ := tag.(requests.ID)
 	r := d.requests.At(id)
 	if r == nil || r.released {

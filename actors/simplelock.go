@@ -12,115 +12,115 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// simple is the actor of this process's contender for a lock of the simple form. It turns
+// simpleLock is the actor of this process's contender for a lock of the simple form. It turns
 // messages into events for its simplelock.Contender, and performs the effects by telling the
 // bridge and its one owner, a lender.
-type simple struct {
-	bridged
-	state   *simplelock.Contender
-	departs bool // it has stopped, and has nodes yet; see departures
+type simpleLock struct {
+	bridgeClient
+	state    *simplelock.Contender
+	draining bool // it has stopped, and has nodes yet; see departures
 }
 
-func newSimple(r *resident) host.Actor {
+func newSimpleLock(r *actorEntry) host.Actor {
 	var in [8]byte
 	rand.Read(in[:])
-	gate, shared := simpleGate, len(r.recipe.kinds) > 1
+	gate, shared := simpleLockNode, len(r.recipe.kinds) > 1
 	if shared {
-		gate = simpleWriter
+		gate = simpleWriterNode
 	}
-	s := &simple{state: simplelock.New(gate, shared, in)}
-	s.bridged = newBridged(r, s)
+	s := &simpleLock{state: simplelock.New(gate, shared, in)}
+	s.bridgeClient = newBridgeClient(r, s)
 	return s
 }
 
 // Receive implements host.Actor.
-func (s *simple) Receive(from ask.Recipient, msg any) {
+func (s *simpleLock) Receive(from ask.Recipient, msg any) {
 	if s.retired {
 		s.Refuse(from, msg)
 		return
 	}
 	s.checkSession(msg)
 	switch msg := msg.(type) {
-	case expired:
-		s.expire(msg.id)
+	case waitExpired:
+		s.onWaitExpired(msg.id)
 	case tick:
-		if !s.rest(s.state.Idle() && s.requests.Len() == 0) {
+		if !s.onTick(s.state.Idle() && s.requests.Len() == 0) {
 			try(s, simplelock.Tick{})
 		}
 	default:
 		if !messages.DispatchLock(s, from, msg, from) && !messages.DispatchBridgeClient(s, from, msg, from) {
-			s.unknown(msg)
+			s.receiveOther(msg)
 		}
 	}
 }
 
 // ---- said by the owner, to the desk
 
-func (s *simple) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
+func (s *simpleLock) acquire(id requests.ID, kind queue.Kind, msg *messages.Acquire) {
 	try(s, simplelock.Acquire{ID: id, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
 }
 
-func (s *simple) cancel(id requests.ID, why requests.Reason) {
+func (s *simpleLock) cancel(id requests.ID, why requests.Reason) {
 	try(s, simplelock.Cancel{ID: id, Reason: why})
 }
 
-func (s *simple) release(id requests.ID) { try(s, simplelock.Release{ID: id}) }
+func (s *simpleLock) release(id requests.ID) { try(s, simplelock.Release{ID: id}) }
 
 // ---- said by the bridge
 
 // Transacted implements messages.BridgeClientHandler.
-func (s *simple) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+func (s *simpleLock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	try(s, simplelock.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
 		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid,
 		Reason: requests.Reason(msg.NoGeneration)})
 }
 
 // Listed implements messages.BridgeClientHandler.
-func (s *simple) Listed(_ ask.Recipient, msg *messages.Listed) {
+func (s *simpleLock) Listed(_ ask.Recipient, msg *messages.Listed) {
 	try(s, simplelock.Listed{Serial: msg.Id, Children: msg.Children})
 }
 
 // Watched implements messages.BridgeClientHandler.
-func (s *simple) Watched(_ ask.Recipient, msg *messages.Watched) {
+func (s *simpleLock) Watched(_ ask.Recipient, msg *messages.Watched) {
 	try(s, simplelock.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
-func (s *simple) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
+func (s *simpleLock) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
 	try(s, simplelock.Deleted{Serial: msg.Id})
 }
 
 // Wake implements messages.BridgeClientHandler.
-func (s *simple) Wake(_ ask.Recipient, msg *messages.Wake) {
+func (s *simpleLock) Wake(_ ask.Recipient, msg *messages.Wake) {
 	try(s, simplelock.Wake{Epoch: msg.Epoch, Node: msg.Node})
 }
 
 // Failed implements messages.BridgeClientHandler.
-func (s *simple) Failed(_ ask.Recipient, msg *messages.Failed) {
+func (s *simpleLock) Failed(_ ask.Recipient, msg *messages.Failed) {
 	s.detail = msg.Detail
 	try(s, simplelock.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
 
 // Created implements messages.BridgeClientHandler. It asks for none.
-func (*simple) Created(ask.Recipient, *messages.Created) {}
+func (*simpleLock) Created(ask.Recipient, *messages.Created) {}
 
-func (s *simple) follow(epoch uint64, state lockqueue.SessionState) {
+func (s *simpleLock) onSession(epoch uint64, state lockqueue.SessionState) {
 	try(s, simplelock.Session{Epoch: epoch, Live: state != lockqueue.Lost})
 }
 
-func (s *simple) close() { try(s, simplelock.Close{Reason: requests.Closed}) }
+func (s *simpleLock) onClosed() { try(s, simplelock.Close{Reason: requests.Closed}) }
 
 // ---- performing
 
 // try is for every event.
-func try[E simplelock.Event](s *simple, e E) {
+func try[E simplelock.Event](s *simpleLock, e E) {
 	for _, f := range simplelock.Step(s.state, e) {
 		s.perform(f)
 	}
 	s.detail = ""
 }
 
-func (s *simple) perform(f simplelock.Effect) {
+func (s *simpleLock) perform(f simplelock.Effect) {
 	mark, gate := s.path+"/"+f.OwnerNode, s.path+"/"+f.LockNode
 	switch f.Kind {
 	case simplelock.CreateNodes:
@@ -154,7 +154,7 @@ func (s *simple) perform(f simplelock.Effect) {
 }
 
 // answer performs the effects that are for the owner.
-func (s *simple) answer(f simplelock.Effect) {
+func (s *simpleLock) answer(f simplelock.Effect) {
 	switch r := s.requests.At(f.ID); {
 	case r == nil: // giveUp has told its owner
 	case f.Kind == simplelock.Refuse:
@@ -172,31 +172,31 @@ func (s *simple) answer(f simplelock.Effect) {
 
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed.
 // Its owner gets an answer, and no node is left behind: see Refuse.
-func (s *simple) Stopped(failure any) {
+func (s *simpleLock) Stopped(failure any) {
 	defer s.manager.running.Done()
-	s.stop(failure)
+	s.markStopped(failure)
 	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.self)
 	if failure != nil {
-		s.giveUp()
+		s.failAll()
 	}
 	try(s, simplelock.Close{Reason: requests.Closed})
-	if s.departs = s.manager.departures.lasting && s.state.Ending(); s.departs {
-		s.manager.depart(s.resident)
+	if s.draining = s.manager.draining.sessionGoesOn && s.state.Ending(); s.draining {
+		s.manager.startDraining(s.actorEntry)
 	}
 }
 
 // Refuse implements host.Actor: it answers what comes after the end. What the bridge
 // says then leads on to the end of the nodes.
-func (s *simple) Refuse(from ask.Recipient, msg any) {
-	if q, ok := msg.(inventory); ok {
-		q.reply <- s.paths(s.state.Nodes())
+func (s *simpleLock) Refuse(from ask.Recipient, msg any) {
+	if q, ok := msg.(nodesQuery); ok {
+		q.reply <- s.nodePaths(s.state.Nodes())
 		return
 	}
-	if !s.tooLate(from, msg) {
+	if !s.refuseAfterStop(from, msg) {
 		messages.DispatchBridgeClient(s, from, msg, from)
 	}
-	if s.departs && !s.state.Ending() {
-		s.departs = false
-		s.manager.departed(s.resident, s.paths(s.state.Nodes())...)
+	if s.draining && !s.state.Ending() {
+		s.draining = false
+		s.manager.onDrained(s.actorEntry, s.nodePaths(s.state.Nodes())...)
 	}
 }

@@ -71,7 +71,7 @@ func LocalQueue(local Local) LockOption {
 			return invalid(fmt.Sprintf("Local.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
 		case local.Linger < 0:
 			return invalid(fmt.Sprintf("Local.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
-		case r.upon != nil || r.rule.Permits != 1:
+		case r.deps != nil || r.rule.Permits != 1:
 			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.name))
 		}
 		r.local = &Local{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
@@ -87,15 +87,15 @@ func orDefault[T comparable](value, otherwise T) T {
 	return value
 }
 
-// lending is the recipe whose lock is lent to the owners of this process, by an actor
+// withLocalQueue is the recipe whose lock is lent to the owners of this process, by an actor
 // of its own.
-func (r *recipe) lending() *recipe {
+func (r *recipe) withLocalQueue() *recipe {
 	local, below := *r.local, *r
 	below.local = nil
 	front := below
 	front.local = r.local
 	front.name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.name, local.Grants, local.Time, local.Linger)
-	front.upon = []lower{{recipe: &below}}
-	front.make = func(res *resident) host.Actor { return newLender(res, local) }
+	front.deps = []dependency{{recipe: &below}}
+	front.newActor = func(res *actorEntry) host.Actor { return newLocalQueue(res, local) }
 	return &front
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// heard notes what a bridged makes of the session's changes.
+// heard notes what a bridgeClient makes of the session's changes.
 type heard struct {
-	decider
+	requestHandler
 	all []any
 }
 
-func (h *heard) follow(epoch uint64, state lockqueue.SessionState) {
+func (h *heard) onSession(epoch uint64, state lockqueue.SessionState) {
 	h.all = append(h.all, lockqueue.Session{Epoch: epoch, State: state})
 }
 
-func (h *heard) close() { h.all = append(h.all, "closed") }
+func (h *heard) onClosed() { h.all = append(h.all, "closed") }
 
 // News of a session that was taken for lost by the clock come late: it does not come back.
 func TestSessionDoesNotComeBack(t *testing.T) {
 	var h heard
-	b := bridged{follower: &h, epoch: 3, over: true}
+	b := bridgeClient{sessionHandler: &h, epoch: 3, lost: true}
 	for _, state := range []messages.SessionState{messages.SessionState_SUSPENDED, messages.SessionState_CONNECTED, messages.SessionState_LOST} {
 		b.SessionChanged(nil, &messages.SessionChanged{State: state, Epoch: 3})
 	}
@@ -31,7 +31,7 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_LOST, Epoch: 4})
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_SHUT, Epoch: 4})
 	want := []any{lockqueue.Session{Epoch: 4, State: lockqueue.Connected}, lockqueue.Session{Epoch: 4, State: lockqueue.Lost}, "closed"}
-	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.over {
+	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.lost {
 		t.Errorf("got %v, want %v; %+v", h.all, want, b)
 	}
 }

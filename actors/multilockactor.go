@@ -12,7 +12,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// multi is the actor of a multi-lock. It asks the actors of its members on behalf of its
+// multiLock is the actor of a multi-lock. It asks the actors of its members on behalf of its
 // owners: of all members at once, whose nodes one transaction then makes. With semaphores
 // among them a request has two phases. First one transaction queues it at the gates of
 // all semaphores; when it is past all of them, one transaction makes the leases of the
@@ -25,8 +25,8 @@ import (
 // waits for requests in phase 2, which wait for none in phase 1, and for gates' nodes
 // that come before its own. A request that one process keeps past the gate before it may
 // ask for leases (see package semaphore) waits only for requests of phase 2.
-type multi struct {
-	desk
+type multiLock struct {
+	requestTable
 	semaphores int // of the members
 	attempts   map[uint64]*attempt
 	byID       map[requests.ID]*attempt
@@ -36,25 +36,25 @@ type multi struct {
 
 // attempt is a request under way, or what it holds.
 type attempt struct {
-	r        *request
-	msg      *messages.Acquire
-	id       uint64
-	group    *group
-	queueing *queueing
-	past     int                 // gates
-	grants   []*messages.Granted // by member
-	got      int                 // of grants
-	ended    int                 // members that have answered the release
-	lost     bool                // its owner has yet to release it
-	why      messages.Reason     // why it was lost, or why the release was no success
+	r                *request
+	msg              *messages.Acquire
+	id               uint64
+	atomicCreate     *atomicCreate
+	queueingAttempt  *queueingAttempt
+	queuesPassed     int                 // gates
+	grants           []*messages.Granted // by member
+	grantCount       int                 // of grants
+	releasesAnswered int                 // members that have answered the release
+	lost             bool                // its owner has yet to release it
+	reason           messages.Reason     // why it was lost, or why the release was no success
 }
 
 // memberBits is how much of a member's request id is the member's number.
 const memberBits = 8
 
-func newMulti(r *resident) host.Actor {
-	m := &multi{desk: newDesk(r, nil), attempts: map[uint64]*attempt{}, byID: map[requests.ID]*attempt{}, byOwner: map[string][]*attempt{}}
-	for i := range m.upon {
+func newMultiLock(r *actorEntry) host.Actor {
+	m := &multiLock{requestTable: newRequestTable(r, nil), attempts: map[uint64]*attempt{}, byID: map[requests.ID]*attempt{}, byOwner: map[string][]*attempt{}}
+	for i := range m.deps {
 		if m.semaphore(i) {
 			m.semaphores++
 		}
@@ -63,30 +63,30 @@ func newMulti(r *resident) host.Actor {
 }
 
 // semaphore reports whether a member is a semaphore.
-func (m *multi) semaphore(i int) bool { return m.upon[i].recipe.permits > 0 }
+func (m *multiLock) semaphore(i int) bool { return m.deps[i].recipe.permits > 0 }
 
 // Receive implements host.Actor.
-func (m *multi) Receive(from ask.Recipient, msg any) {
+func (m *multiLock) Receive(from ask.Recipient, msg any) {
 	if m.retired {
 		m.Refuse(from, msg)
 		return
 	}
 	switch msg := msg.(type) {
-	case expired:
-		m.expire(msg.id)
-	case passed:
-		m.passed(msg.requestID)
-	case refused:
+	case waitExpired:
+		m.onWaitExpired(msg.id)
+	case queuePassed:
+		m.onQueuePassed(msg.requestID)
+	case attemptRefused:
 		if a := m.attempts[msg.attempt]; a != nil {
 			m.detail = msg.detail
 			m.end(a, msg.why)
 			m.detail = ""
 		}
 	case tick:
-		m.rest(m.requests.Len() == 0)
+		m.onTick(m.requests.Len() == 0)
 	default:
-		if !messages.DispatchLock(m, from, msg, from) && !messages.DispatchOwner(members{m}, struct{}{}, msg, nil) {
-			m.unknown(msg)
+		if !messages.DispatchLock(m, from, msg, from) && !messages.DispatchOwner(memberHandler{m}, struct{}{}, msg, nil) {
+			m.receiveOther(msg)
 		}
 	}
 }
@@ -94,8 +94,8 @@ func (m *multi) Receive(from ask.Recipient, msg any) {
 // ---- said by owners
 
 // Acquire implements messages.LockHandler.
-func (m *multi) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
-	r := m.open(from, msg, reply)
+func (m *multiLock) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Reply[*messages.Granted]) {
+	r := m.accept(from, msg, reply)
 	if r == nil {
 		return
 	}
@@ -107,10 +107,10 @@ func (m *multi) Acquire(from ask.Recipient, msg *messages.Acquire, reply ask.Rep
 }
 
 // lostBy returns why an owner lost what it has yet to release, or 0.
-func (m *multi) lostBy(owner string) messages.Reason {
+func (m *multiLock) lostBy(owner string) messages.Reason {
 	for _, a := range m.byOwner[owner] {
 		if a.lost {
-			return a.why
+			return a.reason
 		}
 	}
 	return 0
@@ -118,35 +118,35 @@ func (m *multi) lostBy(owner string) messages.Reason {
 
 // begin asks all members at once: for the nodes of all of them; or, with semaphores among
 // them, for places at their gates, and whether the owner has something of the others.
-func (m *multi) begin(a *attempt) {
+func (m *multiLock) begin(a *attempt) {
 	m.last++
-	a.id, a.past, a.grants, a.got = m.last, 0, make([]*messages.Granted, len(m.upon)), 0
-	a.queueing = &queueing{multi: m.self, attempt: a.id}
-	a.group = newGroup(m, a)
+	a.id, a.queuesPassed, a.grants, a.grantCount = m.last, 0, make([]*messages.Granted, len(m.deps)), 0
+	a.queueingAttempt = &queueingAttempt{multi: m.self, attempt: a.id}
+	a.atomicCreate = newAtomicCreate(m, a)
 	m.remember(a)
-	for i := range m.upon {
+	for i := range m.deps {
 		m.ask(a, i, m.semaphores > 0 && !m.semaphore(i))
 	}
 }
 
-func (m *multi) ask(a *attempt, i int, ahead bool) {
-	ask.Send(m.upon[i].self, acquireJoint{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
-		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.parts[i])}, a.group, ahead}, m.self)
+func (m *multiLock) ask(a *attempt, i int, ahead bool) {
+	ask.Send(m.deps[i].self, acquireMember{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.recipe.memberKinds[i])}, a.atomicCreate, ahead}, m.self)
 }
 
-// passed begins the second phase when the request is past all gates.
-func (m *multi) passed(requestID uint64) {
-	a, _ := members{m}.of(requestID)
+// onQueuePassed begins the second phase when the request is past all gates.
+func (m *multiLock) onQueuePassed(requestID uint64) {
+	a, _ := memberHandler{m}.of(requestID)
 	if a == nil {
 		return
 	}
-	if a.past++; a.past < m.semaphores {
+	if a.queuesPassed++; a.queuesPassed < m.semaphores {
 		return
 	}
-	a.group = newGroup(m, a)
-	for i, member := range m.upon {
+	a.atomicCreate = newAtomicCreate(m, a)
+	for i, member := range m.deps {
 		if m.semaphore(i) {
-			ask.Send(member.self, proceed{a.memberID(i), a.group}, m.self)
+			ask.Send(member.self, proceedMessage{a.memberID(i), a.atomicCreate}, m.self)
 		} else {
 			m.ask(a, i, false)
 		}
@@ -156,32 +156,32 @@ func (m *multi) passed(requestID uint64) {
 func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
 
 // Cancel implements messages.LockHandler.
-func (m *multi) Cancel(from ask.Recipient, msg *messages.Cancel) {
-	if r := m.find(from, msg.GetOwner(), msg.GetRequestId()); r != nil && !r.released {
+func (m *multiLock) Cancel(from ask.Recipient, msg *messages.Cancel) {
+	if r := m.lookup(from, msg.GetOwner(), msg.GetRequestId()); r != nil && !r.released {
 		m.end(m.byID[r.id], messages.Reason_CANCELLED)
 	}
 }
 
-func (m *multi) expire(id requests.ID) {
+func (m *multiLock) onWaitExpired(id requests.ID) {
 	if r := m.requests.At(id); r != nil && !r.granted {
-		m.detail = fmt.Sprintf("after %v", r.limit.wait)
+		m.detail = fmt.Sprintf("after %v", r.waitLimit.duration)
 		m.end(m.byID[id], messages.Reason_TIMED_OUT)
 		m.detail = ""
 	}
 }
 
 // Release implements messages.LockHandler.
-func (m *multi) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
-	r := m.letGo(from, msg, reply)
+func (m *multiLock) Release(from ask.Recipient, msg *messages.Release, reply ask.Reply[*messages.Released]) {
+	r := m.acceptRelease(from, msg, reply)
 	if r == nil {
 		return
 	}
 	switch a := m.byID[r.id]; {
 	case a.lost:
 		m.forget(a)
-		m.refuse(r, a.why)
+		m.refuse(r, a.reason)
 	default:
-		for i, member := range m.upon {
+		for i, member := range m.deps {
 			messages.LockRef{To: member.self}.SendRelease(&messages.Release{RequestId: a.memberID(i)}, m.self)
 		}
 	}
@@ -189,22 +189,22 @@ func (m *multi) Release(from ask.Recipient, msg *messages.Release, reply ask.Rep
 
 // ---- said by members
 
-// members keeps the handlers of an owner out of multi's own methods.
-type members struct{ *multi }
+// memberHandler keeps the handlers of an owner out of multi's own methods.
+type memberHandler struct{ *multiLock }
 
 // of is the attempt that a member answers, and which member that is.
-func (m members) of(id uint64) (*attempt, int) {
+func (m memberHandler) of(id uint64) (*attempt, int) {
 	return m.attempts[id>>memberBits], int(id & (1<<memberBits - 1))
 }
 
 // Granted implements messages.OwnerHandler.
-func (m members) Granted(_ struct{}, msg *messages.Granted) {
+func (m memberHandler) Granted(_ struct{}, msg *messages.Granted) {
 	a, i := m.of(msg.RequestId)
 	if a == nil {
 		return
 	}
 	a.grants[i] = msg
-	if a.got++; a.got < len(a.grants) {
+	if a.grantCount++; a.grantCount < len(a.grants) {
 		return
 	}
 	first := a.grants[0] // the token is that of all: see group.whole
@@ -225,74 +225,74 @@ func parts(granted *messages.Granted) []*messages.Granted {
 }
 
 // Refused implements messages.OwnerHandler.
-func (m members) Refused(_ struct{}, msg *messages.Refused) {
+func (m memberHandler) Refused(_ struct{}, msg *messages.Refused) {
 	a, _ := m.of(msg.RequestId)
 	switch {
 	case a == nil:
 	case a.r.released:
-		m.ended(a, msg.Reason)
+		m.onReleaseAnswered(a, msg.Reason)
 	case msg.Reason == messages.Reason_STOPPED, msg.Reason == messages.Reason_INTERNAL:
-		m.fail()
+		m.onMemberFailed()
 	default:
 		m.detail = msg.Detail
-		m.again(a, msg.Reason)
+		m.restart(a, msg.Reason)
 		m.detail = ""
 	}
 }
 
 // Lost implements messages.OwnerHandler.
-func (m members) Lost(_ struct{}, msg *messages.Lost) {
+func (m memberHandler) Lost(_ struct{}, msg *messages.Lost) {
 	a, _ := m.of(msg.RequestId)
 	switch {
 	case a == nil:
 	case msg.Reason == messages.Reason_INTERNAL:
-		m.fail()
+		m.onMemberFailed()
 	case a.r.released: // the answer to the release may only say that there is nothing to release
-		a.why = msg.Reason
+		a.reason = msg.Reason
 	case a.r.granted:
 		m.detail = msg.Detail
-		m.giveBack(a)
+		m.withdraw(a)
 		if !a.r.anonymous {
-			a.lost, a.why = true, msg.Reason
+			a.lost, a.reason = true, msg.Reason
 			m.remember(a)
 		}
 		m.lose(a.r, msg.Reason)
 		m.detail = ""
 	default:
-		m.again(a, msg.Reason)
+		m.restart(a, msg.Reason)
 	}
 }
 
 // Released implements messages.OwnerHandler.
-func (m members) Released(_ struct{}, msg *messages.Released) {
+func (m memberHandler) Released(_ struct{}, msg *messages.Released) {
 	if a, _ := m.of(msg.RequestId); a != nil {
-		m.ended(a, 0)
+		m.onReleaseAnswered(a, 0)
 	}
 }
 
 // Suspended implements messages.OwnerHandler. All members tell; one is enough.
-func (m members) Suspended(_ struct{}, msg *messages.Suspended) {
+func (m memberHandler) Suspended(_ struct{}, msg *messages.Suspended) {
 	if a, i := m.of(msg.RequestId); a != nil && i == 0 && a.r.granted && !a.r.released {
 		messages.OwnerRef{To: a.r.reply.Recipient()}.Suspended(&messages.Suspended{RequestId: a.r.key.id})
 	}
 }
 
 // RevokeRequested implements messages.OwnerHandler.
-func (m members) RevokeRequested(_ struct{}, msg *messages.RevokeRequested) {
+func (m memberHandler) RevokeRequested(_ struct{}, msg *messages.RevokeRequested) {
 	if a, _ := m.of(msg.RequestId); a != nil && a.r.granted && !a.r.released {
 		m.revoke(a.r)
 	}
 }
 
 // Contended implements messages.OwnerHandler. Nobody asked for it.
-func (members) Contended(struct{}, *messages.Contended) {}
+func (memberHandler) Contended(struct{}, *messages.Contended) {}
 
 // ---- what follows
 
-// again begins anew what the loss of a session or a node has thrown out of the queues;
+// restart begins anew what the loss of a session or a node has thrown out of the queues;
 // any other reason ends the request. The owner's other requests that wait may stand on
 // the same nodes, so all of them leave before any begins anew.
-func (m *multi) again(a *attempt, why messages.Reason) {
+func (m *multiLock) restart(a *attempt, why messages.Reason) {
 	if why != messages.Reason_SESSION_LOST && why != messages.Reason_NODE_DELETED {
 		m.end(a, why)
 		return
@@ -308,7 +308,7 @@ func (m *multi) again(a *attempt, why messages.Reason) {
 		}
 	}
 	for _, a := range all {
-		m.giveBack(a)
+		m.withdraw(a)
 	}
 	for _, a := range all {
 		m.begin(a)
@@ -316,23 +316,23 @@ func (m *multi) again(a *attempt, why messages.Reason) {
 }
 
 // end ends a request, whatever it has got so far.
-func (m *multi) end(a *attempt, why messages.Reason) {
+func (m *multiLock) end(a *attempt, why messages.Reason) {
 	if a != nil {
-		m.giveBack(a)
+		m.withdraw(a)
 		m.refuse(a.r, why)
 	}
 }
 
-// giveBack withdraws from all members.
-func (m *multi) giveBack(a *attempt) {
-	a.group.abort()
-	for i, member := range m.upon {
+// withdraw withdraws from all members.
+func (m *multiLock) withdraw(a *attempt) {
+	a.atomicCreate.abort()
+	for i, member := range m.deps {
 		messages.LockRef{To: member.self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i)}, m.self)
 	}
 	m.forget(a)
 }
 
-func (m *multi) remember(a *attempt) {
+func (m *multiLock) remember(a *attempt) {
 	m.byID[a.r.id] = a
 	if !a.lost {
 		m.attempts[a.id] = a
@@ -342,8 +342,8 @@ func (m *multi) remember(a *attempt) {
 	}
 }
 
-func (m *multi) forget(a *attempt) {
-	a.queueing.over.Store(true)
+func (m *multiLock) forget(a *attempt) {
+	a.queueingAttempt.over.Store(true)
 	delete(m.attempts, a.id)
 	delete(m.byID, a.r.id)
 	owner := a.msg.Owner
@@ -354,42 +354,42 @@ func (m *multi) forget(a *attempt) {
 	}
 }
 
-// ended takes a member's answer to the release.
-func (m *multi) ended(a *attempt, why messages.Reason) {
-	a.why = cmp.Or(a.why, why)
-	if a.ended++; a.ended < len(m.upon) {
+// onReleaseAnswered takes a member's answer to the release.
+func (m *multiLock) onReleaseAnswered(a *attempt, why messages.Reason) {
+	a.reason = cmp.Or(a.reason, why)
+	if a.releasesAnswered++; a.releasesAnswered < len(m.deps) {
 		return
 	}
 	m.forget(a)
-	if a.why != 0 {
-		m.refuse(a.r, a.why)
+	if a.reason != 0 {
+		m.refuse(a.r, a.reason)
 		return
 	}
 	m.released(a.r, 0)
 }
 
-// fail ends the multi-lock because a member has failed.
-func (m *multi) fail() {
-	m.resident.fail()
-	m.giveUp()
+// onMemberFailed ends the multi-lock because a member has failed.
+func (m *multiLock) onMemberFailed() {
+	m.actorEntry.stopFailed()
+	m.failAll()
 }
 
 // Stopped implements host.Actor.
-func (m *multi) Stopped(failure any) {
+func (m *multiLock) Stopped(failure any) {
 	defer m.manager.running.Done()
-	m.stop(failure)
+	m.markStopped(failure)
 	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
 		a := m.attempts[id]
-		m.giveBack(a)
+		m.withdraw(a)
 	}
 	if failure != nil {
-		m.giveUp()
+		m.failAll()
 		return
 	}
 	m.endAll(messages.Reason_CLOSED)
 }
 
 // Refuse implements host.Actor.
-func (m *multi) Refuse(from ask.Recipient, msg any) {
-	m.tooLate(from, msg)
+func (m *multiLock) Refuse(from ask.Recipient, msg any) {
+	m.refuseAfterStop(from, msg)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// connection is the bridge, whose calls that block end when the connection to ZooKeeper is
+// guardedBridge is the bridge, whose calls that block end when the connection to ZooKeeper is
 // lost, rather than wait for the next one.
-type connection struct{ *zkbridge.Bridge }
+type guardedBridge struct{ *zkbridge.Bridge }
 
 // isLost reports whether there is no connection. It is false once the bridge is closed.
-func (c connection) isLost() bool { return lost(c.Session().State) }
+func (c guardedBridge) isLost() bool { return lost(c.Session().State) }
 
 func lost(s messages.SessionState) bool {
 	return s == messages.SessionState_SUSPENDED || s == messages.SessionState_LOST
@@ -23,7 +23,7 @@ func lost(s messages.SessionState) bool {
 
 // outage says for people since when ZooKeeper does not answer, and why; it is empty if
 // ZooKeeper answers.
-func (c connection) outage() string {
+func (c guardedBridge) outage() string {
 	since, why := c.Outage()
 	if why == nil {
 		return ""
@@ -33,11 +33,11 @@ func (c connection) outage() string {
 }
 
 // lostError is what ends a call because there is no connection.
-func (c connection) lostError() error { return fmt.Errorf("%w: %s", ErrSuspended, c.outage()) }
+func (c guardedBridge) lostError() error { return fmt.Errorf("%w: %s", ErrSuspended, c.outage()) }
 
 // explain adds to the error of a wait that ZooKeeper does not answer, if that is so:
 // errors.Is finds ErrSuspended then.
-func (c connection) explain(err error) error {
+func (c guardedBridge) explain(err error) error {
 	if outage := c.outage(); outage != "" && !errors.Is(err, ErrSuspended) {
 		return fmt.Errorf("%w: %w: %s", err, ErrSuspended, outage)
 	}
@@ -46,7 +46,7 @@ func (c connection) explain(err error) error {
 
 // guard calls f, unless there is no connection. It ends f's context when the connection is
 // lost.
-func guard[T any](ctx context.Context, c connection, f func(context.Context) (T, error)) (T, error) {
+func guard[T any](ctx context.Context, c guardedBridge, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	switch {
 	case ctx == nil:
@@ -55,7 +55,7 @@ func guard[T any](ctx context.Context, c connection, f func(context.Context) (T,
 		return none, c.lostError()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &waiting{c, cancel}
+	w := &guardedCall{c, cancel}
 	c.Ref().SendSubscribe(&messages.Subscribe{}, w)
 	defer func() {
 		c.Ref().SendUnsubscribe(&messages.Unsubscribe{}, w)
@@ -68,46 +68,46 @@ func guard[T any](ctx context.Context, c connection, f func(context.Context) (T,
 	return value, err
 }
 
-// waiting is a call that waits for ZooKeeper, as a subscriber of the bridge.
-type waiting struct {
-	connection connection
+// guardedCall is a call that waits for ZooKeeper, as a subscriber of the bridge.
+type guardedCall struct {
+	connection guardedBridge
 	cancel     context.CancelCauseFunc
 }
 
 // Tell implements ask.Recipient.
-func (w *waiting) Tell(msg any) {
+func (w *guardedCall) Tell(msg any) {
 	if s, ok := msg.(*messages.SessionChanged); ok && s.State == messages.SessionState_SUSPENDED {
 		w.cancel(w.connection.lostError())
 	}
 }
 
 // Multi is the bridge's, guarded.
-func (c connection) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
+func (c guardedBridge) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
 	return guard(ctx, c, func(ctx context.Context) ([]zkbridge.Result, error) { return c.Bridge.Multi(ctx, ops...) })
 }
 
 // MultiIn is the bridge's, guarded.
-func (c connection) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zkbridge.Result, error) {
+func (c guardedBridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zkbridge.Result, error) {
 	return guard(ctx, c, func(ctx context.Context) ([]zkbridge.Result, error) { return c.Bridge.MultiIn(ctx, epoch, ops...) })
 }
 
 // Look is the bridge's, guarded.
-func (c connection) Look(ctx context.Context, path string) (zkbridge.View, error) {
+func (c guardedBridge) Look(ctx context.Context, path string) (zkbridge.View, error) {
 	return guard(ctx, c, func(ctx context.Context) (zkbridge.View, error) { return c.Bridge.Look(ctx, path) })
 }
 
 // Read is the bridge's, guarded.
-func (c connection) Read(ctx context.Context, path string) (zkbridge.View, error) {
+func (c guardedBridge) Read(ctx context.Context, path string) (zkbridge.View, error) {
 	return guard(ctx, c, func(ctx context.Context) (zkbridge.View, error) { return c.Bridge.Read(ctx, path) })
 }
 
 // Children is the bridge's, guarded.
-func (c connection) Children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
+func (c guardedBridge) Children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
 	return guard(ctx, c, func(ctx context.Context) ([]zkbridge.Child, error) { return c.Bridge.Children(ctx, directory) })
 }
 
-// disconnected is what all actors are told when the connection is lost.
-type disconnected struct{}
+// connectionLost is what all actors are told when the connection is lost.
+type connectionLost struct{}
 
 // Tell hears of the session, as the manager is a subscriber of the bridge.
 func (m *manager) Tell(msg any) {
@@ -117,22 +117,22 @@ func (m *manager) Tell(msg any) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.present() {
-		r.self.Tell(disconnected{})
+	for _, r := range m.activeEntries() {
+		r.self.Tell(connectionLost{})
 	}
 }
 
 // refuseTries ends the requests that were made with Try and wait.
-func (d *desk) refuseTries() {
+func (d *requestTable) refuseTries() {
 	for _, r := range d.requests.All() {
-		if r.try && !r.front && !r.granted {
+		if r.try && !r.fromLockActor && !r.granted {
 			d.refuseTry(r)
 		}
 	}
 }
 
 // refuseTry ends a request that waits for ZooKeeper when the desk's actor comes to it.
-func (d *desk) refuseTry(r *request) {
-	r.instead = messages.Reason_DISCONNECTED
+func (d *requestTable) refuseTry(r *request) {
+	r.cancelReason = messages.Reason_DISCONNECTED
 	d.withdraw(r, true)
 }
