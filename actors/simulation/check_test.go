@@ -31,6 +31,7 @@ type grantedTo struct {
 // room, or by excludes if that is set.
 type spec struct {
 	room     int
+	most     int           // where room changes: what it may be at most
 	permits  bool          // each grant has its own permits; there is no re-entry
 	excludes [][]bool      // by kind
 	delay    time.Duration // keeps the lock closed after a holder that did not release it
@@ -55,7 +56,7 @@ func (s *spec) conflict(a, b int) bool {
 	if s.excludes != nil {
 		return s.excludes[a][b]
 	}
-	return a+b > s.room
+	return a+b > max(s.room, s.most)
 }
 
 // holding is a grant whose holder may believe in it.

@@ -3,14 +3,17 @@ package simulation
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // faultKinds are the faults. A random subset is switched on per seed.
 var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
-	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation"}
+	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation",
+	"follower", "drop", "count", "revoke", "own node", "simple node"}
 
 // perform does what the entry says.
 func (w *world) perform(e entry) {
@@ -70,8 +73,14 @@ func (w *world) befall(what string, p *process, r *rand.Rand) {
 		p.disturb(span + 3*time.Second)
 		p.host.hold(true)
 		p.frozen = true
+		if p.apart != nil {
+			p.apart.freeze()
+		}
 		w.lasting(span, func() {
 			p.frozen = false
+			if p.apart != nil {
+				p.apart.unfreeze()
+			}
 			p.free()
 		})
 	case "kill":
@@ -106,7 +115,7 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		for _, p := range w.all {
 			p.disturb(span + 2*w.plan.session)
 		}
-		w.goAway()
+		w.goAway(r.IntN(2) == 0)
 		w.lasting(span, w.comeBack)
 	case "request":
 		p.disturb(3*time.Second + w.plan.session)
@@ -130,6 +139,22 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		session := p.session
 		w.server.Freeze(session)
 		w.lasting(span, func() { w.server.Thaw(session) })
+	case "follower":
+		w.follow(p, r, span)
+	case "drop":
+		w.dropGrants(p, r, span)
+	case "count":
+		w.changeCount(p, r)
+	case "revoke":
+		w.revoke(p, r)
+	case "own node":
+		w.operator.do(func() {
+			w.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return strings.HasPrefix(name, "session-") })
+		})
+	case "simple node": // but not the one that others wait for, by which nothing is promised
+		w.operator.do(func() {
+			w.operator.deleteOne(pick(r, []string{root + "/simple", root + "/simplerw"}), r, func(name string) bool { return name != "lock" && name != "W" })
+		})
 	case "delete":
 		w.operator.do(func() { w.operator.delete(directory, r) })
 	case "write":
@@ -146,18 +171,29 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 	}
 }
 
-// goAway has the server be away: its connections break, and it takes no new ones.
-func (w *world) goAway() {
+// goAway has the server be away: its connections break, and it takes no new ones. Sessions expire
+// meanwhile, unless it restarts: then their time begins anew when it comes back.
+func (w *world) goAway(restarts bool) {
 	w.net.refusing.Store(true)
 	for i, h := range w.net.hosts { // at times of their own, as each client sets timers then
 		w.after(time.Duration(i)*time.Microsecond, h.cut)
 	}
-	w.server.Pause()
+	if !restarts {
+		w.server.Pause()
+		return
+	}
+	w.line("the server ends, to be started again")
+	w.after(10*time.Millisecond, func() { // when it has no connections
+		if w.net.refusing.Load() {
+			w.server.Halt()
+		}
+	})
 }
 
 func (w *world) comeBack() {
 	w.net.refusing.Store(false)
 	w.server.Resume()
+	w.server.Restart()
 }
 
 // free lets the connections of a process go on.
@@ -165,6 +201,39 @@ func (p *process) free() {
 	if !p.dead {
 		p.host.hold(false)
 	}
+}
+
+// follow has half of the processes be at a server that lags behind: it catches up now and then, and
+// when it answers a write.
+func (w *world) follow(p *process, r *rand.Rand, span time.Duration) {
+	followers := map[*process]int64{}
+	for _, q := range w.slots {
+		if q != nil && q.isUp() && q.slot%2 == p.slot%2 && q.session != 0 {
+			q.disturb(span + 3*time.Second)
+			followers[q] = q.session
+		}
+	}
+	each := func(do func(session int64)) {
+		for _, q := range w.slots {
+			if session, ok := followers[q]; ok {
+				do(session)
+			}
+		}
+	}
+	over := false
+	var lag func()
+	lag = func() {
+		if !over {
+			each(w.server.Thaw)
+			each(w.server.Freeze)
+			w.after(time.Duration(1+r.Int64N(int64(2*time.Second))), lag)
+		}
+	}
+	lag()
+	w.lasting(span, func() {
+		over = true
+		each(w.server.Thaw)
+	})
 }
 
 // lasting has undo called after a time, or when all faults end.

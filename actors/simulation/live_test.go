@@ -72,7 +72,7 @@ func (w *world) isBusy(uses []use) bool {
 			if !touches(r.uses) {
 				continue
 			}
-			if r.state != waiting {
+			if r.state != waiting || r.absent && isDone(r.future.Done()) {
 				return true
 			}
 			for _, u := range r.uses {
@@ -104,7 +104,7 @@ func (r *request) useRegisters() {
 	token := r.grant.Token()
 	for _, u := range r.uses {
 		s := r.w.specs[u.path]
-		if s.excludes != nil || u.weight < s.room {
+		if s.excludes != nil || s.most > 0 || u.weight < s.room {
 			continue
 		}
 		reg := r.w.registers[u.path]

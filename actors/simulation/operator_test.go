@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -53,6 +54,10 @@ func (silent) Printf(string, ...any) {}
 func (w *world) newOperator() *operator {
 	o := &operator{w: w, tasks: make(chan func(), 1000), over: make(chan struct{}), data: map[string]written{}}
 	o.conn, _ = w.plainClient("operator", time.Minute)
+	o.do(func() {
+		_, err := o.conn.Create(guardedNode, nil, 0, zk.WorldACL(zk.PermAll))
+		w.line("operator makes %s: %v", guardedNode, err)
+	})
 	go func() {
 		defer close(o.over)
 		for task := range o.tasks {
@@ -74,7 +79,7 @@ func (o *operator) do(task func()) {
 func (w *world) directories() (all []string) {
 	for path := range w.specs {
 		switch {
-		case strings.HasPrefix(path, root+"/simple"):
+		case isSimple(path):
 		case w.specs[path].permits:
 			all = append(all, path+"/locks", path+"/leases")
 		default:
@@ -121,6 +126,17 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 		err := o.conn.Delete(directory, -1)
 		o.w.line("operator deletes %s: %v", directory, err)
 	}
+}
+
+// deleteOne deletes a child of a directory of those that may reports true for.
+func (o *operator) deleteOne(directory string, r *rand.Rand, may func(name string) bool) {
+	children, _, err := o.conn.Children(directory)
+	children = slices.DeleteFunc(children, func(name string) bool { return !may(name) })
+	if err != nil || len(children) == 0 {
+		return
+	}
+	sort.Strings(children)
+	o.deleteNode(directory + "/" + pick(r, children))
 }
 
 // deleteNode deletes a node. Its holder may believe in its grant for a while.

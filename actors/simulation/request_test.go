@@ -19,6 +19,7 @@ type request struct {
 	id      int
 	uses    []use
 	path    string
+	lock    locker
 	owner   string // "" is one of its own
 	named   bool
 	multi   bool
@@ -41,6 +42,9 @@ type request struct {
 	since    time.Duration // of the state
 	quit     bool          // its process was killed
 	leaving  bool          // it was given up
+	heeds    bool          // it releases when it is asked to
+	absent   bool          // nothing reads the answer
+	dropped  bool          // the grant was: it holds until it is lost
 	free     time.Duration // since when it waits for what nobody holds
 	hold     time.Duration
 }
@@ -96,7 +100,7 @@ func (w *world) ask(e entry) {
 		r.owner = fmt.Sprint(p.name, "#", r.id)
 	}
 	if e.what == "op options" || rnd.IntN(8) == 0 {
-		switch rnd.IntN(6) {
+		switch rnd.IntN(8) {
 		case 0:
 			r.try = true
 			options = append(options, actors.Try())
@@ -112,6 +116,11 @@ func (w *world) ask(e entry) {
 		case 5:
 			r.cancel = true
 			w.after(time.Duration(rnd.Int64N(int64(20*time.Millisecond))), r.giveUp)
+		case 6:
+			w.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.drop)
+		case 7: // never looked at
+			r.absent = true
+			w.after(time.Duration(rnd.Int64N(int64(5*time.Second))), r.drop)
 		}
 	}
 	if r.timeout > 0 {
@@ -121,7 +130,8 @@ func (w *world) ask(e entry) {
 	if rnd.IntN(20) == 0 || r.named && rnd.IntN(3) == 0 {
 		r.hold *= 40
 	}
-	r.path = lock.Path()
+	r.path, r.lock = lock.Path(), lock
+	r.heeds = rnd.IntN(2) == 0
 	r.ctx, r.end = context.WithCancel(context.Background())
 	w.open = append(w.open, r)
 	w.line("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describe(r.uses), r.owner, r.try, r.timeout)
@@ -157,6 +167,10 @@ func (r *request) giveUp() {
 	if r.state != waiting || r.quit {
 		return
 	}
+	if r.p.frozen {
+		r.w.after(100*time.Millisecond, r.giveUp)
+		return
+	}
 	r.leaving = true
 	r.w.line("%d is given up", r.id)
 	if r.rand.IntN(2) == 0 {
@@ -183,14 +197,21 @@ func (r *request) look(now time.Duration) {
 		r.w.line("%d ends: %v", r.id, r.over)
 		r.endGrant(now)
 		r.checkLoss(now)
+		if r.dropped {
+			r.finish()
+		}
 	}
 	if r.p.frozen || r.quit {
 		return
 	}
 	switch r.state {
 	case waiting:
-		if isDone(r.future.Done()) {
+		if !r.absent && isDone(r.future.Done()) {
 			r.answered(now)
+		}
+	case holds:
+		if r.heeds && isDone(r.grant.Revoked()) {
+			r.release()
 		}
 	case releasing:
 		if isDone(r.released.Done()) {
@@ -229,6 +250,9 @@ func (r *request) answered(now time.Duration) {
 		r.w.checkOrder(now, r)
 		r.w.checkBudget(now, r)
 		r.useRegisters()
+		if r.rand.IntN(8) == 0 {
+			r.asks()
+		}
 	}
 	r.w.after(r.hold, r.release)
 }
@@ -252,6 +276,7 @@ func (w *world) note(h *holding) {
 	if h.taken && !h.foreign {
 		h.until = w.now() + knowledge
 	}
+	w.specs[root+"/shared"].room = w.sharedRoom(h.calm)
 	w.granted(w.now(), h)
 }
 
@@ -264,7 +289,7 @@ func (p *process) calm() time.Duration {
 }
 
 func (r *request) release() {
-	if r.state != holds || r.quit {
+	if r.state != holds || r.quit || r.dropped {
 		return
 	}
 	if r.p.frozen {

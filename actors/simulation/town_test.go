@@ -44,6 +44,7 @@ func specs() map[string]*spec {
 		root + "/rw": many(), root + "/rwlocal": many(),
 		root + "/s1": {room: 1, permits: true}, root + "/s3": {room: 3, permits: true},
 		root + "/sm": {room: 1, permits: true}, root + "/custom": {excludes: excludes},
+		root + "/shared": {permits: true, most: maxShared},
 		root + "/simple": one(), root + "/simplerw": many(),
 	}
 }
@@ -65,7 +66,7 @@ type locker interface {
 // seed has some, so that requests meet.
 const (
 	memberForms = 6
-	aloneForms  = 9
+	aloneForms  = 10
 )
 
 func pickOne(r *rand.Rand, some []int) int { return some[r.IntN(len(some))] }
@@ -128,12 +129,18 @@ func (p *process) alone(r *rand.Rand) access {
 			return access{Member: l.SimpleRWMutex(root + "/simplerw").Write(), use: use{root + "/simplerw", 0, allReaders}}
 		}
 		return access{Member: l.SimpleRWMutex(root + "/simplerw").Read(), use: use{root + "/simplerw", 0, 1}}
+	case 8:
+		a := pick(l.Semaphore(root+"/shared", firstShared, actors.SharedPermits(sharedCount)), 0, 1+r.IntN(2))
+		a.permits = a.weight
+		return a
 	default:
 		return p.member(r)
 	}
 }
 
 const lockDelay = 2 * time.Second
+
+func isSimple(path string) bool { return strings.HasPrefix(path, root+"/simple") }
 
 // mayStay reports whether a node may be there when all is over.
 func (w *world) mayStay(path string) bool {

@@ -52,6 +52,11 @@ type world struct {
 	loans     map[loan]*lent
 	registers map[string]*register
 
+	questions int                  // that are not answered
+	guarded   map[string][]guarded // writes behind guards, by lock
+	counts    []*count
+	counting  bool // a change of the count is under way, or its outcome unknown
+
 	operator *operator
 	denied   time.Duration     // until when rights may be missing
 	denials  int               // of rights, that are not given back
@@ -65,7 +70,8 @@ func run(t *testing.T, p *plan) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
 			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{},
-			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{}}
+			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
+			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver)
 		var err error
@@ -105,7 +111,7 @@ func (w *world) rand(name string, n int) *rand.Rand {
 func (w *world) drain() {
 	w.locked(w.heal)
 	settled := func() bool {
-		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.connected() && w.operator.open.Load() == 0 && w.foreignersAreDone()
+		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.questions == 0 && w.connected() && w.operator.open.Load() == 0 && w.foreignersAreDone()
 	}
 	w.driver.run(w.now()+drainTime, settled)
 	w.locked(func() {
@@ -218,6 +224,9 @@ func (w *world) pending() string {
 	for _, o := range w.owners {
 		all = append(all, o.String())
 	}
+	if w.questions > 0 {
+		all = append(all, fmt.Sprint(w.questions, " questions"))
+	}
 	if w.operator.open.Load() > 0 || !w.foreignersAreDone() {
 		all = append(all, "operator or another library")
 	}
@@ -231,6 +240,7 @@ type process struct {
 	slot    int
 	host    *host
 	locks   *actors.Locks
+	apart   *apart        // nil where Connect has made locks
 	ready   chan struct{} // connecting is over
 	ended   chan struct{} // closing is over
 	err     error
@@ -279,10 +289,15 @@ func (p *process) connect() {
 		p.system = newActorSystem()
 		cfg.System = p.system
 	}
+	isApart := r.IntN(2) == 0
 	ready := make(chan struct{})
 	p.ready = ready
 	go func() {
 		defer close(ready)
+		if isApart {
+			p.locks, p.apart, p.err = openApart(cfg)
+			return
+		}
 		p.locks, p.err = actors.Connect(context.Background(), "server:2181", cfg)
 	}()
 }
@@ -329,6 +344,9 @@ func (p *process) close() {
 		<-p.ready
 		if p.locks != nil {
 			p.locks.Close()
+		}
+		if p.apart != nil {
+			p.apart.close()
 		}
 		if p.system != nil {
 			p.system.Shutdown()
