@@ -30,6 +30,7 @@ type acquisition struct {
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given it up
+	droppedHeld     bool              // the user has dropped the grant while it held
 	revokeRequested bool              // somebody has asked for the grant
 	entry           *actorEntry       // who has the request
 	step            uint32            // of the grant's token
@@ -232,6 +233,7 @@ func (c *acquisition) end(why error) bool {
 		return false
 	}
 	c.ended = why
+	droppedHeld := c.droppedHeld
 	contexts := c.takeContexts()
 	if c.notifications != nil && c.notifications.done != nil {
 		close(c.notifications.done)
@@ -239,6 +241,9 @@ func (c *acquisition) end(why error) bool {
 	c.mu.Unlock()
 	for gc := range contexts {
 		gc.cancel(why)
+	}
+	if droppedHeld {
+		c.sendRelease() // no Release will tell the lock that the owner knows of the loss
 	}
 	return true
 }

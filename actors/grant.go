@@ -23,6 +23,7 @@ func (g *Grant) watchDropped() { runtime.AddCleanup(g, (*acquisition).dropped, g
 func (c *acquisition) dropped() {
 	c.mu.Lock()
 	held, released := c.ended == nil, c.release != nil || errors.Is(c.ended, ErrReleased)
+	c.droppedHeld = held
 	c.mu.Unlock()
 	switch {
 	case held:

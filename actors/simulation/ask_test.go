@@ -188,7 +188,7 @@ func (w *world) changeCount(p *process, r *rand.Rand) {
 	if w.counting {
 		return
 	}
-	n := 1 + r.IntN(maxShared)
+	n := firstShared + r.IntN(maxShared-firstShared+1) // no request may wait for more than there are
 	former := slices.Clone(w.counts)
 	w.counts = append(w.counts, &count{value: n, until: never})
 	w.counting = true
