@@ -81,7 +81,7 @@ func (r *request) isTaken() bool {
 	if _, ended := r.w.expired[r.grant.Session()]; ended {
 		return true
 	}
-	return slices.ContainsFunc(r.w.held, func(h *holding) bool { return h.id == r.id && h.until < never })
+	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { return r.w.gone[node] > 0 })
 }
 
 // compare looks whether ZooKeeper's answer fits the grant: it must not be good if the grant was over
@@ -177,6 +177,7 @@ func (w *world) revoke(p *process, r *rand.Rand) {
 		if grace > 0 {
 			w.deleted[node] = w.now()
 			if broken {
+				w.gone[node] = w.now()
 				w.took(w.now(), hasNode(node))
 			}
 		}

@@ -35,7 +35,7 @@ func (r *request) drop() {
 	default:
 		r.w.line("%d is dropped; answered: %v", r.id, isDone(r.future.Done()))
 		abandonFuture(r.future)
-		r.state = done // its context goes on: only the drop ends the request
+		r.close() // its context goes on: only the drop ends the request
 	}
 }
 

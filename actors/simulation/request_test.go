@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -308,9 +309,15 @@ func (r *request) release() {
 }
 
 func (r *request) finish() {
+	r.close()
+	r.end()
+}
+
+// close ends the request, but not its context.
+func (r *request) close() {
 	r.w.noteEnd(r)
 	r.state = done
-	r.end()
+	r.w.closed[r.owner] = r.w.now()
 }
 
 // kill is the end of the request's process.
@@ -338,7 +345,7 @@ func (r *request) fits(now time.Duration, err error) bool {
 	case errors.Is(err, actors.ErrDeadlock):
 		return r.named
 	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
-		return r.named && r.w.faulty > 0
+		return r.named && !r.isAlone()
 	case errors.Is(err, actors.ErrLimit):
 		return r.p.limited
 	case errors.Is(err, actors.ErrNoAuth):
@@ -349,6 +356,12 @@ func (r *request) fits(now time.Duration, err error) bool {
 		return r.p.dead
 	}
 	return false
+}
+
+// isAlone reports whether the owner has had no other request since this one: then there is no lost
+// grant for which this one could be refused.
+func (r *request) isAlone() bool {
+	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.owner == r.owner })
 }
 
 // checkLoss looks whether the grant may have ended so.

@@ -52,6 +52,8 @@ type world struct {
 	loans     map[loan]*lent
 	registers map[string]*register
 
+	closed map[string]time.Duration // when an owner's request was over for the last time
+
 	questions int                  // that are not answered
 	guarded   map[string][]guarded // writes behind guards, by lock
 	counts    []*count
@@ -70,7 +72,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
 			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{},
-			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
+			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver)
