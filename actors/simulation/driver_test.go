@@ -28,7 +28,7 @@ type driver struct {
 	steps   int
 
 	began       int64 // the present event, by the real clock
-	interrupted int   // events that took so long that Go may have taken the processor from a goroutine
+	interrupted []int // the lines before which an event took so long that Go may have taken the processor from a goroutine
 }
 
 type event struct {
@@ -142,7 +142,9 @@ func (d *driver) measure() {
 	syscall.Gettimeofday(&tv)
 	now := tv.Nano()
 	if d.began != 0 && now-d.began > int64(tooLong) {
-		d.interrupted++
+		d.mu.Lock()
+		d.interrupted = append(d.interrupted, len(d.history)+1)
+		d.mu.Unlock()
 	}
 	d.began = now
 }

@@ -14,6 +14,7 @@ import (
 type plan struct {
 	seed      uint64
 	length    time.Duration
+	drawn     time.Duration // length as it was when the entries were drawn
 	processes int
 	session   time.Duration
 	entries   []entry
@@ -43,7 +44,7 @@ func (e entry) isFault() bool { return !strings.HasPrefix(e.what, "op ") }
 // and faults, as often as one of several intervals, and most have a focus.
 func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{seed: seed, length: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
+	p := &plan{seed: seed, length: length, drawn: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
 	// No deadline is to be a multiple of the second in which locks tick: timers of one time
 	// fire in a random order.
 	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond

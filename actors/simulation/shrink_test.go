@@ -129,14 +129,14 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 }
 
 // asTest is the plan as a test.
-func (p *plan) asTest(drawn time.Duration) string {
+func (p *plan) asTest() string {
 	return fmt.Sprintf(`
 func TestSeed%d(t *testing.T) {
 	p := newPlan(%d, %d).only(%q)
 	p.length, p.processes = %d, %d
 	report(t, simulate(t, p))
 }
-`, p.seed, p.seed, drawn, p.list(), p.length, p.processes)
+`, p.seed, p.seed, p.drawn, p.list(), p.length, p.processes)
 }
 
 // A plan without some entries has the others as they were.

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/cryptotest"
 	"time"
@@ -25,10 +26,13 @@ var (
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
 )
 
+var quietOnce sync.Once
+
 // simulate runs a plan on one processor and without garbage collection, so that goroutines
 // run in the same order each time.
 func simulate(t *testing.T, p *plan) *world {
 	t.Helper()
+	quietOnce.Do(quieten)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	cryptotest.SetGlobalRandom(t, p.seed)
@@ -40,11 +44,14 @@ func TestSimulation(t *testing.T) {
 		p := newPlan(*simSeed, *simTime)
 		w := simulate(t, p)
 		if w.failed() && *simShrink > 0 {
-			small := shrink(t, p, w, *simShrink)
-			w = simulate(t, small)
-			t.Log(small.asTest(*simTime))
+			p = shrink(t, p, w, *simShrink)
+			w = simulate(t, p)
+			t.Log(p.asTest())
 		}
 		report(t, w)
+		if w.failed() {
+			t.Log(repeats(t, p, w, 3))
+		}
 		return
 	}
 	start, virtual, n, grants := time.Now(), time.Duration(0), 0, 0
@@ -60,11 +67,12 @@ func TestSimulation(t *testing.T) {
 		grants += w.grants
 		if w.failed() {
 			report(t, w)
-			return
+			t.Log(repeats(t, p, w, 3))
+			break
 		}
 		runtime.GC()
 	}
-	t.Logf("%d seeds, %v, %d grants, %.0f times real time", n, virtual, grants, virtual.Seconds()/time.Since(start).Seconds())
+	t.Logf("%d seeds: %.2f simulated hours, %d grants checked, %.0f times real time", n, virtual.Hours(), grants, virtual.Seconds()/time.Since(start).Seconds())
 }
 
 //go:embed testdata/seeds
@@ -97,14 +105,14 @@ func TestSeeds(t *testing.T) {
 
 func report(t *testing.T, w *world) {
 	t.Helper()
-	t.Logf("%v: %d requests, %d grants, %d steps, %d lines, hash %016x, %d interruptions", w.plan, w.asked, w.grants, w.steps, len(w.history), w.sum, w.interrupted)
+	t.Logf("%v: %d requests, %d grants, %d steps, %d lines, hash %016x, %d interruptions", w.plan, w.asked, w.grants, w.steps, len(w.history), w.sum, len(w.interrupted))
 	for i, v := range w.violations {
 		if i < 10 {
 			t.Error(v)
 		}
 	}
 	if w.failed() {
-		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", w.plan.seed, *simTime)
+		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", w.plan.seed, w.plan.drawn)
 	}
 	if !w.failed() && *simHistory == "" {
 		return
@@ -113,7 +121,7 @@ func report(t *testing.T, w *world) {
 	if file == "" {
 		file = filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.txt", w.plan.seed))
 	}
-	if err := os.WriteFile(file, []byte(w.text()), 0o644); err == nil {
+	if err := os.WriteFile(file, []byte(w.plan.header(w.sum)+"\n"+w.text()), 0o644); err == nil {
 		t.Logf("the history is in %s", file)
 	}
 }
@@ -138,7 +146,7 @@ func TestDeterminism(t *testing.T) {
 				report(t, w)
 				return
 			}
-			if w.interrupted == 0 {
+			if len(w.interrupted) == 0 {
 				runs++
 				sums[w.sum]++
 			}

@@ -1,0 +1,116 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var simReplay = flag.String("sim.replay", "", "a history that a failing run has written: its plan is run until the history is the same, ten times at most")
+
+// What the driver decides follows from the seed and from what the processes write, so a history is all
+// there is to replay: what may differ is only the order of goroutines within an event. A rerun says
+// whether it was the same, and if not in which event the two parted.
+
+// header is the first line of a history's file. It has all that makes the plan.
+func (p *plan) header(sum uint64) string {
+	return fmt.Sprintf("seed %d time %d length %d processes %d hash %016x entries %s", p.seed, p.drawn, p.length, p.processes, sum, p.list())
+}
+
+// readHistory returns the plan of a history's file, its hash and its lines.
+func readHistory(text string) (p *plan, sum uint64, lines []string, err error) {
+	head, rest, _ := strings.Cut(text, "\n")
+	var seed uint64
+	var drawn, length time.Duration
+	var processes int
+	head, list, _ := strings.Cut(head, " entries ")
+	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d hash %x", &seed, &drawn, &length, &processes, &sum); err != nil {
+		return nil, 0, nil, fmt.Errorf("line 1, %q, is not what a failing run writes: %w", head, err)
+	}
+	p = newPlan(seed, drawn).only(list)
+	p.length, p.processes = length, processes
+	return p, sum, strings.Split(rest, "\n"), nil
+}
+
+// parting says where two histories part, or "".
+func parting(was, is []string) string {
+	for i := range max(len(was), len(is)) {
+		switch {
+		case i >= len(was):
+			return fmt.Sprintf("line %d is more than there was: %s", i+1, is[i])
+		case i >= len(is):
+			return fmt.Sprintf("line %d is missing: %s", i+1, was[i])
+		case was[i] != is[i]:
+			return fmt.Sprintf("line %d was %q and is %q", i+1, was[i], is[i])
+		}
+	}
+	return ""
+}
+
+// repeats runs a plan again, and says in words whether it has the same history.
+func repeats(t *testing.T, p *plan, w *world, times int) string {
+	t.Helper()
+	same, where := 0, ""
+	for range times {
+		again := simulate(t, p)
+		if again.sum == w.sum {
+			same++
+		} else if where == "" {
+			where = fmt.Sprintf("; another time %s (%s)", parting(w.history, again.history), again.interruptions())
+		}
+	}
+	return fmt.Sprintf("repeats: seed %d, hash %016x, %d of %d times%s", p.seed, w.sum, same, times, where)
+}
+
+// interruptions says which events took so long that Go may have had other goroutines run first.
+func (d *driver) interruptions() string {
+	if len(d.interrupted) == 0 {
+		return "no event was interrupted"
+	}
+	first := d.interrupted[:min(len(d.interrupted), 20)]
+	return fmt.Sprintf("%d events may have been interrupted, the first of them before lines %v", len(d.interrupted), first)
+}
+
+// TestReplay runs the plan of a history again until it has that history.
+func TestReplay(t *testing.T) {
+	if *simReplay == "" {
+		t.Skip("needs -sim.replay")
+	}
+	text, err := os.ReadFile(*simReplay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, sum, lines, err := readHistory(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", *simReplay, err)
+	}
+	for try := range 10 {
+		w := simulate(t, p)
+		if w.sum == sum {
+			t.Logf("run %d is the same", try+1)
+			report(t, w)
+			return
+		}
+		t.Logf("run %d parts: %s; %s", try+1, parting(lines, w.history), w.interruptions())
+	}
+	t.Error("no run was the same")
+}
+
+// What a run writes is read again as the same plan.
+func TestHistoryReadsBack(t *testing.T) {
+	p := newPlan(3, time.Minute).only("1 4 7-9")
+	p.length, p.processes = 30*time.Second, 1
+	got, sum, lines, err := readHistory(p.header(0xabc) + "\none\ntwo")
+	if err != nil || got.String() != p.String() || got.list() != p.list() || sum != 0xabc || len(lines) != 2 {
+		t.Errorf("got %v %s %x %q %v, want %v", got, got.list(), sum, lines, err, p)
+	}
+	if _, _, _, err := readHistory("something\nelse"); err == nil {
+		t.Error("something else is taken for a history")
+	}
+	if got := parting([]string{"a", "b"}, []string{"a", "c"}); got != `line 2 was "b" and is "c"` {
+		t.Error(got)
+	}
+}
