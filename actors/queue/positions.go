@@ -27,15 +27,19 @@ func (r Rule) Positions(children []Child) []Position {
 	type ranked struct {
 		Position
 		rank int64
+		seq  int64
 	}
 	var all []ranked
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
-			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid)})
+			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid), seq})
 		}
 	}
-	// A downgraded reader has its writer's sequence number.
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid)) })
+	// A downgraded reader has its writer's sequence number and a later czxid. The nodes of one transaction have
+	// one czxid; near the end of the sequence numbers these still increase within it, but may wrap.
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(int32(a.seq-b.seq), 0))
+	})
 	kinds, positions := make([]Kind, len(all)), make([]Position, len(all))
 	for i, c := range all {
 		kinds[i] = c.Kind
