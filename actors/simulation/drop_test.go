@@ -23,7 +23,7 @@ func abandonGrant(g *actors.Grant) {
 	grantDropped(*(*unsafe.Pointer)(unsafe.Pointer(g))) // a Grant's only field
 }
 
-//go:linkname grantDropped github.com/actorlock/actorlock/actors.(*claim).dropped
+//go:linkname grantDropped github.com/actorlock/actorlock/actors.(*acquisition).dropped
 func grantDropped(claim unsafe.Pointer)
 
 // drop has the program forget the future, whether or not it is complete by now.

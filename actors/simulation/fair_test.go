@@ -15,8 +15,7 @@ func (w *world) checkOrder(now time.Duration, r *request) {
 	}
 	for _, o := range w.open {
 		if o.state == waiting && o.p == r.p && o.path == r.path && o.asked < r.asked && !o.named && !o.leaving && !isDone(o.future.Done()) &&
-			o.asked > max(r.p.shaky, w.faulty+time.Second) && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) &&
-			!(known("a request overtakes another one of its process if their creates are under way in two transactions") && r.mayOvertake(o)) {
+			o.asked > max(r.p.shaky, w.faulty+time.Second) && (w.specs[r.uses[0].path].permits || w.conflicts(o, r)) {
 			w.fail(now, "%v is granted before %v", r, o)
 		}
 	}
@@ -30,22 +29,6 @@ func (w *world) conflicts(a, b *request) bool {
 		}
 	}
 	return false
-}
-
-// mayOvertake reports whether the create of o may have been refused, because a directory was
-// missing, when that of r was under way already. The process makes the directory as soon as it
-// hears of the refusal.
-func (r *request) mayOvertake(o *request) bool {
-	made := r.p.host.lastDirectory()
-	if made < o.asked {
-		return false
-	}
-	node := r.grant.Node()
-	if r.w.specs[r.uses[0].path].permits || len(node) < 10 {
-		return true // the order is that of nodes whose names are not known
-	}
-	sent, found := r.p.host.sentAt(node[:len(node)-10])
-	return !found || sent < made
 }
 
 // loan is what a local queue has of its lock: the node of a czxid.

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -66,7 +64,6 @@ type host struct {
 	mute    bool          // nothing is delivered to the server
 	dead    bool          // it dials no more, and hears nothing
 	holding bool          // nothing is delivered, in either direction
-	sent    []sent        // the last ones
 }
 
 // newHost makes a client's side.
@@ -118,51 +115,6 @@ func (h *host) hash(b []byte) uint64 {
 	}
 	return hash(b)
 }
-
-// sent is what a client has sent.
-type sent struct {
-	at    time.Duration
-	bytes []byte
-}
-
-const keptSent = 1000
-
-// note keeps what the client has sent.
-func (h *host) note(b []byte) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.sent) >= 2*keptSent {
-		h.sent = append(h.sent[:0], h.sent[keptSent:]...)
-	}
-	h.sent = append(h.sent, sent{h.net.d.now(), b})
-}
-
-// sentAt returns when the client has sent the name of a node last.
-func (h *host) sentAt(name string) (at time.Duration, found bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range slices.Backward(h.sent) {
-		if bytes.Contains(s.bytes, []byte("/"+name)) {
-			return s.at, true
-		}
-	}
-	return 0, false
-}
-
-// lastDirectory returns when the client has asked for a container last, or for a node that stays.
-func (h *host) lastDirectory() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range slices.Backward(h.sent) {
-		if bytes.Contains(s.bytes, opContainer) {
-			return s.at
-		}
-	}
-	return 0
-}
-
-// opContainer is how a request for a container begins, and the first byte of its path's length.
-var opContainer = []byte{0, 0, 0, 19, 0, 0, 0}
 
 // cut breaks all connections of the host: what is on its way is lost.
 func (h *host) cut() {
@@ -283,9 +235,6 @@ func (p *pipe) write(b []byte) (int, error) {
 		return 0, &net.OpError{Op: "write", Net: "simulated", Err: syscall.EPIPE}
 	}
 	b = append([]byte(nil), b...)
-	if p.to == "server" {
-		p.c.host.note(b)
-	}
 	p.chunks = append(p.chunks, chunk{b, p.c.host.net.d.now() + p.c.host.delay(p.rand, p.to)})
 	p.mu.Unlock()
 	p.schedule()

@@ -370,6 +370,3 @@ func (r *request) checkLoss(now time.Duration) {
 		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
 	}
 }
-
-// known tolerates a defect that is known and not mended yet. -sim.known=false does not.
-func known(string) bool { return *simKnown }

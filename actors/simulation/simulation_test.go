@@ -22,7 +22,6 @@ var (
 	simFrom    = flag.Uint64("sim.from", 1, "run seeds from this one on; 0 runs fresh ones")
 	simFor     = flag.Duration("sim.for", 3*time.Second, "how long many seeds are run")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long a smaller plan is looked for that fails like -sim.seed")
-	simKnown   = flag.Bool("sim.known", true, "tolerate the defects that are known")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
 )
 
