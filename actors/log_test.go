@@ -1,0 +1,123 @@
+package actors
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The operators' page has each line that the library logs from INFO on.
+func TestLogLinesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../.github/OPERATING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, root := range []string{".", "../zkbridge", "../gen/host"} {
+		for _, line := range logLines(t, root) {
+			found++
+			if !strings.Contains(string(page), "`"+strings.TrimSpace(line)+"`") {
+				t.Errorf("%s: .github/OPERATING.md has no line `%s`", root, line)
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("found %d log lines, which cannot be all", found)
+	}
+}
+
+// logLines returns the texts that the production code below root passes to a logger.
+func logLines(t *testing.T, root string) (lines []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "embedded" || entry.Name() == "zktest" || entry.Name() == "simulation"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, declaration := range file.Decls {
+			lines = append(lines, logLinesOf(declaration)...)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// logLinesOf returns the texts that a declaration passes to a logger: a literal, the literal at the
+// beginning of a sum, or all literals that the declaration assigns to a variable.
+func logLinesOf(declaration ast.Decl) (lines []string) {
+	variables := map[string]bool{}
+	ast.Inspect(declaration, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		method, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || !isLogger(method) {
+			return true
+		}
+		text := call.Args[0]
+		if sum, ok := text.(*ast.BinaryExpr); ok {
+			text = sum.X
+		}
+		if name, ok := text.(*ast.Ident); ok {
+			variables[name.Name] = true
+		}
+		lines = append(lines, literals(text)...)
+		return true
+	})
+	ast.Inspect(declaration, func(n ast.Node) bool {
+		if assign, ok := n.(*ast.AssignStmt); ok {
+			if name, ok := assign.Lhs[0].(*ast.Ident); ok && variables[name.Name] {
+				lines = append(lines, literals(assign.Rhs[0])...)
+			}
+		}
+		return true
+	})
+	return lines
+}
+
+// isLogger reports whether a method is one of a logger: Info, Warn or Error of a variable or field whose
+// name is log or Logger.
+func isLogger(method *ast.SelectorExpr) bool {
+	switch method.Sel.Name {
+	case "Info", "Warn", "Error":
+	default:
+		return false
+	}
+	switch x := method.X.(type) {
+	case *ast.Ident:
+		return x.Name == "log"
+	case *ast.SelectorExpr:
+		return x.Sel.Name == "log" || x.Sel.Name == "Logger"
+	}
+	return false
+}
+
+func literals(x ast.Expr) []string {
+	literal, ok := x.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return nil
+	}
+	text, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return nil
+	}
+	return []string{text}
+}
