@@ -2,22 +2,22 @@ package main
 
 import "fmt"
 
-// bar is something that this library wants to reach. It is the median of what the rounds of one run come to: the peers
-// of a round are measured close to each other, so that it counts little if the machine changes its pace.
+// bar is a measured goal. Its value is the median of the values of each round: the peers of a round are measured one
+// shortly after the other, so that a change of the machine's speed matters little.
 type bar struct {
 	Text    string  `json:"bar"`
 	Value   float64 `json:"value"`
-	Reached *bool   `json:"reached"` // null: not measured
+	Reached *bool   `json:"reached"` // nil: not measured
 }
 
-// goal is a bar before it is measured: a figure over another, at least or at most so much.
+// goal is the ratio of two figures that this library shall reach: atLeast or atMost, of which one is 0.
 type goal struct {
 	over, under figure
 	atLeast     float64
 	atMost      float64
 }
 
-// figure is one of a summary; no scenario stands for 1.
+// figure names a value of a summary. A figure without a scenario is 1.
 type figure struct {
 	scenario, peer, key string // key: ops, p50, or an extra field
 }
@@ -38,7 +38,7 @@ var goals = []goal{
 	{over: ops("hot64", "actorlock-local"), under: ops("hot64", "zklock"), atLeast: 300},
 	{over: figure{"scale", "actorlock", queueKey(10_000)}, under: figure{"scale", "actorlock", queueKey(100)}, atLeast: 0.8},
 	{over: figure{"fleet", "actorlock", handoffKey(8)}, under: figure{"fleet", "actorlock", handoffKey(2)}, atMost: 1.3},
-	{over: figure{"fleet", "actorlock", packetsKey(8)}, under: figure{"fleet", "actorlock", packetsKey(2)}, atMost: 1.2}, // constant, beside pings and locks found free,
+	{over: figure{"fleet", "actorlock", packetsKey(8)}, under: figure{"fleet", "actorlock", packetsKey(2)}, atMost: 1.2}, // nearly constant: pings, and locks that are found free, differ
 	{over: ops("rw90", "actorlock"), under: ops("rw90", "curator"), atLeast: 10},
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
 }
@@ -88,7 +88,7 @@ func (g goal) measure(all summaries) bar {
 	return b
 }
 
-// ratios are those of two figures in each round in which both were measured: nothing counted is nothing measured.
+// ratios returns the ratio of two figures for each round in which both were measured. A figure of 0 counts as not measured.
 func (all summaries) ratios(over, under figure) (ratios []float64) {
 	for round, r := range all.rounds(over) {
 		base := 1.0
@@ -102,7 +102,7 @@ func (all summaries) ratios(over, under figure) (ratios []float64) {
 	return ratios
 }
 
-// rounds are the runs that a figure is one of.
+// rounds returns the runs of the figure's scenario and peer, by round.
 func (all summaries) rounds(f figure) map[int]run {
 	if s := all[f.scenario][f.peer]; s != nil {
 		return s.rounds

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Instants are CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share, Java's System.nanoTime and
-// Python's time.monotonic_ns included. Go hides its reading of that clock, so one is taken here and kept.
+// Instants are CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share, also as Java's System.nanoTime and
+// Python's time.monotonic_ns. Go does not export its reading of that clock, so that clockOffset relates the two.
 var (
 	clockStart  = time.Now()
 	clockOffset = func() int64 {
@@ -21,5 +21,5 @@ var (
 
 func now() int64 { return clockOffset + int64(time.Since(clockStart)) }
 
-// sleepUntil is for an instant that other processes begin at, too: the clock is all that they share.
+// sleepUntil sleeps until an instant, which other processes may share.
 func sleepUntil(instant int64) { time.Sleep(time.Duration(instant - now())) }

@@ -18,7 +18,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// measure runs the program in this process and gives what it wrote.
+// measure runs the program in this process, and returns its results.
 func measure(t *testing.T, args ...string) results {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +45,8 @@ func measure(t *testing.T, args ...string) results {
 	return r
 }
 
-// roundsOf tells which rounds of a peer in a scenario there are. That something was counted is left to the caller: on
-// a busy machine a short round may see nothing.
+// roundsOf returns the rounds of a peer in a scenario. It does not check their counts, because a short round on a busy machine
+// may count nothing.
 func (r results) roundsOf(scenario, peer string) (found []int) {
 	for _, run := range r.Runs {
 		if run.Scenario == scenario && run.Peer == peer {
@@ -83,7 +83,7 @@ func TestOnForeignServers(t *testing.T) {
 	}
 }
 
-// needServers skips the test, or fails it, where ZooKeeper cannot be started.
+// needServers skips or fails the test if ZooKeeper cannot be started.
 func needServers(t *testing.T) {
 	t.Helper()
 	if err := zooKeeper.find(); err != nil {
@@ -91,7 +91,7 @@ func needServers(t *testing.T) {
 	}
 }
 
-// Every peer is measured, in one process and in two and by its recipes, or it is named as missing.
+// Every peer is measured, in one process, in two, and by its recipes, or it is reported as missing.
 func TestEveryPeer(t *testing.T) {
 	needServers(t)
 	names := []string{"many256", "handoff", "rw90", "semaphore", "simple-herd", "beside"}
@@ -114,7 +114,7 @@ func TestEveryPeer(t *testing.T) {
 	}
 }
 
-// program runs this program as a child until its first server serves, and tells where.
+// program starts this program as a child, and returns the address of its first server when that serves.
 func program(t *testing.T) (cmd *exec.Cmd, addr string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-scenarios", "hot64", "-peers", "actorlock,zklock", "-seconds", "60", "-out", t.TempDir())
@@ -166,10 +166,10 @@ func TestKilled(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	zktest.Eventually(t, time.Minute, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
-	sweep(placeParent())
+	removeStale(runDirParent())
 }
 
-// What a killed run has left behind is removed by the next, and what a running one uses is not.
+// A run removes the folders of killed runs, but not those of running ones.
 func TestPlaceIsSwept(t *testing.T) {
 	parent := t.TempDir()
 	left := filepath.Join(parent, "actorlock-bench-1")
@@ -180,12 +180,12 @@ func TestPlaceIsSwept(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "lock"), "")
 	}
-	lock, err := lockPlace(used, os.O_RDWR)
+	lock, err := lockRunDir(used, os.O_RDWR)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	sweep(parent)
+	removeStale(parent)
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", left, err)
 	}

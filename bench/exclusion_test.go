@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// testDriver gives locks of this process: real ones, or ones that let everybody in.
+// testDriver has locks of this process: real ones, or ones that exclude no client.
 type testDriver struct {
 	broken bool
 	mu     *sync.Mutex
@@ -35,13 +35,13 @@ func (d testDriver) release(context.Context) error {
 	return nil
 }
 
-// runTogether has the clients of some processes use one lock.
+// runTogether runs the clients of several processes with one lock.
 func runTogether(t *testing.T, d driver, clients, processes int, inside func()) (sum tally) {
 	t.Helper()
 	l := load{clients: clients, locks: 1}
 	if processes > 1 {
-		l.gates = filepath.Join(t.TempDir(), "gates")
-		if err := makeGates(l.gates, 1); err != nil {
+		l.sections = filepath.Join(t.TempDir(), "sections")
+		if err := makeSections(l.sections, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestBrokenLockYieldsViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var came atomic.Int32
 			met := make(chan struct{})
-			meet := func() { // whoever is inside first stays until another is
+			meet := func() { // the first client inside stays until another one is
 				switch came.Add(1) {
 				case 1:
 					<-met
@@ -88,7 +88,7 @@ func TestBrokenLockYieldsViolations(t *testing.T) {
 				}
 			}
 			if sum := runTogether(t, testDriver{broken: true}, c.clients, c.processes, meet); sum.violations == 0 {
-				t.Errorf("two were inside at a time, and it was not noticed: %+v", sum)
+				t.Errorf("two clients were inside together, and were not counted: %+v", sum)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestGoodLockYieldsNone(t *testing.T) {
 	}
 }
 
-// What a holder keeps the lock for does not count as time of a hand-off.
+// The time for which a holder keeps the lock does not count as time of a hand-off.
 func TestHoldDoesNotCount(t *testing.T) {
 	const hold = 20 * time.Millisecond
 	ready, err := load{clients: 1, locks: 1, hold: hold}.prepare(t.Context(), testDriver{mu: new(sync.Mutex)})
@@ -125,9 +125,9 @@ func TestHoldDoesNotCount(t *testing.T) {
 	}
 }
 
-// A gate tells hand-offs between processes from those within one.
+// handedOver reports hand-offs between processes, but not those within one.
 func TestHandOffs(t *testing.T) {
-	var g gate
+	var g section
 	a1, a2, b := holderID(0, 1), holderID(0, 2), holderID(1, 1)
 	for _, c := range []struct {
 		me    int64
@@ -164,17 +164,17 @@ type failingDriver struct{ testDriver }
 func (d failingDriver) lock(context.Context, access) (locker, error) { return d, nil }
 func (d failingDriver) acquire(context.Context) error                { return errBroken }
 
-// Each lock belongs to one client if there are enough, and none is left out.
+// Each lock belongs to one client if there are enough locks, and all locks are used.
 func TestLocksAreShared(t *testing.T) {
 	for _, l := range []load{{clients: 6, locks: 2}, {clients: 2, locks: 6}, {clients: 2, locks: 5}, {clients: 3, locks: 3}} {
 		ready, err := l.prepare(t.Context(), testDriver{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		users := map[*gate]int{}
+		users := map[*section]int{}
 		for _, c := range ready.clients {
-			for _, p := range c.places {
-				users[p.gate]++
+			for _, p := range c.uses {
+				users[p.section]++
 			}
 		}
 		for _, n := range users {
@@ -197,14 +197,14 @@ func TestGatesByRecipe(t *testing.T) {
 	in := func(recipe string, want bool) step { return step{recipe, false, want} }
 	out := func(recipe string) step { return step{recipe, true, true} }
 	for name, steps := range map[string][]step{
-		"readers":               {in(readSide, true), in(readSide, true), out(readSide), out(readSide), in(writeSide, true)},
-		"writer beside readers": {in(readSide, true), in(writeSide, false)},
-		"reader beside writer":  {in(writeSide, true), in(readSide, false)},
-		"writers in turn":       {in(writeSide, true), out(writeSide), in(writeSide, true), out(writeSide), in(readSide, true)},
+		"readers":               {in(readMode, true), in(readMode, true), out(readMode), out(readMode), in(writeMode, true)},
+		"writer beside readers": {in(readMode, true), in(writeMode, false)},
+		"reader beside writer":  {in(writeMode, true), in(readMode, false)},
+		"writers in turn":       {in(writeMode, true), out(writeMode), in(writeMode, true), out(writeMode), in(readMode, true)},
 		"permits":               {in(semaphore, true), in(semaphore, true), in(semaphore, true), in(semaphore, false), out(semaphore), out(semaphore), in(semaphore, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var g gate
+			var g section
 			for i, s := range steps {
 				if s.leave {
 					g.leaveAs(s.recipe, 7)
@@ -216,7 +216,7 @@ func TestGatesByRecipe(t *testing.T) {
 	}
 }
 
-// A read-write lock and a semaphore that let everybody in are found out, and their clients do both.
+// Violations of a read-write lock and of a semaphore are counted, and their clients use both modes.
 func TestBrokenRecipesYieldViolations(t *testing.T) {
 	for _, recipe := range []string{readWrite, semaphore} {
 		l := load{clients: permits + 1, locks: 1, recipe: recipe}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// number writes a figure with three digits that count, or all that stand before the point.
+// number formats a figure with three significant digits, and with all digits before the point.
 func number(f float64) string {
 	switch {
 	case f >= 1000:
@@ -28,7 +28,7 @@ func thousands(digits string) string {
 	return digits
 }
 
-// byNumbers orders names such as ops_10_waiters and ops_100_waiters by what is not a number first, then by the number.
+// byNumbers orders names such as ops_10_waiters and ops_100_waiters by their words first, then by their number.
 func byNumbers(a, b string) int {
 	nameA, numberA := splitNumber(a)
 	nameB, numberB := splitNumber(b)

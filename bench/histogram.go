@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are 1/64 of their value wide. The workers in other languages compute the
-// same buckets, so that the counts of several processes can be added. It has a page for each doubling that occurs: many
-// clients have one each, and to count must cost little beside what is measured.
+// histogram counts durations in buckets of 1/64 of their value. The workers in other languages compute the same buckets, so
+// that the counts of several processes can be added. A histogram has a page for each doubling that occurs, because many
+// clients have one each, and a count must cost little in comparison with the measured operation.
 type histogram struct{ pages [64 - subBuckets]*page }
 
 type page [1 << subBuckets]int
 
-// subBuckets is how many buckets a doubling has, as a power of two.
+// subBuckets is the binary logarithm of the number of buckets per doubling.
 const subBuckets = 6
 
-// bucketOf gives the bucket of a duration in nanoseconds: the leading seven bits, and how many follow them.
+// bucketOf returns the bucket of a duration in nanoseconds: its leading seven bits, and the number of the others.
 func bucketOf(ns int64) int {
 	if ns < 1<<subBuckets {
 		return int(max(ns, 0))
@@ -29,7 +29,7 @@ func bucketOf(ns int64) int {
 	return shift<<subBuckets + int(ns>>shift)
 }
 
-// middleOf gives the duration in the middle of a bucket.
+// middleOf returns the duration in the middle of a bucket.
 func middleOf(bucket int) time.Duration {
 	if bucket < 2<<subBuckets {
 		return time.Duration(bucket)
@@ -49,7 +49,7 @@ func (h *histogram) count(bucket, n int) {
 	(*p)[bucket&(1<<subBuckets-1)] += n
 }
 
-// counts are the buckets in which there is something, in order.
+// counts yields the buckets that are not empty, in order, with their counts.
 func (h *histogram) counts() iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for i, p := range h.pages {
@@ -78,7 +78,7 @@ func (h *histogram) total() (all int) {
 	return all
 }
 
-// percentile gives the smallest duration that p percent of all do not exceed, and 0 where there are none.
+// percentile returns the smallest duration that p percent of all do not exceed, or 0 if there are none.
 func (h *histogram) percentile(p float64) time.Duration {
 	rest := p / 100 * float64(h.total())
 	for bucket, n := range h.counts() {
@@ -89,7 +89,7 @@ func (h *histogram) percentile(p float64) time.Duration {
 	return 0
 }
 
-// String is the form in the protocol: "bucket:count,bucket:count".
+// String returns the form of the protocol: "bucket:count,bucket:count".
 func (h *histogram) String() string {
 	var items []string
 	for bucket, n := range h.counts() {

@@ -9,45 +9,45 @@ import (
 	"time"
 )
 
-// loaded is a load whose clients have their locks, ready to run.
+// loaded is a load that is ready to run: its clients have their lock handles.
 type loaded struct {
 	clients []client
 	free    func()
 	window  window
-	started atomic.Int64 // clients that have had the lock
-	inside  func()       // what holders do, nil: nothing
+	started atomic.Int64 // number of clients that have held a lock
+	inside  func()       // called by each holder, unless nil
 }
 
-// window is what counts, as instants.
+// window is the measured time, as instants.
 type window struct{ from, until atomic.Int64 }
 
 type client struct {
 	id     int64
-	shared bool // other processes take part: hand-offs count, not acquires
-	places []place
+	shared bool // other processes take part: ops are hand-offs, not acquires
+	uses   []lockUse
 	tally  tally
 }
 
-// place is a lock as one client uses it, and what checks it.
-type place struct {
-	recipe string // of access
-	locker locker
-	gate   *gate
-	reader locker // the other side of a read-write lock
-	turns  int
+// lockUse is one client's use of one lock.
+type lockUse struct {
+	recipe  string // as in access
+	locker  locker
+	section *section
+	reader  locker // the read lock of a read-write lock; otherwise nil
+	turns   int
 }
 
-// side is what a turn uses.
-func (p *place) side() (locker, string) {
+// next returns the locker and the recipe of the next turn.
+func (p *lockUse) next() (locker, string) {
 	p.turns++
 	if p.reader != nil && p.turns%writesOf != 0 {
-		return p.reader, readSide
+		return p.reader, readMode
 	}
 	return p.locker, p.recipe
 }
 
 func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
-	gates, free, err := openGates(l.gates, l.locks)
+	sections, free, err := openSections(l.sections, l.locks)
 	if err != nil {
 		return nil, err
 	}
@@ -57,49 +57,49 @@ func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
 	}
 	for i := range ready.clients {
 		c := &ready.clients[i]
-		c.id, c.shared = holderID(l.process, i), l.gates != ""
+		c.id, c.shared = holderID(l.process, i), l.sections != ""
 		for lock := i % l.locks; lock < l.locks; lock += l.clients {
-			place, err := l.place(ctx, d, lock, i)
+			use, err := l.use(ctx, d, lock, i)
 			if err != nil {
 				free()
 				return nil, err
 			}
-			place.gate = &gates[lock]
-			c.places = append(c.places, place)
+			use.section = &sections[lock]
+			c.uses = append(c.uses, use)
 		}
 	}
 	return ready, nil
 }
 
-func (l load) place(ctx context.Context, d driver, lock, client int) (p place, err error) {
+func (l load) use(ctx context.Context, d driver, lock, client int) (p lockUse, err error) {
 	a := access{fmt.Sprintf("%s/%d", l.path, lock), client, l.acknowledged, client % max(l.connections, 1), l.recipe}
 	if l.recipe == readWrite {
-		a.recipe = readSide
+		a.recipe = readMode
 		if p.reader, err = d.lock(ctx, a); err != nil {
 			return p, err
 		}
-		a.recipe = writeSide
+		a.recipe = writeMode
 	}
-	p.turns, p.recipe = client, a.recipe // so that not all write at a time
+	p.turns, p.recipe = client, a.recipe // clients write at different turns
 	p.locker, err = d.lock(ctx, a)
 	return p, err
 }
 
-// settleTime bounds the wait for every client to have had its turn.
-const settleTime = 5 * time.Second
+// turnsLimit is the longest wait until every client has held a lock.
+const turnsLimit = 5 * time.Second
 
-// run lets the clients work until the second instant, and counts from the first. To settle means to count, for as
-// long, only from when every client has had its turn: queues have formed then, and directories exist. The first
-// error ends it at once: a client of a peer that takes no context may be left waiting, so the process should end, too.
-func (r *loaded) run(from, until int64, settle bool) (tally, error) {
+// run lets the clients work until the second instant, and counts from the first. With awaitTurns it counts, for the same
+// time, only from the moment when every client has held a lock: queues have formed then, and directories exist. run returns
+// at the first error, and may leave clients blocked that take no context, so that the process should end.
+func (r *loaded) run(from, until int64, awaitTurns bool) (tally, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	r.window.from.Store(from)
 	r.window.until.Store(until)
-	if settle {
+	if awaitTurns {
 		r.window.from.Store(math.MaxInt64)
 		r.window.until.Store(math.MaxInt64)
-		go r.settle(from, until)
+		go r.awaitTurns(from, until)
 	}
 	var running sync.WaitGroup
 	for i := range r.clients {
@@ -123,11 +123,11 @@ func (r *loaded) run(from, until int64, settle bool) (tally, error) {
 	return sum, context.Cause(ctx)
 }
 
-// settle begins the measurement when everybody has had a turn. It looks from time to time: to be told by those who are
-// measured would cost them something.
-func (r *loaded) settle(from, until int64) {
-	patience := time.Now().Add(settleTime)
-	for now() < from || r.started.Load() < int64(len(r.clients)) && time.Now().Before(patience) {
+// awaitTurns begins the measurement when every client has held a lock. It polls, because a notification would cost the
+// clients time.
+func (r *loaded) awaitTurns(from, until int64) {
+	deadline := time.Now().Add(turnsLimit)
+	for now() < from || r.started.Load() < int64(len(r.clients)) && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
 	start := now()
@@ -136,36 +136,36 @@ func (r *loaded) settle(from, until int64) {
 }
 
 func (r *loaded) work(ctx context.Context, c *client) (err error) {
-	for i, now := 0, now(); now < r.window.until.Load() && ctx.Err() == nil && err == nil; i = (i + 1) % len(c.places) {
-		now, err = r.turn(ctx, c, &c.places[i], now)
+	for i, now := 0, now(); now < r.window.until.Load() && ctx.Err() == nil && err == nil; i = (i + 1) % len(c.uses) {
+		now, err = r.turn(ctx, c, &c.uses[i], now)
 	}
 	return err
 }
 
-// turn acquires and releases once. It begins at start, and gives when it has ended.
-func (r *loaded) turn(ctx context.Context, c *client, p *place, start int64) (end int64, err error) {
-	lock, recipe := p.side()
+// turn acquires and releases once. It begins at the instant start, and returns the instant of its end.
+func (r *loaded) turn(ctx context.Context, c *client, p *lockUse, start int64) (end int64, err error) {
+	lock, recipe := p.next()
 	if err := lock.acquire(ctx); err != nil {
 		return 0, fmt.Errorf("acquire: %w", err)
 	}
 	if c.tally.total++; c.tally.total == 1 {
 		r.started.Add(1)
 	}
-	if !p.gate.enterAs(recipe, c.id) {
+	if !p.section.enterAs(recipe, c.id) {
 		c.tally.violations++
 	}
 	counts, granted := true, int64(0)
 	if c.shared {
-		start, counts = p.gate.handedOver(c.id)
+		start, counts = p.section.handedOver(c.id)
 		granted = now()
 	}
 	if r.inside != nil {
 		r.inside()
 	}
 	if c.shared {
-		p.gate.handOver(c.id)
+		p.section.handOver(c.id)
 	}
-	p.gate.leaveAs(recipe, c.id)
+	p.section.leaveAs(recipe, c.id)
 	if err := lock.release(ctx); err != nil {
 		return 0, fmt.Errorf("release: %w", err)
 	}

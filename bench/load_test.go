@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The measurement begins when every client has had its turn, however many turns others had.
+// The measurement begins when every client has had a turn, after any number of turns of the others.
 func TestSettle(t *testing.T) {
 	ready, err := load{path: "/x", clients: 2, locks: 2}.prepare(t.Context(), unevenDriver{})
 	if err != nil {
@@ -23,10 +23,10 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// lateness is how long the second lock is waited for.
+// lateness is the wait for the second lock.
 const lateness = 30 * time.Millisecond
 
-// unevenDriver gives the first lock at once, again and again, and the second late.
+// unevenDriver grants the first lock at once each time, and the second one late.
 type unevenDriver struct{}
 
 func (unevenDriver) close() {}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// machine says where the figures come from.
+// machine describes the machine and the programs of a run.
 type machine struct {
 	CPU     string            `json:"cpu"`
 	Cores   int               `json:"cores"`
@@ -21,12 +21,12 @@ type machine struct {
 	Java    string            `json:"java,omitempty"`
 	Load    string            `json:"load"` // before the run
 	Date    string            `json:"date"`
-	Data    string            `json:"data"` // where the servers keep it
+	Data    string            `json:"data"` // where the servers have it
 	Servers map[string]string `json:"servers"`
 	Peers   map[string]string `json:"peers"`
 }
 
-func (s *site) describe(installed []peer) machine {
+func (e *environment) describe(installed []peer) machine {
 	m := machine{
 		CPU:     field("/proc/cpuinfo", "model name"),
 		Cores:   runtime.NumCPU(),
@@ -40,16 +40,16 @@ func (s *site) describe(installed []peer) machine {
 		Servers: map[string]string{},
 		Peers:   map[string]string{},
 	}
-	if filepath.Dir(s.dir) == sharedMemory {
+	if filepath.Dir(e.dir) == sharedMemory {
 		m.Data = "a temporary folder in memory (" + sharedMemory + ")"
 	}
 	for _, srv := range servers {
-		if addr := s.addrs[srv.name]; addr != "" {
+		if addr := e.addrs[srv.name]; addr != "" {
 			m.Servers[srv.name] = srv.version(addr) + " (" + srv.about + ")"
 		}
 	}
-	if s.foreign {
-		m.Servers["zookeeper"] = zooKeeper.version(strings.Split(s.addrs["zookeeper"], ",")[0]) + " (at " + s.addrs["zookeeper"] + ", not started by this run)"
+	if e.externalZooKeeper {
+		m.Servers["zookeeper"] = zooKeeper.version(strings.Split(e.addrs["zookeeper"], ",")[0]) + " (at " + e.addrs["zookeeper"] + ", not started by this run)"
 	}
 	for _, p := range installed {
 		m.Peers[p.name] = p.version()
@@ -57,7 +57,7 @@ func (s *site) describe(installed []peer) machine {
 	return m
 }
 
-// field gives the first value that a file of /proc has for a key.
+// field returns the first value of a key in a file of /proc.
 func field(file, key string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -74,7 +74,7 @@ func firstLine(file string) string {
 	return line
 }
 
-// output gives the first line that a program prints, on whatever it prints, and "" if it cannot be run.
+// output returns the first line of a program's output or error output, or "" if the program fails.
 func output(name string, args ...string) string {
 	text, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
@@ -84,7 +84,7 @@ func output(name string, args ...string) string {
 	return line
 }
 
-// moduleVersion tells with which version of a Go module this binary was built.
+// moduleVersion returns a function that returns the version of a Go module in this binary.
 func moduleVersion(path string) func() string {
 	return func() string {
 		info, _ := debug.ReadBuildInfo()
@@ -104,6 +104,6 @@ func zooKeeperVersion(addr string) string {
 	if err != nil {
 		return "unknown"
 	}
-	version, _, _ := strings.Cut(strings.TrimPrefix(reply, "Zookeeper version: "), "-") // what follows is the build
+	version, _, _ := strings.Cut(strings.TrimPrefix(reply, "Zookeeper version: "), "-") // the rest is the build
 	return version
 }

@@ -1,10 +1,14 @@
-// Command bench measures actorlock side by side with other locks:
+// Command bench measures actorlock and other locks side by side:
 //
 //	go -C bench run . -scenarios uncontended,hot64 -peers actorlock,zklock -seconds 3 -out /tmp/bench
 //
-// It starts the servers that it needs on free ports of the loopback, and stops them when it ends, however it ends.
-// For each scenario it runs some rounds, three unless told otherwise, and in each round one peer after the other. A peer
-// is always measured in processes of its own, which speak the protocol in protocol.go, whatever language it is written in.
+// It starts the servers that it needs on free ports of the loopback, and stops them in any case when it ends. For each
+// scenario it runs -rounds rounds, and in each round one peer after the other. Each peer has processes of its own, which
+// speak the protocol of protocol.go, in any language.
+//
+// Files in reading order: scenario*.go has the scenarios, plan.go their order; environment.go and servers.go start what a run
+// needs, workers.go the worker processes; worker.go, load.go and exclusion.go are the worker's side; peer*.go are the peers;
+// summary.go, bars.go and report.go make the report, plot.go and plots.go its images.
 //
 // The exit code is 0, or one of these:
 //
@@ -44,7 +48,7 @@ func main() {
 	os.Exit(code)
 }
 
-// workIfAsked ends the process as a worker, if it was started as one.
+// workIfAsked runs the process as a worker, and ends it, if it was started as one.
 func workIfAsked() {
 	if len(os.Args) == 4 && os.Args[1] == workerCommand {
 		os.Exit(serveWorker(os.Args[2], os.Args[3], os.Stdin, os.Stdout))
@@ -62,12 +66,12 @@ func bench(ctx context.Context, args []string, progress io.Writer) (code int, er
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return exitUsage, fmt.Errorf("-out: %w", err)
 	}
-	site, err := openSite(ctx, o, progress)
+	env, err := openEnvironment(ctx, o, progress)
 	if err != nil {
 		return unavailable(ctx, err)
 	}
-	defer site.close()
-	results, err := site.runAll(ctx, o)
+	defer env.close()
+	results, err := env.runAll(ctx, o)
 	if ctx.Err() != nil {
 		return exitInterrupted, errors.New("interrupted")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestMain lets the test binary be what it starts: a worker, and the whole program.
+// TestMain runs the test binary as a worker, or as the program, if a test has started it so.
 func TestMain(m *testing.M) {
 	workIfAsked()
 	if os.Getenv(asProgram) != "" {

@@ -14,7 +14,7 @@ type options struct {
 	scenarios []scenario
 	peers     []peer
 	rounds    int
-	length    time.Duration // of a round
+	length    time.Duration // of a peer in a round
 	out       string
 	zk        string
 }
@@ -23,22 +23,22 @@ const usage = `usage: go -C bench run . [flags]
 Measures locks side by side and writes results.json, REPORT.md and plots.
 `
 
-// The fewest rounds that have a median worth the name, and the most that are not a mistake.
+// Fewer rounds have no useful median, and more are a mistake.
 const minRounds, maxRounds = 3, 1000
 
-// The shortest round in which the fast peers still do something, and the longest that is not a mistake.
+// In a shorter round not even fast peers do something, and a longer one is a mistake.
 const minSeconds, maxSeconds = 0.01, 3600
 
 func parse(args []string, out io.Writer) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scenarioList := flags.String("scenarios", "all", "what to measure, a `list` of: "+accepted(scenarios))
-	peerList := flags.String("peers", "all", "whom to measure, a `list` of: "+accepted(peers))
+	peerList := flags.String("peers", "all", "which peers to measure, a `list` of: "+accepted(peers))
 	seconds := flags.Float64("seconds", 3, "how many `seconds` each round of a peer in a scenario measures")
 	o := &options{}
-	flags.IntVar(&o.rounds, "rounds", minRounds, "how many `rounds` there are; many short ones tell more than a few long ones where the machine changes its pace")
+	flags.IntVar(&o.rounds, "rounds", minRounds, "how many `rounds` there are; many short ones are better than a few long ones if the machine changes its speed")
 	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to; it is made if need be")
 	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
-	flags.SetOutput(io.Discard) // errors are printed by main
+	flags.SetOutput(io.Discard) // main prints the error
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(out)
@@ -58,7 +58,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("argument %q: only flags are accepted", flags.Arg(0))
-	case !(*seconds >= minSeconds && *seconds <= maxSeconds): // NaN is neither
+	case !(*seconds >= minSeconds && *seconds <= maxSeconds): // also false for NaN
 		return nil, fmt.Errorf("-seconds %v: it must be from %v to %v", *seconds, minSeconds, maxSeconds)
 	case o.rounds < minRounds || o.rounds > maxRounds:
 		return nil, fmt.Errorf("-rounds %d: it must be from %d to %d", o.rounds, minRounds, maxRounds)
@@ -70,10 +70,10 @@ func parse(args []string, out io.Writer) (*options, error) {
 	return o, nil
 }
 
-// named is what a list on the command line chooses from.
+// named is an item that a list on the command line can name.
 type named interface{ label() string }
 
-// choose gives what the list names, in the order of all, so that runs are alike.
+// choose returns the items that the list names, in the order of all, so that runs are alike.
 func choose[T named](flag, list string, all []T) ([]T, error) {
 	if list == "all" {
 		return all, nil

@@ -61,7 +61,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, want := range []string{"-scenarios", "uncontended", "-peers", "zklock", "-rounds", "-seconds", "-out", "-zk"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("help does not tell %s:\n%s", want, out.String())
+			t.Errorf("help does not have %s:\n%s", want, out.String())
 		}
 	}
 }

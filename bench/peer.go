@@ -6,41 +6,41 @@ import (
 	"slices"
 )
 
-// peer is something to measure. Its workers are Go drivers in this binary, or programs of their own.
+// peer is a lock implementation to measure. Its workers are Go drivers in this binary, or other programs.
 type peer struct {
 	name     string
 	about    string
-	server   string                                                 // which one it needs: zookeeper, etcd or redis
-	open     func(ctx context.Context, addr string) (driver, error) // of a Go peer
-	program  func(dir string) (func(addr string) *exec.Cmd, error)  // of any other; fails where it is not installed
+	server   string                                                 // the server that it needs: zookeeper, etcd or redis
+	open     func(ctx context.Context, addr string) (driver, error) // opens the driver of a Go peer; otherwise nil
+	program  func(dir string) (func(addr string) *exec.Cmd, error)  // prepares the program of another peer; fails if that is not installed
 	version  func() string
-	unlocked bool // it is no lock: it lets everybody in
+	unlocked bool // it is no lock, and excludes no client
 	shares   bool // its clients share a lock object, but could have one each
-	waiters  int  // the longest queue that it bears in scenario scale, 0: it is not measured there
+	waiters  int  // the longest queue that it supports in scenario scale; 0: not measured there
 
-	recipes []string    // that it has beside the mutex
-	lacks   func() bool // tells, if not nil, that this version's read-write lock is of no use
-	only    string      // the one scenario in which it is of interest; empty: all
+	recipes    []string    // in addition to the mutex
+	rwUnusable func() bool // if not nil, reports whether the read-write lock of the installed version does not work
+	only       string      // the only scenario in which it is measured; empty: all
 }
 
 func (p peer) label() string { return p.name }
 
-// driver is a peer in one process: one connection, shared by all clients as far as the peer allows.
+// driver is a peer in one process: one connection that all clients share if the peer allows it.
 type driver interface {
-	// lock gives one client its own access to a lock.
+	// lock returns one client's access to a lock.
 	lock(ctx context.Context, a access) (locker, error)
 	close()
 }
 
-// access says who uses which lock, and how.
+// access is the use of one lock by one client.
 type access struct {
 	path   string
 	client int
-	// acknowledged has release wait until the server has confirmed it, also where the peer can do without.
+	// acknowledged makes release wait until the server has confirmed it, also if the peer need not wait.
 	acknowledged bool
-	// connection is which one to use, from 0, of a peer that can have several in one process.
+	// connection is the number, from 0, of the connection to use, for a peer that can have several in one process.
 	connection int
-	// recipe is what the lock is; a read-write lock is used from one of its sides.
+	// recipe is mutex, semaphore, or one of the modes of a read-write lock.
 	recipe string
 }
 
@@ -48,17 +48,17 @@ type access struct {
 const (
 	mutex     = "mutex"
 	readWrite = "rw"
-	readSide  = "read"
-	writeSide = "write"
+	readMode  = "read"
+	writeMode = "write"
 	semaphore = "semaphore"
 )
 
-// permits is how many a semaphore has.
+// permits is the number of permits of a semaphore.
 const permits = 3
 
-// has tells whether a recipe can be measured.
+// has reports whether a recipe of the peer can be measured.
 func (p peer) has(recipe string) bool {
-	return slices.Contains(p.recipes, recipe) && (recipe != readWrite || p.lacks == nil || !p.lacks())
+	return slices.Contains(p.recipes, recipe) && (recipe != readWrite || p.rwUnusable == nil || !p.rwUnusable())
 }
 
 // locker acquires and releases a lock, in turns and in one goroutine.
@@ -67,7 +67,7 @@ type locker interface {
 	release(ctx context.Context) error
 }
 
-// peers are all that can be measured, in the order of the report.
+// peers are all peers, in the order of the report.
 var peers = concat(actorlockPeers(), []peer{raw, zklock, curator, kazoo, etcd, redsyncPeer})
 
 func concat(lists ...[]peer) []peer {
@@ -78,7 +78,7 @@ func concat(lists ...[]peer) []peer {
 	return all
 }
 
-// findPeer gives the peer that has the name.
+// findPeer returns the peer with the name.
 func findPeer(name string) (peer, bool) {
 	for _, p := range peers {
 		if p.name == name {

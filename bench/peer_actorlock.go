@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// sessionTimeout is that of every peer.
+// sessionTimeout is the session timeout of every peer.
 const sessionTimeout = 20 * time.Second
 
 // actorlockModes are the ways to use the library's locks; each is a peer.
@@ -34,7 +34,7 @@ func actorlockPeers() []peer {
 	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
 	return append(all, peer{
 		name:    "actorlock-simple",
-		about:   "this library's SimpleMutex: one node that all watch",
+		about:   "this library's SimpleMutex: one node that all waiters watch",
 		server:  "zookeeper",
 		version: func() string { return "this tree" },
 		open:    openActorlock(func(locks *actors.Locks, path string) handle { return locks.SimpleMutex(path) }),
@@ -51,7 +51,7 @@ type actorlockDriver struct {
 	addr    string
 	locks   []*actors.Locks // by connection
 	mutex   func(*actors.Locks, string) handle
-	options []actors.LockOption // of read-write locks
+	options []actors.LockOption // for read-write locks
 }
 
 func openActorlock(mutex func(*actors.Locks, string) handle, options ...actors.LockOption) func(context.Context, string) (driver, error) {
@@ -80,9 +80,9 @@ func (d *actorlockDriver) lock(ctx context.Context, a access) (locker, error) {
 	}
 	l := &actorlockLocker{acknowledged: a.acknowledged}
 	switch a.recipe {
-	case readSide:
+	case readMode:
 		l.mutex = locks.RWMutex(a.path, d.options...).Read()
-	case writeSide:
+	case writeMode:
 		l.mutex = locks.RWMutex(a.path, d.options...).Write()
 	case semaphore:
 		l.mutex = locks.Semaphore(a.path, permits)

@@ -33,7 +33,7 @@ var etcd = peer{
 type etcdDriver struct {
 	client   *clientv3.Client
 	mu       sync.Mutex
-	sessions map[int]*concurrency.Session // by lock client, as they stay for all loads
+	sessions map[int]*concurrency.Session // by lock client; kept for all loads
 }
 
 func (d *etcdDriver) lock(_ context.Context, a access) (locker, error) {
@@ -48,9 +48,9 @@ func (d *etcdDriver) lock(_ context.Context, a access) (locker, error) {
 		d.sessions[a.client] = session
 	}
 	switch a.recipe {
-	case readSide:
+	case readMode:
 		return etcdReader{recipe.NewRWMutex(session, a.path)}, nil
-	case writeSide:
+	case writeMode:
 		return etcdWriter{recipe.NewRWMutex(session, a.path)}, nil
 	}
 	return etcdLocker{concurrency.NewMutex(session, a.path)}, nil

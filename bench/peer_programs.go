@@ -63,7 +63,7 @@ func curatorVersion() string {
 // debianPython is the interpreter for which Debian installs kazoo; another may come first in PATH.
 const debianPython = "/usr/bin/python3"
 
-// kazooVersion is empty where there is none.
+// kazooVersion returns "" if kazoo is not installed.
 var kazooVersion = sync.OnceValue(func() string {
 	return strings.TrimSpace(output(debianPython, "-c", "import kazoo; print(kazoo.__version__)"))
 })
@@ -74,7 +74,7 @@ var kazoo = peer{
 	recipes: []string{readWrite, semaphore},
 	server:  "zookeeper",
 	version: func() string { return "kazoo " + kazooVersion() },
-	lacks: func() bool {
+	rwUnusable: func() bool {
 		major, minor := 0, 0
 		_, err := fmt.Sscanf(kazooVersion(), "%d.%d", &major, &minor)
 		return err != nil || major < 2 || major == 2 && minor < 9

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redsyncDelay is after how long redsync asks again for a lock that somebody holds. Its default of 50 to 250 ms makes
+// redsyncDelay is the time after which redsync asks again for a lock that is held. Its default of 50 to 250 ms would make
 // every hand-off that slow.
 const redsyncDelay = time.Millisecond
 

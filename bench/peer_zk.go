@@ -36,7 +36,7 @@ var zklock = peer{
 	},
 }
 
-// dialZooKeeper opens a session and waits until it is established.
+// dialZooKeeper opens a session, and waits until it is established.
 func dialZooKeeper(ctx context.Context, servers string) (*zk.Conn, error) {
 	conn, events, err := zk.Connect(strings.Split(servers, ","), sessionTimeout,
 		zk.WithLogger(log.New(io.Discard, "", 0)))
@@ -67,7 +67,7 @@ func (d rawDriver) lock(_ context.Context, a access) (locker, error) {
 	return &rawLocker{conn: d.conn, prefix: a.path + "/lock-"}, makeDirectory(d.conn, a.path)
 }
 
-// makeDirectory makes a persistent node and those above it, as far as they are missing.
+// makeDirectory creates a persistent node and its parents unless they exist.
 func makeDirectory(conn *zk.Conn, path string) error {
 	_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNoNode) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// results is what results.json holds.
+// results is the content of results.json.
 type results struct {
 	Runs     []run    `json:"runs"`
 	Machine  machine  `json:"machine"`
@@ -26,8 +26,8 @@ type step struct {
 	round    int
 }
 
-// plan puts the peers of a round side by side, in another order in each round: what comes first has a cold server, or
-// one that still has to clean up.
+// plan returns the runs: in each round one peer after the other, in another order in each round, because the first peer has
+// a server that is cold, or still cleans up.
 func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) []step {
 	var steps []step
 	for _, s := range scenarios {
@@ -47,15 +47,15 @@ func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) 
 	return steps
 }
 
-// runAll measures everything. A peer that fails in a scenario is left out of the rest of it.
-func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
+// runAll runs the plan. It leaves out the further rounds of a peer in a scenario in which the peer has failed.
+func (e *environment) runAll(ctx context.Context, o *options) (*results, error) {
 	var installed []peer
 	for _, p := range o.peers {
-		if _, gone := s.missing[p.name]; !gone {
+		if _, gone := e.missing[p.name]; !gone {
 			installed = append(installed, p)
 		}
 	}
-	r := &results{Rounds: o.rounds, Seconds: o.length.Seconds(), Missing: values(s.missing), Machine: s.describe(installed)}
+	r := &results{Rounds: o.rounds, Seconds: o.length.Seconds(), Missing: values(e.missing), Machine: e.describe(installed)}
 	steps := plan(o.scenarios, installed, o.rounds, o.length)
 	failed := map[string]bool{}
 	for i, step := range steps {
@@ -64,37 +64,37 @@ func (s *site) runAll(ctx context.Context, o *options) (*results, error) {
 			continue
 		}
 		started := time.Now()
-		_, length := step.scenario.rounds(o.rounds, s.length)
-		result, err := step.scenario.run(ctx, &trial{s, step.peer, length})
+		_, length := step.scenario.rounds(o.rounds, e.length)
+		result, err := step.scenario.run(ctx, &trial{e, step.peer, length})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			s.fire(step.peer)
+			e.stopWorkers(step.peer)
 			failed[what] = true
 			r.Failures = append(r.Failures, fmt.Sprintf("%s, round %d: %v", what, step.round, err))
-			fmt.Fprintf(s.progress, "%4d/%d %s round %d FAILED: %v\n", i+1, len(steps), what, step.round, err)
+			fmt.Fprintf(e.progress, "%4d/%d %s round %d FAILED: %v\n", i+1, len(steps), what, step.round, err)
 			continue
 		}
 		if step.peer.unlocked {
-			result.Violations = 0 // it excludes nobody, and does not promise to
+			result.Violations = 0 // it is no lock
 		}
 		result.Scenario, result.Peer, result.Round = step.scenario.name, step.peer.name, step.round
 		r.Runs = append(r.Runs, result)
-		fmt.Fprintf(s.progress, "%4d/%d %-12s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
-			result.Scenario, result.Peer, result.Round, result.OpsPerSec, result.P50, result.P99, complaint(result), time.Since(started).Seconds())
+		fmt.Fprintf(e.progress, "%4d/%d %-12s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
+			result.Scenario, result.Peer, result.Round, result.OpsPerSec, result.P50, result.P99, violationsText(result), time.Since(started).Seconds())
 	}
 	return r, r.verdict(steps)
 }
 
-func complaint(r run) string {
+func violationsText(r run) string {
 	if r.Violations == 0 {
 		return ""
 	}
 	return fmt.Sprintf("  %d VIOLATIONS", r.Violations)
 }
 
-// verdict is the error of a run that must not pass for a good one.
+// verdict returns the error of a run that measured nothing, had failures, or let two holders of actorlock in.
 func (r *results) verdict(steps []step) error {
 	if len(steps) == 0 {
 		return errors.New("nothing was measured: none of the installed peers can be used in these scenarios")

@@ -11,7 +11,7 @@ import (
 func TestPlan(t *testing.T) {
 	const rounds = 5
 	steps := plan(scenarios, peers, rounds, time.Second)
-	first := map[string][]string{} // who begins the rounds of a scenario
+	first := map[string][]string{} // first peer of each round of a scenario
 	type key struct {
 		scenario, peer string
 		round          int
@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A scenario that is costly to set up has fewer rounds, a brief one has more, as long in all.
+// A costly scenario has fewer rounds, and a brief one more, in the same time.
 func TestRounds(t *testing.T) {
 	for _, s := range scenarios {
 		n, length := s.rounds(12, time.Second)

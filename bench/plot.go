@@ -13,7 +13,7 @@ type axis struct {
 	a, b     float64
 }
 
-// axisOver makes an axis that shows all positive values.
+// axisOver returns an axis that shows all positive values.
 func axisOver(a, b float64, values ...float64) axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -28,7 +28,7 @@ func axisOver(a, b float64, values ...float64) axis {
 	return axis{from, max(int(math.Ceil(math.Log10(high))), from+1), a, b}
 }
 
-// at gives the coordinate of a value; what is too small is at the beginning.
+// at returns the coordinate of a value. A value that is too small is at the beginning.
 func (x axis) at(v float64) float64 {
 	share := 0.0
 	if v > 0 {
@@ -45,10 +45,10 @@ func (x axis) ticks() []float64 {
 	return ticks
 }
 
-// drawing is an SVG on its way.
+// drawing is an SVG image under construction.
 type drawing struct{ strings.Builder }
 
-// Colours: of this library, of the others, and of what holds them together.
+// Colours: of this library, of the others, of text and of grid lines.
 const (
 	ours  = "#1b6ca8"
 	other = "#9aa5b1"
@@ -76,14 +76,14 @@ func (d *drawing) dot(x, y float64, colour string) {
 	fmt.Fprintf(d, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", x, y, colour)
 }
 
-// text is anchored at its start, middle or end.
+// text draws a text with its start, middle or end at x.
 func (d *drawing) text(x, y float64, anchor, s string, attributes ...string) {
 	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s" %s>%s</text>`+"\n", x, y, anchor, ink, strings.Join(attributes, " "), html.EscapeString(s))
 }
 
 func (d *drawing) end() string { return d.String() + "</svg>\n" }
 
-// compact writes a power of ten as on an axis.
+// compact formats a power of ten for an axis.
 func compact(v float64) string {
 	switch {
 	case v >= 1e6:

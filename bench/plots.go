@@ -78,7 +78,8 @@ func plotScale(list []*summary) string {
 	return d.end()
 }
 
-// curve draws a peer's points and its name behind the last, above the label that was drawn before.
+// curve draws the points of a peer, and its name behind the last one, above the label that was drawn before. It returns the
+// height of the label.
 func (d *drawing) curve(s *summary, x, y axis, labelled float64) float64 {
 	colour, oldX, oldY := colourOf(s.peer), 0.0, 0.0
 	for i, n := range queueSizes {

@@ -14,11 +14,11 @@ import (
 // process is a child process and the goroutine that waits for it.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended and has been waited for
+	done chan struct{} // closed when it has ended and Wait has returned
 }
 
-// spawn starts the command; the kernel kills the child when we end, however we end. The goroutine that started it
-// keeps its thread until the child has ended, because the death signal is sent when the starting thread ends.
+// spawn starts the command. The kernel kills the child when this process ends, in any way. The goroutine that starts it keeps
+// its thread until the child has ended, because the kernel sends the signal when the starting thread ends.
 func spawn(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd, make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -30,7 +30,7 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // its end is what counts
+			_ = cmd.Wait() // only the end matters
 		}
 	}()
 	return p, <-started
@@ -45,24 +45,24 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill ends the process and returns when it is gone.
+// kill kills the process, and waits for its end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // fails only when it has ended already
 	<-p.done
 }
 
-// waitOrKill gives the process some time to end by itself.
-func (p *process) waitOrKill(patience time.Duration) {
+// waitOrKill waits for the end of the process, and kills it after the grace.
+func (p *process) waitOrKill(grace time.Duration) {
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(grace):
 		p.kill()
 	}
 }
 
-// endWithGoCommand ends the context when our parent is the go command, and ends: killed, it cannot tell us. We look now
-// and then who our parent is: a death signal comes when the thread ends that started us, and in the go command, unlike in
-// spawn, nothing keeps that.
+// endWithGoCommand returns a context that ends when the parent process is the go command and has ended: a killed go command
+// does not forward the signal. It polls the parent's id. A death signal would come when the thread ends that started this
+// process, which the go command, unlike spawn, does not keep.
 func endWithGoCommand(ctx context.Context) context.Context {
 	parent := os.Getppid()
 	name, err := os.ReadFile("/proc/" + strconv.Itoa(parent) + "/comm")

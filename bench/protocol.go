@@ -10,14 +10,18 @@ import (
 	"time"
 )
 
-// Workers are asked in lines on their standard input, and answer each with a line on their standard output:
+// bench writes a line to a worker's standard input for each request, and the worker answers by a line on its standard output:
 //
-//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 gates=/tmp/x process=0 recipe=mutex connections=1 hold=0    ready
-//	run from=123456 until=234567 settle=0                                               result ops=9 total=11 violations=0 latencies=512:9
-//	special name=futures path=/b/2 nanos=1000000000                               result ops_per_sec=5 ...
+//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 sections=/tmp/x process=0 recipe=mutex connections=1 hold=0
+//	ready
+//	run from=123456 until=234567 await_turns=0
+//	result ops=9 total=11 violations=0 latencies=512:9
+//	special name=futures path=/b/2 nanos=1000000000
+//	result ops_per_sec=5 ...
 //
-// "error TEXT" answers what failed. A worker ends when its standard input does. Instants are CLOCK_MONOTONIC in
-// nanoseconds. To settle means to count from when every client had its turn. Other languages need not know special.
+// A request that fails has the answer "error TEXT". A worker ends when its standard input ends. Instants are CLOCK_MONOTONIC
+// in nanoseconds. With await_turns a worker counts from the moment when every client has held a lock. Workers in other
+// languages need not support special.
 
 // message is one line: a verb, and words of the form key=value.
 type message struct {
@@ -49,7 +53,7 @@ func (m message) String() string {
 	return strings.Join(words, " ")
 }
 
-// number reads an argument that must be there.
+// number returns an argument as a number. A missing argument is an error.
 func (m message) number(key string) (int64, error) {
 	n, err := strconv.ParseInt(m.args[key], 10, 64)
 	if err != nil {
@@ -58,21 +62,21 @@ func (m message) number(key string) (int64, error) {
 	return n, nil
 }
 
-// load is what a worker does: clients that acquire and release without pause.
+// load is the work of a worker: clients that acquire and release without pause.
 type load struct {
-	path         string        // the lock i is path/i
+	path         string        // the path of lock i is path/i
 	clients      int           // goroutines or threads
-	locks        int           // shared evenly by the clients; those beyond their number are taken in turn
-	acknowledged bool          // each release is waited for
-	ownObjects   bool          // each client has a lock object of its own, also where the peer lets clients share one
-	gates        string        // the file that processes share, empty in one process
-	process      int           // its number among them
-	recipe       string        // what the locks are: see access; every writesOf-th turn at a read-write lock is a write
-	connections  int           // at least one; the clients of this library take them in turn
-	hold         time.Duration // how long a holder keeps the lock, asleep
+	locks        int           // divided evenly between the clients; a client with several locks uses them in turn
+	acknowledged bool          // clients wait for the acknowledgement of each release
+	ownObjects   bool          // each client has a lock object of its own, also if the peer lets clients share one
+	sections     string        // name of the file with the sections that processes share; empty for one process
+	process      int           // number of this process among them
+	recipe       string        // as in access; every writesOf-th turn at a read-write lock is a write
+	connections  int           // at least one; divided between the clients, by this library only
+	hold         time.Duration // how long a holder sleeps with the lock
 }
 
-// writesOf is how many turns of a client at a read-write lock contain a write.
+// writesOf is the number of turns at a read-write lock of which one is a write.
 const writesOf = 10
 
 func (l load) message() message {
@@ -82,7 +86,7 @@ func (l load) message() message {
 		"locks":        strconv.Itoa(l.locks),
 		"acknowledged": strconv.Itoa(btoi(l.acknowledged)),
 		"own":          strconv.Itoa(btoi(l.ownObjects)),
-		"gates":        l.gates,
+		"sections":     l.sections,
 		"process":      strconv.Itoa(l.process),
 		"recipe":       cmp.Or(l.recipe, mutex),
 		"connections":  strconv.Itoa(max(l.connections, 1)),
@@ -104,7 +108,7 @@ func parseLoad(m message) (load, error) {
 		locks:        int(numbers[1]),
 		acknowledged: numbers[2] == 1,
 		ownObjects:   numbers[3] == 1,
-		gates:        m.args["gates"],
+		sections:     m.args["sections"],
 		process:      int(numbers[4]),
 		recipe:       m.args["recipe"],
 		connections:  int(numbers[5]),
@@ -112,7 +116,7 @@ func parseLoad(m message) (load, error) {
 	}, nil
 }
 
-// numbers reads all arguments as numbers.
+// numbers returns all arguments as numbers.
 func (m message) numbers() (map[string]float64, error) {
 	numbers := map[string]float64{}
 	for key, value := range m.args {
@@ -125,10 +129,10 @@ func (m message) numbers() (map[string]float64, error) {
 	return numbers, nil
 }
 
-// tally is what clients have counted.
+// tally is the count of a load's clients.
 type tally struct {
-	ops        int // in the window: acquires, or with several processes hand-offs from one to another
-	total      int // acquires also before and after
+	ops        int // acquires in the window; with several processes, hand-offs between them
+	total      int // acquires also before and after the window
 	violations int
 	latencies  histogram // of ops
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMessagesComeBackAsTheyWere(t *testing.T) {
-	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, gates: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5}
+	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, sections: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5}
 	if got, err := parseLoad(overTheWire(t, l.message())); err != nil || got != l {
 		t.Errorf("sent %+v, got %+v, %v", l, got, err)
 	}
@@ -40,7 +40,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	} {
 		m, err := parseMessage(line)
 		if err == nil {
-			// Which number is missing first is by chance.
+			// The order in which parseTally reads the numbers is random.
 			for _, key := range []string{"ops", "total", "violations"} {
 				if m.args[key] == "" {
 					m.args[key] = "0"

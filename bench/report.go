@@ -37,7 +37,7 @@ func writeReport(dir string, r *results, progress io.Writer) error {
 	return nil
 }
 
-// render makes REPORT.md.
+// render returns REPORT.md.
 func render(r *results, all summaries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s%s; in each round the peers were measured one "+
@@ -74,7 +74,7 @@ func renderBars(b *strings.Builder, bars []bar, hot map[string]*summary) {
 	}
 }
 
-// otherRounds tells which scenarios had fewer rounds, or more.
+// otherRounds lists the scenarios with fewer or more rounds.
 func (r *results) otherRounds(all summaries) string {
 	var others []string
 	for _, s := range scenarios {
@@ -89,7 +89,7 @@ func (r *results) otherRounds(all summaries) string {
 	return " (" + strings.Join(others, ", ") + ")"
 }
 
-// renderWinners says where somebody is better than this library.
+// renderWinners lists the scenarios in which a peer is faster than this library.
 func renderWinners(b *strings.Builder, all summaries) {
 	b.WriteString("\n## Where others are faster\n\n")
 	none := true
@@ -129,7 +129,7 @@ func renderScenario(b *strings.Builder, s scenario, all summaries) {
 	}
 }
 
-// renderExtra shows the fields that only some peers have.
+// renderExtra writes the table of the fields that only some peers have.
 func renderExtra(b *strings.Builder, list []*summary) {
 	var keys []string
 	var header, line strings.Builder
@@ -158,7 +158,7 @@ func renderExtra(b *strings.Builder, list []*summary) {
 	}
 }
 
-// ratio is how many times as much one figure is as another, as in a bar.
+// ratio returns the ratio of two figures, as in a bar, or "" if it was not measured.
 func (all summaries) ratio(over, under figure) string {
 	ratios := all.ratios(over, under)
 	if len(ratios) == 0 {

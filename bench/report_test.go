@@ -20,7 +20,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// sample is a run of three rounds; factors make its rounds differ.
+// sample is a run of three rounds, which differ by factors.
 func sample() *results {
 	r := &results{
 		Rounds: 3, Seconds: 2,
@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// images gives the files that a report shows.
+// images returns the image files of a report.
 func images(report string) (files []string) {
 	for _, part := range strings.Split(report, "![")[1:] {
 		_, file, _ := strings.Cut(part, "](")
@@ -116,7 +116,7 @@ func checkSVG(t *testing.T, file string) {
 }
 
 func TestBars(t *testing.T) {
-	want := map[string]string{ // of what the sample has
+	want := map[string]string{ // for the peers and scenarios of the sample
 		"uncontended: p50 of actorlock at most 1.1":          "yes",
 		"hot64: actorlock per second at least 40 × zklock":   "yes",
 		"hot64: actorlock per second at least 5 × raw":       "yes",
@@ -142,13 +142,13 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// A ratio is that of figures of one round: the machine changes its pace from one to the next.
+// A ratio is the median of the ratios of each round, because the machine changes its speed between rounds.
 func TestRatiosOfRounds(t *testing.T) {
 	r := &results{}
 	for i, pace := range []float64{1, 4, 2, 8, 1} {
 		for peer, perSecond := range map[string]float64{"actorlock": 30, "zklock": 1} {
 			if peer == "zklock" && i == 4 {
-				perSecond = 0 // nothing was counted: nothing is known
+				perSecond = 0 // a figure of 0 is not measured
 			}
 			if peer == "zklock" && i == 1 {
 				perSecond = 10

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// scenario is a way to use a lock, measured for each peer that can be used so. A new one is a file with a value of this
-// type, listed in scenarios; what its clients do differently from others becomes a field of load and of access.
+// scenario is a way to use a lock, measured for each peer that fits. A new scenario is a value of this type in a file of its
+// own, listed in scenarios. A new behaviour of clients becomes a field of load and of access.
 type scenario struct {
 	name  string
 	about string
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
 
-	costly bool // to set it up takes longer than to measure it: it has as few rounds as may be, and longer ones
-	brief  bool // there is nothing to set up, and few percent matter: it has many times as many rounds, and shorter ones
+	costly bool // its preparation takes longer than its measurement: it has the fewest rounds, and longer ones
+	brief  bool // it has no preparation, and few percent matter: it has more rounds, and shorter ones
 }
 
-// A brief scenario has so many rounds for each that is asked for, unless they would be too short to tell anything.
+// A brief scenario has briefly times as many rounds, unless they would be shorter than briefest.
 const (
 	briefly  = 5
 	briefest = 20 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 
 func (s scenario) label() string { return s.name }
 
-// rounds is how many there are if as many of this length are asked for, and how long they are: as long in all.
+// rounds returns the number and the length of the scenario's rounds, which take as long in all as the rounds asked for.
 func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
 	switch {
 	case s.costly:
@@ -36,10 +36,10 @@ func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
 	return asked, length
 }
 
-// scenarios are all, in the order of the report.
+// scenarios are all scenarios, in the order of the report.
 var scenarios = []scenario{uncontended, hot64, many256, handoff, fleet, futures, scale, rw90, semaphore3, simpleHerd, beside}
 
-// run is what results.json has for a scenario, a peer and a round.
+// run is the result of a peer in a round of a scenario, as in results.json.
 type run struct {
 	Scenario   string             `json:"scenario"`
 	Peer       string             `json:"peer"`
@@ -51,31 +51,31 @@ type run struct {
 	Extra      map[string]float64 `json:"extra,omitempty"`
 }
 
-// trial is one run to be made.
+// trial is the environment and the parameters of one run.
 type trial struct {
-	*site
+	*environment
 	peer   peer
-	length time.Duration // of what is measured
+	length time.Duration // of the measured time
 }
 
-// warmUp is how long a load runs before it counts.
+// warmUp returns how long a load runs before its window.
 func warmUp(length time.Duration) time.Duration {
 	return min(max(length/5, 50*time.Millisecond), time.Second)
 }
 
-// load has some processes of the peer run a load for the given time.
+// load runs a load in processes of the peer for the given time.
 func (t *trial) load(ctx context.Context, processes int, l load, length time.Duration) (run, error) {
 	sum, err := t.tally(ctx, processes, l, length)
 	return sum.run(length), err
 }
 
 func (t *trial) tally(ctx context.Context, processes int, l load, length time.Duration) (tally, error) {
-	crew, err := t.crew(ctx, t.peer, processes)
+	workers, err := t.ensureWorkers(ctx, t.peer, processes)
 	if err != nil {
 		return tally{}, err
 	}
 	l.path = t.newPath(t.peer.name)
-	return t.work(ctx, crew, l, warmUp(length), length)
+	return t.work(ctx, workers, l, warmUp(length), length)
 }
 
 func (t tally) run(length time.Duration) run {
@@ -89,7 +89,7 @@ func (t tally) run(length time.Duration) run {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// inOneProcess is a scenario of clients that acquire and release without pause.
+// inOneProcess returns a scenario of clients of one process that acquire and release without pause.
 func inOneProcess(name, about string, l load) scenario {
 	return scenario{
 		name:  name,

@@ -23,7 +23,7 @@ var hot64 = scenario{
 	},
 }
 
-// ownObjectsKey is the field for a peer that is faster when clients do not share its lock object.
+// ownObjectsKey is the field of a peer that is faster if clients do not share its lock object.
 const ownObjectsKey = "ops_per_sec_own_objects"
 
 var many256 = inOneProcess("many256",

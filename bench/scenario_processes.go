@@ -9,9 +9,9 @@ import (
 var handoff = scenario{
 	name: "handoff",
 	about: "Two processes with a client each pass one lock to and fro: hand-offs per second, and the time from the release " +
-		"in one process to the grant in the other. Each release is waited for, as most peers know no other. " +
-		"In the first half of the time holders release at once, mostly before the other is in the queue, so that the time has much of " +
-		"its acquire in it; in the second they keep the lock for a moment, and it is handed to one that waits (waiting).",
+		"in one process to the grant in the other. The holder waits for each release, because most peers have no other form. " +
+		"In the first half of the time holders release at once, mostly before the other is in the queue, so that the time includes most of " +
+		"its acquire; in the second half they keep the lock for a moment, and the other waits in the queue by then (waiting).",
 	fits: isLock,
 	run: func(ctx context.Context, t *trial) (run, error) {
 		pass := load{clients: 1, locks: 1, acknowledged: true}
@@ -27,18 +27,18 @@ var handoff = scenario{
 	},
 }
 
-// holdTime is several round trips: whoever wants the lock is in the queue by then, and watches.
+// holdTime is several round trips, after which the next holder is in the queue and watches.
 const holdTime = 5 * time.Millisecond
 
 const waitingKey = "p50_us_waiting"
 
-// fleetSize is how many processes share the lock of scenario fleet.
+// fleetSize is the number of processes that share the lock of scenario fleet.
 const fleetSize = 8
 
 var fleet = scenario{
 	name: "fleet",
-	about: "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. Who has " +
-		"released asks again as soon as the peer allows, so that somebody always waits. " +
+	about: "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. A client " +
+		"that has released asks again as soon as the peer allows, so that a client always waits. " +
 		"ZooKeeper counts the packets.",
 	fits: isLock,
 	run: func(ctx context.Context, t *trial) (run, error) {
@@ -61,15 +61,15 @@ func packetsKey(processes int) string { return fmt.Sprintf("packets_per_handoff_
 
 func isLock(p peer) bool { return !p.unlocked }
 
-// passAround has processes pass one lock.
+// passAround runs processes that pass one lock around. It also returns the packets per hand-off.
 func (t *trial) passAround(ctx context.Context, processes int, length time.Duration) (run, float64, error) {
 	sum, perHandoff, err := t.counted(ctx, processes, load{clients: 1, locks: 1}, length)
 	return sum.run(length), perHandoff, err
 }
 
-// counted is tally, and counts ZooKeeper's packets for each acquire; 0 without ZooKeeper.
+// counted is tally, and returns ZooKeeper's packets per acquire as well, or 0 without ZooKeeper.
 func (t *trial) counted(ctx context.Context, processes int, l load, length time.Duration) (tally, float64, error) {
-	if _, err := t.crew(ctx, t.peer, processes); err != nil { // its start is not counted
+	if _, err := t.ensureWorkers(ctx, t.peer, processes); err != nil { // their start is not counted
 		return tally{}, 0, err
 	}
 	before, countable := t.packets()

@@ -3,19 +3,19 @@ package main
 import "context"
 
 var rw90 = ofRecipe("rw90", "64 clients of one process share one read-write lock; each reads nine times, then writes, and asks again as soon as "+
-	"it has released. Nobody may be beside a writer.", load{clients: 64, locks: 1, recipe: readWrite})
+	"it has released. No client may be inside together with a writer.", load{clients: 64, locks: 1, recipe: readWrite})
 
 var semaphore3 = ofRecipe("semaphore", "30 clients of one process ask for one of 3 permits; each asks again as soon as it has released.",
 	load{clients: 30, locks: 1, recipe: semaphore})
 
-// ofRecipe is inOneProcess for the peers that have the recipe.
+// ofRecipe is inOneProcess for the peers that have the recipe of the load.
 func ofRecipe(name, about string, l load) scenario {
 	s := inOneProcess(name, about, l)
 	s.fits = func(p peer) bool { return p.has(l.recipe) }
 	return s
 }
 
-// herdSize is how many sessions wait in scenario simple-herd.
+// herdSize is the number of sessions in scenario simple-herd.
 const herdSize = 30
 
 var simpleHerd = scenario{

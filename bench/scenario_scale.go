@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// The sizes of scenario scale. The headline is at mainSize waiters.
+// The sizes of scenario scale. The report has the result for mainSize waiters in its table.
 var (
 	queueSizes = []int{10, 100, 1000, 10_000}
 	lockCounts = []int{10, 100, 1000, 10_000, 100_000}
@@ -17,7 +17,7 @@ const mainSize = 100
 
 var scale = scenario{
 	name: "scale",
-	about: "Acquires with 10, 100, 1000 and 10,000 waiters on one lock, as far as a peer bears it; the line in the table is for 100. " +
+	about: "Acquires with 10, 100, 1000 and 10,000 waiters on one lock, as far as a peer supports it; the line in the table is for 100. " +
 		"For this library also 10 to 100,000 locks that up to 256 clients use in turn, memory, and the time that Connect takes. " +
 		"Each size gets a quarter of the time.",
 	fits:   func(p peer) bool { return p.waiters >= mainSize },
@@ -25,7 +25,7 @@ var scale = scenario{
 	run: func(ctx context.Context, t *trial) (run, error) {
 		extra := map[string]float64{}
 		if t.peer.nodeEach() {
-			t.fire(t.peer) // memory is measured in a process that has done nothing yet
+			t.stopWorkers(t.peer) // so that memory is measured in a new process
 			memory, err := t.special(ctx, "memory")
 			if err != nil {
 				return run{}, err
@@ -74,14 +74,14 @@ func (t *trial) manyLocks(ctx context.Context, extra map[string]float64) error {
 	return nil
 }
 
-// special has a worker of this library do what only it can; see specials.
+// special runs one of specials in a worker of this library.
 func (t *trial) special(ctx context.Context, name string) (map[string]float64, error) {
-	crew, err := t.crew(ctx, t.peer, 1)
+	workers, err := t.ensureWorkers(ctx, t.peer, 1)
 	if err != nil {
 		return nil, err
 	}
 	question := message{"special", map[string]string{"name": name, "path": t.newPath(t.peer.name), "nanos": fmt.Sprint(t.length.Nanoseconds())}}
-	answer, err := crew[0].ask(ctx, question, patience)
+	answer, err := workers[0].ask(ctx, question, answerLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (t *trial) special(ctx context.Context, name string) (map[string]float64, e
 var futures = scenario{
 	name: "futures",
 	about: "10,000 futures wait in selects of a goroutine each, for 100 locks that are held. The locks are released, and " +
-		"each that gets one releases it at once. p50 and p99 are from the first release to a grant.",
+		"each that is granted one releases it at once. p50 and p99 are from the first release to a grant.",
 	fits:   peer.nodeEach,
 	costly: true,
 	run:    onlySpecial("futures"),
@@ -105,7 +105,7 @@ var beside = scenario{
 	run:  onlySpecial("beside"),
 }
 
-// onlySpecial runs a scenario that is one special.
+// onlySpecial returns the run function of a scenario that is one special.
 func onlySpecial(name string) func(context.Context, *trial) (run, error) {
 	return func(ctx context.Context, t *trial) (run, error) {
 		numbers, err := t.special(ctx, name)
@@ -125,5 +125,5 @@ func (p peer) isActorlock() bool {
 	return slices.Contains(slices.Collect(maps.Keys(actorlockModes)), p.name)
 }
 
-// nodeEach tells that each waiter has a node of its own, by which it is known to wait. A local queue has one for all.
+// nodeEach reports whether each waiter has a node of its own, which shows that it waits. A local queue has one for all.
 func (p peer) nodeEach() bool { return p.name == "actorlock" }

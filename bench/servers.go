@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// server is a kind of server that we can start.
+// server is a kind of server that bench can start.
 type server struct {
 	name    string
-	find    func() error // says what is missing
+	find    func() error // returns errNotInstalled with the missing file
 	command func(dir string, port int) (*exec.Cmd, error)
 	serves  func(addr, dir string) bool
 	version func(addr string) string
 	about   string // how it is configured
 }
 
-// errNotInstalled tells that something cannot be measured on this machine.
+// errNotInstalled is the error of a peer or server that this machine does not have.
 var errNotInstalled = errors.New("not installed")
 
 var servers = []server{zooKeeper, etcdServer, redisServer}
 
-// jars is where Debian puts them, ZooKeeper's and Curator's.
+// jars returns the folder of ZooKeeper's and Curator's jars: Debian's, unless the environment names another.
 func jars() string {
 	if dir := os.Getenv("ACTORLOCK_ZOOKEEPER_JARS"); dir != "" {
 		return dir
@@ -38,8 +38,8 @@ func jars() string {
 	return "/usr/share/java"
 }
 
-// classPath gives the jars by their names in Debian, or everything in a folder of versioned jars, as in Apache's
-// releases.
+// classPath returns the class path of the jars with the names that Debian has, or of all jars in a folder of versioned jars,
+// as in Apache's releases.
 func classPath(names ...string) (string, error) {
 	dir := jars()
 	var list []string
@@ -133,8 +133,8 @@ var redisServer = server{
 	},
 }
 
-// start starts the server in a folder of its own and waits until it serves. Should the port be taken before it listens
-// there, it ends, and another port is tried.
+// start starts the server in a folder of its own, and waits until it serves. It tries another port if the server ends, as it
+// does if another program takes the port first.
 func (s server) start(ctx context.Context, parent string) (*process, string, error) {
 	dir := filepath.Join(parent, s.name)
 	log := filepath.Join(parent, s.name+".log")
@@ -149,7 +149,7 @@ func (s server) start(ctx context.Context, parent string) (*process, string, err
 	}
 }
 
-// try asks again and again whether the server serves, since servers do not say so of themselves.
+// try starts the server on one port. It polls the server until it serves.
 func (s server) try(ctx context.Context, dir, log string) (*process, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", err
@@ -182,7 +182,7 @@ func (s server) try(ctx context.Context, dir, log string) (*process, string, err
 	return nil, "", fmt.Errorf("%s does not start at %s\n%s", s.name, addr, text)
 }
 
-// freePort gives a loopback port that nobody listens on, below those that systems give to outgoing connections.
+// freePort returns a free loopback port, below the range that systems use for outgoing connections.
 func freePort() int {
 	for {
 		port := 10000 + rand.IntN(20000)
@@ -194,10 +194,10 @@ func freePort() int {
 	}
 }
 
-// fourLetter sends one of ZooKeeper's four-letter commands and gives the answer.
+// fourLetter sends one of ZooKeeper's four-letter commands, and returns the answer.
 func fourLetter(addr, word string) (string, error) { return exchange(addr, word) }
 
-// exchange sends a text and gives all that comes back.
+// exchange sends a text, and returns the answer up to its end.
 func exchange(addr, text string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// The locks that keep a process busy in scenario beside.
+// The load of the process in scenario beside.
 const (
 	busyLocks   = 4
-	busyReaders = 1000 // of each
+	busyReaders = 1000 // per lock
 )
 
 func init() { specials["beside"] = measureBeside }
 
-// measureBeside acquires a lock of its own beside the busy ones.
+// measureBeside acquires a mutex again and again in a process with busy locks.
 func measureBeside(w *worker, m message) (map[string]float64, error) {
 	length, err := m.number("nanos")
 	if err != nil {
@@ -58,7 +58,7 @@ func measureBeside(w *worker, m message) (map[string]float64, error) {
 	}, err
 }
 
-// readers acquire and release in turn until they are stopped.
+// readers are goroutines that acquire and release read locks until they are stopped.
 type readers struct {
 	stopped atomic.Bool
 	running sync.WaitGroup

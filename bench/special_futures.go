@@ -14,17 +14,17 @@ const futureLocks = 100
 
 func init() { specials["futures"] = measureFutures }
 
-// crowd is who waits in scenario futures.
-type crowd struct {
+// futureWaiters are the goroutines that wait in scenario futures.
+type futureWaiters struct {
 	mutexes  []*actors.Mutex
-	gates    []gate
+	sections []section
 	shutdown chan struct{}
 
 	violations atomic.Int64
 	mu         sync.Mutex
 	granted    histogram
 	err        error
-	start      atomic.Int64 // when the locks were released
+	start      atomic.Int64 // instant at which the locks were released
 }
 
 func measureFutures(w *worker, m message) (map[string]float64, error) {
@@ -35,7 +35,7 @@ func measureFutures(w *worker, m message) (map[string]float64, error) {
 		return nil, err
 	}
 	defer locks.Close()
-	c := &crowd{gates: make([]gate, futureLocks), shutdown: make(chan struct{})}
+	c := &futureWaiters{sections: make([]section, futureLocks), shutdown: make(chan struct{})}
 	var held []*actors.Grant
 	for i := range futureLocks {
 		c.mutexes = append(c.mutexes, locks.Mutex(fmt.Sprintf("%s/%d", m.args["path"], i), actorlockModes[w.peer.name]...))
@@ -45,7 +45,7 @@ func measureFutures(w *worker, m message) (map[string]float64, error) {
 		}
 		held = append(held, grant)
 	}
-	queued, waiting, err := c.gather(ctx, w.addr)
+	queued, waiting, err := c.queueAll(ctx, w.addr)
 	if err != nil {
 		close(c.shutdown)
 		return nil, err
@@ -65,8 +65,8 @@ func measureFutures(w *worker, m message) (map[string]float64, error) {
 	}, c.err
 }
 
-// gather starts those who wait, and tells how long it took until all were queued.
-func (c *crowd) gather(ctx context.Context, addr string) (time.Duration, *sync.WaitGroup, error) {
+// queueAll starts the goroutines, and returns how long it took until all were in the queue.
+func (c *futureWaiters) queueAll(ctx context.Context, addr string) (time.Duration, *sync.WaitGroup, error) {
 	var waiting sync.WaitGroup
 	start := time.Now()
 	for i := range pendingWaiters {
@@ -86,7 +86,7 @@ func (c *crowd) gather(ctx context.Context, addr string) (time.Duration, *sync.W
 	return time.Since(start), &waiting, nil
 }
 
-func (c *crowd) wait(ctx context.Context, i int) error {
+func (c *futureWaiters) wait(ctx context.Context, i int) error {
 	pending := c.mutexes[i%futureLocks].Acquire(ctx)
 	select {
 	case <-pending.Done():
@@ -98,14 +98,14 @@ func (c *crowd) wait(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	gate, me := &c.gates[i%futureLocks], holderID(0, i)
-	if !gate.enter(me) {
+	section, me := &c.sections[i%futureLocks], holderID(0, i)
+	if !section.enter(me) {
 		c.violations.Add(1)
 	}
 	c.mu.Lock()
 	c.granted.add(now() - c.start.Load())
 	c.mu.Unlock()
-	gate.leave(me)
+	section.leave(me)
 	grant.Release()
 	return nil
 }

@@ -18,16 +18,16 @@ const (
 	pendingWaiters = 10_000
 	connects       = 7
 
-	// idleAfter is when a lock is idle: what it has used it keeps for a moment.
+	// idleAfter is the time after which a lock is idle: it keeps its memory for a moment.
 	idleAfter = 3 * time.Second
 
-	// longest is what a special may take in all.
+	// longest is the time limit of a special.
 	longest = 50 * time.Second
 )
 
 func init() { specials["memory"] = measureMemory }
 
-// measureMemory tells the bytes of an idle lock, those of a waiter, and how long Connect takes.
+// measureMemory measures the bytes of an idle lock and of a waiter, and the time of Connect.
 func measureMemory(w *worker, m message) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
@@ -46,7 +46,7 @@ func measureMemory(w *worker, m message) (map[string]float64, error) {
 	if err := useOnce(ctx, locks, mutex, m.args["path"]+"/idle"); err != nil {
 		return nil, err
 	}
-	time.Sleep(idleAfter) // by the clock of the library, which is the machine's
+	time.Sleep(idleAfter) // the library uses the machine's clock
 	idle := (memoryInUse() - used) / idleLocks
 
 	mu := mutex(locks, m.args["path"]+"/queue")
@@ -68,7 +68,7 @@ func measureMemory(w *worker, m message) (map[string]float64, error) {
 		errors.Join(grant.Err(), locks.Close())
 }
 
-// connectTime is the median, in microseconds.
+// connectTime returns the median time of Connect, in microseconds.
 func connectTime(ctx context.Context, addr string) (float64, error) {
 	var times []float64
 	for range connects {
@@ -83,7 +83,7 @@ func connectTime(ctx context.Context, addr string) (float64, error) {
 	return median(times), nil
 }
 
-// memoryInUse is what the heap and the stacks have, without garbage. The first collection may leave what has cleanups.
+// memoryInUse returns the bytes of heap and stacks without garbage. The first collection may leave objects with cleanups.
 func memoryInUse() float64 {
 	var stats runtime.MemStats
 	for range 3 {
@@ -93,7 +93,7 @@ func memoryInUse() float64 {
 	return float64(stats.HeapAlloc + stats.StackInuse)
 }
 
-// useOnce acquires and releases many locks, and waits for all of it.
+// useOnce acquires and releases idleLocks locks, and waits until all are released.
 func useOnce(ctx context.Context, locks *actors.Locks, mutex func(*actors.Locks, string) *actors.Mutex, path string) error {
 	var all errgroup.Group
 	all.SetLimit(256)
@@ -109,8 +109,8 @@ func useOnce(ctx context.Context, locks *actors.Locks, mutex func(*actors.Locks,
 	return all.Wait()
 }
 
-// awaitContenders returns when the directory has so many nodes. It asks for their number now and then: a watch would
-// fire for each of them, and be answered by the list of all.
+// awaitContenders waits until the directory has n nodes. It polls their number, because a watch would fire for each node, and
+// need a list of all.
 func awaitContenders(ctx context.Context, addr, dir string, n int32) error {
 	conn, err := dialZooKeeper(ctx, addr)
 	if err != nil {

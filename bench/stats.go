@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// median gives the middle value, or the mean of the two in the middle, and 0 where there is none.
+// median returns the middle value, the mean of the two in the middle, or 0 if there are no values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -12,7 +12,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// spread gives how far the values lie apart, (greatest - smallest) / median, and 0 where there is none.
+// spread returns (greatest - smallest) / median, or 0 if there are no values.
 func spread(values []float64) float64 {
 	middle := median(values)
 	if middle == 0 {

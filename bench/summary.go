@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// summary is what the rounds of a peer in a scenario come to: medians, and the sum of the violations.
+// summary is the result of a peer in a scenario over all rounds: medians, and the sum of the violations.
 type summary struct {
 	peer          string
 	ops, p50, p99 float64
@@ -16,7 +16,7 @@ type summary struct {
 	rounds        map[int]run
 }
 
-// summaries by scenario and peer.
+// summaries has the summaries by scenario and peer.
 type summaries map[string]map[string]*summary
 
 func (r *results) summarize() summaries {
@@ -65,7 +65,7 @@ func summarizeRuns(peer string, runs []run) *summary {
 	return s
 }
 
-// peersIn gives the peers of a scenario in the order of the report.
+// peersIn returns the summaries of a scenario in the order of the report.
 func (all summaries) peersIn(scenario string) []*summary {
 	var list []*summary
 	for _, p := range peers {

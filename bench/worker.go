@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// workerCommand is the first argument of this binary when it is to be a worker: worker PEER ADDR.
+// workerCommand is the first argument of this binary as a worker: worker PEER ADDR.
 const workerCommand = "worker"
 
-// setUpTime bounds what a peer does before it is measured.
+// setUpTime is the time limit for each preparation of a peer or server.
 const setUpTime = 30 * time.Second
 
-// worker answers for one peer; see protocol.go.
+// worker is the worker of a Go peer: it answers the requests of protocol.go.
 type worker struct {
 	peer   peer
 	addr   string
@@ -24,7 +24,7 @@ type worker struct {
 	loaded *loaded
 }
 
-// serveWorker answers until the input ends.
+// serveWorker answers requests until the input ends.
 func serveWorker(name, addr string, in io.Reader, out io.Writer) (code int) {
 	p, ok := findPeer(name)
 	if !ok || p.open == nil {
@@ -102,12 +102,12 @@ func (w *worker) run(m message) (message, error) {
 	if w.loaded == nil {
 		return m, fmt.Errorf("run: prepare must come first")
 	}
-	t, err := w.loaded.run(from, until, m.args["settle"] == "1")
+	t, err := w.loaded.run(from, until, m.args["await_turns"] == "1")
 	w.unload()
 	return t.message(), err
 }
 
-// specials are what only workers of this library can do; each answers with numbers.
+// specials are measurements of this library only, by name. Each returns numbers.
 var specials = map[string]func(w *worker, m message) (map[string]float64, error){}
 
 func (w *worker) special(m message) (message, error) {

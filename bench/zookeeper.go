@@ -9,10 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// packets is how many messages the ZooKeeper servers have got and sent so far.
-func (s *site) packets() (float64, error) {
+// packets returns the number of messages that the ZooKeeper servers have received and sent so far.
+func (e *environment) packets() (float64, error) {
 	sum := 0.0
-	for addr := range strings.SplitSeq(strings.SplitN(s.addrs["zookeeper"], "/", 2)[0], ",") {
+	for addr := range strings.SplitSeq(strings.SplitN(e.addrs["zookeeper"], "/", 2)[0], ",") {
 		reply, err := fourLetter(addr, "mntr")
 		if err != nil {
 			return 0, err
@@ -41,24 +41,24 @@ func packetsIn(mntr string) (float64, error) {
 		found++
 	}
 	if found != 2 {
-		return 0, errors.New("mntr does not tell the packets: " + strings.TrimSpace(mntr))
+		return 0, errors.New("mntr has no packets: " + strings.TrimSpace(mntr))
 	}
 	return sum, nil
 }
 
-// cleanZooKeeper removes what a run has made in a ZooKeeper that is not ours.
-func (s *site) cleanZooKeeper() error {
+// cleanZooKeeper removes the nodes of the run from a ZooKeeper that bench has not started.
+func (e *environment) cleanZooKeeper() error {
 	ctx, cancel := context.WithTimeout(context.Background(), setUpTime)
 	defer cancel()
-	conn, err := dialZooKeeper(ctx, s.addrs["zookeeper"])
+	conn, err := dialZooKeeper(ctx, e.addrs["zookeeper"])
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	return removeTree(conn, s.root)
+	return removeTree(conn, e.root)
 }
 
-// removeTree removes a node and all below it. Containers may go before it comes to them.
+// removeTree removes a node and all nodes below it. ZooKeeper may remove empty containers before.
 func removeTree(conn *zk.Conn, path string) error {
 	children, _, err := conn.Children(path)
 	for _, name := range children {

@@ -22,14 +22,14 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** Worker that measures Curator's locks. It speaks the protocol of protocol.go. */
+/** Worker that measures Curator's locks, by the protocol of protocol.go. */
 public final class CuratorWorker {
     private static final int SUB_BUCKETS = 6;
     private static final int PERMITS = 3, WRITES_OF = 10;
     private static final VarHandle WORD =
             MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
-    /** Gives the bucket of a duration, as histogram.go does. */
+    /** Returns the bucket of a duration, as histogram.go does. */
     static int bucketOf(long ns) {
         if (ns < 1L << SUB_BUCKETS) {
             return (int) Math.max(ns, 0);
@@ -39,11 +39,11 @@ public final class CuratorWorker {
     }
 
     /** Checks exclusion, as exclusion.go does. */
-    static final class Gates {
+    static final class Sections {
         final boolean shared;
         private final ByteBuffer words;
 
-        Gates(String file, int locks) throws Exception {
+        Sections(String file, int locks) throws Exception {
             shared = !file.isEmpty();
             if (!shared) {
                 words = ByteBuffer.allocateDirect(locks * 64);
@@ -136,7 +136,7 @@ public final class CuratorWorker {
         }
     }
 
-    /** What a load has its threads share: a lock object for each path, or one for each of them. */
+    /** Lock objects: one per path that the threads share, or one per thread and path. */
     static final class Locks {
         private final CuratorFramework zk;
         private final String recipe;
@@ -157,7 +157,7 @@ public final class CuratorWorker {
             };
         }
 
-        /** Gives the lock, or the writing and the reading side. */
+        /** Returns the lock object, or the write lock and the read lock. */
         Lock[] get(String path) {
             Object lock = own ? make(path) : shared.computeIfAbsent(path, this::make);
             if (lock instanceof InterProcessReadWriteLock rw) {
@@ -170,24 +170,24 @@ public final class CuratorWorker {
         }
     }
 
-    /** What counts, as instants. To settle means to count, for as long, from when every client had its turn. */
+    /** The measured time, as instants. With awaitTurns it begins when every client has held its lock. */
     static final class Window {
-        private static final long SETTLE_TIME = 5_000_000_000L;
+        private static final long TURNS_LIMIT = 5_000_000_000L;
         final long start, length;
-        final AtomicLong started = new AtomicLong(); // clients that have had the lock
+        final AtomicLong started = new AtomicLong(); // clients that have held their lock
         volatile long from, until;
 
-        Window(long from, long until, boolean settle) {
+        Window(long from, long until, boolean awaitTurns) {
             start = from;
             length = until - from;
-            this.from = settle ? Long.MAX_VALUE : from;
-            this.until = settle ? Long.MAX_VALUE : until;
+            this.from = awaitTurns ? Long.MAX_VALUE : from;
+            this.until = awaitTurns ? Long.MAX_VALUE : until;
         }
 
-        void settle(int clients) throws InterruptedException {
-            long patience = System.nanoTime() + SETTLE_TIME;
+        void awaitTurns(int clients) throws InterruptedException {
+            long deadline = System.nanoTime() + TURNS_LIMIT;
             long now = System.nanoTime();
-            while (now < start || started.get() < clients && now < patience) {
+            while (now < start || started.get() < clients && now < deadline) {
                 Thread.sleep(1);
                 now = System.nanoTime();
             }
@@ -198,25 +198,25 @@ public final class CuratorWorker {
 
     /** One thread, and the locks that it uses in turn. */
     static final class Client extends Thread {
-        final Gates gates;
+        final Sections sections;
         final long me, hold;
         final List<Integer> locks = new ArrayList<>();
-        final List<Lock[]> sides = new ArrayList<>();
+        final List<Lock[]> modes = new ArrayList<>();
         int turns;
         final Map<Integer, Integer> latencies = new HashMap<>();
         Window window;
         long ops, total, violations;
         Exception failure;
 
-        Client(Map<String, String> load, Gates gates, int number, Locks places) {
-            this.gates = gates;
-            turns = number; // so that not all write at a time
+        Client(Map<String, String> load, Sections sections, int number, Locks lockObjects) {
+            this.sections = sections;
+            turns = number; // clients write at different turns
             hold = Long.parseLong(load.get("hold"));
             me = (Long.parseLong(load.get("process")) << 32) + number + 1;
             int all = Integer.parseInt(load.get("locks")), clients = Integer.parseInt(load.get("clients"));
             for (int lock = number % all; lock < all; lock += clients) {
                 locks.add(lock);
-                sides.add(places.get(load.get("path") + "/" + lock));
+                modes.add(lockObjects.get(load.get("path") + "/" + lock));
             }
             setDaemon(true);
         }
@@ -229,7 +229,7 @@ public final class CuratorWorker {
                     if (start >= window.until) {
                         return;
                     }
-                    turn(locks.get(i), sides.get(i), start);
+                    turn(locks.get(i), modes.get(i), start);
                 }
             } catch (Exception e) {
                 failure = e;
@@ -238,27 +238,27 @@ public final class CuratorWorker {
 
         private void turn(int lock, Lock[] of, long start) throws Exception {
             turns++;
-            Lock side = of[turns % WRITES_OF == 0 ? 0 : of.length - 1];
-            side.acquire();
+            Lock mode = of[turns % WRITES_OF == 0 ? 0 : of.length - 1];
+            mode.acquire();
             if (++total == 1) {
                 window.started.incrementAndGet();
             }
-            if (!gates.enter(side.recipe(), lock, me)) {
+            if (!sections.enter(mode.recipe(), lock, me)) {
                 violations++;
             }
             boolean counts = true;
             long end = 0;
-            if (gates.shared) {
-                counts = gates.fromAnother(lock, me);
-                start = gates.released(lock);
+            if (sections.shared) {
+                counts = sections.fromAnother(lock, me);
+                start = sections.released(lock);
                 end = System.nanoTime();
             }
             if (hold > 0) {
                 TimeUnit.NANOSECONDS.sleep(hold);
             }
-            gates.leave(side.recipe(), lock, me);
-            side.release();
-            if (!gates.shared) {
+            sections.leave(mode.recipe(), lock, me);
+            mode.release();
+            if (!sections.shared) {
                 end = System.nanoTime();
             }
             if (counts && end >= window.from && end < window.until) {
@@ -269,22 +269,22 @@ public final class CuratorWorker {
     }
 
     static List<Client> prepare(CuratorFramework zk, Map<String, String> load) throws Exception {
-        Gates gates = new Gates(load.get("gates"), Integer.parseInt(load.get("locks")));
-        Locks places = new Locks(zk, load);
+        Sections sections = new Sections(load.get("sections"), Integer.parseInt(load.get("locks")));
+        Locks lockObjects = new Locks(zk, load);
         List<Client> clients = new ArrayList<>();
         for (int i = 0; i < Integer.parseInt(load.get("clients")); i++) {
-            clients.add(new Client(load, gates, i, places));
+            clients.add(new Client(load, sections, i, lockObjects));
         }
         return clients;
     }
 
-    static String run(List<Client> clients, Window window, boolean settle) throws Exception {
+    static String run(List<Client> clients, Window window, boolean awaitTurns) throws Exception {
         for (Client c : clients) {
             c.window = window;
             c.start();
         }
-        if (settle) {
-            window.settle(clients.size());
+        if (awaitTurns) {
+            window.awaitTurns(clients.size());
         }
         long ops = 0, total = 0, violations = 0;
         Map<Integer, Integer> latencies = new TreeMap<>();
@@ -330,9 +330,9 @@ public final class CuratorWorker {
                         System.out.println("ready");
                     }
                     case "run" -> {
-                        boolean settle = args.get("settle").equals("1");
+                        boolean awaitTurns = args.get("await_turns").equals("1");
                         long from = Long.parseLong(args.get("from")), until = Long.parseLong(args.get("until"));
-                        System.out.println(run(clients, new Window(from, until, settle), settle));
+                        System.out.println(run(clients, new Window(from, until, awaitTurns), awaitTurns));
                     }
                     default -> System.out.println("error unknown verb " + words[0]);
                 }

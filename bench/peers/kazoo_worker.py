@@ -1,4 +1,4 @@
-"""Worker that measures kazoo's locks. It speaks the protocol of protocol.go on standard input and output."""
+"""Worker that measures kazoo's locks, by the protocol of protocol.go on standard input and output."""
 
 import mmap
 import sys
@@ -8,22 +8,22 @@ import time
 from kazoo.client import KazooClient
 
 SUB_BUCKETS = 6
-SETTLE_TIME = 5_000_000_000
+TURNS_LIMIT = 5_000_000_000
 PERMITS = 3
 WRITES_OF = 10
 
 
 def bucket_of(ns):
-    """Gives the bucket of a duration, as histogram.go does."""
+    """Returns the bucket of a duration, as histogram.go does."""
     if ns < 1 << SUB_BUCKETS:
         return max(ns, 0)
     shift = ns.bit_length() - SUB_BUCKETS - 1
     return (shift << SUB_BUCKETS) + (ns >> shift)
 
 
-class Gates:
-    """Checks exclusion, as exclusion.go does. Python has no atomic words: who finds on leaving that another has
-    written over its number has not been alone either."""
+class Sections:
+    """Checks exclusion, as exclusion.go does. Python has no atomic words: a client that finds its number overwritten
+    when it leaves was not alone."""
 
     def __init__(self, file, locks):
         self.shared = file != ""
@@ -67,25 +67,25 @@ class Gates:
 
 
 class Window:
-    """What counts, as instants. To settle means to count, for as long, from when every client had its turn."""
+    """The measured time, as instants. With await_turns it begins when every client has held its lock."""
 
-    def __init__(self, begin, until, settle):
+    def __init__(self, begin, until, await_turns):
         self.start, self.length = begin, until - begin
-        self.begin, self.until = (sys.maxsize, sys.maxsize) if settle else (begin, until)
+        self.begin, self.until = (sys.maxsize, sys.maxsize) if await_turns else (begin, until)
 
-    def settle(self, clients):
-        patience = time.monotonic_ns() + SETTLE_TIME
+    def await_turns(self, clients):
+        deadline = time.monotonic_ns() + TURNS_LIMIT
         while True:
             now = time.monotonic_ns()
-            if now >= self.start and (now >= patience or all(c.total for c in clients)):
+            if now >= self.start and (now >= deadline or all(c.total for c in clients)):
                 break
             time.sleep(0.005)
         self.until = now + self.length
         self.begin = now
 
 
-def sides(zk, recipe, path):
-    """Gives the lock, or the writing and the reading side, each with what gates know it as."""
+def modes(zk, recipe, path):
+    """Returns the lock object, or the write lock and the read lock, each with its mode."""
     if recipe == "rw":
         return [("write", zk.WriteLock(path)), ("read", zk.ReadLock(path))]
     if recipe == "semaphore":
@@ -96,12 +96,12 @@ def sides(zk, recipe, path):
 class Client:
     """One thread, and the locks that it uses in turn."""
 
-    def __init__(self, zk, load, gates, number):
+    def __init__(self, zk, load, sections, number):
         self.me = (int(load["process"]) << 32) + number + 1
-        self.gates, self.hold = gates, int(load["hold"]) / 1e9
+        self.sections, self.hold = sections, int(load["hold"]) / 1e9
         clients, locks = int(load["clients"]), int(load["locks"])
-        recipe, self.turns = load["recipe"], number  # so that not all write at a time
-        self.places = [(i, sides(zk, recipe, "%s/%d" % (load["path"], i))) for i in range(number % locks, locks, clients)]
+        recipe, self.turns = load["recipe"], number  # clients write at different turns
+        self.uses = [(i, modes(zk, recipe, "%s/%d" % (load["path"], i))) for i in range(number % locks, locks, clients)]
         self.ops = self.total = self.violations = 0
         self.latencies = {}
         self.error = None
@@ -109,29 +109,29 @@ class Client:
     def run(self, window):
         try:
             while True:
-                for lock, of in self.places:
+                for lock, of in self.uses:
                     start = time.monotonic_ns()
                     if start >= window.until:
                         return
                     self.turns += 1
-                    recipe, side = of[0 if self.turns % WRITES_OF == 0 else -1]
-                    self.turn(lock, recipe, side, start, window)
+                    recipe, lock_object = of[0 if self.turns % WRITES_OF == 0 else -1]
+                    self.turn(lock, recipe, lock_object, start, window)
         except Exception as e:
             self.error = e
 
-    def turn(self, lock, recipe, side, start, window):
-        side.acquire()
-        gates, me, counts = self.gates, self.me, True
+    def turn(self, lock, recipe, lock_object, start, window):
+        lock_object.acquire()
+        sections, me, counts = self.sections, self.me, True
         self.total += 1
-        self.violations += not gates.enter(recipe, lock, me)
-        if gates.shared:
-            counts, start = gates.handed_over(lock, me)
+        self.violations += not sections.enter(recipe, lock, me)
+        if sections.shared:
+            counts, start = sections.handed_over(lock, me)
             end = time.monotonic_ns()
         if self.hold:
             time.sleep(self.hold)
-        self.violations += not gates.leave(recipe, lock, me)
-        side.release()
-        if not gates.shared:
+        self.violations += not sections.leave(recipe, lock, me)
+        lock_object.release()
+        if not sections.shared:
             end = time.monotonic_ns()
         if counts and window.begin <= end < window.until:
             self.ops += 1
@@ -140,13 +140,13 @@ class Client:
 
 
 def prepare(zk, load):
-    gates = Gates(load["gates"], int(load["locks"]))
-    return [Client(zk, load, gates, i) for i in range(int(load["clients"]))]
+    sections = Sections(load["sections"], int(load["locks"]))
+    return [Client(zk, load, sections, i) for i in range(int(load["clients"]))]
 
 
-def run(clients, window, settle):
-    if settle:
-        threading.Thread(target=window.settle, args=(clients,), daemon=True).start()
+def run(clients, window, await_turns):
+    if await_turns:
+        threading.Thread(target=window.await_turns, args=(clients,), daemon=True).start()
     threads = [threading.Thread(target=c.run, args=(window,), daemon=True) for c in clients]
     for t in threads:
         t.start()
@@ -179,8 +179,8 @@ def main():
                 clients = prepare(zk, args)
                 print("ready", flush=True)
             elif verb == "run":
-                settle = args["settle"] == "1"
-                print(run(clients, Window(int(args["from"]), int(args["until"]), settle), settle), flush=True)
+                await_turns = args["await_turns"] == "1"
+                print(run(clients, Window(int(args["from"]), int(args["until"]), await_turns), await_turns), flush=True)
             else:
                 print("error unknown verb", verb, flush=True)
         except Exception as e:

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// environment holds the servers, workers and folder of a run of bench.
+type environment struct {
+	dir               string
+	remove            func()
+	length            time.Duration // of a peer in a round
+	progress          io.Writer
+	addrs             map[string]string // of the servers, by name
+	running           []*process        // servers that bench has started
+	programs          map[string]func(addr string) *exec.Cmd
+	workers           map[string][]*workerProcess
+	paths             int // number of paths that newPath has returned
+	root              string
+	externalZooKeeper bool // ZooKeeper was started by the user
+	missing           map[string]string
+}
+
+// openEnvironment starts the servers that the peers need, and checks which peers are installed.
+func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*environment, error) {
+	dir, remove, err := makeRunDir()
+	if err != nil {
+		return nil, err
+	}
+	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{},
+		programs: map[string]func(string) *exec.Cmd{}, workers: map[string][]*workerProcess{}, missing: map[string]string{},
+		root: fmt.Sprintf("/bench-%d-%d", os.Getpid(), time.Now().Unix())}
+	err = e.startServers(ctx, o)
+	e.findPeers(o)
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case len(e.missing) == len(o.peers):
+		err = fmt.Errorf("nothing to measure: %s", strings.Join(values(e.missing), "; "))
+	case e.externalZooKeeper:
+		err = e.reachZooKeeper(ctx)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *environment) reachZooKeeper(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	conn, err := dialZooKeeper(ctx, e.addrs["zookeeper"])
+	if err != nil {
+		e.externalZooKeeper = false // close has nothing to remove there
+		return fmt.Errorf("-zk: %w", err)
+	}
+	conn.Close()
+	return nil
+}
+
+// startServers starts the servers that the peers need, and records those that are not installed. It fails if a server
+// does not start.
+func (e *environment) startServers(ctx context.Context, o *options) error {
+	var mu sync.Mutex
+	var starting errgroup.Group
+	for _, srv := range servers {
+		if !slices.ContainsFunc(o.peers, func(p peer) bool { return p.server == srv.name }) {
+			continue
+		}
+		if srv.name == "zookeeper" && o.zk != "" {
+			e.addrs[srv.name], e.externalZooKeeper = o.zk, true
+			continue
+		}
+		starting.Go(func() error {
+			p, addr, err := (*process)(nil), "", srv.find()
+			if err == nil {
+				p, addr, err = srv.start(ctx, e.dir)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, errNotInstalled) {
+				e.missing[srv.name] = err.Error()
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			e.addrs[srv.name] = addr
+			e.running = append(e.running, p)
+			fmt.Fprintf(e.progress, "%s serves at %s\n", srv.name, addr)
+			return nil
+		})
+	}
+	return starting.Wait()
+}
+
+// findPeers replaces the servers in missing by the peers that cannot be measured.
+func (e *environment) findPeers(o *options) {
+	servers := e.missing
+	e.missing = map[string]string{}
+	for _, p := range o.peers {
+		why, gone := servers[p.server]
+		if !gone && p.program != nil {
+			command, err := p.program(e.dir)
+			if err != nil {
+				why, gone = err.Error(), true
+			}
+			e.programs[p.name] = command
+		}
+		if gone {
+			e.missing[p.name] = p.name + " is left out: " + why
+			fmt.Fprintln(e.progress, e.missing[p.name])
+		}
+	}
+}
+
+// command returns the command of a worker of the peer: a program, or this binary.
+func (e *environment) command(p peer) *exec.Cmd {
+	addr := e.addrs[p.server]
+	if p.program != nil {
+		return e.programs[p.name](addr)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return exec.Command(self, workerCommand, p.name, addr)
+}
+
+// newPath returns a path that is not in use.
+func (e *environment) newPath(name string) string {
+	e.paths++
+	return fmt.Sprintf("%s/%s-%d", e.root, name, e.paths)
+}
+
+// close ends all processes, and removes the folder and the nodes of the run.
+func (e *environment) close() {
+	var leaving sync.WaitGroup
+	for _, processes := range e.workers {
+		for _, m := range processes {
+			leaving.Go(func() { m.stop(3 * time.Second) })
+		}
+	}
+	leaving.Wait()
+	if e.externalZooKeeper {
+		if err := e.cleanZooKeeper(); err != nil {
+			fmt.Fprintf(e.progress, "%s is left in ZooKeeper: %v\n", e.root, err)
+		}
+	}
+	for _, p := range e.running {
+		p.kill()
+	}
+	e.remove()
+}
+
+func values(m map[string]string) []string {
+	var list []string
+	for _, v := range m {
+		list = append(list, v)
+	}
+	slices.Sort(list)
+	return list
+}
