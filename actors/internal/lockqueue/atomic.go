@@ -28,9 +28,9 @@ func (s *State) Entry(name string, kind queue.Kind) (e Entry) {
 		case has == nil:
 			continue
 		case has.kind == kind && mayEnter.Has(kind):
-			return Entry{Known: true, AtomicCreate: has.group}
+			return Entry{Known: true, AtomicCreate: has.atomicCreate}
 		case has.stage == held && mayEnter.Has(has.kind):
-			e.AtomicCreate = has.group
+			e.AtomicCreate = has.atomicCreate
 		}
 		e.Known = true
 	}
@@ -48,7 +48,7 @@ func (s *State) LostBy(name string) (why requests.Reason, requests []requests.ID
 		if c == nil || c.stage != lost {
 			continue
 		}
-		why = c.why
+		why = c.reason
 		for _, r := range c.requests {
 			requests = append(requests, r.id)
 		}

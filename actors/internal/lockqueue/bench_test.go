@@ -19,7 +19,7 @@ func BenchmarkHandOff(b *testing.B) {
 			arrive := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
-				created := Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.in.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
+				created := Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
 				if next == 1 {
 					created.Children = []string{created.Node}
 				}
@@ -39,7 +39,7 @@ func BenchmarkHandOff(b *testing.B) {
 				holder++
 				arrive()
 			}
-			if n := len(s.inLine()); n != waiting-1 {
+			if n := len(s.waitingInOrder()); n != waiting-1 {
 				b.Fatalf("%d wait, want %d", n, waiting-1)
 			}
 		})

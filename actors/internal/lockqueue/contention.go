@@ -12,32 +12,32 @@ import (
 // outlook is what is done to notice others. A watch on the directory must not be left
 // behind, and there is no way to take one back: it ends with the next change, which
 // the deletion of the holder's own node is at the latest.
-type outlook struct {
-	wanted bool         // somebody has ever asked for it
-	set    bool         // a watch is set, or being set, and nothing has come of it
-	coming bool         // the list in flight sets it
-	before []*contender // to be deleted when that has arrived, not earlier
+type contentionWatch struct {
+	wanted      bool         // somebody has ever asked for it
+	set         bool         // a watch is set, or being set, and nothing has come of it
+	requested   bool         // the list in flight sets it
+	deleteAfter []*contender // to be deleted when that has arrived, not earlier
 }
 
 // lookOut tells those who hold and want to know that others wait. If none do, it sees
 // to it that the coming of one is noticed. It is called after every event.
-func (s *State) lookOut() {
-	if !s.outlook.wanted {
+func (s *State) watchContention() {
+	if !s.contention.wanted {
 		return
 	}
-	for _, c := range s.list[:s.settled()] {
-		if c.wantsToBeTold() && s.contended(c) {
-			s.tellContended(c)
+	for _, c := range s.list[:s.endOfHolders()] {
+		if c.wantsContention() && s.contended(c) {
+			s.notifyContended(c)
 		}
 	}
-	if !s.outlook.set && s.curious() {
-		s.askList()
+	if !s.contention.set && s.awaitsContention() {
+		s.requestList()
 	}
 }
 
 // settled is the place that all of ours that hold come before.
-func (s *State) settled() int {
-	next, last := s.next(), 0
+func (s *State) endOfHolders() int {
+	next, last := s.nextToHold(), 0
 	for k := range s.waiting {
 		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
 		if i < 0 {
@@ -48,12 +48,12 @@ func (s *State) settled() int {
 	return last
 }
 
-func (c *contender) wantsToBeTold() bool {
+func (c *contender) wantsContention() bool {
 	if c.stage != held || !c.ours {
 		return false
 	}
 	for _, r := range c.requests {
-		if r.tell {
+		if r.tellContended {
 			return true
 		}
 	}
@@ -61,9 +61,9 @@ func (c *contender) wantsToBeTold() bool {
 }
 
 // curious tells that somebody holds who does not know whether others wait.
-func (s *State) curious() bool {
-	for _, c := range s.list[:s.settled()] {
-		if c.wantsToBeTold() {
+func (s *State) awaitsContention() bool {
+	for _, c := range s.list[:s.endOfHolders()] {
+		if c.wantsContention() {
 			return true
 		}
 	}
@@ -81,68 +81,68 @@ func (s *State) contended(c *contender) bool {
 		for last+1 < len(s.list) && s.list[last+1].rank == other.rank && s.list[last+1].seq == other.seq {
 			last++
 		}
-		s.blockersAt = s.rule.Blockers(s.blockersAt[:0], last+1, other.kind, func(j int) queue.Kind {
+		s.blockers = s.rule.Blockers(s.blockers[:0], last+1, other.kind, func(j int) queue.Kind {
 			if j == i {
 				return queue.MaxKinds // does not block itself
 			}
 			return s.list[j].kind
 		}, s.rule.Permits)
-		if len(s.blockersAt) == s.rule.Permits {
+		if len(s.blockers) == s.rule.Permits {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *State) tellContended(c *contender) {
+func (s *State) notifyContended(c *contender) {
 	for i := range c.requests {
-		if r := &c.requests[i]; r.tell {
-			r.tell = false
+		if r := &c.requests[i]; r.tellContended {
+			r.tellContended = false
 			s.effect(Effect{Kind: NotifyContended, ID: r.id})
 		}
 	}
 }
 
 // watchDirectory tells whether the list that is about to be asked for is to set a watch.
-func (s *State) watchDirectory() bool {
-	if !s.outlook.wanted || s.outlook.set || !s.curious() {
+func (s *State) takeDirectoryWatch() bool {
+	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
 		return false
 	}
-	s.outlook.set, s.outlook.coming = true, true
+	s.contention.set, s.contention.requested = true, true
 	return true
 }
 
 // arrive notes that the list in flight has arrived; set tells whether a watch stands
 // if it was to set one.
-func (s *State) arrive(set bool) {
-	if !s.outlook.coming {
+func (s *State) listArrived(set bool) {
+	if !s.contention.requested {
 		return
 	}
-	before := s.outlook.before
-	s.outlook.coming, s.outlook.before = false, nil
-	s.outlook.set = s.outlook.set && set
+	before := s.contention.deleteAfter
+	s.contention.requested, s.contention.deleteAfter = false, nil
+	s.contention.set = s.contention.set && set
 	for _, c := range before {
-		if c == s.mark.c {
-			s.markBy(DeleteWithHeldMarker)
+		if c == s.delay.entry {
+			s.requestMarker(DeleteWithHeldMarker)
 		} else {
-			s.delete(c)
+			s.deleteNode(c)
 		}
 	}
 }
 
 // unseen is for a directory that cannot be listed: as far as those know who hold,
 // others may wait.
-func (s *State) unseen(e Failed) {
-	if !s.outlook.coming {
+func (s *State) assumeContended(e Failed) {
+	if !s.contention.requested {
 		return
 	}
-	s.arrive(false)
+	s.listArrived(false)
 	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
 		return
 	}
-	for _, c := range s.list[:s.settled()] {
-		if c.wantsToBeTold() {
-			s.tellContended(c)
+	for _, c := range s.list[:s.endOfHolders()] {
+		if c.wantsContention() {
+			s.notifyContended(c)
 		}
 	}
 }

@@ -7,101 +7,103 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // before that where it finds another's.
 
 // mark is what is under way about the mark.
-type mark struct {
-	c      *contender // that is to hold, or leaves; nil: nothing is under way
-	do     EffectKind // which effect is to be answered
-	serial uint64     // under this number
-	doubt  bool       // an answer was lost: a mark that is there may be c's own
-	waited bool       // for as long as is due
+type delay struct {
+	entry          *contender // that is to hold, or leaves; nil: nothing is under way
+	kind           EffectKind // which effect is to be answered
+	serial         uint64     // under this number
+	outcomeUnknown bool       // an answer was lost: a mark that is there may be c's own
+	elapsed        bool       // for as long as is due
 }
 
 // startMarking has the contender make its mark before it holds.
-func (s *State) startMarking(c *contender) {
-	c.stage = marking
-	s.mark = mark{c: c}
-	s.markBy(CreateHeldMarker)
+func (s *State) createHeldMarker(c *contender) {
+	c.stage = makingMarker
+	s.delay = delay{entry: c}
+	s.requestMarker(CreateHeldMarker)
 }
 
 // clear ends what a contender holds cleanly: its node goes, and with it the mark, if
 // there is one.
-func (s *State) clear(c *contender) {
+func (s *State) deleteCleanly(c *contender) {
 	if !s.rule.Delay {
-		s.delete(c)
+		s.deleteNode(c)
 		return
 	}
 	c.stage = leaving
-	s.mark = mark{c: c}
-	if s.outlook.coming { // as in delete
-		s.outlook.before = append(s.outlook.before, c)
+	s.delay = delay{entry: c}
+	if s.contention.requested { // as in delete
+		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
 		return
 	}
-	s.markBy(DeleteWithHeldMarker)
+	s.requestMarker(DeleteWithHeldMarker)
 }
 
-func (s *State) markBy(do EffectKind) {
-	s.serials++
-	s.mark.do, s.mark.serial = do, s.serials
-	s.effect(Effect{Kind: do, Serial: s.serials, Node: s.mark.c.name})
+func (s *State) requestMarker(do EffectKind) {
+	s.lastSerial++
+	s.delay.kind, s.delay.serial = do, s.lastSerial
+	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
 }
 
 // abandonsDelay reports whether a contender leaves that waits for the delay to end: after
 // Close nothing tells the State of the end.
 func (s *State) abandonsDelay() bool {
-	if s.closed == 0 || s.mark.do != StartDelay {
+	if s.closed == 0 || s.delay.kind != StartDelay {
 		return false
 	}
-	s.mark = mark{}
+	s.delay = delay{}
 	return true
 }
 
 // marks tells whether an answer is about the mark.
-func (s *State) marks(serial uint64) bool { return s.mark.c != nil && s.mark.serial == serial }
+func (s *State) awaitsMarker(serial uint64) bool {
+	return s.delay.entry != nil && s.delay.serial == serial
+}
 
 func (e Transacted) apply(s *State) {
-	if !s.marks(e.Serial) {
+	if !s.awaitsMarker(e.Serial) {
 		return
 	}
 	const node = 0 // the operation on the contender's own
-	switch m := &s.mark; {
-	case m.do == DeleteWithHeldMarker:
-		s.cleared(e.Done)
+	switch m := &s.delay; {
+	case m.kind == DeleteWithHeldMarker:
+		s.deletedCleanly(e.Done)
 	case e.Done:
-		s.marked()
+		s.heldMarkerMade()
 	case e.Op == node:
-		s.vanish(m.c)
-	case m.do == ReplaceHeldMarker: // somebody has taken the mark away meanwhile
-		s.markBy(CreateHeldMarker)
-	case m.waited:
-		s.markBy(ReplaceHeldMarker)
-	case m.doubt:
-		s.markBy(ReadHeldMarker)
+		s.ownNodeDeleted(m.entry)
+	case m.kind == ReplaceHeldMarker: // somebody has taken the mark away meanwhile
+		s.requestMarker(CreateHeldMarker)
+	case m.elapsed:
+		s.requestMarker(ReplaceHeldMarker)
+	case m.outcomeUnknown:
+		s.requestMarker(ReadHeldMarker)
 	default:
-		s.delay()
+		s.startDelay()
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // looked is for the answer to DoLook: it has the data of the mark, if there is one.
-func (s *State) looked(e Watched) {
+func (s *State) heldMarkerRead(e Watched) {
 	for _, data := range e.Data {
-		if string(data) == s.mark.c.name {
-			s.marked()
+		if string(data) == s.delay.entry.name {
+			s.heldMarkerMade()
 		} else {
-			s.delay()
+			s.startDelay()
 		}
 		return
 	}
-	s.markBy(CreateHeldMarker)
+	s.requestMarker(CreateHeldMarker)
 }
 
 // delay is for a mark of another, which did not end cleanly. The time is waited for
 // even if nobody wants the lock any more: else those who wait less would never get it.
-func (s *State) delay() {
-	c := s.mark.c
+func (s *State) startDelay() {
+	c := s.delay.entry
 	if s.closed != 0 {
-		s.mark = mark{}
-		s.delist(c)
-		s.delete(c)
+		s.delay = delay{}
+		s.removeFromList(c)
+		s.deleteNode(c)
 		return
 	}
 	for i := len(c.requests) - 1; i >= 0; i-- {
@@ -110,69 +112,69 @@ func (s *State) delay() {
 			s.refuse(r.id, requests.NotAcquired)
 		}
 	}
-	s.markBy(StartDelay)
+	s.requestMarker(StartDelay)
 }
 
 func (e DelayElapsed) apply(s *State) {
-	if !s.marks(e.Serial) {
+	if !s.awaitsMarker(e.Serial) {
 		return
 	}
-	s.mark.waited = true
-	if len(s.mark.c.requests) > 0 {
-		s.markBy(ReplaceHeldMarker)
+	s.delay.elapsed = true
+	if len(s.delay.entry.requests) > 0 {
+		s.requestMarker(ReplaceHeldMarker)
 	} else {
-		s.leaveMarked()
+		s.leaveCleanly()
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // marked is for a contender whose mark is made.
-func (s *State) marked() {
-	c := s.mark.c
+func (s *State) heldMarkerMade() {
+	c := s.delay.entry
 	if len(c.requests) == 0 {
-		s.leaveMarked()
+		s.leaveCleanly()
 		return
 	}
-	s.mark = mark{}
+	s.delay = delay{}
 	s.hold(c)
 }
 
-func (s *State) leaveMarked() {
-	s.delist(s.mark.c)
-	s.clear(s.mark.c)
+func (s *State) leaveCleanly() {
+	s.removeFromList(s.delay.entry)
+	s.deleteCleanly(s.delay.entry)
 }
 
-func (s *State) cleared(done bool) {
-	c := s.mark.c
-	c.mayBeGone = s.mark.doubt
-	s.mark = mark{}
+func (s *State) deletedCleanly(done bool) {
+	c := s.delay.entry
+	c.mayBeDeleted = s.delay.outcomeUnknown
+	s.delay = delay{}
 	if done {
-		s.gone(c)
+		s.deleteAcked(c)
 	} else {
-		s.delete(c) // one of both was not there: see to it that the node goes
+		s.deleteNode(c) // one of both was not there: see to it that the node goes
 	}
 }
 
 // markFailed is for an effect about the mark that was answered by Failed.
-func (s *State) markFailed(why requests.Reason) {
-	switch m := &s.mark; {
+func (s *State) markerFailed(why requests.Reason) {
+	switch m := &s.delay; {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
-		delete(s.ours, m.c.serial)
-		s.mark = mark{}
+		delete(s.entries, m.entry.serial)
+		s.delay = delay{}
 	case why == requests.SessionLost: // the session's own event says what follows
 	case why == requests.OutcomeUnknown: // do it again: it is the same if it was done before
-		m.doubt = true
-		s.markBy(m.do)
-	case m.do == ReadHeldMarker: // take it for another's
-		s.delay()
-	case m.do == DeleteWithHeldMarker:
+		m.outcomeUnknown = true
+		s.requestMarker(m.kind)
+	case m.kind == ReadHeldMarker: // take it for another's
+		s.startDelay()
+	case m.kind == DeleteWithHeldMarker:
 		s.effect(Effect{Kind: ReportHeldMarker, Reason: why})
-		s.cleared(false)
+		s.deletedCleanly(false)
 	default:
-		c := m.c
-		s.mark = mark{}
+		c := m.entry
+		s.delay = delay{}
 		s.refuseEach(c, why)
-		s.delist(c)
-		s.delete(c)
+		s.removeFromList(c)
+		s.deleteNode(c)
 	}
 }

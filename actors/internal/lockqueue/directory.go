@@ -15,15 +15,15 @@ func (e Listed) apply(s *State) {
 		return
 	}
 	s.listing = 0
-	s.arrive(e.Directory != 0)
-	if e.Directory == 0 || s.enter(e.Directory) {
+	s.listArrived(e.Directory != 0)
+	if e.Directory == 0 || s.enterDirectory(e.Directory) {
 		s.merge(e.Children, e.Czxids, s.listingAt)
 	}
 	if s.listAgain {
 		s.listAgain = false
-		s.askList()
+		s.requestList()
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // merge makes a snapshot of the directory what is known of it. The snapshot was
@@ -32,14 +32,14 @@ func (e Listed) apply(s *State) {
 // says nothing, unless we knew of the node before the snapshot was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if !s.byCzxid && nearTheEnd(s.rule, children) {
-		s.rankByCzxid()
+		s.switchToCzxids()
 	}
 	if s.byCzxid && len(czxids) != len(children) {
-		s.askList() // this one is of no use
+		s.requestList() // this one is of no use
 		return
 	}
 	next := make([]*contender, 0, len(children))
-	top, filled := unknown, int64(0) // how many contenders it shows beyond the horizon
+	top, filled := nothingKnown, int64(0) // how many contenders it shows beyond the horizon
 	for _, c := range s.list {
 		c.listed = false // until it is in next
 	}
@@ -49,29 +49,29 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			czxid = czxids[i]
 		}
 		if c := s.recognise(name, czxid); c != nil && !c.listed {
-			c.listed, c.placed, c.provenAt = true, true, max(c.provenAt, since)
-			if c.seq == stranger {
+			c.listed, c.inDirectory, c.provenAt = true, true, max(c.provenAt, since)
+			if c.seq == unknownSeq {
 				c.doubtedAt = s.clock
 			}
 			next = append(next, c)
 			top = max(top, c.rank.major)
-			if c.rank.major > s.horizon {
+			if c.rank.major > s.completeThrough {
 				filled++
 			}
 		}
 	}
-	if since >= s.heirsSince {
-		s.heirs = 0
+	if since >= s.unseenSince {
+		s.unseen = 0
 	}
 	// A contender may have come and gone that was never seen here. The first number is 0.
-	unseen := top > s.horizon && (s.byCzxid || filled != top-max(s.horizon, -1))
-	s.horizon = max(s.horizon, top)
+	unseen := top > s.completeThrough && (s.byCzxid || filled != top-max(s.completeThrough, -1))
+	s.completeThrough = max(s.completeThrough, top)
 	var missing, hidden []*contender // of ours: deleted; perhaps deleted
 	for _, c := range s.list {
-		known := c.ours && c.answered && c.bornAt <= since
+		known := c.ours && c.answered && c.createdAt <= since
 		switch {
 		case c.listed:
-		case (c.rank.major > top || c.follows) && !known, c.seq == stranger && c.doubtedAt > since:
+		case (c.rank.major > top || c.downgraded) && !known, c.seq == unknownSeq && c.doubtedAt > since:
 			c.listed = true
 			next = append(next, c)
 			hidden = append(hidden, c)
@@ -90,25 +90,25 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			s.foreign++
 		}
 	}
-	s.advance()
+	s.extendComplete()
 	for _, c := range s.unlisted() {
-		if c.bornAt <= since {
+		if c.createdAt <= since {
 			missing = append(missing, c)
 		} else {
 			hidden = append(hidden, c)
 		}
 	}
 	if unseen { // they have left at a moment that only the nodes shown are known to have outlived
-		s.doubtedAt, s.departedAt = max(s.doubtedAt, since), s.clock
+		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
 		for _, c := range hidden {
 			c.doubtedAt = s.clock
 		}
 	}
 	for _, c := range missing {
-		if c.stage == queued && c.bornAt > since && !c.placed {
-			s.replace(c) // it may be in a directory that comes after this one
+		if c.stage == queued && c.createdAt > since && !c.inDirectory {
+			s.requeue(c) // it may be in a directory that comes after this one
 		} else {
-			s.vanish(c)
+			s.ownNodeDeleted(c)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		if !s.rule.CountUnknown {
 			return nil
 		}
-		seq, kind = stranger, queue.Exclusive
+		seq, kind = unknownSeq, queue.Exclusive
 	}
-	if serial, mine := s.in.serial(name); mine && serial >= s.oldest {
-		c := s.ours[serial]
+	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
+		c := s.entries[serial]
 		if c == nil || c.stage == leaving || c.stage == abandoned {
 			return nil // on its way out
 		}
@@ -166,17 +166,17 @@ func (e Watched) apply(s *State) {
 	if e.Epoch != s.epoch {
 		return
 	}
-	if s.marks(e.Serial) {
-		s.looked(e)
+	if s.awaitsMarker(e.Serial) {
+		s.heldMarkerRead(e)
 	}
-	for _, name := range s.watchedBy(e.Serial) {
+	for _, name := range s.watchedFor(e.Serial) {
 		w := s.watches[name]
 		if w == nil {
 			continue
 		}
 		w.active = true
 		if slices.Contains(e.Gone, name) {
-			s.departed(name)
+			s.nodeDeleted(name)
 			continue
 		}
 		c := s.find(name)
@@ -187,12 +187,12 @@ func (e Watched) apply(s *State) {
 			s.revoke(c)
 		}
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // watchedBy returns the names of the nodes that the request of the serial watches, in one
 // order for each run.
-func (s *State) watchedBy(serial uint64) (names []string) {
+func (s *State) watchedFor(serial uint64) (names []string) {
 	for name, w := range s.watches {
 		if w.serial == serial {
 			names = append(names, name)
@@ -208,31 +208,31 @@ func (e Wake) apply(s *State) {
 	}
 	delete(s.watches, e.Node)
 	if e.Node == "" {
-		s.outlook.set = false
+		s.contention.set = false
 	}
 	if e.Deleted {
-		s.departed(e.Node)
+		s.nodeDeleted(e.Node)
 	} else if c := s.find(e.Node); c != nil {
 		c.provenAt = s.clock
-		if c.ours && c.stage >= marking {
-			s.askWatch([]string{c.name}) // others are watched again as long as they matter
+		if c.ours && c.stage >= makingMarker {
+			s.requestWatch([]string{c.name}) // others are watched again as long as they matter
 		}
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // departed notes that a node is gone.
-func (s *State) departed(name string) {
+func (s *State) nodeDeleted(name string) {
 	delete(s.watches, name)
 	switch c := s.find(name); {
 	case c == nil:
 	case c.ours:
-		s.vanish(c)
+		s.ownNodeDeleted(c)
 	default:
-		s.delist(c)
+		s.removeFromList(c)
 		s.doubtedAt = s.clock
-		if heirs := unseenDowngrades(s.rule, c.kind); heirs != 0 {
-			s.heirs, s.heirsSince = s.heirs|heirs, s.clock
+		if heirs := downgradesFrom(s.rule, c.kind); heirs != 0 {
+			s.unseen, s.unseenSince = s.unseen|heirs, s.clock
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (Tick) apply(s *State) {
 		return
 	}
 	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
-		s.askList() // a repeated create may have given the name of a deleted node again
+		s.requestList() // a repeated create may have given the name of a deleted node again
 	}
 	var ask []string
 	age := func(c *contender) {
@@ -251,32 +251,32 @@ func (Tick) apply(s *State) {
 			ask = append(ask, c.name)
 		}
 	}
-	for _, c := range s.next() {
+	for _, c := range s.nextToHold() {
 		age(c)
 	}
-	for _, c := range s.list[:s.settled()] {
-		if c.ours && (c.stage == held || c.stage == marking) {
+	for _, c := range s.list[:s.endOfHolders()] {
+		if c.ours && (c.stage == held || c.stage == makingMarker) {
 			age(c)
 		}
 	}
 	if len(ask) > 0 {
-		s.askWatch(ask)
+		s.requestWatch(ask)
 	}
 }
 
 func (e Failed) apply(s *State) {
-	if c := s.ours[e.Serial]; c != nil {
+	if c := s.entries[e.Serial]; c != nil {
 		s.createFailed(c, e)
-	} else if s.marks(e.Serial) {
-		s.markFailed(e.Reason)
+	} else if s.awaitsMarker(e.Serial) {
+		s.markerFailed(e.Reason)
 	} else if e.Serial == s.listing {
 		s.listing, s.listAgain = 0, false
-		s.unseen(e)
-		s.blind(e)
+		s.assumeContended(e)
+		s.readFailed(e)
 	} else if s.unwatch(e.Serial) {
-		s.blind(e)
+		s.readFailed(e)
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // unwatch forgets the watches of a serial; false if there are none, so that nothing
@@ -294,22 +294,22 @@ func (s *State) unwatch(serial uint64) (found bool) {
 func (s *State) createFailed(c *contender, e Failed) {
 	switch {
 	case c.stage == leaving: // its node may still be there, also if the session is lost
-		delete(s.ours, c.serial)
-		s.departing = nil
+		delete(s.entries, c.serial)
+		s.lastDeleted = nil
 		s.refuseRelease(c, e.Reason)
 		return
 	case c.answered:
 		return
 	}
-	s.answer(c)
-	delete(s.ours, c.serial)
-	s.delist(c)
-	leader := s.part(c)
+	s.markAnswered(c)
+	delete(s.entries, c.serial)
+	s.removeFromList(c)
+	leader := s.detach(c)
 	switch {
 	case leader != nil && e.Reason == requests.NotHeld:
 		c.stage = leaving
 		s.refuseAll(c, requests.NodeDeleted)
-		s.vanish(leader)
+		s.ownNodeDeleted(leader)
 		return
 	case leader != nil && len(leader.requests) == 0 && leader.stage == held:
 		defer s.leave(leader)
@@ -317,10 +317,10 @@ func (s *State) createFailed(c *contender, e Failed) {
 	switch {
 	case c.stage == abandoned:
 	case leader != nil && e.Reason == requests.NodeDeleted:
-		c.leader = leader
-		s.send(c)
+		c.downgradeOf = leader
+		s.requestCreate(c)
 	case e.Reason == requests.SessionLost, e.Reason == requests.NodeDeleted:
-		s.send(c)
+		s.requestCreate(c)
 	default:
 		c.stage = leaving // there is nothing to delete
 		s.refuseAll(c, e.Reason)
@@ -328,22 +328,22 @@ func (s *State) createFailed(c *contender, e Failed) {
 }
 
 // blind refuses those who wait for what cannot be seen.
-func (s *State) blind(e Failed) {
+func (s *State) readFailed(e Failed) {
 	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
 		return // the session's own event says what follows
 	}
-	for _, c := range s.inLine() {
+	for _, c := range s.waitingInOrder() {
 		s.refuseAll(c, e.Reason)
 	}
 	// Those who hold are to be verified nevertheless.
 	var ask []string
 	for _, c := range s.list {
-		if c.ours && c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchedBlind {
+		if c.ours && c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
 			ask = append(ask, c.name)
 		}
 	}
 	if len(ask) > 0 {
-		s.askWatch(ask)
-		s.watchedBlind = s.serials
+		s.requestWatch(ask)
+		s.watchAfterFailure = s.lastSerial
 	}
 }

@@ -169,7 +169,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		},
 		"guest downgrades": func(t *rapid.T) {
 			// (Where numbers are used up, Curator's downgrade gives its place away.)
-			writer := w.guest(!w.rule.OwnMarkersOnly && unseenDowngrades(w.rule, queue.Exclusive) != 0 && !queue.NearEnd(w.nextSeq), "__WRIT__")
+			writer := w.guest(!w.rule.OwnMarkersOnly && downgradesFrom(w.rule, queue.Exclusive) != 0 && !queue.NearEnd(w.nextSeq), "__WRIT__")
 			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
 			w.zxid++
 			w.put(&node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: queue.Shared, czxid: w.zxid})
@@ -297,8 +297,8 @@ func (w *world) finish() {
 		for id, s := range p.open {
 			w.t.Fatalf("process %d: request %d is still %s", p.n, id, s)
 		}
-		if s := p.state; len(s.list) > s.foreign || len(s.inLine())+len(s.unsent)-s.left+len(s.ours) > 0 || s.tries != 0 {
-			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.inLine()), len(s.unsent), len(s.ours), s.tries)
+		if s := p.state; len(s.list) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+len(s.entries) > 0 || s.waitingTries != 0 {
+			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
 		}
 	}
 }

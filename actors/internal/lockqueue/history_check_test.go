@@ -57,8 +57,8 @@ func (p *process) gaveUp(n *node) bool {
 	if p == nil || n.epoch != p.epoch {
 		return false
 	}
-	serial, _ := p.state.in.serial(n.name)
-	c := p.state.ours[serial]
+	serial, _ := p.state.incarnation.serial(n.name)
+	c := p.state.entries[serial]
 	return p.leaving[n.name] || c != nil && (c.stage == abandoned || c.stage == leaving)
 }
 
@@ -175,7 +175,7 @@ func (w *world) drain() {
 		if !p.up {
 			continue
 		}
-		for _, c := range p.state.inLine() {
+		for _, c := range p.state.waitingInOrder() {
 			if w.holds(c.name, false) {
 				w.t.Fatalf("process %d: %s sleeps but may hold: %s", p.n, c.name, w)
 			}

@@ -48,7 +48,7 @@ func (w *world) close() {
 	}
 	for _, p := range w.procs {
 		if p.state.Ending() {
-			w.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, len(p.state.ours), w)
+			w.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, len(p.state.entries), w)
 		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // send has the contender's node created, or keeps the contender until that is
 // possible.
-func (s *State) send(c *contender) {
+func (s *State) requestCreate(c *contender) {
 	if c.stage != unsent { // its former Create may stand behind others that are not answered
-		s.outstanding = slices.DeleteFunc(s.outstanding, func(o *contender) bool { return o == c })
+		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *contender) bool { return o == c })
 	}
-	if c.joint && c.serial != 0 {
+	if c.atomic && c.serial != 0 {
 		c.stage = leaving // there is no node
-		s.refuseAll(c, s.whyGone())
+		s.refuseAll(c, s.goneReason())
 		return
 	}
 	if s.session == Lost {
@@ -27,19 +27,19 @@ func (s *State) send(c *contender) {
 		s.unsent = append(s.unsent, c)
 		return
 	}
-	s.serials++
-	c.stage, c.serial, c.sentAt = creating, s.serials, s.clock
-	c.answered, c.bornAt, c.provenAt, c.doubtedAt, c.revoked, c.placed = false, 0, 0, 0, false, false
-	c.look = c.leader == nil && !s.waitsForOurs()
+	s.lastSerial++
+	c.stage, c.serial, c.sentAt = creating, s.lastSerial, s.clock
+	c.answered, c.createdAt, c.provenAt, c.doubtedAt, c.revoked, c.inDirectory = false, 0, 0, 0, false, false
+	c.listAfter = c.downgradeOf == nil && !s.behindOwn()
 	after := s.after(c)
-	put(&s.ours, c.serial, c)
-	s.outstanding = append(s.outstanding, c)
-	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.in.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), ListAfter: c.look, After: after, DirectoryExists: len(s.list) > s.foreign}
-	if c.leader != nil {
-		c.leader.followers++
-		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.leader.seq), c.leader.name
+	put(&s.entries, c.serial, c)
+	s.unanswered = append(s.unanswered, c)
+	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), ListAfter: c.listAfter, After: after, DirectoryExists: len(s.list) > s.foreign}
+	if c.downgradeOf != nil {
+		c.downgradeOf.downgrades++
+		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.downgradeOf.seq), c.downgradeOf.name
 	}
-	if c.joint {
+	if c.atomic {
 		create.ID = c.requests[0].id
 	}
 	s.effect(create)
@@ -47,23 +47,23 @@ func (s *State) send(c *contender) {
 
 // waitsForOurs reports whether a new contender comes behind others of ours. Then its place
 // follows from theirs, most of the time.
-func (s *State) waitsForOurs() bool {
-	return len(s.list) > s.foreign || slices.ContainsFunc(s.outstanding, func(c *contender) bool { return !c.answered && c.stage == creating })
+func (s *State) behindOwn() bool {
+	return len(s.list) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *contender) bool { return !c.answered && c.stage == creating })
 }
 
 // after returns the node of ours that is about to go, if one transaction with its deletion
 // can tell all that a read behind the creation of c would tell: that c's node is in the same
 // directory and, by the number that follows on the horizon, that all nodes ahead are known.
 func (s *State) after(c *contender) string {
-	last := s.departing
-	if last == nil || c.leader != nil || s.byCzxid {
+	last := s.lastDeleted
+	if last == nil || c.downgradeOf != nil || s.byCzxid {
 		return ""
 	}
 	return last.name
 }
 
 // whyGone is why a node is gone that nobody of us deleted.
-func (s *State) whyGone() requests.Reason {
+func (s *State) goneReason() requests.Reason {
 	if s.session == Lost {
 		return requests.SessionLost
 	}
@@ -73,112 +73,112 @@ func (s *State) whyGone() requests.Reason {
 // leave ends a contender that nobody wants any more, however far it came.
 func (s *State) leave(c *contender) {
 	switch {
-	case c.followers > 0:
+	case c.downgrades > 0:
 		return // until they have their places
-	case c.stage == marking && !s.abandonsDelay():
+	case c.stage == makingMarker && !s.abandonsDelay():
 		return // what it has begun goes on, and then it leaves cleanly
 	}
 	s.stopWaiting(c)
-	s.delist(c)
+	s.removeFromList(c)
 	switch c.stage {
 	case unsent:
 		c.stage = leaving
-		s.tidyUnsent()
+		s.compactUnsent()
 	case creating:
 		c.stage = abandoned // its node will be deleted once it is known
-	case queued, marking:
-		s.delete(c)
+	case queued, makingMarker:
+		s.deleteNode(c)
 	case held:
-		s.clear(c)
+		s.deleteCleanly(c)
 	}
 }
 
 // tidyUnsent takes those who left out of unsent once they are many: each at its time
 // would cost the length of the list.
-func (s *State) tidyUnsent() {
-	s.left++
-	if s.left*2 > len(s.unsent) {
+func (s *State) compactUnsent() {
+	s.unsentLeft++
+	if s.unsentLeft*2 > len(s.unsent) {
 		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
-		s.left = 0
+		s.unsentLeft = 0
 	}
 }
 
 func hasLeft(c *contender) bool { return c.stage == leaving }
 
-func (s *State) delete(c *contender) {
+func (s *State) deleteNode(c *contender) {
 	c.stage = leaving
-	if s.outlook.coming { // the deletion must end the watch, so it comes later
-		s.outlook.before = append(s.outlook.before, c)
+	if s.contention.requested { // the deletion must end the watch, so it comes later
+		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
 		return
 	}
-	last := s.byCzxid && len(s.list) == 0 && len(s.outstanding) == 0 && len(s.unsent) == 0
-	c.mayBeGone = c.mayBeGone || last // its reset is repeated as a delete if the outcome is unknown
-	if s.departing = nil; c.placed && !last {
-		s.departing = c
+	last := s.byCzxid && len(s.list) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
+	c.mayBeDeleted = c.mayBeDeleted || last // its reset is repeated as a delete if the outcome is unknown
+	if s.lastDeleted = nil; c.inDirectory && !last {
+		s.lastDeleted = c
 	}
 	s.effect(Effect{Kind: DeleteNode, Serial: c.serial, Node: c.name, WithDirectory: last})
 }
 
 func (e Created) apply(s *State) {
-	c := s.ours[e.Serial]
+	c := s.entries[e.Serial]
 	if c == nil || e.Epoch != s.epoch || c.answered {
 		return
 	}
 	if e.Directory != 0 {
-		s.enter(e.Directory)
+		s.enterDirectory(e.Directory)
 	}
-	sentAt, looked := c.sentAt, e.Directory != 0 && (c.look || len(e.Children) > 0)
-	s.answer(c)
+	sentAt, looked := c.sentAt, e.Directory != 0 && (c.listAfter || len(e.Children) > 0)
+	s.markAnswered(c)
 	if e.Czxid < s.directory {
 		// The node went with a directory that is no more.
-		s.forgotten(c)
-		s.settle()
+		s.createdInOldDirectory(c)
+		s.grantEligible()
 		return
 	}
 	// The node that was seen may be one of the same name in a former directory: its creation was
 	// repeated. The former directory is told by what was read behind this one.
 	seen := c.listed && c.name == e.Node && (e.SameDirectory || e.Directory != 0)
-	s.delist(c) // the place may be that of a node that is gone, whose creation was repeated
+	s.removeFromList(c) // the place may be that of a node that is gone, whose creation was repeated
 	seq, _, ok := s.rule.Parse(e.Node)
-	c.name, c.seq, c.czxid, c.step, c.bornAt = e.Node, seq, e.Czxid, e.Step, s.clock
+	c.name, c.seq, c.czxid, c.step, c.createdAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
 	if !seen {
-		c.doubtedAt = s.departedAt // that snapshot does not show it either
+		c.doubtedAt = s.departureSeenAt // that snapshot does not show it either
 	}
 	// A newer directory is younger than e: had there been one, e would have been forgotten above.
-	c.placed = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
+	c.inDirectory = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
-	leader := s.part(c)
+	leader := s.detach(c)
 	if queue.NearEnd(seq) && !s.byCzxid {
-		s.rankByCzxid()
+		s.switchToCzxids()
 	}
 	if leader != nil {
 		c.generation, c.czxid, c.step = leader.generation, leader.czxid, leader.step // it goes on with what was granted then
 	}
 	c.rank = s.rank(c)
-	late := leader == nil && !seen && c.rank.major <= s.horizon
-	if c.placed && c.seq == s.horizon+1 && !s.byCzxid {
-		s.horizon++
+	late := leader == nil && !seen && c.rank.major <= s.completeThrough
+	if c.inDirectory && c.seq == s.completeThrough+1 && !s.byCzxid {
+		s.completeThrough++
 	}
 	switch {
 	case c.stage == abandoned:
-		s.delete(c)
+		s.deleteNode(c)
 	case leader != nil:
-		s.enlist(c)
+		s.addToList(c)
 		s.grant(c)
 	case !ok:
 		s.refuseAll(c, requests.SequenceExhausted)
 		if c.stage == abandoned {
-			s.delete(c)
+			s.deleteNode(c)
 		}
 	case late && !s.byCzxid:
-		s.replace(c) // what was seen since does not have it
+		s.requeue(c) // what was seen since does not have it
 	case late: // what was seen since has it, or has not: a list with czxids will tell
 		s.startWaiting(c)
 	default:
-		s.enlist(c)
+		s.addToList(c)
 		s.startWaiting(c)
-		s.advance()
+		s.extendComplete()
 	}
 	if leader != nil && len(leader.requests) == 0 && leader.stage == held {
 		s.leave(leader)
@@ -186,10 +186,10 @@ func (e Created) apply(s *State) {
 	if looked {
 		s.merge(e.Children, nil, sentAt)
 		if c.listed && c.answered && !slices.Contains(e.Children, c.name) {
-			s.vanish(c) // between its creation and the read
+			s.ownNodeDeleted(c) // between its creation and the read
 		}
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // unlisted are those of ours that wait, and whose place is not known yet.
@@ -197,26 +197,26 @@ func (s *State) unlisted() []*contender {
 	if !s.byCzxid {
 		return nil
 	}
-	return slices.DeleteFunc(s.inLine(), func(c *contender) bool { return c.listed })
+	return slices.DeleteFunc(s.waitingInOrder(), func(c *contender) bool { return c.listed })
 }
 
 // replace has a contender queue again, by another node. The one that it has is deleted, be
 // it there or not.
-func (s *State) replace(c *contender) {
+func (s *State) requeue(c *contender) {
 	s.stopWaiting(c)
-	s.delist(c)
+	s.removeFromList(c)
 	former := &contender{ours: true, kind: c.kind, name: c.name, seq: c.seq, rank: c.rank, serial: c.serial, answered: true}
-	s.ours[c.serial] = former
-	s.delete(former)
-	s.send(c)
+	s.entries[c.serial] = former
+	s.deleteNode(former)
+	s.requestCreate(c)
 }
 
 // part ends the bond of a contender and its leader, which it gives.
-func (s *State) part(c *contender) *contender {
-	leader := c.leader
+func (s *State) detach(c *contender) *contender {
+	leader := c.downgradeOf
 	if leader != nil {
-		c.leader = nil
-		leader.followers--
+		c.downgradeOf = nil
+		leader.downgrades--
 	}
 	return leader
 }
@@ -224,13 +224,13 @@ func (s *State) part(c *contender) *contender {
 // enter takes note of the directory that an answer is about. It reports false if that is a
 // former one. Nothing that was known of a former directory holds for the next, and no node
 // that was made before it is in it.
-func (s *State) enter(directory int64) bool {
+func (s *State) enterDirectory(directory int64) bool {
 	if directory <= s.directory {
 		return directory == s.directory
 	}
-	s.directory, s.departing = directory, nil
+	s.directory, s.lastDeleted = directory, nil
 	old := slices.Concat(s.list, s.unlisted())
-	s.horizon, s.foreign, s.byCzxid, s.list = unknown, 0, false, nil
+	s.completeThrough, s.foreign, s.byCzxid, s.list = nothingKnown, 0, false, nil
 	clear(s.waiting)
 	for _, c := range old {
 		c.listed = false
@@ -239,10 +239,10 @@ func (s *State) enter(directory int64) bool {
 		case !c.answered:
 			c.name = "" // seen in the former directory
 		case c.czxid < directory:
-			s.vanish(c)
+			s.ownNodeDeleted(c)
 		default: // made since, in this directory or one that comes after it
-			c.rank, c.placed = s.rank(c), false
-			s.enlist(c)
+			c.rank, c.inDirectory = s.rank(c), false
+			s.addToList(c)
 			if c.stage == queued {
 				s.enqueue(c)
 			}
@@ -252,25 +252,25 @@ func (s *State) enter(directory int64) bool {
 }
 
 // forgotten is for a node that was created in a directory that is no more.
-func (s *State) forgotten(c *contender) {
-	delete(s.ours, c.serial)
-	s.delist(c)
+func (s *State) createdInOldDirectory(c *contender) {
+	delete(s.entries, c.serial)
+	s.removeFromList(c)
 	if c.stage == creating {
-		s.send(c)
+		s.requestCreate(c)
 	}
 }
 
 // answer notes that the contender's Create is answered.
-func (s *State) answer(c *contender) {
+func (s *State) markAnswered(c *contender) {
 	c.answered = true
-	for len(s.outstanding) > 0 && s.outstanding[0].answered {
-		s.outstanding = shift(s.outstanding)
+	for len(s.unanswered) > 0 && s.unanswered[0].answered {
+		s.unanswered = shift(s.unanswered)
 	}
 }
 
 func rankOf(byCzxid bool, seq, czxid int64) rank {
-	if seq == stranger {
-		return rank{major: unknown - 1}
+	if seq == unknownSeq {
+		return rank{major: nothingKnown - 1}
 	}
 	return rank{major: queue.Rank(byCzxid, seq, czxid)}
 }
@@ -287,8 +287,8 @@ func (s *State) rank(c *contender) rank {
 // rankByCzxid is for a directory whose numbers have come near their end: beyond it
 // ZooKeeper gives the same number to several. What is known of others is known by
 // their numbers only, and is forgotten.
-func (s *State) rankByCzxid() {
-	s.byCzxid, s.horizon, s.foreign = true, unknown, 0
+func (s *State) switchToCzxids() {
+	s.byCzxid, s.completeThrough, s.foreign = true, nothingKnown, 0
 	old := s.list
 	s.list = nil
 	clear(s.waiting)
@@ -298,7 +298,7 @@ func (s *State) rankByCzxid() {
 			continue
 		}
 		c.rank = s.rank(c)
-		s.enlist(c)
+		s.addToList(c)
 		if c.stage == queued {
 			s.enqueue(c)
 		}
@@ -307,79 +307,79 @@ func (s *State) rankByCzxid() {
 
 // advance moves the horizon over numbers that have become consecutive. It stops at a node of
 // ours that may be in another directory: there the same numbers belong to others.
-func (s *State) advance() {
+func (s *State) extendComplete() {
 	if s.byCzxid {
 		return // czxids are not consecutive
 	}
-	for i := place(s.list, rank{major: s.horizon + 1}); i < len(s.list) && s.list[i].seq == s.horizon+1 && (s.list[i].placed || !s.list[i].ours); i++ {
-		s.horizon++
+	for i := place(s.list, rank{major: s.completeThrough + 1}); i < len(s.list) && s.list[i].seq == s.completeThrough+1 && (s.list[i].inDirectory || !s.list[i].ours); i++ {
+		s.completeThrough++
 	}
 }
 
 func (e Deleted) apply(s *State) {
-	c := s.ours[e.Serial]
+	c := s.entries[e.Serial]
 	if c == nil || c.stage != leaving {
 		return
 	}
-	if e.Missing && !c.mayBeGone { // by the one who deleted it, others of ours may be deleted, too
+	if e.Missing && !c.mayBeDeleted { // by the one who deleted it, others of ours may be deleted, too
 		s.refuseRelease(c, requests.NodeDeleted)
 		s.doubtedAt = s.clock
 		if len(s.list) > s.foreign {
-			s.askList()
+			s.requestList()
 		}
 	}
-	s.gone(c)
-	s.settle()
+	s.deleteAcked(c)
+	s.grantEligible()
 }
 
 // gone forgets a contender whose node is no more.
-func (s *State) gone(c *contender) {
-	delete(s.ours, c.serial)
-	if c == s.departing {
-		s.departing = nil
+func (s *State) deleteAcked(c *contender) {
+	delete(s.entries, c.serial)
+	if c == s.lastDeleted {
+		s.lastDeleted = nil
 	}
-	if c.released {
-		c.released = false
+	if c.releasing {
+		c.releasing = false
 		s.effect(Effect{Kind: ConfirmRelease, ID: c.releaser()})
 	}
 }
 
 // vanish is for a node of ours that another client has deleted.
-func (s *State) vanish(c *contender) {
+func (s *State) ownNodeDeleted(c *contender) {
 	if !c.answered { // its Create may yet be repeated, and is answered in any case
-		s.delist(c)
+		s.removeFromList(c)
 		c.name = ""
 		return
 	}
-	if c == s.mark.c {
-		s.mark = mark{}
+	if c == s.delay.entry {
+		s.delay = delay{}
 	}
-	delete(s.ours, c.serial)
+	delete(s.entries, c.serial)
 	s.stopWaiting(c)
-	s.delist(c)
+	s.removeFromList(c)
 	switch {
 	case c.stage == held:
 		s.lose(c, requests.NodeDeleted)
 	case len(c.requests) > 0:
-		s.send(c) // wait again, at the end of the queue
+		s.requestCreate(c) // wait again, at the end of the queue
 	}
 }
 
-func (s *State) followersOf(c *contender) (all []*contender) {
-	if c.followers == 0 {
+func (s *State) downgradesOf(c *contender) (all []*contender) {
+	if c.downgrades == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(s.inOrder(), func(f *contender) bool { return f.leader != c })
+	return slices.DeleteFunc(s.entriesInOrder(), func(f *contender) bool { return f.downgradeOf != c })
 }
 
 // lose ends a grant that nobody released.
 func (s *State) lose(c *contender, why requests.Reason) {
-	for _, f := range s.followersOf(c) {
-		s.part(f)
+	for _, f := range s.downgradesOf(c) {
+		s.detach(f)
 		s.refuseAll(f, why)
 	}
 	s.refuseRelease(c, why) // it would have left
-	c.stage, c.why = lost, why
+	c.stage, c.reason = lost, why
 	for _, r := range c.requests {
 		s.effect(Effect{Kind: Lose, ID: r.id, Reason: why})
 		if c.owner == "" {

@@ -10,7 +10,7 @@ import (
 
 // unseenDowngrades returns the kinds of nodes that may have come to stand at the place of
 // another node, of the given kind, before that node went.
-func unseenDowngrades(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
+func downgradesFrom(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 	for k, held := range r.Reenter {
 		if queue.Kind(k) != of && held.Has(of) {
 			kinds |= queue.Kinds(queue.Kind(k))

@@ -14,25 +14,25 @@ func (e Acquire) apply(s *State) {
 		s.refuse(e.ID, s.closed)
 		return
 	}
-	s.outlook.wanted = s.outlook.wanted || e.NotifyContended
-	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), joint: e.AtomicCreate != 0, group: e.AtomicCreate, revocable: e.Revocable}
-	if e.Owner != "" && s.again(c, e) {
+	s.contention.wanted = s.contention.wanted || e.NotifyContended
+	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), atomic: e.AtomicCreate != 0, atomicCreate: e.AtomicCreate, revocable: e.Revocable}
+	if e.Owner != "" && s.reenter(c, e) {
 		return
 	}
-	if e.Try && c.leader == nil && s.takenHere(e.Kind) {
+	if e.Try && c.downgradeOf == nil && s.blockedLocally(e.Kind) {
 		s.refuse(e.ID, requests.NotAcquired)
 		return
 	}
-	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tell: e.NotifyContended})
-	s.know(e.ID, c)
+	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tellContended: e.NotifyContended})
+	s.remember(e.ID, c)
 	if e.Owner != "" {
 		put(&s.owners, ownerOf(c), c)
 	}
-	s.send(c)
+	s.requestCreate(c)
 }
 
 // know remembers whose request an ID is.
-func (s *State) know(id requests.ID, c *contender) {
+func (s *State) remember(id requests.ID, c *contender) {
 	if s.requests == nil {
 		s.requests = &requests.Table[contender]{}
 	}
@@ -49,7 +49,7 @@ func ownerOf(c *contender) owner { return owner{c.owner, c.kind} }
 
 // again deals with a request of an owner that has others. It tells if that is all;
 // otherwise c is to be sent, with the leader that it has now, if any.
-func (s *State) again(c *contender, e Acquire) bool {
+func (s *State) reenter(c *contender, e Acquire) bool {
 	mayEnter := s.rule.EntersFrom(e.Kind)
 	for kind := range s.rule.BlockedBy {
 		has := s.owners[owner{e.Owner, queue.Kind(kind)}]
@@ -58,7 +58,7 @@ func (s *State) again(c *contender, e Acquire) bool {
 		case has.stage == lost:
 			// Its owner does not know yet, or does not care. Either way what it held
 			// is not held any more, and a re-entry must not pretend that it is.
-			s.refuse(e.ID, has.why)
+			s.refuse(e.ID, has.reason)
 			return true
 		case has.kind == e.Kind && mayEnter.Has(e.Kind):
 			s.join(has, e)
@@ -67,7 +67,7 @@ func (s *State) again(c *contender, e Acquire) bool {
 			s.refuse(e.ID, requests.SequenceExhausted) // the number is not its alone: it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			c.leader, c.follows, c.group = has, true, has.group
+			c.downgradeOf, c.downgraded, c.atomicCreate = has, true, has.atomicCreate
 		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
 			s.refuse(e.ID, requests.WouldDeadlock)
 			return true
@@ -81,28 +81,28 @@ func (s *State) join(c *contender, e Acquire) {
 	c.revocable = c.revocable || e.Revocable
 	switch {
 	case c.stage == held:
-		s.know(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, tell: e.NotifyContended})
+		s.remember(e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tellContended: e.NotifyContended})
 		s.grantRequest(c, e.ID)
-		s.heed(c)
+		s.notifyRevoked(c)
 	case e.Try:
 		s.refuse(e.ID, requests.NotAcquired)
 	default:
-		s.know(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, tell: e.NotifyContended})
+		s.remember(e.ID, c)
+		c.requests = append(c.requests, request{id: e.ID, tellContended: e.NotifyContended})
 	}
 }
 
 // takenHere tells that contenders of this process alone keep the lock from one that
 // comes now. Those of others may be gone without our knowing: ask ZooKeeper.
-func (s *State) takenHere(kind queue.Kind) bool {
+func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
 	for i := len(s.list) - 1; i >= 0 && n < s.rule.Permits; i-- {
 		if c := s.list[i]; c.ours && set.Has(c.kind) {
 			n++
 		}
 	}
-	for _, early := range [][]*contender{s.outstanding, s.unsent} {
+	for _, early := range [][]*contender{s.unanswered, s.unsent} {
 		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
 			c := early[i]
 			if !c.listed && (c.stage == creating || c.stage == unsent) && set.Has(c.kind) {
@@ -116,7 +116,7 @@ func (s *State) takenHere(kind queue.Kind) bool {
 func (e Cancel) apply(s *State) {
 	if c := s.requests.At(e.ID); c != nil {
 		s.withdraw(c, e.ID, e.Reason)
-		s.settle()
+		s.grantEligible()
 	}
 }
 
@@ -127,7 +127,7 @@ func (e Release) apply(s *State) {
 		s.refuse(e.ID, requests.NotHeld)
 	case c.stage == lost:
 		s.drop(c, e.ID)
-		s.refuse(e.ID, c.why)
+		s.refuse(e.ID, c.reason)
 	case c.stage != held:
 		s.refuse(e.ID, requests.NotHeld)
 	default:
@@ -136,15 +136,15 @@ func (e Release) apply(s *State) {
 			s.effect(Effect{Kind: ConfirmRelease, ID: e.ID, StillHeld: n})
 			return
 		}
-		c.release(e.ID)
+		c.noteRelease(e.ID)
 		s.leave(c)
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // release notes whose release takes the contender away. It has no requests any more, so it
 // needs no room of its own for that: there may be many contenders.
-func (c *contender) release(by requests.ID) { c.released, c.buf[0].id = true, by }
+func (c *contender) noteRelease(by requests.ID) { c.releasing, c.buf[0].id = true, by }
 
 func (c *contender) releaser() requests.ID { return c.buf[0].id }
 
@@ -164,7 +164,7 @@ func (s *State) drop(c *contender, id requests.ID) {
 	hadTry := c.hasTry()
 	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
 	if c.stage == queued && hadTry && !c.hasTry() {
-		s.tries--
+		s.waitingTries--
 	}
 	if len(c.requests) == 0 {
 		s.disown(c)
@@ -202,8 +202,8 @@ func (s *State) refuseEach(c *contender, why requests.Reason) {
 // refuseRelease is for a contender whose node may still be there, or went before: its
 // release, if there is one, is no success.
 func (s *State) refuseRelease(c *contender, why requests.Reason) {
-	if c.released {
-		c.released = false
+	if c.releasing {
+		c.releasing = false
 		s.refuse(c.releaser(), why)
 	}
 }

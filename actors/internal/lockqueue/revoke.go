@@ -15,20 +15,20 @@ func (s *State) revoke(c *contender) {
 	}
 	c.revoked = true
 	if c.stage == held {
-		s.heed(c)
+		s.notifyRevoked(c)
 	}
 }
 
 // heed tells those who hold that somebody wants the lock back, each of them once, and
 // sees to it that they can be told soon if they want that.
-func (s *State) heed(c *contender) {
+func (s *State) notifyRevoked(c *contender) {
 	for i := range c.requests {
-		if r := &c.requests[i]; c.revoked && !r.told {
-			r.told = true
+		if r := &c.requests[i]; c.revoked && !r.revokeSent {
+			r.revokeSent = true
 			s.effect(Effect{Kind: RequestRevoke, ID: r.id})
 		}
 	}
 	if c.revocable && s.watches[c.name] == nil {
-		s.askWatch([]string{c.name})
+		s.requestWatch([]string{c.name})
 	}
 }

@@ -126,7 +126,7 @@ func (s *script) name(short string) string {
 	owner, marker := short[:i], markers[short[i]]
 	if serial, mine := strings.CutPrefix(owner, "me"); mine {
 		id, _ := strconv.ParseUint(serial, 10, 64)
-		return s.state.in.Prefix(id, marker) + fmt.Sprintf("%010d", n)
+		return s.state.incarnation.Prefix(id, marker) + fmt.Sprintf("%010d", n)
 	}
 	return fmt.Sprintf("%s%s%010d", owner, marker, n)
 }
@@ -152,7 +152,7 @@ func (s *script) short(name string) string {
 		return name
 	}
 	owner := m[1]
-	if serial, ok := s.state.in.serial(name); ok {
+	if serial, ok := s.state.incarnation.serial(name); ok {
 		owner = fmt.Sprintf("me%d", serial)
 	}
 	for sign, marker := range markers {

@@ -12,7 +12,7 @@ func (e Session) apply(s *State) {
 	switch {
 	case e.State == Lost || e.Epoch != s.epoch:
 		s.loseSession()
-		s.epoch, s.oldest = e.Epoch, s.serials+1
+		s.epoch, s.firstSerial = e.Epoch, s.lastSerial+1
 	case e.State == Suspended && s.session == Connected:
 		s.suspend()
 	case e.State == Connected && s.session == Suspended:
@@ -21,25 +21,25 @@ func (e Session) apply(s *State) {
 		s.session = Connected
 		s.doubtedAt = s.clock
 		clear(s.watches)
-		s.outlook.set = false
+		s.contention.set = false
 		if len(s.list) > 0 {
-			s.askList()
+			s.requestList()
 		}
 		for _, c := range s.list {
 			if c.ours && c.stage == held {
-				s.heed(c)
+				s.notifyRevoked(c)
 			}
 		}
 	}
 	s.session = e.State
 	if s.session != Lost {
 		again := slices.DeleteFunc(s.unsent, hasLeft)
-		s.unsent, s.left = nil, 0
+		s.unsent, s.unsentLeft = nil, 0
 		for _, c := range again {
-			s.send(c)
+			s.requestCreate(c)
 		}
 	}
-	s.settle()
+	s.grantEligible()
 }
 
 // suspend ends what watches prove from now on: they report nothing without a connection.
@@ -55,7 +55,7 @@ func (s *State) suspend() {
 // next session, in their order.
 func (s *State) loseSession() {
 	s.session = Lost
-	for _, c := range s.inOrder() {
+	for _, c := range s.entriesInOrder() {
 		switch c.stage {
 		case held:
 			s.lose(c, requests.SessionLost)
@@ -64,32 +64,32 @@ func (s *State) loseSession() {
 		}
 	}
 	var first []*contender
-	if c := s.mark.c; c != nil && c.stage == marking && len(c.requests) > 0 {
+	if c := s.delay.entry; c != nil && c.stage == makingMarker && len(c.requests) > 0 {
 		first = append(first, c)
 	}
-	s.mark = mark{}
-	again := slices.Concat(first, s.inLine(), slices.DeleteFunc(s.outstanding, func(c *contender) bool {
+	s.delay = delay{}
+	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(c *contender) bool {
 		return c.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.left, s.heirs = 0, 0
+	s.unsentLeft, s.unseen = 0, 0
 	for _, c := range s.list {
 		c.listed = false
 	}
-	clear(s.ours)
+	clear(s.entries)
 	clear(s.watches)
 	clear(s.waiting)
-	s.list, s.foreign, s.tries, s.outstanding, s.unsent = nil, 0, 0, nil, nil
-	s.listing, s.listAgain, s.horizon, s.directory, s.byCzxid, s.departing = 0, false, unknown, 0, false, nil
-	s.outlook = outlook{wanted: s.outlook.wanted}
+	s.list, s.foreign, s.waitingTries, s.unanswered, s.unsent = nil, 0, 0, nil, nil
+	s.listing, s.listAgain, s.completeThrough, s.directory, s.byCzxid, s.lastDeleted = 0, false, nothingKnown, 0, false, nil
+	s.contention = contentionWatch{wanted: s.contention.wanted}
 	for _, c := range again {
-		s.send(c)
+		s.requestCreate(c)
 	}
 }
 
 // inOrder is ours by serial: effects come in an order that does not depend on a map.
-func (s *State) inOrder() []*contender {
-	all := make([]*contender, 0, len(s.ours))
-	for _, c := range s.ours {
+func (s *State) entriesInOrder() []*contender {
+	all := make([]*contender, 0, len(s.entries))
+	for _, c := range s.entries {
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *contender) int { return int(int64(a.serial) - int64(b.serial)) })
@@ -100,14 +100,14 @@ func (s *State) inOrder() []*contender {
 // bridge answers until Ending is false.
 func (e Close) apply(s *State) {
 	s.closed = e.Reason
-	s.arrive(false)
-	for _, c := range slices.Concat(s.unsent, s.inOrder()) {
+	s.listArrived(false)
+	for _, c := range slices.Concat(s.unsent, s.entriesInOrder()) {
 		switch c.stage {
 		case held:
 			s.lose(c, e.Reason) // a mark stays: its owner may not have ended its work
-			s.delist(c)
-			s.delete(c)
-		case unsent, creating, queued, marking:
+			s.removeFromList(c)
+			s.deleteNode(c)
+		case unsent, creating, queued, makingMarker:
 			s.refuseAll(c, e.Reason)
 		case leaving: // nobody will hear of the end of its Delete
 			s.refuseRelease(c, e.Reason)

@@ -11,15 +11,15 @@ import (
 // settle finds out whether those of ours that are next may hold, and sees to it that a
 // later change will be noticed if they may not. Those behind wait for them or for what
 // they wait for.
-func (s *State) settle() {
-	for s.settleOne() {
+func (s *State) grantEligible() {
+	for s.grantNext() {
 	}
 }
 
 // settleOne tells if somebody came to hold, or left, so that others are next.
-func (s *State) settleOne() bool {
-	for _, c := range s.next() {
-		if s.try(c) {
+func (s *State) grantNext() bool {
+	for _, c := range s.nextToHold() {
+		if s.tryGrant(c) {
 			return true
 		}
 	}
@@ -27,31 +27,31 @@ func (s *State) settleOne() bool {
 }
 
 // try lets one that is next hold if it may. It tells if it, or another, waits no longer.
-func (s *State) try(c *contender) bool {
-	if c.rank.major > s.horizon || !c.listed || s.byCzxid && (s.early(c) || s.behindUnlisted(c)) {
-		s.lookAround(c)
+func (s *State) tryGrant(c *contender) bool {
+	if c.rank.major > s.completeThrough || !c.listed || s.byCzxid && (s.awaitsEarlierCreate(c) || s.behindUnlisted(c)) {
+		s.listGap(c)
 		return false
 	}
 	// One more than needed, to know whether there are more.
-	s.blockersAt = s.rule.Blockers(s.blockersAt[:0], place(s.list, c.rank), c.kind,
+	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.list, c.rank), c.kind,
 		func(i int) queue.Kind { return s.list[i].kind }, s.rule.Permits+1)
 	switch {
-	case len(s.blockersAt) >= s.rule.Permits:
-		return !s.block(c, s.blockersAt)
-	case s.rule.BlockedBy[c.kind]&s.heirs != 0:
+	case len(s.blockers) >= s.rule.Permits:
+		return !s.awaitBlockers(c, s.blockers)
+	case s.rule.BlockedBy[c.kind]&s.unseen != 0:
 		// The one ahead may have left another at its place.
 		if s.listing == 0 {
-			s.askList()
+			s.requestList()
 		}
 		return false
 	}
-	return s.take(c)
+	return s.grantProven(c)
 }
 
 // take grants what is free, once that is possible.
-func (s *State) take(c *contender) bool {
+func (s *State) grantProven(c *contender) bool {
 	switch {
-	case s.mark.c != nil: // the former holder is about to leave
+	case s.delay.entry != nil: // the former holder is about to leave
 		return false
 	case !s.proven(c):
 		s.prove(c)
@@ -63,13 +63,13 @@ func (s *State) take(c *contender) bool {
 
 func (e Resize) apply(s *State) {
 	s.rule.Permits = e.Permits
-	s.settle()
+	s.grantEligible()
 }
 
 func (s *State) grant(c *contender) {
 	s.stopWaiting(c)
 	if s.rule.Delay {
-		s.startMarking(c)
+		s.createHeldMarker(c)
 		return
 	}
 	s.hold(c)
@@ -80,20 +80,20 @@ func (s *State) hold(c *contender) {
 	for i := range c.requests {
 		s.grantRequest(c, c.requests[i].id)
 	}
-	s.heed(c)
+	s.notifyRevoked(c)
 }
 
 // lookAround closes the gap between the horizon and a contender of ours. Creates of
 // ours that were sent before it came may fill it; else somebody else's do.
-func (s *State) lookAround(c *contender) {
-	if s.listing == 0 && !s.early(c) {
-		s.askList()
+func (s *State) listGap(c *contender) {
+	if s.listing == 0 && !s.awaitsEarlierCreate(c) {
+		s.requestList()
 	}
 }
 
 // early tells that an answer is awaited to a Create that was sent before c's came.
-func (s *State) early(c *contender) bool {
-	return len(s.outstanding) > 0 && s.outstanding[0].sentAt < c.bornAt
+func (s *State) awaitsEarlierCreate(c *contender) bool {
+	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < c.createdAt
 }
 
 // behindUnlisted reports whether one of ours is ahead of c whose place no list has shown.
@@ -101,20 +101,20 @@ func (s *State) behindUnlisted(c *contender) bool {
 	return slices.ContainsFunc(s.unlisted(), func(o *contender) bool { return o.rank.compare(c.rank) < 0 })
 }
 
-func (s *State) askList() {
+func (s *State) requestList() {
 	if s.listing != 0 {
 		s.listAgain = true
 		return
 	}
-	s.serials++
-	s.listing, s.listingAt = s.serials, s.clock
-	s.effect(Effect{Kind: ListDirectory, Serial: s.listing, WithCzxids: s.byCzxid, Watch: s.watchDirectory()})
+	s.lastSerial++
+	s.listing, s.listingAt = s.lastSerial, s.clock
+	s.effect(Effect{Kind: ListDirectory, Serial: s.listing, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
 }
 
 // block is for a contender that may not hold because of the contenders at the given
 // places. It sees to it that their departure is noticed, and reports true; or, if
 // requests that would not wait had to be refused, false.
-func (s *State) block(c *contender, blockers []int) (blocked bool) {
+func (s *State) awaitBlockers(c *contender, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].ours })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
@@ -134,7 +134,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 			seenSince = min(seenSince, b.provenAt)
 		}
 	}
-	if s.tries > 0 && s.refuseTries(c, seenSince) {
+	if s.waitingTries > 0 && s.refuseTries(c, seenSince) {
 		return false
 	}
 	if !others {
@@ -149,7 +149,7 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
 		// The one it waited for is gone, but several were ahead: see at once how
 		// many have gone with it.
-		s.askList()
+		s.requestList()
 		return true
 	case !crowded && s.watches[c.name] == nil:
 		// Who may be the next after somebody else must notice when its own node goes.
@@ -157,20 +157,20 @@ func (s *State) block(c *contender, blockers []int) (blocked bool) {
 		ask = append(ask, c.name)
 	}
 	if len(ask) > 0 {
-		s.askWatch(ask)
+		s.requestWatch(ask)
 	}
 	return true
 }
 
-func (s *State) askWatch(nodes []string) {
-	s.serials++
+func (s *State) requestWatch(nodes []string) {
+	s.lastSerial++
 	ours := false
 	for _, name := range nodes {
-		put(&s.watches, name, &watch{serial: s.serials})
+		put(&s.watches, name, &watch{serial: s.lastSerial})
 		c := s.find(name)
 		ours = ours || c != nil && c.ours
 	}
-	s.effect(Effect{Kind: WatchNodes, Serial: s.serials, Nodes: nodes, WithData: ours})
+	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 
 // watched reports whether the next change of c's node is heard of before anything later.
@@ -196,9 +196,9 @@ func (s *State) prove(c *contender) {
 	case s.listing != 0:
 		s.listAgain = s.listAgain || s.listingAt < s.provenSince(c)
 	case s.othersWait(c):
-		s.askList()
+		s.requestList()
 	default:
-		s.askWatch([]string{c.name})
+		s.requestWatch([]string{c.name})
 	}
 }
 

@@ -24,28 +24,28 @@ import (
 // Near the end of ZooKeeper's 32-bit numbers nodes rank by czxid instead, until the
 // directory is another one.
 type State struct {
-	rule queue.Rule
-	in   Incarnation
+	rule        queue.Rule
+	incarnation Incarnation
 
-	clock   uint64 // counts events
-	serials uint64 // the last serial number of an effect that is answered
-	epoch   uint64
-	oldest  uint64 // serials below belong to former epochs
-	session SessionState
-	closed  requests.Reason
+	clock       uint64 // counts events
+	lastSerial  uint64 // the last serial number of an effect that is answered
+	epoch       uint64
+	firstSerial uint64 // serials below belong to former epochs
+	session     SessionState
+	closed      requests.Reason
 
-	list      []*contender   // by rank
-	horizon   int64          // of rank.major
-	byCzxid   bool           // rank is by czxid
-	directory int64          // czxid of the directory that list and horizon are about
-	waiting   [][]*contender // for each kind, ours in the list that do not hold, by rank
-	tries     int            // how many of waiting are tries
+	list            []*contender   // by rank
+	completeThrough int64          // of rank.major
+	byCzxid         bool           // rank is by czxid
+	directory       int64          // czxid of the directory that list and horizon are about
+	waiting         [][]*contender // for each kind, ours in the list that do not hold, by rank
+	waitingTries    int            // how many of waiting are tries
 
 	unsent      []*contender          // ours without a Create, in order of arrival
-	left        int                   // how many of them have left
-	departing   *contender            // ours whose DoDelete came last, until that is answered; see after
-	outstanding []*contender          // ours in order of their Create; answered ones are dropped when they come first
-	ours        map[uint64]*contender // by serial: creating, in the list, or leaving
+	unsentLeft  int                   // how many of them have left
+	lastDeleted *contender            // ours whose DoDelete came last, until that is answered; see after
+	unanswered  []*contender          // ours in order of their Create; answered ones are dropped when they come first
+	entries     map[uint64]*contender // by serial: creating, in the list, or leaving
 	requests    *requests.Table[contender]
 	owners      map[owner]*contender // waiting, holding, or lost and not released
 
@@ -54,39 +54,39 @@ type State struct {
 	// of these clocks or later: doubtedAt, when it was last heard that a contender of another
 	// process has left, or that a node of ours was missing; staleAt, the Tick before the last
 	// one; and the contender's own doubtedAt.
-	doubtedAt  uint64
-	staleAt    uint64
-	tickedAt   uint64 // clock of the last Tick
-	departedAt uint64 // clock at which the last snapshot came that shows departures
+	doubtedAt       uint64
+	staleAt         uint64
+	tickedAt        uint64 // clock of the last Tick
+	departureSeenAt uint64 // clock at which the last snapshot came that shows departures
 
-	foreign    int           // how many of list are not ours
-	listing    uint64        // serial of the list in flight, or 0
-	listingAt  uint64        // clock when it was asked for
-	listAgain  bool          // the one in flight may be too old
-	heirs      queue.KindSet // what may stand where foreign nodes have left, unseen
-	heirsSince uint64        // clock when the last of those left
-	mark       mark
-	watches    map[string]*watch
-	reported   map[string]bool
-	blockersAt []int        // scratch
-	first      []*contender // scratch
+	foreign      int           // how many of list are not ours
+	listing      uint64        // serial of the list in flight, or 0
+	listingAt    uint64        // clock when it was asked for
+	listAgain    bool          // the one in flight may be too old
+	unseen       queue.KindSet // what may stand where foreign nodes have left, unseen
+	unseenSince  uint64        // clock when the last of those left
+	delay        delay
+	watches      map[string]*watch
+	reported     map[string]bool
+	blockers     []int        // scratch
+	firstWaiting []*contender // scratch
 
-	watchedBlind uint64 // serial of the watch on holders because a list failed
-	outlook      outlook
+	watchAfterFailure uint64 // serial of the watch on holders because a list failed
+	contention        contentionWatch
 
 	out []Effect
 }
 
 // unknown is the horizon of one who knows nothing.
-const unknown int64 = math.MinInt64 / 2
+const nothingKnown int64 = math.MinInt64 / 2
 
 // stranger is the sequence number of all children whose names have none.
-const stranger = unknown
+const unknownSeq = nothingKnown
 
 // NewState is the state of a lock that nobody here has asked for yet. in marks its
 // nodes' names; no two States that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
-	return &State{rule: rule, in: in, horizon: unknown}
+	return &State{rule: rule, incarnation: in, completeThrough: nothingKnown}
 }
 
 // Rest gives back the memory that a State has for the next event, if it is Idle. It is
@@ -95,9 +95,9 @@ func (s *State) ReleaseMemory() {
 	if !s.Idle() {
 		return
 	}
-	s.ours, s.requests, s.owners, s.out, s.blockersAt = nil, nil, nil, nil, nil
-	s.outstanding, s.unsent, s.left = nil, nil, 0
-	s.waiting, s.first = nil, nil
+	s.entries, s.requests, s.owners, s.out, s.blockers = nil, nil, nil, nil, nil
+	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
+	s.waiting, s.firstWaiting = nil, nil
 	if len(s.list) == 0 {
 		s.list = nil
 	}
@@ -121,27 +121,27 @@ func Step[E Event](s *State, e E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	e.apply(s)
-	s.lookOut()
+	s.watchContention()
 	return s.out
 }
 
 // Idle tells that nobody here wants anything of the lock and no answer is awaited.
 func (s *State) Idle() bool {
-	return len(s.ours) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.left && s.listing == 0
+	return len(s.entries) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing == 0
 }
 
 // Ending reports whether a node of ours may still be there after Close.
-func (s *State) Ending() bool { return len(s.ours) > 0 }
+func (s *State) Ending() bool { return len(s.entries) > 0 }
 
 // Node returns the name of the node of the contender with the serial number, or what it
 // begins with if its Create is not answered, and whether it is; "" if the contender has left.
 func (s *State) Node(serial uint64) (name string, made bool) {
-	c := s.ours[serial]
+	c := s.entries[serial]
 	switch {
 	case c == nil:
 		return "", false
 	case c.name == "":
-		return s.in.Prefix(c.serial, s.rule.Markers[c.kind]), false
+		return s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), false
 	}
 	return c.name, true
 }
@@ -150,11 +150,11 @@ func (s *State) Node(serial uint64) (name string, made bool) {
 type stage uint8
 
 const (
-	unsent    stage = iota
-	creating        // its Create is on the way
-	abandoned       // so is its Create, but nobody wants the node any more
-	queued          // its node waits
-	marking         // it may hold, but for the mark
+	unsent       stage = iota
+	creating           // its Create is on the way
+	abandoned          // so is its Create, but nobody wants the node any more
+	queued             // its node waits
+	makingMarker       // it may hold, but for the mark
 	held
 	leaving // its Delete is on the way
 	lost    // it held; its owner has yet to release it
@@ -162,10 +162,10 @@ const (
 
 // request is what somebody wants of a contender: several, if its owner asked again.
 type request struct {
-	id   requests.ID
-	try  bool
-	tell bool // that others wait, once it holds
-	told bool // that somebody wants the lock back
+	id            requests.ID
+	try           bool
+	tellContended bool // that others wait, once it holds
+	revokeSent    bool // that somebody wants the lock back
 }
 
 // contender is a node in the queue, or one of ours that is to be or has been one. There
@@ -182,33 +182,33 @@ type contender struct {
 	listed    bool // is in State.list
 
 	// The rest is for our own only.
-	ours     bool
-	stage    stage
-	joint    bool
-	answered bool
-	look     bool // its Create has Look
-	placed   bool // it is known to be in the directory that State.directory is about
+	ours        bool
+	stage       stage
+	atomic      bool
+	answered    bool
+	listAfter   bool // its Create has Look
+	inDirectory bool // it is known to be in the directory that State.directory is about
 	// revocable: its node is to be watched from when it holds.
-	revocable bool
-	revoked   bool            // somebody has asked for it
-	released  bool            // see release
-	mayBeGone bool            // a transaction that deletes its node may have been executed
-	follows   bool            // it has or had a leader: its number does not tell when it came
-	why       requests.Reason // it was lost
-	step      uint32
-	followers int32 // see leader
-	czxid     int64
-	serial    uint64
-	group     uint64 // see Acquire.Group; a follower has that of its leader
-	owner     string
-	data      string
-	sentAt    uint64 // clock of its Create
-	bornAt    uint64 // clock of its Created; 0 before that
-	requests  []request
-	buf       [1]request // what requests mostly is
+	revocable    bool
+	revoked      bool            // somebody has asked for it
+	releasing    bool            // see release
+	mayBeDeleted bool            // a transaction that deletes its node may have been executed
+	downgraded   bool            // it has or had a leader: its number does not tell when it came
+	reason       requests.Reason // it was lost
+	step         uint32
+	downgrades   int32 // see leader
+	czxid        int64
+	serial       uint64
+	atomicCreate uint64 // see Acquire.Group; a follower has that of its leader
+	owner        string
+	data         string
+	sentAt       uint64 // clock of its Create
+	createdAt    uint64 // clock of its Created; 0 before that
+	requests     []request
+	buf          [1]request // what requests mostly is
 	// leader is the one beside which it gets its place: held by the same owner. The
 	// leader does not leave before the Creates of its followers are answered.
-	leader *contender
+	downgradeOf *contender
 
 	generation uint64 // that was in force at czxid
 }
@@ -281,7 +281,7 @@ func remove(list []*contender, c *contender) []*contender {
 	return list[:len(list)-1]
 }
 
-func (s *State) enlist(c *contender) {
+func (s *State) addToList(c *contender) {
 	if !c.listed {
 		c.listed = true
 		s.list = insert(s.list, c)
@@ -291,7 +291,7 @@ func (s *State) enlist(c *contender) {
 	}
 }
 
-func (s *State) delist(c *contender) {
+func (s *State) removeFromList(c *contender) {
 	if c.listed {
 		c.listed = false
 		s.list = remove(s.list, c)
@@ -305,7 +305,7 @@ func (s *State) startWaiting(c *contender) {
 	c.stage = queued
 	s.enqueue(c)
 	if c.hasTry() {
-		s.tries++
+		s.waitingTries++
 	}
 }
 
@@ -320,13 +320,13 @@ func (s *State) stopWaiting(c *contender) {
 	if c.stage == queued {
 		s.waiting[c.kind] = remove(s.waiting[c.kind], c)
 		if c.hasTry() {
-			s.tries--
+			s.waitingTries--
 		}
 	}
 }
 
 // inLine is all of ours that wait, by rank.
-func (s *State) inLine() []*contender {
+func (s *State) waitingInOrder() []*contender {
 	all := slices.Concat(s.waiting...)
 	slices.SortFunc(all, func(a, b *contender) int { return a.rank.compare(b.rank) })
 	return all
@@ -336,15 +336,15 @@ func (s *State) inLine() []*contender {
 // first of another kind, unless it is one that waits at least as long as that.
 // Contenders of one kind hold in their order. It is good until somebody starts or stops
 // waiting.
-func (s *State) next() []*contender {
-	s.first = s.first[:0]
+func (s *State) nextToHold() []*contender {
+	s.firstWaiting = s.firstWaiting[:0]
 	for _, line := range s.waiting {
 		if len(line) > 0 {
-			s.first = insert(s.first, line[0])
+			s.firstWaiting = insert(s.firstWaiting, line[0])
 		}
 	}
-	next := s.first[:0]
-	for _, c := range s.first {
+	next := s.firstWaiting[:0]
+	for _, c := range s.firstWaiting {
 		if !slices.ContainsFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, c.kind) }) {
 			next = append(next, c)
 		}
@@ -355,15 +355,15 @@ func (s *State) next() []*contender {
 // find returns the contender of a name that is listed, or is ours and waits for its place.
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
-		serial, _ := s.in.serial(name)
-		if c := s.ours[serial]; c != nil && c.stage == queued && c.name == name {
+		serial, _ := s.incarnation.serial(name)
+		if c := s.entries[serial]; c != nil && c.stage == queued && c.name == name {
 			return c
 		}
 	}
 	seq, _, ok := s.rule.Parse(name)
 	from := 0
 	if !ok {
-		seq = stranger
+		seq = unknownSeq
 	}
 	if !s.byCzxid {
 		from = place(s.list, rankOf(s.byCzxid, seq, 0))
@@ -383,7 +383,7 @@ func (s *State) find(name string) *contender {
 // It is for clearing up after a failure.
 func (s *State) Nodes() map[uint64]string {
 	nodes := map[uint64]string{}
-	for serial, c := range s.ours {
+	for serial, c := range s.entries {
 		if c.name != "" {
 			nodes[serial] = c.name
 		}
