@@ -13,10 +13,10 @@ import (
 // behind, and there is no way to take one back: it ends with the next change, which
 // the deletion of the holder's own node is at the latest.
 type contentionWatch struct {
-	wanted      bool         // somebody has ever asked for it
-	set         bool         // a watch is set, or being set, and nothing has come of it
-	requested   bool         // the list in flight sets it
-	deleteAfter []*contender // to be deleted when that has arrived, not earlier
+	wanted      bool     // somebody has ever asked for it
+	set         bool     // a watch is set, or being set, and nothing has come of it
+	requested   bool     // the list in flight sets it
+	deleteAfter []*entry // to be deleted when that has arrived, not earlier
 }
 
 // lookOut tells those who hold and want to know that others wait. If none do, it sees
@@ -25,7 +25,7 @@ func (s *State) watchContention() {
 	if !s.contention.wanted {
 		return
 	}
-	for _, c := range s.list[:s.endOfHolders()] {
+	for c := range own(s.list[:s.endOfHolders()]) {
 		if c.wantsContention() && s.contended(c) {
 			s.notifyContended(c)
 		}
@@ -48,12 +48,12 @@ func (s *State) endOfHolders() int {
 	return last
 }
 
-func (c *contender) wantsContention() bool {
-	if c.stage != held || !c.ours {
+func (c *entry) wantsContention() bool {
+	if c.stage != held {
 		return false
 	}
 	for _, r := range c.requests {
-		if r.tellContended {
+		if r.notifyContended {
 			return true
 		}
 	}
@@ -62,7 +62,7 @@ func (c *contender) wantsContention() bool {
 
 // curious tells that somebody holds who does not know whether others wait.
 func (s *State) awaitsContention() bool {
-	for _, c := range s.list[:s.endOfHolders()] {
+	for c := range own(s.list[:s.endOfHolders()]) {
 		if c.wantsContention() {
 			return true
 		}
@@ -71,10 +71,10 @@ func (s *State) awaitsContention() bool {
 }
 
 // contended tells that a contender of somebody else waits, for c among others.
-func (s *State) contended(c *contender) bool {
+func (s *State) contended(c *entry) bool {
 	for i := len(s.list) - 1; s.foreign > 0 && i >= 0 && s.list[i].rank.compare(c.rank) > 0; i-- {
 		other := s.list[i]
-		if other.ours || !s.rule.BlockedBy[other.kind].Has(c.kind) {
+		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(c.kind) {
 			continue
 		}
 		last := i // what shares its rank and number may have come before it
@@ -94,10 +94,10 @@ func (s *State) contended(c *contender) bool {
 	return false
 }
 
-func (s *State) notifyContended(c *contender) {
+func (s *State) notifyContended(c *entry) {
 	for i := range c.requests {
-		if r := &c.requests[i]; r.tellContended {
-			r.tellContended = false
+		if r := &c.requests[i]; r.notifyContended {
+			r.notifyContended = false
 			s.effect(Effect{Kind: NotifyContended, ID: r.id})
 		}
 	}
@@ -140,7 +140,7 @@ func (s *State) assumeContended(e Failed) {
 	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
 		return
 	}
-	for _, c := range s.list[:s.endOfHolders()] {
+	for c := range own(s.list[:s.endOfHolders()]) {
 		if c.wantsContention() {
 			s.notifyContended(c)
 		}

@@ -8,7 +8,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // mark is what is under way about the mark.
 type delay struct {
-	entry          *contender // that is to hold, or leaves; nil: nothing is under way
+	entry          *entry     // that is to hold, or leaves; nil: nothing is under way
 	kind           EffectKind // which effect is to be answered
 	serial         uint64     // under this number
 	outcomeUnknown bool       // an answer was lost: a mark that is there may be c's own
@@ -16,7 +16,7 @@ type delay struct {
 }
 
 // startMarking has the contender make its mark before it holds.
-func (s *State) createHeldMarker(c *contender) {
+func (s *State) createHeldMarker(c *entry) {
 	c.stage = makingMarker
 	s.delay = delay{entry: c}
 	s.requestMarker(CreateHeldMarker)
@@ -24,7 +24,7 @@ func (s *State) createHeldMarker(c *contender) {
 
 // clear ends what a contender holds cleanly: its node goes, and with it the mark, if
 // there is one.
-func (s *State) deleteCleanly(c *contender) {
+func (s *State) deleteCleanly(c *entry) {
 	if !s.rule.Delay {
 		s.deleteNode(c)
 		return
@@ -102,7 +102,7 @@ func (s *State) startDelay() {
 	c := s.delay.entry
 	if s.closed != 0 {
 		s.delay = delay{}
-		s.removeFromList(c)
+		s.removeFromList(&c.contender)
 		s.deleteNode(c)
 		return
 	}
@@ -140,7 +140,7 @@ func (s *State) heldMarkerMade() {
 }
 
 func (s *State) leaveCleanly() {
-	s.removeFromList(s.delay.entry)
+	s.removeFromList(&s.delay.entry.contender)
 	s.deleteCleanly(s.delay.entry)
 }
 
@@ -174,7 +174,7 @@ func (s *State) markerFailed(why requests.Reason) {
 		c := m.entry
 		s.delay = delay{}
 		s.refuseEach(c, why)
-		s.removeFromList(c)
+		s.removeFromList(&c.contender)
 		s.deleteNode(c)
 	}
 }

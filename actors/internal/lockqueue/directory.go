@@ -49,9 +49,12 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			czxid = czxids[i]
 		}
 		if c := s.recognise(name, czxid); c != nil && !c.listed {
-			c.listed, c.inDirectory, c.provenAt = true, true, max(c.provenAt, since)
+			c.listed, c.provenAt = true, max(c.provenAt, since)
 			if c.seq == unknownSeq {
 				c.doubtedAt = s.clock
+			}
+			if c.entry != nil {
+				c.entry.inDirectory = true
 			}
 			next = append(next, c)
 			top = max(top, c.rank.major)
@@ -66,17 +69,19 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	// A contender may have come and gone that was never seen here. The first number is 0.
 	unseen := top > s.completeThrough && (s.byCzxid || filled != top-max(s.completeThrough, -1))
 	s.completeThrough = max(s.completeThrough, top)
-	var missing, hidden []*contender // of ours: deleted; perhaps deleted
+	var missing []*entry    // deleted
+	var hidden []*contender // perhaps deleted
 	for _, c := range s.list {
-		known := c.ours && c.answered && c.createdAt <= since
+		known := c.entry != nil && c.entry.answered && c.entry.createdAt <= since
+		downgraded := c.entry != nil && c.entry.downgraded
 		switch {
 		case c.listed:
-		case (c.rank.major > top || c.downgraded) && !known, c.seq == unknownSeq && c.doubtedAt > since:
+		case (c.rank.major > top || downgraded) && !known, c.seq == unknownSeq && c.doubtedAt > since:
 			c.listed = true
 			next = append(next, c)
 			hidden = append(hidden, c)
-		case c.ours:
-			missing = append(missing, c)
+		case c.entry != nil:
+			missing = append(missing, c.entry)
 		default:
 			unseen = true
 		}
@@ -86,7 +91,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	})
 	s.list, s.foreign = next, 0
 	for _, c := range next {
-		if !c.ours {
+		if c.entry == nil {
 			s.foreign++
 		}
 	}
@@ -95,7 +100,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		if c.createdAt <= since {
 			missing = append(missing, c)
 		} else {
-			hidden = append(hidden, c)
+			hidden = append(hidden, &c.contender)
 		}
 	}
 	if unseen { // they have left at a moment that only the nodes shown are known to have outlived
@@ -140,7 +145,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 			}
 			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid)
 		}
-		return c
+		return &c.contender
 	}
 	rank := rankOf(s.byCzxid, seq, czxid)
 	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
@@ -183,8 +188,8 @@ func (e Watched) apply(s *State) {
 		if c != nil {
 			c.provenAt = s.clock
 		}
-		if string(e.Data[name]) == queue.RevokeData {
-			s.revoke(c)
+		if c != nil && string(e.Data[name]) == queue.RevokeData {
+			s.revoke(c.entry)
 		}
 	}
 	s.grantEligible()
@@ -214,7 +219,7 @@ func (e Wake) apply(s *State) {
 		s.nodeDeleted(e.Node)
 	} else if c := s.find(e.Node); c != nil {
 		c.provenAt = s.clock
-		if c.ours && c.stage >= makingMarker {
+		if c.entry != nil && c.entry.stage >= makingMarker {
 			s.requestWatch([]string{c.name}) // others are watched again as long as they matter
 		}
 	}
@@ -226,8 +231,8 @@ func (s *State) nodeDeleted(name string) {
 	delete(s.watches, name)
 	switch c := s.find(name); {
 	case c == nil:
-	case c.ours:
-		s.ownNodeDeleted(c)
+	case c.entry != nil:
+		s.ownNodeDeleted(c.entry)
 	default:
 		s.removeFromList(c)
 		s.doubtedAt = s.clock
@@ -254,9 +259,9 @@ func (Tick) apply(s *State) {
 	for _, c := range s.nextToHold() {
 		age(c)
 	}
-	for _, c := range s.list[:s.endOfHolders()] {
-		if c.ours && (c.stage == held || c.stage == makingMarker) {
-			age(c)
+	for c := range own(s.list[:s.endOfHolders()]) {
+		if c.stage == held || c.stage == makingMarker {
+			age(&c.contender)
 		}
 	}
 	if len(ask) > 0 {
@@ -291,7 +296,7 @@ func (s *State) unwatch(serial uint64) (found bool) {
 	return found
 }
 
-func (s *State) createFailed(c *contender, e Failed) {
+func (s *State) createFailed(c *entry, e Failed) {
 	switch {
 	case c.stage == leaving: // its node may still be there, also if the session is lost
 		delete(s.entries, c.serial)
@@ -303,7 +308,7 @@ func (s *State) createFailed(c *contender, e Failed) {
 	}
 	s.markAnswered(c)
 	delete(s.entries, c.serial)
-	s.removeFromList(c)
+	s.removeFromList(&c.contender)
 	leader := s.detach(c)
 	switch {
 	case leader != nil && e.Reason == requests.NotHeld:
@@ -337,8 +342,8 @@ func (s *State) readFailed(e Failed) {
 	}
 	// Those who hold are to be verified nevertheless.
 	var ask []string
-	for _, c := range s.list {
-		if c.ours && c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
+	for c := range own(s.list) {
+		if c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
 			ask = append(ask, c.name)
 		}
 	}

@@ -51,11 +51,11 @@ func (w *world) guest(possible bool, marker string) string {
 	return rapid.SampledFrom(guests).Draw(w.t, "guest")
 }
 
-// own tells the rule whose contenders of one process do not block each other.
-func own(r queue.Rule) bool { return !r.OwnMarkersOnly && len(r.Markers) > int(queue.Own) }
+// hasOwnKind tells the rule whose contenders of one process do not block each other.
+func hasOwnKind(r queue.Rule) bool { return !r.OwnMarkersOnly && len(r.Markers) > int(queue.Own) }
 
 func (w *world) kinds() (all []queue.Kind) {
-	if own(w.rule) {
+	if hasOwnKind(w.rule) {
 		return []queue.Kind{queue.Own}
 	}
 	for k := range w.rule.Markers {
@@ -127,7 +127,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.makeDirectory()
 			w.zxid++
 			_, kind, _ := w.rule.Parse(f.Node + "0000000000")
-			if own(w.rule) {
+			if hasOwnKind(w.rule) {
 				kind = queue.Own
 			}
 			w.add(f.Node, kind, f.proc).epoch = f.epoch

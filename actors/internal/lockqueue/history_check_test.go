@@ -46,7 +46,7 @@ func (w *world) holds(name string, missed bool) bool {
 
 // kindFor is the node's kind as another one's process sees it.
 func (w *world) kindFor(n, me *node) queue.Kind {
-	if own(w.rule) && n.kind == queue.Own && (n.proc != me.proc || n.epoch != me.epoch) {
+	if hasOwnKind(w.rule) && n.kind == queue.Own && (n.proc != me.proc || n.epoch != me.epoch) {
 		return queue.Exclusive
 	}
 	return n.kind

@@ -149,7 +149,7 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
 			kind = k
 		}
-		if own(w.rule) {
+		if hasOwnKind(w.rule) {
 			kind = queue.Own
 		}
 		n := w.add(f.Node, kind, p)

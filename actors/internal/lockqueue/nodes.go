@@ -13,9 +13,9 @@ import (
 
 // send has the contender's node created, or keeps the contender until that is
 // possible.
-func (s *State) requestCreate(c *contender) {
+func (s *State) requestCreate(c *entry) {
 	if c.stage != unsent { // its former Create may stand behind others that are not answered
-		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *contender) bool { return o == c })
+		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == c })
 	}
 	if c.atomic && c.serial != 0 {
 		c.stage = leaving // there is no node
@@ -48,13 +48,13 @@ func (s *State) requestCreate(c *contender) {
 // waitsForOurs reports whether a new contender comes behind others of ours. Then its place
 // follows from theirs, most of the time.
 func (s *State) behindOwn() bool {
-	return len(s.list) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *contender) bool { return !c.answered && c.stage == creating })
+	return len(s.list) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *entry) bool { return !c.answered && c.stage == creating })
 }
 
 // after returns the node of ours that is about to go, if one transaction with its deletion
 // can tell all that a read behind the creation of c would tell: that c's node is in the same
 // directory and, by the number that follows on the horizon, that all nodes ahead are known.
-func (s *State) after(c *contender) string {
+func (s *State) after(c *entry) string {
 	last := s.lastDeleted
 	if last == nil || c.downgradeOf != nil || s.byCzxid {
 		return ""
@@ -71,7 +71,7 @@ func (s *State) goneReason() requests.Reason {
 }
 
 // leave ends a contender that nobody wants any more, however far it came.
-func (s *State) leave(c *contender) {
+func (s *State) leave(c *entry) {
 	switch {
 	case c.downgrades > 0:
 		return // until they have their places
@@ -79,7 +79,7 @@ func (s *State) leave(c *contender) {
 		return // what it has begun goes on, and then it leaves cleanly
 	}
 	s.stopWaiting(c)
-	s.removeFromList(c)
+	s.removeFromList(&c.contender)
 	switch c.stage {
 	case unsent:
 		c.stage = leaving
@@ -103,9 +103,9 @@ func (s *State) compactUnsent() {
 	}
 }
 
-func hasLeft(c *contender) bool { return c.stage == leaving }
+func hasLeft(c *entry) bool { return c.stage == leaving }
 
-func (s *State) deleteNode(c *contender) {
+func (s *State) deleteNode(c *entry) {
 	c.stage = leaving
 	if s.contention.requested { // the deletion must end the watch, so it comes later
 		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
@@ -138,7 +138,7 @@ func (e Created) apply(s *State) {
 	// The node that was seen may be one of the same name in a former directory: its creation was
 	// repeated. The former directory is told by what was read behind this one.
 	seen := c.listed && c.name == e.Node && (e.SameDirectory || e.Directory != 0)
-	s.removeFromList(c) // the place may be that of a node that is gone, whose creation was repeated
+	s.removeFromList(&c.contender) // the place may be that of a node that is gone, whose creation was repeated
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.createdAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
@@ -164,7 +164,7 @@ func (e Created) apply(s *State) {
 	case c.stage == abandoned:
 		s.deleteNode(c)
 	case leader != nil:
-		s.addToList(c)
+		s.addToList(&c.contender)
 		s.grant(c)
 	case !ok:
 		s.refuseAll(c, requests.SequenceExhausted)
@@ -176,7 +176,7 @@ func (e Created) apply(s *State) {
 	case late: // what was seen since has it, or has not: a list with czxids will tell
 		s.startWaiting(c)
 	default:
-		s.addToList(c)
+		s.addToList(&c.contender)
 		s.startWaiting(c)
 		s.extendComplete()
 	}
@@ -193,26 +193,26 @@ func (e Created) apply(s *State) {
 }
 
 // unlisted are those of ours that wait, and whose place is not known yet.
-func (s *State) unlisted() []*contender {
+func (s *State) unlisted() []*entry {
 	if !s.byCzxid {
 		return nil
 	}
-	return slices.DeleteFunc(s.waitingInOrder(), func(c *contender) bool { return c.listed })
+	return slices.DeleteFunc(s.waitingInOrder(), func(c *entry) bool { return c.listed })
 }
 
 // replace has a contender queue again, by another node. The one that it has is deleted, be
 // it there or not.
-func (s *State) requeue(c *contender) {
+func (s *State) requeue(c *entry) {
 	s.stopWaiting(c)
-	s.removeFromList(c)
-	former := &contender{ours: true, kind: c.kind, name: c.name, seq: c.seq, rank: c.rank, serial: c.serial, answered: true}
+	s.removeFromList(&c.contender)
+	former := newEntry(entry{contender: contender{name: c.name, seq: c.seq, rank: c.rank, kind: c.kind}, serial: c.serial, answered: true})
 	s.entries[c.serial] = former
 	s.deleteNode(former)
 	s.requestCreate(c)
 }
 
 // part ends the bond of a contender and its leader, which it gives.
-func (s *State) detach(c *contender) *contender {
+func (s *State) detach(c *entry) *entry {
 	leader := c.downgradeOf
 	if leader != nil {
 		c.downgradeOf = nil
@@ -229,20 +229,21 @@ func (s *State) enterDirectory(directory int64) bool {
 		return directory == s.directory
 	}
 	s.directory, s.lastDeleted = directory, nil
-	old := slices.Concat(s.list, s.unlisted())
+	old, ours := s.list, append(slices.Collect(own(s.list)), s.unlisted()...)
 	s.completeThrough, s.foreign, s.byCzxid, s.list = nothingKnown, 0, false, nil
 	clear(s.waiting)
 	for _, c := range old {
 		c.listed = false
+	}
+	for _, c := range ours {
 		switch {
-		case !c.ours:
 		case !c.answered:
 			c.name = "" // seen in the former directory
 		case c.czxid < directory:
 			s.ownNodeDeleted(c)
 		default: // made since, in this directory or one that comes after it
 			c.rank, c.inDirectory = s.rank(c), false
-			s.addToList(c)
+			s.addToList(&c.contender)
 			if c.stage == queued {
 				s.enqueue(c)
 			}
@@ -252,16 +253,16 @@ func (s *State) enterDirectory(directory int64) bool {
 }
 
 // forgotten is for a node that was created in a directory that is no more.
-func (s *State) createdInOldDirectory(c *contender) {
+func (s *State) createdInOldDirectory(c *entry) {
 	delete(s.entries, c.serial)
-	s.removeFromList(c)
+	s.removeFromList(&c.contender)
 	if c.stage == creating {
 		s.requestCreate(c)
 	}
 }
 
 // answer notes that the contender's Create is answered.
-func (s *State) markAnswered(c *contender) {
+func (s *State) markAnswered(c *entry) {
 	c.answered = true
 	for len(s.unanswered) > 0 && s.unanswered[0].answered {
 		s.unanswered = shift(s.unanswered)
@@ -276,7 +277,7 @@ func rankOf(byCzxid bool, seq, czxid int64) rank {
 }
 
 // rank returns the rank of a contender of ours whose node is known.
-func (s *State) rank(c *contender) rank {
+func (s *State) rank(c *entry) rank {
 	r := rankOf(s.byCzxid, c.seq, c.czxid)
 	if s.byCzxid && queue.NearEnd(c.seq) {
 		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
@@ -294,11 +295,13 @@ func (s *State) switchToCzxids() {
 	clear(s.waiting)
 	for _, c := range old {
 		c.listed = false
-		if !c.ours || !c.answered {
+	}
+	for c := range own(old) {
+		if !c.answered {
 			continue
 		}
 		c.rank = s.rank(c)
-		s.addToList(c)
+		s.addToList(&c.contender)
 		if c.stage == queued {
 			s.enqueue(c)
 		}
@@ -311,7 +314,7 @@ func (s *State) extendComplete() {
 	if s.byCzxid {
 		return // czxids are not consecutive
 	}
-	for i := place(s.list, rank{major: s.completeThrough + 1}); i < len(s.list) && s.list[i].seq == s.completeThrough+1 && (s.list[i].inDirectory || !s.list[i].ours); i++ {
+	for i := place(s.list, rank{major: s.completeThrough + 1}); i < len(s.list) && s.list[i].seq == s.completeThrough+1 && (s.list[i].entry == nil || s.list[i].entry.inDirectory); i++ {
 		s.completeThrough++
 	}
 }
@@ -333,7 +336,7 @@ func (e Deleted) apply(s *State) {
 }
 
 // gone forgets a contender whose node is no more.
-func (s *State) deleteAcked(c *contender) {
+func (s *State) deleteAcked(c *entry) {
 	delete(s.entries, c.serial)
 	if c == s.lastDeleted {
 		s.lastDeleted = nil
@@ -345,9 +348,9 @@ func (s *State) deleteAcked(c *contender) {
 }
 
 // vanish is for a node of ours that another client has deleted.
-func (s *State) ownNodeDeleted(c *contender) {
+func (s *State) ownNodeDeleted(c *entry) {
 	if !c.answered { // its Create may yet be repeated, and is answered in any case
-		s.removeFromList(c)
+		s.removeFromList(&c.contender)
 		c.name = ""
 		return
 	}
@@ -356,7 +359,7 @@ func (s *State) ownNodeDeleted(c *contender) {
 	}
 	delete(s.entries, c.serial)
 	s.stopWaiting(c)
-	s.removeFromList(c)
+	s.removeFromList(&c.contender)
 	switch {
 	case c.stage == held:
 		s.lose(c, requests.NodeDeleted)
@@ -365,15 +368,15 @@ func (s *State) ownNodeDeleted(c *contender) {
 	}
 }
 
-func (s *State) downgradesOf(c *contender) (all []*contender) {
+func (s *State) downgradesOf(c *entry) (all []*entry) {
 	if c.downgrades == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(s.entriesInOrder(), func(f *contender) bool { return f.downgradeOf != c })
+	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgradeOf != c })
 }
 
 // lose ends a grant that nobody released.
-func (s *State) lose(c *contender, why requests.Reason) {
+func (s *State) lose(c *entry, why requests.Reason) {
 	for _, f := range s.downgradesOf(c) {
 		s.detach(f)
 		s.refuseAll(f, why)

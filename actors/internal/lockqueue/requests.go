@@ -15,7 +15,8 @@ func (e Acquire) apply(s *State) {
 		return
 	}
 	s.contention.wanted = s.contention.wanted || e.NotifyContended
-	c := &contender{ours: true, kind: e.Kind, owner: e.Owner, data: string(e.Data), atomic: e.AtomicCreate != 0, atomicCreate: e.AtomicCreate, revocable: e.Revocable}
+	c := newEntry(entry{contender: contender{kind: e.Kind}, owner: e.Owner, data: string(e.Data),
+		atomic: e.AtomicCreate != 0, atomicCreate: e.AtomicCreate, revocable: e.Revocable})
 	if e.Owner != "" && s.reenter(c, e) {
 		return
 	}
@@ -23,7 +24,7 @@ func (e Acquire) apply(s *State) {
 		s.refuse(e.ID, requests.NotAcquired)
 		return
 	}
-	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, tellContended: e.NotifyContended})
+	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, notifyContended: e.NotifyContended})
 	s.remember(e.ID, c)
 	if e.Owner != "" {
 		put(&s.owners, ownerOf(c), c)
@@ -32,9 +33,9 @@ func (e Acquire) apply(s *State) {
 }
 
 // know remembers whose request an ID is.
-func (s *State) remember(id requests.ID, c *contender) {
+func (s *State) remember(id requests.ID, c *entry) {
 	if s.requests == nil {
-		s.requests = &requests.Table[contender]{}
+		s.requests = &requests.Table[entry]{}
 	}
 	s.requests.Put(id, c)
 }
@@ -45,11 +46,11 @@ type owner struct {
 	kind queue.Kind
 }
 
-func ownerOf(c *contender) owner { return owner{c.owner, c.kind} }
+func ownerOf(c *entry) owner { return owner{c.owner, c.kind} }
 
 // again deals with a request of an owner that has others. It tells if that is all;
 // otherwise c is to be sent, with the leader that it has now, if any.
-func (s *State) reenter(c *contender, e Acquire) bool {
+func (s *State) reenter(c *entry, e Acquire) bool {
 	mayEnter := s.rule.EntersFrom(e.Kind)
 	for kind := range s.rule.BlockedBy {
 		has := s.owners[owner{e.Owner, queue.Kind(kind)}]
@@ -77,19 +78,19 @@ func (s *State) reenter(c *contender, e Acquire) bool {
 }
 
 // join lets a further request of an owner share its contender.
-func (s *State) join(c *contender, e Acquire) {
+func (s *State) join(c *entry, e Acquire) {
 	c.revocable = c.revocable || e.Revocable
 	switch {
 	case c.stage == held:
 		s.remember(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, tellContended: e.NotifyContended})
+		c.requests = append(c.requests, request{id: e.ID, notifyContended: e.NotifyContended})
 		s.grantRequest(c, e.ID)
 		s.notifyRevoked(c)
 	case e.Try:
 		s.refuse(e.ID, requests.NotAcquired)
 	default:
 		s.remember(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, tellContended: e.NotifyContended})
+		c.requests = append(c.requests, request{id: e.ID, notifyContended: e.NotifyContended})
 	}
 }
 
@@ -98,11 +99,11 @@ func (s *State) join(c *contender, e Acquire) {
 func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
 	for i := len(s.list) - 1; i >= 0 && n < s.rule.Permits; i-- {
-		if c := s.list[i]; c.ours && set.Has(c.kind) {
+		if c := s.list[i]; c.entry != nil && set.Has(c.kind) {
 			n++
 		}
 	}
-	for _, early := range [][]*contender{s.unanswered, s.unsent} {
+	for _, early := range [][]*entry{s.unanswered, s.unsent} {
 		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
 			c := early[i]
 			if !c.listed && (c.stage == creating || c.stage == unsent) && set.Has(c.kind) {
@@ -144,12 +145,12 @@ func (e Release) apply(s *State) {
 
 // release notes whose release takes the contender away. It has no requests any more, so it
 // needs no room of its own for that: there may be many contenders.
-func (c *contender) noteRelease(by requests.ID) { c.releasing, c.buf[0].id = true, by }
+func (c *entry) noteRelease(by requests.ID) { c.releasing, c.buf[0].id = true, by }
 
-func (c *contender) releaser() requests.ID { return c.buf[0].id }
+func (c *entry) releaser() requests.ID { return c.buf[0].id }
 
 // withdraw ends a request in whatever stage it is.
-func (s *State) withdraw(c *contender, id requests.ID, why requests.Reason) {
+func (s *State) withdraw(c *entry, id requests.ID, why requests.Reason) {
 	s.drop(c, id)
 	s.refuse(id, why)
 	if len(c.requests) == 0 {
@@ -159,7 +160,7 @@ func (s *State) withdraw(c *contender, id requests.ID, why requests.Reason) {
 
 // drop takes a request off its contender. With the last one the contender stops
 // being its owner's.
-func (s *State) drop(c *contender, id requests.ID) {
+func (s *State) drop(c *entry, id requests.ID) {
 	s.requests.Remove(id)
 	hadTry := c.hasTry()
 	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
@@ -171,7 +172,7 @@ func (s *State) drop(c *contender, id requests.ID) {
 	}
 }
 
-func (s *State) disown(c *contender) {
+func (s *State) disown(c *entry) {
 	if c.owner != "" && s.owners[ownerOf(c)] == c {
 		delete(s.owners, ownerOf(c))
 	}
@@ -181,17 +182,17 @@ func (s *State) refuse(id requests.ID, why requests.Reason) {
 	s.effect(Effect{Kind: Refuse, ID: id, Reason: why})
 }
 
-func (s *State) grantRequest(c *contender, id requests.ID) {
+func (s *State) grantRequest(c *entry, id requests.ID) {
 	s.effect(Effect{Kind: Grant, ID: id, Node: c.name, Generation: c.generation, Czxid: c.czxid, Step: c.step})
 }
 
 // refuseAll refuses whatever wants the contender, which leaves.
-func (s *State) refuseAll(c *contender, why requests.Reason) {
+func (s *State) refuseAll(c *entry, why requests.Reason) {
 	s.refuseEach(c, why)
 	s.leave(c)
 }
 
-func (s *State) refuseEach(c *contender, why requests.Reason) {
+func (s *State) refuseEach(c *entry, why requests.Reason) {
 	for len(c.requests) > 0 {
 		id := c.requests[0].id
 		s.drop(c, id)
@@ -201,7 +202,7 @@ func (s *State) refuseEach(c *contender, why requests.Reason) {
 
 // refuseRelease is for a contender whose node may still be there, or went before: its
 // release, if there is one, is no success.
-func (s *State) refuseRelease(c *contender, why requests.Reason) {
+func (s *State) refuseRelease(c *entry, why requests.Reason) {
 	if c.releasing {
 		c.releasing = false
 		s.refuse(c.releaser(), why)

@@ -6,8 +6,8 @@ import "github.com/actorlock/actorlock/actors/queue"
 
 // revoke is for a contender of ours whose node's data is Revoke. What it was before is
 // restored: others may want to read that, and to be asked again does no harm.
-func (s *State) revoke(c *contender) {
-	if c == nil || !c.ours || c.data == queue.RevokeData { // the latter says nothing
+func (s *State) revoke(c *entry) {
+	if c == nil || c.data == queue.RevokeData { // the latter says nothing
 		return
 	}
 	if len(c.data) > 0 {
@@ -21,7 +21,7 @@ func (s *State) revoke(c *contender) {
 
 // heed tells those who hold that somebody wants the lock back, each of them once, and
 // sees to it that they can be told soon if they want that.
-func (s *State) notifyRevoked(c *contender) {
+func (s *State) notifyRevoked(c *entry) {
 	for i := range c.requests {
 		if r := &c.requests[i]; c.revoked && !r.revokeSent {
 			r.revokeSent = true

@@ -25,8 +25,8 @@ func (e Session) apply(s *State) {
 		if len(s.list) > 0 {
 			s.requestList()
 		}
-		for _, c := range s.list {
-			if c.ours && c.stage == held {
+		for c := range own(s.list) {
+			if c.stage == held {
 				s.notifyRevoked(c)
 			}
 		}
@@ -63,12 +63,12 @@ func (s *State) loseSession() {
 			s.refuseRelease(c, requests.SessionLost)
 		}
 	}
-	var first []*contender
+	var first []*entry
 	if c := s.delay.entry; c != nil && c.stage == makingMarker && len(c.requests) > 0 {
 		first = append(first, c)
 	}
 	s.delay = delay{}
-	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(c *contender) bool {
+	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(c *entry) bool {
 		return c.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
 	s.unsentLeft, s.unseen = 0, 0
@@ -87,12 +87,12 @@ func (s *State) loseSession() {
 }
 
 // inOrder is ours by serial: effects come in an order that does not depend on a map.
-func (s *State) entriesInOrder() []*contender {
-	all := make([]*contender, 0, len(s.entries))
+func (s *State) entriesInOrder() []*entry {
+	all := make([]*entry, 0, len(s.entries))
 	for _, c := range s.entries {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *contender) int { return int(int64(a.serial) - int64(b.serial)) })
+	slices.SortFunc(all, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) })
 	return all
 }
 
@@ -105,7 +105,7 @@ func (e Close) apply(s *State) {
 		switch c.stage {
 		case held:
 			s.lose(c, e.Reason) // a mark stays: its owner may not have ended its work
-			s.removeFromList(c)
+			s.removeFromList(&c.contender)
 			s.deleteNode(c)
 		case unsent, creating, queued, makingMarker:
 			s.refuseAll(c, e.Reason)

@@ -19,7 +19,7 @@ func (s *State) grantEligible() {
 // settleOne tells if somebody came to hold, or left, so that others are next.
 func (s *State) grantNext() bool {
 	for _, c := range s.nextToHold() {
-		if s.tryGrant(c) {
+		if s.tryGrant(c.entry) {
 			return true
 		}
 	}
@@ -27,7 +27,7 @@ func (s *State) grantNext() bool {
 }
 
 // try lets one that is next hold if it may. It tells if it, or another, waits no longer.
-func (s *State) tryGrant(c *contender) bool {
+func (s *State) tryGrant(c *entry) bool {
 	if c.rank.major > s.completeThrough || !c.listed || s.byCzxid && (s.awaitsEarlierCreate(c) || s.behindUnlisted(c)) {
 		s.listGap(c)
 		return false
@@ -49,7 +49,7 @@ func (s *State) tryGrant(c *contender) bool {
 }
 
 // take grants what is free, once that is possible.
-func (s *State) grantProven(c *contender) bool {
+func (s *State) grantProven(c *entry) bool {
 	switch {
 	case s.delay.entry != nil: // the former holder is about to leave
 		return false
@@ -66,7 +66,7 @@ func (e Resize) apply(s *State) {
 	s.grantEligible()
 }
 
-func (s *State) grant(c *contender) {
+func (s *State) grant(c *entry) {
 	s.stopWaiting(c)
 	if s.rule.Delay {
 		s.createHeldMarker(c)
@@ -75,7 +75,7 @@ func (s *State) grant(c *contender) {
 	s.hold(c)
 }
 
-func (s *State) hold(c *contender) {
+func (s *State) hold(c *entry) {
 	c.stage = held
 	for i := range c.requests {
 		s.grantRequest(c, c.requests[i].id)
@@ -85,20 +85,20 @@ func (s *State) hold(c *contender) {
 
 // lookAround closes the gap between the horizon and a contender of ours. Creates of
 // ours that were sent before it came may fill it; else somebody else's do.
-func (s *State) listGap(c *contender) {
+func (s *State) listGap(c *entry) {
 	if s.listing == 0 && !s.awaitsEarlierCreate(c) {
 		s.requestList()
 	}
 }
 
 // early tells that an answer is awaited to a Create that was sent before c's came.
-func (s *State) awaitsEarlierCreate(c *contender) bool {
+func (s *State) awaitsEarlierCreate(c *entry) bool {
 	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < c.createdAt
 }
 
 // behindUnlisted reports whether one of ours is ahead of c whose place no list has shown.
-func (s *State) behindUnlisted(c *contender) bool {
-	return slices.ContainsFunc(s.unlisted(), func(o *contender) bool { return o.rank.compare(c.rank) < 0 })
+func (s *State) behindUnlisted(c *entry) bool {
+	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(c.rank) < 0 })
 }
 
 func (s *State) requestList() {
@@ -114,15 +114,15 @@ func (s *State) requestList() {
 // block is for a contender that may not hold because of the contenders at the given
 // places. It sees to it that their departure is noticed, and reports true; or, if
 // requests that would not wait had to be refused, false.
-func (s *State) awaitBlockers(c *contender, blockers []int) (blocked bool) {
+func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
-	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].ours })
+	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].entry != nil })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
 	var ask []string
 	others, seenSince := false, uint64(math.MaxUint64)
 	for _, i := range blockers {
 		b := s.list[i]
-		if b.ours {
+		if b.entry != nil {
 			continue // its leaving brings us here again
 		}
 		others = true
@@ -168,13 +168,13 @@ func (s *State) requestWatch(nodes []string) {
 	for _, name := range nodes {
 		put(&s.watches, name, &watch{serial: s.lastSerial})
 		c := s.find(name)
-		ours = ours || c != nil && c.ours
+		ours = ours || c != nil && c.entry != nil
 	}
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 
 // watched reports whether the next change of c's node is heard of before anything later.
-func (s *State) watched(c *contender) bool {
+func (s *State) watched(c *entry) bool {
 	w := s.watches[c.name]
 	return w != nil && w.active
 }
@@ -182,15 +182,15 @@ func (s *State) watched(c *contender) bool {
 // proven reports whether c's own node is known to exist, by a proof that is recent and newer
 // than all that was heard of departures. An older proof would not do: another contender may
 // already hold because the one ahead of c has left and c's own node was deleted.
-func (s *State) proven(c *contender) bool {
+func (s *State) proven(c *entry) bool {
 	return s.watched(c) || c.provenAt >= s.provenSince(c)
 }
 
 // provenSince returns the clock at which, or later, a proof of c must have been asked for.
-func (s *State) provenSince(c *contender) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
+func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
 
 // prove asks for a proof that c's own node exists. A list proves it of all that wait.
-func (s *State) prove(c *contender) {
+func (s *State) prove(c *entry) {
 	switch {
 	case s.proven(c) || s.watches[c.name] != nil:
 	case s.listing != 0:
@@ -203,7 +203,7 @@ func (s *State) prove(c *contender) {
 }
 
 // othersWait reports whether another contender of ours waits.
-func (s *State) othersWait(c *contender) bool {
+func (s *State) othersWait(c *entry) bool {
 	n := 0
 	for _, line := range s.waiting {
 		n += len(line)
@@ -214,13 +214,13 @@ func (s *State) othersWait(c *contender) bool {
 // refuseTries refuses the Try requests of c, and of the contenders that must wait at least as
 // long as c, and reports whether there were any. A request that came after seenSince stays:
 // the lock may have been free since then.
-func (s *State) refuseTries(c *contender, seenSince uint64) (any bool) {
+func (s *State) refuseTries(c *entry, seenSince uint64) (any bool) {
 	for k := range s.waiting {
 		if !keepsWaiting(s.rule, c.kind, queue.Kind(k)) {
 			continue
 		}
 		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {
-			w := s.waiting[k][i]
+			w := s.waiting[k][i].entry
 			if w.sentAt > seenSince {
 				i++
 				continue

@@ -2,6 +2,7 @@ package lockqueue
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -41,13 +42,13 @@ type State struct {
 	waiting         [][]*contender // for each kind, ours in the list that do not hold, by rank
 	waitingTries    int            // how many of waiting are tries
 
-	unsent      []*contender          // ours without a Create, in order of arrival
-	unsentLeft  int                   // how many of them have left
-	lastDeleted *contender            // ours whose DoDelete came last, until that is answered; see after
-	unanswered  []*contender          // ours in order of their Create; answered ones are dropped when they come first
-	entries     map[uint64]*contender // by serial: creating, in the list, or leaving
-	requests    *requests.Table[contender]
-	owners      map[owner]*contender // waiting, holding, or lost and not released
+	unsent      []*entry          // ours without a Create, in order of arrival
+	unsentLeft  int               // how many of them have left
+	lastDeleted *entry            // ours whose DoDelete came last, until that is answered; see after
+	unanswered  []*entry          // ours in order of their Create; answered ones are dropped when they come first
+	entries     map[uint64]*entry // by serial: creating, in the list, or leaving
+	requests    *requests.Table[entry]
+	owners      map[owner]*entry // waiting, holding, or lost and not released
 
 	// A contender's node is proven to exist by an active watch, or by what was read for a
 	// request made at its provenAt or later. A proof counts only if it was asked for at all
@@ -164,56 +165,84 @@ const (
 type request struct {
 	id            requests.ID
 	try           bool
-	tellContended bool // that others wait, once it holds
+	notifyContended bool // that others wait, once it holds
 	revokeSent    bool // that somebody wants the lock back
 }
 
-// contender is a node in the queue, or one of ours that is to be or has been one. There
-// may be many: what is small stands together.
+// contender is a node in the lock's directory, as this process has last seen it: one of any
+// process. There may be many.
 type contender struct {
-	name     string
-	seq      int64
-	rank     rank
-	provenAt uint64 // clock of the newest request whose answer has shown its node
-	// doubtedAt is the clock at which the last snapshot came that shows departures, and not its
-	// node. Of a stranger it is the clock at which the last snapshot came that shows it.
+	name string
+	// seq is the sequence number in the name, or unknownSeq for a name of no known form.
+	seq  int64
+	rank rank
+	kind queue.Kind
+	// listed reports whether the contender is in State.list.
+	listed bool
+	// provenAt is the clock of the newest request whose answer has shown the node. It never
+	// decreases while the node is the same.
+	provenAt uint64
+	// doubtedAt is the clock at which a snapshot came that shows departures and not this node; a
+	// proof must be as new. Of an unknown name it is the clock at which the last snapshot came
+	// that shows the node.
 	doubtedAt uint64
-	kind      queue.Kind
-	listed    bool // is in State.list
-
-	// The rest is for our own only.
-	ours        bool
-	stage       stage
-	atomic      bool
-	answered    bool
-	listAfter   bool // its Create has Look
-	inDirectory bool // it is known to be in the directory that State.directory is about
-	// revocable: its node is to be watched from when it holds.
-	revocable    bool
-	revoked      bool            // somebody has asked for it
-	releasing    bool            // see release
-	mayBeDeleted bool            // a transaction that deletes its node may have been executed
-	downgraded   bool            // it has or had a leader: its number does not tell when it came
-	reason       requests.Reason // it was lost
-	step         uint32
-	downgrades   int32 // see leader
-	czxid        int64
-	serial       uint64
-	atomicCreate uint64 // see Acquire.Group; a follower has that of its leader
-	owner        string
-	data         string
-	sentAt       uint64 // clock of its Create
-	createdAt    uint64 // clock of its Created; 0 before that
-	requests     []request
-	buf          [1]request // what requests mostly is
-	// leader is the one beside which it gets its place: held by the same owner. The
-	// leader does not leave before the Creates of its followers are answered.
-	downgradeOf *contender
-
-	generation uint64 // that was in force at czxid
+	// entry is nil for a contender of another process. For one of this process it is the entry
+	// that the contender is part of.
+	entry *entry
 }
 
-func (c *contender) hasTry() bool {
+// entry is a contender of this process, from the first request for it until its node is deleted
+// and its requests have ended.
+type entry struct {
+	contender
+	stage stage
+	// serial is that of its CreateNode, and the key in State.entries; 0 before the first.
+	serial uint64
+	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
+	// before that, and sentAt <= createdAt after it.
+	sentAt, createdAt uint64
+	// czxid, step and generation are the token, from the Created on. A downgrade has those of
+	// the entry that it was made beside.
+	czxid      int64
+	step       uint32
+	generation uint64
+	// answered reports whether its CreateNode is answered.
+	answered bool
+	// listAfter reports whether its CreateNode has ListAfter.
+	listAfter bool
+	// inDirectory reports whether its node is known to be in State.directory.
+	inDirectory bool
+	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
+	// already: then a DeleteNode that finds no node is no news.
+	mayBeDeleted bool
+	// releasing reports whether the release of a request waits for the end of the node: see
+	// noteRelease. The entry has no requests then.
+	releasing bool
+	// revocable has the node watched from the grant on, and revoked reports whether another
+	// client has asked for the lock.
+	revocable, revoked bool
+	// reason is why the grant was lost, if stage is lost.
+	reason requests.Reason
+
+	// atomic reports whether the node is made by an atomic create, and atomicCreate is its
+	// number. A downgrade has the number of the entry that it was made beside.
+	atomic       bool
+	atomicCreate uint64
+	// downgradeOf is the held entry of the same owner beside which this one is created, until
+	// its CreateNode is answered; downgraded reports whether there ever was one: then the
+	// sequence number does not say when the node came. downgrades counts the entries whose
+	// downgradeOf this one is; it does not leave while there are any.
+	downgradeOf *entry
+	downgraded  bool
+	downgrades  int32
+
+	owner    string
+	data     string
+	requests []request
+	buf      [1]request // the memory of requests, if it has only one
+}
+
+func (c *entry) hasTry() bool {
 	for _, r := range c.requests {
 		if r.try {
 			return true
@@ -258,7 +287,7 @@ func insert(list []*contender, c *contender) []*contender {
 }
 
 // shift drops the first of a list. An empty one can use its memory again.
-func shift(list []*contender) []*contender {
+func shift[T any](list []*T) []*T {
 	list[0] = nil
 	if len(list) == 1 {
 		return list[:0]
@@ -285,7 +314,7 @@ func (s *State) addToList(c *contender) {
 	if !c.listed {
 		c.listed = true
 		s.list = insert(s.list, c)
-		if !c.ours {
+		if c.entry == nil {
 			s.foreign++
 		}
 	}
@@ -295,13 +324,30 @@ func (s *State) removeFromList(c *contender) {
 	if c.listed {
 		c.listed = false
 		s.list = remove(s.list, c)
-		if !c.ours {
+		if c.entry == nil {
 			s.foreign--
 		}
 	}
 }
 
-func (s *State) startWaiting(c *contender) {
+// own yields the entries of this process's contenders in a list.
+func own(list []*contender) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, c := range list {
+			if c.entry != nil && !yield(c.entry) {
+				return
+			}
+		}
+	}
+}
+
+// newEntry returns an entry without a node.
+func newEntry(e entry) *entry {
+	e.entry = &e
+	return &e
+}
+
+func (s *State) startWaiting(c *entry) {
 	c.stage = queued
 	s.enqueue(c)
 	if c.hasTry() {
@@ -309,16 +355,16 @@ func (s *State) startWaiting(c *contender) {
 	}
 }
 
-func (s *State) enqueue(c *contender) {
+func (s *State) enqueue(c *entry) {
 	if s.waiting == nil {
 		s.waiting = make([][]*contender, len(s.rule.BlockedBy))
 	}
-	s.waiting[c.kind] = insert(s.waiting[c.kind], c)
+	s.waiting[c.kind] = insert(s.waiting[c.kind], &c.contender)
 }
 
-func (s *State) stopWaiting(c *contender) {
+func (s *State) stopWaiting(c *entry) {
 	if c.stage == queued {
-		s.waiting[c.kind] = remove(s.waiting[c.kind], c)
+		s.waiting[c.kind] = remove(s.waiting[c.kind], &c.contender)
 		if c.hasTry() {
 			s.waitingTries--
 		}
@@ -326,9 +372,13 @@ func (s *State) stopWaiting(c *contender) {
 }
 
 // inLine is all of ours that wait, by rank.
-func (s *State) waitingInOrder() []*contender {
-	all := slices.Concat(s.waiting...)
-	slices.SortFunc(all, func(a, b *contender) int { return a.rank.compare(b.rank) })
+func (s *State) waitingInOrder() (all []*entry) {
+	for _, line := range s.waiting {
+		for _, c := range line {
+			all = append(all, c.entry)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return a.rank.compare(b.rank) })
 	return all
 }
 
@@ -357,7 +407,7 @@ func (s *State) find(name string) *contender {
 	if s.byCzxid {
 		serial, _ := s.incarnation.serial(name)
 		if c := s.entries[serial]; c != nil && c.stage == queued && c.name == name {
-			return c
+			return &c.contender
 		}
 	}
 	seq, _, ok := s.rule.Parse(name)
