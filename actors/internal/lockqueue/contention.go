@@ -25,7 +25,7 @@ func (s *State) watchContention() {
 	if !s.contention.wanted {
 		return
 	}
-	for c := range own(s.list[:s.endOfHolders()]) {
+	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.wantsContention() && s.contended(c) {
 			s.notifyContended(c)
 		}
@@ -41,9 +41,9 @@ func (s *State) endOfHolders() int {
 	for k := range s.waiting {
 		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
 		if i < 0 {
-			return len(s.list)
+			return len(s.contenders)
 		}
-		last = max(last, place(s.list, next[i].rank))
+		last = max(last, place(s.contenders, next[i].rank))
 	}
 	return last
 }
@@ -62,7 +62,7 @@ func (c *entry) wantsContention() bool {
 
 // curious tells that somebody holds who does not know whether others wait.
 func (s *State) awaitsContention() bool {
-	for c := range own(s.list[:s.endOfHolders()]) {
+	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.wantsContention() {
 			return true
 		}
@@ -72,20 +72,20 @@ func (s *State) awaitsContention() bool {
 
 // contended tells that a contender of somebody else waits, for c among others.
 func (s *State) contended(c *entry) bool {
-	for i := len(s.list) - 1; s.foreign > 0 && i >= 0 && s.list[i].rank.compare(c.rank) > 0; i-- {
-		other := s.list[i]
+	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(c.rank) > 0; i-- {
+		other := s.contenders[i]
 		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(c.kind) {
 			continue
 		}
 		last := i // what shares its rank and number may have come before it
-		for last+1 < len(s.list) && s.list[last+1].rank == other.rank && s.list[last+1].seq == other.seq {
+		for last+1 < len(s.contenders) && s.contenders[last+1].rank == other.rank && s.contenders[last+1].seq == other.seq {
 			last++
 		}
 		s.blockers = s.rule.Blockers(s.blockers[:0], last+1, other.kind, func(j int) queue.Kind {
 			if j == i {
 				return queue.MaxKinds // does not block itself
 			}
-			return s.list[j].kind
+			return s.contenders[j].kind
 		}, s.rule.Permits)
 		if len(s.blockers) == s.rule.Permits {
 			return true
@@ -140,7 +140,7 @@ func (s *State) assumeContended(e Failed) {
 	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
 		return
 	}
-	for c := range own(s.list[:s.endOfHolders()]) {
+	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.wantsContention() {
 			s.notifyContended(c)
 		}

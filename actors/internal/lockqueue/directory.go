@@ -11,16 +11,16 @@ import (
 // What is seen of the directory: by lists, watches, and as time passes.
 
 func (e Listed) apply(s *State) {
-	if e.Epoch != s.epoch || e.Serial != s.listing {
+	if e.Epoch != s.epoch || e.Serial != s.listing.serial {
 		return
 	}
-	s.listing = 0
+	s.listing.serial = 0
 	s.listArrived(e.Directory != 0)
 	if e.Directory == 0 || s.enterDirectory(e.Directory) {
-		s.merge(e.Children, e.Czxids, s.listingAt)
+		s.merge(e.Children, e.Czxids, s.listing.askedAt)
 	}
-	if s.listAgain {
-		s.listAgain = false
+	if s.listing.again {
+		s.listing.again = false
 		s.requestList()
 	}
 	s.grantEligible()
@@ -40,7 +40,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 	next := make([]*contender, 0, len(children))
 	top, filled := nothingKnown, int64(0) // how many contenders it shows beyond the horizon
-	for _, c := range s.list {
+	for _, c := range s.contenders {
 		c.listed = false // until it is in next
 	}
 	for i, name := range children {
@@ -71,8 +71,8 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	s.completeThrough = max(s.completeThrough, top)
 	var missing []*entry    // deleted
 	var hidden []*contender // perhaps deleted
-	for _, c := range s.list {
-		known := c.entry != nil && c.entry.answered && c.entry.createdAt <= since
+	for _, c := range s.contenders {
+		known := c.entry != nil && c.entry.answered() && c.entry.createdAt <= since
 		downgraded := c.entry != nil && c.entry.downgraded
 		switch {
 		case c.listed:
@@ -89,7 +89,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	slices.SortFunc(next, func(a, b *contender) int {
 		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // by number what one transaction of somebody else has made
 	})
-	s.list, s.foreign = next, 0
+	s.contenders, s.foreign = next, 0
 	for _, c := range next {
 		if c.entry == nil {
 			s.foreign++
@@ -143,11 +143,11 @@ func (s *State) recognise(name string, czxid int64) *contender {
 			if s.byCzxid {
 				return nil // its place is known with its Created; see early
 			}
-			c.name, c.seq, c.rank = name, seq, rankOf(s.byCzxid, seq, czxid)
+			c.name, c.seq, c.rank = name, seq, s.rankOf(seq, czxid)
 		}
 		return &c.contender
 	}
-	rank := rankOf(s.byCzxid, seq, czxid)
+	rank := s.rankOf(seq, czxid)
 	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
 		return c
 	} // else its node is another one of the same name: at the end of the numbers a name comes again
@@ -259,7 +259,7 @@ func (Tick) apply(s *State) {
 	for _, c := range s.nextToHold() {
 		age(c)
 	}
-	for c := range own(s.list[:s.endOfHolders()]) {
+	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.stage == held || c.stage == makingMarker {
 			age(&c.contender)
 		}
@@ -274,8 +274,8 @@ func (e Failed) apply(s *State) {
 		s.createFailed(c, e)
 	} else if s.awaitsMarker(e.Serial) {
 		s.markerFailed(e.Reason)
-	} else if e.Serial == s.listing {
-		s.listing, s.listAgain = 0, false
+	} else if e.Serial == s.listing.serial {
+		s.listing.serial, s.listing.again = 0, false
 		s.assumeContended(e)
 		s.readFailed(e)
 	} else if s.unwatch(e.Serial) {
@@ -303,9 +303,10 @@ func (s *State) createFailed(c *entry, e Failed) {
 		s.lastDeleted = nil
 		s.refuseRelease(c, e.Reason)
 		return
-	case c.answered:
+	case c.answered():
 		return
 	}
+	unwanted := c.stage == abandoned
 	s.markAnswered(c)
 	delete(s.entries, c.serial)
 	s.removeFromList(&c.contender)
@@ -320,7 +321,7 @@ func (s *State) createFailed(c *entry, e Failed) {
 		defer s.leave(leader)
 	}
 	switch {
-	case c.stage == abandoned:
+	case unwanted:
 	case leader != nil && e.Reason == requests.NodeDeleted:
 		c.downgradeOf = leader
 		s.requestCreate(c)
@@ -342,7 +343,7 @@ func (s *State) readFailed(e Failed) {
 	}
 	// Those who hold are to be verified nevertheless.
 	var ask []string
-	for c := range own(s.list) {
+	for c := range own(s.contenders) {
 		if c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
 			ask = append(ask, c.name)
 		}
@@ -351,4 +352,11 @@ func (s *State) readFailed(e Failed) {
 		s.requestWatch(ask)
 		s.watchAfterFailure = s.lastSerial
 	}
+}
+
+// listing is the ListDirectory that is not answered yet.
+type listing struct {
+	serial  uint64 // 0 if there is none
+	askedAt uint64 // clock of the effect
+	again   bool   // the answer may be too old: ask once more. Only if there is one.
 }

@@ -23,8 +23,8 @@ func TestOneTransactionOfAnother(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
-	if len(s.list) != 3 || s.list[0].name != first || s.list[1].name != second {
-		for _, c := range s.list {
+	if len(s.contenders) != 3 || s.contenders[0].name != first || s.contenders[1].name != second {
+		for _, c := range s.contenders {
 			t.Error(c.name, c.rank)
 		}
 	}

@@ -297,8 +297,8 @@ func (w *world) finish() {
 		for id, s := range p.open {
 			w.t.Fatalf("process %d: request %d is still %s", p.n, id, s)
 		}
-		if s := p.state; len(s.list) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+len(s.entries) > 0 || s.waitingTries != 0 {
-			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.list), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
+		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+len(s.entries) > 0 || s.waitingTries != 0 {
+			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package lockqueue
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -17,7 +16,7 @@ func (s *State) requestCreate(c *entry) {
 	if c.stage != unsent { // its former Create may stand behind others that are not answered
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == c })
 	}
-	if c.atomic && c.serial != 0 {
+	if c.atomic() && c.serial != 0 {
 		c.stage = leaving // there is no node
 		s.refuseAll(c, s.goneReason())
 		return
@@ -29,17 +28,17 @@ func (s *State) requestCreate(c *entry) {
 	}
 	s.lastSerial++
 	c.stage, c.serial, c.sentAt = creating, s.lastSerial, s.clock
-	c.answered, c.createdAt, c.provenAt, c.doubtedAt, c.revoked, c.inDirectory = false, 0, 0, 0, false, false
+	c.createdAt, c.provenAt, c.doubtedAt, c.revoked, c.inDirectory = 0, 0, 0, false, false
 	c.listAfter = c.downgradeOf == nil && !s.behindOwn()
 	after := s.after(c)
 	put(&s.entries, c.serial, c)
 	s.unanswered = append(s.unanswered, c)
-	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), ListAfter: c.listAfter, After: after, DirectoryExists: len(s.list) > s.foreign}
+	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), ListAfter: c.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
 	if c.downgradeOf != nil {
 		c.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.downgradeOf.seq), c.downgradeOf.name
 	}
-	if c.atomic {
+	if c.atomic() {
 		create.ID = c.requests[0].id
 	}
 	s.effect(create)
@@ -48,7 +47,7 @@ func (s *State) requestCreate(c *entry) {
 // waitsForOurs reports whether a new contender comes behind others of ours. Then its place
 // follows from theirs, most of the time.
 func (s *State) behindOwn() bool {
-	return len(s.list) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *entry) bool { return !c.answered && c.stage == creating })
+	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *entry) bool { return c.stage == creating })
 }
 
 // after returns the node of ours that is about to go, if one transaction with its deletion
@@ -86,7 +85,7 @@ func (s *State) leave(c *entry) {
 		s.compactUnsent()
 	case creating:
 		c.stage = abandoned // its node will be deleted once it is known
-	case queued, makingMarker:
+	case created, queued, makingMarker:
 		s.deleteNode(c)
 	case held:
 		s.deleteCleanly(c)
@@ -111,7 +110,7 @@ func (s *State) deleteNode(c *entry) {
 		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
 		return
 	}
-	last := s.byCzxid && len(s.list) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
+	last := s.byCzxid && len(s.contenders) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
 	c.mayBeDeleted = c.mayBeDeleted || last // its reset is repeated as a delete if the outcome is unknown
 	if s.lastDeleted = nil; c.inDirectory && !last {
 		s.lastDeleted = c
@@ -121,13 +120,14 @@ func (s *State) deleteNode(c *entry) {
 
 func (e Created) apply(s *State) {
 	c := s.entries[e.Serial]
-	if c == nil || e.Epoch != s.epoch || c.answered {
+	if c == nil || e.Epoch != s.epoch || c.answered() {
 		return
 	}
 	if e.Directory != 0 {
 		s.enterDirectory(e.Directory)
 	}
 	sentAt, looked := c.sentAt, e.Directory != 0 && (c.listAfter || len(e.Children) > 0)
+	unwanted := c.stage == abandoned
 	s.markAnswered(c)
 	if e.Czxid < s.directory {
 		// The node went with a directory that is no more.
@@ -161,16 +161,13 @@ func (e Created) apply(s *State) {
 		s.completeThrough++
 	}
 	switch {
-	case c.stage == abandoned:
+	case unwanted:
 		s.deleteNode(c)
 	case leader != nil:
 		s.addToList(&c.contender)
 		s.grant(c)
 	case !ok:
 		s.refuseAll(c, requests.SequenceExhausted)
-		if c.stage == abandoned {
-			s.deleteNode(c)
-		}
 	case late && !s.byCzxid:
 		s.requeue(c) // what was seen since does not have it
 	case late: // what was seen since has it, or has not: a list with czxids will tell
@@ -185,19 +182,11 @@ func (e Created) apply(s *State) {
 	}
 	if looked {
 		s.merge(e.Children, nil, sentAt)
-		if c.listed && c.answered && !slices.Contains(e.Children, c.name) {
+		if c.listed && c.answered() && !slices.Contains(e.Children, c.name) {
 			s.ownNodeDeleted(c) // between its creation and the read
 		}
 	}
 	s.grantEligible()
-}
-
-// unlisted are those of ours that wait, and whose place is not known yet.
-func (s *State) unlisted() []*entry {
-	if !s.byCzxid {
-		return nil
-	}
-	return slices.DeleteFunc(s.waitingInOrder(), func(c *entry) bool { return c.listed })
 }
 
 // replace has a contender queue again, by another node. The one that it has is deleted, be
@@ -205,7 +194,7 @@ func (s *State) unlisted() []*entry {
 func (s *State) requeue(c *entry) {
 	s.stopWaiting(c)
 	s.removeFromList(&c.contender)
-	former := newEntry(entry{contender: contender{name: c.name, seq: c.seq, rank: c.rank, kind: c.kind}, serial: c.serial, answered: true})
+	former := newEntry(entry{contender: contender{name: c.name, seq: c.seq, rank: c.rank, kind: c.kind}, serial: c.serial})
 	s.entries[c.serial] = former
 	s.deleteNode(former)
 	s.requestCreate(c)
@@ -221,101 +210,20 @@ func (s *State) detach(c *entry) *entry {
 	return leader
 }
 
-// enter takes note of the directory that an answer is about. It reports false if that is a
-// former one. Nothing that was known of a former directory holds for the next, and no node
-// that was made before it is in it.
-func (s *State) enterDirectory(directory int64) bool {
-	if directory <= s.directory {
-		return directory == s.directory
-	}
-	s.directory, s.lastDeleted = directory, nil
-	old, ours := s.list, append(slices.Collect(own(s.list)), s.unlisted()...)
-	s.completeThrough, s.foreign, s.byCzxid, s.list = nothingKnown, 0, false, nil
-	clear(s.waiting)
-	for _, c := range old {
-		c.listed = false
-	}
-	for _, c := range ours {
-		switch {
-		case !c.answered:
-			c.name = "" // seen in the former directory
-		case c.czxid < directory:
-			s.ownNodeDeleted(c)
-		default: // made since, in this directory or one that comes after it
-			c.rank, c.inDirectory = s.rank(c), false
-			s.addToList(&c.contender)
-			if c.stage == queued {
-				s.enqueue(c)
-			}
-		}
-	}
-	return true
-}
-
 // forgotten is for a node that was created in a directory that is no more.
 func (s *State) createdInOldDirectory(c *entry) {
 	delete(s.entries, c.serial)
 	s.removeFromList(&c.contender)
-	if c.stage == creating {
+	if len(c.requests) > 0 {
 		s.requestCreate(c)
 	}
 }
 
 // answer notes that the contender's Create is answered.
 func (s *State) markAnswered(c *entry) {
-	c.answered = true
-	for len(s.unanswered) > 0 && s.unanswered[0].answered {
+	c.stage = created
+	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
 		s.unanswered = shift(s.unanswered)
-	}
-}
-
-func rankOf(byCzxid bool, seq, czxid int64) rank {
-	if seq == unknownSeq {
-		return rank{major: nothingKnown - 1}
-	}
-	return rank{major: queue.Rank(byCzxid, seq, czxid)}
-}
-
-// rank returns the rank of a contender of ours whose node is known.
-func (s *State) rank(c *entry) rank {
-	r := rankOf(s.byCzxid, c.seq, c.czxid)
-	if s.byCzxid && queue.NearEnd(c.seq) {
-		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
-	}
-	return r
-}
-
-// rankByCzxid is for a directory whose numbers have come near their end: beyond it
-// ZooKeeper gives the same number to several. What is known of others is known by
-// their numbers only, and is forgotten.
-func (s *State) switchToCzxids() {
-	s.byCzxid, s.completeThrough, s.foreign = true, nothingKnown, 0
-	old := s.list
-	s.list = nil
-	clear(s.waiting)
-	for _, c := range old {
-		c.listed = false
-	}
-	for c := range own(old) {
-		if !c.answered {
-			continue
-		}
-		c.rank = s.rank(c)
-		s.addToList(&c.contender)
-		if c.stage == queued {
-			s.enqueue(c)
-		}
-	}
-}
-
-// advance moves the horizon over numbers that have become consecutive. It stops at a node of
-// ours that may be in another directory: there the same numbers belong to others.
-func (s *State) extendComplete() {
-	if s.byCzxid {
-		return // czxids are not consecutive
-	}
-	for i := place(s.list, rank{major: s.completeThrough + 1}); i < len(s.list) && s.list[i].seq == s.completeThrough+1 && (s.list[i].entry == nil || s.list[i].entry.inDirectory); i++ {
-		s.completeThrough++
 	}
 }
 
@@ -327,7 +235,7 @@ func (e Deleted) apply(s *State) {
 	if e.Missing && !c.mayBeDeleted { // by the one who deleted it, others of ours may be deleted, too
 		s.refuseRelease(c, requests.NodeDeleted)
 		s.doubtedAt = s.clock
-		if len(s.list) > s.foreign {
+		if len(s.contenders) > s.foreign {
 			s.requestList()
 		}
 	}
@@ -349,7 +257,7 @@ func (s *State) deleteAcked(c *entry) {
 
 // vanish is for a node of ours that another client has deleted.
 func (s *State) ownNodeDeleted(c *entry) {
-	if !c.answered { // its Create may yet be repeated, and is answered in any case
+	if !c.answered() { // its Create may yet be repeated, and is answered in any case
 		s.removeFromList(&c.contender)
 		c.name = ""
 		return

@@ -16,7 +16,7 @@ func (e Acquire) apply(s *State) {
 	}
 	s.contention.wanted = s.contention.wanted || e.NotifyContended
 	c := newEntry(entry{contender: contender{kind: e.Kind}, owner: e.Owner, data: string(e.Data),
-		atomic: e.AtomicCreate != 0, atomicCreate: e.AtomicCreate, revocable: e.Revocable})
+		atomicCreate: e.AtomicCreate, revocable: e.Revocable})
 	if e.Owner != "" && s.reenter(c, e) {
 		return
 	}
@@ -98,8 +98,8 @@ func (s *State) join(c *entry, e Acquire) {
 // comes now. Those of others may be gone without our knowing: ask ZooKeeper.
 func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
-	for i := len(s.list) - 1; i >= 0 && n < s.rule.Permits; i-- {
-		if c := s.list[i]; c.entry != nil && set.Has(c.kind) {
+	for i := len(s.contenders) - 1; i >= 0 && n < s.rule.Permits; i-- {
+		if c := s.contenders[i]; c.entry != nil && set.Has(c.kind) {
 			n++
 		}
 	}

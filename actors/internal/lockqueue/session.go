@@ -22,10 +22,10 @@ func (e Session) apply(s *State) {
 		s.doubtedAt = s.clock
 		clear(s.watches)
 		s.contention.set = false
-		if len(s.list) > 0 {
+		if len(s.contenders) > 0 {
 			s.requestList()
 		}
-		for c := range own(s.list) {
+		for c := range own(s.contenders) {
 			if c.stage == held {
 				s.notifyRevoked(c)
 			}
@@ -44,7 +44,7 @@ func (e Session) apply(s *State) {
 
 // suspend ends what watches prove from now on: they report nothing without a connection.
 func (s *State) suspend() {
-	for _, c := range s.list {
+	for _, c := range s.contenders {
 		if w := s.watches[c.name]; w != nil && w.active {
 			w.active, c.provenAt = false, s.clock
 		}
@@ -71,15 +71,14 @@ func (s *State) loseSession() {
 	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(c *entry) bool {
 		return c.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.unsentLeft, s.unseen = 0, 0
-	for _, c := range s.list {
-		c.listed = false
-	}
+	s.unsentLeft = 0
+	s.forget()
+	s.directoryView = directoryView{completeThrough: nothingKnown}
+	s.listing = listing{}
 	clear(s.entries)
 	clear(s.watches)
 	clear(s.waiting)
-	s.list, s.foreign, s.waitingTries, s.unanswered, s.unsent = nil, 0, 0, nil, nil
-	s.listing, s.listAgain, s.completeThrough, s.directory, s.byCzxid, s.lastDeleted = 0, false, nothingKnown, 0, false, nil
+	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
 	s.contention = contentionWatch{wanted: s.contention.wanted}
 	for _, c := range again {
 		s.requestCreate(c)

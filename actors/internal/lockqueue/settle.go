@@ -33,14 +33,14 @@ func (s *State) tryGrant(c *entry) bool {
 		return false
 	}
 	// One more than needed, to know whether there are more.
-	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.list, c.rank), c.kind,
-		func(i int) queue.Kind { return s.list[i].kind }, s.rule.Permits+1)
+	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, c.rank), c.kind,
+		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {
 	case len(s.blockers) >= s.rule.Permits:
 		return !s.awaitBlockers(c, s.blockers)
 	case s.rule.BlockedBy[c.kind]&s.unseen != 0:
 		// The one ahead may have left another at its place.
-		if s.listing == 0 {
+		if s.listing.serial == 0 {
 			s.requestList()
 		}
 		return false
@@ -86,7 +86,7 @@ func (s *State) hold(c *entry) {
 // lookAround closes the gap between the horizon and a contender of ours. Creates of
 // ours that were sent before it came may fill it; else somebody else's do.
 func (s *State) listGap(c *entry) {
-	if s.listing == 0 && !s.awaitsEarlierCreate(c) {
+	if s.listing.serial == 0 && !s.awaitsEarlierCreate(c) {
 		s.requestList()
 	}
 }
@@ -102,13 +102,13 @@ func (s *State) behindUnlisted(c *entry) bool {
 }
 
 func (s *State) requestList() {
-	if s.listing != 0 {
-		s.listAgain = true
+	if s.listing.serial != 0 {
+		s.listing.again = true
 		return
 	}
 	s.lastSerial++
-	s.listing, s.listingAt = s.lastSerial, s.clock
-	s.effect(Effect{Kind: ListDirectory, Serial: s.listing, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
+	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
+	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
 }
 
 // block is for a contender that may not hold because of the contenders at the given
@@ -116,12 +116,12 @@ func (s *State) requestList() {
 // requests that would not wait had to be refused, false.
 func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
-	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.list[i].entry != nil })
+	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
 	var ask []string
 	others, seenSince := false, uint64(math.MaxUint64)
 	for _, i := range blockers {
-		b := s.list[i]
+		b := s.contenders[i]
 		if b.entry != nil {
 			continue // its leaving brings us here again
 		}
@@ -144,7 +144,7 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 		return true
 	}
 	switch {
-	case s.listing != 0:
+	case s.listing.serial != 0:
 		return true
 	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
 		// The one it waited for is gone, but several were ahead: see at once how
@@ -193,8 +193,8 @@ func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt
 func (s *State) prove(c *entry) {
 	switch {
 	case s.proven(c) || s.watches[c.name] != nil:
-	case s.listing != 0:
-		s.listAgain = s.listAgain || s.listingAt < s.provenSince(c)
+	case s.listing.serial != 0:
+		s.listing.again = s.listing.again || s.listing.askedAt < s.provenSince(c)
 	case s.othersWait(c):
 		s.requestList()
 	default:

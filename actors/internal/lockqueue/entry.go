@@ -1,0 +1,188 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// The contenders of this process.
+
+// ownEntries are the contenders of this process.
+type ownEntries struct {
+	// entries holds each entry with a CreateNode or a node that may exist, by serial. No stage
+	// of theirs is unsent or lost.
+	entries map[uint64]*entry
+	// unsent are entries that wait for a session, in order of arrival. unsentLeft of them have
+	// left, and are taken out when they are many.
+	unsent     []*entry
+	unsentLeft int
+	// unanswered are the entries in order of their CreateNode. The first is not answered, if
+	// there is one; others are dropped when they come first.
+	unanswered []*entry
+	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
+	waiting      [][]*contender
+	waitingTries int
+	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node
+	// is known to be in the directory: see after.
+	lastDeleted *entry
+	// requests finds the entry of each open request, and owners that of each owner and kind
+	// which waits, holds, or has lost the lock and not released it.
+	requests *requests.Table[entry]
+	owners   map[owner]*entry
+}
+
+// entry is a contender of this process, from the first request for it until its node is deleted
+// and its requests have ended.
+type entry struct {
+	contender
+	stage stage
+	// serial is that of its CreateNode, and the key in State.entries; 0 before the first.
+	serial uint64
+	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
+	// before that, and sentAt <= createdAt after it.
+	sentAt, createdAt uint64
+	// czxid, step and generation are the token, from the Created on. A downgrade has those of
+	// the entry that it was made beside.
+	czxid      int64
+	step       uint32
+	generation uint64
+	// listAfter reports whether its CreateNode has ListAfter.
+	listAfter bool
+	// inDirectory reports whether its node is known to be in State.directory.
+	inDirectory bool
+	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
+	// already: then a DeleteNode that finds no node is no news.
+	mayBeDeleted bool
+	// releasing reports whether the release of a request waits for the end of the node: see
+	// noteRelease. The entry has no requests then.
+	releasing bool
+	// revocable has the node watched from the grant on, and revoked reports whether another
+	// client has asked for the lock.
+	revocable, revoked bool
+	// reason is why the grant was lost, if stage is lost.
+	reason requests.Reason
+
+	// atomicCreate is the number of the atomic create that makes the node, or 0. A downgrade,
+	// which is created alone, has the number of the entry that it was made beside.
+	atomicCreate uint64
+	// downgradeOf is the held entry of the same owner beside which this one is created, until
+	// its CreateNode is answered; downgraded reports whether there ever was one: then the
+	// sequence number does not say when the node came. downgrades counts the entries whose
+	// downgradeOf this one is; it does not leave while there are any.
+	downgradeOf *entry
+	downgraded  bool
+	downgrades  int32
+
+	owner    string
+	data     string
+	requests []request
+	buf      [1]request // the memory of requests, if it has only one
+}
+
+// stage is where a contender of ours is in its life.
+type stage uint8
+
+const (
+	unsent       stage = iota
+	creating           // its Create is on the way
+	abandoned          // so is its Create, but nobody wants the node any more
+	created            // its CreateNode has just been answered, and the event in hand goes on with it
+	queued             // its node waits
+	makingMarker       // it may hold, but for the mark
+	held
+	leaving // its Delete is on the way
+	lost    // it held; its owner has yet to release it
+)
+
+// request is what somebody wants of a contender: several, if its owner asked again.
+type request struct {
+	id              requests.ID
+	try             bool
+	notifyContended bool // that others wait, once it holds
+	revokeSent      bool // that somebody wants the lock back
+}
+
+func (c *entry) hasTry() bool {
+	for _, r := range c.requests {
+		if r.try {
+			return true
+		}
+	}
+	return false
+}
+
+// answered reports whether the CreateNode of an entry that has one is answered.
+func (c *entry) answered() bool { return c.stage > abandoned }
+
+// atomic reports whether the node is made by an atomic create.
+func (c *entry) atomic() bool { return c.atomicCreate != 0 && !c.downgraded }
+
+// newEntry returns an entry without a node.
+func newEntry(e entry) *entry {
+	e.entry = &e
+	return &e
+}
+
+func (s *State) startWaiting(c *entry) {
+	c.stage = queued
+	s.enqueue(c)
+	if c.hasTry() {
+		s.waitingTries++
+	}
+}
+
+func (s *State) enqueue(c *entry) {
+	if s.waiting == nil {
+		s.waiting = make([][]*contender, len(s.rule.BlockedBy))
+	}
+	s.waiting[c.kind] = insert(s.waiting[c.kind], &c.contender)
+}
+
+func (s *State) stopWaiting(c *entry) {
+	if c.stage == queued {
+		s.waiting[c.kind] = remove(s.waiting[c.kind], &c.contender)
+		if c.hasTry() {
+			s.waitingTries--
+		}
+	}
+}
+
+// inLine is all of ours that wait, by rank.
+func (s *State) waitingInOrder() (all []*entry) {
+	for _, line := range s.waiting {
+		for _, c := range line {
+			all = append(all, c.entry)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return a.rank.compare(b.rank) })
+	return all
+}
+
+// next is those of ours that may be the next to hold: the first that waits, and the
+// first of another kind, unless it is one that waits at least as long as that.
+// Contenders of one kind hold in their order. It is good until somebody starts or stops
+// waiting.
+func (s *State) nextToHold() []*contender {
+	s.firstWaiting = s.firstWaiting[:0]
+	for _, line := range s.waiting {
+		if len(line) > 0 {
+			s.firstWaiting = insert(s.firstWaiting, line[0])
+		}
+	}
+	next := s.firstWaiting[:0]
+	for _, c := range s.firstWaiting {
+		if !slices.ContainsFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, c.kind) }) {
+			next = append(next, c)
+		}
+	}
+	return next
+}
+
+// unlisted are those of ours that wait, and whose place is not known yet.
+func (s *State) unlisted() []*entry {
+	if !s.byCzxid {
+		return nil
+	}
+	return slices.DeleteFunc(s.waitingInOrder(), func(c *entry) bool { return c.listed })
+}

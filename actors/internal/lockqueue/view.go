@@ -1,0 +1,265 @@
+package lockqueue
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// What is known of the directory.
+
+// directoryView is what this process knows of the contenders in the lock's directory. Each
+// contender up to completeThrough is in the list, or its node is gone for good: the numbers of
+// one directory only grow, so a new node ranks beyond. A contender may be granted only if it
+// ranks up to completeThrough, since a gap in the numbers below it may hide an earlier
+// contender.
+//
+// Near the end of the 32-bit numbers ZooKeeper gives the same number to several nodes. From the
+// first such number on contenders rank by czxid, until the directory is another one.
+type directoryView struct {
+	// contenders are ordered by rank; foreign counts those of other processes.
+	contenders []*contender
+	foreign    int
+	// completeThrough is a rank.major; nothingKnown before the first list of the directory.
+	completeThrough int64
+	// byCzxid reports whether contenders rank by czxid.
+	byCzxid bool
+	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
+	// a session. All else here is about this directory.
+	directory int64
+	// unseen are the kinds of the downgrades that contenders of other processes may have left
+	// at their places when they went, and unseenSince is the clock at which the last of them
+	// went. A list asked for later shows such downgrades.
+	unseen      queue.KindSet
+	unseenSince uint64
+}
+
+// unknown is the horizon of one who knows nothing.
+const nothingKnown int64 = math.MinInt64 / 2
+
+// stranger is the sequence number of all children whose names have none.
+const unknownSeq = nothingKnown
+
+// contender is a node in the lock's directory, as this process has last seen it: one of any
+// process. There may be many.
+type contender struct {
+	name string
+	// seq is the sequence number in the name, or unknownSeq for a name of no known form.
+	seq  int64
+	rank rank
+	kind queue.Kind
+	// listed reports whether the contender is in State.list.
+	listed bool
+	// provenAt is the clock of the newest request whose answer has shown the node. It never
+	// decreases while the node is the same.
+	provenAt uint64
+	// doubtedAt is the clock at which a snapshot came that shows departures and not this node; a
+	// proof must be as new. Of an unknown name it is the clock at which the last snapshot came
+	// that shows the node.
+	doubtedAt uint64
+	// entry is nil for a contender of another process. For one of this process it is the entry
+	// that the contender is part of.
+	entry *entry
+}
+
+// rank is a contender's place in the queue. major is its sequence number; near the end of the
+// numbers it is its czxid. Then minor orders those of ours that one transaction made, by their
+// steps and, for equal steps, by their serial numbers.
+type rank struct {
+	major int64
+	minor uint64
+}
+
+func (r rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(r.major, other.major), cmp.Compare(r.minor, other.minor))
+}
+
+// place is where a rank stands, or would stand, in a sorted list.
+func place(list []*contender, r rank) int {
+	// Most of the time it is the last or the first.
+	if n := len(list); n == 0 || list[n-1].rank.compare(r) < 0 {
+		return n
+	}
+	return sort.Search(len(list), func(i int) bool { return list[i].rank.compare(r) >= 0 })
+}
+
+func insert(list []*contender, c *contender) []*contender {
+	i := place(list, c.rank)
+	list = append(list, nil)
+	copy(list[i+1:], list[i:])
+	list[i] = c
+	return list
+}
+
+// shift drops the first of a list. An empty one can use its memory again.
+func shift[T any](list []*T) []*T {
+	list[0] = nil
+	if len(list) == 1 {
+		return list[:0]
+	}
+	return list[1:]
+}
+
+func remove(list []*contender, c *contender) []*contender {
+	i := place(list, c.rank)
+	for ; i < len(list) && list[i] != c; i++ {
+	}
+	switch {
+	case i >= len(list):
+		return list
+	case i == 0: // the usual departure: do not move the others
+		return shift(list)
+	}
+	copy(list[i:], list[i+1:])
+	list[len(list)-1] = nil
+	return list[:len(list)-1]
+}
+
+func (v *directoryView) addToList(c *contender) {
+	if !c.listed {
+		c.listed = true
+		v.contenders = insert(v.contenders, c)
+		if c.entry == nil {
+			v.foreign++
+		}
+	}
+}
+
+func (v *directoryView) removeFromList(c *contender) {
+	if c.listed {
+		c.listed = false
+		v.contenders = remove(v.contenders, c)
+		if c.entry == nil {
+			v.foreign--
+		}
+	}
+}
+
+// forget empties the list, and returns the entries that were in it.
+func (v *directoryView) forget() []*entry {
+	entries := slices.Collect(own(v.contenders))
+	for _, c := range v.contenders {
+		c.listed = false
+	}
+	v.contenders, v.foreign, v.completeThrough = nil, 0, nothingKnown
+	return entries
+}
+
+// own yields the entries of this process's contenders in a list.
+func own(list []*contender) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, c := range list {
+			if c.entry != nil && !yield(c.entry) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the contender of a name that is listed, or is ours and waits for its place.
+func (s *State) find(name string) *contender {
+	if s.byCzxid {
+		serial, _ := s.incarnation.serial(name)
+		if c := s.entries[serial]; c != nil && c.stage == queued && c.name == name {
+			return &c.contender
+		}
+	}
+	seq, _, ok := s.rule.Parse(name)
+	from := 0
+	if !ok {
+		seq = unknownSeq
+	}
+	if !s.byCzxid {
+		from = place(s.contenders, s.rankOf(seq, 0))
+	}
+	for _, c := range s.contenders[from:] {
+		if c.name == name {
+			return c
+		}
+		if c.seq > seq && !s.byCzxid {
+			break
+		}
+	}
+	return nil
+}
+
+// rankOf returns the rank of a contender with a sequence number and a czxid.
+func (v *directoryView) rankOf(seq, czxid int64) rank {
+	if seq == unknownSeq {
+		return rank{major: nothingKnown - 1}
+	}
+	return rank{major: queue.Rank(v.byCzxid, seq, czxid)}
+}
+
+// rank returns the rank of a contender of ours whose node is known.
+func (s *State) rank(c *entry) rank {
+	r := s.rankOf(c.seq, c.czxid)
+	if s.byCzxid && queue.NearEnd(c.seq) {
+		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
+	}
+	return r
+}
+
+// switchToCzxids ranks the contenders by czxid, since their numbers have come near their end.
+// The czxids of other processes' contenders are not known: these are forgotten.
+func (s *State) switchToCzxids() {
+	own := s.forget()
+	s.byCzxid = true
+	clear(s.waiting)
+	for _, c := range own {
+		if c.answered() {
+			s.addAnew(c)
+		}
+	}
+}
+
+// addAnew adds a contender of this process to the list, by a rank of another order or another
+// directory.
+func (s *State) addAnew(c *entry) {
+	c.rank = s.rank(c)
+	s.addToList(&c.contender)
+	if c.stage == queued {
+		s.enqueue(c)
+	}
+}
+
+// enterDirectory notes the directory that an answer is about. It returns false for a former
+// directory. What was known of a former directory does not hold for the next, and a node that
+// was made before the next directory is not in it.
+func (s *State) enterDirectory(directory int64) bool {
+	if directory <= s.directory {
+		return directory == s.directory
+	}
+	s.directory, s.lastDeleted = directory, nil
+	unlisted := s.unlisted()
+	own := append(s.forget(), unlisted...)
+	s.byCzxid = false
+	clear(s.waiting)
+	for _, c := range own {
+		switch {
+		case !c.answered():
+			c.name = "" // seen in the former directory
+		case c.czxid < directory:
+			s.ownNodeDeleted(c)
+		default: // made since, in this directory or one that comes after it
+			c.inDirectory = false
+			s.addAnew(c)
+		}
+	}
+	return true
+}
+
+// advance moves the horizon over numbers that have become consecutive. It stops at a node of
+// ours that may be in another directory: there the same numbers belong to others.
+func (s *State) extendComplete() {
+	if s.byCzxid {
+		return // czxids are not consecutive
+	}
+	for i := place(s.contenders, rank{major: s.completeThrough + 1}); i < len(s.contenders) && s.contenders[i].seq == s.completeThrough+1 && (s.contenders[i].entry == nil || s.contenders[i].entry.inDirectory); i++ {
+		s.completeThrough++
+	}
+}
