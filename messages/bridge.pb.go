@@ -4,12 +4,13 @@
 // 	protoc        (unknown)
 // source: actorlock/bridge.proto
 
-// What a lock actor says to the bridge, the one actor that owns the ZooKeeper
-// connection, and what it hears back.
+// The messages between a lock actor and the bridge, the actor that owns the ZooKeeper
+// connection.
 //
-// Requests carry the asker's id, which the answer repeats, and the epoch (the
-// bridge's number for a ZooKeeper session) that they are meant for: a request of
-// one epoch never runs in the next. It fails with SESSION_LOST instead.
+// A lock actor sends the messages of service Bridge, and receives those of service
+// BridgeClient. Each request has an id of the sender's choice, which the answer repeats, and
+// the epoch that it is meant for, which is the bridge's number for a ZooKeeper session. A
+// request never runs in another epoch: it fails with SESSION_LOST instead.
 
 package messages
 
@@ -34,13 +35,14 @@ type SessionState int32
 
 const (
 	SessionState_SESSION_STATE_UNSPECIFIED SessionState = 0
-	// A session is established and its server answers.
+	// A session is established, and its server answers.
 	SessionState_CONNECTED SessionState = 1
-	// The connection is gone, the session may live on.
+	// The connection is lost. The session may live.
 	SessionState_SUSPENDED SessionState = 2
-	// The session is over. The next CONNECTED has another epoch.
+	// The session has ended, or counts as ended by the bridge's deadline. The next CONNECTED has
+	// another epoch.
 	SessionState_LOST SessionState = 3
-	// The bridge is closed; nothing follows.
+	// The bridge is closed. It sends no further state.
 	SessionState_SHUT SessionState = 4
 )
 
@@ -92,12 +94,13 @@ func (SessionState) EnumDescriptor() ([]byte, []int) {
 type Op_Kind int32
 
 const (
-	// The node is there.
+	// Check that the node exists.
 	Op_CHECK Op_Kind = 0
-	// Make the node, with data.
+	// Create the node, with data.
 	Op_CREATE Op_Kind = 1
 	// Write the node's data.
-	Op_SET    Op_Kind = 2
+	Op_SET Op_Kind = 2
+	// Delete the node.
 	Op_DELETE Op_Kind = 3
 )
 
@@ -150,7 +153,7 @@ const (
 	Transacted_DONE        Transacted_Outcome = 0
 	Transacted_NO_NODE     Transacted_Outcome = 1
 	Transacted_NODE_EXISTS Transacted_Outcome = 2
-	// A node to be deleted has children.
+	// The node of a DELETE has children.
 	Transacted_NOT_EMPTY Transacted_Outcome = 3
 )
 
@@ -197,6 +200,7 @@ func (Transacted_Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_actorlock_bridge_proto_rawDescGZIP(), []int{13, 0}
 }
 
+// Subscribe starts SessionChanged messages.
 type Subscribe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -233,6 +237,7 @@ func (*Subscribe) Descriptor() ([]byte, []int) {
 	return file_actorlock_bridge_proto_rawDescGZIP(), []int{0}
 }
 
+// Unsubscribe stops SessionChanged messages.
 type Unsubscribe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -269,29 +274,30 @@ func (*Unsubscribe) Descriptor() ([]byte, []int) {
 	return file_actorlock_bridge_proto_rawDescGZIP(), []int{1}
 }
 
+// Create creates a contender's node.
 type Create struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
-	// The node's name up to the sequence number. It is unique, so that the node
-	// can be found again when the answer to its creation was lost.
+	// The node's name without its sequence number. It must be unique, so that the bridge can
+	// find the node again after the answer to its creation was lost.
 	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	Data   []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	// Not empty: prefix is the whole name, without a sequence number to follow, and
-	// the node is made only while this other node of the directory is there. If it is
-	// not, the answer is Failed with NOT_HELD.
+	// Not empty: prefix is the whole name, without a sequence number, and the bridge creates
+	// the node only while this other node of the directory exists. Otherwise the answer is
+	// Failed with NOT_HELD.
 	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
-	// Read what is in the directory, behind the creation: Created has children then.
+	// Read the directory behind the creation: Created then has children.
 	Look bool `protobuf:"varint,7,opt,name=look,proto3" json:"look,omitempty"`
-	// Not empty: a node of this process in the directory, whose ReleaseNode came before. If
-	// one transaction deletes that and makes this one, both were in the same directory. Then
-	// the directory is not read, and Created has same_directory.
+	// Not empty: the name of a node of this process whose ReleaseNode was sent before. If one
+	// transaction deletes that node and creates this one, both are in the same directory. The
+	// bridge then does not read the directory, and sets same_directory in Created.
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
-	// A contender of this process is in the directory, so the directory exists. Else it may be
-	// missing, and the bridge sends no later create of the directory before this one's answer:
-	// another process may make the directory between the two, and the later create would come
-	// first.
+	// A contender of this process is in the directory, so that the directory exists. Otherwise
+	// the directory may be missing. The bridge then sends no later create in the directory
+	// before the answer to this one: another process could create the directory between the
+	// two, and the later create would come first.
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -390,6 +396,7 @@ func (x *Create) GetDirectoryExists() bool {
 	return false
 }
 
+// Created answers Create.
 type Created struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -397,19 +404,19 @@ type Created struct {
 	// The node's name in the directory.
 	Node  string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	Czxid int64  `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// The node's place among those that were created in the same transaction, from 0.
-	// Nodes that must all be created or none have one place.
+	// The node's position, from 0, among the nodes that one transaction has created. The nodes
+	// of an atomic create have one position.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
-	// The directory's names as read behind the creation, if they were asked for and could be
-	// read: only with directory_czxid.
+	// The names in the directory, read behind the creation. Empty unless Create.look was set,
+	// and the directory could be read: then directory_czxid is set.
 	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
-	// czxid of the directory as read behind the creation, 0 if it could not be read. One that
-	// is greater than czxid means that the directory was deleted, with the node, and made again.
+	// The czxid of the directory, read behind the creation, or 0 if it could not be read. If it is
+	// greater than czxid, the directory was deleted, with the node, and created again.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	// The generation that was in force when the node was created; see Granted.generation.
+	// The generation at the creation of the node: see Granted.generation.
 	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The node was made in the directory of Create.after. There are no children then, and no
-	// directory_czxid.
+	// The node is in the directory of Create.after. Then children and directory_czxid are not
+	// set.
 	SameDirectory bool `protobuf:"varint,10,opt,name=same_directory,json=sameDirectory,proto3" json:"same_directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -508,15 +515,16 @@ func (x *Created) GetSameDirectory() bool {
 	return false
 }
 
+// List reads a directory.
 type List struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
-	// Arrange a Wake, with an empty node, for the next child that comes or goes, or when
-	// it goes itself. Where there is no directory there is no watch either.
+	// Send a Wake with an empty node when the next child is created or deleted, or when the
+	// directory is deleted. A missing directory has no watch.
 	Watch bool `protobuf:"varint,4,opt,name=watch,proto3" json:"watch,omitempty"`
-	// Tell the children's czxids, too: a read for each child.
+	// Also read the czxid of each child, which costs a read for each.
 	WithCzxids    bool `protobuf:"varint,5,opt,name=with_czxids,json=withCzxids,proto3" json:"with_czxids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -587,14 +595,16 @@ func (x *List) GetWithCzxids() bool {
 	return false
 }
 
+// Listed answers List.
 type Listed struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Children []string               `protobuf:"bytes,3,rep,name=children,proto3" json:"children,omitempty"`
-	// czxid of the directory, 0 if it is missing.
+	// The czxid of the directory, or 0 if the directory is missing.
 	DirectoryCzxid int64 `protobuf:"varint,4,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	// As asked for, in the order of children; 0 for one that has gone since.
+	// With with_czxids: the czxids in the order of children, 0 for a child that was deleted
+	// meanwhile. Otherwise empty.
 	Czxids        []int64 `protobuf:"varint,5,rep,packed,name=czxids,proto3" json:"czxids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -665,13 +675,14 @@ func (x *Listed) GetCzxids() []int64 {
 	return nil
 }
 
+// Watch reads and watches nodes.
 type Watch struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Nodes     []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Tell the nodes' data, too.
+	// Also read the data and czxids of the nodes.
 	WithData      bool `protobuf:"varint,5,opt,name=with_data,json=withData,proto3" json:"with_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -742,15 +753,16 @@ func (x *Watch) GetWithData() bool {
 	return false
 }
 
+// Watched answers Watch.
 type Watched struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Those of the nodes that are not there.
+	// The names of the nodes that do not exist.
 	Gone []string `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
-	// By node, as asked for.
+	// With with_data: the data by the name of the node.
 	Data map[string][]byte `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// By node, with the data: the transactions that made the nodes.
+	// With with_data: the czxid by the name of the node.
 	Czxids        map[string]int64 `protobuf:"bytes,5,rep,name=czxids,proto3" json:"czxids,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -821,13 +833,15 @@ func (x *Watched) GetCzxids() map[string]int64 {
 	return nil
 }
 
+// Wake is the event of a watch.
 type Wake struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Epoch     uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,2,opt,name=directory,proto3" json:"directory,omitempty"`
-	// Empty for the directory itself: a child came or went.
+	// The name of the node. Empty for the directory itself, of which a child was created or
+	// deleted.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The node is gone; otherwise its data changed.
+	// The node was deleted. Otherwise its data has changed.
 	Deleted       bool `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -891,14 +905,15 @@ func (x *Wake) GetDeleted() bool {
 	return false
 }
 
+// ReleaseNode deletes a contender's node.
 type ReleaseNode struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Node      string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Nobody else waits for the node to go: the sender has passed on what it stood
-	// for. While transactions are under way it may stay, to go with the next one.
+	// No other process waits for the delete, because the lock was handed on within this process.
+	// While transactions are under way the bridge may delay the delete until the next one.
 	Relaxed       bool `protobuf:"varint,5,opt,name=relaxed,proto3" json:"relaxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -969,11 +984,12 @@ func (x *ReleaseNode) GetRelaxed() bool {
 	return false
 }
 
+// NodeReleased answers ReleaseNode.
 type NodeReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The delete found no node: another client had deleted it before.
+	// The node did not exist: another client has deleted it before.
 	Missing       bool `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1030,13 +1046,13 @@ func (x *NodeReleased) GetMissing() bool {
 	return false
 }
 
-// Op is one thing that a Transact does.
+// Op is one operation of a Transact.
 type Op struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  Op_Kind                `protobuf:"varint,1,opt,name=kind,proto3,enum=actorlock.Op_Kind" json:"kind,omitempty"`
 	Path  string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	Data  []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Of CREATE: the node goes with the session.
+	// For CREATE: the node is ephemeral.
 	Ephemeral     bool `protobuf:"varint,4,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1100,13 +1116,14 @@ func (x *Op) GetEphemeral() bool {
 	return false
 }
 
+// Transact executes operations in one transaction.
 type Transact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Ops   []*Op                  `protobuf:"bytes,3,rep,name=ops,proto3" json:"ops,omitempty"`
-	// Not empty: should a node be missing, this directory is made if it is not there,
-	// and the ops are tried once more.
+	// Not empty: if a node is missing, the bridge creates this directory unless it exists, and
+	// tries the operations once more.
 	Directory     string `protobuf:"bytes,4,opt,name=directory,proto3" json:"directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1170,20 +1187,21 @@ func (x *Transact) GetDirectory() string {
 	return ""
 }
 
-// Transacted tells that all was done, or which of the ops stood against it.
+// Transacted answers Transact: the operations are done, or the first that failed.
 type Transacted struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch   uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Outcome Transacted_Outcome     `protobuf:"varint,3,opt,name=outcome,proto3,enum=actorlock.Transacted_Outcome" json:"outcome,omitempty"`
-	// Which of the ops, from 0, unless all was done.
+	// The index, from 0, of the operation that failed. 0 after DONE.
 	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
-	// Of the node that the last SET wrote, if all was done.
+	// The czxid of the node that the last SET has written, after DONE.
 	Czxid int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// The generation that was in force at czxid; see Granted.generation.
+	// The generation at czxid: see Granted.generation.
 	Generation uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Why the generation at czxid is not known, if it is not: then there is no token. With
-	// NODE_DELETED that is so between two changes, and later transactions have one.
+	// The reason for which the generation at czxid is unknown, so that there is no token;
+	// otherwise unspecified. NODE_DELETED: the generation changed at that time, and later
+	// transactions have a token.
 	NoGeneration  Reason `protobuf:"varint,7,opt,name=no_generation,json=noGeneration,proto3,enum=actorlock.Reason" json:"no_generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1268,6 +1286,7 @@ func (x *Transacted) GetNoGeneration() Reason {
 	return Reason_REASON_UNSPECIFIED
 }
 
+// Failed answers a request that has failed. It implements error in Go.
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1336,12 +1355,13 @@ func (x *Failed) GetDetail() string {
 	return ""
 }
 
+// SessionChanged is the state of the session.
 type SessionChanged struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	State     SessionState           `protobuf:"varint,1,opt,name=state,proto3,enum=actorlock.SessionState" json:"state,omitempty"`
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	SessionId int64                  `protobuf:"varint,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Why, for people.
+	// The cause, as text for people.
 	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -15,34 +15,35 @@ const _ = ask.Version1
 // BridgeHandler handles the messages of service actorlock.Bridge, in a context of type C.
 // DispatchBridge calls its methods by message type.
 //
-// Bridge is spoken by lock actors to the bridge.
+// Bridge is the service of the bridge.
 type BridgeHandler[C any] interface {
-	// Subscribe makes the sender hear SessionChanged: the present state at once,
-	// then each change, until Unsubscribe.
+	// Subscribe makes the bridge send SessionChanged to the sender: the present state at once,
+	// and then each change, until Unsubscribe.
 	Subscribe(ctx C, msg *Subscribe)
 
-	// Unsubscribe handles a Unsubscribe, which has no answer.
+	// Unsubscribe ends Subscribe.
 	Unsubscribe(ctx C, msg *Unsubscribe)
 
-	// Create puts a contender's ephemeral sequential node into a directory, which
-	// is made if need be. It is answered for in any case: Created, or Failed and
-	// no node is left, or the bridge goes on deleting it while the session lives.
+	// Create creates a contender's ephemeral sequential node, and its directory if that is
+	// missing. The answer is Created, or Failed. After Failed there is no node, or the bridge
+	// goes on deleting it while the session lives.
 	Create(ctx C, msg *Create, reply ask.Reply[*Created])
 
-	// List reads the names in a directory. A missing directory is an empty one.
+	// List reads the names of the nodes in a directory. A missing directory has none.
 	List(ctx C, msg *List, reply ask.Reply[*Listed])
 
-	// Watch looks at nodes and arranges a Wake for each one's next change. Those
-	// that are not there are named in the answer and leave no watch behind.
+	// Watch reads nodes, and makes the bridge send a Wake at the next change of each. The answer
+	// names the nodes that do not exist, which have no watch.
 	Watch(ctx C, msg *Watch, reply ask.Reply[*Watched])
 
-	// ReleaseNode deletes a contender's node. It is answered when the node is gone, or
-	// with Failed when ZooKeeper refuses or gives no clear answer for three session
-	// timeouts; then the bridge goes on deleting the node while the session lives.
+	// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone.
+	// It is Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three
+	// session timeouts; the bridge then goes on deleting the node while the session lives.
 	ReleaseNode(ctx C, msg *ReleaseNode, reply ask.Reply[*NodeReleased])
 
-	// Transact does several things or none of them. It is sent once at most: with
-	// OUTCOME_UNKNOWN they were done or not, with any other failure they were not.
+	// Transact executes all of its operations or none, once at most. After
+	// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not; after any other Failed it
+	// has not.
 	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
@@ -77,14 +78,14 @@ func DispatchBridge[C any](h BridgeHandler[C], ctx C, msg any, from ask.Recipien
 
 // BridgeRef sends the messages of service actorlock.Bridge to an actor.
 //
-// Bridge is spoken by lock actors to the bridge.
+// Bridge is the service of the bridge.
 type BridgeRef struct {
 	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
-// Subscribe makes the sender hear SessionChanged: the present state at once,
-// then each change, until Unsubscribe.
+// Subscribe makes the bridge send SessionChanged to the sender: the present state at once,
+// and then each change, until Unsubscribe.
 func (r BridgeRef) Subscribe(msg *Subscribe) {
 	r.To.Tell(msg)
 }
@@ -94,7 +95,7 @@ func (r BridgeRef) SendSubscribe(msg *Subscribe, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Unsubscribe sends a Unsubscribe, which has no answer.
+// Unsubscribe ends Subscribe.
 func (r BridgeRef) Unsubscribe(msg *Unsubscribe) {
 	r.To.Tell(msg)
 }
@@ -104,9 +105,9 @@ func (r BridgeRef) SendUnsubscribe(msg *Unsubscribe, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Create puts a contender's ephemeral sequential node into a directory, which
-// is made if need be. It is answered for in any case: Created, or Failed and
-// no node is left, or the bridge goes on deleting it while the session lives.
+// Create creates a contender's ephemeral sequential node, and its directory if that is
+// missing. The answer is Created, or Failed. After Failed there is no node, or the bridge
+// goes on deleting it while the session lives.
 //
 // Create never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Create(msg *Create) *ask.Future[*Created] {
@@ -119,7 +120,7 @@ func (r BridgeRef) SendCreate(msg *Create, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// List reads the names in a directory. A missing directory is an empty one.
+// List reads the names of the nodes in a directory. A missing directory has none.
 //
 // List never blocks: the future completes with the answer or an error.
 func (r BridgeRef) List(msg *List) *ask.Future[*Listed] {
@@ -132,8 +133,8 @@ func (r BridgeRef) SendList(msg *List, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Watch looks at nodes and arranges a Wake for each one's next change. Those
-// that are not there are named in the answer and leave no watch behind.
+// Watch reads nodes, and makes the bridge send a Wake at the next change of each. The answer
+// names the nodes that do not exist, which have no watch.
 //
 // Watch never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Watch(msg *Watch) *ask.Future[*Watched] {
@@ -146,9 +147,9 @@ func (r BridgeRef) SendWatch(msg *Watch, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// ReleaseNode deletes a contender's node. It is answered when the node is gone, or
-// with Failed when ZooKeeper refuses or gives no clear answer for three session
-// timeouts; then the bridge goes on deleting the node while the session lives.
+// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone.
+// It is Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three
+// session timeouts; the bridge then goes on deleting the node while the session lives.
 //
 // ReleaseNode never blocks: the future completes with the answer or an error.
 func (r BridgeRef) ReleaseNode(msg *ReleaseNode) *ask.Future[*NodeReleased] {
@@ -161,8 +162,9 @@ func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Transact does several things or none of them. It is sent once at most: with
-// OUTCOME_UNKNOWN they were done or not, with any other failure they were not.
+// Transact executes all of its operations or none, once at most. After
+// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not; after any other Failed it
+// has not.
 //
 // Transact never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Transact(msg *Transact) *ask.Future[*Transacted] {
@@ -191,30 +193,31 @@ func BridgeMessages() []proto.Message {
 // BridgeClientHandler handles the messages of service actorlock.BridgeClient, in a context of type C.
 // DispatchBridgeClient calls its methods by message type.
 //
-// BridgeClient is spoken by the bridge to a lock actor: answers and events.
+// BridgeClient is the service of an actor that uses the bridge: answers and events.
 type BridgeClientHandler[C any] interface {
-	// Created handles a Created, which has no answer.
+	// Created answers Create.
 	Created(ctx C, msg *Created)
 
-	// Listed handles a Listed, which has no answer.
+	// Listed answers List.
 	Listed(ctx C, msg *Listed)
 
-	// Watched handles a Watched, which has no answer.
+	// Watched answers Watch.
 	Watched(ctx C, msg *Watched)
 
-	// NodeReleased handles a NodeReleased, which has no answer.
+	// NodeReleased answers ReleaseNode.
 	NodeReleased(ctx C, msg *NodeReleased)
 
-	// Transacted handles a Transacted, which has no answer.
+	// Transacted answers Transact.
 	Transacted(ctx C, msg *Transacted)
 
-	// Failed answers any request that cannot be done.
+	// Failed answers any request that has failed.
 	Failed(ctx C, msg *Failed)
 
-	// Wake: a watched node changed. It may come before the Watched that set the watch.
+	// Wake: a watched node or directory has changed. It may arrive before the answer to the
+	// request that has set the watch.
 	Wake(ctx C, msg *Wake)
 
-	// SessionChanged handles a SessionChanged, which has no answer.
+	// SessionChanged: the state of the session, for subscribers.
 	SessionChanged(ctx C, msg *SessionChanged)
 }
 
@@ -252,13 +255,13 @@ func DispatchBridgeClient[C any](h BridgeClientHandler[C], ctx C, msg any, from 
 
 // BridgeClientRef sends the messages of service actorlock.BridgeClient to an actor.
 //
-// BridgeClient is spoken by the bridge to a lock actor: answers and events.
+// BridgeClient is the service of an actor that uses the bridge: answers and events.
 type BridgeClientRef struct {
 	// To is the actor that receives the messages.
 	To ask.Recipient
 }
 
-// Created sends a Created, which has no answer.
+// Created answers Create.
 func (r BridgeClientRef) Created(msg *Created) {
 	r.To.Tell(msg)
 }
@@ -268,7 +271,7 @@ func (r BridgeClientRef) SendCreated(msg *Created, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Listed sends a Listed, which has no answer.
+// Listed answers List.
 func (r BridgeClientRef) Listed(msg *Listed) {
 	r.To.Tell(msg)
 }
@@ -278,7 +281,7 @@ func (r BridgeClientRef) SendListed(msg *Listed, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Watched sends a Watched, which has no answer.
+// Watched answers Watch.
 func (r BridgeClientRef) Watched(msg *Watched) {
 	r.To.Tell(msg)
 }
@@ -288,7 +291,7 @@ func (r BridgeClientRef) SendWatched(msg *Watched, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// NodeReleased sends a NodeReleased, which has no answer.
+// NodeReleased answers ReleaseNode.
 func (r BridgeClientRef) NodeReleased(msg *NodeReleased) {
 	r.To.Tell(msg)
 }
@@ -298,7 +301,7 @@ func (r BridgeClientRef) SendNodeReleased(msg *NodeReleased, from ask.Recipient)
 	ask.Send(r.To, msg, from)
 }
 
-// Transacted sends a Transacted, which has no answer.
+// Transacted answers Transact.
 func (r BridgeClientRef) Transacted(msg *Transacted) {
 	r.To.Tell(msg)
 }
@@ -308,7 +311,7 @@ func (r BridgeClientRef) SendTransacted(msg *Transacted, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Failed answers any request that cannot be done.
+// Failed answers any request that has failed.
 func (r BridgeClientRef) Failed(msg *Failed) {
 	r.To.Tell(msg)
 }
@@ -318,7 +321,8 @@ func (r BridgeClientRef) SendFailed(msg *Failed, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Wake: a watched node changed. It may come before the Watched that set the watch.
+// Wake: a watched node or directory has changed. It may arrive before the answer to the
+// request that has set the watch.
 func (r BridgeClientRef) Wake(msg *Wake) {
 	r.To.Tell(msg)
 }
@@ -328,7 +332,7 @@ func (r BridgeClientRef) SendWake(msg *Wake, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// SessionChanged sends a SessionChanged, which has no answer.
+// SessionChanged: the state of the session, for subscribers.
 func (r BridgeClientRef) SessionChanged(msg *SessionChanged) {
 	r.To.Tell(msg)
 }
