@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,4 +122,45 @@ func literals(x ast.Expr) []string {
 		return nil
 	}
 	return []string{text}
+}
+
+// The files and headings that the project's pages link to exist.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "README.md", "../bench/README.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			file, heading, _ := strings.Cut(found[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if heading != "" && !slices.Contains(headings(t, target), heading) {
+				t.Errorf("%s links to %s, which is no heading", page, found[1])
+			}
+		}
+	}
+}
+
+// headings returns the anchors of the headings of a page.
+func headings(t *testing.T, page string) (anchors []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if title, found := strings.CutPrefix(line, "#"); found {
+			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(strings.TrimLeft(title, "#"))), " ", "-"))
+		}
+	}
+	return anchors
 }
