@@ -28,9 +28,9 @@ type LockHandler[C any] interface {
 
 	// Release ends a grant. The next contender of this process may hold the lock at once.
 	// The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
-	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner also
-	// releases a grant that it has lost: the answer is Refused with the reason of the loss,
-	// which refuses the owner's further requests up to then.
+	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
+	// release a grant that it has lost: until then the lock refuses the owner's further requests
+	// with the reason of the loss. That Release is answered by Refused with the same reason.
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
@@ -87,9 +87,9 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 
 // Release ends a grant. The next contender of this process may hold the lock at once.
 // The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
-// The answer is Refused(NOT_HELD) if the grant was released before. A named owner also
-// releases a grant that it has lost: the answer is Refused with the reason of the loss,
-// which refuses the owner's further requests up to then.
+// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
+// release a grant that it has lost: until then the lock refuses the owner's further requests
+// with the reason of the loss. That Release is answered by Refused with the same reason.
 //
 // Release never blocks: the future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {

@@ -204,8 +204,8 @@ func (p *Promise[T]) blockLocked() {
 }
 
 // Abandon completes a pending promise with the error cause, and replaces a value that Take
-// has not returned by that error. It then calls the abandon function of NewPromise. Otherwise
-// it does nothing. Abandon never blocks.
+// has not returned by that error; then it calls the abandon function of NewPromise. After Take,
+// or after an error, it does nothing. Abandon never blocks.
 func (p *Promise[T]) Abandon(cause error) {
 	p.mu.Lock()
 	was, value := p.state, p.value
