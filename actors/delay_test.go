@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -242,8 +243,12 @@ func TestLockDelayFaults(t *testing.T) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHoleAfter} {
 		t.Run(fmt.Sprint(action), func(t *testing.T) {
+			sampled := sample.OneIn(t, 8)
 			for nth := 1; nth <= 9; nth++ {
 				for times := 1; times <= 3; times++ {
+					if !sampled() {
+						continue
+					}
 					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + mark, Nth: nth, Times: times, Action: action, Delay: time.Second}
 					if fired := markThrough(t, fault); !fired && nth <= 4 || t.Failed() {
 						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)

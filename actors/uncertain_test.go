@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -38,14 +39,17 @@ var kinds = []kind{
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) { eachFault(t, k) })
+		t.Run(k.name, func(t *testing.T) { eachFault(t, k, sample.OneIn(t, 10)) })
 	}
 }
 
-func eachFault(t *testing.T, k kind) {
+func eachFault(t *testing.T, k kind, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
+			if !sampled() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%v/%v", action, op), func(t *testing.T) {
 				fired, most := 0, 5
 				if op == embedded.OpAny {
@@ -67,9 +71,13 @@ func eachFault(t *testing.T, k kind) {
 
 // TestFaultsInARow is the same with three faults one after the other.
 func TestFaultsInARow(t *testing.T) {
+	sampled := sample.OneIn(t, 7)
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
 			for _, k := range kinds {
+				if !sampled() {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s/%v/%v", k.name, action, op), func(t *testing.T) {
 					contendThrough(t, k, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
 				})
@@ -136,15 +144,19 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 // TestCancelAtEachRequest ends the context when the server has had the n-th request of
 // an acquire and a release, before and after it is executed: no node is left.
 func TestCancelAtEachRequest(t *testing.T) {
+	sampled := sample.OneIn(t, 5)
 	for _, k := range kinds {
 		for _, contended := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/contended %v", k.name, contended), func(t *testing.T) { cancelAtEach(t, k, contended) })
+			t.Run(fmt.Sprintf("%s/contended %v", k.name, contended), func(t *testing.T) { cancelAtEach(t, k, contended, sampled) })
 		}
 	}
 }
 
-func cancelAtEach(t *testing.T, k kind, contended bool) {
+func cancelAtEach(t *testing.T, k kind, contended bool, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
+		if !sampled() {
+			continue
+		}
 		t.Run(action.String(), func(t *testing.T) {
 			for nth := 1; nth <= 20; nth++ {
 				if !cancelAt(t, k, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
