@@ -174,7 +174,7 @@ func TestLockReacquire(t *testing.T) {
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the one in the middle ends; who is
 // behind it does not enter while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		g := lock(b, b.mutex())
 		middle := b.locks()
 		dies := middle.Mutex(b.path).Acquire(within(b))
@@ -192,7 +192,7 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 
 // Consul's LockDeleteKey: the node is deleted by an operator, ten times.
 func TestLockDeleteKey(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		conn, mu := b.Client(b), b.mutex()
 		for range 10 {
 			g := lock(b, mu, actors.Revocable())

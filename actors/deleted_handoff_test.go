@@ -177,7 +177,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			serially(t, func(b *bed) {
 				conn, rw := b.Client(b), b.rw()
 				writer, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
@@ -206,7 +206,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last waits for the second writer by a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		conn, rw := b.Client(b), b.rw()
 		first, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
 		f := rw.Read().Acquire(within(b))

@@ -85,7 +85,7 @@ func TestDirectoryComesAnewToHolder(t *testing.T) {
 
 // While somebody waits his node, and all others with the directory, are deleted.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		first := b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
@@ -128,7 +128,7 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 
 // A waiter whose node is deleted queues again, at the end.
 func TestNodeDeletedWhileWaiting(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		conn := b.Client(b)
 		holder, mu := b.mutex(), b.mutex()
 		g := lock(b, holder)
@@ -161,7 +161,7 @@ func (b *bed) other(g *actors.Grant) string {
 // A holder is told that its node was deleted, by the time that somebody else of its
 // process waits for it.
 func TestHoldersNodeDeleted(t *testing.T) {
-	each(t, func(b *bed) { // it counts watches
+	serially(t, func(b *bed) { // it counts watches
 		conn := b.Client(b)
 		mu, other := b.mutex(), b.mutex()
 		g := lock(b, mu, actors.WithOwner("me"))

@@ -329,7 +329,7 @@ func TestCancelWithoutAnswer(t *testing.T) {
 }
 
 func TestManyHandlesOneContext(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		mu := b.mutex()
 		ctx, cancel := context.WithCancelCause(b.Context())
 		g := lock(b, mu)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -49,14 +50,26 @@ type bed struct {
 }
 
 // each runs f on both servers. f releases what it acquires: when it returns, no node
-// may be left, and no watch.
+// may be left, and no watch. By habit it runs beside other tests, as with besides, and in
+// an exhaustive run alone, as with serially.
 func each(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	if sample.Exhaustive() {
+		serially(t, f)
+	} else {
+		besides(t, f)
+	}
+}
+
+// serially is each for a test that counts watches or messages: no other test of this
+// package runs meanwhile.
+func serially(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	onEach(t, f, false)
 }
 
-// besides is each for a test that mostly waits: it runs beside others of its kind. On
-// the real server, which they share, watches cannot be told apart and are not counted.
+// besides is each for a test that mostly waits: it runs beside other tests. The watches of
+// the real server, which they share, belong to all of them and are not counted.
 func besides(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	t.Parallel()

@@ -101,7 +101,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
 		unlock(b, lock(b, mu))
@@ -147,7 +147,7 @@ func TestWaitersShare(t *testing.T) {
 
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)

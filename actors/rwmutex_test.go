@@ -131,7 +131,7 @@ func TestContendingDowngrading(t *testing.T) {
 // Another process downgrades as Curator does since 5.5: its reader comes to stand ahead
 // of our writer, who had seen only the writer there.
 func TestForeignDowngrade(t *testing.T) {
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		conn := b.Client(b)
 		writer := b.rival(conn, curatorID+"-__WRIT__")
 		f := b.rw().Write().Acquire(within(b))

@@ -109,8 +109,13 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	each(t, func(b *bed) {
 		var both, done sync.WaitGroup
 		both.Add(2)
-		ctx, cancel := context.WithTimeout(b.Context(), 2*soon)
+		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
+		done.Go(func() {
+			both.Wait()
+			<-time.After(2 * soon)
+			cancel()
+		})
 		var failed atomic.Int32
 		for range 2 {
 			c := b.byHand(4)

@@ -84,7 +84,7 @@ func TestSimpleMutexLocalOrder(t *testing.T) {
 // watch it again.
 func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
-	each(t, func(b *bed) {
+	serially(t, func(b *bed) {
 		holder := lock(b, b.locks().SimpleMutex(b.path))
 		type granted struct {
 			to    *dialer

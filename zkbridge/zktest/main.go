@@ -20,11 +20,11 @@ import (
 // The go command shows that line with -v or where a test fails, but not for packages that pass in `go test ./...`.
 // A run that skipped tests is not cached: the next one looks for ZooKeeper again.
 //
-// Tests that may run beside others do so twice as many at a time as elsewhere, unless -parallel says otherwise: they
-// wait for servers and sessions most of the time.
+// Parallel tests run four to a processor, unless -parallel says otherwise: they wait for servers and sessions most of
+// the time.
 func Main(m *testing.M, ignore ...goleak.Option) {
 	if !flag.Parsed() { // the command line comes later, and has the last word
-		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(run(m.Run, func(line string) { fmt.Fprintln(os.Stderr, line) }, ignore...))
 }
