@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 )
 
-// Suffix is the end of the name of each emitted file.
-const Suffix = "_actor.pb.go"
+// suffix is the end of the name of each emitted file.
+const suffix = "_actor.pb.go"
 
 const (
 	askPackage   = protogen.GoImportPath("github.com/actorlock/actorlock/gen/ask")

@@ -16,7 +16,7 @@ type writer struct {
 
 func newWriter(gen *protogen.Plugin, file *protogen.File) *writer {
 	g := &writer{
-		GeneratedFile: gen.NewGeneratedFile(file.GeneratedFilenamePrefix+Suffix, file.GoImportPath),
+		GeneratedFile: gen.NewGeneratedFile(file.GeneratedFilenamePrefix+suffix, file.GoImportPath),
 		imported:      map[string]bool{},
 		context:       "C",
 	}
