@@ -179,7 +179,7 @@ func (e Watched) apply(s *State) {
 		if w == nil {
 			continue
 		}
-		w.active = true
+		w.active = s.session == Connected // else it tells of nothing
 		if slices.Contains(e.Gone, name) {
 			s.nodeDeleted(name)
 			continue
