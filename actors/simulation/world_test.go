@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -75,6 +76,7 @@ func run(t *testing.T, p *plan) (w *world) {
 			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
 		w.driver.step = w.look
+		invariants.Violated = func(err error) { go w.locked(func() { w.fail(w.now(), "%v", err) }) }
 		w.net = newNetwork(w.driver)
 		var err error
 		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,

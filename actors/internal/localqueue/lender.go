@@ -1,6 +1,7 @@
 package localqueue
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -85,6 +86,7 @@ const (
 func Step[E Event](l *Queue, e E) []Effect {
 	l.out = l.out[:0]
 	e.apply(l)
+	invariants.Check(l)
 	return l.out
 }
 

@@ -1,6 +1,7 @@
 package lockqueue
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -72,6 +73,7 @@ func Step[E Event](s *State, e E) []Effect {
 	s.clock++
 	e.apply(s)
 	s.watchContention()
+	invariants.Check(s)
 	return s.out
 }
 

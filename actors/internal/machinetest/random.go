@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 )
 
 // repeat runs random actions as rapid's Repeat does, but draws another action for one that
@@ -47,9 +49,10 @@ func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 // a token of any other has lost it on its way.
 func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
 
-// Main runs the tests of a package. A random test of it makes 500 histories, unless the command
+// Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500 histories, unless the command
 // line has another -rapid.checks.
 func Main(m *testing.M) {
 	flag.Set("rapid.checks", "500") // the command line is read later
+	invariants.Violated = func(err error) { panic(err) }
 	goleak.VerifyTestMain(m)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
@@ -87,6 +88,7 @@ func New(permits int, fixed bool) *State {
 // Orders gives what is to be done since it was asked last, in order. The slice is good
 // until something else is said to the Pool.
 func (p *State) Effects() []Effect {
+	invariants.Check(p)
 	out := p.out
 	p.out = p.out[:0]
 	return out
@@ -160,22 +162,22 @@ func (p *State) Resize(permits int) {
 	p.ask()
 }
 
-// Close refuses and loses all, because of why, and leaves everything below.
+// Close refuses all requests and ends all grants, because of why, and leaves the locks below.
 func (p *State) Close(why requests.Reason) {
+	parties := p.parties
 	p.closed = why
 	p.Leave()
-	for _, id := range slices.Sorted(maps.Keys(p.parties)) {
-		if q := p.parties[id]; q.held && !q.released {
+	for _, id := range slices.Sorted(maps.Keys(parties)) {
+		if q := parties[id]; q.held && !q.released {
 			p.order(Effect{Kind: Lose, ID: id, Reason: why})
 		} else {
 			p.order(Effect{Kind: Refuse, ID: id, Reason: why})
 		}
 	}
-	clear(p.parties)
-	p.asked, p.next = nil, nil
 }
 
-// Leave leaves everything below, and only that: it is for clearing up after a failure.
+// Leave leaves the locks below and forgets all requests, without an answer to their owners: the
+// actor has answered them after a failure.
 func (p *State) Leave() {
 	for _, serial := range slices.Sorted(maps.Keys(p.gates)) {
 		p.order(Effect{Kind: LeaveRequestQueue, Serial: serial})
@@ -185,6 +187,9 @@ func (p *State) Leave() {
 	}
 	clear(p.gates)
 	clear(p.leases)
+	clear(p.owners)
+	p.parties, p.asked, p.next = map[requests.ID]*party{}, nil, nil
+	p.used, p.tries, p.lacking = 0, 0, 0
 }
 
 func (p *State) order(o Effect) { p.out = append(p.out, o) }

@@ -239,6 +239,7 @@ func (s *Contender) free() {
 
 // exists is for when somebody has the gate that we would make.
 func (s *Contender) exists() {
+	s.mark = ""
 	switch {
 	case !s.wanted():
 		s.free()

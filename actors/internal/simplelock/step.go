@@ -3,6 +3,7 @@ package simplelock
 import (
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
@@ -13,6 +14,7 @@ import (
 func Step[E Event](s *Contender, e E) []Effect {
 	s.out = s.out[:0]
 	e.apply(s)
+	invariants.Check(s)
 	return s.out
 }
 

@@ -1,0 +1,218 @@
+package lockqueue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// Check returns an error that names an invariant which does not hold between two events, or
+// nil. It is meant for tests.
+func (s *State) Check() error {
+	for _, check := range []func() error{s.checkView, s.checkEntries, s.checkWaiting, s.checkRequests, s.checkHolders, s.checkRest} {
+		if err := check(); err != nil {
+			return fmt.Errorf("lockqueue: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkView checks the list of contenders.
+func (s *State) checkView() error {
+	foreign := 0
+	for i, c := range s.contenders {
+		switch {
+		case !c.listed:
+			return fmt.Errorf("%s is in the list and not marked as listed", c.name)
+		case i > 0 && s.contenders[i-1].rank.compare(c.rank) > 0:
+			return fmt.Errorf("%s is in the list behind %s, which ranks behind it", c.name, s.contenders[i-1].name)
+		case c.provenAt > s.clock || c.doubtedAt > s.clock:
+			return fmt.Errorf("%s is proven at %d and doubted at %d; it is %d", c.name, c.provenAt, c.doubtedAt, s.clock)
+		case c.entry == nil:
+			foreign++
+		case &c.entry.contender != c || s.entries[c.entry.serial] != c.entry:
+			return fmt.Errorf("%s is in the list and its entry is not known", c.name)
+		case !slices.Contains([]stage{creating, queued, makingMarker, held}, c.entry.stage):
+			return fmt.Errorf("%s is in the list in stage %d", c.name, c.entry.stage)
+		}
+	}
+	switch {
+	case foreign != s.foreign:
+		return fmt.Errorf("%d contenders of others are in the list, and %d are counted", foreign, s.foreign)
+	case s.byCzxid && len(s.contenders) > 0 && s.session == Lost, s.session == Lost && s.completeThrough != nothingKnown:
+		return fmt.Errorf("the directory of a lost session is known through %d", s.completeThrough)
+	}
+	return nil
+}
+
+// checkEntries checks the entries, and those without an answer or a session.
+func (s *State) checkEntries() error {
+	downgrades := map[*entry]int32{}
+	for serial, c := range s.entries {
+		switch wanted := len(c.requests) > 0; {
+		case serial != c.serial || serial < s.firstSerial || serial > s.lastSerial:
+			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, c.serial, s.firstSerial, s.lastSerial)
+		case c.entry != c:
+			return fmt.Errorf("entry %d is not its contender's", serial)
+		case slices.Contains([]stage{unsent, created, lost}, c.stage):
+			return fmt.Errorf("entry %d is in stage %d", serial, c.stage)
+		case wanted != (c.stage == creating || c.stage == queued || c.stage == held) && s.closed == 0 && c.downgrades == 0 && c.stage != makingMarker:
+			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, c.stage, len(c.requests))
+		case c.answered() && c.stage != leaving && (c.createdAt < c.sentAt || c.name == ""):
+			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, c.sentAt, c.createdAt, c.name)
+		case !c.answered() && !slices.Contains(s.unanswered, c):
+			return fmt.Errorf("entry %d has no answer and is not awaited", serial)
+		case c.downgradeOf != nil && (!c.downgraded || c.answered() || c.downgradeOf.stage != held):
+			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, c.downgradeOf.serial, c.downgradeOf.stage)
+		case c.releasing && c.stage != leaving && c.downgrades == 0 && c.stage != held:
+			return fmt.Errorf("entry %d is being released in stage %d", serial, c.stage)
+		}
+		if c.downgradeOf != nil {
+			downgrades[c.downgradeOf]++
+		}
+	}
+	for serial, c := range s.entries {
+		if c.downgrades != downgrades[c] {
+			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, c.downgrades, downgrades[c])
+		}
+	}
+	left := 0
+	for _, c := range s.unsent {
+		if c.stage != unsent && !hasLeft(c) {
+			return fmt.Errorf("an unsent entry is in stage %d", c.stage)
+		}
+		if hasLeft(c) {
+			left++
+		}
+	}
+	switch {
+	case left != s.unsentLeft:
+		return fmt.Errorf("%d unsent entries have left, and %d are counted", left, s.unsentLeft)
+	case len(s.unsent) > left && s.session != Lost:
+		return fmt.Errorf("%d entries are not sent, and there is a session", len(s.unsent)-left)
+	case len(s.unanswered) > 0 && s.unanswered[0].answered():
+		return fmt.Errorf("the first create without an answer, %d, has one", s.unanswered[0].serial)
+	case !slices.IsSortedFunc(s.unanswered, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) }):
+		return fmt.Errorf("creates are awaited in another order than they were sent")
+	}
+	return nil
+}
+
+// checkWaiting checks that the queued entries wait, and no others.
+func (s *State) checkWaiting() error {
+	waiting, tries := 0, 0
+	for kind, line := range s.waiting {
+		for i, c := range line {
+			waiting++
+			if c.entry.hasTry() {
+				tries++
+			}
+			switch {
+			case c.entry.stage != queued || int(c.kind) != kind:
+				return fmt.Errorf("%s of kind %d waits as kind %d in stage %d", c.name, c.kind, kind, c.entry.stage)
+			case i > 0 && line[i-1].rank.compare(c.rank) > 0:
+				return fmt.Errorf("%s waits behind %s, which ranks behind it", c.name, line[i-1].name)
+			case !c.listed && !s.byCzxid:
+				return fmt.Errorf("%s waits and is not in the list", c.name)
+			}
+		}
+	}
+	queues := 0
+	for _, c := range s.entries {
+		if c.stage == queued {
+			queues++
+		}
+	}
+	if waiting != queues || tries != s.waitingTries {
+		return fmt.Errorf("%d entries are queued and %d wait, %d of them tries; %d are counted", queues, waiting, tries, s.waitingTries)
+	}
+	return nil
+}
+
+// checkRequests checks that requests and owners find their entries.
+func (s *State) checkRequests() error {
+	open := map[requests.ID]bool{}
+	for id, c := range s.requests.All() {
+		open[id] = true
+		switch {
+		case !slices.ContainsFunc(c.requests, func(r request) bool { return r.id == id }):
+			return fmt.Errorf("request %d is not one of its entry's", id)
+		case s.closed == 0 && c.stage != unsent && c.stage != lost && s.entries[c.serial] != c:
+			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, c.serial, c.stage)
+		case s.closed == 0 && c.stage == lost && c.owner == "":
+			return fmt.Errorf("request %d is lost and has no owner that could release it", id)
+		}
+	}
+	for serial, c := range s.entries {
+		for _, r := range c.requests {
+			if !open[r.id] && s.closed == 0 {
+				return fmt.Errorf("request %d of entry %d is not open", r.id, serial)
+			}
+		}
+	}
+	for o, c := range s.owners {
+		if ownerOf(c) != o || len(c.requests) == 0 && s.closed == 0 {
+			return fmt.Errorf("%+v has the entry %d of %+v, with %d requests", o, c.serial, ownerOf(c), len(c.requests))
+		}
+	}
+	return nil
+}
+
+// checkHolders checks the rule among the holders of this process: of those ahead of one fewer
+// than Permits block it. (A late list may show contenders of other processes that have gone, and
+// Permits may have become fewer.)
+func (s *State) checkHolders() error {
+	if s.rule.CountUnknown {
+		return nil
+	}
+	for c := range own(s.contenders) {
+		if c.stage != held || c.downgraded {
+			continue
+		}
+		blockers := 0
+		for other := range own(s.contenders[:place(s.contenders, c.rank)]) {
+			if other.stage == held && s.rule.BlockedBy[c.kind].Has(other.kind) {
+				blockers++
+			}
+		}
+		if blockers >= s.rule.Permits {
+			return fmt.Errorf("%s holds behind %d that block it", c.name, blockers)
+		}
+	}
+	return nil
+}
+
+// checkRest checks the proofs, the list in flight, the watches and the delay.
+func (s *State) checkRest() error {
+	switch d := s.delay; {
+	case s.staleAt > s.tickedAt || s.tickedAt > s.clock || s.doubtedAt > s.clock || s.departureSeenAt > s.clock:
+		return fmt.Errorf("proofs %+v at %d", s.proofs, s.clock)
+	case s.listing.again && s.listing.serial == 0:
+		return fmt.Errorf("a list is to be repeated, and none is in flight")
+	case d.entry != nil && d.entry.stage != makingMarker && d.entry.stage != leaving:
+		return fmt.Errorf("the held marker is of an entry in stage %d", d.entry.stage)
+	case s.contention.requested && s.listing.serial == 0:
+		return fmt.Errorf("a list is to set a watch, and none is in flight")
+	case len(s.contention.deleteAfter) > 0 && !s.contention.requested:
+		return fmt.Errorf("%d nodes wait for no list", len(s.contention.deleteAfter))
+	case s.lastDeleted != nil && (s.lastDeleted.stage != leaving || !s.lastDeleted.inDirectory):
+		return fmt.Errorf("the node deleted last is in stage %d", s.lastDeleted.stage)
+	}
+	for c := range s.entries {
+		if s.delay.entry == nil && s.entries[c].stage == makingMarker {
+			return fmt.Errorf("entry %d makes its held marker, and no effect for it is under way", c)
+		}
+	}
+	for name, w := range s.watches {
+		if name == "" || w.serial > s.lastSerial {
+			return fmt.Errorf("watch %+v of %q", *w, name)
+		}
+	}
+	for _, c := range s.contenders {
+		if w := s.watches[c.name]; w != nil && w.active && s.session != Connected {
+			return fmt.Errorf("the watch of %s counts without a connection", c.name)
+		}
+	}
+	return nil
+}
