@@ -9,13 +9,14 @@ import (
 
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // longACL is an ACL of n bytes or a little more in a message.
 func longACL(n int) []ACL {
 	acl := zk.WorldACL(zk.PermAll)
-	for i := 0; aclBytes(acl) < n; i++ {
+	for i := 0; zkconn.ACLBytes(acl) < n; i++ {
 		acl = append(acl, zk.ACL{Perms: zk.PermRead, Scheme: "digest", ID: fmt.Sprintf("user%d:%s", i, strings.Repeat("x", 100))})
 	}
 	return acl

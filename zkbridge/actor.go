@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // bridgeActor is the actor: all its fields belong to its mailbox.
@@ -55,21 +56,31 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case *jobDone:
 		msg.runner.onDone(msg.then)
-	case nodeChanged:
-		if a.isCurrent(msg.from) {
-			if msg.path == GenerationPath { // first of all: no later answer may carry the former one
+	case zkconn.NodeChanged:
+		if a.isCurrent(msg.From) {
+			if msg.Path == GenerationPath { // first of all: no later answer may carry the former one
 				a.epoch.generationChanged()
 			}
-			a.epoch.watches.onEvent(a.epoch, msg.path, msg.deleted)
+			a.epoch.watches.onEvent(a.epoch, msg.Path, msg.Deleted)
 		}
-	case stateChanged:
-		if a.isCurrent(msg.from) {
-			a.epoch.setConn(msg.conn)
-			a.onSessionEvent(msg.event, msg.detail)
+	case zkconn.Established:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(msg.Conn)
+			a.onSessionEvent(sessionEstablished, msg.Detail)
 		}
-	case authRefused:
-		if a.isCurrent(msg.from) {
-			a.onAuthRefused(msg.err)
+	case zkconn.Disconnected:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(nil)
+			a.onSessionEvent(sessionDisconnected, msg.Detail)
+		}
+	case zkconn.Expired:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(nil)
+			a.onSessionEvent(sessionExpired, msg.Detail)
+		}
+	case zkconn.AuthRefused:
+		if a.isCurrent(msg.From) {
+			a.onAuthRefused(msg.Err)
 		}
 	case atomicCreateRequest:
 		a.atomicCreate(msg)
@@ -81,7 +92,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		msg(a)
 	default:
 		if !messages.DispatchBridge(a, from, msg, from) {
-			a.cfg.log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg))
+			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg))
 		}
 	}
 }
@@ -93,7 +104,9 @@ func (a *bridgeActor) Flush() {
 	}
 }
 
-func (a *bridgeActor) isCurrent(l *sessionConn) bool { return a.epoch != nil && a.epoch.conn == l }
+func (a *bridgeActor) isCurrent(l *zkconn.SessionConn) bool {
+	return a.epoch != nil && a.epoch.conn == l
+}
 
 // open begins the next epoch.
 func (a *bridgeActor) open() {
@@ -101,7 +114,7 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	l, err := openSessionConn(a.epochsOpened, a.cfg, a.self.Tell, a.bridge.noteConnectError)
+	l, err := zkconn.Open(a.epochsOpened, &a.cfg.Config, a.self.Tell, a.bridge.noteConnectError)
 	if err != nil {
 		a.giveUp(err)
 		return
@@ -115,14 +128,14 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
 	switch {
-	case changed && e == established && !a.checkTimeout():
+	case changed && e == sessionEstablished && !a.checkTimeout():
 		return
 	case changed:
 		a.session = next
 		a.publish(detail)
 	}
 	switch {
-	case e == expired && !changed: // there was no session: do not try again in a hurry
+	case e == sessionExpired && !changed: // there was no session: do not try again in a hurry
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 	case next.state == messages.SessionState_LOST && changed:
@@ -143,14 +156,14 @@ func (a *bridgeActor) checkTimeout() bool {
 	if a.session.state != messages.SessionState_LOST {
 		return true
 	}
-	timeout := time.Duration(a.epoch.conn.timeout.Load())
+	timeout := a.epoch.conn.Timeout()
 	switch {
-	case timeout == a.cfg.session:
+	case timeout == a.cfg.SessionTimeout:
 	case a.timeoutGranted:
-		a.cfg.log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.session)
+		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout)
 	default:
 		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v; ask for a timeout within the server's limits",
-			ErrSessionTimeout, a.cfg.session, timeout))
+			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
 		return false
 	}
 	a.timeoutGranted = true
@@ -165,8 +178,8 @@ func (a *bridgeActor) onAuthRefused(err error) {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
-	a.cfg.log.Error("server refuses the bridge's credentials", "error", err)
-	a.onSessionEvent(expired, err.Error())
+	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err)
+	a.onSessionEvent(sessionExpired, err.Error())
 }
 
 func (a *bridgeActor) connected(was sessionState) {
@@ -187,7 +200,7 @@ func (a *bridgeActor) publish(detail string) {
 	snap := &snapshot{Session: s}
 	if a.epoch != nil {
 		snap.link = a.epoch.conn
-		snap.ID, snap.Timeout = a.epoch.conn.sessionID.Load(), time.Duration(a.epoch.conn.timeout.Load())
+		snap.ID, snap.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
 	}
 	snap.failed = a.failed
 	snap.setOutage(a.bridge.state.Load(), detail)
@@ -196,13 +209,13 @@ func (a *bridgeActor) publish(detail string) {
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
 		a.tellState(to)
 	}
-	a.cfg.log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
+	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
 }
 
 // tellState tells a subscriber the present state. One that panics is not told again, and keeps
 // no other from being told.
 func (a *bridgeActor) tellState(to ask.Recipient) {
-	if !tell(a.cfg.log, to, a.lastChange) {
+	if !tell(a.cfg.Log, to, a.lastChange) {
 		delete(a.subs, to)
 	}
 }
@@ -216,19 +229,19 @@ func (a *bridgeActor) armDeadline() {
 			c.checkDeadline()
 		}
 	})
-	a.deadline = time.AfterFunc(time.Until(ep.conn.deadline()), func() { a.self.Tell(check) })
+	a.deadline = time.AfterFunc(time.Until(ep.conn.Deadline()), func() { a.self.Tell(check) })
 }
 
 func (a *bridgeActor) checkDeadline() {
-	if !a.epoch.conn.overdue() {
-		a.deadline.Reset(time.Until(a.epoch.conn.deadline()))
+	if !a.epoch.conn.Overdue() {
+		a.deadline.Reset(time.Until(a.epoch.conn.Deadline()))
 		return
 	}
-	a.onSessionEvent(overdue, "no answer from ZooKeeper for so long that the session may have expired")
+	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
 }
 
 // endEpoch answers all that is outstanding and lets go of the session; retire ends the link.
-func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*sessionConn)) {
+func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
 	if a.deadline != nil {
 		a.deadline.Stop()
 	}
@@ -248,7 +261,7 @@ func (a *bridgeActor) giveUp(err error) {
 func (a *bridgeActor) Stopped(failure any) {
 	defer a.release(failure)
 	a.failed = failure != nil
-	a.session, _ = a.session.after(closed, a.session.epoch)
+	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
 	a.publish(a.closeDetail(failure))
 	a.subs = nil
 	if !a.failed {
@@ -257,7 +270,7 @@ func (a *bridgeActor) Stopped(failure any) {
 	if a.epoch == nil {
 		return
 	}
-	if a.timeoutGranted && a.epoch.conn.sessionID.Load() != 0 {
+	if a.timeoutGranted && a.epoch.conn.ID() != 0 {
 		a.bridge.lastConn = a.epoch.conn
 	}
 	why, retire := messages.Reason_CLOSED, a.bridge.closeSession

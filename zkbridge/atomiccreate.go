@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Part is one node of [Bridge.CreateAll]: what its asker would have sent as a Create.
@@ -20,7 +21,7 @@ type Part struct {
 // is answered as for a Create of its own. It does not block.
 func (b *Bridge) CreateAll(parts []Part) {
 	if len(parts) > 0 {
-		b.ref.Tell(atomicCreateRequest{parts, b.cfg.log})
+		b.ref.Tell(atomicCreateRequest{parts, b.cfg.Log})
 	}
 }
 
@@ -32,8 +33,8 @@ const MaxParts = maxOps / 2
 func (b *Bridge) CreateEach(parts []Part) {
 	first, size := 0, 0
 	for i, p := range parts {
-		n := b.cfg.newCreate(replyTo{}, p.Create).atomicBytes(b.cfg.root)
-		if i > first && (i-first == MaxParts || size+n > maxRequest) {
+		n := b.cfg.newCreate(replyTo{}, p.Create).atomicBytes(b.cfg.Root)
+		if i > first && (i-first == MaxParts || size+n > zkconn.MaxRequest) {
 			b.CreateAll(parts[first:i])
 			first, size = i, 0
 		}
@@ -44,8 +45,8 @@ func (b *Bridge) CreateEach(parts []Part) {
 
 // atomicBytes is what the create takes in a transaction with others, the read of its directory
 // included.
-func (c *createRequest) atomicBytes(root chroot) int {
-	return 2*opBytes + c.bytes() + len(c.directory) + 2*len(root)
+func (c *createRequest) atomicBytes(root zkconn.Chroot) int {
+	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + 2*len(root)
 }
 
 type atomicCreateRequest struct {
@@ -74,16 +75,16 @@ func (a *bridgeActor) atomicCreate(m atomicCreateRequest) {
 	j, size := &atomicCreate{}, 0
 	for _, p := range m.parts {
 		cr := a.cfg.newCreate(a.replyToOf(p.From, p.Create), p.Create)
-		if err := cr.validate(a.cfg.root); err != nil {
+		if err := cr.validate(a.cfg.Root); err != nil {
 			m.fail(messages.Reason_INVALID, err.Error())
 			return
 		}
-		cr.atomic, size = j, size+cr.atomicBytes(a.cfg.root)
+		cr.atomic, size = j, size+cr.atomicBytes(a.cfg.Root)
 		j.creates = append(j.creates, cr)
 	}
-	if len(j.creates) > MaxParts || size > maxRequest {
+	if len(j.creates) > MaxParts || size > zkconn.MaxRequest {
 		m.fail(messages.Reason_INVALID, fmt.Sprintf("%d nodes, %d bytes at once: the limits are %d and %d",
-			len(j.creates), size, MaxParts, maxRequest))
+			len(j.creates), size, MaxParts, zkconn.MaxRequest))
 		return
 	}
 	for _, cr := range j.creates {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -77,7 +78,7 @@ func TestCreateAllInADirectoryWithData(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 2)
-		home, _ := splitPath(dirs[0])
+		home, _ := zkconn.SplitPath(dirs[0])
 		for _, path := range []string{home, dirs[1]} {
 			if _, err := conn.Create(path, []byte("theirs"), 0, zk.WorldACL(zk.PermAll)); err != nil {
 				t.Fatal(err)
@@ -250,7 +251,7 @@ func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 	// Each would do by itself; together they are more than ZooKeeper takes.
 	var large []Part
 	for i, u := range users[:2] {
-		large = append(large, Part{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, maxRequest*3/4)}})
+		large = append(large, Part{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}})
 	}
 	b.CreateAll(large)
 	for _, u := range users[:2] {

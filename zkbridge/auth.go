@@ -1,14 +1,13 @@
 package zkbridge
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Auth is what a client shows to ZooKeeper to be granted the rights of somebody. It
@@ -39,8 +38,8 @@ func checkAuth(list []Auth) error {
 			return fmt.Errorf("zkbridge: Auth %d has no Scheme; \"digest\" is the usual one", i)
 		case a.Scheme == "digest" && !strings.Contains(a.Credential, ":"):
 			return fmt.Errorf("zkbridge: Auth %d: a Credential of the scheme digest is \"user:password\", and this one has no colon", i)
-		case len(a.Scheme)+len(a.Credential) > maxRequest:
-			return fmt.Errorf("zkbridge: Auth %d is longer than %d bytes", i, maxRequest)
+		case len(a.Scheme)+len(a.Credential) > zkconn.MaxRequest:
+			return fmt.Errorf("zkbridge: Auth %d is longer than %d bytes", i, zkconn.MaxRequest)
 		}
 	}
 	return nil
@@ -58,43 +57,11 @@ func (cfg Config) checkACL() error {
 			return fmt.Errorf("zkbridge: ACL %d is for whoever made the node: that needs Auth, or TLS with a certificate", i)
 		}
 	}
-	if n := aclBytes(cfg.ACL); n > maxBytes {
+	if n := zkconn.ACLBytes(cfg.ACL); n > maxBytes {
 		return fmt.Errorf("zkbridge: ACL of %d bytes: the limit is %d", n, maxBytes)
 	}
 	if cfg.ACL != nil && len(cfg.ACL) == 0 {
 		return errors.New("zkbridge: ACL is empty, and not nil: nobody would have a right")
 	}
 	return nil
-}
-
-// aclBytes is what an ACL takes in a message.
-func aclBytes(acl []zk.ACL) (n int) {
-	for _, a := range acl {
-		n += 3*lengthSize + len(a.Scheme) + len(a.ID)
-	}
-	return n
-}
-
-// aclBytes is the size of the ACL in a message that creates a node.
-func (s *settings) aclBytes() int { return aclBytes(s.acl) }
-
-// secure lays TLS over a connection, if that is asked for.
-func (s *settings) secure(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
-	if s.tls == nil {
-		return raw, nil
-	}
-	cfg := s.tls
-	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
-		cfg = cfg.Clone()
-		cfg.ServerName = host
-	}
-	conn := tls.Client(raw, cfg)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS with %s: %w", address, err)
-	}
-	return conn, nil
 }

@@ -1,11 +1,12 @@
 package zkbridge
 
 import (
-	"errors"
 	"slices"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // batch is a transaction: creates and deletes in the order in which they came, and behind
@@ -32,14 +33,13 @@ type batch struct {
 type directoryRead struct {
 	directory string
 	withNames bool // the names in the directory, too
-	listing   listing
+	listing   zkconn.Listing
 	err       error
 }
 
 const (
 	maxOps    = 128
 	maxBytes  = 64 << 10
-	opBytes   = 64 // of a message, beside paths and data
 	zkSeqSize = 10
 
 	// maxFailures is how often a write may be in a transaction that others have
@@ -133,7 +133,7 @@ func (b *batch) addRead(c *createRequest) {
 		i = int32(len(b.reads))
 		b.readIndex[c.directory] = i
 		b.reads = append(b.reads, directoryRead{directory: c.directory})
-		b.size += opBytes + len(c.directory)
+		b.size += zkconn.OpBytes + len(c.directory)
 	}
 	c.read = i
 	b.reads[i].withNames = b.reads[i].withNames || c.withNames
@@ -151,7 +151,7 @@ func (b *batch) buildOps(acl []zk.ACL, own string) {
 		}
 	}
 	if b.writesOwnNode = own != "" && b.creates > 0; b.writesOwnNode {
-		b.ops = append(b.ops, &zk.SetDataRequest{Path: own, Data: noData, Version: anyVersion})
+		b.ops = append(b.ops, &zk.SetDataRequest{Path: own, Data: zkconn.NoData, Version: zkconn.AnyVersion})
 	}
 }
 
@@ -163,7 +163,7 @@ func (b *batch) isSingleCreate() bool {
 
 // send sends the transaction and the reads behind it. done is called once all of them are
 // answered, on any goroutine.
-func (b *batch) send(to client, done func()) {
+func (b *batch) send(to zkconn.Client, done func()) {
 	b.unanswered.Store(int32(1 + len(b.reads)))
 	arrived := func() {
 		if b.unanswered.Add(-1) == 0 {
@@ -184,7 +184,7 @@ func (b *batch) send(to client, done func()) {
 	}
 	for i := range b.reads {
 		l := &b.reads[i]
-		seen := func(in listing, err error) {
+		seen := func(in zkconn.Listing, err error) {
 			l.listing, l.err = in, err
 			arrived()
 		}
@@ -216,12 +216,10 @@ func (b *batch) reset() {
 
 func (w write) bytes() (n int) {
 	if w.release != nil {
-		return opBytes + len(w.release.path)
+		return zkconn.OpBytes + len(w.release.path)
 	}
 	for _, c := range w.creates() {
-		n += opBytes + c.bytes()
+		n += zkconn.OpBytes + c.bytes()
 	}
 	return n
 }
-
-func isMissing(err error) bool { return errors.Is(err, zk.ErrNoNode) }

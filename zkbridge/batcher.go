@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // write is a node to be created, one to be released, or several to be created together.
@@ -36,7 +37,7 @@ func (r *releaseRequest) answer(missing bool) {
 }
 
 func (r *releaseRequest) deleteOp() *zk.DeleteRequest {
-	r.op = zk.DeleteRequest{Path: r.path, Version: anyVersion}
+	r.op = zk.DeleteRequest{Path: r.path, Version: zkconn.AnyVersion}
 	return &r.op
 }
 
@@ -109,7 +110,7 @@ func (q *batcher) buildBatch() *batch {
 		q.freeBatches = append(q.freeBatches, b)
 		return nil
 	}
-	b.buildOps(q.epoch.actor.cfg.acl, q.epoch.ownNode)
+	b.buildOps(q.epoch.actor.cfg.ACL, q.epoch.ownNode)
 	return b
 }
 
@@ -153,22 +154,22 @@ func (q *batcher) handleResult(b *batch) {
 		q.onSuccess(b)
 		return
 	}
-	if i, cause := firstFailedOp(results); i >= 0 && len(results) == len(b.ops) {
+	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(b.ops) {
 		q.onOpFailure(b, i, cause)
 		return
 	}
 	if err == nil {
 		err = zk.ErrAPIError // a reply to something else
 	}
-	switch what, why := classify(err); {
-	case what == refused && len(ungrouped(b.writes)) == 1:
+	switch what, why := zkconn.Classify(err); {
+	case what == zkconn.Refused && len(ungrouped(b.writes)) == 1:
 		q.refuse(b.writes[0], why, err)
-	case what == refused: // one of them is to blame, but the server does not say which
+	case what == zkconn.Refused: // one of them is to blame, but the server does not say which
 		for _, w := range b.writes {
 			w.setFailures(maxFailures)
 		}
 		q.requeue(ungrouped(b.writes))
-	case what == notSent:
+	case what == zkconn.NotSent:
 		q.retryUnsent(ungrouped(b.writes))
 	default:
 		q.onOutcomeUnknown(b, err)
@@ -183,7 +184,7 @@ func (q *batcher) onSuccess(b *batch) {
 			q.epoch.released(w.release, false)
 			continue
 		}
-		_, node := splitPath(b.results[i].String)
+		_, node := zkconn.SplitPath(b.results[i].String)
 		if czxid == 0 {
 			q.epoch.lookUpCreated(w.create, node)
 			continue
@@ -195,9 +196,9 @@ func (q *batcher) onSuccess(b *batch) {
 		if w.create.read == noReadNeeded {
 			msg.SameDirectory = true
 		} else if l := &b.reads[w.create.read]; l.err == nil {
-			msg.DirectoryCzxid = l.listing.czxid
+			msg.DirectoryCzxid = l.listing.Czxid
 			if w.create.withNames {
-				msg.Children = l.listing.children
+				msg.Children = l.listing.Children
 			}
 		}
 		q.epoch.answerCreated(w.create, msg)
@@ -215,14 +216,14 @@ func (q *batcher) onOpFailure(b *batch, i int, err error) {
 		return
 	}
 	culprit := b.writes[i]
-	if culprit.create != nil && isMissing(err) {
+	if culprit.create != nil && zkconn.IsMissing(err) {
 		q.onMissingDirectory(b, i)
 		return
 	}
 	var rest []write
 	for _, w := range ungrouped(b.writes) {
 		if w.has(culprit) {
-			q.refuse(culprit, reasonFor(err), err)
+			q.refuse(culprit, zkconn.ReasonFor(err), err)
 			continue
 		}
 		w.setFailures(w.failures() + 1)
@@ -289,7 +290,7 @@ func (q *batcher) retryDelete(r *releaseRequest, err error) {
 	}
 	q.epoch.retryLater(func() {
 		q.epoch.singles.addBlocking(func() func() {
-			_, err := await(func(then callback[[]zk.MultiResponse]) { q.epoch.client.Delete(r.path, then) })
+			_, err := zkconn.Await(func(then zkconn.Callback[[]zk.MultiResponse]) { q.epoch.client.Delete(r.path, then) })
 			return func() { q.deleted(r, err) }
 		})
 	})
@@ -301,7 +302,7 @@ func (q *batcher) deleted(r *releaseRequest, err error) {
 		q.epoch.released(r, false)
 		return
 	}
-	if what, why := classify(err); what == refused {
+	if what, why := zkconn.Classify(err); what == zkconn.Refused {
 		q.refuse(write{release: r}, why, err)
 		return
 	}
@@ -311,14 +312,14 @@ func (q *batcher) deleted(r *releaseRequest, err error) {
 // refuse ends a write of a transaction that ZooKeeper does not do, and its joint.
 func (q *batcher) refuse(w write, why messages.Reason, err error) {
 	switch {
-	case w.release != nil && isMissing(err):
+	case w.release != nil && zkconn.IsMissing(err):
 		q.epoch.released(w.release, w.release.unknownSince.IsZero()) // else an earlier delete may have deleted it
 	case w.release != nil:
 		q.epoch.onReleaseRefused(w.release, err)
-	case isMissing(err):
+	case zkconn.IsMissing(err):
 		q.epoch.waitForDirectory(w.create.directory, true, ungrouped([]write{w}))
 	default:
-		q.epoch.failWrite(ungrouped([]write{w})[0], why, w.create.right().explain(err))
+		q.epoch.failWrite(ungrouped([]write{w})[0], why, w.create.right().Explain(err))
 	}
 }
 

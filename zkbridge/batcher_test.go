@@ -8,6 +8,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -67,8 +68,8 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "zero-")
-	var w *conn
-	u.do(func(c *bridgeActor) { w = c.epoch.conn.active.Swap(nil) })
+	var w *zkconn.Conn
+	u.do(func(c *bridgeActor) { w = c.epoch.conn.Use(nil) })
 	const n = 6
 	for i := range n - 2 {
 		u.create(dir, fmt.Sprintf("n%d-", i))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be
@@ -29,14 +30,14 @@ type Bridge struct {
 
 	state            atomic.Pointer[snapshot]
 	lastConnectError atomic.Pointer[connectError] // of the last attempt to connect
-	lastConn         *sessionConn                 // of the bridge when it stopped, if it had a session
+	lastConn         *zkconn.SessionConn          // of the bridge when it stopped, if it had a session
 }
 
 // snapshot is what others may see of the actor's state.
 type snapshot struct {
 	Session
 	failed       bool // the bridge has ended by a panic
-	link         *sessionConn
+	link         *zkconn.SessionConn
 	outageSince  time.Time // of the state SUSPENDED, or LOST if that came first; otherwise zero
 	outageReason string
 }
@@ -100,7 +101,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 }
 
 func (b *Bridge) unreachable(cause error) error {
-	servers := strings.Join(b.cfg.servers, ",")
+	servers := strings.Join(b.cfg.Servers, ",")
 	if last := b.lastConnectError.Load(); last != nil {
 		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, last.err)
 	}
@@ -119,8 +120,8 @@ func (b *Bridge) Session() Session {
 	if now.link == nil || s.State == messages.SessionState_SHUT {
 		return s
 	}
-	s.Deadline = now.link.deadline()
-	if s.State != messages.SessionState_LOST && now.link.overdue() {
+	s.Deadline = now.link.Deadline()
+	if s.State != messages.SessionState_LOST && now.link.Overdue() {
 		s.State = messages.SessionState_LOST
 	}
 	return s
@@ -141,7 +142,7 @@ func (b *Bridge) Lost(epoch uint64) bool {
 	case now.State == messages.SessionState_SHUT:
 		return now.failed
 	}
-	return now.link.overdue()
+	return now.link.Overdue()
 }
 
 // Close ends the bridge and its session, so that ZooKeeper removes its nodes at once:
@@ -162,7 +163,7 @@ func (b *Bridge) Close() error {
 		close(b.closeCalled)
 		b.ref.Stop()
 	})
-	timer := time.NewTimer(b.cfg.connect + time.Second)
+	timer := time.NewTimer(b.cfg.ConnectTimeout + time.Second)
 	defer timer.Stop()
 	select {
 	case <-b.stopped:
@@ -173,9 +174,9 @@ func (b *Bridge) Close() error {
 	case <-b.ended:
 	case <-timer.C:
 	}
-	if l := b.lastConn; l != nil && !l.sessionEnded.Load() {
+	if l := b.lastConn; l != nil && !l.HasEnded() {
 		return fmt.Errorf("zkbridge: no server has confirmed the end of session %#x: its nodes stay until it expires, "+
-			"within %v", l.sessionID.Load(), time.Duration(l.timeout.Load()))
+			"within %v", l.ID(), l.Timeout())
 	}
 	return nil
 }
@@ -184,10 +185,7 @@ func (b *Bridge) Close() error {
 // has not answered.
 func (b *Bridge) noteConnectError(err error) {
 	if last := b.lastConnectError.Load(); last != nil {
-		was, now := (*handshakeError)(nil), (*handshakeError)(nil)
-		if errors.As(last.err, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
-			err = last.err
-		}
+		err = zkconn.MoreTelling(last.err, err)
 	}
 	b.lastConnectError.Store(&connectError{err, time.Now()})
 }
@@ -205,26 +203,13 @@ func (b *Bridge) Outage() (since time.Time, why error) {
 	case now.State == messages.SessionState_SHUT:
 		return time.Time{}, nil
 	case now.outageSince.IsZero():
-		return now.link.unansweredSince()
+		return now.link.UnansweredSince(minOutage)
 	}
 	why = errors.New(now.outageReason)
 	if last := b.lastConnectError.Load(); last != nil && !last.at.Before(now.outageSince) {
 		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
 	}
 	return now.outageSince, why
-}
-
-func (c *sessionConn) unansweredSince() (since time.Time, why error) {
-	w := c.active.Load()
-	if w == nil {
-		return time.Time{}, nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.sent) == 0 || c.now()-w.sent[0].at < minOutage {
-		return time.Time{}, nil
-	}
-	return c.openedAt.Add(w.sent[0].at), fmt.Errorf("%v does not answer", w.RemoteAddr())
 }
 
 // setOutage notes since when there is no connection, and the newest reason.
@@ -239,31 +224,31 @@ func (s *snapshot) setOutage(last *snapshot, detail string) {
 }
 
 // closeLost ends a link whose session is lost. It closes the link in the background.
-func (b *Bridge) closeLost(l *sessionConn) {
-	l.kill()
-	b.closingConns.Go(l.close)
+func (b *Bridge) closeLost(l *zkconn.SessionConn) {
+	l.Kill()
+	b.closingConns.Go(l.Close)
 }
 
 // closeSession ends a link and has its server close the session, if that can be reached. It does
 // so in the background.
-func (b *Bridge) closeSession(l *sessionConn) {
-	if !l.online.Load() {
-		l.kill()
+func (b *Bridge) closeSession(l *zkconn.SessionConn) {
+	if !l.IsOnline() {
+		l.Kill()
 	}
-	b.closingConns.Go(l.close)
+	b.closingConns.Go(l.Close)
 }
 
 // closeAfterMargin is part for a bridge that has failed: the session is kept until those who held
 // locks by it have had the margin to end their work, or the user calls Close. Until then
 // the client library goes on sending pings and, if need be, connecting.
-func (b *Bridge) closeAfterMargin(l *sessionConn) {
+func (b *Bridge) closeAfterMargin(l *zkconn.SessionConn) {
 	b.closingConns.Go(func() {
-		timer := time.NewTimer(b.cfg.margin)
+		timer := time.NewTimer(b.cfg.Margin)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-b.closeCalled:
-		case <-l.ctx.Done(): // the session has expired
+		case <-l.Context().Done(): // the session has expired
 		}
 		b.closeSession(l)
 	})

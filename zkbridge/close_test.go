@@ -213,7 +213,7 @@ func TestCloseUnanswered(t *testing.T) {
 		if err := b.Close(); err == nil {
 			t.Error("no server has confirmed that")
 		}
-		if took := time.Since(begun); took > b.cfg.connect+time.Second {
+		if took := time.Since(begun); took > b.cfg.ConnectTimeout+time.Second {
 			t.Errorf("Close took %v", took)
 		}
 	})

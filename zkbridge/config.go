@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Config says which ZooKeeper to use, and how. Only Servers is needed.
@@ -100,37 +102,20 @@ const (
 	defaultMaxReply = 4 << 20
 )
 
-// settings is a Config that was checked, with its defaults filled in.
-type settings struct {
-	auth    []Auth
-	tls     *tls.Config
-	servers []string // host:port each
-	root    chroot
-	acl     []zk.ACL
-
-	maxReply       int // bytes
-	maxOutstanding int // requests, 0 without limit
-	session        time.Duration
-	connect        time.Duration
-	margin         time.Duration
-	dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	log            *slog.Logger
-
-	resolver   *resolver       // where dial is nil
-	containers optionalRequest // creating them
-	ephemerals optionalRequest // listing those of the session
-}
-
 func (cfg Config) check() (*settings, error) {
 	servers, root, err := parseServers(cfg.Servers)
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
 	}
-	s := &settings{servers: servers, root: root, session: cfg.SessionTimeout, connect: cfg.ConnectTimeout,
-		margin: cfg.Margin, dial: cfg.Dial, tls: cfg.TLS, auth: slices.Clone(cfg.Auth), acl: slices.Clone(cfg.ACL),
-		maxReply: cfg.MaxReply, maxOutstanding: cfg.MaxOutstanding, log: cfg.Logger, resolver: newResolver()}
+	s := &settings{maxOutstanding: cfg.MaxOutstanding}
+	s.Config = zkconn.Config{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
+		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS, ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
+		Resolver: zkconn.NewResolver()}
+	for _, a := range cfg.Auth {
+		s.Auth = append(s.Auth, zkconn.Credentials{Scheme: a.Scheme, Credential: a.Credential})
+	}
 	s.fillIn()
-	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(s.auth), cfg.checkACL()} {
+	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(cfg.Auth), cfg.checkACL()} {
 		if err != nil {
 			return nil, err
 		}
@@ -139,60 +124,60 @@ func (cfg Config) check() (*settings, error) {
 }
 
 func (s *settings) fillIn() {
-	if s.session == 0 {
-		s.session = defaultSessionTimeout
+	if s.SessionTimeout == 0 {
+		s.SessionTimeout = defaultSessionTimeout
 	}
-	if s.connect == 0 {
-		third := s.session / 3
-		s.connect = max(third/time.Duration(len(s.servers)), min(time.Second, third))
-		s.connect = min(s.connect, 10*time.Second)
+	if s.ConnectTimeout == 0 {
+		third := s.SessionTimeout / 3
+		s.ConnectTimeout = max(third/time.Duration(len(s.Servers)), min(time.Second, third))
+		s.ConnectTimeout = min(s.ConnectTimeout, 10*time.Second)
 	}
-	if s.margin == 0 {
-		s.margin = s.session / 5
+	if s.Margin == 0 {
+		s.Margin = s.SessionTimeout / 5
 	}
-	if s.maxReply == 0 {
-		s.maxReply = defaultMaxReply
+	if s.MaxReply == 0 {
+		s.MaxReply = defaultMaxReply
 	}
-	if s.acl == nil {
-		s.acl = zk.WorldACL(zk.PermAll)
+	if s.ACL == nil {
+		s.ACL = zk.WorldACL(zk.PermAll)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
 	}
 }
 
 func (s *settings) checkTimes() error {
 	const wrong = "zkbridge: %s is %v: it must be from %v to %v, or 0 for the default"
 	switch {
-	case s.session < minSessionTimeout || s.session > maxSessionTimeout:
-		return fmt.Errorf(wrong, "SessionTimeout", s.session, minSessionTimeout, maxSessionTimeout)
-	case s.connect < minConnectTimeout || s.connect > maxSessionTimeout:
-		return fmt.Errorf(wrong, "ConnectTimeout", s.connect, minConnectTimeout, maxSessionTimeout)
-	case s.margin < time.Millisecond || s.margin > s.session/2:
-		return fmt.Errorf(wrong, "Margin", s.margin, time.Millisecond, s.session/2)
+	case s.SessionTimeout < minSessionTimeout || s.SessionTimeout > maxSessionTimeout:
+		return fmt.Errorf(wrong, "SessionTimeout", s.SessionTimeout, minSessionTimeout, maxSessionTimeout)
+	case s.ConnectTimeout < minConnectTimeout || s.ConnectTimeout > maxSessionTimeout:
+		return fmt.Errorf(wrong, "ConnectTimeout", s.ConnectTimeout, minConnectTimeout, maxSessionTimeout)
+	case s.Margin < time.Millisecond || s.Margin > s.SessionTimeout/2:
+		return fmt.Errorf(wrong, "Margin", s.Margin, time.Millisecond, s.SessionTimeout/2)
 	}
-	s.session = s.session.Truncate(time.Millisecond) // the protocol's unit
+	s.SessionTimeout = s.SessionTimeout.Truncate(time.Millisecond) // the protocol's unit
 	return nil
 }
 
 func (s *settings) checkLimits() error {
 	switch {
-	case s.maxReply < minMaxReply:
-		return fmt.Errorf("zkbridge: MaxReply is %d: it must be %d or more, or 0 for the default", s.maxReply, minMaxReply)
+	case s.MaxReply < minMaxReply:
+		return fmt.Errorf("zkbridge: MaxReply is %d: it must be %d or more, or 0 for the default", s.MaxReply, minMaxReply)
 	case s.maxOutstanding < 0:
 		return fmt.Errorf("zkbridge: MaxOutstanding is %d: it must be positive, or 0 for no limit", s.maxOutstanding)
 	}
 	return nil
 }
 
-func parseServers(list string) ([]string, chroot, error) {
+func parseServers(list string) ([]string, zkconn.Chroot, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, "", errors.New("the list is empty: it must name a server, as in \"host:2181\"")
 	}
 	hosts, path, found := strings.Cut(list, "/")
-	var root chroot
+	var root zkconn.Chroot
 	if found && path != "" {
-		root = chroot("/" + path)
+		root = zkconn.Chroot("/" + path)
 	}
 	var servers []string
 	for item := range strings.SplitSeq(hosts, ",") {
@@ -202,7 +187,7 @@ func parseServers(list string) ([]string, chroot, error) {
 		}
 		servers = append(servers, server)
 	}
-	return servers, root, root.check(list)
+	return servers, root, root.Check(list)
 }
 
 func parseServer(item string) (string, error) {
@@ -259,4 +244,10 @@ func splitBracketed(item string) (host, port string, err error) {
 
 func notInHost(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._", r))
+}
+
+// settings is a Config that was checked, with its defaults filled in.
+type settings struct {
+	zkconn.Config
+	maxOutstanding int // requests, 0 without limit
 }

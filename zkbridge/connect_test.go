@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -110,5 +114,87 @@ func TestOtherTimeoutGranted(t *testing.T) {
 		if err := b.Connected(ctx); !errors.Is(err, ErrSessionTimeout) {
 			t.Errorf("asked after Close: %v", err)
 		}
+	})
+}
+
+// A server is told of the newest that was seen, although go-zookeeper has not: one that
+// lags behind refuses the session then.
+func TestGreetingTellsWhatWasSeen(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		greetings := make(chan int64, 10)
+		proxy := zktest.Proxy(t, s.Addr())
+		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: tapped(func(b []byte) {
+			if len(b) > 40 && binary.BigEndian.Uint32(b[4:]) == 0 { // protocol version
+				greetings <- int64(binary.BigEndian.Uint64(b[8:]))
+			}
+		})})), s.Path(t)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		czxid := u.created(dir, "n-").GetCzxid()
+		proxy.Cut()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if first, second := <-greetings, <-greetings; first != 0 || second != czxid {
+			t.Errorf("greetings tell of %d and %d, not of %d", first, second, czxid)
+		}
+	})
+}
+
+// A handshake that is not answered costs a second, whatever the ConnectTimeout.
+func TestUnansweredHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second})
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second, Dial: s.Dial}))
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		time.Sleep(time.Minute)
+		s.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole})
+		s.DropConnections()
+		begun := time.Now()
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+			t.Errorf("connected again after %v", took)
+		}
+		u.bridge.Close()
+		<-u.bridge.ended
+	})
+}
+
+// A server that is dead behind its port does not keep a bridge from the other addresses of
+// the name, nor does a name server that is.
+func TestDeadServerOfAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
+		must(t, err)
+		settings.Resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
+			select {
+			case <-time.After(7 * time.Second): // the first name server is dead
+				return []string{"dead", "alive"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
+		settings.Resolver.DialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == "alive:2181" {
+				return s.Dial(ctx, network, address)
+			}
+			return mute(ctx, network, address)
+		}
+		system := host.NewSystem(nil, nil)
+		b, err := start(system, settings)
+		must(t, err)
+		must(t, b.Connected(inTime(t)))
+		u := newUser(t, b)
+		u.subscribe()
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		s.DropConnections() // without another lookup that ends in time
+		state(t, u.peer, messages.SessionState_SUSPENDED)
+		state(t, u.peer, messages.SessionState_CONNECTED)
+		must(t, b.Close())
+		<-b.ended
+		system.Close()
 	})
 }

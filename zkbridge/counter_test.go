@@ -52,7 +52,7 @@ type tap struct {
 // Write takes one or several messages.
 func (t tap) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
-		n := lengthSize + int(binary.BigEndian.Uint32(rest))
+		n := messageLength + int(binary.BigEndian.Uint32(rest))
 		t.look(rest[:n])
 		rest = rest[n:]
 	}
@@ -77,3 +77,6 @@ func (c *counter) take() map[int32]int {
 	c.counts = nil
 	return counts
 }
+
+// messageLength is the size of what stands before each message.
+const messageLength = 4

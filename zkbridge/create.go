@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // createRequest is a Create that is not answered.
@@ -24,7 +25,7 @@ type createRequest struct {
 	beside    string // the node without which this one is not made
 	withNames bool   // the names in the directory are asked for
 	after     string // the node after whose deletion by the same transaction no read is needed
-	exists    bool   // the directory exists; else it may be missing
+	exists    bool   // the directory does; else it may be missing
 	aclBytes  int    // what the node's ACL takes in a message
 
 	atomic *atomicCreate // with which it is done; nil for none
@@ -41,22 +42,18 @@ type createRequest struct {
 }
 
 func (s *settings) newCreate(from replyTo, msg *messages.Create) *createRequest {
-	c := &createRequest{replyTo: from, aclBytes: s.aclBytes(), directory: msg.GetDirectory(),
+	c := &createRequest{replyTo: from, aclBytes: zkconn.ACLBytes(s.ACL), directory: msg.GetDirectory(),
 		prefix: msg.GetPrefix(), data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetLook(), after: msg.GetAfter(), exists: msg.GetDirectoryExists()}
 	if c.data == nil {
-		c.data = noData
+		c.data = zkconn.NoData
 	}
 	return c
 }
 
-// maxRequest bounds a node's path, data and ACL. A message of about a megabyte makes a
-// server drop the connection.
-const maxRequest = 512 << 10
-
 // right is the right that the create takes.
-func (c *createRequest) right() requiredRight { return requiredRight{"CREATE", c.directory} }
+func (c *createRequest) right() zkconn.Right { return zkconn.RightOn("CREATE", c.directory) }
 
-func (c *createRequest) path() string { return joinPath(c.directory, c.prefix) }
+func (c *createRequest) path() string { return zkconn.JoinPath(c.directory, c.prefix) }
 
 // createOp is the operation in a transaction that Create is alone.
 func (c *createRequest) createOp(acl []zk.ACL) *zk.CreateRequest {
@@ -70,26 +67,26 @@ func (c *createRequest) bytes() int {
 
 // validate is for a create below root. The directory's path goes out twice: to create in
 // it, and to read it.
-func (c *createRequest) validate(root chroot) error {
-	if n := c.bytes() + len(c.directory) + 2*len(root); n > maxRequest {
-		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, maxRequest)
+func (c *createRequest) validate(root zkconn.Chroot) error {
+	if n := c.bytes() + len(c.directory) + 2*len(root); n > zkconn.MaxRequest {
+		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, zkconn.MaxRequest)
 	}
-	if err := CheckPath(c.directory); err != nil {
+	if err := zkconn.CheckPath(c.directory); err != nil {
 		return err
 	}
 	if c.beside != "" {
-		if err := checkName(c.beside); err != nil {
+		if err := zkconn.CheckName(c.beside); err != nil {
 			return err
 		}
 	}
-	return checkName(c.prefix)
+	return zkconn.CheckName(c.prefix)
 }
 
 // createBeside creates a node that needs another one of its directory.
 func (ep *epoch) createBeside(c *createRequest) {
 	c.step = 0
 	ep.singles.addBlocking(func() func() {
-		err := ep.client.CreateBeside(c.path(), c.data, joinPath(c.directory, c.beside))
+		err := ep.client.CreateBeside(c.path(), c.data, zkconn.JoinPath(c.directory, c.beside))
 		if err != nil {
 			return func() { ep.onCreatedBeside(c, err) }
 		}
@@ -102,14 +99,14 @@ func (ep *epoch) createBeside(c *createRequest) {
 }
 
 func (ep *epoch) onCreatedBeside(c *createRequest, err error) {
-	switch what, why := classify(err); {
-	case isMissing(err):
+	switch what, why := zkconn.Classify(err); {
+	case zkconn.IsMissing(err):
 		ep.fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
 	case errors.Is(err, zk.ErrNodeExists): // it has no number that could be used up
 		ep.failCreate(c, messages.Reason_INVALID, err)
-	case what == refused:
-		ep.failCreate(c, why, c.right().explain(err))
-	case what == notSent:
+	case what == zkconn.Refused:
+		ep.failCreate(c, why, c.right().Explain(err))
+	case what == zkconn.NotSent:
 		ep.retryLater(func() { ep.submit(c) })
 	default:
 		ep.lookUpLater(c)
@@ -125,15 +122,15 @@ type lookup struct {
 	node    string
 	stat    zk.Stat
 	exists  bool
-	listing listing
+	listing zkconn.Listing
 }
 
 // lookUpNode reads both at once, in one flight.
-func lookUpNode(c client, directory, node string) (lookup, error) {
+func lookUpNode(c zkconn.Client, directory, node string) (lookup, error) {
 	s := lookup{node: node}
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		s.stat, s.exists, err = c.Exists(joinPath(directory, node))
+		s.stat, s.exists, err = c.Exists(zkconn.JoinPath(directory, node))
 		return err
 	})
 	var err error
@@ -151,10 +148,10 @@ func (ep *epoch) finishCreate(c *createRequest, s lookup, err error) {
 	case err != nil:
 		ep.lookUpLater(c)
 	case !s.exists:
-		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", joinPath(c.directory, c.node))
+		ep.fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkconn.JoinPath(c.directory, c.node))
 	default:
 		ep.answerCreated(c, &messages.Created{Id: c.id, Epoch: c.epoch, Node: s.node,
-			Czxid: s.stat.Czxid, Step: c.step, Children: s.listing.children, DirectoryCzxid: s.listing.czxid})
+			Czxid: s.stat.Czxid, Step: c.step, Children: s.listing.Children, DirectoryCzxid: s.listing.Czxid})
 	}
 }
 
@@ -192,7 +189,7 @@ func (ep *epoch) onLookups(creates []*createRequest, sightings []lookup, err err
 		if _, open := ep.open[c]; !open {
 			continue // answered with another create of its transaction
 		}
-		if sightings[i].exists && sightings[i].stat.EphemeralOwner != ep.conn.sessionID.Load() {
+		if sightings[i].exists && sightings[i].stat.EphemeralOwner != ep.conn.ID() {
 			sightings[i] = lookup{} // of the same name, but not ours
 		}
 		c.unknownSince = time.Time{}
@@ -214,17 +211,17 @@ var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
 
 // lookUpCreates looks for the nodes of creates in their directory, behind a barrier: one
 // may still be on its way to this server.
-func lookUpCreates(c client, directory string, creates []*createRequest) ([]lookup, error) {
+func lookUpCreates(c zkconn.Client, directory string, creates []*createRequest) ([]lookup, error) {
 	found := make([]lookup, len(creates))
 	err := barrier(c, directory)
-	if isMissing(err) {
+	if zkconn.IsMissing(err) {
 		return found, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	inside, err := c.Children(directory)
-	if isMissing(err) {
+	if zkconn.IsMissing(err) {
 		return found, nil
 	}
 	if err != nil {
@@ -234,18 +231,18 @@ func lookUpCreates(c client, directory string, creates []*createRequest) ([]look
 }
 
 // lookUpNodes fills in found.
-func lookUpNodes(c client, directory string, creates []*createRequest, inside listing, found []lookup) error {
+func lookUpNodes(c zkconn.Client, directory string, creates []*createRequest, inside zkconn.Listing, found []lookup) error {
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, cr := range creates {
-		node := cr.nodeIn(inside.children)
+		node := cr.nodeIn(inside.Children)
 		if node == "" {
 			continue
 		}
 		g.Go(func() (err error) {
 			s := &found[i]
 			s.node, s.listing = node, inside
-			s.stat, s.exists, err = c.Exists(joinPath(directory, node))
+			s.stat, s.exists, err = c.Exists(zkconn.JoinPath(directory, node))
 			return err
 		})
 	}

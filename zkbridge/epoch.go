@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // epoch is all that the bridge does within one session. When the session is over
@@ -15,8 +16,8 @@ import (
 type epoch struct {
 	actor     *bridgeActor
 	number    uint64
-	conn      *sessionConn
-	client    client
+	conn      *zkconn.SessionConn
+	client    zkconn.Client
 	connected bool // CONNECTED: jobs may start
 	over      bool
 
@@ -40,7 +41,7 @@ type epoch struct {
 
 	unknownCreates []*createRequest // may have a node or not
 	orphans        orphans
-	jitter         jitter
+	jitter         zkconn.Jitter
 	retries        []func() // to be done when connected again, or a little later
 	retryTimer     *time.Timer
 	leaderTimer    *time.Timer // until the leader is asked for what is watched; see phantom.go
@@ -56,9 +57,9 @@ type request interface {
 // connection seems to be up.
 const retryPause = 100 * time.Millisecond
 
-func newEpoch(c *bridgeActor, l *sessionConn) *epoch {
-	ep := &epoch{actor: c, number: l.epoch, conn: l, open: map[request]uint64{}, jitter: newJitter(), readSlots: make(readSlots, maxReads),
-		client: zkClient{l, c.cfg.acl, c.cfg.root}}
+func newEpoch(c *bridgeActor, l *zkconn.SessionConn) *epoch {
+	ep := &epoch{actor: c, number: l.Epoch, conn: l, open: map[request]uint64{}, jitter: zkconn.NewJitter(), readSlots: make(readSlots, maxReads),
+		client: zkconn.NewClient(l, c.cfg.ACL, c.cfg.Root)}
 	ep.startQueue = newWorkQueue(ep, 1)
 	ep.batcher.init(ep)
 	ep.singles = newWorkQueue(ep, maxSingleWrites)
@@ -69,12 +70,12 @@ func newEpoch(c *bridgeActor, l *sessionConn) *epoch {
 // setConn has requests go over a connection, nil for none. Before that it sets again what was
 // watched over the last one: the answer to another request would raise the zxid since
 // which there are events.
-func (ep *epoch) setConn(w *conn) {
+func (ep *epoch) setConn(w *zkconn.Conn) {
 	if w != nil {
 		nodes, directories := ep.watches.paths()
 		ep.client.SetWatches(w, nodes, directories)
 	}
-	ep.conn.active.Store(w)
+	ep.conn.Use(w)
 }
 
 // end answers all that is outstanding.
@@ -147,9 +148,9 @@ func (ep *epoch) flush() {
 	if !slices.ContainsFunc(lanes[:], func(l *jobRunner) bool { return l.mayStart }) {
 		return
 	}
-	if w := ep.conn.active.Load(); w != nil {
-		w.cork()
-		defer w.uncork()
+	if w := ep.conn.Active(); w != nil {
+		w.Cork()
+		defer w.Uncork()
 	}
 	for _, l := range lanes {
 		if l.mayStart {

@@ -17,12 +17,13 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // faulty is a client whose calls may fail without a fault in the connection.
 type faulty struct {
-	client
+	zkconn.Client
 	multi     func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error)
 	container func() error
 	children  func() error
@@ -33,20 +34,20 @@ type faulty struct {
 	rewatch   func() // before watches are set again
 }
 
-func (f *faulty) SetWatches(over *conn, nodes, directories []string) {
+func (f *faulty) SetWatches(over *zkconn.Conn, nodes, directories []string) {
 	if f.rewatch != nil {
 		f.rewatch()
 	}
-	f.client.SetWatches(over, nodes, directories)
+	f.Client.SetWatches(over, nodes, directories)
 }
 
-func (f *faulty) Multi(ops []any, then callback[[]zk.MultiResponse]) {
+func (f *faulty) Multi(ops []any, then zkconn.Callback[[]zk.MultiResponse]) {
 	if f.multi == nil {
-		f.client.Multi(ops, then)
+		f.Client.Multi(ops, then)
 		return
 	}
 	go func() {
-		then(f.multi(ops, func() ([]zk.MultiResponse, error) { return multi(f.client, ops...) }))
+		then(f.multi(ops, func() ([]zk.MultiResponse, error) { return zkconn.Multi(f.Client, ops...) }))
 	}()
 }
 
@@ -56,34 +57,34 @@ func (f *faulty) CreateContainer(path string) error {
 			return err
 		}
 	}
-	return f.client.CreateContainer(path)
+	return f.Client.CreateContainer(path)
 }
 
-func (f *faulty) List(path string, watch bool, then callback[listing]) {
+func (f *faulty) List(path string, watch bool, then zkconn.Callback[zkconn.Listing]) {
 	if f.children != nil {
 		if err := f.children(); err != nil {
-			then(listing{}, err)
+			then(zkconn.Listing{}, err)
 			return
 		}
 	}
-	f.client.List(path, watch, then)
+	f.Client.List(path, watch, then)
 }
 
-func (f *faulty) Delete(path string, then callback[[]zk.MultiResponse]) {
+func (f *faulty) Delete(path string, then zkconn.Callback[[]zk.MultiResponse]) {
 	if f.remove != nil {
 		if err := f.remove(); err != nil {
 			then(nil, err)
 			return
 		}
 	}
-	f.client.Delete(path, then)
+	f.Client.Delete(path, then)
 }
 
 func (f *faulty) Get(path string) ([]byte, zk.Stat, error) {
 	if f.read != nil {
 		f.read()
 	}
-	return f.client.Get(path)
+	return f.Client.Get(path)
 }
 
 func (f *faulty) Ephemerals(prefix string) ([]string, error) {
@@ -92,7 +93,7 @@ func (f *faulty) Ephemerals(prefix string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return f.client.Ephemerals(prefix)
+	return f.Client.Ephemerals(prefix)
 }
 
 func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
@@ -104,7 +105,7 @@ func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
 			return zk.Stat{}, false, err
 		}
 	}
-	return f.client.Exists(path)
+	return f.Client.Exists(path)
 }
 
 // withFaults is a user of a bridge with that client.
@@ -116,7 +117,7 @@ func withFaultsAnd(t *testing.T, cfg Config, f *faulty) *user {
 	b := connected(t, cfg)
 	done := make(chan struct{})
 	b.ref.Tell(task(func(c *bridgeActor) {
-		f.client = c.epoch.client
+		f.Client = c.epoch.client
 		c.epoch.client = f
 		close(done)
 	}))
@@ -227,7 +228,7 @@ func TestNeverSent(t *testing.T) {
 }
 
 func TestNoContainers(t *testing.T) {
-	for _, refusal := range []error{serverError(-6), zk.ErrBadArguments} {
+	for _, refusal := range []error{zkconn.ServerError(-6), zk.ErrBadArguments} {
 		s := zktest.Embedded(t)
 		u := withFaults(t, s, &faulty{container: func() error { return refusal }})
 		dir := s.Path(t) + "/deep"
@@ -245,7 +246,7 @@ func TestHangsUpOnContainers(t *testing.T) {
 	for _, directory := range []string{dir + "/a", dir + "/b", dir + "/c"} {
 		u.created(directory, "n-")
 	}
-	if n := len(fault.Firings()); n != maxHangups {
+	if n := len(fault.Firings()); n != zkconn.MaxHangups {
 		t.Errorf("hung up on %d times", n)
 	}
 	if n := strings.Count(log.String(), "hangs up on createContainer"); n != 1 {
@@ -260,19 +261,19 @@ func TestHangUpsBetweenContainers(t *testing.T) {
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "n-")
-	for i := range maxHangups + 1 {
+	for i := range zkconn.MaxHangups + 1 {
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore})
 		u.created(fmt.Sprint(dir, "/", i), "n-")
 		fired(t, fault)
 	}
 	u.subscribe()
-	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.ExpireSession, Times: 2 * maxHangups})
-	for len(ended.Firings()) < 2*maxHangups {
+	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.ExpireSession, Times: 2 * zkconn.MaxHangups})
+	for len(ended.Firings()) < 2*zkconn.MaxHangups {
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		u.create(dir+"/more", "n-")
 		next[*messages.Failed](t, u.peer)
 	}
-	if u.bridge.cfg.containers.unknown.Load() {
+	if u.bridge.cfg.Containers.IsUnknown() {
 		t.Error("there are no more containers")
 	}
 }
@@ -353,7 +354,7 @@ func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string,
 		case <-stop:
 			return
 		}
-		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
+		conn.Write(reply(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
 		go io.Copy(io.Discard, conn)
 		next := greetings
 		if id != 77 {
@@ -395,4 +396,14 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 	}
+}
+
+// reply is a message as the server sends it: length, and the fields.
+func reply(size int, fields ...int32) []byte {
+	b := make([]byte, 4+size)
+	binary.BigEndian.PutUint32(b, uint32(size))
+	for i, f := range fields {
+		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
+	}
+	return b
 }

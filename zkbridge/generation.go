@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // How an epoch learns the generation of its tokens: from a read of the generation's node that
@@ -46,11 +47,11 @@ type generationNode struct {
 }
 
 // watchGeneration reads the node and watches it, whether it is there or not.
-func watchGeneration(c client) (n generationNode, err error) {
+func watchGeneration(c zkconn.Client) (n generationNode, err error) {
 	for {
 		n.data, n.stat, err = c.GetWatched(GenerationPath)
 		n.exists = err == nil
-		if !isMissing(err) {
+		if !zkconn.IsMissing(err) {
 			return n, err
 		}
 		var exists bool
@@ -62,11 +63,11 @@ func watchGeneration(c client) (n generationNode, err error) {
 
 func (ep *epoch) onGenerationRead(n generationNode, err error) {
 	if err != nil {
-		if what, _ := classify(err); what == connectionLost || what == notSent {
+		if what, _ := zkconn.Classify(err); what == zkconn.ConnectionLost || what == zkconn.NotSent {
 			ep.retryLater(ep.readGeneration)
 			return
 		}
-		ep.setGenerationError(requiredRight{"READ", GenerationPath}.explain(err))
+		ep.setGenerationError(zkconn.RightOn("READ", GenerationPath).Explain(err))
 		return
 	}
 	g := &ep.actor.generations
@@ -75,7 +76,7 @@ func (ep *epoch) onGenerationRead(n generationNode, err error) {
 			ep.setGenerationError(err)
 			return
 		}
-		ep.actor.cfg.log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err)
+		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err)
 	}
 	ep.generationErr = nil
 	if g.unread() {
@@ -88,7 +89,7 @@ func (ep *epoch) onGenerationRead(n generationNode, err error) {
 // setGenerationError has creates fail until the generation can be read.
 func (ep *epoch) setGenerationError(err error) {
 	if ep.generationErr == nil {
-		ep.actor.cfg.log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err)
+		ep.actor.cfg.Log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err)
 	}
 	ep.generationErr = err
 	if ep.generationTimer == nil {
@@ -125,7 +126,7 @@ func (ep *epoch) withGeneration(czxid int64, then func(generation uint64, why me
 		then(0, reasonOf(ep.generationErr), ep.generationErr.Error())
 	case g.unread():
 		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.withGeneration(czxid, then) })
-	case g.isAhead(ep.conn.lastZxid.Load()):
+	case g.isAhead(ep.conn.Zxid()):
 		then(0, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
 	default: // between two changes of which only the last was seen: a later czxid has one
 		then(0, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
@@ -147,5 +148,5 @@ func (ep *epoch) answerCreated(c *createRequest, msg *messages.Created) {
 // rollBack deletes the node of a create and then fails it.
 func (ep *epoch) rollBack(c *createRequest, node string, why messages.Reason, detail string) {
 	failed := rollbackReply(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %s", c.path(), become, detail) })
-	ep.batcher.add(write{release: &releaseRequest{replyTo: replyTo{to: failed}, path: joinPath(c.directory, node)}})
+	ep.batcher.add(write{release: &releaseRequest{replyTo: replyTo{to: failed}, path: zkconn.JoinPath(c.directory, node)}})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -220,7 +221,7 @@ func TestGenerationIsReadAgain(t *testing.T) {
 
 // Whatever stands against writing the session's own node, it is not tried without end.
 func TestOwnNodeCannotBeWritten(t *testing.T) {
-	for _, refusal := range []error{zk.ErrNoAuth, serverError(-125)} { // the latter of a quota
+	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // the latter of a quota
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.do(func(c *bridgeActor) {

@@ -3,12 +3,12 @@ package zkbridge
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // GenerationPath is the node, below the chroot, whose data is the generation as decimal
@@ -155,10 +155,5 @@ func (g *generations) keep() {
 // GenerationACL returns what the generation's node and its directory are made with: the
 // ACL of [Config], and the right to READ for all.
 func (b *Bridge) GenerationACL() []zk.ACL {
-	return withPublicRead(b.cfg.acl)
-}
-
-// withPublicRead adds the right to READ for all.
-func withPublicRead(acl []zk.ACL) []zk.ACL {
-	return append(slices.Clip(acl), zk.WorldACL(zk.PermRead)...)
+	return zkconn.WithPublicRead(b.cfg.ACL)
 }

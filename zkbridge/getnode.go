@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // View is what [Bridge.Look] or [Bridge.Read] has seen.
@@ -31,28 +32,28 @@ type View struct {
 // is SUSPENDED it waits. The errors are as for [Bridge.Multi], without
 // OUTCOME_UNKNOWN. An actor must not call it.
 func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
-	if err := CheckPath(path); err != nil {
+	if err := zkconn.CheckPath(path); err != nil {
 		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	if path == "/" {
 		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
-	directory, node := splitPath(path)
-	return read(ctx, b, path, directory, func(c client, _ readSlots) (View, error) {
+	directory, node := zkconn.SplitPath(path)
+	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
 		s, err := lookUpNode(c, directory, node)
-		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.children, DirectoryCzxid: s.listing.czxid}, err
+		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.Children, DirectoryCzxid: s.listing.Czxid}, err
 	})
 }
 
 // Read is Look that tells the node's data, and nothing of its directory.
 func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
-	if err := CheckPath(path); err != nil {
+	if err := zkconn.CheckPath(path); err != nil {
 		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	directory, _ := splitPath(path)
-	return read(ctx, b, path, directory, func(c client, _ readSlots) (View, error) {
+	directory, _ := zkconn.SplitPath(path)
+	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
 		data, stat, err := c.Get(path)
-		if err = (requiredRight{"READ", path}).explain(err); err != nil {
+		if err = zkconn.RightOn("READ", path).Explain(err); err != nil {
 			return View{}, err
 		}
 		return View{Exists: true, Stat: stat, Data: data}, nil
@@ -70,24 +71,24 @@ type Child struct {
 // directory. Children that go while it reads are left out. Otherwise it is as
 // [Bridge.Look]; it takes a request for each child.
 func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error) {
-	if err := CheckPath(directory); err != nil {
+	if err := zkconn.CheckPath(directory); err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	return read(ctx, b, directory, directory, func(c client, s readSlots) ([]Child, error) { return readChildren(c, s, directory) })
+	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory) })
 }
 
-func readChildren(c client, s readSlots, directory string) ([]Child, error) {
+func readChildren(c zkconn.Client, s readSlots, directory string) ([]Child, error) {
 	in, err := c.Children(directory)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Child, len(in.children))
+	all := make([]Child, len(in.Children))
 	err = s.each(len(all), func(i int) error {
-		name := in.children[i]
-		data, stat, err := c.Get(joinPath(directory, name))
+		name := in.Children[i]
+		data, stat, err := c.Get(zkconn.JoinPath(directory, name))
 		if err == nil {
 			all[i] = Child{name, data, stat}
-		} else if isMissing(err) {
+		} else if zkconn.IsMissing(err) {
 			return nil
 		}
 		return err
@@ -100,12 +101,12 @@ type readRequest[T any] struct {
 	call[T]
 	path      string // what it is about
 	directory string // where nothing older than the call is to be read
-	read      func(client, readSlots) (T, error)
+	read      func(zkconn.Client, readSlots) (T, error)
 }
 
 // read waits for what look gives behind a barrier. The zero value stands for what is
 // in a directory that does not exist.
-func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(client, readSlots) (T, error)) (T, error) {
+func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(zkconn.Client, readSlots) (T, error)) (T, error) {
 	r := &readRequest[T]{newCall[T](b.Session().Epoch), path, directory, look}
 	b.ref.Tell(r)
 	select {
@@ -125,11 +126,11 @@ func (r *readRequest[T]) start(ep *epoch) {
 	})
 }
 
-func (r *readRequest[T]) behindBarrier(c client, s readSlots) (value T, err error) {
+func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, err error) {
 	if err = barrier(c, r.directory); err == nil {
 		value, err = r.read(c, s)
 	}
-	if isMissing(err) { // the directory, and all that was in it
+	if zkconn.IsMissing(err) { // the directory, and all that was in it
 		err = nil
 	}
 	return value, err
@@ -139,8 +140,8 @@ func (r *readRequest[T]) behindBarrier(c client, s readSlots) (value T, err erro
 // miss what is still on its way to this server; a transaction cannot overtake it,
 // not even one that only checks, nor one that fails: its error takes the same way.
 // (sync is no such barrier on a leader.)
-func barrier(c client, directory string) error {
-	_, err := multi(c, &zk.CheckVersionRequest{Path: directory, Version: anyVersion})
+func barrier(c zkconn.Client, directory string) error {
+	_, err := zkconn.Multi(c, &zk.CheckVersionRequest{Path: directory, Version: zkconn.AnyVersion})
 	return err
 }
 
@@ -149,7 +150,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 		return // its caller waits no longer
 	}
 	if err != nil {
-		if what, _ := classify(err); what == connectionLost || what == notSent {
+		if what, _ := zkconn.Classify(err); what == zkconn.ConnectionLost || what == zkconn.NotSent {
 			ep.retryLater(func() { r.start(ep) })
 			return
 		}
@@ -160,8 +161,8 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 }
 
 func (r *readRequest[T]) failure(err error) error {
-	_, why := classify(err)
-	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, requiredRight{"READ", r.directory}.explain(err))
+	_, why := zkconn.Classify(err)
+	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.RightOn("READ", r.directory).Explain(err))
 }
 
 // fail implements request.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // A follower may show a node for good that the leader does not have: ZooKeeper 3.8.0 did so after
@@ -21,11 +23,11 @@ const leaderCheckPause = time.Minute
 func (ep *epoch) scheduleLeaderCheck() {
 	pause := ep.leaderCheckPause()
 	ask := task(func(*bridgeActor) { ep.checkWithLeader() })
-	ep.leaderTimer = time.AfterFunc(pause+ep.jitter.below(pause/4), func() { ep.actor.self.Tell(ask) })
+	ep.leaderTimer = time.AfterFunc(pause+ep.jitter.Below(pause/4), func() { ep.actor.self.Tell(ask) })
 }
 
 func (ep *epoch) leaderCheckPause() time.Duration {
-	return max(leaderCheckPause, time.Duration(ep.conn.timeout.Load()))
+	return max(leaderCheckPause, ep.conn.Timeout())
 }
 
 // checkWithLeader asks for the watched nodes that have not changed for long.
@@ -39,13 +41,13 @@ func (ep *epoch) checkWithLeader() {
 		return
 	}
 	ep.singles.addBlocking(func() func() {
-		w := ep.conn.active.Load()
+		w := ep.conn.Active()
 		confirmed, phantoms := checkWithLeader(ep.client, nodes)
 		return func() {
 			for _, path := range confirmed {
 				ep.watches.confirmed(path)
 			}
-			if len(phantoms) > 0 && w != nil && w == ep.conn.active.Load() { // all answers came over w
+			if len(phantoms) > 0 && w != nil && w == ep.conn.Active() { // all answers came over w
 				ep.onPhantoms(w, phantoms)
 			}
 			ep.scheduleLeaderCheck()
@@ -56,15 +58,15 @@ func (ep *epoch) checkWithLeader() {
 // checkWithLeader returns those of the nodes that the leader has, and those that it does not have
 // although the server shows them. It leaves out what it cannot learn: the nodes are asked for
 // again.
-func checkWithLeader(c client, nodes []string) (confirmed, phantoms []string) {
+func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	for len(nodes) > 0 {
 		some := nodes[:min(len(nodes), maxOps)]
 		var checks []any
 		for _, path := range some {
-			checks = append(checks, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
+			checks = append(checks, &zk.CheckVersionRequest{Path: path, Version: zkconn.AnyVersion})
 		}
-		results, err := multi(c, checks...)
-		i, cause := firstFailedOp(results)
+		results, err := zkconn.Multi(c, checks...)
+		i, cause := zkconn.FirstFailedOp(results)
 		switch {
 		case err == nil:
 			confirmed, nodes = append(confirmed, some...), nodes[len(some):]
@@ -89,7 +91,7 @@ func checkWithLeader(c client, nodes []string) (confirmed, phantoms []string) {
 // has shown it before the leader is asked, and has executed all that the leader has when it
 // shows the same node once more: the answer to a transaction, even to one that fails, comes
 // behind those of all earlier ones.
-func isPhantom(c client, path string) (bool, error) {
+func isPhantom(c zkconn.Client, path string) (bool, error) {
 	before, exists, err := c.Exists(path)
 	if err != nil || !exists {
 		return false, err
@@ -106,11 +108,11 @@ func isPhantom(c client, path string) (bool, error) {
 
 // onPhantoms reports the server of a connection that shows nodes which the leader does not have,
 // and leaves it for another one.
-func (ep *epoch) onPhantoms(w *conn, phantoms []string) {
-	ep.actor.cfg.log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
-		"server", w.server, "address", w.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
+func (ep *epoch) onPhantoms(w *zkconn.Conn, phantoms []string) {
+	ep.actor.cfg.Log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
+		"server", w.Server, "address", w.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
 		"do", "stop that server, delete its data, and start it again, so that it copies the leader's; another server is tried meanwhile")
-	if len(ep.actor.cfg.servers) > 1 {
+	if len(ep.actor.cfg.Servers) > 1 {
 		go w.Close()
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -191,7 +192,7 @@ func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
 		must(t, err)
 	}
 	c := u.bridge.state.Load().link
-	confirmed, phantoms := checkWithLeader(zkClient{c, nil, ""}, slices.Clone(nodes))
+	confirmed, phantoms := checkWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
 	if !slices.Equal(confirmed, there) || len(phantoms) != 0 {
 		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(there), phantoms)
 	}

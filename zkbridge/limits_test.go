@@ -89,20 +89,6 @@ func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 	}
 }
 
-func TestChrootPaths(t *testing.T) {
-	for _, c := range []struct{ root, path, full string }{
-		{"", "/", "/"}, {"", "/a", "/a"}, {"/r", "/", "/r"}, {"/r", "/a/b", "/r/a/b"}, {"/r/s", "/r", "/r/s/r"},
-	} {
-		r := chroot(c.root)
-		if got := r.prepend(c.path); got != c.full || r.strip(got) != c.path {
-			t.Errorf("%+v: %q, and back %q", c, got, r.strip(got))
-		}
-	}
-	if got := chroot("/r").prepend("a"); got != "a" {
-		t.Errorf("%q is made of what is refused", got)
-	}
-}
-
 // TestMaxReply lists a directory that is too large.
 func TestMaxReply(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -1,10 +1,7 @@
 package zkbridge
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +14,7 @@ import (
 
 // lose has the bridge give up its session as if the deadline had passed.
 func (b *Bridge) lose() {
-	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(overdue, "the test says so") }))
+	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(sessionOverdue, "the test says so") }))
 }
 
 // A session that was lost is closed long before it expires, be the server there all the time
@@ -300,25 +297,4 @@ func TestExpiredSessionIsLeft(t *testing.T) {
 			t.Errorf("%d sessions are to be closed", n)
 		}
 	})
-}
-
-// A server that knows no former sessions opens another one. That is closed again.
-func TestServerOpensAnotherSession(t *testing.T) {
-	closed := make(chan bool, 1)
-	serve := func(conn net.Conn) {
-		w := newConn(conn, conn, nil, time.Now().Add(patience))
-		if _, err := w.readFrame(maxGreeting); err != nil {
-			t.Error(err)
-		}
-		conn.Write([]byte("\x00\x00\x00\x25\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x10abcdefghijklmnop\x00"))
-		head := make([]byte, headerSize)
-		n, _ := conn.Read(head)
-		closed <- n == headerSize && string(head[lengthSize+xidSize:]) == "\xff\xff\xff\xf5"
-		conn.Write(append([]byte("\x00\x00\x00\x10\x00\x00\x00\x01"), make([]byte, 12)...))
-	}
-	s := &lostSession{id: 6, password: []byte("secret")}
-	err := s.close(context.Background(), &settings{connect: patience, dial: piped(serve)}, "other:1")
-	if !errors.Is(err, errAnotherSession) || !<-closed {
-		t.Errorf("%v", err)
-	}
 }

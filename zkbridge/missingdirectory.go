@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // maxTries is how often a create is sent again because its directory was missing, or
@@ -38,7 +39,7 @@ func (ep *epoch) mayRetry(w write, err error) bool {
 	if first.tries++; first.tries <= maxTries {
 		return true
 	}
-	_, why := classify(err)
+	_, why := zkconn.Classify(err)
 	ep.failWrite(w, why, err)
 	return false
 }
@@ -90,18 +91,18 @@ func (ep *epoch) makeDirectory(directory string, sure bool) {
 			_, exists, err = ep.client.Exists(directory)
 		}
 		if err == nil && !exists {
-			_, err = makeDirectory(ep.client, directory)
+			_, err = zkconn.MakeDirectory(ep.client, directory)
 		}
 		return func() { ep.onDirectoryMade(directory, sure, err) }
 	})
 }
 
 func (ep *epoch) onDirectoryMade(directory string, sure bool, err error) {
-	what, why := refused, messages.Reason_REASON_UNSPECIFIED
+	what, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
 	if err != nil {
-		what, why = classify(err)
+		what, why = zkconn.Classify(err)
 	}
-	if what == connectionLost || what == notSent {
+	if what == zkconn.ConnectionLost || what == zkconn.NotSent {
 		ep.retryLater(func() { ep.makeDirectory(directory, sure) })
 		return
 	}
@@ -109,7 +110,7 @@ func (ep *epoch) onDirectoryMade(directory string, sure bool, err error) {
 	delete(ep.missingDirectories, directory)
 	// Those of transactions that were under way have come behind later ones.
 	slices.SortStableFunc(writes, func(a, b write) int { return cmp.Compare(a.creates()[0].arrival, b.creates()[0].arrival) })
-	if err == nil || isMissing(err) { // another client has deleted what was made above it
+	if err == nil || zkconn.IsMissing(err) { // another client has deleted what was made above it
 		ep.batcher.requeue(slices.DeleteFunc(writes, func(w write) bool { return !ep.mayRetry(w, errDeletedAgain) }))
 		return
 	}

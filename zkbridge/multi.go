@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Multi performs ops, go-zookeeper's *zk.CreateRequest, *zk.DeleteRequest,
@@ -40,7 +41,7 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
 	}
-	copies, err := copyOps(ops, b.cfg.acl, b.cfg.root)
+	copies, err := copyOps(ops, b.cfg.ACL, b.cfg.Root)
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
@@ -105,15 +106,15 @@ func (t *transaction) start(ep *epoch) {
 }
 
 // send does not send again what was executed, or may have been.
-func (t *transaction) send(c client) ([]zk.MultiResponse, error) {
-	results, err := multi(c, t.ops...)
-	if _, cause := firstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
+func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
+	results, err := zkconn.Multi(c, t.ops...)
+	if _, cause := zkconn.FirstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
 	}
-	if _, err := makeDirectory(c, t.within); err != nil {
+	if _, err := zkconn.MakeDirectory(c, t.within); err != nil {
 		return nil, err
 	}
-	return multi(c, t.ops...)
+	return zkconn.Multi(c, t.ops...)
 }
 
 func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err error) {
@@ -121,18 +122,18 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 		t.finish(ep, results, nil)
 		return
 	}
-	if i, cause := firstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
+	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
 		d := describe(t.ops[i])
-		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: d.right.explain(cause)})
+		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: d.right.Explain(cause)})
 		return
 	}
 	if err == nil {
 		err = zk.ErrAPIError // a reply for another number of operations
 	}
-	switch what, why := classify(err); what {
-	case refused:
+	switch what, why := zkconn.Classify(err); what {
+	case zkconn.Refused:
 		t.finish(ep, nil, fmt.Errorf("zkbridge: transaction: %w: %w", why, err))
-	case notSent:
+	case zkconn.NotSent:
 		// Unless its caller was told that the outcome is unknown: then it stays so.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
 			ep.retryLater(func() { t.start(ep) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -101,7 +102,7 @@ func TestMultiIsChecked(t *testing.T) {
 		{[]any{&zk.CreateRequest{Path: "/a", Flags: zk.FlagContainer}}, "flags 4"},
 		{[]any{&zk.CreateRequest{Path: "/a", Flags: zk.FlagTTL}}, "flags 5"},
 		{[]any{&zk.CreateRequest{Path: "/a", Flags: -1}}, "flags -1"},
-		{[]any{&zk.SetDataRequest{Path: "/", Data: bytes.Repeat([]byte("x"), maxRequest)}}, "limit is 524288"},
+		{[]any{&zk.SetDataRequest{Path: "/", Data: bytes.Repeat([]byte("x"), zkconn.MaxRequest)}}, "limit is 524288"},
 		{slices.Repeat([]any{good}, 10000), "limit is 524288"},
 	} {
 		_, err := b.Multi(inTime(t), c.ops...)

@@ -7,34 +7,36 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // opDescription is what an operation of a transaction does, and to which node.
 type opDescription struct {
 	kind  string
 	path  string
-	right requiredRight
+	right zkconn.Right
 }
 
 func describe(op any) opDescription {
 	switch op := op.(type) {
 	case *zk.CreateRequest:
-		directory, _ := splitPath(op.Path)
-		return opDescription{"create", op.Path, requiredRight{"CREATE", directory}}
+		directory, _ := zkconn.SplitPath(op.Path)
+		return opDescription{"create", op.Path, zkconn.RightOn("CREATE", directory)}
 	case *zk.DeleteRequest:
-		directory, _ := splitPath(op.Path)
-		return opDescription{"delete", op.Path, requiredRight{"DELETE", directory}}
+		directory, _ := zkconn.SplitPath(op.Path)
+		return opDescription{"delete", op.Path, zkconn.RightOn("DELETE", directory)}
 	case *zk.SetDataRequest:
-		return opDescription{"set", op.Path, requiredRight{"WRITE", op.Path}}
+		return opDescription{"set", op.Path, zkconn.RightOn("WRITE", op.Path)}
 	case *zk.CheckVersionRequest:
-		return opDescription{"check", op.Path, requiredRight{"READ", op.Path}}
+		return opDescription{"check", op.Path, zkconn.RightOn("READ", op.Path)}
 	}
 	return opDescription{}
 }
 
 // copyOps checks a user's operations and gives copies, which share nothing with
 // them: the user may have them back before they are sent.
-func copyOps(ops []any, acl []zk.ACL, root chroot) ([]any, error) {
+func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("a transaction needs an operation")
 	}
@@ -51,8 +53,8 @@ func copyOps(ops []any, acl []zk.ACL, root chroot) ([]any, error) {
 		copies[i] = c
 		size += n + len(root) // which goes in front of each path
 	}
-	if size > maxRequest {
-		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, maxRequest)
+	if size > zkconn.MaxRequest {
+		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, zkconn.MaxRequest)
 	}
 	return copies, nil
 }
@@ -69,25 +71,25 @@ func copyOp(op any, acl []zk.ACL) (c any, size int) {
 		if cr.Acl == nil {
 			cr.Acl = acl
 		}
-		return &cr, opBytes + len(cr.Path) + len(cr.Data) + aclBytes(cr.Acl)
+		return &cr, zkconn.OpBytes + len(cr.Path) + len(cr.Data) + zkconn.ACLBytes(cr.Acl)
 	case *zk.SetDataRequest:
 		if op == nil {
 			return nil, 0
 		}
 		return &zk.SetDataRequest{Path: op.Path, Data: bytes.Clone(op.Data), Version: op.Version},
-			opBytes + len(op.Path) + len(op.Data)
+			zkconn.OpBytes + len(op.Path) + len(op.Data)
 	case *zk.DeleteRequest:
 		if op == nil {
 			return nil, 0
 		}
 		d := *op
-		return &d, opBytes + len(d.Path)
+		return &d, zkconn.OpBytes + len(d.Path)
 	case *zk.CheckVersionRequest:
 		if op == nil {
 			return nil, 0
 		}
 		d := *op
-		return &d, opBytes + len(d.Path)
+		return &d, zkconn.OpBytes + len(d.Path)
 	}
 	return nil, 0
 }
@@ -109,5 +111,5 @@ func checkOp(op any) error {
 	if path == "/" && (d.kind == "create" || d.kind == "delete") {
 		return errors.New("the path is /: the root can be neither made nor deleted")
 	}
-	return CheckPath(path)
+	return zkconn.CheckPath(path)
 }

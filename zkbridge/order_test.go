@@ -139,7 +139,7 @@ func (h *heldReplies) dial(ctx context.Context, network, address string) (net.Co
 func (h *heldReplies) look(request []byte) {
 	h.mu.Lock()
 	if embedded.Op(binary.BigEndian.Uint32(request[8:])) == embedded.OpMulti && len(h.xids) < len(h.waiting) {
-		h.xids = append(h.xids, int32(binary.BigEndian.Uint32(request[lengthSize:])))
+		h.xids = append(h.xids, int32(binary.BigEndian.Uint32(request[messageLength:])))
 	}
 	h.mu.Unlock()
 	h.count(request)
@@ -165,7 +165,7 @@ type heldConn struct {
 
 func (c *heldConn) Read(b []byte) (int, error) {
 	if len(c.rest) == 0 {
-		var size [lengthSize]byte
+		var size [messageLength]byte
 		if _, err := io.ReadFull(c.Conn, size[:]); err != nil {
 			return 0, err
 		}

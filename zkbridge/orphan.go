@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // A node that stays although its request has been answered holds a lock until its session
@@ -56,7 +57,7 @@ func (ep *epoch) addOrphan(path string, c *createRequest, err error) {
 // postpone sets the orphan's next attempt, with a longer pause than before the last one.
 func (ep *epoch) postpone(o *orphan, err error) {
 	now := time.Now()
-	o.next = now.Add(o.pause/2 + ep.jitter.below(o.pause/2+1))
+	o.next = now.Add(o.pause/2 + ep.jitter.Below(o.pause/2+1))
 	o.pause = min(2*o.pause, maxOrphanPause)
 	if !o.logged.IsZero() && now.Sub(o.logged) < orphanLogged {
 		return
@@ -66,7 +67,7 @@ func (ep *epoch) postpone(o *orphan, err error) {
 	if o.create != nil {
 		what = "a node may have been made, cannot be looked for, and may hold a lock until it is deleted"
 	}
-	ep.actor.cfg.log.Error(what, "node", o.path, "since", o.since, "why", err, "epoch", ep.number,
+	ep.actor.cfg.Log.Error(what, "node", o.path, "since", o.since, "why", err, "epoch", ep.number,
 		"do", "grant the right that is missing, or delete the node; it is tried again while the session lives, and goes with it")
 }
 
@@ -106,7 +107,7 @@ func (ep *epoch) sweep() {
 	}
 	s.stop()
 	s.sweeping = true
-	session := ep.conn.sessionID.Load()
+	session := ep.conn.ID()
 	ep.singles.addBlocking(func() func() {
 		results := make([]error, len(due))
 		for i := range due {
@@ -125,7 +126,7 @@ func (ep *epoch) swept(which []*orphan, results []error) {
 			continue
 		}
 		if o.deleted = true; !o.logged.IsZero() {
-			ep.actor.cfg.log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", ep.number)
+			ep.actor.cfg.Log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", ep.number)
 		}
 	}
 	s.all = slices.DeleteFunc(s.all, func(o *orphan) bool { return o.deleted })
@@ -133,29 +134,29 @@ func (ep *epoch) swept(which []*orphan, results []error) {
 }
 
 // delete deletes the node. It returns nil once there is none.
-func (o orphan) delete(c client, session int64) error {
+func (o orphan) delete(c zkconn.Client, session int64) error {
 	path := o.path
 	if o.create != nil {
 		node, err := o.create.locateNode(c, session)
 		if err != nil || node == "" {
 			return err
 		}
-		path = joinPath(o.create.directory, node)
+		path = zkconn.JoinPath(o.create.directory, node)
 	}
-	_, err := await(func(then callback[[]zk.MultiResponse]) { c.Delete(path, then) })
-	if isMissing(err) {
+	_, err := zkconn.Await(func(then zkconn.Callback[[]zk.MultiResponse]) { c.Delete(path, then) })
+	if zkconn.IsMissing(err) {
 		return nil
 	}
-	return requiredRight{right: "DELETE"}.of(path).explain(err)
+	return zkconn.RightOnParent("DELETE", path).Explain(err)
 }
 
 // locateNode returns the node that the create has made in the session, or "". It takes neither
 // the right to read the directory nor an answer of its size from a server that can list the
 // session's nodes, as ZooKeeper can since 3.6.
-func (c *createRequest) locateNode(in client, session int64) (string, error) {
+func (c *createRequest) locateNode(in zkconn.Client, session int64) (string, error) {
 	err := barrier(in, c.directory)
 	switch {
-	case isMissing(err):
+	case zkconn.IsMissing(err):
 		return "", nil
 	case err != nil && !errors.Is(err, zk.ErrNoAuth): // which is the answer of a barrier, too
 		return "", err
@@ -163,16 +164,16 @@ func (c *createRequest) locateNode(in client, session int64) (string, error) {
 	paths, err := in.Ephemerals(c.path())
 	if err == nil {
 		for i, path := range paths {
-			_, paths[i] = splitPath(path)
+			_, paths[i] = zkconn.SplitPath(path)
 		}
 		return c.nodeIn(paths), nil
 	}
-	if what, _ := classify(err); what != refused {
+	if what, _ := zkconn.Classify(err); what != zkconn.Refused {
 		return "", err
 	}
 	found, err := lookUpCreates(in, c.directory, []*createRequest{c})
 	if err != nil || found[0].exists && found[0].stat.EphemeralOwner != session {
-		return "", requiredRight{"READ", c.directory}.explain(err)
+		return "", zkconn.RightOn("READ", c.directory).Explain(err)
 	}
 	return found[0].node, nil
 }
@@ -187,13 +188,13 @@ func (ep *epoch) unknownTooLong(since *time.Time) bool {
 	if since.IsZero() {
 		*since = time.Now()
 	}
-	return time.Since(*since) > maxUnknownTimeouts*time.Duration(ep.conn.timeout.Load())
+	return time.Since(*since) > maxUnknownTimeouts*ep.conn.Timeout()
 }
 
 // finalReason is the reason to give for a request that is answered because of err although its
 // session lives.
 func finalReason(err error) messages.Reason {
-	if _, why := classify(err); why != messages.Reason_SESSION_LOST {
+	if _, why := zkconn.Classify(err); why != messages.Reason_SESSION_LOST {
 		return why
 	}
 	return messages.Reason_UNAVAILABLE
@@ -201,8 +202,8 @@ func finalReason(err error) messages.Reason {
 
 // isPermanent reports whether a read that failed would fail the next time, too.
 func isPermanent(err error) bool {
-	what, why := classify(err)
-	return what == refused || why == messages.Reason_LIMIT_EXCEEDED
+	what, why := zkconn.Classify(err)
+	return what == zkconn.Refused || why == messages.Reason_LIMIT_EXCEEDED
 }
 
 // onReleaseRefused deals with a release that ZooKeeper does not do because of err. If the
@@ -215,14 +216,14 @@ func (ep *epoch) onReleaseRefused(r *releaseRequest, err error) {
 }
 
 func (ep *epoch) onReleaseLookup(r *releaseRequest, err error, node zk.Stat, exists bool, lookErr error) {
-	_, why := classify(err)
-	explained := requiredRight{right: "DELETE"}.of(r.path).explain(err)
+	_, why := zkconn.Classify(err)
+	explained := zkconn.RightOnParent("DELETE", r.path).Explain(err)
 	switch {
 	case lookErr != nil && !isPermanent(lookErr) && !ep.unknownTooLong(&r.unknownSince):
 		ep.retryLater(func() { ep.onReleaseRefused(r, err) })
 	case lookErr == nil && !exists:
 		ep.released(r, false)
-	case lookErr == nil && node.EphemeralOwner != ep.conn.sessionID.Load():
+	case lookErr == nil && node.EphemeralOwner != ep.conn.ID():
 		ep.fail(r, why, "delete %s: %v", r.path, explained)
 	default:
 		ep.abandonRelease(r, why, explained)
@@ -238,9 +239,9 @@ func (ep *epoch) abandonRelease(r *releaseRequest, why messages.Reason, err erro
 // rollBackFor deletes the node of a create that cannot be answered because of err.
 func (ep *epoch) rollBackFor(c *createRequest, err error) {
 	why := finalReason(err)
-	err = requiredRight{"READ", c.directory}.explain(err)
+	err = zkconn.RightOn("READ", c.directory).Explain(err)
 	failed := rollbackReply(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %v", c.path(), become, err) })
-	ep.batcher.add(write{release: &releaseRequest{replyTo: replyTo{to: failed}, path: joinPath(c.directory, c.node)}})
+	ep.batcher.add(write{release: &releaseRequest{replyTo: replyTo{to: failed}, path: zkconn.JoinPath(c.directory, c.node)}})
 }
 
 // rollbackReply hears what has become of the node. While it has not heard so the create is open.
@@ -280,7 +281,7 @@ func (ep *epoch) abandonCreate(c *createRequest, err error) {
 		all = c.atomic.creates
 	}
 	why := finalReason(err)
-	err = requiredRight{"READ", c.directory}.explain(err)
+	err = zkconn.RightOn("READ", c.directory).Explain(err)
 	for _, c := range all {
 		ep.addOrphan(c.path(), c, err)
 		ep.fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)

@@ -13,6 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -178,7 +179,7 @@ func TestReleaseUnclear(t *testing.T) {
 		var unclear atomic.Bool
 		f := &faulty{remove: func() error {
 			if unclear.Load() {
-				return serverError(-5)
+				return zkconn.ServerError(-5)
 			}
 			return nil
 		}}
@@ -261,7 +262,7 @@ func TestUncertainOnAnOldServer(t *testing.T) {
 		asked := make(chan struct{}, 1000)
 		f.ephemeral = func() error {
 			asked <- struct{}{}
-			return serverError(codeUnimplemented)
+			return zkconn.ServerError(zkconn.CodeUnimplemented)
 		}
 		u := withFaults(t, s, f)
 		without(t, s, dir, zk.PermRead)
@@ -281,7 +282,7 @@ func TestUncertainInALargeDirectory(t *testing.T) {
 		var log record
 		settings, err := log.of(t, Config{Servers: s.Addr()}).check()
 		must(t, err)
-		settings.maxReply = 2000 // bytes
+		settings.MaxReply = 2000 // bytes
 		system := host.NewSystem(nil, nil)
 		defer system.Close()
 		b, err := start(system, settings)
@@ -295,7 +296,7 @@ func TestUncertainInALargeDirectory(t *testing.T) {
 		}
 		u, f := newUser(t, b), dropping()
 		u.do(func(c *bridgeActor) {
-			f.client = c.epoch.client
+			f.Client = c.epoch.client
 			c.epoch.client = f
 		})
 		u.refused(u.create(dir, "n-"), messages.Reason_LIMIT_EXCEEDED, dir+"/n-", "MaxReply")
@@ -343,7 +344,7 @@ func TestUncertainForTooLong(t *testing.T) {
 		unclear.Store(true)
 		f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if isCheck(ops) && unclear.Load() {
-				return nil, serverError(-5)
+				return nil, zkconn.ServerError(-5)
 			}
 			return lose(ops, send)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // homeDirectory is the directory of this library's own nodes, below the chroot.
@@ -22,17 +24,17 @@ func ownNodePath(session int64) string {
 func (ep *epoch) createOwnNode() {
 	ep.started = false
 	ep.startQueue.addBlocking(func() func() {
-		own := ownNodePath(ep.conn.sessionID.Load())
+		own := ownNodePath(ep.conn.ID())
 		err := createOwnNode(ep.client, own)
 		return func() { ep.onOwnNodeCreated(own, err) }
 	})
 }
 
 // createOwnNode makes the session's own node. A node of that path can only be this session's.
-func createOwnNode(c client, path string) error {
+func createOwnNode(c zkconn.Client, path string) error {
 	err := c.CreateEphemeral(path)
-	if isMissing(err) {
-		if _, err := makeDirectory(c.withPublicRead(), homeDirectory); err != nil { // also by those that ask for the generation
+	if zkconn.IsMissing(err) {
+		if _, err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil { // also by those that ask for the generation
 			return err
 		}
 		err = c.CreateEphemeral(path)
@@ -45,13 +47,13 @@ func createOwnNode(c client, path string) error {
 
 func (ep *epoch) onOwnNodeCreated(own string, err error) {
 	if err != nil {
-		what, _ := classify(err)
-		if what == connectionLost || what == notSent || isMissing(err) {
+		what, _ := zkconn.Classify(err)
+		if what == zkconn.ConnectionLost || what == zkconn.NotSent || zkconn.IsMissing(err) {
 			ep.retryLater(ep.createOwnNode)
 			return
 		}
-		ep.actor.cfg.log.Info("the session has no node of its own: contenders are created one by one", "epoch", ep.number,
-			"node", own, "why", requiredRight{right: "CREATE"}.of(own).explain(err))
+		ep.actor.cfg.Log.Info("the session has no node of its own: contenders are created one by one", "epoch", ep.number,
+			"node", own, "why", zkconn.RightOnParent("CREATE", own).Explain(err))
 		own = ""
 	}
 	ep.ownNode = own
@@ -74,8 +76,8 @@ func (ep *epoch) setReady() {
 // onOwnNodeFailure makes the session's own node again if another client has deleted it. The session does
 // without the node if it cannot be written for another reason.
 func (ep *epoch) onOwnNodeFailure(err error) {
-	if !isMissing(err) {
-		ep.actor.cfg.log.Info("the session's own node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
+	if !zkconn.IsMissing(err) {
+		ep.actor.cfg.Log.Info("the session's own node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
 		ep.ownNode, ep.batcher.limit = "", maxSingleWrites
 		return
 	}

@@ -266,7 +266,7 @@ func TestNobodyAsksBeforeWatchesAreSetAgain(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
 		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
-		f.rewatch = func() { f.client.Exists("/") }
+		f.rewatch = func() { f.Client.Exists("/") }
 		u.subscribe()
 		u.created(dir, "a-")
 		u.listed(&messages.List{Directory: dir, Watch: true})

@@ -23,7 +23,7 @@ func (a *bridgeActor) replyToOf(from ask.Recipient, msg interface {
 	GetId() uint64
 	GetEpoch() uint64
 }) replyTo {
-	return replyTo{from, msg.GetId(), msg.GetEpoch(), a.cfg.log}
+	return replyTo{from, msg.GetId(), msg.GetEpoch(), a.cfg.Log}
 }
 
 func (r replyTo) tell(msg any) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 var _ messages.BridgeHandler[ask.Recipient] = (*bridgeActor)(nil)
@@ -15,7 +16,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	case from == nil:
 		return
 	case !watchable(from):
-		replyTo{to: from, log: a.cfg.log}.fail(messages.Reason_INVALID, notWatchable(from))
+		replyTo{to: from, log: a.cfg.Log}.fail(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	if _, known := a.subs[from]; !known {
@@ -39,7 +40,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
 	cr := a.cfg.newCreate(a.replyToOf(from, msg), msg)
-	if err := cr.validate(a.cfg.root); err != nil {
+	if err := cr.validate(a.cfg.Root); err != nil {
 		cr.fail(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -52,7 +53,7 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
 	l := &listRequest{replyTo: a.replyToOf(from, msg), directory: msg.GetDirectory(),
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
-	if err := CheckPath(l.directory); err != nil {
+	if err := zkconn.CheckPath(l.directory); err != nil {
 		l.fail(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -76,7 +77,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 		return
 	}
 	for _, node := range msg.GetNodes() {
-		if err := checkNode(w.directory, node); err != nil {
+		if err := zkconn.CheckNode(w.directory, node); err != nil {
 			w.fail(messages.Reason_INVALID, err.Error())
 			return
 		}
@@ -89,8 +90,8 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := &releaseRequest{replyTo: a.replyToOf(from, msg),
-		path: joinPath(msg.GetDirectory(), msg.GetNode()), relaxed: msg.GetRelaxed()}
-	if err := checkNode(msg.GetDirectory(), msg.GetNode()); err != nil {
+		path: zkconn.JoinPath(msg.GetDirectory(), msg.GetNode()), relaxed: msg.GetRelaxed()}
+	if err := zkconn.CheckNode(msg.GetDirectory(), msg.GetNode()); err != nil {
 		r.fail(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -104,10 +105,10 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 	to := a.replyToOf(from, msg)
 	ops, err := opsOf(msg.GetOps())
 	if err == nil && msg.GetDirectory() != "" {
-		err = CheckPath(msg.GetDirectory())
+		err = zkconn.CheckPath(msg.GetDirectory())
 	}
 	if err == nil {
-		ops, err = copyOps(ops, a.cfg.acl, a.cfg.root)
+		ops, err = copyOps(ops, a.cfg.ACL, a.cfg.Root)
 	}
 	if err != nil {
 		to.fail(messages.Reason_INVALID, err.Error())

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"errors"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -27,11 +28,11 @@ type Session struct {
 type sessionEvent int
 
 const (
-	established  sessionEvent = iota // a server has confirmed the session, new or old
-	disconnected                     // the connection is gone
-	expired                          // the server has said that the session is over
-	overdue                          // the deadline has passed without an answer
-	closed                           // the bridge ends
+	sessionEstablished  sessionEvent = iota // a server has confirmed the session, new or old
+	sessionDisconnected                     // the connection is gone
+	sessionExpired                          // the server has said that the session is over
+	sessionOverdue                          // the deadline has passed without an answer
+	sessionClosed                           // the bridge ends
 )
 
 // sessionState is the life of the bridge's sessions as a state machine without clock
@@ -45,20 +46,20 @@ type sessionState struct {
 // it alone, such as a disconnect before there was a session.
 var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionState{
 	messages.SessionState_LOST: {
-		established: messages.SessionState_CONNECTED,
-		closed:      messages.SessionState_SHUT,
+		sessionEstablished: messages.SessionState_CONNECTED,
+		sessionClosed:      messages.SessionState_SHUT,
 	},
 	messages.SessionState_CONNECTED: {
-		disconnected: messages.SessionState_SUSPENDED,
-		expired:      messages.SessionState_LOST,
-		overdue:      messages.SessionState_LOST,
-		closed:       messages.SessionState_SHUT,
+		sessionDisconnected: messages.SessionState_SUSPENDED,
+		sessionExpired:      messages.SessionState_LOST,
+		sessionOverdue:      messages.SessionState_LOST,
+		sessionClosed:       messages.SessionState_SHUT,
 	},
 	messages.SessionState_SUSPENDED: {
-		established: messages.SessionState_CONNECTED,
-		expired:     messages.SessionState_LOST,
-		overdue:     messages.SessionState_LOST,
-		closed:      messages.SessionState_SHUT,
+		sessionEstablished: messages.SessionState_CONNECTED,
+		sessionExpired:     messages.SessionState_LOST,
+		sessionOverdue:     messages.SessionState_LOST,
+		sessionClosed:      messages.SessionState_SHUT,
 	},
 	messages.SessionState_SHUT: {},
 }
@@ -71,7 +72,7 @@ func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
 	switch {
 	case !ok:
 		return s, false
-	case e == closed:
+	case e == sessionClosed:
 		return sessionState{to, s.epoch}, true
 	case s.state == messages.SessionState_LOST && epoch <= s.epoch,
 		s.state != messages.SessionState_LOST && epoch != s.epoch:
@@ -79,3 +80,8 @@ func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
 	}
 	return sessionState{to, epoch}, true
 }
+
+// ErrSessionTimeout is why a bridge failed whose server granted another session
+// timeout than Config asks for. The server's limits are minSessionTimeout and
+// maxSessionTimeout; its defaults are 2 and 20 times tickTime.
+var ErrSessionTimeout = errors.New("server does not grant the session timeout")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -178,7 +179,7 @@ func TestFrozenServer(t *testing.T) {
 	deadline := b.Session().Deadline
 	u.create(dir, "late-")
 	m := state(t, u.peer, messages.SessionState_LOST)
-	if early := time.Until(deadline); early > timeout/pingsPerTimeout { // TestNotAnswering: nor late
+	if early := time.Until(deadline); early > timeout/zkconn.PingsPerTimeout { // TestNotAnswering: nor late
 		t.Errorf("lost %v before the deadline: %v", early, m)
 	}
 	next[*messages.Failed](t, u.peer)

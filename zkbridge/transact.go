@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // opsOf makes go-zookeeper's operations of a Transact's.
@@ -28,15 +29,15 @@ func opOf(op *messages.Op) any {
 	case messages.Op_CHECK:
 		return CheckNode(op.GetPath())
 	case messages.Op_CREATE:
-		r := &zk.CreateRequest{Path: op.GetPath(), Data: append(noData, op.GetData()...)}
+		r := &zk.CreateRequest{Path: op.GetPath(), Data: append(zkconn.NoData, op.GetData()...)}
 		if op.GetEphemeral() {
 			r.Flags = zk.FlagEphemeral
 		}
 		return r
 	case messages.Op_SET:
-		return &zk.SetDataRequest{Path: op.GetPath(), Data: append(noData, op.GetData()...), Version: anyVersion}
+		return &zk.SetDataRequest{Path: op.GetPath(), Data: append(zkconn.NoData, op.GetData()...), Version: zkconn.AnyVersion}
 	case messages.Op_DELETE:
-		return &zk.DeleteRequest{Path: op.GetPath(), Version: anyVersion}
+		return &zk.DeleteRequest{Path: op.GetPath(), Version: zkconn.AnyVersion}
 	}
 	return nil
 }
@@ -86,5 +87,5 @@ func reasonOf(err error) messages.Reason {
 	if errors.As(err, &why) {
 		return why
 	}
-	return reasonFor(err)
+	return zkconn.ReasonFor(err)
 }

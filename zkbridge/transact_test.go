@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -137,7 +138,7 @@ func TestTransactRefused(t *testing.T) {
 			{[]*messages.Op{good, {Kind: 9, Path: "/a"}}, "operation 1: kind 9"},
 			{[]*messages.Op{check("a")}, `path "a"`},
 			{[]*messages.Op{deleteOp("/")}, "root"},
-			{[]*messages.Op{setOp("/", strings.Repeat("x", maxRequest))}, "limit is 524288"},
+			{[]*messages.Op{setOp("/", strings.Repeat("x", zkconn.MaxRequest))}, "limit is 524288"},
 		} {
 			if m := u.failed(u.transact(c.ops...), messages.Reason_INVALID); !strings.Contains(m.GetDetail(), c.says) {
 				t.Errorf("%v: %v", c.ops, m)

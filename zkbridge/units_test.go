@@ -1,10 +1,6 @@
 package zkbridge
 
 import (
-	"fmt"
-	"io"
-	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 func TestSessionTable(t *testing.T) {
@@ -31,81 +28,31 @@ func TestSessionTable(t *testing.T) {
 		to      sessionState
 		changed bool
 	}{
-		{"first session", none, established, 1, sessionState{connected, 1}, true},
-		{"cannot connect", none, disconnected, 1, none, false},
-		{"refused before there was one", none, expired, 1, none, false},
-		{"closed before there was one", none, closed, 0, sessionState{shut, 0}, true},
-		{"cut", sessionState{connected, 1}, disconnected, 1, sessionState{suspended, 1}, true},
-		{"cut twice", sessionState{suspended, 1}, disconnected, 1, sessionState{suspended, 1}, false},
-		{"back", sessionState{suspended, 1}, established, 1, sessionState{connected, 1}, true},
-		{"still there", sessionState{connected, 1}, established, 1, sessionState{connected, 1}, false},
-		{"expired", sessionState{suspended, 1}, expired, 1, sessionState{gone, 1}, true},
-		{"expired at once", sessionState{connected, 1}, expired, 1, sessionState{gone, 1}, true},
-		{"overdue", sessionState{suspended, 1}, overdue, 1, sessionState{gone, 1}, true},
-		{"overdue while connected", sessionState{connected, 1}, overdue, 1, sessionState{gone, 1}, true},
-		{"overdue of an old epoch", sessionState{connected, 2}, overdue, 1, sessionState{connected, 2}, false},
-		{"a lost session never comes back", sessionState{gone, 1}, established, 1, sessionState{gone, 1}, false},
-		{"next session", sessionState{gone, 1}, established, 2, sessionState{connected, 2}, true},
-		{"late news of the last epoch", sessionState{connected, 2}, disconnected, 1, sessionState{connected, 2}, false},
-		{"news of another epoch", sessionState{suspended, 2}, established, 3, sessionState{suspended, 2}, false},
-		{"closed", sessionState{connected, 2}, closed, 2, sessionState{shut, 2}, true},
-		{"closed while suspended", sessionState{suspended, 2}, closed, 2, sessionState{shut, 2}, true},
-		{"closed stays closed", sessionState{shut, 2}, established, 3, sessionState{shut, 2}, false},
-		{"closed twice", sessionState{shut, 2}, closed, 2, sessionState{shut, 2}, false},
+		{"first session", none, sessionEstablished, 1, sessionState{connected, 1}, true},
+		{"cannot connect", none, sessionDisconnected, 1, none, false},
+		{"refused before there was one", none, sessionExpired, 1, none, false},
+		{"closed before there was one", none, sessionClosed, 0, sessionState{shut, 0}, true},
+		{"cut", sessionState{connected, 1}, sessionDisconnected, 1, sessionState{suspended, 1}, true},
+		{"cut twice", sessionState{suspended, 1}, sessionDisconnected, 1, sessionState{suspended, 1}, false},
+		{"back", sessionState{suspended, 1}, sessionEstablished, 1, sessionState{connected, 1}, true},
+		{"still there", sessionState{connected, 1}, sessionEstablished, 1, sessionState{connected, 1}, false},
+		{"expired", sessionState{suspended, 1}, sessionExpired, 1, sessionState{gone, 1}, true},
+		{"expired at once", sessionState{connected, 1}, sessionExpired, 1, sessionState{gone, 1}, true},
+		{"overdue", sessionState{suspended, 1}, sessionOverdue, 1, sessionState{gone, 1}, true},
+		{"overdue while connected", sessionState{connected, 1}, sessionOverdue, 1, sessionState{gone, 1}, true},
+		{"overdue of an old epoch", sessionState{connected, 2}, sessionOverdue, 1, sessionState{connected, 2}, false},
+		{"a lost session never comes back", sessionState{gone, 1}, sessionEstablished, 1, sessionState{gone, 1}, false},
+		{"next session", sessionState{gone, 1}, sessionEstablished, 2, sessionState{connected, 2}, true},
+		{"late news of the last epoch", sessionState{connected, 2}, sessionDisconnected, 1, sessionState{connected, 2}, false},
+		{"news of another epoch", sessionState{suspended, 2}, sessionEstablished, 3, sessionState{suspended, 2}, false},
+		{"closed", sessionState{connected, 2}, sessionClosed, 2, sessionState{shut, 2}, true},
+		{"closed while suspended", sessionState{suspended, 2}, sessionClosed, 2, sessionState{shut, 2}, true},
+		{"closed stays closed", sessionState{shut, 2}, sessionEstablished, 3, sessionState{shut, 2}, false},
+		{"closed twice", sessionState{shut, 2}, sessionClosed, 2, sessionState{shut, 2}, false},
 	} {
 		to, changed := c.from.after(c.event, c.epoch)
 		if to != c.to || changed != c.changed {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, to, changed, c.to, c.changed)
-		}
-	}
-}
-
-func TestJudge(t *testing.T) {
-	for _, c := range []struct {
-		err     error
-		outcome outcome
-		reason  messages.Reason
-	}{
-		{zk.ErrNoServer, notSent, messages.Reason_SESSION_LOST},
-		{zk.ErrSessionExpired, notSent, messages.Reason_SESSION_LOST},
-		{serverError(-127), notSent, messages.Reason_SESSION_LOST},
-		{zk.ErrSessionMoved, notSent, messages.Reason_SESSION_LOST},
-		{zk.ErrConnectionClosed, connectionLost, messages.Reason_SESSION_LOST},
-		{zk.ErrClosing, connectionLost, messages.Reason_SESSION_LOST},
-		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, connectionLost, messages.Reason_SESSION_LOST},
-		{io.ErrClosedPipe, connectionLost, messages.Reason_SESSION_LOST},
-		{zk.ErrAPIError, inconclusive, messages.Reason_UNAVAILABLE},
-		{serverError(-5), inconclusive, messages.Reason_UNAVAILABLE},
-		{serverError(-6), refused, messages.Reason_UNAVAILABLE},
-		{serverError(-125), refused, messages.Reason_UNAVAILABLE},
-		{fmt.Errorf("make directory /a: %w", serverError(-6)), refused, messages.Reason_UNAVAILABLE},
-		{fmt.Errorf("make directory /a: %w", zk.ErrNoAuth), refused, messages.Reason_NO_AUTH},
-		{zk.ErrBadArguments, refused, messages.Reason_INVALID},
-		{zk.ErrNoChildrenForEphemerals, refused, messages.Reason_INVALID},
-		{zk.ErrNodeExists, refused, messages.Reason_SEQUENCE_EXHAUSTED},
-		{zk.ErrNotEmpty, refused, messages.Reason_UNAVAILABLE},
-	} {
-		if o, r := classify(c.err); o != c.outcome || r != c.reason {
-			t.Errorf("%v: %v, %v; want %v, %v", c.err, o, r, c.outcome, c.reason)
-		}
-	}
-}
-
-func TestCulprit(t *testing.T) {
-	behind := serverError(-2)
-	for _, c := range []struct {
-		results []zk.MultiResponse
-		at      int
-		err     error
-	}{
-		{nil, -1, nil},
-		{[]zk.MultiResponse{{}, {Error: zk.ErrNoNode}, {Error: behind}}, 1, zk.ErrNoNode},
-		{[]zk.MultiResponse{{Error: zk.ErrNoAuth}, {Error: behind}}, 0, zk.ErrNoAuth},
-		{[]zk.MultiResponse{{Error: behind}, {Error: zk.ErrNoNode}}, -1, nil},
-		{[]zk.MultiResponse{{Error: zk.ErrSessionExpired}, {Error: behind}}, -1, nil},
-	} {
-		if at, err := firstFailedOp(c.results); at != c.at || err != c.err {
-			t.Errorf("%v: %v, %v", c.results, at, err)
 		}
 	}
 }
@@ -140,7 +87,7 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Servers: "a", MaxOutstanding: -1}, []string{"MaxOutstanding", "-1"}},
 		{Config{Servers: "a", Auth: []Auth{{Credential: "x:y"}}}, []string{"Auth 0", "Scheme"}},
 		{Config{Servers: "a", Auth: []Auth{{"digest", "x:y"}, {"digest", "noword"}}}, []string{"Auth 1", "colon"}},
-		{Config{Servers: "a", Auth: []Auth{{"digest", ":" + strings.Repeat("x", maxRequest)}}}, []string{"Auth 0", "524288"}},
+		{Config{Servers: "a", Auth: []Auth{{"digest", ":" + strings.Repeat("x", zkconn.MaxRequest)}}}, []string{"Auth 0", "524288"}},
 		{Config{Servers: "a", ACL: []zk.ACL{}}, []string{"ACL", "empty"}},
 		{Config{Servers: "a", ACL: []zk.ACL{{Perms: 31}}}, []string{"ACL 0", "Scheme"}},
 		{Config{Servers: "a", ACL: []zk.ACL{{Perms: 32, Scheme: "world", ID: "anyone"}}}, []string{"ACL 0", "32"}},
@@ -178,7 +125,7 @@ func TestConfigDefaults(t *testing.T) {
 		{"a/", "a:2181"}, {"a,b:1/x", "a:2181,b:1/x"}, {"[::1]/x/y z", "[::1]:2181/x/y z"},
 	} {
 		s, err := Config{Servers: c.list}.check()
-		if err != nil || strings.Join(s.servers, ",")+string(s.root) != c.want {
+		if err != nil || strings.Join(s.Servers, ",")+string(s.Root) != c.want {
 			t.Errorf("%s: %v, %v", c.list, s, err)
 		}
 	}
@@ -193,24 +140,8 @@ func TestConfigDefaults(t *testing.T) {
 		{"a", 5 * time.Minute, 10 * time.Second, time.Minute},
 	} {
 		s, err := Config{Servers: c.servers, SessionTimeout: c.session}.check()
-		if err != nil || s.connect != c.connect || s.margin != c.margin {
+		if err != nil || s.ConnectTimeout != c.connect || s.Margin != c.margin {
 			t.Errorf("%+v: %+v, %v", c, s, err)
-		}
-	}
-}
-
-func TestPaths(t *testing.T) {
-	for _, path := range []string{"/", "/a", "/a/b.c/..d", "/ä b/ç"} {
-		if err := CheckPath(path); err != nil {
-			t.Error(err)
-		}
-		if dir, node := splitPath(path); joinPath(dir, node) != path {
-			t.Errorf("%q becomes %q", path, joinPath(dir, node))
-		}
-	}
-	for _, path := range []string{"", "a", "a/b", "//", "/a/", "/a//b", "/./a", "/a/..", "/a\x00", "/a\n", "/\u0085", "/\ufffd", "/\xff", "/\ue000", "/\U0001f512"} {
-		if CheckPath(path) == nil {
-			t.Errorf("%q is accepted", path)
 		}
 	}
 }
@@ -280,51 +211,5 @@ func TestWatchTable(t *testing.T) {
 func drain(p *peer) {
 	for len(p.inbox) > 0 {
 		<-p.inbox
-	}
-}
-
-func TestHosts(t *testing.T) {
-	dead := false
-	h := newHostList(func() bool { return dead }, 20*time.Second)
-	h.Init([]string{"a", "b"})
-	expect := func(server string, pause bool) {
-		t.Helper()
-		s, theirs := h.Next()
-		if ours := h.pause(); s != server || theirs != dead || (ours > 0) != pause || ours > maxPause {
-			t.Errorf("%s, %v, %v; want %s, %v, %v", s, theirs, ours, server, dead, pause)
-		}
-	}
-	expect("a", false)
-	expect("b", false)
-	expect("a", true) // all were tried
-	expect("b", false)
-	h.connected = time.Now().Add(-time.Minute)
-	h.tries = 0
-	expect("a", false) // at once after a connection is lost
-	h.Connected()
-	expect("b", true) // but not if it was a short one
-	dead = true
-	expect("a", false)
-	expect("b", true)
-}
-
-// TestPauseIsSpread has clients that lose a server at one time.
-func TestPauseIsSpread(t *testing.T) {
-	for _, c := range []struct{ session, longest time.Duration }{
-		{time.Minute, time.Second}, {4 * time.Second, 500 * time.Millisecond}, {minSessionTimeout, 12500 * time.Microsecond},
-	} {
-		tenths := map[time.Duration]bool{}
-		for range 1000 {
-			h := newHostList(func() bool { return false }, c.session)
-			h.pauseDue = true
-			p := h.pause()
-			if p < c.longest/4 || p > c.longest {
-				t.Fatalf("%v: pause of %v", c.session, p)
-			}
-			tenths[p*10/c.longest] = true
-		}
-		if len(tenths) < 7 {
-			t.Errorf("%v: pauses fall into %v", c.session, tenths)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // watchTable tells who is to be woken by which node, or by what comes and goes in
@@ -86,7 +87,7 @@ func (t *watchTable) paths() (nodes, directories []string) {
 		if !slices.ContainsFunc(list, func(w *watcher) bool { return w.set }) {
 			continue
 		}
-		if directory, node := splitPath(path); node == "" {
+		if directory, node := zkconn.SplitPath(path); node == "" {
 			directories = append(directories, directory)
 		} else {
 			nodes = append(nodes, path)
@@ -100,7 +101,7 @@ func (t *watchTable) paths() (nodes, directories []string) {
 // unchangedSince are the nodes that are watched and were there, unchanged, at a time.
 func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
 	for path, list := range t.byPath {
-		if _, node := splitPath(path); node == "" {
+		if _, node := zkconn.SplitPath(path); node == "" {
 			continue
 		}
 		for _, w := range list {
@@ -139,14 +140,11 @@ func (t *watchTable) dropAll(to ask.Recipient) {
 	}
 }
 
-// childrenPath stands for the children of a directory.
-func childrenPath(directory string) string { return joinPath(directory, "") }
-
 // onEvent wakes all whom an event at a path concerns.
 func (t *watchTable) onEvent(ep *epoch, path string, deleted bool) {
 	t.fire(ep, path, deleted)
 	if deleted {
-		t.fire(ep, childrenPath(path), true)
+		t.fire(ep, zkconn.ChildrenPath(path), true)
 	}
 }
 
@@ -157,11 +155,11 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 		return
 	}
 	delete(t.byPath, path)
-	directory, node := splitPath(path)
+	directory, node := zkconn.SplitPath(path)
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
 		t.unlink(w.to, path)
-		replyTo{to: w.to, log: ep.actor.cfg.log}.tell(wake)
+		replyTo{to: w.to, log: ep.actor.cfg.Log}.tell(wake)
 	}
 }
 

@@ -87,20 +87,14 @@ func TestRelaxedReleaseAlone(t *testing.T) {
 func TestSentTogether(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
-		pieces := make(pieceSizes, 100)
+		pieces := make(chan int, 100)
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := count.dial(ctx, network, address)
-			return pieceConn{conn, pieces}, err
+			return tcpPieces{conn.(tap).Conn.(*net.TCPConn), conn, pieces}, err
 		}
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: dial})), s.Path(t)
 		first, second := u.created(dir, "a-"), u.created(dir, "b-")
 		count.take()
-		u.do(func(c *bridgeActor) {
-			w := c.epoch.conn.active.Load()
-			w.mu.Lock()
-			w.hasSendBuffer = true // so that each would be written at once
-			w.mu.Unlock()
-		})
 		before := len(pieces)
 		var watching, creating uint64
 		u.together(func() {
@@ -389,4 +383,17 @@ func TestDataIsKept(t *testing.T) {
 			}
 		}
 	})
+}
+
+// tcpPieces is a socket, so that a request that is not held back is written at once. It counts the
+// pieces that are written.
+type tcpPieces struct {
+	*net.TCPConn
+	to    net.Conn
+	sizes chan int
+}
+
+func (p tcpPieces) Write(b []byte) (int, error) {
+	p.sizes <- len(b)
+	return p.to.Write(b)
 }

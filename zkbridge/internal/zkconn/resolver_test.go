@@ -1,9 +1,8 @@
-package zkbridge
+package zkconn
 
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -11,10 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/actorlock/actorlock/gen/host"
-	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // network is name servers and servers behind addresses, of which names knows.
@@ -35,9 +30,9 @@ type network struct {
 }
 
 func newNetwork(t *testing.T, answer ...string) *network {
-	n := &network{resolver: newResolver(), t: t, answer: answer}
+	n := &network{resolver: NewResolver(), t: t, answer: answer}
 	n.life, n.end = context.WithCancel(t.Context())
-	n.resolver.lookup = func(ctx context.Context, _ string) ([]string, error) {
+	n.resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
 		n.mu.Lock()
 		answer, failure, delay := n.answer, n.failure, n.delay
 		n.mu.Unlock()
@@ -48,7 +43,7 @@ func newNetwork(t *testing.T, answer ...string) *network {
 			return nil, ctx.Err()
 		}
 	}
-	n.resolver.dialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
+	n.resolver.DialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
 		n.mu.Lock()
 		n.dialed = append(n.dialed, strings.TrimSuffix(address, ":2181"))
 		dead, refuses := n.dead+":2181" == address, n.refuses+":2181" == address
@@ -145,43 +140,5 @@ func TestNameServersFail(t *testing.T) {
 		must(t, n.connect("b"))
 		n.end()
 		n.running.Wait()
-	})
-}
-
-// A server that is dead behind its port does not keep a bridge from the other addresses of
-// the name, nor does a name server that is.
-func TestDeadServerOfAName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
-		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
-		must(t, err)
-		settings.resolver.lookup = func(ctx context.Context, _ string) ([]string, error) {
-			select {
-			case <-time.After(7 * time.Second): // the first name server is dead
-				return []string{"dead", "alive"}, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
-		settings.resolver.dialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == "alive:2181" {
-				return s.Dial(ctx, network, address)
-			}
-			return mute(ctx, network, address)
-		}
-		system := host.NewSystem(nil, nil)
-		b, err := start(system, settings)
-		must(t, err)
-		must(t, b.Connected(inTime(t)))
-		u := newUser(t, b)
-		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		s.DropConnections() // without another lookup that ends in time
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		must(t, b.Close())
-		<-b.ended
-		system.Close()
 	})
 }

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // each attempt, goes on with a lookup beyond the attempt, and keeps the last addresses for
 // when the name servers fail. All attempts of a bridge share it.
 type resolver struct {
-	lookup func(ctx context.Context, host string) ([]string, error)
-	dialIP func(ctx context.Context, network, address string) (net.Conn, error)
+	Lookup func(ctx context.Context, host string) ([]string, error)
+	DialIP func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
 	hosts map[string]*resolvedHost
@@ -40,8 +40,8 @@ const (
 	maxAddressWait = 2 * time.Second
 )
 
-func newResolver() *resolver {
-	return &resolver{lookup: net.DefaultResolver.LookupHost, dialIP: new(net.Dialer).DialContext, hosts: map[string]*resolvedHost{}}
+func NewResolver() *resolver {
+	return &resolver{Lookup: net.DefaultResolver.LookupHost, DialIP: new(net.Dialer).DialContext, hosts: map[string]*resolvedHost{}}
 }
 
 // dial connects to one of the addresses of a server until ctx ends. Its lookup may go on
@@ -52,7 +52,7 @@ func (r *resolver) dial(ctx, life context.Context, running *sync.WaitGroup, netw
 		return nil, err
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return r.dialIP(ctx, network, server)
+		return r.DialIP(ctx, network, server)
 	}
 	addresses, first, err := r.resolve(ctx, life, running, host)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *resolver) dialOne(ctx context.Context, network, address string, left in
 		ctx, cancel = context.WithTimeout(ctx, share)
 		defer cancel()
 	}
-	return r.dialIP(ctx, network, address)
+	return r.DialIP(ctx, network, address)
 }
 
 // setNext has the next attempt begin with an address.
@@ -142,7 +142,7 @@ func (r *resolver) startLookup(life context.Context, running *sync.WaitGroup, ho
 func (r *resolver) finish(life context.Context, h *resolvedHost, host string) {
 	ctx, cancel := context.WithTimeout(life, lookupTimeout)
 	defer cancel()
-	addresses, err := r.lookup(ctx, host)
+	addresses, err := r.Lookup(ctx, host)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refused *net.DNSError

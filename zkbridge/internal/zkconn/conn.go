@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"bufio"
@@ -13,15 +13,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// conn is one connection to a server. Over it go-zookeeper opens the session, keeps it
+// Conn is one connection to a server. Over it go-zookeeper opens the session, keeps it
 // alive and closes it; the bridge's requests, their answers and the events pass it by, see
 // exchange. The wire looks at what passes to learn what go-zookeeper does not tell: the
 // session's id and timeout, and when the newest message was sent that has been answered.
-type conn struct {
+type Conn struct {
 	net.Conn               // to the server, perhaps through TLS
 	raw           net.Conn // below TLS
-	session       *sessionConn
-	server        string        // the address that was dialed
+	session       *SessionConn
+	Server        string        // the address that was dialed
 	reader        *bufio.Reader // go-zookeeper reads each reply in two small pieces
 	writeMu       sync.Mutex    // held while something is written: not every net.Conn bears two at a time
 	deadline      time.Time     // of the handshake
@@ -45,7 +45,7 @@ type sentRecord struct {
 	xid      int32
 	at       time.Duration
 	size     int
-	callback callback[[]byte] // of a request of the bridge
+	callback Callback[[]byte] // of a request of the bridge
 }
 
 const (
@@ -66,15 +66,15 @@ const (
 	maxGreeting = 64 << 10
 )
 
-func newConn(nc, raw net.Conn, l *sessionConn, deadline time.Time) *conn {
-	w := &conn{Conn: nc, raw: raw, session: l, deadline: deadline, reader: bufio.NewReaderSize(nc, 16<<10)}
+func newConn(nc, raw net.Conn, l *SessionConn, deadline time.Time) *Conn {
+	w := &Conn{Conn: nc, raw: raw, session: l, deadline: deadline, reader: bufio.NewReaderSize(nc, 16<<10)}
 	w.requestWriter.hasSendBuffer = hasSendBuffer(raw)
 	return w
 }
 
 // Close cuts the connection. It does not block, as a farewell through TLS might.
 // What was not answered on it never will be.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	err := c.raw.Close()
 	c.failRequests(zk.ErrConnectionClosed)
 	return err
@@ -82,7 +82,7 @@ func (c *conn) Close() error {
 
 // SetReadDeadline keeps the handshake bounded: go-zookeeper waits for six session
 // timeouts for the length of the reply and without limit for the rest.
-func (c *conn) SetReadDeadline(t time.Time) error {
+func (c *Conn) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() {
 		c.readTimeout, c.readTimeoutSet = time.Until(t), c.session.now()
 	}
@@ -90,9 +90,9 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 }
 
 // SetWriteDeadline is like SetReadDeadline.
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
-func (c *conn) bound(t time.Time) time.Time {
+func (c *Conn) bound(t time.Time) time.Time {
 	if !c.handshakeDone.Load() && (t.IsZero() || t.After(c.deadline)) {
 		return c.deadline
 	}
@@ -101,7 +101,7 @@ func (c *conn) bound(t time.Time) time.Time {
 
 // Write sends one message of go-zookeeper, which writes each in one piece. The time is
 // taken before: what counts is a moment when the server cannot have had it.
-func (c *conn) Write(b []byte) (int, error) {
+func (c *Conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	switch {
 	case len(b) < headerSize:
@@ -122,14 +122,14 @@ func (c *conn) Write(b []byte) (int, error) {
 }
 
 // record needs w.mu.
-func (c *conn) record(s sentRecord) {
+func (c *Conn) record(s sentRecord) {
 	s.at = c.session.now()
 	c.sent = append(c.sent, s)
 	c.unanswered += s.size
 }
 
 // Read gives go-zookeeper what the server sends for it.
-func (c *conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.read(p)
 	if err != nil {
 		if isHangUp(err) {
@@ -140,7 +140,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *conn) read(p []byte) (int, error) {
+func (c *Conn) read(p []byte) (int, error) {
 	if !c.handshakeDone.Load() {
 		if err := c.handshake(); err != nil {
 			err = &handshakeError{c.RemoteAddr().String(), err}
@@ -166,7 +166,7 @@ func (c *conn) read(p []byte) (int, error) {
 }
 
 // nextFrame takes in what is the bridge's, up to the next reply for go-zookeeper.
-func (c *conn) nextFrame() error {
+func (c *Conn) nextFrame() error {
 	for {
 		head, size, err := c.nextHead()
 		if err != nil {
@@ -191,7 +191,7 @@ func (c *conn) nextFrame() error {
 
 // nextHead waits for the head of the next message, and gives the number of bytes behind
 // its length.
-func (c *conn) nextHead() (head []byte, size int, err error) {
+func (c *Conn) nextHead() (head []byte, size int, err error) {
 	if head, err = c.reader.Peek(lengthSize); err != nil {
 		return nil, 0, err
 	}
@@ -204,25 +204,25 @@ func (c *conn) nextHead() (head []byte, size int, err error) {
 }
 
 // checkSize refuses a message that is too large, and that no request has asked for.
-func (c *conn) checkSize(size int) error {
+func (c *Conn) checkSize(size int) error {
 	if c.isTooLarge(size) {
 		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
 	}
 	return nil
 }
 
-func (c *conn) isTooLarge(size int) bool {
-	limit := c.session.cfg.maxReply
+func (c *Conn) isTooLarge(size int) bool {
+	limit := c.session.cfg.MaxReply
 	if limit == 0 || size <= limit {
 		return false
 	}
-	c.session.cfg.log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
+	c.session.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
 		"server", c.RemoteAddr().String(), "bytes", size, "limit", limit)
 	return true
 }
 
 // onAnswered notes that the server has had the message xid.
-func (c *conn) onAnswered(xid int32) (s sentRecord) {
+func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.sent, func(s sentRecord) bool { return s.xid == xid })
@@ -243,7 +243,7 @@ func (c *conn) onAnswered(xid int32) (s sentRecord) {
 }
 
 // extendReadDeadline puts off the end of go-zookeeper's patience, as each reply does that it sees.
-func (c *conn) extendReadDeadline() {
+func (c *Conn) extendReadDeadline() {
 	if now := c.session.now(); c.readTimeout > 0 && now-c.readTimeoutSet > c.readTimeout/8 { // often enough
 		c.readTimeoutSet = now
 		c.Conn.SetReadDeadline(time.Now().Add(c.readTimeout))

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"sync"
@@ -14,7 +14,7 @@ type hostList struct {
 	maxPause time.Duration // pause
 
 	mu        sync.Mutex
-	spread    jitter
+	spread    Jitter
 	servers   []string
 	next      int
 	tries     int // since a server was last connected
@@ -35,7 +35,7 @@ const firstAttemptTimeout = time.Second
 const maxPause = time.Second
 
 func newHostList(over func() bool, session time.Duration) *hostList {
-	return &hostList{isOver: over, maxPause: min(session/8, maxPause), spread: newJitter()}
+	return &hostList{isOver: over, maxPause: min(session/8, maxPause), spread: NewJitter()}
 }
 
 // Init takes the servers, which go-zookeeper has shuffled.
@@ -82,7 +82,7 @@ func (h *hostList) pause() time.Duration {
 	if !h.pauseDue {
 		return 0
 	}
-	return h.maxPause/4 + h.spread.below(h.maxPause*3/4)
+	return h.maxPause/4 + h.spread.Below(h.maxPause*3/4)
 }
 
 // Connected hears that the server given last has confirmed the session.

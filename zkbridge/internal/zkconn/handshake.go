@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 // go-zookeeper sees any of it: so credentials are with the server before any
 // request is. go-zookeeper's own AddAuth can block for ever when it sends them
 // again on a connection that fails.
-func (c *conn) handshake() error {
+func (c *Conn) handshake() error {
 	hello, err := c.readConnectResponse()
 	if err != nil {
 		return explainNoAnswer(err)
@@ -30,9 +30,9 @@ func (c *conn) handshake() error {
 	if hello.session == 0 {
 		return nil // the session is over, as go-zookeeper will see
 	}
-	c.session.timeout.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
+	c.session.granted.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
 	c.onAnswered(xidConnect)
-	for _, a := range c.session.cfg.auth {
+	for _, a := range c.session.cfg.Auth {
 		if err := c.authenticate(a); err != nil {
 			if errors.Is(err, zk.ErrAuthFailed) {
 				c.session.onAuthRefused(err)
@@ -73,7 +73,7 @@ type connectResponse struct {
 
 // readConnectResponse refuses an answer to the greeting whose parts do not fill it. go-zookeeper
 // would allocate as much memory as the password's length says.
-func (c *conn) readConnectResponse() (h connectResponse, err error) {
+func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 	if h.frame, err = c.readFrame(maxGreeting); err != nil {
 		return h, err
 	}
@@ -96,7 +96,7 @@ const maxPassword = 128
 
 // setLastZxid has the server hear of all that was seen in this session, as go-zookeeper would
 // if it had seen it: one that knows less than that must not serve it.
-func (c *sessionConn) setLastZxid(hello []byte) []byte {
+func (c *SessionConn) setLastZxid(hello []byte) []byte {
 	const at = lengthSize + 4 // behind the protocol version
 	if len(hello) < at+8 {
 		return hello
@@ -108,7 +108,7 @@ func (c *sessionConn) setLastZxid(hello []byte) []byte {
 
 // onZxid notes the zxid of an answer: the events up to it have come before, of watches that
 // are in place on this connection.
-func (c *conn) onZxid(zxid int64) {
+func (c *Conn) onZxid(zxid int64) {
 	l := c.session // only one wire of a link is read at a time
 	l.lastZxid.Store(max(zxid, l.lastZxid.Load()))
 	if c.rewatching.Load() == 0 {
@@ -117,7 +117,7 @@ func (c *conn) onZxid(zxid int64) {
 }
 
 // readFrame reads a whole message of the handshake, its length included.
-func (c *conn) readFrame(limit int) ([]byte, error) {
+func (c *Conn) readFrame(limit int) ([]byte, error) {
 	head, err := c.reader.Peek(lengthSize)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ const (
 
 // authenticate sends credentials and waits for the answer. A server that refuses
 // them says so and closes the connection.
-func (c *conn) authenticate(a Auth) error {
+func (c *Conn) authenticate(a Credentials) error {
 	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
 		return err
 	}
@@ -160,8 +160,11 @@ func (c *conn) authenticate(a Auth) error {
 	return nil
 }
 
+// Credentials are what a connection authenticates with.
+type Credentials struct{ Scheme, Credential string }
+
 // frame is the message that carries the credentials.
-func (a Auth) frame() []byte {
+func (a Credentials) frame() []byte {
 	b := make([]byte, lengthSize)
 	xid := int32(xidAuth)
 	b = binary.BigEndian.AppendUint32(b, uint32(xid))
@@ -173,4 +176,14 @@ func (a Auth) frame() []byte {
 	b = append(b, a.Credential...)
 	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
 	return b
+}
+
+// MoreTelling returns last, the error of the attempt before, if err only says that the same server
+// has not answered yet; otherwise err.
+func MoreTelling(last, err error) error {
+	was, now := (*handshakeError)(nil), (*handshakeError)(nil)
+	if errors.As(last, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
+		return last
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ func request4(xid, op int32) []byte { return frame(8, xid, op) }
 
 // pieces sends b to the wire, and reads it there in pieces of n bytes. The wire keeps what
 // comes before.
-func (c *conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
+func (c *Conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
 	t.Helper()
 	go server.Write(append(before, b...))
 	for got := 0; got < len(b); {
@@ -52,7 +52,7 @@ func testWireClock(t *testing.T, piece int) {
 			}
 		}
 	}()
-	l := &sessionConn{cfg: &settings{margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	l := &SessionConn{cfg: &Config{Margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
 	w := newConn(client, client, l, time.Now().Add(time.Hour))
 	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
 	newest := func(want time.Duration) {
@@ -64,8 +64,8 @@ func testWireClock(t *testing.T, piece int) {
 	second(frame(40))                                         // greeting at 1 s
 	w.pieces(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
 	newest(1 * time.Second)
-	if l.sessionID.Load() != 77 || l.deadline() != l.openedAt.Add(9*time.Second) {
-		t.Errorf("session %d, deadline after %v", l.sessionID.Load(), l.deadline().Sub(l.openedAt))
+	if l.sessionID.Load() != 77 || l.Deadline() != l.openedAt.Add(9*time.Second) {
+		t.Errorf("session %d, deadline after %v", l.sessionID.Load(), l.Deadline().Sub(l.openedAt))
 	}
 	second(request4(1, 14))       // 2 s
 	second(request4(2, 4))        // 3 s
@@ -91,7 +91,7 @@ func testWireClock(t *testing.T, piece int) {
 func TestWireRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write([]byte(garbage))
 		if _, err := w.Read(make([]byte, 4)); err == nil {
@@ -103,7 +103,7 @@ func TestWireRefusesGarbage(t *testing.T) {
 	// After the handshake, too.
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		w.handshakeDone.Store(true)
 		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
@@ -135,7 +135,7 @@ func TestGarbledHello(t *testing.T) {
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
 	} {
 		client, server := net.Pipe()
-		l := &sessionConn{cfg: &settings{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write(c.hello)
 		if _, err := w.Read(make([]byte, 4)); (err == nil) != c.ok {

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -51,20 +51,20 @@ func recycle(request []byte) {
 }
 
 func encodeRead(op int32, path string, watch bool) []byte {
-	return appendBool(appendText(newMessage(op, opBytes+len(path)), path), watch)
+	return appendBool(appendText(newMessage(op, OpBytes+len(path)), path), watch)
 }
 
 func encodeCreate(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {
-	return appendCreate(newMessage(op, 2*opBytes+len(path)+len(data)), path, data, acl, flags)
+	return appendCreate(newMessage(op, 2*OpBytes+len(path)+len(data)), path, data, acl, flags)
 }
 
 func encodeDelete(path string) []byte {
-	return appendInt(appendText(newMessage(opDelete, opBytes+len(path)), path), anyVersion)
+	return appendInt(appendText(newMessage(opDelete, OpBytes+len(path)), path), AnyVersion)
 }
 
 // encodeMulti is a transaction of go-zookeeper's operations, below root.
-func encodeMulti(root chroot, ops []any) ([]byte, error) {
-	b := newMessage(opMulti, opBytes*(2+3*len(ops)))
+func encodeMulti(root Chroot, ops []any) ([]byte, error) {
+	b := newMessage(opMulti, OpBytes*(2+3*len(ops)))
 	for _, op := range ops {
 		switch op := op.(type) {
 		case *zk.CreateRequest:
@@ -105,7 +105,7 @@ const maxWatches = 128 << 10
 // messages as it takes. Of what has changed since a zxid there is an event at once.
 func encodeSetWatches(zxid int64, nodes, directories []string) (requests [][]byte) {
 	for len(nodes)+len(directories) > 0 {
-		b := binary.BigEndian.AppendUint64(newMessage(opSetWatches, opBytes), uint64(zxid))
+		b := binary.BigEndian.AppendUint64(newMessage(opSetWatches, OpBytes), uint64(zxid))
 		room := maxWatches
 		b, nodes = appendSome(b, nodes, &room)
 		b = appendInt(b, 0) // watches on nodes that are not there
@@ -193,7 +193,7 @@ func (r *reader) data() []byte {
 	if n == -1 {
 		return nil
 	}
-	return append(noData, r.take(n)...)
+	return append(NoData, r.take(n)...)
 }
 
 func (r *reader) texts() []string {
@@ -219,7 +219,7 @@ func (r *reader) stat() (s zk.Stat) {
 }
 
 // results are those of a transaction, below root. The error is the first one's.
-func (r *reader) results(root chroot, ops int) (all []zk.MultiResponse, failure error) {
+func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure error) {
 	all = make([]zk.MultiResponse, 0, ops)
 	for {
 		op, last, _ := r.int(), r.bool(), r.int()
@@ -246,17 +246,17 @@ func (r *reader) results(root chroot, ops int) (all []zk.MultiResponse, failure 
 	}
 }
 
-// serverError is an error code for which go-zookeeper has no name.
-type serverError int32
+// ServerError is an error code for which go-zookeeper has no name.
+type ServerError int32
 
-func (e serverError) Error() string { return fmt.Sprintf("zk: error %d", int32(e)) }
+func (e ServerError) Error() string { return fmt.Sprintf("zk: error %d", int32(e)) }
 
 // errorOf is the error that a server means by a code.
 func errorOf(code int32) error {
 	if err, named := serverErrors[code]; named {
 		return err
 	}
-	return serverError(code)
+	return ServerError(code)
 }
 
 var serverErrors = map[int32]error{
@@ -275,3 +275,18 @@ var serverErrors = map[int32]error{
 	-118: zk.ErrSessionMoved,
 	-123: zk.ErrReconfigDisabled,
 }
+
+// ACLBytes is what an ACL takes in a message.
+func ACLBytes(acl []zk.ACL) (n int) {
+	for _, a := range acl {
+		n += 3*lengthSize + len(a.Scheme) + len(a.ID)
+	}
+	return n
+}
+
+// MaxRequest bounds a node's path, data and ACL. A message of about a megabyte makes a
+// server drop the connection.
+const MaxRequest = 512 << 10
+
+// OpBytes is what an operation takes in a message, beside paths and data.
+const OpBytes = 64

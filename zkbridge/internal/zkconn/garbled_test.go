@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -66,7 +66,7 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	told := make(hearings, 2)
 	for _, name := range []string{"a", "b"} {
 		w.send(encodeDelete("/"+name), told.to(name))
@@ -83,7 +83,7 @@ func TestGarbledAnswerTellsNothing(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	w.session.active.Store(w)
 	var results []zk.MultiResponse
 	var failure error

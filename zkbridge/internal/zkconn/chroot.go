@@ -1,16 +1,16 @@
-package zkbridge
+package zkconn
 
 import (
 	"fmt"
 	"strings"
 )
 
-// chroot is a path that stands before all paths that go to ZooKeeper, and that
+// Chroot is a path that stands before all paths that go to ZooKeeper, and that
 // nobody here sees. It is empty or an absolute path, other than "/".
-type chroot string
+type Chroot string
 
-// check refuses what is no path, and what looks like a server behind it.
-func (r chroot) check(list string) error {
+// Check refuses what is no path, and what looks like a server behind it.
+func (r Chroot) Check(list string) error {
 	switch {
 	case r == "":
 		return nil
@@ -25,7 +25,7 @@ func (r chroot) check(list string) error {
 
 // prepend gives the path that ZooKeeper knows. What is no absolute path stays as it
 // is, and is refused.
-func (r chroot) prepend(path string) string {
+func (r Chroot) prepend(path string) string {
 	switch {
 	case r == "" || !strings.HasPrefix(path, "/"):
 		return path
@@ -35,7 +35,7 @@ func (r chroot) prepend(path string) string {
 	return string(r) + path
 }
 
-func (r chroot) prependAll(paths []string) []string {
+func (r Chroot) prependAll(paths []string) []string {
 	all := make([]string, len(paths))
 	for i, path := range paths {
 		all[i] = r.prepend(path)
@@ -44,7 +44,7 @@ func (r chroot) prependAll(paths []string) []string {
 }
 
 // strip is the reverse of with.
-func (r chroot) strip(path string) string {
+func (r Chroot) strip(path string) string {
 	if path == string(r) && r != "" {
 		return "/"
 	}

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"errors"
@@ -18,9 +18,9 @@ type optionalRequest struct {
 	unknown atomic.Bool // do not send it any more
 }
 
-// maxHangups is how many requests in a row may end their connection, in one session. Fewer
+// MaxHangups is how many requests in a row may end their connection, in one session. Fewer
 // may have other reasons: the end of the session, or a network that fails.
-const maxHangups = 4
+const MaxHangups = 4
 
 // onResult takes the result of the request in an epoch. It reports whether the request is not
 // to be sent any more because of that; it does so once.
@@ -28,7 +28,7 @@ func (o *optionalRequest) onResult(epoch uint64, err error) bool {
 	if o.epoch.Swap(epoch) != epoch || err == nil {
 		o.hangups.Store(0)
 	}
-	return errors.Is(err, errHungUp) && o.hangups.Add(1) >= maxHangups && !o.unknown.Swap(true)
+	return errors.Is(err, errHungUp) && o.hangups.Add(1) >= MaxHangups && !o.unknown.Swap(true)
 }
 
 // errHungUp is told to the request that a server had to answer next as it ended the
@@ -40,3 +40,6 @@ var errHungUp = fmt.Errorf("%w by the server, which had this request to answer",
 func isHangUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
+
+// IsUnknown reports whether servers are taken not to know the request.
+func (o *optionalRequest) IsUnknown() bool { return o.unknown.Load() }

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -14,15 +14,12 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // opened is a wire behind its handshake, over conn.
-func opened(conn net.Conn, cfg *settings) *conn {
-	cfg.log = slog.New(slog.DiscardHandler)
-	l := &sessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+func opened(conn net.Conn, cfg *Config) *Conn {
+	cfg.Log = slog.New(slog.DiscardHandler)
+	l := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
 	w := newConn(conn, conn, l, time.Now().Add(time.Hour))
 	w.handshakeDone.Store(true)
 	return w
@@ -31,7 +28,7 @@ func opened(conn net.Conn, cfg *settings) *conn {
 // hearings keep what was told, in order.
 type hearings chan string
 
-func (a hearings) to(name string) callback[[]byte] {
+func (a hearings) to(name string) Callback[[]byte] {
 	return func(body []byte, err error) { a <- fmt.Sprint(name, " ", len(body), " ", err) }
 }
 
@@ -72,7 +69,7 @@ func xids(t *testing.T, conn io.Reader, n int) (list []string) {
 func TestSendDoesNotBlock(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	told := make(hearings, 10)
 	for _, path := range []string{"/a", "/bb", "/ccc"} {
 		w.send(encodeDelete(path), told.to(path))
@@ -101,7 +98,7 @@ func TestSendOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &settings{})
+	w := opened(conn, &Config{})
 	defer w.Close()
 	nobody := func([]byte, error) {}
 	w.send(encodeDelete("/a"), nobody)
@@ -123,7 +120,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
-		w := opened(client, &settings{})
+		w := opened(client, &Config{})
 		w.handshakeDone.Store(false)
 		w.deadline = time.Now().Add(time.Second)
 		go func() {
@@ -157,7 +154,7 @@ func TestSendMuchOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &settings{})
+	w := opened(conn, &Config{})
 	defer w.Close()
 	sent := make(chan struct{})
 	go func() {
@@ -177,7 +174,7 @@ func TestAnswers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{maxReply: 1000})
+	w := opened(client, &Config{MaxReply: 1000})
 	told := make(hearings, 10)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w.send(encodeDelete("/"+name), told.to(name))
@@ -202,7 +199,7 @@ func TestAnswersAreSignsOfLife(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
 		go io.Copy(io.Discard, server)
-		w := opened(client, &settings{})
+		w := opened(client, &Config{})
 		go func() {
 			for n := range int32(10) {
 				w.send(encodeDelete("/n"), func([]byte, error) {})
@@ -223,7 +220,7 @@ func TestAnswersAreSignsOfLife(t *testing.T) {
 func TestNumbersOfRequests(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	w.xid = math.MaxInt32 - 1
 	for range 2 {
 		w.send(encodeDelete("/"), func([]byte, error) {})
@@ -233,41 +230,18 @@ func TestNumbersOfRequests(t *testing.T) {
 	}
 }
 
-// A server is told of the newest that was seen, although go-zookeeper has not: one that
-// lags behind refuses the session then.
-func TestGreetingTellsWhatWasSeen(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		greetings := make(chan int64, 10)
-		proxy := zktest.Proxy(t, s.Addr())
-		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: tapped(func(b []byte) {
-			if len(b) > 40 && binary.BigEndian.Uint32(b[4:]) == 0 { // protocol version
-				greetings <- int64(binary.BigEndian.Uint64(b[8:]))
-			}
-		})})), s.Path(t)
-		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		czxid := u.created(dir, "n-").GetCzxid()
-		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		if first, second := <-greetings, <-greetings; first != 0 || second != czxid {
-			t.Errorf("greetings tell of %d and %d, not of %d", first, second, czxid)
-		}
-	})
-}
-
 // A connection over which the server does not set the watches again is of no use: nobody
 // would be woken.
 func TestWatchesAreNotSetAgain(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	zkClient{link: w.session}.SetWatches(w, []string{"/n"}, nil)
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
 		t.Error(got)
 	}
 	go w.Read(make([]byte, 4))
-	server.Write(frame(16, firstXid, 0, 0, codeUnimplemented))
+	server.Write(frame(16, firstXid, 0, 0, CodeUnimplemented))
 	server.SetReadDeadline(time.Now().Add(patience))
 	if _, err := server.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("%v, not the end", err)
@@ -279,7 +253,7 @@ func TestOneIsToldAtATime(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	told := make(chan bool, 2)
 	for range 2 {
 		w.send(encodeDelete("/n"), func([]byte, error) {
@@ -301,7 +275,7 @@ func TestOneIsToldAtATime(t *testing.T) {
 func TestSendFails(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	must(t, client.SetWriteDeadline(time.Now()))
 	told := make(hearings, 1)
 	w.send(encodeDelete("/a"), told.to("a"))
@@ -312,7 +286,7 @@ func TestSendFails(t *testing.T) {
 func TestSendBehindOthers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	w.hasSendBuffer, w.flushing = true, true
 	w.send(encodeDelete("/a"), func([]byte, error) {})
 	go w.flushLoop()

@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -32,9 +32,9 @@ type requestWriter struct {
 	callbackMu sync.Mutex
 }
 
-// callback is told an answer, or why there is none, on any goroutine. It must not block, nor
+// Callback is told an answer, or why there is none, on any goroutine. It must not block, nor
 // keep memory that is not its own.
-type callback[T any] func(T, error)
+type Callback[T any] func(T, error)
 
 // firstXid is that of the first request. go-zookeeper, which counts from 1, sends one
 // message with a number of its own, the last.
@@ -44,16 +44,16 @@ const firstXid = 1000
 // side.
 const sendBuffer = 16 << 10
 
-// hasSendBuffer tells of a connection that has a buffer for socketTakes. Of others than TCP's
-// nobody knows.
+// hasSendBuffer reports whether the connection is known to have a buffer for sendBuffer bytes, as
+// a socket has.
 func hasSendBuffer(conn net.Conn) bool {
-	_, is := conn.(*net.TCPConn)
+	_, is := conn.(interface{ SetWriteBuffer(bytes int) error })
 	return is
 }
 
 // send sends a request and does not block. What one goroutine sends is sent, and
 // answered, in order. It does not keep the request.
-func (c *conn) send(request []byte, then callback[[]byte]) {
+func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	binary.BigEndian.PutUint32(request, uint32(len(request)-lengthSize))
 	c.mu.Lock()
 	if c.broken {
@@ -72,7 +72,7 @@ func (c *conn) send(request []byte, then callback[[]byte]) {
 }
 
 // enqueue needs w.mu.
-func (c *conn) enqueue(request []byte) {
+func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
 		c.unwritten[n-1] = append(c.unwritten[n-1], request...)
 		return
@@ -81,16 +81,16 @@ func (c *conn) enqueue(request []byte) {
 	c.spare = nil
 }
 
-// cork has requests wait for letGo. Those of others than the bridge do, too: it does not
+// Cork has requests wait for letGo. Those of others than the bridge do, too: it does not
 // take long.
-func (c *conn) cork() {
+func (c *Conn) Cork() {
 	c.mu.Lock()
 	c.corked = true
 	c.mu.Unlock()
 }
 
-// uncork sends what has come since hold.
-func (c *conn) uncork() {
+// Uncork sends what has come since hold.
+func (c *Conn) Uncork() {
 	c.mu.Lock()
 	c.corked = false
 	c.flush()
@@ -98,7 +98,7 @@ func (c *conn) uncork() {
 
 // flush writes the queue, one piece then; or drain does, if the socket might have to be waited
 // for. It is called with w.mu, and unlocks that.
-func (c *conn) flush() {
+func (c *Conn) flush() {
 	switch {
 	case c.corked || c.flushing || len(c.unwritten) == 0:
 		c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *conn) flush() {
 
 // flushLoop writes what could not be written without waiting, perhaps. Between two pieces
 // go-zookeeper finds its turn, whose pings have a deadline.
-func (c *conn) flushLoop() {
+func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()
 		c.mu.Lock()
@@ -130,7 +130,7 @@ func (c *conn) flushLoop() {
 // writeChunk writes the first piece of the queue. It is called with w.out and w.mu, and
 // unlocks them. It ends the connection if writing fails, as go-zookeeper does. There is no
 // deadline: where the other side takes nothing it answers nothing, and reading has one.
-func (c *conn) writeChunk() {
+func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
 	c.unwritten = slices.Delete(c.unwritten, 0, 1)
 	c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *conn) writeChunk() {
 }
 
 // onReply takes in the answer to a request.
-func (c *conn) onReply(head []byte, xid int32, size int) (err error) {
+func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 	c.onZxid(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
 	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
 	var answer []byte
@@ -170,7 +170,7 @@ func (c *conn) onReply(head []byte, xid int32, size int) (err error) {
 
 // onWatchEvent takes in the event of a watch. It proves nothing about the session: it answers
 // no message.
-func (c *conn) onWatchEvent(size int) error {
+func (c *Conn) onWatchEvent(size int) error {
 	if err := c.checkSize(size); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ const maxBody = 64 << 10
 
 // readBody reads a message of size bytes, and gives what is behind its head. That is good
 // until the next is read.
-func (c *conn) readBody(size int) ([]byte, error) {
+func (c *Conn) readBody(size int) ([]byte, error) {
 	if _, err := c.reader.Discard(lengthSize + minFrame); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (c *conn) readBody(size int) ([]byte, error) {
 
 // failRequests has all requests fail that will not be answered any more; why is told to the one that
 // was to be answered next.
-func (c *conn) failRequests(why error) {
+func (c *Conn) failRequests(why error) {
 	c.callbackMu.Lock()
 	defer c.callbackMu.Unlock()
 	c.mu.Lock()

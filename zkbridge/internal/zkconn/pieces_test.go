@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"encoding/binary"
@@ -16,7 +16,7 @@ import (
 func TestSendBesideAnother(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	w.hasSendBuffer = true
 	w.writeMu.Lock() // go-zookeeper's ping
 	w.send(encodeDelete("/a"), func([]byte, error) {})
@@ -32,16 +32,16 @@ func TestHeldRequests(t *testing.T) {
 	for _, roomy := range []bool{true, false} {
 		client, server := net.Pipe()
 		defer server.Close()
-		w := opened(client, &settings{})
+		w := opened(client, &Config{})
 		w.hasSendBuffer = roomy
 		nobody := func([]byte, error) {}
-		w.cork()
+		w.Cork()
 		w.send(encodeDelete("/a"), nobody)
 		w.send(encodeDelete("/bb"), nobody)
 		if w.flushing || len(w.unwritten) == 0 {
 			t.Error("requests are sent that are held")
 		}
-		go w.uncork() // a pipe takes what is read from it
+		go w.Uncork() // a pipe takes what is read from it
 		all := make([]byte, 1<<10)
 		n, err := server.Read(all)
 		must(t, err)
@@ -61,7 +61,7 @@ func TestHeldRequests(t *testing.T) {
 func TestSentWhileWriting(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &settings{})
+	w := opened(client, &Config{})
 	defer w.Close()
 	send := func(path string) { w.send(encodeDelete(path), func([]byte, error) {}) }
 	next := func(meanwhile string) string { // begins to read, so that it is being written
@@ -95,14 +95,14 @@ func TestPieces(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	pieces := make(pieceSizes, 10)
-	w := opened(pieceConn{client, pieces}, &settings{})
+	w := opened(pieceConn{client, pieces}, &Config{})
 	defer w.Close()
 	big := "/" + strings.Repeat("b", maxBody)
-	w.cork()
+	w.Cork()
 	for _, path := range []string{"/a", "/b", big, big, "/c", "/d"} {
 		w.send(encodeDelete(path), func([]byte, error) {})
 	}
-	go w.uncork()
+	go w.Uncork()
 	small, large := lengthSize+18, lengthSize+16+len(big)
 	xids(t, server, 6)
 	var got []int

@@ -1,34 +1,35 @@
-package zkbridge
+package zkconn
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// client is all that the bridge asks of ZooKeeper. Its methods may be called from any
+// Client is all that the bridge asks of ZooKeeper. Its methods may be called from any
 // goroutine. Those with a taker do not block; what one goroutine asks by them is sent, and
 // answered, in order. The others block, until the end of the connection at the latest.
-type client interface {
+type Client interface {
 	// Multi sends a transaction.
-	Multi(ops []any, then callback[[]zk.MultiResponse])
+	Multi(ops []any, then Callback[[]zk.MultiResponse])
 	// Delete gives one result, which is empty.
-	Delete(path string, then callback[[]zk.MultiResponse])
+	Delete(path string, then Callback[[]zk.MultiResponse])
 	// CreateSequential makes an ephemeral sequential node. Its one result has the path and the
 	// node's stat.
-	CreateSequential(path string, data []byte, then callback[[]zk.MultiResponse])
+	CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse])
 	// List watches what is in the directory if it is to, and succeeds.
-	List(directory string, watch bool, then callback[listing])
+	List(directory string, watch bool, then Callback[Listing])
 	// ReadDirectoryCzxid reads the directory's czxid, and no names.
-	ReadDirectoryCzxid(directory string, then callback[listing])
+	ReadDirectoryCzxid(directory string, then Callback[Listing])
 	// GetW watches the node, unless that fails.
-	GetW(path string, then callback[content])
+	GetW(path string, then Callback[Content])
 	// SetWatches has what was watched over another connection watched over this one, before
 	// it is used for anything else.
-	SetWatches(over *conn, nodes, directories []string)
+	SetWatches(over *Conn, nodes, directories []string)
 
 	// CreateEphemeral makes an ephemeral node of just this path, without data.
 	CreateEphemeral(path string) error
@@ -41,20 +42,20 @@ type client interface {
 	// GetWatched and ExistsWatched set a watch, the latter on a missing node as well.
 	GetWatched(path string) ([]byte, zk.Stat, error)
 	ExistsWatched(path string) (bool, error)
-	Children(path string) (listing, error)
+	Children(path string) (Listing, error)
 	Exists(path string) (stat zk.Stat, exists bool, err error)
 	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
 	// withPublicRead is a client whose nodes all may read.
-	withPublicRead() client
+	WithPublicRead() Client
 	// parent is the client of the directory above this one's root, which is a
 	// chroot; nil if there is none.
-	parent() client
+	Parent() Client
 }
 
-// await waits for what ask gives to its taker.
-func await[T any](ask func(callback[T])) (answer T, err error) {
+// Await waits for what ask gives to its taker.
+func Await[T any](ask func(Callback[T])) (answer T, err error) {
 	done := make(chan struct{})
 	ask(func(a T, e error) {
 		answer, err = a, e
@@ -64,35 +65,40 @@ func await[T any](ask func(callback[T])) (answer T, err error) {
 	return answer, err
 }
 
-// multi waits for a transaction.
-func multi(c client, ops ...any) ([]zk.MultiResponse, error) {
-	return await(func(then callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
+// Multi waits for a transaction.
+func Multi(c Client, ops ...any) ([]zk.MultiResponse, error) {
+	return Await(func(then Callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
 }
 
-// noData is empty data. nil would be another thing to Java clients, some of which
+// NoData is empty data. nil would be another thing to Java clients, some of which
 // do not expect it.
-var noData = []byte{}
+var NoData = []byte{}
 
-// anyVersion makes an operation unconditional.
-const anyVersion = -1
+// AnyVersion makes an operation unconditional.
+const AnyVersion = -1
 
-// listing is what is in a directory, and the czxid of the directory itself: that of
+// Listing is what is in a directory, and the czxid of the directory itself: that of
 // another directory of the same path is another.
-type listing struct {
-	children []string
-	czxid    int64
+type Listing struct {
+	Children []string
+	Czxid    int64
 }
 
 // zkClient is the client on a link. What it makes has its ACL. All paths are below its
 // root, and given without it.
 type zkClient struct {
-	link *sessionConn
+	link *SessionConn
 	acl  []zk.ACL
-	root chroot
+	root Chroot
+}
+
+// NewClient returns the client on a session's connections. The nodes that it makes have the ACL.
+func NewClient(session *SessionConn, acl []zk.ACL, root Chroot) Client {
+	return zkClient{session, acl, root}
 }
 
 // sendQuery sends a request and gives the answer as read to then.
-func sendQuery[T any](l *sessionConn, request []byte, read func(*reader) (T, error), then callback[T]) {
+func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error), then Callback[T]) {
 	l.send(request, func(body []byte, err error) {
 		var answer T
 		if err == nil {
@@ -108,11 +114,11 @@ func sendQuery[T any](l *sessionConn, request []byte, read func(*reader) (T, err
 }
 
 // waitQuery is query for those who wait.
-func waitQuery[T any](l *sessionConn, request []byte, read func(*reader) (T, error)) (T, error) {
-	return await(func(then callback[T]) { sendQuery(l, request, read, then) })
+func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error)) (T, error) {
+	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
-func (c zkClient) Multi(ops []any, then callback[[]zk.MultiResponse]) {
+func (c zkClient) Multi(ops []any, then Callback[[]zk.MultiResponse]) {
 	request, err := encodeMulti(c.root, ops)
 	if err != nil {
 		then(nil, err)
@@ -121,7 +127,7 @@ func (c zkClient) Multi(ops []any, then callback[[]zk.MultiResponse]) {
 	sendQuery(c.link, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
 }
 
-func (c zkClient) Delete(path string, then callback[[]zk.MultiResponse]) {
+func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
 	sendQuery(c.link, encodeDelete(c.root.prepend(path)), readDeleted, then)
 }
 
@@ -129,30 +135,30 @@ func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
 
 var deleted = make([]zk.MultiResponse, 1)
 
-func (c zkClient) List(directory string, watch bool, then callback[listing]) {
+func (c zkClient) List(directory string, watch bool, then Callback[Listing]) {
 	sendQuery(c.link, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
 }
 
-func (c zkClient) ReadDirectoryCzxid(directory string, then callback[listing]) {
+func (c zkClient) ReadDirectoryCzxid(directory string, then Callback[Listing]) {
 	sendQuery(c.link, encodeRead(opExists, c.root.prepend(directory), false),
-		func(r *reader) (listing, error) { return listing{czxid: r.stat().Czxid}, nil }, then)
+		func(r *reader) (Listing, error) { return Listing{Czxid: r.stat().Czxid}, nil }, then)
 }
 
-func readListing(r *reader) (listing, error) { return listing{r.texts(), r.stat().Czxid}, nil }
+func readListing(r *reader) (Listing, error) { return Listing{r.texts(), r.stat().Czxid}, nil }
 
-// content is what is in a node.
-type content struct {
-	data []byte
-	stat zk.Stat
+// Content is what is in a node.
+type Content struct {
+	Data []byte
+	Stat zk.Stat
 }
 
-func readContent(r *reader) (content, error) { return content{r.data(), r.stat()}, nil }
+func readContent(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }
 
-func (c zkClient) GetW(path string, then callback[content]) {
+func (c zkClient) GetW(path string, then Callback[Content]) {
 	sendQuery(c.link, encodeRead(opGetData, c.root.prepend(path), true), readContent, then)
 }
 
-func (c zkClient) SetWatches(over *conn, nodes, directories []string) {
+func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 	requests := encodeSetWatches(c.link.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
@@ -162,14 +168,14 @@ func (c zkClient) SetWatches(over *conn, nodes, directories []string) {
 				return
 			}
 			if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-				c.link.cfg.log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
+				c.link.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
 				go over.Close() // nobody would be woken
 			}
 		})
 	}
 }
 
-func (c zkClient) CreateSequential(path string, data []byte, then callback[[]zk.MultiResponse]) {
+func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
 	sendQuery(c.link, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
 			made, stat := c.root.strip(r.text()), r.stat()
@@ -179,22 +185,22 @@ func (c zkClient) CreateSequential(path string, data []byte, then callback[[]zk.
 }
 
 func (c zkClient) CreateEphemeral(path string) error {
-	return c.create(opCreate, path, noData, zk.FlagEphemeral)
+	return c.create(opCreate, path, NoData, zk.FlagEphemeral)
 }
 
 func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
 	made, err := waitQuery(c.link, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {
-		c.link.cfg.log.Info("the chroot was missing and is made", "path", made)
+		c.link.cfg.Log.Info("the chroot was missing and is made", "path", made)
 	}
 	return err
 }
 
 func (c zkClient) CreateBeside(path string, data []byte, other string) error {
-	results, err := multi(c, &zk.CheckVersionRequest{Path: other, Version: anyVersion},
+	results, err := Multi(c, &zk.CheckVersionRequest{Path: other, Version: AnyVersion},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
-	if _, cause := firstFailedOp(results); cause != nil {
+	if _, cause := FirstFailedOp(results); cause != nil {
 		return cause
 	}
 	return err
@@ -202,20 +208,20 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 
 // CreateContainer is a request of its own: none of the others makes containers.
 func (c zkClient) CreateContainer(path string) error {
-	containers := &c.link.cfg.containers
-	if containers.unknown.Load() {
+	containers := &c.link.cfg.Containers
+	if containers.IsUnknown() {
 		return c.CreatePersistent(path)
 	}
-	err := c.create(opCreateContainer, path, noData, zk.FlagContainer)
-	if containers.onResult(c.link.epoch, err) {
-		c.link.cfg.log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
-			"times", maxHangups)
+	err := c.create(opCreateContainer, path, NoData, zk.FlagContainer)
+	if containers.onResult(c.link.Epoch, err) {
+		c.link.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
+			"times", MaxHangups)
 	}
 	return err
 }
 
 func (c zkClient) CreatePersistent(path string) error {
-	return c.create(opCreate, path, noData, zk.FlagPersistent)
+	return c.create(opCreate, path, NoData, zk.FlagPersistent)
 }
 
 func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path, false) }
@@ -224,11 +230,11 @@ func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.ge
 
 func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
 	n, err := waitQuery(c.link, encodeRead(opGetData, c.root.prepend(path), watch), readContent)
-	return n.data, n.stat, err
+	return n.Data, n.Stat, err
 }
 
-func (c zkClient) Children(path string) (listing, error) {
-	return await(func(then callback[listing]) { c.List(path, false, then) })
+func (c zkClient) Children(path string) (Listing, error) {
+	return Await(func(then Callback[Listing]) { c.List(path, false, then) })
 }
 
 func (c zkClient) Exists(path string) (zk.Stat, bool, error) { return c.exists(path, false) }
@@ -241,7 +247,7 @@ func (c zkClient) ExistsWatched(path string) (bool, error) {
 func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
 	stat, err := waitQuery(c.link, encodeRead(opExists, c.root.prepend(path), watch),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
-	if isMissing(err) {
+	if IsMissing(err) {
 		return zk.Stat{}, false, nil
 	}
 	return stat, err == nil, err
@@ -249,38 +255,38 @@ func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
 
 func (c zkClient) Ephemerals(prefix string) ([]string, error) {
 	ephemerals := &c.link.cfg.ephemerals
-	if ephemerals.unknown.Load() {
-		return nil, serverError(codeUnimplemented)
+	if ephemerals.IsUnknown() {
+		return nil, ServerError(CodeUnimplemented)
 	}
 	prefix = c.root.prepend(prefix)
-	paths, err := waitQuery(c.link, appendText(newMessage(opGetEphemerals, opBytes+len(prefix)), prefix),
+	paths, err := waitQuery(c.link, appendText(newMessage(opGetEphemerals, OpBytes+len(prefix)), prefix),
 		func(r *reader) ([]string, error) { return r.texts(), nil })
-	ephemerals.onResult(c.link.epoch, err)
+	ephemerals.onResult(c.link.Epoch, err)
 	for i := range paths {
 		paths[i] = c.root.strip(paths[i])
 	}
 	return paths, err
 }
 
-func (c zkClient) withPublicRead() client {
-	c.acl = withPublicRead(c.acl)
+func (c zkClient) WithPublicRead() Client {
+	c.acl = WithPublicRead(c.acl)
 	return c
 }
 
-func (c zkClient) parent() client {
+func (c zkClient) Parent() Client {
 	if c.root == "" {
 		return nil
 	}
-	parent, _ := splitPath(string(c.root))
-	c.root = chroot(strings.TrimSuffix(parent, "/"))
+	parent, _ := SplitPath(string(c.root))
+	c.root = Chroot(strings.TrimSuffix(parent, "/"))
 	return c
 }
 
-// makeDirectory makes path and what is missing above it. It reports whether path
+// MakeDirectory makes path and what is missing above it. It reports whether path
 // was made by this call.
-func makeDirectory(c client, path string) (bool, error) {
+func MakeDirectory(c Client, path string) (bool, error) {
 	err := makeNode(c, path)
-	if isMissing(err) {
+	if IsMissing(err) {
 		if err := makeParent(c, path); err != nil {
 			return false, err
 		}
@@ -292,28 +298,28 @@ func makeDirectory(c client, path string) (bool, error) {
 	case errors.Is(err, zk.ErrNodeExists):
 		return false, nil
 	}
-	return false, fmt.Errorf("make directory %s: %w", path, requiredRight{right: "CREATE"}.of(path).explain(err))
+	return false, fmt.Errorf("make directory %s: %w", path, RightOnParent("CREATE", path).Explain(err))
 }
 
-func makeParent(c client, path string) error {
-	parent, _ := splitPath(path)
+func makeParent(c Client, path string) error {
+	parent, _ := SplitPath(path)
 	if path == "/" {
-		if c = c.parent(); c == nil {
+		if c = c.Parent(); c == nil {
 			return zk.ErrNoNode
 		}
 	}
-	_, err := makeDirectory(c, parent)
+	_, err := MakeDirectory(c, parent)
 	return err
 }
 
 // makeNode makes a container, which goes away when its last lock has gone, or a
 // persistent node where the server will have no containers.
-func makeNode(c client, path string) error {
+func makeNode(c Client, path string) error {
 	err := c.CreateContainer(path)
 	if err == nil || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	if o, _ := classify(err); o != refused {
+	if o, _ := Classify(err); o != Refused {
 		return err
 	}
 	return c.CreatePersistent(path)
@@ -328,4 +334,9 @@ type zkLogger struct {
 
 func (l zkLogger) Printf(format string, args ...any) {
 	l.log.Debug(fmt.Sprintf(format, args...), "epoch", l.epoch)
+}
+
+// WithPublicRead adds the right to READ for all.
+func WithPublicRead(acl []zk.ACL) []zk.ACL {
+	return append(slices.Clip(acl), zk.WorldACL(zk.PermRead)...)
 }

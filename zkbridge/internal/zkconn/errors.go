@@ -1,4 +1,4 @@
-package zkbridge
+package zkconn
 
 import (
 	"errors"
@@ -9,43 +9,38 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// ErrSessionTimeout is why a bridge failed whose server granted another session
-// timeout than Config asks for. The server's limits are minSessionTimeout and
-// maxSessionTimeout; its defaults are 2 and 20 times tickTime.
-var ErrSessionTimeout = errors.New("server does not grant the session timeout")
-
 // outcome is what an error tells about the request that got it.
 type outcome int
 
 const (
-	refused        outcome = iota // not executed, and it would not be the next time
-	notSent                       // not executed, nothing stands against it
-	connectionLost                // the connection went away: executed or not
+	Refused        outcome = iota // not executed, and it would not be the next time
+	NotSent                       // not executed, nothing stands against it
+	ConnectionLost                // the connection went away: executed or not
 	inconclusive                  // there was an answer, which does not tell: executed or not
 )
 
-// classify tells what became of a single request, or of a multi that names no
+// Classify tells what became of a single request, or of a multi that names no
 // culprit, and the reason to give to who asked if that is final.
-func classify(err error) (outcome, messages.Reason) {
+func Classify(err error) (outcome, messages.Reason) {
 	switch {
 	case isAny(err, refusals):
-		return refused, reasonFor(err)
+		return Refused, ReasonFor(err)
 	case isAny(err, notExecuted):
-		return notSent, messages.Reason_SESSION_LOST
+		return NotSent, messages.Reason_SESSION_LOST
 	case errors.Is(err, zk.ErrAPIError):
 		// Often a reply that the client could not decode.
 		return inconclusive, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
 		return inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
-	var code serverError
+	var code ServerError
 	switch {
 	case !errors.As(err, &code):
-		return connectionLost, messages.Reason_SESSION_LOST // with the connection
-	case code > firstRefusal && code != codeUnimplemented:
+		return ConnectionLost, messages.Reason_SESSION_LOST // with the connection
+	case code > firstRefusal && code != CodeUnimplemented:
 		return inconclusive, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
-	return refused, messages.Reason_UNAVAILABLE
+	return Refused, messages.Reason_UNAVAILABLE
 }
 
 // refusals are the errors by which a server, or the client before sending, refuses
@@ -55,14 +50,14 @@ var refusals = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChi
 
 // notExecuted are the errors of requests that were surely not executed. After the last
 // two the connection or the session ends at once.
-var notExecuted = []error{zk.ErrNoServer, serverError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
+var notExecuted = []error{zk.ErrNoServer, ServerError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
 
 func isAny(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// reasonFor is the reason for an error that is final.
-func reasonFor(err error) messages.Reason {
+// ReasonFor is the reason for an error that is final.
+func ReasonFor(err error) messages.Reason {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
 		return messages.Reason_NO_AUTH
@@ -78,7 +73,7 @@ func reasonFor(err error) messages.Reason {
 
 const (
 	codeInconsistent  = -2
-	codeUnimplemented = -6
+	CodeUnimplemented = -6
 	codeThrottled     = -127
 	// Codes above this are the server's system errors.
 	firstRefusal = -8
@@ -86,13 +81,13 @@ const (
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
-// firstFailedOp is the first operation of a multi that failed. The server reports no
+// FirstFailedOp is the first operation of a multi that failed. The server reports no
 // error for those before it, and a meaningless one for those behind. That the session is
 // over is no operation's fault, though the first one is told.
-func firstFailedOp(results []zk.MultiResponse) (int, error) {
+func FirstFailedOp(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {
-			if err == serverError(codeInconsistent) || isAny(err, notExecuted) {
+			if err == ServerError(codeInconsistent) || isAny(err, notExecuted) {
 				return -1, nil
 			}
 			return i, err
@@ -100,3 +95,5 @@ func firstFailedOp(results []zk.MultiResponse) (int, error) {
 	}
 	return -1, nil
 }
+
+func IsMissing(err error) bool { return errors.Is(err, zk.ErrNoNode) }

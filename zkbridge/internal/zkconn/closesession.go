@@ -1,0 +1,80 @@
+package zkconn
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+var ErrAnotherSession = errors.New("the server has opened another session rather than resume this one")
+
+// CloseSession resumes a session on a server and closes it. It returns nil if the server has closed
+// the session or says that it is over. It blocks until then, for ConnectTimeout at most; an
+// earlier end of ctx ends it.
+func CloseSession(ctx context.Context, cfg *Config, server string, id int64, password []byte) error {
+	deadline := time.Now().Add(cfg.ConnectTimeout)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	var lookups sync.WaitGroup
+	defer lookups.Wait()
+	defer cancel()
+	conn, raw, err := cfg.open(ctx, ctx, &lookups, "tcp", server)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	defer context.AfterFunc(ctx, func() { raw.Close() })()
+	w := newConn(conn, raw, nil, deadline)
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if _, err := conn.Write(resumeRequest(id, password)); err != nil {
+		return err
+	}
+	hello, err := w.readConnectResponse()
+	if err != nil || hello.session == 0 {
+		return err
+	}
+	for _, a := range cfg.Auth {
+		if err := w.authenticate(a); err != nil {
+			return err
+		}
+	}
+	if err := w.closeSession(); err != nil || hello.session == id {
+		return err
+	}
+	return ErrAnotherSession
+}
+
+// resumeRequest is the message that resumes the session. It asks for the shortest timeout, by which
+// the session expires if it is not closed.
+func resumeRequest(id int64, password []byte) []byte {
+	const shortest = 1                          // ms; the server grants more
+	b := appendInt(make([]byte, lengthSize), 0) // protocol version
+	b = binary.BigEndian.AppendUint64(b, 0)     // newest zxid seen: any server will do
+	b = appendInt(b, shortest)
+	b = binary.BigEndian.AppendUint64(b, uint64(id))
+	b = appendBool(appendData(b, password), false) // no server that only reads
+	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
+	return b
+}
+
+// closeSession closes the session of the connection.
+func (c *Conn) closeSession() error {
+	b := binary.BigEndian.AppendUint32(nil, headerSize-lengthSize)
+	b = appendInt(appendInt(b, 1), opClose)
+	if _, err := c.Conn.Write(b); err != nil {
+		return err
+	}
+	answer, err := c.readFrame(maxGreeting)
+	if err != nil {
+		return err
+	}
+	if err := errorOf(int32(binary.BigEndian.Uint32(answer[lengthSize+xidSize+8:]))); !errors.Is(err, zk.ErrSessionExpired) {
+		return err
+	}
+	return nil
+}

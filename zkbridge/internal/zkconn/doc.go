@@ -1,0 +1,22 @@
+// Package zkconn connects to ZooKeeper: it finds the servers, opens a session, keeps it alive, and
+// sends requests over the connection. go-zookeeper does the first three; requests, answers and events
+// pass it by.
+//
+// A [SessionConn] is one session and its connections, one after the other. It posts what happens to
+// the session as events, and its user decides what follows. A [Client] is the requests. Arrows point
+// down only: the package knows nothing of locks, of batches, or of the bridge's actor.
+//
+// The files, in reading order:
+//
+//   - path.go, chroot.go: paths of nodes, and the path in front of all of them.
+//   - config.go: what a connection needs to know.
+//   - errors.go, right.go: what an error says about the request that got it.
+//   - codec.go: the messages of ZooKeeper's protocol.
+//   - events.go: what a SessionConn posts.
+//   - jitter.go, hostlist.go, resolver.go, dial.go: which server is dialed, when, and how.
+//   - conn.go, requests.go: one connection, and the requests on it.
+//   - handshake.go: how a connection opens or resumes the session.
+//   - sessionconn.go: the session, its connections and its deadline.
+//   - optional.go, client.go: the requests that the bridge sends.
+//   - closesession.go: how a session that was lost is closed.
+package zkconn

@@ -1,0 +1,86 @@
+package zkconn
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A server that answers nothing is given a second, and twice as long each time, up to the
+// limit. One that refuses takes no time, and an answer begins it anew.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHostList(func() bool { return false }, 20*time.Second)
+		must(t, h.Init([]string{"a"}))
+		attempt := func(wait bool, want time.Duration) {
+			t.Helper()
+			h.Next()
+			time.Sleep(h.pause())
+			deadline := h.beginAttempt(7 * time.Second)
+			if got := time.Until(deadline); got != want {
+				t.Errorf("%v, not %v", got, want)
+			}
+			if wait {
+				time.Sleep(time.Until(deadline))
+			}
+		}
+		for range 2 {
+			attempt(false, time.Second)
+			attempt(false, time.Second)
+			for _, want := range []time.Duration{1, 2, 4, 7, 7} {
+				attempt(true, want*time.Second)
+			}
+			attempt(false, 7*time.Second)
+			h.Connected()
+		}
+		if left := time.Until(h.beginAttempt(time.Millisecond)); left != time.Millisecond {
+			t.Errorf("%v", left)
+		}
+	})
+}
+
+func TestHosts(t *testing.T) {
+	dead := false
+	h := newHostList(func() bool { return dead }, 20*time.Second)
+	h.Init([]string{"a", "b"})
+	expect := func(server string, pause bool) {
+		t.Helper()
+		s, theirs := h.Next()
+		if ours := h.pause(); s != server || theirs != dead || (ours > 0) != pause || ours > maxPause {
+			t.Errorf("%s, %v, %v; want %s, %v, %v", s, theirs, ours, server, dead, pause)
+		}
+	}
+	expect("a", false)
+	expect("b", false)
+	expect("a", true) // all were tried
+	expect("b", false)
+	h.connected = time.Now().Add(-time.Minute)
+	h.tries = 0
+	expect("a", false) // at once after a connection is lost
+	h.Connected()
+	expect("b", true) // but not if it was a short one
+	dead = true
+	expect("a", false)
+	expect("b", true)
+}
+
+// TestPauseIsSpread has clients that lose a server at one time.
+func TestPauseIsSpread(t *testing.T) {
+	for _, c := range []struct{ session, longest time.Duration }{
+		{time.Minute, time.Second}, {4 * time.Second, 500 * time.Millisecond}, {100 * time.Millisecond, 12500 * time.Microsecond},
+	} {
+		tenths := map[time.Duration]bool{}
+		for range 1000 {
+			h := newHostList(func() bool { return false }, c.session)
+			h.pauseDue = true
+			p := h.pause()
+			if p < c.longest/4 || p > c.longest {
+				t.Fatalf("%v: pause of %v", c.session, p)
+			}
+			tenths[p*10/c.longest] = true
+		}
+		if len(tenths) < 7 {
+			t.Errorf("%v: pauses fall into %v", c.session, tenths)
+		}
+	}
+}
