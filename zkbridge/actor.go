@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -19,46 +20,50 @@ type bridgeActor struct {
 	bridge       *Bridge
 	cfg          *settings
 	self         *host.Ref
-	blockingJobs sync.WaitGroup // those that block, under way
+	blockingJobs sync.WaitGroup // under way
 
 	session        sessionState
-	lastChange     *messages.SessionChanged // as last told
-	epoch          *epoch                   // present one; nil before the first and after the last
-	epochsOpened   uint64                   // opened so far
-	timeoutGranted bool                     // the first session was granted its timeout
-	readyOnce      sync.Once                // the first session is ready
-	fatal          error                    // why the bridge gives up
-	failed         bool                     // it has ended by a panic
+	lastChange     *messages.SessionChanged // as last told to the subscribers
+	epoch          *epoch                   // the present one; nil before the first and after the last
+	epochsOpened   uint64
+	timeoutGranted bool // the first session was granted its timeout
+	readyOnce      sync.Once
+	fatal          error                    // why the bridge has given up, nil if it has not
+	failed         bool                     // the bridge has ended by a panic
 	subs           map[ask.Recipient]uint64 // with the number of each subscription
-	subscriptions  uint64
+	subscriptions  uint64                   // so far
 	deadline       *time.Timer
 
-	generations  generations
-	lostSessions []*lostSession // which may live on at the servers
+	generations  generationHistory
+	lostSessions []*lostSession // that may live on at the servers
 }
 
-// task is something that the actor tells itself to do, mostly later.
+// task is a function that the actor calls, mostly later.
 type task func(*bridgeActor)
 
-// reopenPause is how long to wait before the next epoch if the last one ended
-// before it had a session.
+// reopenPause is how long the bridge waits before it opens the next epoch if the last one ended before
+// it had a session.
 const reopenPause = time.Second
 
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
-	c := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
-	c.session.state = messages.SessionState_LOST
-	c.publish("there was no session yet")
-	return c
+	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
+	a.session.state = messages.SessionState_LOST
+	a.publish("there was no session yet")
+	return a
 }
 
 // Receive implements host.Actor.
 func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case *jobDone:
-		msg.runner.onDone(msg.then)
+		msg.queue.onDone(msg.then)
+	case *posted:
+		if !msg.epoch.over {
+			msg.f()
+		}
 	case zkconn.NodeChanged:
 		if a.isCurrent(msg.From) {
-			if msg.Path == GenerationPath { // first of all: no later answer may carry the former one
+			if msg.Path == GenerationPath { // first of all: no later answer may carry the former generation
 				a.epoch.generationChanged()
 			}
 			a.epoch.watches.onEvent(a.epoch, msg.Path, msg.Deleted)
@@ -97,15 +102,15 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	}
 }
 
-// Flush implements host.Collector: what several messages ask for is sent together.
+// Flush implements host.Collector: the bridge sends the requests of several messages together.
 func (a *bridgeActor) Flush() {
 	if a.epoch != nil {
 		a.epoch.flush()
 	}
 }
 
-func (a *bridgeActor) isCurrent(l *zkconn.SessionConn) bool {
-	return a.epoch != nil && a.epoch.conn == l
+func (a *bridgeActor) isCurrent(conn *zkconn.SessionConn) bool {
+	return a.epoch != nil && a.epoch.conn == conn
 }
 
 // open begins the next epoch.
@@ -114,16 +119,16 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	l, err := zkconn.Open(a.epochsOpened, &a.cfg.Config, a.self.Tell, a.bridge.noteConnectError)
+	conn, err := zkconn.Open(a.epochsOpened, &a.cfg.Config, a.self.Tell, a.bridge.noteConnectError)
 	if err != nil {
-		a.giveUp(err)
+		a.giveUp(fmt.Errorf("zkbridge: %w", err))
 		return
 	}
-	a.epoch = newEpoch(a, l)
+	a.epoch = newEpoch(a, conn)
 	a.closeLostSessions()
 }
 
-// onSessionEvent lets an event happen to the present epoch.
+// onSessionEvent handles an event of the present epoch's session.
 func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
@@ -135,7 +140,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		a.publish(detail)
 	}
 	switch {
-	case e == sessionExpired && !changed: // there was no session: do not try again in a hurry
+	case e == sessionExpired && !changed: // there was no session: open the next after a pause
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 	case next.state == messages.SessionState_LOST && changed:
@@ -150,8 +155,9 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	}
 }
 
-// checkTimeout checks the timeout of a session that is new. The first one must be what
-// was asked for; later it is too late to refuse, locks are in use.
+// checkTimeout checks the timeout of a new session, and reports whether the bridge accepts the
+// session. The first one must have the timeout that was asked for. Later it is too late to refuse:
+// locks are in use.
 func (a *bridgeActor) checkTimeout() bool {
 	if a.session.state != messages.SessionState_LOST {
 		return true
@@ -170,9 +176,9 @@ func (a *bridgeActor) checkTimeout() bool {
 	return true
 }
 
-// onAuthRefused is called when a server does not take the credentials. At the first
-// session that is fatal; later it ends the session, and another is tried, since
-// locks are in use and somebody may set the server right.
+// onAuthRefused handles a server that refuses the credentials. At the first session that is fatal.
+// Later it ends the session, and the bridge tries another: locks are in use, and the server's
+// configuration may be corrected.
 func (a *bridgeActor) onAuthRefused(err error) {
 	if !a.timeoutGranted {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
@@ -194,12 +200,12 @@ func (a *bridgeActor) connected(was sessionState) {
 	a.epoch.resume()
 }
 
-// publish tells everybody the present state.
+// publish tells the present state to the subscribers and to the methods of Bridge.
 func (a *bridgeActor) publish(detail string) {
 	s := Session{State: a.session.state, Epoch: a.session.epoch}
 	snap := &snapshot{Session: s}
 	if a.epoch != nil {
-		snap.link = a.epoch.conn
+		snap.conn = a.epoch.conn
 		snap.ID, snap.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
 	}
 	snap.failed = a.failed
@@ -212,24 +218,19 @@ func (a *bridgeActor) publish(detail string) {
 	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
 }
 
-// tellState tells a subscriber the present state. One that panics is not told again, and keeps
-// no other from being told.
+// tellState tells the present state to a subscriber. A subscriber that panics is not told again, and
+// does not keep the others from being told.
 func (a *bridgeActor) tellState(to ask.Recipient) {
-	if !tell(a.cfg.Log, to, a.lastChange) {
+	if !reply.Tell(a.cfg.Log, to, a.lastChange) {
 		delete(a.subs, to)
 	}
 }
 
-// armDeadline has checkDeadline called when the session may have to be given up.
-// By then ZooKeeper will mostly have answered something, and it is armed again.
+// armDeadline has checkDeadline called at the deadline. By then ZooKeeper will mostly have answered a
+// request, and checkDeadline sets the timer again.
 func (a *bridgeActor) armDeadline() {
 	ep := a.epoch
-	check := task(func(c *bridgeActor) {
-		if c.epoch == ep {
-			c.checkDeadline()
-		}
-	})
-	a.deadline = time.AfterFunc(time.Until(ep.conn.Deadline()), func() { a.self.Tell(check) })
+	a.deadline = ep.AfterFunc(time.Until(ep.conn.Deadline()), a.checkDeadline)
 }
 
 func (a *bridgeActor) checkDeadline() {
@@ -240,7 +241,7 @@ func (a *bridgeActor) checkDeadline() {
 	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
 }
 
-// endEpoch answers all that is outstanding and lets go of the session; retire ends the link.
+// endEpoch answers all requests that are open, and leaves the session; retire ends its connection.
 func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
 	if a.deadline != nil {
 		a.deadline.Stop()

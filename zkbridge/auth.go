@@ -7,16 +7,21 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Auth is what a client shows to ZooKeeper to be granted the rights of somebody. It
-// keeps the credential out of what is printed.
+// ACL grants rights on a node, zk.PermRead and so on, to an identity of a scheme.
+type ACL = zk.ACL
+
+// Auth identifies a client to ZooKeeper, which grants rights to identities. What is printed of an
+// Auth leaves out the credential.
 type Auth struct {
 	Scheme     string // such as "digest"
 	Credential string // for digest, "user:password"
 }
 
+// String implements fmt.Stringer.
 func (a Auth) String() string { return a.Scheme + ":(secret)" }
 
 // GoString implements fmt.GoStringer.
@@ -27,8 +32,8 @@ func (a Auth) GoString() string {
 // MarshalText implements encoding.TextMarshaler, which JSON and loggers use.
 func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// CreatorAll is an ACL for Config that grants all rights to whoever made the node,
-// as known by Config.Auth or a TLS certificate, and none to anybody else.
+// CreatorAll returns an ACL for Config that grants all rights to the identity that made the node, by
+// Config.Auth or a TLS certificate, and none to other identities.
 func CreatorAll() []zk.ACL { return zk.AuthACL(zk.PermAll) }
 
 func checkAuth(list []Auth) error {
@@ -45,7 +50,7 @@ func checkAuth(list []Auth) error {
 	return nil
 }
 
-// checkACL refuses what a server would refuse at the first create.
+// checkACL returns an error for an ACL that a server would refuse at the first create.
 func (cfg Config) checkACL() error {
 	for i, a := range cfg.ACL {
 		switch {
@@ -57,8 +62,8 @@ func (cfg Config) checkACL() error {
 			return fmt.Errorf("zkbridge: ACL %d is for whoever made the node: that needs Auth, or TLS with a certificate", i)
 		}
 	}
-	if n := zkconn.ACLBytes(cfg.ACL); n > maxBytes {
-		return fmt.Errorf("zkbridge: ACL of %d bytes: the limit is %d", n, maxBytes)
+	if n := zkconn.ACLBytes(cfg.ACL); n > writer.MaxBytes {
+		return fmt.Errorf("zkbridge: ACL of %d bytes: the limit is %d", n, writer.MaxBytes)
 	}
 	if cfg.ACL != nil && len(cfg.ACL) == 0 {
 		return errors.New("zkbridge: ACL is empty, and not nil: nobody would have a right")

@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be
-// called from any goroutine.
+// Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be called from any
+// goroutine.
 type Bridge struct {
 	cfg *settings
 	ref *host.Ref
@@ -26,23 +26,23 @@ type Bridge struct {
 	err          error
 	closing      sync.Once
 	closeCalled  chan struct{}  // closed by Close
-	closingConns sync.WaitGroup // links on their way to the end
+	closingConns sync.WaitGroup // connections that are being closed
 
 	state            atomic.Pointer[snapshot]
-	lastConnectError atomic.Pointer[connectError] // of the last attempt to connect
-	lastConn         *zkconn.SessionConn          // of the bridge when it stopped, if it had a session
+	lastConnectError atomic.Pointer[connectError]
+	lastConn         *zkconn.SessionConn // when the actor stopped, nil if it had no session
 }
 
-// snapshot is what others may see of the actor's state.
+// snapshot is what other goroutines may read of the actor's state.
 type snapshot struct {
 	Session
-	failed       bool // the bridge has ended by a panic
-	link         *zkconn.SessionConn
-	outageSince  time.Time // of the state SUSPENDED, or LOST if that came first; otherwise zero
+	failed       bool                // the bridge has ended by a panic
+	conn         *zkconn.SessionConn // of the epoch, nil between two
+	outageSince  time.Time           // start of the state SUSPENDED, or LOST if that came first; otherwise zero
 	outageReason string
 }
 
-// connectError is an error and when it happened.
+// connectError is the error of an attempt to connect, and when it happened.
 type connectError struct {
 	err error
 	at  time.Time
@@ -51,9 +51,8 @@ type connectError struct {
 // bridges numbers the actors of this process.
 var bridges atomic.Uint64
 
-// Open starts a bridge and returns without waiting for ZooKeeper. The errors are
-// about cfg only; they name the value and what is accepted. Close the bridge
-// before system.
+// Open starts a bridge and returns without waiting for ZooKeeper. The errors are about cfg only; they
+// name the value and what is accepted. Close the bridge before system.
 func Open(system *host.System, cfg Config) (*Bridge, error) {
 	if system == nil {
 		return nil, errors.New("zkbridge: Open needs a host.System")
@@ -65,7 +64,7 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 	return start(system, s)
 }
 
-// start is Open with settings that were checked.
+// start is Open with checked settings.
 func start(system *host.System, s *settings) (*Bridge, error) {
 	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{}),
 		closeCalled: make(chan struct{})}
@@ -79,11 +78,10 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 	return b, nil
 }
 
-// Connected blocks until the first session is ready for requests. It fails when ctx ends, with an
-// error that wraps the context's cause and names the servers and the last error
-// of connecting to them; with [ErrSessionTimeout]; and with
-// [messages.Reason_CLOSED] once the bridge is closed. After the first session it
-// returns nil at once, whatever the state: see Session.
+// Connected blocks until the first session is ready for requests. After that it returns nil at once,
+// whatever the state: see Session. It fails when ctx ends, with an error that wraps the context's
+// cause and names the servers and the last error of connecting to them; with [ErrSessionTimeout]; and
+// with [messages.Reason_CLOSED] once the bridge is closed.
 func (b *Bridge) Connected(ctx context.Context) error {
 	select {
 	case <-b.stopped:
@@ -108,30 +106,30 @@ func (b *Bridge) unreachable(cause error) error {
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
 }
 
-// Ref is where requests to the bridge go. It never blocks. After Close each of
-// them is answered by Failed(CLOSED).
+// Ref returns the reference that requests to the bridge are sent to. Sending never blocks. After
+// Close the bridge answers each request by Failed(CLOSED).
 func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref} }
 
-// Session tells the present state, by the clock: once the deadline has passed it is
-// LOST, also where the bridge has not been scheduled to say so. It never blocks.
+// Session returns the present state, by the clock: once the deadline has passed the state is LOST,
+// also if the actor has not run since. It never blocks.
 func (b *Bridge) Session() Session {
 	now := b.state.Load()
 	s := now.Session
-	if now.link == nil || s.State == messages.SessionState_SHUT {
+	if now.conn == nil || s.State == messages.SessionState_SHUT {
 		return s
 	}
-	s.Deadline = now.link.Deadline()
-	if s.State != messages.SessionState_LOST && now.link.Overdue() {
+	s.Deadline = now.conn.Deadline()
+	if s.State != messages.SessionState_LOST && now.conn.Overdue() {
 		s.State = messages.SessionState_LOST
 	}
 	return s
 }
 
-// Lost reports whether the session of an epoch is lost, or must be taken for lost at this
-// moment because its deadline has passed or the bridge has failed. It looks at the clock,
-// so it is right also in a process that was paused, before any timer or message has come
-// through. Once true for an epoch it stays so. After Close it is false for the last epoch:
-// subscribers are told SHUT. It never blocks and costs little.
+// Lost reports whether the session of an epoch is lost, or must be taken for lost now because its
+// deadline has passed or the bridge has failed. It reads the clock, so it is right also in a process
+// that was paused, before any timer or message has come through. Once true for an epoch it stays
+// true. After Close it is false for the last epoch: subscribers are told SHUT. It never blocks and
+// costs little.
 func (b *Bridge) Lost(epoch uint64) bool {
 	now := b.state.Load()
 	switch {
@@ -142,22 +140,21 @@ func (b *Bridge) Lost(epoch uint64) bool {
 	case now.State == messages.SessionState_SHUT:
 		return now.failed
 	}
-	return now.link.Overdue()
+	return now.conn.Overdue()
 }
 
-// Close ends the bridge and its session, so that ZooKeeper removes its nodes at once:
-// subscribers hear SHUT, all that is outstanding is answered by Failed(CLOSED), and the
-// session is closed. There is no margin between: another process may hold the locks of
-// this one right after, so the work that they protect must have ended before Close is
-// called. That is so, too, for a bridge that has failed by a panic: without Close it closes
-// its session by itself, Margin after its subscribers heard SHUT.
+// Close ends the bridge and its session, so that ZooKeeper deletes the session's nodes at once. It
+// tells SHUT to the subscribers, answers all open requests by Failed(CLOSED), and closes the session.
+// There is no margin between: another process may hold the locks of this one right after, so the work
+// that they protect must have ended before Close is called. That is so, too, for a bridge that has
+// failed by a panic: without Close it closes its session by itself, Margin after it has told SHUT.
 //
-// Sessions that were lost before and may live on are closed, too, if there is a connection.
+// Close also closes lost sessions that may live on, if there is a connection.
 //
-// Close blocks until that is done and the client library's goroutines are gone, for
-// ConnectTimeout and a second at most. An error means that no server has confirmed the end
-// of the session: its nodes stay until it expires. Calling it again, or from several
-// goroutines, gives the same result. An actor must not call it.
+// Close blocks until that is done and the client library's goroutines have ended, for ConnectTimeout
+// and a second at most. An error means that no server has confirmed the end of the session: its nodes
+// stay until it expires. A second call, or calls from several goroutines, return the same result. An
+// actor must not call it.
 func (b *Bridge) Close() error {
 	b.closing.Do(func() {
 		close(b.closeCalled)
@@ -174,15 +171,14 @@ func (b *Bridge) Close() error {
 	case <-b.ended:
 	case <-timer.C:
 	}
-	if l := b.lastConn; l != nil && !l.HasEnded() {
+	if c := b.lastConn; c != nil && !c.HasEnded() {
 		return fmt.Errorf("zkbridge: no server has confirmed the end of session %#x: its nodes stay until it expires, "+
-			"within %v", l.ID(), l.Timeout())
+			"within %v", c.ID(), c.Timeout())
 	}
 	return nil
 }
 
-// noteConnectError remembers why there is no session. It prefers what is more telling than that a server
-// has not answered.
+// noteConnectError keeps the error of an attempt to connect.
 func (b *Bridge) noteConnectError(err error) {
 	if last := b.lastConnectError.Load(); last != nil {
 		err = zkconn.MoreTelling(last.err, err)
@@ -190,20 +186,19 @@ func (b *Bridge) noteConnectError(err error) {
 	b.lastConnectError.Store(&connectError{err, time.Now()})
 }
 
-// minOutage is how long a request may be unanswered before Outage reports it.
+// minOutage is how long a request is unanswered before Outage reports it.
 const minOutage = 500 * time.Millisecond
 
-// Outage returns since when there is no answer from ZooKeeper, and why: since the
-// connection was lost, or, while the bridge is CONNECTED, since the oldest request was
-// sent that has had no answer for half a second or longer. why is nil if neither is so,
-// and once the bridge is closed. It never blocks.
+// Outage returns since when ZooKeeper has not answered, and why: since the connection was lost, or,
+// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half a
+// second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
 func (b *Bridge) Outage() (since time.Time, why error) {
 	now := b.state.Load()
 	switch {
 	case now.State == messages.SessionState_SHUT:
 		return time.Time{}, nil
 	case now.outageSince.IsZero():
-		return now.link.UnansweredSince(minOutage)
+		return now.conn.UnansweredSince(minOutage)
 	}
 	why = errors.New(now.outageReason)
 	if last := b.lastConnectError.Load(); last != nil && !last.at.Before(now.outageSince) {
@@ -212,7 +207,7 @@ func (b *Bridge) Outage() (since time.Time, why error) {
 	return now.outageSince, why
 }
 
-// setOutage notes since when there is no connection, and the newest reason.
+// setOutage sets since when there is no connection, and the newest reason.
 func (s *snapshot) setOutage(last *snapshot, detail string) {
 	if s.State != messages.SessionState_SUSPENDED && s.State != messages.SessionState_LOST {
 		return
@@ -223,33 +218,33 @@ func (s *snapshot) setOutage(last *snapshot, detail string) {
 	}
 }
 
-// closeLost ends a link whose session is lost. It closes the link in the background.
-func (b *Bridge) closeLost(l *zkconn.SessionConn) {
-	l.Kill()
-	b.closingConns.Go(l.Close)
+// closeLost closes the connection of a lost session, in the background.
+func (b *Bridge) closeLost(c *zkconn.SessionConn) {
+	c.Kill()
+	b.closingConns.Go(c.Close)
 }
 
-// closeSession ends a link and has its server close the session, if that can be reached. It does
-// so in the background.
-func (b *Bridge) closeSession(l *zkconn.SessionConn) {
-	if !l.IsOnline() {
-		l.Kill()
+// closeSession has a server close the session if one is connected, and closes the connection, in the
+// background.
+func (b *Bridge) closeSession(c *zkconn.SessionConn) {
+	if !c.IsOnline() {
+		c.Kill()
 	}
-	b.closingConns.Go(l.Close)
+	b.closingConns.Go(c.Close)
 }
 
-// closeAfterMargin is part for a bridge that has failed: the session is kept until those who held
-// locks by it have had the margin to end their work, or the user calls Close. Until then
+// closeAfterMargin is closeSession for a bridge that has failed. It keeps the session until the
+// holders of locks have had the margin to end their work, or until the user calls Close. Until then
 // the client library goes on sending pings and, if need be, connecting.
-func (b *Bridge) closeAfterMargin(l *zkconn.SessionConn) {
+func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
 	b.closingConns.Go(func() {
 		timer := time.NewTimer(b.cfg.Margin)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-b.closeCalled:
-		case <-l.Context().Done(): // the session has expired
+		case <-c.Context().Done(): // the session has expired
 		}
-		b.closeSession(l)
+		b.closeSession(c)
 	})
 }

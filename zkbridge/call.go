@@ -1,16 +1,16 @@
 package zkbridge
 
-// callRequest is a request of a goroutine that waits for it, and not of an actor.
+// callRequest is a request of a goroutine that waits for the result.
 type callRequest interface {
 	request
 	forEpoch() uint64
 	start(ep *epoch)
 }
 
-// call is what callers have in common.
+// call is the part that all calls have.
 type call[T any] struct {
 	epoch uint64
-	done  chan result[T] // has room: the bridge does not wait
+	done  chan result[T] // has room for the result: the actor does not wait
 }
 
 type result[T any] struct {
@@ -24,11 +24,11 @@ func (c *call[T]) forEpoch() uint64 { return c.epoch }
 
 func (c *call[T]) deliver(value T, err error) { c.done <- result[T]{value, err} }
 
-// withdraw drops a request whose caller waits no longer.
+// withdraw drops a request whose caller has stopped waiting.
 func (b *Bridge) withdraw(r request) {
-	b.ref.Tell(task(func(c *bridgeActor) {
-		if c.epoch != nil {
-			delete(c.epoch.open, r)
+	b.ref.Tell(task(func(a *bridgeActor) {
+		if a.epoch != nil {
+			a.epoch.Close(r)
 		}
 	}))
 }

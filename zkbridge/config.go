@@ -19,76 +19,67 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Config says which ZooKeeper to use, and how. Only Servers is needed.
+// Config configures a bridge. Only Servers is needed.
 type Config struct {
-	// Servers lists the ensemble as "host:port,host:port". The port may be left
-	// out for 2181; IPv6 addresses stand in brackets. Names are resolved anew
-	// at each attempt to connect; while the name servers do not answer, their last
-	// answer counts. Of several addresses of a name each attempt begins with
-	// another. A path behind the list, as in "h1,h2/app", is a
-	// chroot: all other paths are below it, and it is never seen in them. It is
-	// made, with what is missing above it, together with the first directory in
-	// it; the log says so at level INFO.
+	// Servers lists the ensemble as "host:port,host:port". The default port is 2181; IPv6 addresses
+	// stand in brackets. The bridge resolves names anew at each attempt to connect; while the name
+	// servers do not answer, their last answer counts. Each attempt begins with another address of
+	// a name. A path behind the list, as in "h1,h2/app", is a chroot: all other paths are below it
+	// and do not show it. The bridge creates the chroot, and missing directories above it, together
+	// with the first directory in it; the log says so at level INFO.
 	Servers string
 
-	// SessionTimeout is how long ZooKeeper keeps the session, and with it the
-	// locks, of a process that it does not hear of. 0 means 20 s. Shorter than
-	// 100 ms is refused here; a server that grants another timeout than this
-	// fails [Bridge.Connected] with [ErrSessionTimeout].
+	// SessionTimeout is how long ZooKeeper keeps the session of a silent process, and with it the
+	// locks. 0 means 20 s; less than 100 ms is refused. A server that grants another timeout makes
+	// [Bridge.Connected] fail with [ErrSessionTimeout].
 	SessionTimeout time.Duration
 
-	// ConnectTimeout bounds each attempt to connect to one server, the handshake
-	// included. The first attempt is given up after a second, and after each that
-	// has had no answer the next one may take twice as long, up to this. 0 means a third of SessionTimeout shared between the servers,
+	// ConnectTimeout bounds each attempt to connect to one server, the handshake included. The first
+	// attempt ends after a second. After each attempt without an answer the next one may take twice
+	// as long, up to ConnectTimeout. 0 means a third of SessionTimeout shared between the servers,
 	// from about 1 s to 10 s.
 	ConnectTimeout time.Duration
 
-	// Margin is how much earlier than ZooKeeper can expire the session it is
-	// taken for lost here: SessionTimeout - Margin after the last message that
-	// ZooKeeper has answered was sent, and 2/3 SessionTimeout - Margin after the
-	// connection was lost. For an ensemble it should be at least
-	// (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the
-	// package documentation. 0 means a fifth of SessionTimeout; more than half of
-	// it is refused.
+	// Margin is how much earlier than ZooKeeper can expire the session the bridge takes it for lost:
+	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, and
+	// 2/3 SessionTimeout - Margin after the connection was lost. For an ensemble it should be at
+	// least (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
+	// documentation. 0 means a fifth of SessionTimeout; more than half of it is refused.
 	Margin time.Duration
 
-	// Dial opens connections to "host:port", and resolves the name itself; nil means
-	// net.Dialer, to one address after the other. It must return when ctx ends.
+	// Dial opens connections to "host:port", and resolves the name itself. It must return when ctx
+	// ends. nil means net.Dialer, to one address after the other.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// TLS secures the connections that Dial opens; nil means that they are not
-	// secured. Where ServerName is empty it is the server's name in Servers.
-	// With a certificate of its own the bridge authenticates by it (x509).
+	// TLS secures the connections that Dial opens. An empty ServerName means the server's name in
+	// Servers. With a certificate of its own the bridge authenticates by it (x509). nil means no TLS.
 	TLS *tls.Config
 
-	// Auth is shown to each server before anything else. Credentials that a
-	// server refuses make [Bridge.Connected] fail with NO_AUTH; later the session
-	// is LOST, and another is tried from time to time.
+	// Auth holds the credentials that the bridge sends to each server before any request. Credentials
+	// that a server refuses make [Bridge.Connected] fail with NO_AUTH. Later they make the session
+	// LOST, and the bridge tries another one from time to time.
 	Auth []Auth
 
-	// ACL is what the nodes and directories get that the bridge makes. nil means
-	// that anybody may do anything; see [CreatorAll]. All who share a lock need
-	// the rights READ, CREATE and DELETE in its directory. Each session makes a node of its own
-	// below /actorlock; where it may not, it creates contenders one by one, which is slower.
+	// ACL is the ACL of the nodes and directories that the bridge creates. nil grants all rights to
+	// all clients; see [CreatorAll]. All processes that share a lock need the rights READ, CREATE
+	// and DELETE in its directory. Each session creates a node of its own below /actorlock. Without
+	// the right to do so it creates contenders one by one, which is slower.
 	ACL []zk.ACL
 
-	// MaxReply is how many bytes a reply of ZooKeeper may have; a larger one is
-	// not kept in memory, and what asked for it fails with LIMIT_EXCEEDED. 0 means
-	// 4 MiB, enough for about 80,000 nodes in a directory; less than 1 MiB is
-	// refused.
+	// MaxReply is how many bytes an answer of ZooKeeper may have. The bridge does not keep a larger
+	// answer in memory, and the request fails with LIMIT_EXCEEDED. 0 means 4 MiB, enough for about
+	// 80,000 nodes in a directory; less than 1 MiB is refused.
 	MaxReply int
 
-	// MaxOutstanding is how many requests may wait for an answer; those beyond
-	// fail at once with LIMIT_EXCEEDED. A ReleaseNode is always taken. 0 means no
-	// limit.
+	// MaxOutstanding is how many requests may wait for an answer. A request over the limit fails at
+	// once with LIMIT_EXCEEDED. The bridge always accepts a ReleaseNode. 0 means no limit.
 	MaxOutstanding int
 
-	// Logger hears of session changes, and of the client library at debug
-	// level. nil means none.
+	// Logger logs session changes, and the client library's log at debug level. nil means no log.
 	Logger *slog.Logger
 }
 
-// What a Config may ask for. The longest session is what the protocol can carry.
+// The limits of a Config. The longest session timeout is the protocol's.
 const (
 	defaultSessionTimeout = 20 * time.Second
 	minSessionTimeout     = 100 * time.Millisecond
@@ -96,8 +87,7 @@ const (
 	minConnectTimeout     = 10 * time.Millisecond
 	defaultPort           = "2181"
 
-	// Not less than what a server puts into one node, nor than the answer to the
-	// largest transaction.
+	// Not less than the data of one node, nor than the answer to the largest transaction.
 	minMaxReply     = 1 << 20
 	defaultMaxReply = 4 << 20
 )

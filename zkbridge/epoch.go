@@ -8,166 +8,200 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// epoch is all that the bridge does within one session. When the session is over
-// the epoch is dropped as a whole, so that nothing of it can run in the next.
+// epoch is all that the bridge does within one session. When the session is over the bridge drops
+// the epoch as a whole, so that nothing of it can run in the next session.
 type epoch struct {
 	actor     *bridgeActor
 	number    uint64
 	conn      *zkconn.SessionConn
 	client    zkconn.Client
-	connected bool // CONNECTED: jobs may start
+	connected bool // the session is CONNECTED: jobs may start
+	started   bool // the session is ready for requests; see createOwnNode
 	over      bool
 
-	started            bool     // the session is ready for requests; see begin
-	generationReading  bool     // the generation's node is being read
-	awaitingGeneration []func() // to be done when the generation has been read
-	generationErr      error    // why there can be no tokens, if there cannot
-	ownNode            string   // path of the session's own node; empty if it may have none
+	open   map[request]uint64 // requests that are not answered, with the number of each
+	opened uint64             // requests so far
 
-	generationTimer *time.Timer // until the generation's node is read again; nil if that is not due
+	startQueue *workQueue // of what must be done before requests; it runs also while started is false
+	writer     *writer.Writer
+	singles    *workQueue // of requests that are not part of a batch
+	reads      *workQueue
+	readSlots  readSlots // of reads that belong to one job of singles or reads
+	watches    watchTable
 
-	open               map[request]uint64 // requests that are not answered, with the number of each
-	opened             uint64
-	startQueue         *workQueue
-	batcher            batcher
-	singles            *workQueue
-	reads              *workQueue
-	missingDirectories map[string][]write // what waits for a directory to be made
-	readSlots          readSlots          // of reads that belong to one of solos or reads
-	watches            watchTable
+	generationReading  bool        // a read of the generation's node is under way
+	awaitingGeneration []func()    // to be called when that read is answered
+	generationErr      error       // why there are no tokens, nil if there are
+	generationTimer    *time.Timer // until the node is read again, nil if that is not due
 
-	unknownCreates []*createRequest // may have a node or not
-	orphans        orphans
-	jitter         zkconn.Jitter
-	retries        []func() // to be done when connected again, or a little later
-	retryTimer     *time.Timer
-	leaderTimer    *time.Timer // until the leader is asked for what is watched; see phantom.go
+	retries     []func() // to be called when the session is connected again, or after a pause
+	retryTimer  *time.Timer
+	leaderTimer *time.Timer // until the leader is asked for the watched nodes; see leadercheck.go
+	jitter      zkconn.Jitter
 }
 
-// request is something that will be answered.
-type request interface {
-	// fail answers that it will not be done.
-	fail(why messages.Reason, detail string)
-}
+// request is a request that the bridge will answer.
+type request = writer.Request
 
-// retryPause is how long to wait before something is tried again while the
-// connection seems to be up.
+// retryPause is how long the bridge waits before it tries something again while the connection seems
+// to be up.
 const retryPause = 100 * time.Millisecond
 
-func newEpoch(c *bridgeActor, l *zkconn.SessionConn) *epoch {
-	ep := &epoch{actor: c, number: l.Epoch, conn: l, open: map[request]uint64{}, jitter: zkconn.NewJitter(), readSlots: make(readSlots, maxReads),
-		client: zkconn.NewClient(l, c.cfg.ACL, c.cfg.Root)}
+func newEpoch(a *bridgeActor, conn *zkconn.SessionConn) *epoch {
+	ep := &epoch{actor: a, number: conn.Epoch, conn: conn, client: zkconn.NewClient(conn, a.cfg.ACL, a.cfg.Root),
+		open: map[request]uint64{}, readSlots: make(readSlots, maxReads), jitter: zkconn.NewJitter()}
 	ep.startQueue = newWorkQueue(ep, 1)
-	ep.batcher.init(ep)
-	ep.singles = newWorkQueue(ep, maxSingleWrites)
+	ep.writer = writer.New(ep, writer.Config{Epoch: ep.number, ACL: a.cfg.ACL, Log: a.cfg.Log})
+	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
 	return ep
 }
 
-// setConn has requests go over a connection, nil for none. Before that it sets again what was
-// watched over the last one: the answer to another request would raise the zxid since
-// which there are events.
-func (ep *epoch) setConn(w *zkconn.Conn) {
-	if w != nil {
+// setConn has requests go over a connection, nil for none. Before that it sets the watches of the
+// last connection again: the answer to another request would raise the zxid since which ZooKeeper
+// sends the events that were missed.
+func (ep *epoch) setConn(conn *zkconn.Conn) {
+	if conn != nil {
 		nodes, directories := ep.watches.paths()
-		ep.client.SetWatches(w, nodes, directories)
+		ep.client.SetWatches(conn, nodes, directories)
 	}
-	ep.conn.Use(w)
+	ep.conn.Use(conn)
 }
 
-// end answers all that is outstanding.
+// end ends the epoch. It answers all requests that are open.
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.connected = true, false
 	ep.setConn(nil)
-	ep.orphans.stop()
+	ep.writer.Stop()
 	for _, t := range []*time.Timer{ep.retryTimer, ep.generationTimer, ep.leaderTimer} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(a, b request) int { return cmp.Compare(ep.open[a], ep.open[b]) }) {
-		r.fail(why, detail)
+	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) }) {
+		r.Fail(why, detail)
 	}
 	ep.open = nil
 }
 
-// addOpen counts r to the requests that are not answered.
+// addOpen counts r among the requests that are not answered.
 func (ep *epoch) addOpen(r request) {
 	ep.opened++
 	ep.open[r] = ep.opened
 }
 
-// retryLater has f called when that makes sense: after reconnecting, or after a pause
-// if the connection is up, or seems so.
-func (ep *epoch) retryLater(f func()) {
-	ep.retries = append(ep.retries, f)
-	ep.armRetry()
-}
-
-func (ep *epoch) armRetry() {
-	if ep.connected && ep.retryTimer == nil {
-		again := task(func(*bridgeActor) { ep.onRetryTimer() })
-		ep.retryTimer = time.AfterFunc(retryPause, func() { ep.actor.self.Tell(again) })
-	}
-}
-
-func (ep *epoch) onRetryTimer() {
-	if ep.over {
-		return
-	}
-	ep.retryTimer = nil
-	if ep.connected {
-		ep.resume()
-	}
-}
-
-// resume goes on with all that was waiting for a connection.
-func (ep *epoch) resume() {
-	parked := ep.retries
-	ep.retries = nil
-	for _, f := range parked {
-		f()
-	}
-	ep.lookUpUnknown()
-	for _, l := range ep.queues() {
-		l.mayStart = true
-	}
-}
-
-// queues are all, the outbox before those that it gives work.
-func (ep *epoch) queues() [4]*jobRunner {
-	return [...]*jobRunner{&ep.startQueue.jobRunner, &ep.batcher.jobRunner, &ep.singles.jobRunner, &ep.reads.jobRunner}
-}
-
-// flush starts what may be started, and sends it together.
-func (ep *epoch) flush() {
-	lanes := ep.queues()
-	if !slices.ContainsFunc(lanes[:], func(l *jobRunner) bool { return l.mayStart }) {
-		return
-	}
-	if w := ep.conn.Active(); w != nil {
-		w.Cork()
-		defer w.Uncork()
-	}
-	for _, l := range lanes {
-		if l.mayStart {
-			l.mayStart = false
-			l.startJobs()
-		}
-	}
-}
-
 // answer ends a request with msg.
-func (ep *epoch) answer(r request, to replyTo, msg any) {
+func (ep *epoch) answer(r request, to reply.To, msg any) {
 	delete(ep.open, r)
-	to.tell(msg)
+	to.Tell(msg)
 }
 
 // fail ends a request without success.
 func (ep *epoch) fail(r request, why messages.Reason, format string, args ...any) {
 	delete(ep.open, r)
-	r.fail(why, fmt.Sprintf(format, args...))
+	r.Fail(why, fmt.Sprintf(format, args...))
+}
+
+func (ep *epoch) armRetry() {
+	if ep.connected && ep.retryTimer == nil {
+		ep.retryTimer = ep.AfterFunc(retryPause, func() {
+			ep.retryTimer = nil
+			if ep.connected {
+				ep.resume()
+			}
+		})
+	}
+}
+
+// resume goes on with all that waits for a connection.
+func (ep *epoch) resume() {
+	retries := ep.retries
+	ep.retries = nil
+	for _, f := range retries {
+		f()
+	}
+	ep.startAll()
+}
+
+// startAll has the next flush look at all queues.
+func (ep *epoch) startAll() {
+	ep.startQueue.mayStart, ep.singles.mayStart, ep.reads.mayStart = true, true, true
+	ep.writer.Resume()
+}
+
+// flush starts what may be started, and sends it together.
+func (ep *epoch) flush() {
+	if !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {
+		return
+	}
+	if conn := ep.conn.Active(); conn != nil {
+		conn.Cork()
+		defer conn.Uncork()
+	}
+	if ep.startQueue.mayStart {
+		ep.startQueue.flush()
+	}
+	if !ep.started {
+		return
+	}
+	if ep.writer.MayStart() { // before singles, which it gives work
+		ep.writer.Flush()
+	}
+	if ep.singles.mayStart {
+		ep.singles.flush()
+	}
+	if ep.reads.mayStart {
+		ep.reads.flush()
+	}
+}
+
+// The epoch is the writer's Session.
+var _ writer.Session = (*epoch)(nil)
+
+// Client implements writer.Session.
+func (ep *epoch) Client() zkconn.Client { return ep.client }
+
+// ID implements writer.Session.
+func (ep *epoch) ID() int64 { return ep.conn.ID() }
+
+// Timeout implements writer.Session.
+func (ep *epoch) Timeout() time.Duration { return ep.conn.Timeout() }
+
+// IsOpen implements writer.Session.
+func (ep *epoch) IsOpen(r request) bool {
+	_, open := ep.open[r]
+	return open
+}
+
+// Close implements writer.Session.
+func (ep *epoch) Close(r request) { delete(ep.open, r) }
+
+// Run implements writer.Session.
+func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
+	ep.singles.addBlocking(func() func() { return work(ep.client) })
+}
+
+// posted is a function on its way to the actor.
+type posted struct {
+	epoch *epoch
+	f     func()
+}
+
+// Post implements writer.Session.
+func (ep *epoch) Post(f func()) { ep.actor.self.Tell(&posted{ep, f}) }
+
+// AfterFunc implements writer.Session.
+func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { ep.Post(f) })
+}
+
+// RetryLater implements writer.Session.
+func (ep *epoch) RetryLater(f func()) {
+	ep.retries = append(ep.retries, f)
+	ep.armRetry()
 }

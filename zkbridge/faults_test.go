@@ -354,7 +354,7 @@ func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string,
 		case <-stop:
 			return
 		}
-		conn.Write(reply(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
+		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
 		go io.Copy(io.Discard, conn)
 		next := greetings
 		if id != 77 {
@@ -398,8 +398,8 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 	}
 }
 
-// reply is a message as the server sends it: length, and the fields.
-func reply(size int, fields ...int32) []byte {
+// frame is a message as the server sends it: length, and the fields.
+func frame(size int, fields ...int32) []byte {
 	b := make([]byte, 4+size)
 	binary.BigEndian.PutUint32(b, uint32(size))
 	for i, f := range fields {

@@ -9,16 +9,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// How an epoch learns the generation of its tokens: from a read of the generation's node that
-// sets a watch, when the session begins, when the watch has fired, and over each new
-// connection. ZooKeeper sends the event of a watch before the answer to any later
-// transaction. So an answer to a create that comes while the node is unread waits for the
-// read, and one that comes before was created in the generation that is known.
+// An epoch learns the generation of its tokens by a read of the generation's node that sets a watch:
+// when the session begins, when the watch has fired, and over each new connection. ZooKeeper sends
+// the event of a watch before the answer to any later transaction. So the answer to a create waits
+// for the read if it comes while the node is unread. A create that is answered before was executed
+// in the generation that is known.
 
-// generationPause is how long to wait before the node is read again that could not be read.
+// generationPause is how long the bridge waits before it reads a node again that it could not read.
 const generationPause = 10 * time.Second
 
-// generationChanged reads the generation's node, once more if it is being read.
+// generationChanged reads the generation's node, or reads it once more if a read is under way.
 func (ep *epoch) generationChanged() {
 	ep.actor.generations.changed()
 	ep.readGeneration()
@@ -46,7 +46,7 @@ type generationNode struct {
 	exists bool
 }
 
-// watchGeneration reads the node and watches it, whether it is there or not.
+// watchGeneration reads the node and watches it, whether or not the node exists.
 func watchGeneration(c zkconn.Client) (n generationNode, err error) {
 	for {
 		n.data, n.stat, err = c.GetWatched(GenerationPath)
@@ -63,8 +63,8 @@ func watchGeneration(c zkconn.Client) (n generationNode, err error) {
 
 func (ep *epoch) onGenerationRead(n generationNode, err error) {
 	if err != nil {
-		if what, _ := zkconn.Classify(err); what == zkconn.ConnectionLost || what == zkconn.NotSent {
-			ep.retryLater(ep.readGeneration)
+		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+			ep.RetryLater(ep.readGeneration)
 			return
 		}
 		ep.setGenerationError(zkconn.RightOn("READ", GenerationPath).Explain(err))
@@ -93,11 +93,10 @@ func (ep *epoch) setGenerationError(err error) {
 	}
 	ep.generationErr = err
 	if ep.generationTimer == nil {
-		again := task(func(*bridgeActor) {
+		ep.generationTimer = ep.AfterFunc(generationPause, func() {
 			ep.generationTimer = nil
 			ep.readGeneration()
 		})
-		ep.generationTimer = time.AfterFunc(generationPause, func() { ep.actor.self.Tell(again) })
 	}
 	ep.onGenerationKnown()
 }
@@ -114,9 +113,9 @@ func (ep *epoch) onGenerationKnown() {
 	}
 }
 
-// withGeneration calls then with the generation that was in force at a czxid, or with the reason why
-// that is not known: at once, or when a read that is under way is answered.
-func (ep *epoch) withGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string)) {
+// WithGeneration implements writer.Session: it calls then at once, or when a read that is under way
+// is answered.
+func (ep *epoch) WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string)) {
 	g := &ep.actor.generations
 	generation, known := g.at(czxid)
 	switch {
@@ -125,28 +124,10 @@ func (ep *epoch) withGeneration(czxid int64, then func(generation uint64, why me
 	case ep.generationErr != nil:
 		then(0, reasonOf(ep.generationErr), ep.generationErr.Error())
 	case g.unread():
-		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.withGeneration(czxid, then) })
+		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
 	case g.isAhead(ep.conn.Zxid()):
 		then(0, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
-	default: // between two changes of which only the last was seen: a later czxid has one
+	default: // between two changes of which the process saw only the last: a later czxid has a generation
 		then(0, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
 	}
-}
-
-// answerCreated answers a create with the generation that was in force then.
-func (ep *epoch) answerCreated(c *createRequest, msg *messages.Created) {
-	ep.withGeneration(msg.Czxid, func(generation uint64, why messages.Reason, detail string) {
-		if why != 0 {
-			ep.rollBack(c, msg.Node, why, detail)
-			return
-		}
-		msg.Generation = generation
-		ep.answer(c, c.replyTo, msg)
-	})
-}
-
-// rollBack deletes the node of a create and then fails it.
-func (ep *epoch) rollBack(c *createRequest, node string, why messages.Reason, detail string) {
-	failed := rollbackReply(func(become string) { ep.fail(c, why, "create %s: it was made and %s: %s", c.path(), become, detail) })
-	ep.batcher.add(write{release: &releaseRequest{replyTo: replyTo{to: failed}, path: zkconn.JoinPath(c.directory, node)}})
 }

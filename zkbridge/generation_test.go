@@ -225,8 +225,8 @@ func TestOwnNodeCannotBeWritten(t *testing.T) {
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.do(func(c *bridgeActor) {
-			if c.epoch.onOwnNodeFailure(refusal); c.epoch.ownNode != "" || !c.epoch.started {
-				t.Errorf("%v: the session's own node is %q", refusal, c.epoch.ownNode)
+			if c.epoch.OwnNodeFailed(refusal); c.epoch.writer.OwnNode() != "" || !c.epoch.started {
+				t.Errorf("%v: the session's own node is %q", refusal, c.epoch.writer.OwnNode())
 			}
 		})
 		u.created("/d", "n-")

@@ -18,8 +18,8 @@ const (
 	GenerationDirectory = "/actorlock"
 )
 
-// ParseGeneration returns the generation that the node's data tells. INVALID names any
-// other data than a decimal number from 0 to 2^64-1.
+// ParseGeneration returns the generation in the node's data. The error is INVALID and names the data
+// unless that is a decimal number from 0 to 2^64-1.
 func ParseGeneration(data []byte) (uint64, error) {
 	value, err := strconv.ParseUint(string(data), 10, 64)
 	if err != nil {
@@ -32,15 +32,15 @@ func ParseGeneration(data []byte) (uint64, error) {
 	return value, nil
 }
 
-// generations holds what a process has seen of the generation's node, and tells which
-// generation was in force at a czxid: the value that the node had then.
+// generationHistory holds the values of the generation's node that a process has seen, and returns
+// the generation that was in force at a czxid: the value that the node had then.
 //
-// The bridge calls asking before it sends a read of the node, which sets a watch as well,
-// and read when that is answered: one read at a time. It calls changed whenever the watch
-// has fired or may have been missed, also between the two. It has to read the node before
-// it creates anything in a session, and again while unread. The zero value has seen
-// nothing; it is for one goroutine at a time.
-type generations struct {
+// The bridge calls asking before it sends a read of the node, which sets a watch as well, and read
+// when the read is answered: one read at a time. It calls changed whenever the watch has fired or may
+// have been missed, also between the two. It must read the node before it creates anything in a
+// session, and again while unread. The zero value has seen nothing. Only one goroutine may use a
+// history at a time.
+type generationHistory struct {
 	spans []span // by from; the present one is the last
 	czxid int64  // of the node, 0 while it is missing
 	next  int32  // the version that follows on the present span's, or noVersion
@@ -49,8 +49,8 @@ type generations struct {
 	due    bool // the node has changed since the last read that was answered
 }
 
-// span is the czxids from one write of the node to the next. Its value is exact unless
-// the next write that was seen may not be the one that followed.
+// span is the czxids from one write of the node to the next. The value is exact unless the process
+// may have missed a write between this one and the next that it has seen.
 type span struct {
 	from  int64 // the mzxid of the write
 	value uint64
@@ -62,32 +62,30 @@ const (
 	noVersion = -1 // of a node that follows on nothing
 )
 
-// asking notes that the node is about to be read: a change that is told from now on may
-// be newer than what the read will see.
-func (g *generations) asking() { g.missed = false }
+// asking notes that the node is about to be read: a change that is reported from now on may be newer
+// than the value that the read returns.
+func (g *generationHistory) asking() { g.missed = false }
 
-// changed notes that the node is not what it was when it was last read.
-func (g *generations) changed() { g.missed, g.due = true, true }
+// changed notes that the node has changed since it was last read.
+func (g *generationHistory) changed() { g.missed, g.due = true, true }
 
-// unread reports whether the node has changed since the last read of it: then it is to
-// be read again.
-func (g *generations) unread() bool { return g.due }
+// unread reports whether the node has changed since the last read of it, and must be read again.
+func (g *generationHistory) unread() bool { return g.due }
 
 // empty reports whether no read has succeeded.
-func (g *generations) empty() bool { return len(g.spans) == 0 }
+func (g *generationHistory) empty() bool { return len(g.spans) == 0 }
 
-// isAhead reports whether the present generation was set by a transaction after the newest
-// that the present session has seen: then the ensemble is not the one that it was.
-func (g *generations) isAhead(zxid int64) bool {
+// isAhead reports whether a transaction after the newest that the present session has seen set the
+// present generation: then the ensemble is not the one that it was.
+func (g *generationHistory) isAhead(zxid int64) bool {
 	n := len(g.spans)
 	return n > 0 && g.spans[n-1].from > zxid
 }
 
-// at returns the generation that was in force at a czxid, and whether it is known. It is
-// not known before the first read, for czxids before the first write that was seen, for
-// those of a span that is not exact, and, while the node is unread, for those of the
-// present span.
-func (g *generations) at(czxid int64) (generation uint64, known bool) {
+// at returns the generation that was in force at a czxid, and reports whether the generation is
+// known. It is not known before the first read, for czxids before the first write that was seen, for
+// czxids of a span that is not exact, and, while the node is unread, for czxids of the present span.
+func (g *generationHistory) at(czxid int64) (generation uint64, known bool) {
 	for i := len(g.spans) - 1; i >= 0; i-- {
 		if s := g.spans[i]; s.from <= czxid {
 			return s.value, s.exact && !(g.due && i == len(g.spans)-1)
@@ -96,14 +94,14 @@ func (g *generations) at(czxid int64) (generation uint64, known bool) {
 	return 0, false
 }
 
-// read takes an answered read of the node. The error, for the log, tells of data that is
-// no generation, and of a node that was deleted or set to a smaller generation than the
-// process has known: the known one stays in force. (An answer of a server that lags
-// behind, in a new session, looks the same.)
+// read adds the result of a read of the node. It returns an error, for the log, if the data is no
+// generation, or if the node was deleted or set to a smaller generation than the process has known:
+// the known one stays in force. (An answer of a server that lags behind, in a new session, looks the
+// same.)
 //
-// A greater generation of a lower mzxid is that of another ensemble, or of a restored
-// one, and begins a new history; so does another node.
-func (g *generations) read(data []byte, stat zk.Stat, exists bool) error {
+// A greater generation of a lower mzxid comes from another ensemble, or from a restored one, and
+// begins a new history; so does another node.
+func (g *generationHistory) read(data []byte, stat zk.Stat, exists bool) error {
 	g.due, g.missed = g.missed, false
 	var value uint64
 	if exists {
@@ -143,17 +141,17 @@ func (g *generations) read(data []byte, stat zk.Stat, exists bool) error {
 	return nil
 }
 
-// keep keeps the present generation though the node tells another, or none. It also
-// forgets the history: a restored ensemble may use its czxids again.
-func (g *generations) keep() {
+// keep keeps the present generation although the node has another, or none. It also drops the history
+// before: a restored ensemble may use its czxids again.
+func (g *generationHistory) keep() {
 	if n := len(g.spans); n > 1 {
 		g.spans = append(g.spans[:0], g.spans[n-1])
 	}
 	g.next = noVersion
 }
 
-// GenerationACL returns what the generation's node and its directory are made with: the
-// ACL of [Config], and the right to READ for all.
+// GenerationACL returns the ACL of the generation's node and of its directory: the ACL of [Config],
+// and the right to READ for all.
 func (b *Bridge) GenerationACL() []zk.ACL {
 	return zkconn.WithPublicRead(b.cfg.ACL)
 }

@@ -30,7 +30,7 @@ func TestParseGeneration(t *testing.T) {
 // witness is what TestGenerations tells to be seen of the node, and compares at with.
 type witness struct {
 	*rapid.T
-	g generations
+	g generationHistory
 
 	// ZooKeeper
 	zxid    int64
@@ -228,7 +228,7 @@ func TestGenerationsNeverGoDown(t *testing.T) {
 }
 
 func TestGenerationsReport(t *testing.T) {
-	var g generations
+	var g generationHistory
 	stat := zk.Stat{Czxid: 10, Mzxid: 20, Version: 3}
 	if err := g.read([]byte("5"), stat, true); err != nil {
 		t.Fatal(err)
@@ -278,7 +278,7 @@ func TestGenerationsAfterAChange(t *testing.T) {
 		"another node":                 {[]read{{"9", 1500, 1500, 0, false}}, map[int64]string{1000: "?", 1499: "?", 1500: "9"}},
 		"another node, next in number": {[]read{{"9", 1400, 1500, 4, false}}, map[int64]string{1000: "?", 1499: "?", 1500: "9"}},
 	} {
-		var g generations
+		var g generationHistory
 		for i, r := range append([]read{first}, c.reads...) {
 			g.changed()
 			g.asking()

@@ -11,44 +11,44 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// View is what [Bridge.Look] or [Bridge.Read] has seen.
+// View is a node as [Bridge.Look] or [Bridge.Read] has read it.
 type View struct {
 	Exists bool
 	Stat   zk.Stat  // of the node, if it exists
 	Data   []byte   // of the node, of the same moment as Stat; only from Read
 	Names  []string // in the node's directory, its own among them; none if there is no directory
 
-	// DirectoryCzxid tells directories of one path apart that were made one after
-	// the other; 0 if there is none.
+	// DirectoryCzxid tells directories of one path apart that were made one after the other; 0 if
+	// there is none.
 	DirectoryCzxid int64
 }
 
-// Look tells whether a node exists, and what else is in its directory. It does not
-// see less than what ZooKeeper had acknowledged to anybody when it was called,
-// also on a server that lags behind: a transaction goes ahead of the reads. The
-// node and the names are read at two moments, both during the call.
+// Look reads whether a node exists, and which names its directory has. It does not see less than
+// ZooKeeper had acknowledged to any client when Look was called, also on a server that lags behind: a
+// transaction goes ahead of the reads. The node and the names are read at two moments, both during
+// the call.
 //
-// It blocks until that is done, ctx ends or the session is lost; while the session
-// is SUSPENDED it waits. The errors are as for [Bridge.Multi], without
-// OUTCOME_UNKNOWN. An actor must not call it.
+// Look blocks until it has read, until ctx ends or until the session is lost. It waits while the
+// session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor must
+// not call it.
 func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
-	if err := zkconn.CheckPath(path); err != nil {
-		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	if err := checkRead(path); err != nil {
+		return View{}, err
 	}
 	if path == "/" {
 		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkconn.SplitPath(path)
 	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
-		s, err := lookUpNode(c, directory, node)
-		return View{Exists: s.exists, Stat: s.stat, Names: s.listing.Children, DirectoryCzxid: s.listing.Czxid}, err
+		l, err := zkconn.LookUp(c, directory, node)
+		return View{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
 	})
 }
 
-// Read is Look that tells the node's data, and nothing of its directory.
+// Read is Look with the node's data, and without the directory.
 func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
-	if err := zkconn.CheckPath(path); err != nil {
-		return View{}, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	if err := checkRead(path); err != nil {
+		return View{}, err
 	}
 	directory, _ := zkconn.SplitPath(path)
 	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
@@ -60,21 +60,28 @@ func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
 	})
 }
 
-// Child is what [Bridge.Children] tells of one node of a directory.
+// Child is one node of a directory as [Bridge.Children] has read it.
 type Child struct {
 	Name string
 	Data []byte
 	Stat zk.Stat
 }
 
-// Children reads what is in a directory, in no order; nothing where there is no
-// directory. Children that go while it reads are left out. Otherwise it is as
-// [Bridge.Look]; it takes a request for each child.
+// Children reads the nodes of a directory, in no order; none if there is no directory. It leaves out
+// nodes that are deleted while it reads. Otherwise it is as [Bridge.Look]; it sends a request for
+// each node.
 func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error) {
-	if err := zkconn.CheckPath(directory); err != nil {
-		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	if err := checkRead(directory); err != nil {
+		return nil, err
 	}
 	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory) })
+}
+
+func checkRead(path string) error {
+	if err := zkconn.CheckPath(path); err != nil {
+		return fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	}
+	return nil
 }
 
 func readChildren(c zkconn.Client, s readSlots, directory string) ([]Child, error) {
@@ -96,18 +103,18 @@ func readChildren(c zkconn.Client, s readSlots, directory string) ([]Child, erro
 	return slices.DeleteFunc(all, func(c Child) bool { return c.Name == "" }), err
 }
 
-// readRequest is a call that only reads. It may be done again at any time.
+// readRequest is a call that only reads. The bridge may send it again at any time.
 type readRequest[T any] struct {
 	call[T]
-	path      string // what it is about
-	directory string // where nothing older than the call is to be read
+	path      string // for errors
+	directory string // of the barrier: nothing that is older than the call is read in it
 	read      func(zkconn.Client, readSlots) (T, error)
 }
 
-// read waits for what look gives behind a barrier. The zero value stands for what is
-// in a directory that does not exist.
-func read[T any](ctx context.Context, b *Bridge, path, directory string, look func(zkconn.Client, readSlots) (T, error)) (T, error) {
-	r := &readRequest[T]{newCall[T](b.Session().Epoch), path, directory, look}
+// read waits for the result of do behind a barrier. The zero value stands for a directory that does
+// not exist.
+func read[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) (T, error) {
+	r := &readRequest[T]{newCall[T](b.Session().Epoch), path, directory, do}
 	b.ref.Tell(r)
 	select {
 	case result := <-r.done:
@@ -127,46 +134,33 @@ func (r *readRequest[T]) start(ep *epoch) {
 }
 
 func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, err error) {
-	if err = barrier(c, r.directory); err == nil {
+	if err = zkconn.Barrier(c, r.directory); err == nil {
 		value, err = r.read(c, s)
 	}
-	if zkconn.IsMissing(err) { // the directory, and all that was in it
+	if zkconn.IsMissing(err) { // the directory, and all its nodes
 		err = nil
 	}
 	return value, err
 }
 
-// barrier makes later reads see all that was done before it. A read alone could
-// miss what is still on its way to this server; a transaction cannot overtake it,
-// not even one that only checks, nor one that fails: its error takes the same way.
-// (sync is no such barrier on a leader.)
-func barrier(c zkconn.Client, directory string) error {
-	_, err := zkconn.Multi(c, &zk.CheckVersionRequest{Path: directory, Version: zkconn.AnyVersion})
-	return err
-}
-
 func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
-	if _, open := ep.open[r]; !open {
-		return // its caller waits no longer
+	if !ep.IsOpen(r) {
+		return // the caller has stopped waiting
 	}
 	if err != nil {
-		if what, _ := zkconn.Classify(err); what == zkconn.ConnectionLost || what == zkconn.NotSent {
-			ep.retryLater(func() { r.start(ep) })
+		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+			ep.RetryLater(func() { r.start(ep) })
 			return
 		}
-		err = r.failure(err)
+		_, why := zkconn.Classify(err)
+		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.RightOn("READ", r.directory).Explain(err))
 	}
-	delete(ep.open, r)
+	ep.Close(r)
 	r.deliver(value, err)
 }
 
-func (r *readRequest[T]) failure(err error) error {
-	_, why := zkconn.Classify(err)
-	return fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.RightOn("READ", r.directory).Explain(err))
-}
-
-// fail implements request.
-func (r *readRequest[T]) fail(why messages.Reason, detail string) {
+// Fail implements request.
+func (r *readRequest[T]) Fail(why messages.Reason, detail string) {
 	var none T
 	r.deliver(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
 		&messages.Failed{Epoch: r.epoch, Reason: why, Detail: detail}))

@@ -9,61 +9,58 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// A follower may show a node for good that the leader does not have: ZooKeeper 3.8.0 did so after
-// a partition; ZOOKEEPER-4712 and ZOOKEEPER-4785 describe such cases. A contender that has it for its
-// predecessor would wait for ever, since no event comes. So the bridge asks the leader now and
-// then for the nodes that are watched and have not changed for long. A transaction that only
-// checks them changes nothing, and the leader decides it by its own data.
+// A follower may show a node for good that the leader does not have: ZooKeeper 3.8.0 did so after a
+// partition; ZOOKEEPER-4712 and ZOOKEEPER-4785 describe such cases. A contender that has the node for
+// its predecessor would wait for ever, since no event comes. So the bridge asks the leader now and
+// then for the watched nodes that have not changed for long. A transaction that only checks them
+// changes nothing, and the leader decides it by its own data.
 
-// leaderCheckPause is how long a watched node may stay as it is before the leader is asked for it,
-// at least. It is no less than the session timeout.
-const leaderCheckPause = time.Minute
+const (
+	// leaderCheckPause is how long a watched node stays unchanged before the bridge asks the leader
+	// for it, at least. It is no less than the session timeout.
+	leaderCheckPause = time.Minute
+	// maxChecks bounds the nodes in one transaction.
+	maxChecks = 128
+)
 
-// scheduleLeaderCheck has the leader asked after a pause.
+func (ep *epoch) leaderCheckPause() time.Duration { return max(leaderCheckPause, ep.conn.Timeout()) }
+
 func (ep *epoch) scheduleLeaderCheck() {
 	pause := ep.leaderCheckPause()
-	ask := task(func(*bridgeActor) { ep.checkWithLeader() })
-	ep.leaderTimer = time.AfterFunc(pause+ep.jitter.Below(pause/4), func() { ep.actor.self.Tell(ask) })
+	ep.leaderTimer = ep.AfterFunc(pause+ep.jitter.Below(pause/4), ep.checkWithLeader)
 }
 
-func (ep *epoch) leaderCheckPause() time.Duration {
-	return max(leaderCheckPause, ep.conn.Timeout())
-}
-
-// checkWithLeader asks for the watched nodes that have not changed for long.
+// checkWithLeader asks the leader for the watched nodes that have not changed for long.
 func (ep *epoch) checkWithLeader() {
-	if ep.over {
-		return
-	}
 	nodes := ep.watches.unchangedSince(time.Now().Add(-ep.leaderCheckPause()))
 	if len(nodes) == 0 {
 		ep.scheduleLeaderCheck()
 		return
 	}
 	ep.singles.addBlocking(func() func() {
-		w := ep.conn.Active()
+		conn := ep.conn.Active()
 		confirmed, phantoms := checkWithLeader(ep.client, nodes)
 		return func() {
 			for _, path := range confirmed {
 				ep.watches.confirmed(path)
 			}
-			if len(phantoms) > 0 && w != nil && w == ep.conn.Active() { // all answers came over w
-				ep.onPhantoms(w, phantoms)
+			if len(phantoms) > 0 && conn != nil && conn == ep.conn.Active() { // all answers came over conn
+				ep.onPhantoms(conn, phantoms)
 			}
 			ep.scheduleLeaderCheck()
 		}
 	})
 }
 
-// checkWithLeader returns those of the nodes that the leader has, and those that it does not have
-// although the server shows them. It leaves out what it cannot learn: the nodes are asked for
-// again.
+// checkWithLeader returns the nodes that the leader has, and those that the leader does not have
+// although the server shows them. It leaves out nodes of which it learns nothing: the bridge asks for
+// them again.
 func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	for len(nodes) > 0 {
-		some := nodes[:min(len(nodes), maxOps)]
+		some := nodes[:min(len(nodes), maxChecks)]
 		var checks []any
 		for _, path := range some {
-			checks = append(checks, &zk.CheckVersionRequest{Path: path, Version: zkconn.AnyVersion})
+			checks = append(checks, CheckNode(path))
 		}
 		results, err := zkconn.Multi(c, checks...)
 		i, cause := zkconn.FirstFailedOp(results)
@@ -82,21 +79,21 @@ func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []str
 				phantoms = append(phantoms, some[i])
 			}
 		}
-		nodes = append(nodes[:i:i], nodes[i+1:]...) // it may have gone, or may not be checked
+		nodes = append(nodes[:i:i], nodes[i+1:]...) // it may have gone, or the bridge may not check it
 	}
 	return confirmed, phantoms
 }
 
-// isPhantom reports whether the server shows a node that the leader does not have. The server
-// has shown it before the leader is asked, and has executed all that the leader has when it
-// shows the same node once more: the answer to a transaction, even to one that fails, comes
-// behind those of all earlier ones.
+// isPhantom reports whether the server shows a node that the leader does not have. The server has
+// shown the node before the leader is asked. When it shows the same node once more, it has executed
+// all that the leader had: the answer to a transaction, even to one that fails, comes behind those of
+// all earlier transactions.
 func isPhantom(c zkconn.Client, path string) (bool, error) {
 	before, exists, err := c.Exists(path)
 	if err != nil || !exists {
 		return false, err
 	}
-	switch err := barrier(c, path); {
+	switch err := zkconn.Barrier(c, path); {
 	case err == nil:
 		return false, nil
 	case !errors.Is(err, zk.ErrNoNode):
@@ -106,13 +103,12 @@ func isPhantom(c zkconn.Client, path string) (bool, error) {
 	return exists && after.Czxid == before.Czxid, err
 }
 
-// onPhantoms reports the server of a connection that shows nodes which the leader does not have,
-// and leaves it for another one.
-func (ep *epoch) onPhantoms(w *zkconn.Conn, phantoms []string) {
+// onPhantoms logs the server of a connection that shows phantoms, and leaves it for another one.
+func (ep *epoch) onPhantoms(conn *zkconn.Conn, phantoms []string) {
 	ep.actor.cfg.Log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
-		"server", w.Server, "address", w.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
+		"server", conn.Server, "address", conn.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
 		"do", "stop that server, delete its data, and start it again, so that it copies the leader's; another server is tried meanwhile")
 	if len(ep.actor.cfg.Servers) > 1 {
-		go w.Close()
+		go conn.Close()
 	}
 }

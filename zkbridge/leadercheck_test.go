@@ -177,7 +177,7 @@ func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
 	_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
 	var nodes, there []string
-	for i := range 2*maxOps + 10 {
+	for i := range 2*maxChecks + 10 {
 		path, acl := fmt.Sprintf("%s/n-%04d", dir, i), zk.WorldACL(zk.PermAll)
 		nodes = append(nodes, path)
 		switch i % 50 {
@@ -191,7 +191,7 @@ func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
 		_, err := conn.Create(path, nil, 0, acl)
 		must(t, err)
 	}
-	c := u.bridge.state.Load().link
+	c := u.bridge.state.Load().conn
 	confirmed, phantoms := checkWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
 	if !slices.Equal(confirmed, there) || len(phantoms) != 0 {
 		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(there), phantoms)

@@ -12,12 +12,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// A session that the bridge takes for lost by its own clock lives on at the servers until they
-// expire it, and servers that were restarted count its timeout anew. Until then the session's
-// nodes keep other processes, and this one, from its locks. So the bridge resumes the session on
-// a separate connection and closes it: the servers then delete all its nodes at once, and refuse
-// its requests that are still on their way. The bridge does that Margin after it has told its
-// subscribers of the loss, which is when the work under the session's locks has ended.
+// A session that the bridge takes for lost by its own clock lives on at the servers until they expire
+// it, and servers that were restarted count its timeout anew. Until then the session's nodes keep
+// other processes, and this one, from its locks. So the bridge resumes the session on a separate
+// connection and closes it: the servers then delete all its nodes at once, and refuse its requests
+// that are still on their way. The bridge does that Margin after it has told its subscribers of the
+// loss, which is when the work under the session's locks has ended.
 
 // lostSession is a session that the bridge has given up and that the servers may keep.
 type lostSession struct {
@@ -28,29 +28,33 @@ type lostSession struct {
 	attempts int       // that failed
 }
 
-// maxClosings bounds the attempts to close a session: an attempt renews the session, by the
-// shortest timeout that the server grants, if the server resumes it and does not close it.
-const maxClosings = 20
+const (
+	// maxClosings bounds the attempts to close a session. An attempt renews the session, by the
+	// shortest timeout that the server grants, if the server resumes it and does not close it.
+	maxClosings = 20
+	// maxClosePause bounds the pause between two attempts.
+	maxClosePause = 10 * time.Second
+)
 
-// addLostSession has the session of a link closed, unless the server has said that the session is over.
-// The bridge has told its subscribers that the session is lost.
-func (a *bridgeActor) addLostSession(l *zkconn.SessionConn) {
-	if l.HasEnded() {
+// addLostSession has a session closed, unless a server has said that the session is over. The bridge
+// has told its subscribers that the session is lost.
+func (a *bridgeActor) addLostSession(conn *zkconn.SessionConn) {
+	if conn.HasEnded() {
 		return
 	}
 	s := &lostSession{}
-	s.id, s.password = l.Resumption()
+	s.id, s.password = conn.Resumption()
 	a.lostSessions = append(a.lostSessions, s)
 	a.scheduleClose(s, a.cfg.Margin)
 }
 
-// scheduleClose has a lost session closed when a pause is over.
+// scheduleClose has a lost session closed after a pause.
 func (a *bridgeActor) scheduleClose(s *lostSession, pause time.Duration) {
 	s.due = time.Now().Add(pause)
 	time.AfterFunc(pause, func() { a.self.Tell(task((*bridgeActor).closeLostSessions)) })
 }
 
-// closeLostSessions has the lost sessions that are due closed, as soon as the present session is ready.
+// closeLostSessions closes the lost sessions that are due, as soon as the present session is ready.
 func (a *bridgeActor) closeLostSessions() {
 	ep := a.epoch
 	if ep == nil {
@@ -63,15 +67,15 @@ func (a *bridgeActor) closeLostSessions() {
 		s.closing = ep
 		ep.singles.addBlocking(func() func() {
 			err := zk.ErrNoServer
-			if w := ep.conn.Active(); w != nil {
-				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Config, w.Server, s.id, s.password)
+			if conn := ep.conn.Active(); conn != nil {
+				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Config, conn.Server, s.id, s.password)
 			}
 			return func() { a.onLostSessionClosed(s, err) }
 		})
 	}
 }
 
-// onLostSessionClosed takes the result of an attempt to close a lost session.
+// onLostSessionClosed handles the result of an attempt to close a lost session.
 func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
 	log := a.cfg.Log.With("session", fmt.Sprintf("%#x", s.id))
 	s.attempts++
@@ -83,21 +87,23 @@ func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
 	default:
 		log.Debug("the lost session is not closed yet", "why", err)
 		s.closing = nil
-		a.scheduleClose(s, min(retryPause<<s.attempts, maxOrphanPause))
+		a.scheduleClose(s, min(retryPause<<s.attempts, maxClosePause))
 		return
 	}
 	a.lostSessions = slices.DeleteFunc(a.lostSessions, func(other *lostSession) bool { return other == s })
 }
 
-// closeLostSessionsNow tries once to close the lost sessions, in the background. It is for a bridge
-// that the user closes: the work under all locks has ended.
+// closeLostSessionsNow tries once to close the lost sessions, in the background. The user has closed
+// the bridge: the work under all locks has ended.
 func (a *bridgeActor) closeLostSessionsNow() {
 	if a.epoch == nil {
 		return
 	}
-	if w := a.epoch.conn.Active(); w != nil {
+	if conn := a.epoch.conn.Active(); conn != nil {
 		for _, s := range a.lostSessions {
-			a.bridge.closingConns.Go(func() { zkconn.CloseSession(context.Background(), &a.cfg.Config, w.Server, s.id, s.password) })
+			a.bridge.closingConns.Go(func() {
+				zkconn.CloseSession(context.Background(), &a.cfg.Config, conn.Server, s.id, s.password)
+			})
 		}
 	}
 }

@@ -230,7 +230,7 @@ func TestLostSession(t *testing.T) {
 		"server takes it up and never closes it": func(l *lostSessionTest) {
 			l.inject(embedded.Fault{Op: embedded.OpCloseSession, Action: embedded.BlackHole, Times: -1})
 			l.connectedAgain()
-			time.Sleep(lostMargin + maxClosings*(lostConnect+maxOrphanPause))
+			time.Sleep(lostMargin + maxClosings*(lostConnect+maxClosePause))
 			if l.lives() {
 				l.t.Error("the lost session is kept alive")
 			}

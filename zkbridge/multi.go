@@ -12,31 +12,37 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Multi performs ops, go-zookeeper's *zk.CreateRequest, *zk.DeleteRequest,
-// *zk.SetDataRequest and *zk.CheckVersionRequest, as one transaction of the
-// present session: all of them or none, and with nothing else among them. It
-// blocks until that is done, ctx ends or the session is lost; while the session is
-// SUSPENDED it waits. The results are in the order of ops. It keeps a copy of ops
-// and leaves them as they are. A create without an ACL has that of [Config].
+// Result is the result of one operation of a transaction: the path of a node that was created in
+// String, the Stat of a node whose data was set.
+type Result = zk.MultiResponse
+
+// CheckNode returns the operation that lets a transaction fail unless the node exists.
+func CheckNode(path string) any {
+	return &zk.CheckVersionRequest{Path: path, Version: zkconn.AnyVersion}
+}
+
+// Multi executes ops, go-zookeeper's *zk.CreateRequest, *zk.DeleteRequest, *zk.SetDataRequest and
+// *zk.CheckVersionRequest, as one transaction of the present session: all of them or none, and
+// nothing else among them. The results are in the order of ops. Multi keeps a copy of ops and leaves
+// them as they are. A create without an ACL has the ACL of [Config].
 //
-// The errors, beside the context's own:
+// Multi blocks until the transaction is answered, until ctx ends or until the session is lost. It
+// waits while the session is SUSPENDED. The errors, beside the context's own:
 //   - [*OpError]: an operation failed, and so nothing was executed.
-//   - [messages.Reason_OUTCOME_UNKNOWN]: the transaction was sent, and the answer
-//     is lost, or the wait for it is over. It was executed or not, or may still
-//     be. It is not sent again.
-//   - [messages.Reason_SESSION_LOST], [messages.Reason_CLOSED]: there is no session,
-//     or it was lost before the transaction was sent.
-//   - [messages.Reason_INVALID]: ops cannot be sent. It names the operation.
+//   - [messages.Reason_OUTCOME_UNKNOWN]: the transaction was sent, and the answer is lost, or ctx has
+//     ended. It was executed or not, or may still be. It is not sent again.
+//   - [messages.Reason_SESSION_LOST], [messages.Reason_CLOSED]: there is no session, or it was lost
+//     before the transaction was sent.
+//   - [messages.Reason_INVALID]: ops cannot be sent. The error names the operation.
 //   - [messages.Reason_LIMIT_EXCEEDED]: see Config.MaxOutstanding.
 //
-// Only after OUTCOME_UNKNOWN may anything have been executed. An actor must not
-// call it.
+// Only after OUTCOME_UNKNOWN may anything have been executed. An actor must not call Multi.
 func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, error) {
 	return b.MultiIn(ctx, b.Session().Epoch, ops...)
 }
 
-// MultiIn is Multi for the session of one epoch, such as that of a grant: in any
-// other session it fails with [messages.Reason_SESSION_LOST], and nothing is sent.
+// MultiIn is Multi for the session of one epoch, such as that of a grant. In any other session it
+// fails with [messages.Reason_SESSION_LOST] and sends nothing.
 func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
@@ -56,8 +62,8 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	}
 }
 
-// OpError tells because of which operation a transaction was not executed. It wraps
-// go-zookeeper's error, and [messages.Reason_NO_AUTH] where a right is missing.
+// OpError is the operation because of which ZooKeeper did not execute a transaction. It wraps
+// go-zookeeper's error, and [messages.Reason_NO_AUTH] if a right is missing.
 type OpError struct {
 	Index int    // of the operation, from 0
 	Kind  string // "create", "delete", "set" or "check"
@@ -69,7 +75,7 @@ func (e *OpError) Error() string {
 	return fmt.Sprintf("zkbridge: operation %d of the transaction, %s %s: %v", e.Index, e.Kind, e.Path, e.Err)
 }
 
-// Unwrap gives what errors.Is looks for.
+// Unwrap returns the errors that errors.Is looks at.
 func (e *OpError) Unwrap() []error {
 	if errors.Is(e.Err, zk.ErrNoAuth) {
 		return []error{e.Err, messages.Reason_NO_AUTH}
@@ -77,8 +83,8 @@ func (e *OpError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// transaction is a Multi or Transact that is not answered. Its caller and the bridge
-// decide by its phase, without waiting for each other, whether it is still sent.
+// transaction is a Multi or Transact that is not answered. The caller and the actor decide by its
+// phase, without waiting for each other, whether the bridge still sends it.
 type transaction struct {
 	epoch   uint64
 	ops     []any
@@ -105,7 +111,8 @@ func (t *transaction) start(ep *epoch) {
 	})
 }
 
-// send does not send again what was executed, or may have been.
+// send sends the transaction. It sends it a second time only if ZooKeeper has not executed it
+// because a node is missing: the directory is made between.
 func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	results, err := zkconn.Multi(c, t.ops...)
 	if _, cause := zkconn.FirstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
@@ -128,37 +135,37 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 		return
 	}
 	if err == nil {
-		err = zk.ErrAPIError // a reply for another number of operations
+		err = zk.ErrAPIError // an answer for another number of operations
 	}
-	switch what, why := zkconn.Classify(err); what {
+	switch outcome, why := zkconn.Classify(err); outcome {
 	case zkconn.Refused:
 		t.finish(ep, nil, fmt.Errorf("zkbridge: transaction: %w: %w", why, err))
 	case zkconn.NotSent:
-		// Unless its caller was told that the outcome is unknown: then it stays so.
+		// A caller that has been told OUTCOME_UNKNOWN has set the phase: the transaction is not sent again.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
-			ep.retryLater(func() { t.start(ep) })
+			ep.RetryLater(func() { t.start(ep) })
 		}
 	default:
-		t.finish(ep, nil, unknown(err))
+		t.finish(ep, nil, outcomeUnknown(err))
 	}
 }
 
 func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
-	delete(ep.open, t)
+	ep.Close(t)
 	t.deliver(results, err)
 }
 
-// fail implements request: the epoch is over, or was before it came.
-func (t *transaction) fail(why messages.Reason, detail string) {
+// Fail implements request: the epoch is over, or was before the transaction came.
+func (t *transaction) Fail(why messages.Reason, detail string) {
 	failure := &messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}
 	if t.phase.CompareAndSwap(phaseWaiting, phaseOver) {
 		t.deliver(nil, fmt.Errorf("zkbridge: transaction was not sent: %w", failure))
 		return
 	}
-	t.deliver(nil, unknown(errors.New(failure.Error())))
+	t.deliver(nil, outcomeUnknown(errors.New(failure.Error())))
 }
 
-// stopWaiting is for a caller that waits no longer.
+// stopWaiting returns the result for a caller whose context has ended.
 func (t *transaction) stopWaiting(b *Bridge, c call[[]zk.MultiResponse], cause error) ([]zk.MultiResponse, error) {
 	was := t.phase.Swap(phaseOver)
 	select {
@@ -168,11 +175,11 @@ func (t *transaction) stopWaiting(b *Bridge, c call[[]zk.MultiResponse], cause e
 	}
 	b.withdraw(t)
 	if was == phaseSent {
-		return nil, unknown(cause)
+		return nil, outcomeUnknown(cause)
 	}
 	return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", cause)
 }
 
-func unknown(cause error) error {
+func outcomeUnknown(cause error) error {
 	return fmt.Errorf("zkbridge: transaction: %w: %w", messages.Reason_OUTCOME_UNKNOWN, cause)
 }

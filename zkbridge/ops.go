@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// opDescription is what an operation of a transaction does, and to which node.
+// opDescription describes an operation of a transaction.
 type opDescription struct {
 	kind  string
 	path  string
@@ -34,8 +34,8 @@ func describe(op any) opDescription {
 	return opDescription{}
 }
 
-// copyOps checks a user's operations and gives copies, which share nothing with
-// them: the user may have them back before they are sent.
+// copyOps checks a user's operations and returns copies, which share no memory with them: the user may
+// change them before the bridge has sent them.
 func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("a transaction needs an operation")
@@ -51,7 +51,7 @@ func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
 			return nil, fmt.Errorf("operation %d, %s: %w", i, describe(c).kind, err)
 		}
 		copies[i] = c
-		size += n + len(root) // which goes in front of each path
+		size += n + len(root) // the root goes in front of each path
 	}
 	if size > zkconn.MaxRequest {
 		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, zkconn.MaxRequest)
@@ -59,7 +59,7 @@ func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
 	return copies, nil
 }
 
-// copyOp gives nil for what is no operation. The size is what it takes in a message.
+// copyOp returns a copy and its size in a message, or nil for a value that is no operation.
 func copyOp(op any, acl []zk.ACL) (c any, size int) {
 	switch op := op.(type) {
 	case *zk.CreateRequest:
@@ -94,8 +94,8 @@ func copyOp(op any, acl []zk.ACL) (c any, size int) {
 	return nil, 0
 }
 
-// checkOp refuses what a server would answer without naming the operation, and
-// what cannot be done in a transaction.
+// checkOp returns an error for an operation that a server would refuse without naming it, and for one
+// that a transaction cannot have.
 func checkOp(op any) error {
 	d := describe(op)
 	path := d.path
@@ -105,7 +105,7 @@ func checkOp(op any) error {
 				"no containers and none with a TTL", path, c.Flags)
 		}
 		if c.Flags&zk.FlagSequence != 0 {
-			path += "0" // as little as a number may be the whole name
+			path += "0" // the sequence number may be the whole name
 		}
 	}
 	if path == "/" && (d.kind == "create" || d.kind == "delete") {

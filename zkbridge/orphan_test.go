@@ -13,6 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -123,7 +124,7 @@ func TestOrphanStays(t *testing.T) {
 		u.refused(u.release("/d", node), messages.Reason_NO_AUTH)
 		tries := s.Inject(embedded.Fault{Op: embedded.OpDelete, Times: -1, Action: embedded.DelayReply})
 		time.Sleep(time.Hour) // virtual
-		if n, most := len(tries.Firings()), int(time.Hour/(maxOrphanPause/2))+10; n < most/3 || n > most {
+		if n, most := len(tries.Firings()), int(time.Hour/(writer.MaxOrphanPause/2))+10; n < most/3 || n > most {
 			t.Errorf("tried %d times within an hour", n)
 		}
 		if n := log.errors(node); n < 6 || n > 7 {
@@ -133,7 +134,7 @@ func TestOrphanStays(t *testing.T) {
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		setRights(t, s, "/d", zk.PermAll)
-		time.Sleep(maxOrphanPause + time.Second)
+		time.Sleep(writer.MaxOrphanPause + time.Second)
 		if names := u.list("/d"); len(names) != 0 {
 			t.Errorf("left: %v", names)
 		}
@@ -188,7 +189,7 @@ func TestReleaseUnclear(t *testing.T) {
 		unclear.Store(true)
 		begun := time.Now()
 		u.refused(u.release("/d", node), messages.Reason_UNAVAILABLE, node, "-5")
-		if took := time.Since(begun); took < maxUnknownTimeouts*timeout || took > maxUnknownTimeouts*timeout+2*retryPause {
+		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*retryPause {
 			t.Errorf("answered after %v", took)
 		}
 		time.Sleep(time.Minute)
@@ -196,7 +197,7 @@ func TestReleaseUnclear(t *testing.T) {
 			t.Errorf("is: %v", names)
 		}
 		unclear.Store(false)
-		time.Sleep(maxOrphanPause)
+		time.Sleep(writer.MaxOrphanPause)
 		if names := u.list("/d"); len(names) != 0 {
 			t.Errorf("left: %v", names)
 		}
@@ -353,14 +354,14 @@ func TestUncertainForTooLong(t *testing.T) {
 		u := withFaultsAnd(t, cfg, f)
 		begun := time.Now()
 		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
-		if took := time.Since(begun); took < maxUnknownTimeouts*timeout || took > maxUnknownTimeouts*timeout+2*retryPause {
+		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*retryPause {
 			t.Errorf("answered after %v", took)
 		}
 		if names := u.list("/d"); len(names) != 2 {
 			t.Errorf("is: %v", names)
 		}
 		unclear.Store(false)
-		time.Sleep(maxOrphanPause) // virtual
+		time.Sleep(writer.MaxOrphanPause) // virtual
 		if names := u.list("/d"); len(names) != 1 {
 			t.Errorf("left: %v", names)
 		}

@@ -12,29 +12,30 @@ import (
 // homeDirectory is the directory of this library's own nodes, below the chroot.
 const homeDirectory = GenerationDirectory
 
-// ownNodePath is the path of a session's own node. Each transaction that creates contenders
-// writes it, to learn the transaction's zxid without writing data of anybody else. To make
-// it is also the first transaction of a session: what the session reads later is not older
-// than what any former session of this process has seen.
+// ownNodePath returns the path of a session's own node. Each batch that creates contenders writes
+// that node, to learn the batch's zxid without writing another client's data. The creation of the
+// node is also the first transaction of a session: what the session reads later is not older than
+// what any former session of this process has seen.
 func ownNodePath(session int64) string {
 	return fmt.Sprintf("%s/session-%016x", homeDirectory, uint64(session))
 }
 
-// createOwnNode makes the session ready for its first request: nothing else is sent before.
+// createOwnNode makes the session ready for its first request. The bridge sends nothing else before.
 func (ep *epoch) createOwnNode() {
 	ep.started = false
 	ep.startQueue.addBlocking(func() func() {
-		own := ownNodePath(ep.conn.ID())
-		err := createOwnNode(ep.client, own)
-		return func() { ep.onOwnNodeCreated(own, err) }
+		path := ownNodePath(ep.conn.ID())
+		err := createOwnNode(ep.client, path)
+		return func() { ep.onOwnNodeCreated(path, err) }
 	})
 }
 
-// createOwnNode makes the session's own node. A node of that path can only be this session's.
+// createOwnNode creates the session's own node. A node of that path can only be this session's.
 func createOwnNode(c zkconn.Client, path string) error {
 	err := c.CreateEphemeral(path)
 	if zkconn.IsMissing(err) {
-		if _, err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil { // also by those that ask for the generation
+		// All clients may read the directory: those that ask for the generation need to.
+		if _, err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil {
 			return err
 		}
 		err = c.CreateEphemeral(path)
@@ -45,40 +46,33 @@ func createOwnNode(c zkconn.Client, path string) error {
 	return err
 }
 
-func (ep *epoch) onOwnNodeCreated(own string, err error) {
+func (ep *epoch) onOwnNodeCreated(path string, err error) {
 	if err != nil {
-		what, _ := zkconn.Classify(err)
-		if what == zkconn.ConnectionLost || what == zkconn.NotSent || zkconn.IsMissing(err) {
-			ep.retryLater(ep.createOwnNode)
+		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent || zkconn.IsMissing(err) {
+			ep.RetryLater(ep.createOwnNode)
 			return
 		}
 		ep.actor.cfg.Log.Info("the session has no node of its own: contenders are created one by one", "epoch", ep.number,
-			"node", own, "why", zkconn.RightOnParent("CREATE", own).Explain(err))
-		own = ""
+			"node", path, "why", zkconn.RightOnParent("CREATE", path).Explain(err))
+		path = ""
 	}
-	ep.ownNode = own
-	ep.batcher.limit = maxTransactions
-	if own == "" {
-		ep.batcher.limit = maxSingleWrites
-	}
-	ep.generationChanged() // since it was read in a former session, if it was
+	ep.writer.SetOwnNode(path)
+	ep.generationChanged() // since a former session has read it, if one has
 }
 
 // setReady lets requests go.
 func (ep *epoch) setReady() {
 	ep.started = true
 	ep.actor.readyOnce.Do(func() { close(ep.actor.bridge.ready) })
-	for _, l := range ep.queues() {
-		l.mayStart = true
-	}
+	ep.startAll()
 }
 
-// onOwnNodeFailure makes the session's own node again if another client has deleted it. The session does
-// without the node if it cannot be written for another reason.
-func (ep *epoch) onOwnNodeFailure(err error) {
+// OwnNodeFailed implements writer.Session. It creates the session's own node again if another client
+// has deleted it. The session goes on without the node if it cannot be written for another reason.
+func (ep *epoch) OwnNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {
 		ep.actor.cfg.Log.Info("the session's own node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
-		ep.ownNode, ep.batcher.limit = "", maxSingleWrites
+		ep.writer.SetOwnNode("")
 		return
 	}
 	ep.createOwnNode()

@@ -6,48 +6,49 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // listRequest is a List that is not answered.
 type listRequest struct {
-	replyTo
+	reply.To
 	directory string
 	watch     bool
-	watcher   *watcher // if watch
+	watcher   *watcher // if watch, until the read has set the watch or failed
 	czxids    bool
 }
 
 func (l *listRequest) start(ep *epoch) {
-	if l.watch { // first of all: the event may come before the reply
-		l.watcher = ep.watches.add(l.to, zkconn.ChildrenPath(l.directory))
+	if l.watch { // before the read is sent: the event may come before the answer
+		l.watcher = ep.watches.add(l.Recipient, zkconn.ChildrenPath(l.directory))
 	}
 	l.read(ep)
 }
 
 func (l *listRequest) read(ep *epoch) {
 	ep.reads.add(func(end func(func())) {
-		ep.client.List(l.directory, l.watch, func(in zkconn.Listing, err error) {
-			end(func() { l.listed(ep, in, err) })
+		ep.client.List(l.directory, l.watch, func(listing zkconn.Listing, err error) {
+			end(func() { l.onListed(ep, listing, err) })
 		})
 	})
 }
 
-// listed goes on with what is in the directory, if that is not all that is asked for.
-func (l *listRequest) listed(ep *epoch, in zkconn.Listing, err error) {
+// onListed goes on with the children's czxids if the request asks for them.
+func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
 	if err != nil || !l.czxids {
-		l.finish(ep, in, nil, err)
+		l.finish(ep, listing, nil, err)
 		return
 	}
-	ep.watches.onReadDone(l.watcher) // at once: it is in place on this connection
+	ep.watches.onReadDone(l.watcher) // at once: the watch is set on this connection
 	l.watcher = nil
 	ep.reads.addBlocking(func() func() {
-		czxids, err := readCzxids(ep.client, ep.readSlots, l.directory, in.Children)
-		return func() { l.finish(ep, in, czxids, err) }
+		czxids, err := readCzxids(ep.client, ep.readSlots, l.directory, listing.Children)
+		return func() { l.finish(ep, listing, czxids, err) }
 	})
 }
 
-// readCzxids asks for each child, in a few flights.
+// readCzxids reads the czxid of each child, many at a time.
 func readCzxids(c zkconn.Client, s readSlots, directory string, children []string) ([]int64, error) {
 	czxids := make([]int64, len(children))
 	err := s.each(len(children), func(i int) error {
@@ -58,23 +59,23 @@ func readCzxids(c zkconn.Client, s readSlots, directory string, children []strin
 	return czxids, err
 }
 
-func (l *listRequest) finish(ep *epoch, in zkconn.Listing, czxids []int64, err error) {
+func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		l.settleWatch(ep, err)
-		ep.answer(l, l.replyTo, &messages.Listed{Id: l.id, Epoch: l.epoch, Children: in.Children,
-			DirectoryCzxid: in.Czxid, Czxids: czxids})
+		ep.answer(l, l.To, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children,
+			DirectoryCzxid: listing.Czxid, Czxids: czxids})
 		return
 	}
-	what, why := zkconn.Classify(err)
-	if what == zkconn.ConnectionLost || what == zkconn.NotSent {
-		ep.retryLater(func() { l.read(ep) })
+	outcome, why := zkconn.Classify(err)
+	if outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+		ep.RetryLater(func() { l.read(ep) })
 		return
 	}
 	l.settleWatch(ep, err)
 	ep.fail(l, why, "list %s: %v", l.directory, zkconn.RightOn("READ", l.directory).Explain(err))
 }
 
-// settleWatch notes what has become of the watch that was asked for.
+// settleWatch notes whether the read has set the watch.
 func (l *listRequest) settleWatch(ep *epoch, err error) {
 	if err == nil {
 		ep.watches.onReadDone(l.watcher)
@@ -85,11 +86,11 @@ func (l *listRequest) settleWatch(ep *epoch, err error) {
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
 type watchRequest struct {
-	replyTo
+	reply.To
 	directory string
-	left      int // nodes that are not looked at yet
+	left      int // nodes that are not read yet
 	gone      []string
-	data      map[string][]byte // nil if nobody wants it
+	data      map[string][]byte // nil if the request does not ask for data
 	czxids    map[string]int64  // with the data
 	reason    messages.Reason   // of the last node that could not be watched
 	err       error
@@ -98,42 +99,42 @@ type watchRequest struct {
 func (w *watchRequest) start(ep *epoch, nodes []string) {
 	w.left = len(nodes)
 	for _, node := range nodes {
-		// First of all: the event may come before the reply.
-		w.readNode(ep, node, ep.watches.add(w.to, zkconn.JoinPath(w.directory, node)))
+		// The watcher comes before the read: the event may come before the answer.
+		w.readNode(ep, node, ep.watches.add(w.Recipient, zkconn.JoinPath(w.directory, node)))
 	}
 	w.finish(ep)
 }
 
-// readNode reads the node's data, for the watch that this leaves. An exists would
-// leave one on a node that is not there, too, and nobody could take it back.
-func (w *watchRequest) readNode(ep *epoch, node string, interest *watcher) {
+// readNode reads the node's data, for the watch that this sets. An exists would set a watch on a
+// missing node, too, which could not be taken back.
+func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
 	ep.reads.add(func(end func(func())) {
 		ep.client.GetW(zkconn.JoinPath(w.directory, node), func(found zkconn.Content, err error) {
-			end(func() { w.onNodeRead(ep, node, interest, found, err) })
+			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
 		})
 	})
 }
 
-func (w *watchRequest) onNodeRead(ep *epoch, node string, interest *watcher, found zkconn.Content, err error) {
+func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, found zkconn.Content, err error) {
 	path := zkconn.JoinPath(w.directory, node)
-	what, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
+	outcome, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
 	if err != nil {
-		what, why = zkconn.Classify(err)
+		outcome, why = zkconn.Classify(err)
 	}
 	switch {
 	case err == nil:
-		ep.watches.onReadDone(interest)
+		ep.watches.onReadDone(watcher)
 		if w.data != nil {
 			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
 		}
-	case what == zkconn.ConnectionLost || what == zkconn.NotSent:
-		ep.retryLater(func() { w.readNode(ep, node, interest) })
+	case outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent:
+		ep.RetryLater(func() { w.readNode(ep, node, watcher) })
 		return
 	case errors.Is(err, zk.ErrNoNode):
-		ep.watches.remove(w.to, path)
+		ep.watches.remove(w.Recipient, path)
 		w.gone = append(w.gone, node)
 	default:
-		ep.watches.onReadFailed(interest)
+		ep.watches.onReadFailed(watcher)
 		w.reason, w.err = why, zkconn.RightOn("READ", path).Explain(err)
 	}
 	w.left--
@@ -146,6 +147,6 @@ func (w *watchRequest) finish(ep *epoch) {
 	case w.err != nil:
 		ep.fail(w, w.reason, "watch nodes of %s: %v", w.directory, w.err)
 	default:
-		ep.answer(w, w.replyTo, &messages.Watched{Id: w.id, Epoch: w.epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
+		ep.answer(w, w.To, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -16,7 +18,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	case from == nil:
 		return
 	case !watchable(from):
-		replyTo{to: from, log: a.cfg.Log}.fail(messages.Reason_INVALID, notWatchable(from))
+		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	if _, known := a.subs[from]; !known {
@@ -26,7 +28,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	a.tellState(from)
 }
 
-// Unsubscribe implements messages.BridgeHandler. It also ends what the sender watches.
+// Unsubscribe implements messages.BridgeHandler. It also ends the sender's watches.
 func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 	if !watchable(from) {
 		return // it has neither
@@ -39,26 +41,38 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	cr := a.cfg.newCreate(a.replyToOf(from, msg), msg)
-	if err := cr.validate(a.cfg.Root); err != nil {
-		cr.fail(messages.Reason_INVALID, err.Error())
+	c := writer.NewCreate(a.replyToOf(from, msg), msg, a.cfg.ACL)
+	if err := c.Validate(a.cfg.Root); err != nil {
+		c.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
-	if a.accept(cr, msg.GetEpoch()) {
-		a.epoch.submit(cr)
+	if a.accept(c, msg.GetEpoch()) {
+		a.epoch.writer.Create(c)
+	}
+}
+
+// ReleaseNode implements messages.BridgeHandler.
+func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
+	r := writer.NewRelease(a.replyToOf(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
+	if err := zkconn.CheckNode(msg.GetDirectory(), msg.GetNode()); err != nil {
+		r.Fail(messages.Reason_INVALID, err.Error())
+		return
+	}
+	if a.accept(r, msg.GetEpoch()) {
+		a.epoch.writer.Release(r)
 	}
 }
 
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &listRequest{replyTo: a.replyToOf(from, msg), directory: msg.GetDirectory(),
+	l := &listRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory(),
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
 	if err := zkconn.CheckPath(l.directory); err != nil {
-		l.fail(messages.Reason_INVALID, err.Error())
+		l.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
 	if l.watch && !watchable(from) {
-		l.fail(messages.Reason_INVALID, notWatchable(from))
+		l.Fail(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	if a.accept(l, msg.GetEpoch()) {
@@ -68,35 +82,22 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 
 // Watch implements messages.BridgeHandler.
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w := &watchRequest{replyTo: a.replyToOf(from, msg), directory: msg.GetDirectory()}
+	w := &watchRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() {
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
 	if !watchable(from) {
-		w.fail(messages.Reason_INVALID, notWatchable(from))
+		w.Fail(messages.Reason_INVALID, notWatchable(from))
 		return
 	}
 	for _, node := range msg.GetNodes() {
 		if err := zkconn.CheckNode(w.directory, node); err != nil {
-			w.fail(messages.Reason_INVALID, err.Error())
+			w.Fail(messages.Reason_INVALID, err.Error())
 			return
 		}
 	}
 	if a.accept(w, msg.GetEpoch()) {
 		w.start(a.epoch, msg.GetNodes())
-	}
-}
-
-// ReleaseNode implements messages.BridgeHandler.
-func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := &releaseRequest{replyTo: a.replyToOf(from, msg),
-		path: zkconn.JoinPath(msg.GetDirectory(), msg.GetNode()), relaxed: msg.GetRelaxed()}
-	if err := zkconn.CheckNode(msg.GetDirectory(), msg.GetNode()); err != nil {
-		r.fail(messages.Reason_INVALID, err.Error())
-		return
-	}
-	if a.accept(r, msg.GetEpoch()) {
-		a.epoch.batcher.add(write{release: r})
 	}
 }
 
@@ -111,31 +112,39 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 		ops, err = copyOps(ops, a.cfg.ACL, a.cfg.Root)
 	}
 	if err != nil {
-		to.fail(messages.Reason_INVALID, err.Error())
+		to.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
-	t := &transaction{epoch: to.epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { a.answerTransact(to, results, err) }}
-	if a.accept(t, to.epoch) {
+	t := &transaction{epoch: to.Epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { a.answerTransact(to, results, err) }}
+	if a.accept(t, to.Epoch) {
 		t.start(a.epoch)
 	}
 }
 
-// accept takes a request in that is meant for the present session, and answers all
-// others at once.
+// replyToOf returns where to send the answer to a message.
+func (a *bridgeActor) replyToOf(from ask.Recipient, msg interface {
+	GetId() uint64
+	GetEpoch() uint64
+}) reply.To {
+	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: a.cfg.Log}
+}
+
+// accept opens a request for the present session, and reports whether it has. It answers all other
+// requests at once.
 func (a *bridgeActor) accept(r request, epoch uint64) bool {
 	n := 1
-	if alwaysAccepted(r) {
-		n = 0
+	if _, ok := r.(*writer.Release); ok {
+		n = 0 // a release is never over the limit: its node would stay
 	}
 	if why, detail := a.rejectReason(epoch, n); why != 0 {
-		r.fail(why, detail)
+		r.Fail(why, detail)
 		return false
 	}
 	a.epoch.addOpen(r)
 	return true
 }
 
-// rejectReason is why n more requests for a session cannot be taken in, if they cannot.
+// rejectReason returns why the bridge cannot accept n more requests for a session, or 0.
 func (a *bridgeActor) rejectReason(epoch uint64, n int) (why messages.Reason, detail string) {
 	if a.session.epoch != epoch || a.session.state == messages.SessionState_LOST || a.epoch == nil {
 		return messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
@@ -148,16 +157,10 @@ func (a *bridgeActor) rejectReason(epoch uint64, n int) (why messages.Reason, de
 	return 0, ""
 }
 
-// alwaysAccepted tells that a request would leave a node behind if it was not served.
-func alwaysAccepted(r request) bool {
-	_, ok := r.(*releaseRequest)
-	return ok
-}
-
-// Refuse implements host.Actor: it answers what comes too late.
+// Refuse implements host.Actor: it answers messages that come after the bridge has ended.
 func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
-	if msg, ok := msg.(request); ok { // a caller's, or createAll
-		msg.fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
+	if msg, ok := msg.(request); ok { // a callRequest or an atomicCreateRequest
+		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 		return
 	}
 	messages.DispatchBridge(refuser{a.lastChange}, from, msg, from)
@@ -198,5 +201,5 @@ func (r refuser) refuse(from ask.Recipient, msg interface {
 	GetId() uint64
 	GetEpoch() uint64
 }) {
-	replyTo{from, msg.GetId(), msg.GetEpoch(), nil}.fail(messages.Reason_CLOSED, r.lastChange.GetDetail())
+	reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch()}.Fail(messages.Reason_CLOSED, r.lastChange.GetDetail())
 }

@@ -7,24 +7,29 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Session is what a bridge knows about its ZooKeeper session at one moment.
+// Session is the bridge's ZooKeeper session at one moment.
 type Session struct {
 	// State is LOST before the first session and between two of them.
 	State messages.SessionState
-	// Epoch is the bridge's number of the session, from 1. While LOST it is that
-	// of the session that was lost, or 0.
+	// Epoch is the bridge's number of the session, from 1. While LOST it is the epoch that was lost,
+	// or 0.
 	Epoch uint64
 	// ID is ZooKeeper's number of the session.
 	ID int64
-	// Timeout is what the server has granted.
+	// Timeout is the session timeout that the server has granted.
 	Timeout time.Duration
-	// Deadline is when the session must be taken for lost if ZooKeeper answers
-	// nothing more. While LOST it is that of the session that was lost, which may
-	// have ended earlier. It is zero before the first session and after Close.
+	// Deadline is when the session must be taken for lost if ZooKeeper answers nothing more. While
+	// LOST it is the deadline of the session that was lost, which may have ended earlier. It is zero
+	// before the first session and after Close.
 	Deadline time.Time
 }
 
-// sessionEvent is something that befalls a session.
+// ErrSessionTimeout is the error of a bridge whose server has granted another session timeout than
+// Config asks for. The server's limits are minSessionTimeout and maxSessionTimeout; their defaults
+// are 2 and 20 times tickTime.
+var ErrSessionTimeout = errors.New("server does not grant the session timeout")
+
+// sessionEvent is an event of a session.
 type sessionEvent int
 
 const (
@@ -35,15 +40,14 @@ const (
 	sessionClosed                           // the bridge ends
 )
 
-// sessionState is the life of the bridge's sessions as a state machine without clock
-// or connection.
+// sessionState is the state machine of the bridge's sessions. It has no clock and no connection.
 type sessionState struct {
 	state messages.SessionState
-	epoch uint64
+	epoch uint64 // of the state; 0 before the first session
 }
 
-// transitions tells which events change which state, and into what. All others leave
-// it alone, such as a disconnect before there was a session.
+// transitions holds the state that follows on an event. All other events change nothing, such as a
+// disconnect before there was a session.
 var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionState{
 	messages.SessionState_LOST: {
 		sessionEstablished: messages.SessionState_CONNECTED,
@@ -64,9 +68,9 @@ var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionSta
 	messages.SessionState_SHUT: {},
 }
 
-// after is the session after e has happened in an epoch, and whether that changed
-// anything. Events of an epoch that is over change nothing, whenever they come:
-// a session never comes back.
+// after returns the state after e has happened in an epoch, and reports whether e has changed
+// anything. Events of an epoch that is over change nothing, whenever they come: a session never comes
+// back.
 func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
 	to, ok := transitions[s.state][e]
 	switch {
@@ -80,8 +84,3 @@ func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
 	}
 	return sessionState{to, epoch}, true
 }
-
-// ErrSessionTimeout is why a bridge failed whose server granted another session
-// timeout than Config asks for. The server's limits are minSessionTimeout and
-// maxSessionTimeout; its defaults are 2 and 20 times tickTime.
-var ErrSessionTimeout = errors.New("server does not grant the session timeout")

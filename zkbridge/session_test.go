@@ -279,7 +279,7 @@ func TestSessionsAfterTheirEnd(t *testing.T) {
 	}
 	for range 2 { // the context has ended, and so has the bridge
 		s.end()
-		s.told = false
+		s.written = false
 		s.Tell(nil)
 	}
 	if _, open := <-s.out; open {

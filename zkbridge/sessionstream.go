@@ -7,11 +7,11 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Sessions gives the present state of the session at once, and then each change. A
-// reader that is slow finds the newest state, not those in between; it has not missed a
-// loss if Epoch is the same as before, since each session has a greater one than the
-// last. The bridge never waits for a reader, and there is no goroutine behind the
-// channel. It is closed when ctx ends, and after SHUT.
+// Sessions returns a channel with the present state of the session, and then each change. A reader
+// that is slow finds the newest state, not the states between. It has not missed a loss if Epoch is
+// the same as before, since each session has a greater epoch than the last. The bridge never waits
+// for a reader, and there is no goroutine behind the channel. The channel is closed when ctx ends,
+// and after SHUT.
 func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 	s := &sessionStream{bridge: b, out: make(chan Session, 1)}
 	s.Tell(nil)
@@ -19,7 +19,7 @@ func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
-		s.unwatch = context.AfterFunc(ctx, s.end)
+		s.stopContext = context.AfterFunc(ctx, s.end)
 	}
 	return s.out
 }
@@ -28,37 +28,37 @@ func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 type sessionStream struct {
 	bridge *Bridge
 
-	mu      sync.Mutex
-	out     chan Session // holds one
-	last    Session
-	told    bool
-	over    bool
-	unwatch func() bool // stops waiting for the context
+	mu          sync.Mutex
+	out         chan Session // has room for one state
+	last        Session      // last written to out, if written
+	written     bool
+	over        bool        // out is closed
+	stopContext func() bool // stops waiting for the context
 }
 
-// Tell hears that there is something new. What it is, the bridge has stored before.
+// Tell writes the newest state to the channel. The bridge has stored the state before.
 func (s *sessionStream) Tell(any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.bridge.Session()
-	if s.over || s.told && now.State == s.last.State && now.Epoch == s.last.Epoch {
+	if s.over || s.written && now.State == s.last.State && now.Epoch == s.last.Epoch {
 		return
 	}
-	s.last, s.told = now, true
+	s.last, s.written = now, true
 	select {
-	case <-s.out: // nobody has read it
+	case <-s.out: // not read yet
 	default:
 	}
 	s.out <- now
 	if now.State == messages.SessionState_SHUT {
-		if s.unwatch != nil {
-			s.unwatch()
+		if s.stopContext != nil {
+			s.stopContext()
 		}
 		s.close()
 	}
 }
 
-// end is for a reader that has gone.
+// end closes the channel of a reader whose context has ended.
 func (s *sessionStream) end() {
 	s.mu.Lock()
 	if !s.over {

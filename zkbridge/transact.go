@@ -7,10 +7,11 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// opsOf makes go-zookeeper's operations of a Transact's.
+// opsOf returns go-zookeeper's operations for those of a Transact.
 func opsOf(ops []*messages.Op) ([]any, error) {
 	all := make([]any, 0, len(ops))
 	for i, op := range ops {
@@ -23,7 +24,7 @@ func opsOf(ops []*messages.Op) ([]any, error) {
 	return all, nil
 }
 
-// opOf gives nil for what is no operation.
+// opOf returns nil for an unknown kind.
 func opOf(op *messages.Op) any {
 	switch op.GetKind() {
 	case messages.Op_CHECK:
@@ -42,17 +43,17 @@ func opOf(op *messages.Op) any {
 	return nil
 }
 
-// transactOutcomes are what an operation of a Transact may end with, beside its execution.
+// transactOutcomes holds the errors of an operation that are an outcome of a Transact.
 var transactOutcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNoNode:     messages.Transacted_NO_NODE,
 	zk.ErrNodeExists: messages.Transacted_NODE_EXISTS,
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// answerTransact answers a Transact. If a czxid is told, that waits until the generation at the czxid
-// is known, or why it is not.
-func (a *bridgeActor) answerTransact(to replyTo, results []zk.MultiResponse, err error) {
-	done := &messages.Transacted{Id: to.id, Epoch: to.epoch}
+// answerTransact answers a Transact. An answer with a czxid waits until the generation at the czxid
+// is known, or until it is known why the generation is not.
+func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, err error) {
+	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
 	for _, r := range results {
 		if r.Stat != nil {
 			done.Czxid = r.Stat.Czxid
@@ -65,20 +66,20 @@ func (a *bridgeActor) answerTransact(to replyTo, results []zk.MultiResponse, err
 	}
 	switch {
 	case err != nil && done.Outcome == messages.Transacted_DONE:
-		to.fail(reasonOf(err), err.Error())
+		to.Fail(reasonOf(err), err.Error())
 	case done.Czxid != 0:
 		ep := a.epoch
 		ep.addOpen(&to)
-		ep.withGeneration(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
+		ep.WithGeneration(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
 			done.Generation, done.NoGeneration = generation, why
 			ep.answer(&to, to, done)
 		})
 	default:
-		to.tell(done)
+		to.Tell(done)
 	}
 }
 
-// reasonOf is the Reason in an error of the bridge, or for ZooKeeper's.
+// reasonOf returns the Reason in an error of the bridge, or the Reason for an error of ZooKeeper.
 func reasonOf(err error) messages.Reason {
 	var why messages.Reason
 	if failure := (*messages.Failed)(nil); errors.As(err, &failure) {

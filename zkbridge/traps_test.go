@@ -15,6 +15,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -180,7 +181,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 
 func TestLanesAreBounded(t *testing.T) {
 	const serverStopsReadingAt = 1000
-	if n := maxTransactions + maxSingleWrites + maxReads; n > serverStopsReadingAt/10 {
+	if n := writer.MaxInFlight + writer.MaxSingle + maxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
 	}
 	s := zktest.Embedded(t)
@@ -194,9 +195,9 @@ func TestLanesAreBounded(t *testing.T) {
 	}
 	running := make(chan int)
 	u.bridge.ref.Tell(task(func(c *bridgeActor) {
-		running <- len(c.epoch.batcher.inFlight) + c.epoch.singles.running + c.epoch.reads.running
+		running <- c.epoch.writer.InFlight() + c.epoch.singles.running + c.epoch.reads.running
 	}))
-	if n := <-running; n > maxTransactions+maxSingleWrites+maxReads {
+	if n := <-running; n > writer.MaxInFlight+writer.MaxSingle+maxReads {
 		t.Errorf("%d calls are under way", n)
 	}
 	s.Embedded().Resume()

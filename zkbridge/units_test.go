@@ -146,15 +146,6 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-func TestFindNode(t *testing.T) {
-	children := []string{"a-10000000001", "a-b-0000000001", "a-0000000002x", "a-", "a--2147483647", "x"}
-	for prefix, want := range map[string]string{"a-b-": "a-b-0000000001", "a-": "a--2147483647", "y": ""} {
-		if got := findSequential(children, prefix); got != want {
-			t.Errorf("%s: %q, not %q", prefix, got, want)
-		}
-	}
-}
-
 func TestWatchTable(t *testing.T) {
 	ep := &epoch{number: 7, actor: &bridgeActor{cfg: &settings{}}}
 	var table watchTable

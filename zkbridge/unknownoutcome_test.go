@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -93,11 +94,11 @@ func TestUncertainAndCutEachTime(t *testing.T) {
 		id := u.create("/d", "n-")
 		m := next[*messages.Failed](t, u.peer)
 		if took := time.Since(begun); m.GetId() != id || m.GetReason() != messages.Reason_UNAVAILABLE ||
-			took < maxUnknownTimeouts*timeout || took > (maxUnknownTimeouts+1)*timeout {
+			took < writer.MaxUnknownTimeouts*timeout || took > (writer.MaxUnknownTimeouts+1)*timeout {
 			t.Errorf("after %v: %v", took, m)
 		}
 		cut.Remove()
-		time.Sleep(maxOrphanPause) // virtual
+		time.Sleep(writer.MaxOrphanPause) // virtual
 		if names := u.list("/d"); len(names) != 1 {
 			t.Errorf("left: %v", names)
 		}
@@ -145,7 +146,7 @@ func withoutOwn(t *testing.T, s *zktest.Server) *user {
 	u.do(func(c *bridgeActor) {})
 	zktest.Eventually(t, patience, func() bool {
 		ready := make(chan bool, 1)
-		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.ownNode == "" })
+		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.writer.OwnNode() == "" })
 		return <-ready
 	}, "the session begins without a node of its own")
 	return u

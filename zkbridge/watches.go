@@ -8,39 +8,41 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// watchTable tells who is to be woken by which node, or by what comes and goes in
-// which directory: that stands under the path of [inside]. The zero value is empty.
+// watchTable holds which recipients a change of a node wakes. The children of a directory are under
+// the path of [zkconn.ChildrenPath]. The zero value is empty.
+//
+// Each watcher is in byPath[path], and its path is in byRecipient[to], or in neither.
 type watchTable struct {
 	byPath      map[string][]*watcher
 	byRecipient map[ask.Recipient]map[string]struct{}
 }
 
-// watcher is one recipient's interest in one node, from its first read of the node to
-// the first event. That may stem from somebody else's watch, and the one that is being
-// set then fires unheard: who was woken asks again if it still wants to know, and that
-// is an interest of its own.
+// watcher is the interest of one recipient in one node, from its first read of the node to the first
+// event. Another recipient's watch may cause that event; the watch that is being set then fires
+// without a watcher. A recipient that was woken asks again if it still wants to know, and that makes
+// a new watcher.
 type watcher struct {
 	to          ask.Recipient
 	path        string
 	pending     int       // reads of the node that are not answered
-	set         bool      // a watch is in place
-	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see phantom.go
+	set         bool      // ZooKeeper has a watch on the node
+	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see leadercheck.go
 }
 
-// watchable reports whether a recipient can be told apart from others, as one that
-// subscribes or watches must be.
+// watchable reports whether a recipient can be told apart from others, as one that subscribes or
+// watches must be.
 func watchable(to ask.Recipient) bool { return to == nil || reflect.ValueOf(to).Comparable() }
 
-// notWatchable is why others are refused.
+// notWatchable returns why the bridge refuses a recipient that is not watchable.
 func notWatchable(to ask.Recipient) string {
 	return fmt.Sprintf("a recipient of type %T cannot be compared with ==: to subscribe or watch takes one that can, such as a pointer", to)
 }
 
-// add notes that a read is under way which will set a watch. The watcher is nil if
-// there is nobody to wake.
+// add notes that a read is under way which will set a watch. It returns nil if there is no recipient.
 func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 	if to == nil {
 		return nil
@@ -80,8 +82,7 @@ func (t *watchTable) onReadFailed(w *watcher) {
 	}
 }
 
-// paths are those where a watch is in place: of nodes, and of directories for what is
-// inside.
+// paths returns the nodes that have a watch, and the directories whose children have one.
 func (t *watchTable) paths() (nodes, directories []string) {
 	for path, list := range t.byPath {
 		if !slices.ContainsFunc(list, func(w *watcher) bool { return w.set }) {
@@ -98,17 +99,14 @@ func (t *watchTable) paths() (nodes, directories []string) {
 	return nodes, directories
 }
 
-// unchangedSince are the nodes that are watched and were there, unchanged, at a time.
+// unchangedSince returns the watched nodes that existed at a time and have not changed since.
 func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
 	for path, list := range t.byPath {
 		if _, node := zkconn.SplitPath(path); node == "" {
 			continue
 		}
-		for _, w := range list {
-			if w.set && !w.confirmedAt.After(at) {
-				nodes = append(nodes, path)
-				break
-			}
+		if slices.ContainsFunc(list, func(w *watcher) bool { return w.set && !w.confirmedAt.After(at) }) {
+			nodes = append(nodes, path)
 		}
 	}
 	return nodes
@@ -121,7 +119,7 @@ func (t *watchTable) confirmed(path string) {
 	}
 }
 
-// remove ends an interest.
+// remove removes a watcher.
 func (t *watchTable) remove(to ask.Recipient, path string) {
 	list := t.byPath[path]
 	for i := range list {
@@ -133,14 +131,14 @@ func (t *watchTable) remove(to ask.Recipient, path string) {
 	}
 }
 
-// dropAll ends all interests of one recipient.
+// dropAll removes all watchers of one recipient.
 func (t *watchTable) dropAll(to ask.Recipient) {
 	for path := range t.byRecipient[to] {
 		t.remove(to, path)
 	}
 }
 
-// onEvent wakes all whom an event at a path concerns.
+// onEvent wakes all recipients that an event at a path concerns.
 func (t *watchTable) onEvent(ep *epoch, path string, deleted bool) {
 	t.fire(ep, path, deleted)
 	if deleted {
@@ -148,7 +146,7 @@ func (t *watchTable) onEvent(ep *epoch, path string, deleted bool) {
 	}
 }
 
-// fire wakes those who are interested.
+// fire wakes and removes the watchers of a path.
 func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	list := t.byPath[path]
 	if len(list) == 0 {
@@ -159,7 +157,7 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
 		t.unlink(w.to, path)
-		replyTo{to: w.to, log: ep.actor.cfg.Log}.tell(wake)
+		reply.To{Recipient: w.to, Log: ep.actor.cfg.Log}.Tell(wake)
 	}
 }
 

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// Chroot is a path that stands before all paths that go to ZooKeeper, and that
-// nobody here sees. It is empty or an absolute path, other than "/".
+// Chroot is a path in front of all paths that go to ZooKeeper. No other path here shows it. It is
+// empty or an absolute path other than "/".
 type Chroot string
 
-// Check refuses what is no path, and what looks like a server behind it.
+// Check returns an error for a chroot that is no path, or that has a server behind it. list is the
+// list of servers that it comes from.
 func (r Chroot) Check(list string) error {
 	switch {
 	case r == "":
@@ -23,8 +24,8 @@ func (r Chroot) Check(list string) error {
 	return nil
 }
 
-// prepend gives the path that ZooKeeper knows. What is no absolute path stays as it
-// is, and is refused.
+// prepend returns the path that ZooKeeper knows. It returns a path that is not absolute as it is;
+// ZooKeeper refuses that.
 func (r Chroot) prepend(path string) string {
 	switch {
 	case r == "" || !strings.HasPrefix(path, "/"):
@@ -43,7 +44,7 @@ func (r Chroot) prependAll(paths []string) []string {
 	return all
 }
 
-// strip is the reverse of with.
+// strip is the reverse of prepend.
 func (r Chroot) strip(path string) string {
 	if path == string(r) && r != "" {
 		return "/"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 )
 
 // Client is all that the bridge asks of ZooKeeper. Its methods may be called from any
@@ -339,4 +340,35 @@ func (l zkLogger) Printf(format string, args ...any) {
 // WithPublicRead adds the right to READ for all.
 func WithPublicRead(acl []zk.ACL) []zk.ACL {
 	return append(slices.Clip(acl), zk.WorldACL(zk.PermRead)...)
+}
+
+// Barrier makes later reads see all that ZooKeeper had executed before it. A read alone could miss
+// a transaction that is still on its way to this server. A transaction cannot overtake another one:
+// not even a transaction that only checks, nor one that fails, since its error takes the same way.
+// (sync is no such barrier on a leader.)
+func Barrier(c Client, directory string) error {
+	_, err := Multi(c, &zk.CheckVersionRequest{Path: directory, Version: AnyVersion})
+	return err
+}
+
+// Lookup is a node as it was read, and what is in its directory.
+type Lookup struct {
+	Node    string
+	Stat    zk.Stat
+	Exists  bool
+	Listing Listing
+}
+
+// LookUp reads a node and its directory at once, in one flight.
+func LookUp(c Client, directory, node string) (Lookup, error) {
+	l := Lookup{Node: node}
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		l.Stat, l.Exists, err = c.Exists(JoinPath(directory, node))
+		return err
+	})
+	var err error
+	l.Listing, err = c.Children(directory)
+	statErr := g.Wait() // before l is returned
+	return l, errors.Join(statErr, err)
 }

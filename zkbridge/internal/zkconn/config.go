@@ -10,10 +10,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Config is what a connection needs to know. Every field is set.
+// Config configures the connections of all epochs of a bridge. Every exported field without a default is
+// set.
 type Config struct {
 	Auth    []Credentials
-	TLS     *tls.Config // nil: connections are not secured
+	TLS     *tls.Config // nil: no TLS
 	Servers []string    // host:port each
 	Root    Chroot
 	ACL     []zk.ACL // of the nodes that the client makes
@@ -22,10 +23,10 @@ type Config struct {
 	SessionTimeout time.Duration
 	ConnectTimeout time.Duration
 	Margin         time.Duration
-	Dial           func(ctx context.Context, network, address string) (net.Conn, error) // nil: the resolver's
+	Dial           func(ctx context.Context, network, address string) (net.Conn, error) // nil: Resolver dials
 	Log            *slog.Logger
 
-	Resolver   *resolver
-	Containers optionalRequest // creating them
-	ephemerals optionalRequest // listing those of the session
+	Resolver   *Resolver
+	Containers optionalRequest // whether servers can create containers
+	ephemerals optionalRequest // whether servers can list the ephemeral nodes of a session
 }

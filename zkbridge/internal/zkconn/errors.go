@@ -9,36 +9,36 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// outcome is what an error tells about the request that got it.
-type outcome int
+// Outcome says whether ZooKeeper has executed a request that ended with an error.
+type Outcome int
 
 const (
-	Refused        outcome = iota // not executed, and it would not be the next time
-	NotSent                       // not executed, nothing stands against it
-	ConnectionLost                // the connection went away: executed or not
-	inconclusive                  // there was an answer, which does not tell: executed or not
+	Refused        Outcome = iota // not executed, nor would it be the next time
+	NotSent                       // not executed, and may be sent again
+	ConnectionLost                // the connection is gone: executed or not
+	Inconclusive                  // the answer does not say: executed or not
 )
 
-// Classify tells what became of a single request, or of a multi that names no
-// culprit, and the reason to give to who asked if that is final.
-func Classify(err error) (outcome, messages.Reason) {
+// Classify returns the outcome of a single request, or of a transaction whose result names no failed
+// operation, and the reason to answer if the outcome is final.
+func Classify(err error) (Outcome, messages.Reason) {
 	switch {
 	case isAny(err, refusals):
 		return Refused, ReasonFor(err)
 	case isAny(err, notExecuted):
 		return NotSent, messages.Reason_SESSION_LOST
 	case errors.Is(err, zk.ErrAPIError):
-		// Often a reply that the client could not decode.
-		return inconclusive, messages.Reason_UNAVAILABLE
+		// Often an answer that the client could not decode.
+		return Inconclusive, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
-		return inconclusive, messages.Reason_LIMIT_EXCEEDED
+		return Inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
 	var code ServerError
 	switch {
 	case !errors.As(err, &code):
 		return ConnectionLost, messages.Reason_SESSION_LOST // with the connection
 	case code > firstRefusal && code != CodeUnimplemented:
-		return inconclusive, messages.Reason_UNAVAILABLE // it can have failed after the commit
+		return Inconclusive, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
 	return Refused, messages.Reason_UNAVAILABLE
 }
@@ -48,15 +48,15 @@ func Classify(err error) (outcome, messages.Reason) {
 var refusals = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
 	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled}
 
-// notExecuted are the errors of requests that were surely not executed. After the last
-// two the connection or the session ends at once.
+// notExecuted are the errors of requests that ZooKeeper has surely not executed. After the last two
+// the connection or the session ends at once.
 var notExecuted = []error{zk.ErrNoServer, ServerError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
 
 func isAny(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// ReasonFor is the reason for an error that is final.
+// ReasonFor returns the reason for an error that is final.
 func ReasonFor(err error) messages.Reason {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
@@ -64,8 +64,7 @@ func ReasonFor(err error) messages.Reason {
 	case errors.Is(err, zk.ErrBadArguments), errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		return messages.Reason_INVALID
 	case errors.Is(err, zk.ErrNodeExists):
-		// Only sequential nodes are created for others, and their names differ
-		// until the directory's counter sticks at its end.
+		// The names of sequential nodes differ until the directory's counter sticks at its end.
 		return messages.Reason_SEQUENCE_EXHAUSTED
 	}
 	return messages.Reason_UNAVAILABLE
@@ -81,9 +80,9 @@ const (
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
-// FirstFailedOp is the first operation of a multi that failed. The server reports no
-// error for those before it, and a meaningless one for those behind. That the session is
-// over is no operation's fault, though the first one is told.
+// FirstFailedOp returns the index and the error of the first operation of a transaction that failed,
+// or -1. The server reports no error for the operations before it, and a meaningless one for those
+// behind. The end of the session is no operation's failure, though the first one has that error.
 func FirstFailedOp(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {

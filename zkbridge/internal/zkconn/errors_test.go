@@ -15,7 +15,7 @@ import (
 func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		err     error
-		outcome outcome
+		outcome Outcome
 		reason  messages.Reason
 	}{
 		{zk.ErrNoServer, NotSent, messages.Reason_SESSION_LOST},
@@ -26,8 +26,8 @@ func TestClassify(t *testing.T) {
 		{zk.ErrClosing, ConnectionLost, messages.Reason_SESSION_LOST},
 		{&net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}, ConnectionLost, messages.Reason_SESSION_LOST},
 		{io.ErrClosedPipe, ConnectionLost, messages.Reason_SESSION_LOST},
-		{zk.ErrAPIError, inconclusive, messages.Reason_UNAVAILABLE},
-		{ServerError(-5), inconclusive, messages.Reason_UNAVAILABLE},
+		{zk.ErrAPIError, Inconclusive, messages.Reason_UNAVAILABLE},
+		{ServerError(-5), Inconclusive, messages.Reason_UNAVAILABLE},
 		{ServerError(-6), Refused, messages.Reason_UNAVAILABLE},
 		{ServerError(-125), Refused, messages.Reason_UNAVAILABLE},
 		{fmt.Errorf("make directory /a: %w", ServerError(-6)), Refused, messages.Reason_UNAVAILABLE},

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// hostList hands out the servers in turn, for go-zookeeper. Its own provider resolves
-// all names once, at the start, and one bad name fails all; this one leaves the
-// names to the dialer. Its pauses are all of a second, for all clients of a server
-// that fails; these are spread, and the dialer makes them.
+// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's own provider resolves all names
+// once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. The own
+// provider's pauses are a second long, for all clients of a server that fails; those of a hostList
+// are spread, and the dialer makes them.
 type hostList struct {
 	isOver   func() bool   // the epoch is dead
 	maxPause time.Duration // pause
@@ -19,7 +19,7 @@ type hostList struct {
 	next      int
 	tries     int // since a server was last connected
 	connected time.Time
-	pauseDue  bool // a pause is due before the server given last is dialed
+	pauseDue  bool // a pause is due before the server returned last is dialed
 
 	attemptTimeout time.Duration // of the last attempt, 0 since a server was connected
 	deadline       time.Time     // of the last attempt
@@ -27,46 +27,46 @@ type hostList struct {
 
 // firstAttemptTimeout is how long the first attempt to connect may take. A server that starts may
 // accept a connection and never answer on it, and a connection that was begun while the network
-// failed may not notice that it works again: another attempt is answered at once.
+// failed may not notice that the network works again: another attempt is answered at once.
 const firstAttemptTimeout = time.Second
 
-// maxPause bounds the pause before a server is dialed again. Short sessions cannot
-// wait for so long: an eighth of their timeout is all they have.
+// maxPause bounds the pause before a server is dialed again. Short sessions cannot wait for so long:
+// their pause is an eighth of the session timeout at most.
 const maxPause = time.Second
 
 func newHostList(over func() bool, session time.Duration) *hostList {
 	return &hostList{isOver: over, maxPause: min(session/8, maxPause), spread: NewJitter()}
 }
 
-// Init takes the servers, which go-zookeeper has shuffled.
+// Init sets the servers, which go-zookeeper has shuffled.
 func (h *hostList) Init(servers []string) error {
 	h.servers = servers
 	return nil
 }
 
-// Len is not called; the interface wants it.
+// Len implements zk.HostProvider. go-zookeeper does not call it.
 func (h *hostList) Len() int { return len(h.servers) }
 
-// Next gives the next server, and whether go-zookeeper is to pause before. That is
-// so for a dead epoch, as only while pausing it notices that it is closed.
+// Next returns the next server, and reports whether go-zookeeper must pause before. It must if the
+// epoch is over: go-zookeeper notices only while it pauses that it is closed.
 func (h *hostList) Next() (server string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	server = h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
 	if h.tries == 0 {
-		// At once after a connection is lost, unless it was a short one.
+		// No pause after a connection is lost, unless it was a short one.
 		h.pauseDue = time.Since(h.connected) < time.Second
 	} else {
 		h.pauseDue = h.tries%len(h.servers) == 0
 	}
 	if h.tries++; !h.deadline.After(time.Now()) {
-		h.attemptTimeout *= 2 // the last attempt has had no answer in its time
+		h.attemptTimeout *= 2 // the last attempt had no answer in its time
 	}
 	return server, h.isOver()
 }
 
-// beginAttempt returns until when an attempt that begins now may take, which is no longer than limit.
+// beginAttempt returns the deadline of an attempt that begins now, which is limit from now at most.
 func (h *hostList) beginAttempt(limit time.Duration) (deadline time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +75,7 @@ func (h *hostList) beginAttempt(limit time.Duration) (deadline time.Time) {
 	return h.deadline
 }
 
-// pause is how long to wait before the server given last is dialed.
+// pause returns the pause before the server returned last is dialed.
 func (h *hostList) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +85,7 @@ func (h *hostList) pause() time.Duration {
 	return h.maxPause/4 + h.spread.Below(h.maxPause*3/4)
 }
 
-// Connected hears that the server given last has confirmed the session.
+// Connected notes that the server returned last has confirmed the session.
 func (h *hostList) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Jitter returns random durations, so that many clients do not act at one time. Its seed comes
-// from crypto/rand, which testing/cryptotest makes repeatable. It is for one goroutine at a time.
+// Jitter returns random durations, so that many clients do not act at one time. The seed comes from
+// crypto/rand, which testing/cryptotest makes repeatable. Only one goroutine may use it at a time.
 type Jitter struct{ source *mathrand.PCG }
 
 func NewJitter() Jitter {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// JoinPath is the path of a node in a directory.
+// JoinPath returns the path of a node in a directory.
 func JoinPath(directory, node string) string {
 	if directory == "/" {
 		return "/" + node
@@ -14,7 +14,7 @@ func JoinPath(directory, node string) string {
 	return directory + "/" + node
 }
 
-// SplitPath is the reverse of joinPath.
+// SplitPath is the reverse of JoinPath.
 func SplitPath(path string) (directory, node string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -23,9 +23,8 @@ func SplitPath(path string) (directory, node string) {
 	return path[:i], path[i+1:]
 }
 
-// CheckPath refuses a path that ZooKeeper would refuse: it must be absolute and without
-// empty names, ".", "..", control characters and a slash at the end. The server's
-// answer would name no operation of a transaction.
+// CheckPath returns an error for a path that ZooKeeper would refuse: a path must be absolute and
+// without empty names, ".", "..", control characters and a slash at the end.
 func CheckPath(path string) error {
 	if path == "/" {
 		return nil
@@ -47,7 +46,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// CheckName refuses what cannot be the name of a node, nor the beginning of one.
+// CheckName returns an error for a text that can neither be the name of a node nor begin one.
 func CheckName(name string) error {
 	if name == "" || name == "." || name == ".." {
 		return fmt.Errorf("name %q is not allowed", name)
@@ -60,8 +59,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNode refuses what cannot be a node in a directory. It looks at the path as a
-// whole only to tell what is wrong.
+// CheckNode returns an error for a name that cannot be a node in a directory. It checks the path as a
+// whole only for the text of the error.
 func CheckNode(directory, name string) error {
 	if len(directory)+len(name) < MaxRequest && CheckPath(directory) == nil && CheckName(name) == nil {
 		return nil
@@ -69,11 +68,11 @@ func CheckNode(directory, name string) error {
 	return errors.Join(CheckPath(directory), CheckName(name), CheckPath(JoinPath(directory, name)))
 }
 
-// forbidden are control characters, private use, and specials; the last range has
-// utf8.RuneError in it, which stands for invalid text.
+// forbidden reports whether r is a control character, of private use, or special. The last range has
+// utf8.RuneError, which stands for invalid text.
 func forbidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && (r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0)
 }
 
-// ChildrenPath stands for the children of a directory.
+// ChildrenPath returns the path that stands for the children of a directory.
 func ChildrenPath(directory string) string { return JoinPath(directory, "") }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// resolver dials servers by name. net.Dialer takes the first address of a name that accepts a
-// connection, whatever is behind it, and looks the name up within the time for connecting,
-// which may be too short for the second name server. names begins with the next address at
-// each attempt, goes on with a lookup beyond the attempt, and keeps the last addresses for
-// when the name servers fail. All attempts of a bridge share it.
-type resolver struct {
+// resolver dials servers by name. net.Dialer takes the first address of a name that accepts a connection,
+// whatever is behind it, and looks the name up within the time for connecting, which may be too short
+// for the second name server. A Resolver begins with the next address at each attempt, goes on with a
+// lookup beyond the attempt, and keeps the last addresses for the time when the name servers fail. All
+// attempts of a bridge share it.
+type Resolver struct {
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	DialIP func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -23,12 +23,12 @@ type resolver struct {
 	hosts map[string]*resolvedHost
 }
 
-// resolvedHost is what is known of one name.
+// resolvedHost holds the addresses of one name.
 type resolvedHost struct {
-	addresses []string // as last looked up; empty if the name does not exist
-	err       error    // of the last lookup
-	next      int      // which of the addresses to begin with, modulo their number
-	running   chan struct{}
+	addresses []string      // as last looked up; empty if the name does not exist
+	err       error         // of the last lookup
+	next      int           // index of the address to begin with, modulo their number
+	running   chan struct{} // closed at the end of the present lookup, nil without one
 }
 
 const (
@@ -40,13 +40,13 @@ const (
 	maxAddressWait = 2 * time.Second
 )
 
-func NewResolver() *resolver {
-	return &resolver{Lookup: net.DefaultResolver.LookupHost, DialIP: new(net.Dialer).DialContext, hosts: map[string]*resolvedHost{}}
+func NewResolver() *Resolver {
+	return &Resolver{Lookup: net.DefaultResolver.LookupHost, DialIP: new(net.Dialer).DialContext, hosts: map[string]*resolvedHost{}}
 }
 
 // dial connects to one of the addresses of a server until ctx ends. Its lookup may go on
 // until life ends, on a goroutine that running counts.
-func (r *resolver) dial(ctx, life context.Context, running *sync.WaitGroup, network, server string) (net.Conn, error) {
+func (r *Resolver) dial(ctx, life context.Context, running *sync.WaitGroup, network, server string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (r *resolver) dial(ctx, life context.Context, running *sync.WaitGroup, netw
 	return nil, errors.Join(failures...)
 }
 
-// dialOne leaves time for as many addresses as are left, this one among them.
-func (r *resolver) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
+// dialOne connects to one address. It leaves time for the others of the addresses that are left.
+func (r *Resolver) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if end, limited := ctx.Deadline(); limited {
 		var cancel context.CancelFunc
 		share := time.Until(end)
@@ -86,14 +86,14 @@ func (r *resolver) dialOne(ctx context.Context, network, address string, left in
 }
 
 // setNext has the next attempt begin with an address.
-func (r *resolver) setNext(host string, next int) {
+func (r *Resolver) setNext(host string, next int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hosts[host].next = next
 }
 
-// resolve returns the addresses of a host, and which of them to begin with.
-func (r *resolver) resolve(ctx, life context.Context, running *sync.WaitGroup, host string) ([]string, int, error) {
+// resolve returns the addresses of a host, and the index of the one to begin with.
+func (r *Resolver) resolve(ctx, life context.Context, running *sync.WaitGroup, host string) ([]string, int, error) {
 	patience := ctx.Done()
 	for {
 		known, done := r.startLookup(life, running, host)
@@ -117,13 +117,13 @@ func (r *resolver) resolve(ctx, life context.Context, running *sync.WaitGroup, h
 			return nil, 0, fmt.Errorf("lookup %s: the name servers have not answered yet: %w", host, context.Cause(ctx))
 		case !errors.Is(err, context.Canceled):
 			return nil, 0, err
-		} // that lookup was one of a session that is over
+		} // the lookup belonged to a session that is over
 	}
 }
 
-// startLookup begins to look a host up if that is not under way. It reports whether there are
-// addresses already, and returns a channel that is closed at the lookup's end.
-func (r *resolver) startLookup(life context.Context, running *sync.WaitGroup, host string) (known bool, done <-chan struct{}) {
+// startLookup begins a lookup of a host unless one is under way. It reports whether addresses are
+// known already, and returns a channel that is closed at the lookup's end.
+func (r *Resolver) startLookup(life context.Context, running *sync.WaitGroup, host string) (known bool, done <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.hosts[host]
@@ -139,7 +139,7 @@ func (r *resolver) startLookup(life context.Context, running *sync.WaitGroup, ho
 }
 
 // finish looks a host up.
-func (r *resolver) finish(life context.Context, h *resolvedHost, host string) {
+func (r *Resolver) finish(life context.Context, h *resolvedHost, host string) {
 	ctx, cancel := context.WithTimeout(life, lookupTimeout)
 	defer cancel()
 	addresses, err := r.Lookup(ctx, host)

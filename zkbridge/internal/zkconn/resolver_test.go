@@ -14,7 +14,7 @@ import (
 
 // network is name servers and servers behind addresses, of which names knows.
 type network struct {
-	*resolver
+	*Resolver
 	t       *testing.T
 	life    context.Context
 	end     context.CancelFunc
@@ -30,9 +30,9 @@ type network struct {
 }
 
 func newNetwork(t *testing.T, answer ...string) *network {
-	n := &network{resolver: NewResolver(), t: t, answer: answer}
+	n := &network{Resolver: NewResolver(), t: t, answer: answer}
 	n.life, n.end = context.WithCancel(t.Context())
-	n.resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
+	n.Resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
 		n.mu.Lock()
 		answer, failure, delay := n.answer, n.failure, n.delay
 		n.mu.Unlock()
@@ -43,7 +43,7 @@ func newNetwork(t *testing.T, answer ...string) *network {
 			return nil, ctx.Err()
 		}
 	}
-	n.resolver.DialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
+	n.Resolver.DialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
 		n.mu.Lock()
 		n.dialed = append(n.dialed, strings.TrimSuffix(address, ":2181"))
 		dead, refuses := n.dead+":2181" == address, n.refuses+":2181" == address

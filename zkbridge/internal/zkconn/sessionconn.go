@@ -68,7 +68,7 @@ func Open(epoch uint64, cfg *Config, post func(any), note func(error)) (*Session
 		zk.WithMaxConnBufferSize(clientBuffer))
 	if err != nil {
 		l.cancel()
-		return nil, fmt.Errorf("zkbridge: %w", err)
+		return nil, err
 	}
 	return l, nil
 }

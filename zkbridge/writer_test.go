@@ -8,6 +8,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -31,7 +32,7 @@ func TestTransactionsUnderWay(t *testing.T) {
 		u.createInExisting(dir, "n-")
 	}
 	u.settled()
-	count.wait(t, int32(embedded.OpMulti), maxTransactions)
+	count.wait(t, int32(embedded.OpMulti), writer.MaxInFlight)
 	s.Embedded().Resume()
 	var sizes []int
 	for range 4 + rest {
@@ -42,23 +43,6 @@ func TestTransactionsUnderWay(t *testing.T) {
 	}
 	if fmt.Sprint(sizes) != "[1 1 2 5]" {
 		t.Errorf("transactions of %v", sizes)
-	}
-}
-
-func TestEnough(t *testing.T) {
-	flying := func(sizes ...int) (o batcher) {
-		for _, n := range sizes {
-			o.inFlight = append(o.inFlight, &batch{writes: make([]write, n)})
-		}
-		return o
-	}
-	for _, c := range []struct {
-		sizes []int
-		want  int
-	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
-		if o := flying(c.sizes...); o.minBatch() != c.want {
-			t.Errorf("beside %v: %d, want %d", c.sizes, o.minBatch(), c.want)
-		}
 	}
 }
 

@@ -1,0 +1,214 @@
+package writer
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// batch is a transaction: creates and deletes in the order in which they came. A batch with a create
+// ends with one operation that writes the session's own node: its result has the transaction's zxid,
+// which is the czxid of all nodes created. Reads of the directories that the batch creates in follow
+// in the same flight. ZooKeeper answers a session's requests in order, so the reads see the new nodes.
+type batch struct {
+	writes        []write
+	creates       uint32 // among the writes
+	mayFail       bool   // the directory of one of the creates may be missing, so that nothing is executed
+	reads         []directoryRead
+	readIndex     map[string]int32 // of a directory among the reads
+	ops           []any            // those of the writes, then that on the session's own node
+	writesOwnNode bool             // the last operation writes the session's own node
+	size          int              // bytes
+
+	unanswered atomic.Int32 // requests
+	results    []zk.MultiResponse
+	err        error
+}
+
+// directoryRead is a read of a directory behind a transaction.
+type directoryRead struct {
+	directory string
+	withNames bool
+	listing   zkconn.Listing
+	err       error
+}
+
+const (
+	maxOps = 128
+	// MaxBytes bounds a batch.
+	MaxBytes = 64 << 10
+
+	// maxFailures is how many transactions with a write may fail because of other writes. After
+	// that the write goes alone.
+	maxFailures = 3
+
+	// noReadNeeded is the index of a create whose transaction deletes Create.after: both nodes are
+	// in one directory, which need not be read.
+	noReadNeeded = -1
+)
+
+// add puts w into the batch unless the batch is full, and reports whether it has. Without an own
+// node each create goes alone.
+func (b *batch) add(w write, ownNode bool) bool {
+	if len(b.writes) > 0 && !b.fits(w, ownNode) {
+		return false
+	}
+	creates := w.creates()
+	for _, c := range creates {
+		b.addWrite(write{create: c})
+	}
+	if w.release != nil {
+		b.addWrite(w)
+	}
+	for _, c := range creates { // the parts of an atomic create share the last one's step
+		c.step = b.creates - 1
+	}
+	return true
+}
+
+// fits reports whether w fits behind the others.
+func (b *batch) fits(w write, ownNode bool) bool {
+	n := 1
+	if w.atomic != nil {
+		n = len(w.atomic.parts)
+	}
+	switch {
+	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
+		return false
+	case !ownNode && (b.creates > 0 || w.release == nil):
+		return false
+	case len(b.writes)+n+1 > maxOps:
+		return false
+	}
+	return b.size+w.bytes() <= MaxBytes
+}
+
+func (b *batch) addWrite(w write) {
+	if w.create != nil {
+		b.creates++
+		b.mayFail = b.mayFail || !w.create.exists
+		if w.create.after != "" && b.deletes(w.create.directory, w.create.after) {
+			w.create.read = noReadNeeded
+		} else {
+			b.addRead(w.create)
+		}
+	}
+	b.writes = append(b.writes, w)
+	b.size += w.bytes()
+}
+
+// createsIn reports whether the transaction creates a node in the directory.
+func (b *batch) createsIn(directory string) bool {
+	return slices.ContainsFunc(b.writes, func(w write) bool { return w.create != nil && w.create.directory == directory })
+}
+
+// deletes reports whether the transaction deletes a node. It begins with the last writes: a release
+// and the next create are mostly close to each other.
+func (b *batch) deletes(directory, node string) bool {
+	for _, w := range slices.Backward(b.writes) {
+		if w.release != nil && isIn(directory, node, w.release.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// isIn reports whether path is the path of the node in the directory. It allocates nothing.
+func isIn(directory, node, path string) bool {
+	return len(path) == len(directory)+1+len(node) && path[len(directory)] == '/' &&
+		path[len(directory)+1:] == node && path[:len(directory)] == directory
+}
+
+// addRead has the directory of a create read behind the transaction.
+func (b *batch) addRead(c *Create) {
+	i, known := b.readIndex[c.directory]
+	if !known {
+		if b.readIndex == nil {
+			b.readIndex = map[string]int32{}
+		}
+		i = int32(len(b.reads))
+		b.readIndex[c.directory] = i
+		b.reads = append(b.reads, directoryRead{directory: c.directory})
+		b.size += zkconn.OpBytes + len(c.directory)
+	}
+	c.read = i
+	b.reads[i].withNames = b.reads[i].withNames || c.withNames
+}
+
+// buildOps makes the operations. Nodes get the ACL. ownNode is the path of the session's own node,
+// or empty.
+func (b *batch) buildOps(acl []zk.ACL, ownNode string) {
+	b.ops = slices.Grow(b.ops, len(b.writes)+1)
+	for _, w := range b.writes {
+		if w.create != nil {
+			b.ops = append(b.ops, w.create.createOp(acl))
+		} else {
+			b.ops = append(b.ops, w.release.deleteOp())
+		}
+	}
+	if b.writesOwnNode = ownNode != "" && b.creates > 0; b.writesOwnNode {
+		b.ops = append(b.ops, &zk.SetDataRequest{Path: ownNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
+	}
+}
+
+// isSingleCreate reports whether the batch is one create without the session's own node: a request
+// of its own returns its czxid.
+func (b *batch) isSingleCreate() bool {
+	return !b.writesOwnNode && len(b.writes) == 1 && b.writes[0].create != nil
+}
+
+// send sends the transaction and the reads behind it. It calls done on any goroutine when all are
+// answered.
+func (b *batch) send(client zkconn.Client, done func()) {
+	b.unanswered.Store(int32(1 + len(b.reads)))
+	answered := func() {
+		if b.unanswered.Add(-1) == 0 {
+			done()
+		}
+	}
+	executed := func(results []zk.MultiResponse, err error) {
+		b.results, b.err = results, err
+		answered()
+	}
+	switch first := b.writes[0]; {
+	case b.isSingleCreate():
+		client.CreateSequential(first.create.path(), first.create.data, executed)
+	case len(b.ops) == 1:
+		client.Delete(first.release.path, executed)
+	default:
+		client.Multi(b.ops, executed)
+	}
+	for i := range b.reads {
+		r := &b.reads[i]
+		listed := func(listing zkconn.Listing, err error) {
+			r.listing, r.err = listing, err
+			answered()
+		}
+		if r.withNames {
+			client.List(r.directory, false, listed)
+		} else {
+			client.ReadDirectoryCzxid(r.directory, listed)
+		}
+	}
+}
+
+// czxid returns the czxid of all nodes created, or 0 if the answer does not contain it.
+func (b *batch) czxid() int64 {
+	if last := b.results[len(b.results)-1].Stat; last != nil {
+		return last.Mzxid
+	}
+	return 0
+}
+
+// reset makes the batch empty. It keeps the memory.
+func (b *batch) reset() {
+	clear(b.writes)
+	clear(b.reads)
+	clear(b.readIndex)
+	clear(b.ops)
+	b.writes, b.reads, b.ops = b.writes[:0], b.reads[:0], b.ops[:0]
+	b.creates, b.mayFail, b.writesOwnNode, b.size, b.results, b.err = 0, false, false, 0, nil, nil
+}

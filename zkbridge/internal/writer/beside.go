@@ -1,0 +1,41 @@
+package writer
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// createBeside creates a node on condition that another node of its directory exists.
+func (w *Writer) createBeside(c *Create) {
+	c.step = 0
+	w.session.Run(func(client zkconn.Client) func() {
+		err := client.CreateBeside(c.path(), c.data, zkconn.JoinPath(c.directory, c.beside))
+		if err != nil {
+			return func() { w.onBesideFailure(c, err) }
+		}
+		found, err := zkconn.LookUp(client, c.directory, c.prefix)
+		return func() {
+			c.node = c.prefix
+			w.onLookup(c, found, err)
+		}
+	})
+}
+
+func (w *Writer) onBesideFailure(c *Create, err error) {
+	switch outcome, why := zkconn.Classify(err); {
+	case zkconn.IsMissing(err):
+		w.failRequest(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
+	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
+		w.fail(write{create: c}, messages.Reason_INVALID, err)
+	case outcome == zkconn.Refused:
+		w.fail(write{create: c}, why, c.right().Explain(err))
+	case outcome == zkconn.NotSent:
+		w.session.RetryLater(func() { w.Create(c) })
+	default:
+		w.lookUpLater(c)
+	}
+}

@@ -1,0 +1,125 @@
+package writer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// onMissingDirectory handles a batch whose operation i has no directory. The creates in that
+// directory wait until the writer has made it. ZooKeeper has not looked at the operations behind i,
+// so the writer looks for their directories, too, all at once.
+func (w *Writer) onMissingDirectory(b *batch, i int) {
+	missing := b.writes[i].create.directory
+	exists := map[string]bool{missing: false}
+	for k, each := range b.writes {
+		if each.create == nil {
+			continue
+		}
+		if _, known := exists[each.create.directory]; !known {
+			exists[each.create.directory] = k < i
+		}
+	}
+	waiting := map[string][]write{}
+	var others []write
+	for _, each := range regrouped(b.writes) {
+		creates := each.creates()
+		k := slices.IndexFunc(creates, func(c *Create) bool { return c.directory == missing })
+		if k < 0 {
+			k = slices.IndexFunc(creates, func(c *Create) bool { return !exists[c.directory] })
+		}
+		if k < 0 {
+			others = append(others, each)
+			continue
+		}
+		waiting[creates[k].directory] = append(waiting[creates[k].directory], each)
+	}
+	for _, directory := range slices.Sorted(maps.Keys(waiting)) {
+		w.waitForDirectory(directory, directory == missing, waiting[directory])
+	}
+	w.requeue(others)
+}
+
+// waitForDirectory keeps creates until their directory is made. missing reports that ZooKeeper has
+// said that there is none; otherwise there may be one.
+func (w *Writer) waitForDirectory(directory string, missing bool, creates []write) {
+	waiting, making := w.missingDirectories[directory]
+	w.missingDirectories[directory] = append(waiting, creates...)
+	if !making {
+		w.makeDirectory(directory, missing)
+	}
+}
+
+// awaitedDirectory returns the directory that earlier creates of c's directory wait for, and reports
+// whether there is one. It is another directory if the earlier create is part of an atomic create.
+func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
+	if _, making := w.missingDirectories[c.directory]; making {
+		return c.directory, true
+	}
+	for _, directory := range slices.Sorted(maps.Keys(w.missingDirectories)) {
+		for _, waiting := range w.missingDirectories[directory] {
+			if waiting.atomic != nil && waiting.atomic.createsIn(c.directory) {
+				return directory, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (w *Writer) makeDirectory(directory string, missing bool) {
+	w.session.Run(func(client zkconn.Client) func() {
+		exists, err := false, error(nil)
+		if !missing { // to make a directory that exists may take a right that is not granted
+			_, exists, err = client.Exists(directory)
+		}
+		if err == nil && !exists {
+			_, err = zkconn.MakeDirectory(client, directory)
+		}
+		return func() { w.onDirectoryMade(directory, missing, err) }
+	})
+}
+
+var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
+
+func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
+	outcome, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
+	if err != nil {
+		outcome, why = zkconn.Classify(err)
+	}
+	if outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+		w.session.RetryLater(func() { w.makeDirectory(directory, missing) })
+		return
+	}
+	creates := w.missingDirectories[directory]
+	delete(w.missingDirectories, directory)
+	// Creates of batches that were in flight have come behind later ones.
+	slices.SortStableFunc(creates, func(a, b write) int { return cmp.Compare(a.creates()[0].arrival, b.creates()[0].arrival) })
+	if err == nil || zkconn.IsMissing(err) { // missing: another client has deleted a directory above
+		w.requeue(slices.DeleteFunc(creates, func(each write) bool { return !w.mayRetry(each, errDeletedAgain) }))
+		return
+	}
+	for _, each := range creates {
+		w.fail(each, why, err)
+	}
+}
+
+// maxTries is how often the writer sends a create again because the directory was missing, or because
+// ZooKeeper had not executed the create after all.
+const maxTries = 100
+
+// mayRetry counts one more attempt. If there were too many, it fails the creates and returns false.
+func (w *Writer) mayRetry(creates write, err error) bool {
+	first := creates.creates()[0]
+	if first.tries++; first.tries <= maxTries {
+		return true
+	}
+	_, why := zkconn.Classify(err)
+	w.fail(creates, why, err)
+	return false
+}

@@ -1,0 +1,20 @@
+// Package writer creates and deletes the nodes of contenders. It collects the requests that come
+// while others are under way, and sends them as one transaction. It answers each request only when
+// the outcome is known: an answer that was lost makes it look for the node.
+//
+// A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Session] stands for. No
+// method blocks, and none may be called from another goroutine.
+//
+// The files, in reading order:
+//
+//   - session.go: what the writer needs of the bridge.
+//   - request.go: a create, a release, an atomic create, and how ZooKeeper is asked for them.
+//   - batch.go: one transaction of such requests, and the reads of directories behind it.
+//   - writer.go: the queue of requests, and when a batch is sent.
+//   - result.go: what the answer to a batch means for each of its requests.
+//   - directory.go: creates that wait until their directory is made.
+//   - unknown.go: creates whose outcome is unknown, and how the writer finds their nodes.
+//   - beside.go: a create on condition that another node exists.
+//   - rollback.go: requests that are answered although their node exists.
+//   - orphan.go: nodes without a request, which the writer deletes when ZooKeeper lets it.
+package writer

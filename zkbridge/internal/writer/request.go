@@ -1,0 +1,214 @@
+package writer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// Create is a messages.Create that is not answered.
+type Create struct {
+	reply.To
+	directory string
+	prefix    string
+	data      []byte
+	beside    string // the node without which this one is not created; empty for none
+	withNames bool   // the answer has the names in the directory
+	after     string // the directory is not read if the same transaction deletes this node
+	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
+	aclBytes  int    // size of the node's ACL in a message
+
+	atomic *AtomicCreate  // that this create is part of, nil for none
+	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
+
+	op           zk.CreateRequest // of the last transaction
+	node         string           // the node, if it is known to have been created and the rest is not
+	step         uint32           // place among the creates of the last transaction
+	read         int32            // index of the directory among the reads of that transaction, or noReadNeeded
+	arrival      uint64           // place among all creates of the epoch, from 1
+	failures     int              // transactions that failed because of other requests
+	tries        int
+	unknownSince time.Time // when the outcome of the last attempt became unknown
+}
+
+// NewCreate returns a create for the sender of msg. Its node gets an ACL.
+func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
+	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
+		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetLook(), after: msg.GetAfter(),
+		exists: msg.GetDirectoryExists()}
+	if c.data == nil {
+		c.data = zkconn.NoData
+	}
+	return c
+}
+
+// Validate returns an error for a create that ZooKeeper would refuse below root. The directory's
+// path goes out twice: to create the node, and to read the directory.
+func (c *Create) Validate(root zkconn.Chroot) error {
+	if n := c.bytes() + len(c.directory) + 2*len(root); n > zkconn.MaxRequest {
+		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, zkconn.MaxRequest)
+	}
+	if err := zkconn.CheckPath(c.directory); err != nil {
+		return err
+	}
+	if c.beside != "" {
+		if err := zkconn.CheckName(c.beside); err != nil {
+			return err
+		}
+	}
+	return zkconn.CheckName(c.prefix)
+}
+
+func (c *Create) path() string { return zkconn.JoinPath(c.directory, c.prefix) }
+
+// right returns the right that the create takes.
+func (c *Create) right() zkconn.Right { return zkconn.RightOn("CREATE", c.directory) }
+
+func (c *Create) bytes() int {
+	return len(c.directory) + len(c.prefix) + sequenceSize + len(c.data) + c.aclBytes
+}
+
+// sequenceSize is the size of the sequence number that ZooKeeper appends to a name.
+const sequenceSize = 10
+
+// createOp returns the create's operation in a transaction.
+func (c *Create) createOp(acl []zk.ACL) *zk.CreateRequest {
+	c.op = zk.CreateRequest{Path: c.path(), Data: c.data, Acl: acl, Flags: zk.FlagEphemeralSequential}
+	return &c.op
+}
+
+// Release is a messages.ReleaseNode that is not answered. A delete may be sent again: that does no
+// harm. A release fails when the epoch ends. The node then goes with the session, but a session that
+// the bridge has given up may live on at the servers for longer than the bridge can know.
+type Release struct {
+	reply.To
+	path         string
+	relaxed      bool             // no other contender waits for the delete
+	op           zk.DeleteRequest // of the last transaction
+	failures     int              // transactions that failed because of other requests
+	unknownSince time.Time        // when the outcome of the delete became unknown
+}
+
+// NewRelease returns a release of a node. A relaxed one waits for the next request while others are
+// under way.
+func NewRelease(to reply.To, directory, node string, relaxed bool) *Release {
+	return &Release{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
+}
+
+// answer answers that the node is deleted. missing reports that the first delete, whose answer came,
+// found no node.
+func (r *Release) answer(missing bool) {
+	r.Tell(&messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
+}
+
+func (r *Release) deleteOp() *zk.DeleteRequest {
+	r.op = zk.DeleteRequest{Path: r.path, Version: zkconn.AnyVersion}
+	return &r.op
+}
+
+// AtomicCreate is several creates of which ZooKeeper executes all or none.
+type AtomicCreate struct {
+	parts    []*Create
+	lookedUp int // parts with an unknown outcome that were looked for
+}
+
+// MaxParts is how many parts an atomic create has at most.
+const MaxParts = maxOps / 2
+
+// NewAtomicCreate returns an atomic create, or an error for parts that ZooKeeper would refuse below
+// root.
+func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*AtomicCreate, error) {
+	a, size := &AtomicCreate{parts: parts}, 0
+	for _, c := range parts {
+		if err := c.Validate(root); err != nil {
+			return nil, err
+		}
+		c.atomic, size = a, size+c.AtomicBytes(root)
+	}
+	if len(parts) > MaxParts || size > zkconn.MaxRequest {
+		return nil, fmt.Errorf("%d nodes, %d bytes at once: the limits are %d and %d", len(parts), size, MaxParts, zkconn.MaxRequest)
+	}
+	return a, nil
+}
+
+// createsIn reports whether one of the parts is in the directory.
+func (a *AtomicCreate) createsIn(directory string) bool {
+	return slices.ContainsFunc(a.parts, func(c *Create) bool { return c.directory == directory })
+}
+
+// AtomicBytes returns the size of the create in an atomic create, the read of its directory included.
+func (c *Create) AtomicBytes(root zkconn.Chroot) int {
+	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + 2*len(root)
+}
+
+// write is an element of the queue: exactly one of its fields is set. In a batch it is a create or a
+// release.
+type write struct {
+	create  *Create
+	release *Release
+	atomic  *AtomicCreate
+}
+
+func (w write) creates() []*Create {
+	switch {
+	case w.atomic != nil:
+		return w.atomic.parts
+	case w.create != nil:
+		return []*Create{w.create}
+	}
+	return nil
+}
+
+func (w write) bytes() (n int) {
+	if w.release != nil {
+		return zkconn.OpBytes + len(w.release.path)
+	}
+	for _, c := range w.creates() {
+		n += zkconn.OpBytes + c.bytes()
+	}
+	return n
+}
+
+// contains reports whether w is one, an element of a batch, or has it as a part.
+func (w write) contains(one write) bool {
+	return w == one || w.atomic != nil && one.create != nil && one.create.atomic == w.atomic
+}
+
+func (w write) failures() int {
+	switch {
+	case w.atomic != nil:
+		return w.atomic.parts[0].failures
+	case w.create != nil:
+		return w.create.failures
+	}
+	return w.release.failures
+}
+
+func (w write) setFailures(n int) {
+	for _, c := range w.creates() {
+		c.failures = n
+	}
+	if w.release != nil {
+		w.release.failures = n
+	}
+}
+
+// regrouped returns the elements of a batch as they were in the queue.
+func regrouped(writes []write) []write {
+	var all []write
+	for _, w := range writes {
+		switch {
+		case w.create == nil || w.create.atomic == nil:
+			all = append(all, w)
+		case len(writes) == 1 || w.create == w.create.atomic.parts[0]:
+			all = append(all, write{atomic: w.create.atomic})
+		}
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package writer
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// A node whose request has failed holds a lock until its session ends. The bridge does not end the
+// session because of it: that would cost the holders of all other locks theirs, without the margin.
+// The writer deletes the node when ZooKeeper lets it.
+
+// failRequest answers that the bridge will not do what was requested.
+func (w *Writer) failRequest(r Request, why messages.Reason, format string, args ...any) {
+	w.session.Close(r)
+	r.Fail(why, fmt.Sprintf(format, args...))
+}
+
+// rollBack deletes the node of a create, and then fails the create.
+func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
+	failed := rollbackReply(func(result string) {
+		w.failRequest(c, why, "create %s: it was made and %s: %s", c.path(), result, detail)
+	})
+	w.Release(NewRelease(reply.To{Recipient: failed}, c.directory, c.node, false))
+}
+
+// rollBackFor rolls back a create that the writer cannot answer because a read has failed with err.
+func (w *Writer) rollBackFor(c *Create, err error) {
+	w.rollBack(c, finalReason(err), zkconn.RightOn("READ", c.directory).Explain(err).Error())
+}
+
+// rollbackReply receives the answer to the release of a rollback. The create is open until then.
+type rollbackReply func(result string)
+
+func (f rollbackReply) Tell(msg any) {
+	if failed, ok := msg.(*messages.Failed); ok {
+		f("is left: " + failed.GetDetail())
+		return
+	}
+	f("is deleted again")
+}
+
+// onReleaseRefused handles a release that ZooKeeper refuses because of err. The writer does not try
+// again to delete a node of another session.
+func (w *Writer) onReleaseRefused(r *Release, err error) {
+	w.session.Run(func(client zkconn.Client) func() {
+		node, exists, lookupErr := client.Exists(r.path)
+		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
+	})
+}
+
+func (w *Writer) onReleaseLookup(r *Release, err error, node zk.Stat, exists bool, lookupErr error) {
+	_, why := zkconn.Classify(err)
+	explained := zkconn.RightOnParent("DELETE", r.path).Explain(err)
+	switch {
+	case lookupErr != nil && !isPermanent(lookupErr) && !w.unknownTooLong(&r.unknownSince):
+		w.session.RetryLater(func() { w.onReleaseRefused(r, err) })
+	case lookupErr == nil && !exists:
+		w.released(r, false)
+	case lookupErr == nil && node.EphemeralOwner != w.session.ID():
+		w.failRequest(r, why, "delete %s: %v", r.path, explained)
+	default:
+		w.abandonRelease(r, why, explained)
+	}
+}
+
+// abandonRelease answers a release whose node may exist. The writer goes on deleting the node.
+func (w *Writer) abandonRelease(r *Release, why messages.Reason, err error) {
+	w.addOrphan(r.path, nil, err)
+	w.failRequest(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
+}
+
+// abandonCreate answers a create, and all parts of its atomic create, whose outcome is unknown. The
+// writer deletes nodes that it finds later.
+func (w *Writer) abandonCreate(c *Create, err error) {
+	all := []*Create{c}
+	if c.atomic != nil {
+		all = c.atomic.parts
+	}
+	why := finalReason(err)
+	err = zkconn.RightOn("READ", c.directory).Explain(err)
+	for _, c := range all {
+		w.addOrphan(c.path(), c, err)
+		w.failRequest(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)
+	}
+}

@@ -1,0 +1,46 @@
+package writer
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// Session is the epoch that a writer writes in. Its methods do not block. All but Post must be
+// called in the bridge's actor.
+type Session interface {
+	// Client returns the client that sends requests over the present connection.
+	Client() zkconn.Client
+	// ID returns ZooKeeper's number of the session.
+	ID() int64
+	// Timeout returns the session timeout that the server has granted.
+	Timeout() time.Duration
+
+	// IsOpen reports whether the request has not been answered.
+	IsOpen(r Request) bool
+	// Close notes that the request is being answered.
+	Close(r Request)
+
+	// Run calls work, which may block, on another goroutine while the session is CONNECTED. It
+	// then calls the function that work has returned in the actor, unless the epoch is over.
+	Run(work func(client zkconn.Client) (then func()))
+	// Post calls f in the actor, unless the epoch is over.
+	Post(f func())
+	// AfterFunc posts f after d.
+	AfterFunc(d time.Duration, f func()) *time.Timer
+	// RetryLater calls f after the next reconnect, or after a pause while the session is CONNECTED.
+	RetryLater(f func())
+
+	// WithGeneration calls then with the generation that was in force at a czxid, or with the
+	// reason why the generation is not known. It may do so later.
+	WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string))
+	// OwnNodeFailed notes that the session's own node could not be written.
+	OwnNodeFailed(err error)
+}
+
+// Request is a request that the bridge will answer.
+type Request interface {
+	// Fail answers that the bridge will not do what was requested.
+	Fail(why messages.Reason, detail string)
+}

@@ -1,0 +1,240 @@
+package writer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// lookUpLater keeps a create whose outcome is unknown until the writer has looked for its node.
+func (w *Writer) lookUpLater(c *Create) {
+	if len(w.unknownCreates) == 0 {
+		w.session.RetryLater(w.lookUpUnknown)
+	}
+	w.unknownCreates = append(w.unknownCreates, c)
+}
+
+// lookUpUnknown looks for the nodes of all creates whose outcome is unknown, directory by directory.
+func (w *Writer) lookUpUnknown() {
+	byDirectory := map[string][]*Create{}
+	for _, c := range w.unknownCreates {
+		byDirectory[c.directory] = append(byDirectory[c.directory], c)
+	}
+	w.unknownCreates = nil
+	for _, directory := range slices.Sorted(maps.Keys(byDirectory)) {
+		creates := byDirectory[directory]
+		w.session.Run(func(client zkconn.Client) func() {
+			lookups, err := lookUpCreates(client, directory, creates)
+			return func() { w.onLookups(creates, lookups, err) }
+		})
+	}
+}
+
+func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error) {
+	if err != nil {
+		w.onLookupFailure(creates, err)
+		return
+	}
+	for i, c := range creates {
+		if !w.session.IsOpen(c) {
+			continue // answered with another part of its atomic create
+		}
+		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.session.ID() {
+			lookups[i] = zkconn.Lookup{} // of the same name, but of another session
+		}
+		c.unknownSince = time.Time{}
+		switch {
+		case c.atomic != nil && c.node == "":
+			w.onAtomicLookup(c, &lookups[i])
+		case lookups[i].Node != "":
+			c.node = lookups[i].Node
+			fallthrough
+		case c.node != "":
+			w.onLookup(c, lookups[i], nil)
+		default:
+			w.resubmit(write{create: c})
+		}
+	}
+}
+
+// onAtomicLookup handles the lookup of a part whose outcome is unknown. ZooKeeper has executed the
+// atomic create if any of its nodes exists: the other nodes were deleted since.
+func (w *Writer) onAtomicLookup(c *Create, l *zkconn.Lookup) {
+	a := c.atomic
+	c.lookup = l
+	if a.lookedUp++; a.lookedUp < len(a.parts) {
+		return
+	}
+	a.lookedUp = 0
+	if !slices.ContainsFunc(a.parts, func(c *Create) bool { return c.lookup.Node != "" }) {
+		w.resubmit(write{atomic: a})
+		return
+	}
+	for _, c := range a.parts {
+		c.node = c.lookup.Node
+		w.onLookup(c, *c.lookup, nil)
+	}
+}
+
+var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
+
+// resubmit sends creates again that ZooKeeper has not executed.
+func (w *Writer) resubmit(creates write) {
+	if !w.mayRetry(creates, errNotExecuted) {
+		return
+	}
+	if creates.create != nil {
+		w.Create(creates.create)
+		return
+	}
+	w.add(creates)
+}
+
+// lookUpCreated reads the czxid of a node whose batch has not returned its zxid.
+func (w *Writer) lookUpCreated(c *Create, node string) {
+	c.node = node
+	w.session.Run(func(client zkconn.Client) func() {
+		l, err := zkconn.LookUp(client, c.directory, node)
+		return func() { w.onLookup(c, l, err) }
+	})
+}
+
+// onLookup ends a create whose node is known to have been created. A node that does not exist was
+// deleted since.
+func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
+	switch {
+	case err != nil && isPermanent(err):
+		w.rollBackFor(c, err)
+	case err != nil:
+		w.lookUpLater(c)
+	case !l.Exists:
+		w.failRequest(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkconn.JoinPath(c.directory, c.node))
+	default:
+		w.created(c, &messages.Created{Id: c.ID, Epoch: c.Epoch, Node: l.Node, Czxid: l.Stat.Czxid, Step: c.step,
+			Children: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid})
+	}
+}
+
+// onLookupFailure has creates looked for again about which the writer has learned nothing because of
+// err, or answers those whose outcome has been unknown for too long.
+func (w *Writer) onLookupFailure(creates []*Create, err error) {
+	for _, c := range creates {
+		if !w.session.IsOpen(c) {
+			continue
+		}
+		switch final := isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
+		case final && c.node != "":
+			w.rollBackFor(c, err)
+		case final:
+			w.abandonCreate(c, err)
+		default:
+			w.lookUpLater(c)
+		}
+	}
+}
+
+// lookUpCreates looks for the nodes of creates in their directory, behind a barrier: a transaction
+// may still be on its way to the server.
+func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([]zkconn.Lookup, error) {
+	found := make([]zkconn.Lookup, len(creates))
+	err := zkconn.Barrier(client, directory)
+	if zkconn.IsMissing(err) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	listing, err := client.Children(directory)
+	if zkconn.IsMissing(err) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, readNodes(client, directory, creates, listing, found)
+}
+
+// readNodes reads the nodes of creates that the listing has.
+func readNodes(client zkconn.Client, directory string, creates []*Create, listing zkconn.Listing, found []zkconn.Lookup) error {
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i, c := range creates {
+		node := c.nodeIn(listing.Children)
+		if node == "" {
+			continue
+		}
+		g.Go(func() (err error) {
+			l := &found[i]
+			l.Node, l.Listing = node, listing
+			l.Stat, l.Exists, err = client.Exists(zkconn.JoinPath(directory, node))
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// nodeIn returns the create's node among the names in the directory, or "".
+func (c *Create) nodeIn(children []string) string {
+	if c.beside == "" {
+		return findSequential(children, c.prefix)
+	}
+	if slices.Contains(children, c.prefix) {
+		return c.prefix
+	}
+	return ""
+}
+
+// findSequential returns the name that is the prefix and a sequence number, or "".
+func findSequential(children []string, prefix string) string {
+	for _, name := range children {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && isSequenceNumber(rest) {
+			return name
+		}
+	}
+	return ""
+}
+
+// isSequenceNumber reports whether ZooKeeper appends s to a name: ten digits, or a minus sign and
+// nine or ten. A name of another prefix that begins alike has more.
+func isSequenceNumber(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 32)
+	digits := strings.TrimPrefix(s, "-")
+	return err == nil && len(s) >= sequenceSize && len(digits) <= sequenceSize && digits[0] != '+'
+}
+
+// MaxUnknownTimeouts is how many session timeouts the outcome of a request may stay unknown. After
+// that the writer answers without it, though the session lives.
+const MaxUnknownTimeouts = 3
+
+// unknownTooLong reports whether the outcome of a request has been unknown for too long. since is
+// when that began; the first call sets it.
+func (w *Writer) unknownTooLong(since *time.Time) bool {
+	if since.IsZero() {
+		*since = time.Now()
+	}
+	return time.Since(*since) > MaxUnknownTimeouts*w.session.Timeout()
+}
+
+// isPermanent reports whether a read that failed would fail the next time, too.
+func isPermanent(err error) bool {
+	outcome, why := zkconn.Classify(err)
+	return outcome == zkconn.Refused || why == messages.Reason_LIMIT_EXCEEDED
+}
+
+// finalReason returns the reason for a request that is answered because of err although its session
+// lives.
+func finalReason(err error) messages.Reason {
+	if _, why := zkconn.Classify(err); why != messages.Reason_SESSION_LOST {
+		return why
+	}
+	return messages.Reason_UNAVAILABLE
+}

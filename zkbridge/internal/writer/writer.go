@@ -1,0 +1,177 @@
+package writer
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// Writer sends creates and deletes, first come, first sent. Requests that the actor's mailbox holds
+// together go together, at once if no batch is in flight. Otherwise they collect until they are worth
+// another batch, or until a batch in flight is answered.
+//
+// Batches keep their order, and so do contenders of one lock, also if their directory is missing. But
+// requests that ZooKeeper refuses to execute together for another reason go again behind the batches
+// in flight, and so may requests whose outcome is unknown.
+type Writer struct {
+	session Session
+	cfg     Config
+	jitter  zkconn.Jitter
+
+	ownNode  string // path of the session's own node; empty if the session has none
+	mayStart bool   // a batch may be worth sending since the last Flush
+
+	queue       []write
+	unsent      []write  // of batches that could not be sent; they go ahead of the queue
+	inFlight    []*batch // sent and not answered
+	freeBatches []*batch // for re-use
+	arrivals    uint64   // creates that have come so far
+
+	missingDirectories map[string][]write // creates that wait until the directory is made
+	unknownCreates     []*Create          // may have a node; RetryLater(lookUpUnknown) is due
+	orphans            orphans
+}
+
+// Config is what a writer needs to know.
+type Config struct {
+	Epoch uint64   // for the log
+	ACL   []zk.ACL // of the nodes that the writer makes
+	Log   *slog.Logger
+}
+
+const (
+	// MaxInFlight bounds the batches in flight: the fewer there are, the more each carries. 3 or 4
+	// are best, as measured.
+	MaxInFlight = 3
+	// MaxSingle bounds the requests in flight that are not part of a batch.
+	MaxSingle = 29
+)
+
+// New returns a writer without an own node.
+func New(session Session, cfg Config) *Writer {
+	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
+}
+
+// SetOwnNode sets the path of the session's own node. Each batch that creates contenders writes the
+// node, to learn the batch's zxid. With an empty path the writer creates contenders one by one.
+func (w *Writer) SetOwnNode(path string) { w.ownNode = path }
+
+// OwnNode returns the path of the session's own node, or "".
+func (w *Writer) OwnNode() string { return w.ownNode }
+
+// Create creates the node of a request.
+func (w *Writer) Create(c *Create) {
+	if c.beside != "" {
+		w.createBeside(c)
+		return
+	}
+	w.add(write{create: c})
+}
+
+// CreateAtomically creates the nodes of all parts, or none.
+func (w *Writer) CreateAtomically(a *AtomicCreate) { w.add(write{atomic: a}) }
+
+// Release deletes the node of a request.
+func (w *Writer) Release(r *Release) { w.add(write{release: r}) }
+
+func (w *Writer) add(added write) {
+	for _, c := range added.creates() {
+		if c.arrival == 0 {
+			w.arrivals++
+			c.arrival = w.arrivals
+		}
+	}
+	w.queue = append(w.queue, added)
+	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows
+		w.mayStart = true
+	}
+}
+
+// requeue puts writes back in front of the queue, where they were.
+func (w *Writer) requeue(writes []write) {
+	w.queue = slices.Concat(writes, w.queue)
+	w.mayStart = true
+}
+
+// MayStart reports whether Flush may have something to send.
+func (w *Writer) MayStart() bool { return w.mayStart }
+
+// Resume has the next Flush look at the queue, after a time in which requests could not be sent.
+func (w *Writer) Resume() { w.mayStart = true }
+
+// InFlight returns the number of batches that are sent and not answered.
+func (w *Writer) InFlight() int { return len(w.inFlight) }
+
+// Flush sends the batches that are worth it.
+func (w *Writer) Flush() {
+	w.mayStart = false
+	limit := MaxInFlight
+	if w.ownNode == "" {
+		limit = MaxSingle // each batch has one request only
+	}
+	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
+		b := w.buildBatch()
+		if b == nil {
+			return
+		}
+		w.inFlight = append(w.inFlight, b)
+		b.send(w.session.Client(), func() { w.session.Post(func() { w.onBatchDone(b) }) })
+	}
+}
+
+// minBatch returns how many writes are worth a batch beside those in flight: as many as these have,
+// or half of what fits. Otherwise small batches would follow large ones, as each answer lets those
+// who waited for it ask again one after the other.
+func (w *Writer) minBatch() (n int) {
+	for _, b := range w.inFlight {
+		n += len(b.writes)
+	}
+	return min(n, maxOps/2)
+}
+
+// buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
+func (w *Writer) buildBatch() *batch {
+	b, n := w.newBatch(), 0
+	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
+		n++
+	}
+	w.queue = slices.Delete(w.queue, 0, n)
+	if len(b.writes) == 0 {
+		w.freeBatches = append(w.freeBatches, b)
+		return nil
+	}
+	b.buildOps(w.cfg.ACL, w.ownNode)
+	return b
+}
+
+func (w *Writer) newBatch() *batch {
+	n := len(w.freeBatches)
+	if n == 0 {
+		return &batch{}
+	}
+	b := w.freeBatches[n-1]
+	w.freeBatches = w.freeBatches[:n-1]
+	return b
+}
+
+// addToBatch adds a write to the batch unless the batch is full, and reports whether it has. A create
+// waits for the earlier creates of its directory: as long as these wait for a directory that is being
+// made, or are in a batch that may have to be sent again because a directory is missing.
+func (w *Writer) addToBatch(b *batch, added write) bool {
+	for _, c := range added.creates() {
+		if directory, waits := w.awaitedDirectory(c); waits {
+			w.missingDirectories[directory] = append(w.missingDirectories[directory], added)
+			return true
+		}
+		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.directory) }) {
+			return false
+		}
+	}
+	return b.add(added, w.ownNode != "")
+}
+
+// Stop stops the writer's timers. The epoch is over.
+func (w *Writer) Stop() { w.orphans.stop() }
