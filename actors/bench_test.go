@@ -90,14 +90,14 @@ func hot(b *testing.B, mu *actors.Mutex) {
 // Hot64 with a local queue: the goroutines pass one node on.
 func BenchmarkLocalHot64(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		hot(b, locks.Mutex(path(), actors.LocalQueue(actors.Local{})))
+		hot(b, locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{})))
 	})
 }
 
 // Uncontended with a local queue: the node stays.
 func BenchmarkLocalUncontended(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		mu := locks.Mutex(path(), actors.LocalQueue(actors.Local{}))
+		mu := locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{}))
 		lockAndUnlock(b, mu)
 		for b.Loop() {
 			lockAndUnlock(b, mu)

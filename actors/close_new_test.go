@@ -58,7 +58,7 @@ func TestCloseOfNew(t *testing.T) {
 		locks := open()
 		lock(b, locks.Semaphore(b.path+"-semaphore", 3), actors.Permits(2))
 		lock(b, locks.SimpleMutex(b.path+"-simple"))
-		lock(b, locks.Mutex(b.path+"-lent", actors.LocalQueue(actors.Local{})))
+		lock(b, locks.Mutex(b.path+"-lent", actors.LocalQueue(actors.LocalQueueConfig{})))
 		must(b, locks.Close())
 		for _, path := range []string{"-semaphore/leases", "-semaphore/locks", "-simple", "-lent"} {
 			if left := b.Nodes(b, b.path+path); len(left) != 0 {

@@ -93,7 +93,7 @@ func TestReadWriteGetParticipantNodes(t *testing.T) {
 func TestSetNodeData(t *testing.T) {
 	each(t, func(b *bed) {
 		conn, rw := b.Client(b), b.rw()
-		for _, side := range []*actors.Side{rw.Read(), rw.Write()} {
+		for _, side := range []*actors.ModeLock{rw.Read(), rw.Write()} {
 			data := []byte("owner data")
 			f := side.Acquire(within(b), actors.WithData(data))
 			data[0] = 'X'

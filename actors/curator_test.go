@@ -128,7 +128,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 func TestLocalReadWriteBesideCurator(t *testing.T) {
 	each(t, func(b *bed) {
 		curator := b.curator()
-		rw := b.localRW(actors.LocalQueue(actors.Local{Grants: 3, Linger: 10 * time.Millisecond}))
+		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
 		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
 		// Our reader, beside a write node that is kept, does not keep Curator's out.

@@ -25,7 +25,7 @@ type Custom struct {
 	path    string
 	recipe  *recipe
 	problem error // with the recipe
-	sides   []Side
+	sides   []ModeLock
 }
 
 // Custom gives the lock at path by the rule, which is called name in what is said of it,
@@ -46,9 +46,9 @@ type Custom struct {
 // at the first request, as ErrInvalid.
 func (l *Locks) Custom(path, name string, rule queue.Rule, kinds ...string) *Custom {
 	r, problem := customRecipe(name, rule, kinds)
-	c := &Custom{manager: l.manager, path: path, recipe: r, problem: problem, sides: make([]Side, len(kinds))}
+	c := &Custom{manager: l.manager, path: path, recipe: r, problem: problem, sides: make([]ModeLock, len(kinds))}
 	for k := range kinds {
-		c.sides[k] = Side{c.handle(queue.Kind(k), problem)}
+		c.sides[k] = ModeLock{c.handle(queue.Kind(k), problem)}
 	}
 	return c
 }
@@ -58,7 +58,7 @@ func (c *Custom) handle(kind queue.Kind, problem error) handle {
 }
 
 // Kind is the lock as it is held for the kind of the given name.
-func (c *Custom) Kind(name string) *Side {
+func (c *Custom) Kind(name string) *ModeLock {
 	problem := c.problem
 	if problem == nil {
 		if k := slices.Index(c.recipe.kinds, name); k >= 0 {
@@ -66,7 +66,7 @@ func (c *Custom) Kind(name string) *Side {
 		}
 		problem = invalid(fmt.Sprintf("kind %q: a %s has %s", name, c.recipe, strings.Join(c.recipe.kinds, ", ")))
 	}
-	return &Side{c.handle(0, problem)}
+	return &ModeLock{c.handle(0, problem)}
 }
 
 // customRecipe keeps copies: what is the caller's may change.

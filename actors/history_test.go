@@ -263,7 +263,7 @@ func TestHistoryOfLocalQueues(t *testing.T) {
 	testHistory(t, ofMutexes(fewGrants))
 }
 
-var fewGrants = actors.LocalQueue(actors.Local{Grants: 4, Linger: 30 * time.Millisecond})
+var fewGrants = actors.LocalQueue(actors.LocalQueueConfig{Grants: 4, Linger: 30 * time.Millisecond})
 
 // clients gives each client of a connection its turn.
 type clients func(h *history, b *bed, locks *actors.Locks, r *resource) (turn func(client int))

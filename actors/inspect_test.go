@@ -130,7 +130,7 @@ func TestClosedBelowFirst(t *testing.T) {
 	for name, handleOf := range map[string]func(*Locks) *handle{
 		"multi-lock": func(l *Locks) *handle { return &l.MultiLock(l.Mutex("/a"), l.Mutex("/b")).handle },
 		"semaphore":  func(l *Locks) *handle { return &l.Semaphore("/c", 1).handle },
-		"lender":     func(l *Locks) *handle { return &l.Mutex("/d", LocalQueue(Local{})).handle },
+		"lender":     func(l *Locks) *handle { return &l.Mutex("/d", LocalQueue(LocalQueueConfig{})).handle },
 	} {
 		locks, err := Connect(t.Context(), s.Addr(), Config{})
 		if err != nil {

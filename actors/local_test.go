@@ -13,10 +13,10 @@ import (
 )
 
 // brief is a local queue that keeps what nobody wants for a short while.
-var brief = actors.LocalQueue(actors.Local{Linger: 50 * time.Millisecond})
+var brief = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
 
 // lasting is one that keeps it until somebody else comes.
-var lasting = actors.LocalQueue(actors.Local{Linger: time.Hour})
+var lasting = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 
 // local is the lock with a local queue, on a connection of its own.
 func (b *bed) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
@@ -94,7 +94,7 @@ func (d *dialer) settle(t testing.TB) {
 func TestLocalLinger(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex(idle(time.Second))
-		mu := locks.Mutex("/lock", actors.LocalQueue(actors.Local{Linger: time.Minute}))
+		mu := locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
 		g := lock(v, mu)
 		node := g.Node()
 		<-time.After(time.Hour)
@@ -239,7 +239,7 @@ func TestLocalInvalid(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		locks := connect(t, s.Addr())
 		path := s.Path(t)
-		for value, local := range map[string]actors.Local{
+		for value, local := range map[string]actors.LocalQueueConfig{
 			"-1":   {Grants: -1},
 			"-1ns": {Time: -1},
 			"-1s":  {Linger: -time.Second},
@@ -247,10 +247,10 @@ func TestLocalInvalid(t *testing.T) {
 			_, err := locks.Mutex(path, actors.LocalQueue(local)).Lock(within(t))
 			isClear(t, err, value)
 		}
-		g := lock(t, locks.Mutex(path, actors.LocalQueue(actors.Local{Linger: time.Millisecond})))
+		g := lock(t, locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond})))
 		// The same settings are the same lock, others are not.
-		f := locks.Mutex(path, actors.LocalQueue(actors.Local{Linger: time.Millisecond, Grants: 1000})).Acquire(within(t))
-		for _, other := range []*actors.Mutex{locks.Mutex(path), locks.Mutex(path, actors.LocalQueue(actors.Local{}))} {
+		f := locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond, Grants: 1000})).Acquire(within(t))
+		for _, other := range []*actors.Mutex{locks.Mutex(path), locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{}))} {
 			_, err := other.Lock(within(t))
 			is(t, err, actors.ErrInvalid)
 		}
@@ -298,7 +298,7 @@ func ExampleLocalQueue() {
 		return
 	}
 	defer locks.Close()
-	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.Local{Time: 20 * time.Millisecond}))
+	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.LocalQueueConfig{Time: 20 * time.Millisecond}))
 	grant, err := mu.Lock(context.Background())
 	if err != nil {
 		fmt.Println(err)

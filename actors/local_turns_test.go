@@ -38,11 +38,11 @@ func TestLocalBudget(t *testing.T) {
 	const hold = 10 * time.Millisecond
 	for _, test := range []struct {
 		name  string
-		local actors.Local
+		local actors.LocalQueueConfig
 		most  int // grants in a row, one to begin with and one that is not over
 	}{
-		{"time", actors.Local{Time: 200 * time.Millisecond}, 21},
-		{"count", actors.Local{Grants: 7, Time: time.Hour}, 7},
+		{"time", actors.LocalQueueConfig{Time: 200 * time.Millisecond}, 21},
+		{"count", actors.LocalQueueConfig{Grants: 7, Time: time.Hour}, 7},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
@@ -100,7 +100,7 @@ func TestLocalBudget(t *testing.T) {
 // in beside another.
 func TestLocalManyConnections(t *testing.T) {
 	each(t, func(b *bed) {
-		busy := actors.LocalQueue(actors.Local{Grants: 5, Linger: 20 * time.Millisecond})
+		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
 		ring(b, []*actors.Mutex{b.local(busy), b.local(brief), b.mutex()}, 24, 30)
 	})
 }
@@ -108,7 +108,7 @@ func TestLocalManyConnections(t *testing.T) {
 // Two processes that would each keep the lock for ever take turns.
 func TestLocalTurns(t *testing.T) {
 	each(t, func(b *bed) {
-		option := actors.LocalQueue(actors.Local{Grants: 50, Linger: 50 * time.Millisecond})
+		option := actors.LocalQueue(actors.LocalQueueConfig{Grants: 50, Linger: 50 * time.Millisecond})
 		mus := []*actors.Mutex{b.local(option), b.local(option)}
 		const enough = 5
 		var turns [2]int // guarded by the lock

@@ -7,9 +7,9 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// Local says how the owners of one process share a node; see LocalQueue. Its zero
+// LocalQueueConfig says how the owners of one process share a node; see LocalQueue. Its zero
 // value works.
-type Local struct {
+type LocalQueueConfig struct {
 	// Grants is how many grants in a row the process makes by one node while other
 	// processes wait. 0 means 1000.
 	Grants int
@@ -32,7 +32,7 @@ const (
 // they pass on between them in the order in which they asked. Acquiring then mostly
 // needs no ZooKeeper at all. The price is that the lock is fair within the process, and
 // fair between processes, but not across: owners of this process may pass by others who
-// came earlier, as far as Local allows. Once its Grants or its Time are used up and
+// came earlier, as far as LocalQueueConfig allows. Once its Grants or its Time are used up and
 // another contender waits, the process queues again, at the end. A node that is not in
 // use is given up as soon as another contender appears, or after Linger.
 //
@@ -62,19 +62,19 @@ const (
 //     read node on behalf of others who would rather wait.
 //
 // A Mutex and a RWMutex can have a local queue.
-func LocalQueue(local Local) LockOption {
+func LocalQueue(local LocalQueueConfig) LockOption {
 	return func(r *recipe) error {
 		switch {
 		case local.Grants < 0:
-			return invalid(fmt.Sprintf("Local.Grants %d: it must be positive, or 0 for %d", local.Grants, defaultGrants))
+			return invalid(fmt.Sprintf("LocalQueueConfig.Grants %d: it must be positive, or 0 for %d", local.Grants, defaultGrants))
 		case local.Time < 0:
-			return invalid(fmt.Sprintf("Local.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
+			return invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", local.Time, defaultTime))
 		case local.Linger < 0:
-			return invalid(fmt.Sprintf("Local.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
+			return invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", local.Linger, defaultLinger))
 		case r.deps != nil || r.rule.Permits != 1:
 			return invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.name))
 		}
-		r.local = &Local{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
+		r.local = &LocalQueueConfig{Grants: orDefault(local.Grants, defaultGrants), Time: orDefault(local.Time, defaultTime), Linger: orDefault(local.Linger, defaultLinger)}
 		return nil
 	}
 }

@@ -18,7 +18,7 @@ import (
 // owners and the lock below, of which it is an owner itself.
 type localQueueActor struct {
 	requestTable
-	config      Local
+	config      LocalQueueConfig
 	state       *localqueue.Queue
 	ownerBelow  string              // what it is to the lock below; empty where that knows no downgrade
 	holds       []*messages.Granted // the nodes of the loan: one, or two, as who downgrades has
@@ -26,7 +26,7 @@ type localQueueActor struct {
 	lingerTimer *time.Timer
 }
 
-func newLocalQueue(r *actorEntry, local Local) host.Actor {
+func newLocalQueue(r *actorEntry, local LocalQueueConfig) host.Actor {
 	l := &localQueueActor{config: local, state: localqueue.New(r.recipe.rule, uint32(min(local.Grants, 1<<30)))}
 	l.requestTable = newRequestTable(r, l)
 	if r.recipe.rule.Downgrades() {

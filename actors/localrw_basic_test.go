@@ -17,7 +17,7 @@ import (
 // reading, try and give up: never a writer beside another, and tokens grow.
 func TestLocalReadWriteBasic(t *testing.T) {
 	each(t, func(b *bed) {
-		busy := actors.LocalQueue(actors.Local{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
+		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
 		var inside rwInside
 		var n atomic.Int32
 		var wg sync.WaitGroup

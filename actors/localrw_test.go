@@ -55,7 +55,7 @@ func TestLocalReadWrite(t *testing.T) {
 				w := rw.Write().Acquire(within(b))
 				unlock(b, last)
 				g := result(b, w)
-				for _, side := range []*actors.Side{rw.Read(), rw.Write()} {
+				for _, side := range []*actors.ModeLock{rw.Read(), rw.Write()} {
 					_, err := side.Lock(within(b), actors.Try())
 					is(b, err, actors.ErrNotAcquired)
 				}
@@ -106,7 +106,7 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 
 func TestLocalDowngrade(t *testing.T) {
 	// For as long as it likes: who waits here comes before who waits elsewhere.
-	patient := actors.LocalQueue(actors.Local{Linger: time.Hour, Time: time.Hour})
+	patient := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
 	each(t, func(b *bed) {
 		rw, far := b.localRW(patient), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner(me))
@@ -203,7 +203,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		others, _ := v.mutex()
-		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Time: 100 * time.Millisecond}))
+		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Time: 100 * time.Millisecond}))
 		other := others.RWMutex("/lock")
 		w := lock(v, rw.Write())
 		long, next := rw.Read().Acquire(context.Background()), rw.Write().Acquire(context.Background())
@@ -228,7 +228,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 func TestLocalReadWriteLinger(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex(idle(time.Second))
-		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Linger: time.Minute}))
+		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
 		unlock(v, lock(v, rw.Write()))
 		unlock(v, lock(v, rw.Read()))
 		<-time.After(50 * time.Second)

@@ -38,9 +38,11 @@ func (l *sharedLog) errors(path string) int {
 // other, and says so once.
 func TestTwoRecipesOnOnePath(t *testing.T) {
 	recipes := map[string]func(l *actors.Locks, path string) locker{
-		"mutex":           func(l *actors.Locks, path string) locker { return l.Mutex(path) },
-		"reader":          func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() },
-		"local queue":     func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LocalQueue(actors.Local{})) },
+		"mutex":  func(l *actors.Locks, path string) locker { return l.Mutex(path) },
+		"reader": func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() },
+		"local queue": func(l *actors.Locks, path string) locker {
+			return l.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{}))
+		},
 		"semaphore":       func(l *actors.Locks, path string) locker { return l.Semaphore(path, 2) },
 		"semaphore mutex": func(l *actors.Locks, path string) locker { return l.SemaphoreMutex(path) },
 		"simple mutex":    func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },

@@ -224,7 +224,7 @@ func TestMultiLockMembers(t *testing.T) {
 			"nil":        {a, nil},
 			"other":      {a, b.locks().Mutex(b.path + "-b")},
 			"one itself": {locks.MultiLock(a)},
-			"local":      {a, locks.Mutex(b.path+"-b", actors.LocalQueue(actors.Local{}))},
+			"local":      {a, locks.Mutex(b.path+"-b", actors.LocalQueue(actors.LocalQueueConfig{}))},
 			"relative":   {a, locks.Mutex("relative")},
 		} {
 			_, err := locks.MultiLock(members...).Lock(within(b))

@@ -62,7 +62,7 @@ func TestNilOption(t *testing.T) {
 		}{
 			{second(locks.Mutex(b.path).Lock(within(b), actors.Try(), nil)), "option 2 of 2 is nil"},
 			{failure(b, locks.Mutex(b.path).Acquire(within(b), nil)), "option 1 of 1 is nil"},
-			{second(locks.Mutex(b.path, actors.LocalQueue(actors.Local{}), nil).Lock(within(b))), "a lock option is nil"},
+			{second(locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{}), nil).Lock(within(b))), "a lock option is nil"},
 			{second(locks.Semaphore(b.path, 1, nil).Lock(within(b))), "a lock option is nil"},
 		} {
 			if !errors.Is(c.err, actors.ErrInvalid) || !strings.Contains(c.err.Error(), c.says) {

@@ -57,7 +57,7 @@ var operations = []userOperation{
 		return func() { s.again(g) }
 	}},
 	{name: "write, then read, by a local queue", prepare: func(s *scene) func() {
-		rw := s.locks.RWMutex("/lock", actors.LocalQueue(actors.Local{Time: time.Second, Linger: time.Second}))
+		rw := s.locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Time: time.Second, Linger: time.Second}))
 		s.rival = s.others.RWMutex("/lock").Write()
 		return func() { s.writeAndRead(rw) }
 	}, varies: true},

@@ -53,7 +53,9 @@ func TestWaitBehindPhantom(t *testing.T) {
 			func(l *actors.Locks) locker { return l.Mutex("/lock-mutex") },
 			func(l *actors.Locks) locker { return l.RWMutex("/lock-rw").Write() },
 			func(l *actors.Locks) locker { return l.Semaphore("/lock-semaphore", 1) },
-			func(l *actors.Locks) locker { return l.Mutex("/lock-local", actors.LocalQueue(actors.Local{})) },
+			func(l *actors.Locks) locker {
+				return l.Mutex("/lock-local", actors.LocalQueue(actors.LocalQueueConfig{}))
+			},
 			func(l *actors.Locks) locker { return l.SimpleMutex("/lock-simple") }, // which asks the leader anyway
 		} {
 			g := lock(v, of(holders))

@@ -16,12 +16,12 @@ import (
 type recipe struct {
 	name       string // "mutex", and whatever else tells it from others of the same rule
 	rule       queue.Rule
-	kinds      []string      // what may be asked for, by queue.Kind
-	delay      time.Duration // see LockDelay
-	maxPermits uint32        // permits that one request may ask for; 0 where there are none
-	deps       []dependency  // what its actor builds upon
-	local      *Local        // its owners in this process are to share a node
-	unlisted   bool          // its nodes are no contenders': there is nobody to list or to revoke
+	kinds      []string          // what may be asked for, by queue.Kind
+	delay      time.Duration     // see LockDelay
+	maxPermits uint32            // permits that one request may ask for; 0 where there are none
+	deps       []dependency      // what its actor builds upon
+	local      *LocalQueueConfig // its owners in this process are to share a node
+	unlisted   bool              // its nodes are no contenders': there is nobody to list or to revoke
 	newActor   func(*actorEntry) host.Actor
 
 	kindNumbers []messages.Kind // of kinds in an Acquire; nil for a recipe with one kind, EXCLUSIVE

@@ -16,23 +16,23 @@ import "github.com/actorlock/actorlock/actors/queue"
 // Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when
 // one of those downgrades, writers in the queue do not see its reader. A Mutex on the same
 // path, of another process, does not see it either: all must use a path for one recipe.
-type RWMutex struct{ read, write Side }
+type RWMutex struct{ read, write ModeLock }
 
-// Side is a lock of several kinds as it is held for one of them: the read lock, say. Its
+// ModeLock is a lock of several kinds as it is held for one of them: the read lock, say. Its
 // PID is that of the lock, whatever the kind: an Acquire of an actor says it itself.
-type Side struct{ handle }
+type ModeLock struct{ handle }
 
 // RWMutex gives the read-write lock at path, an absolute path of ZooKeeper whose nodes
 // are made when needed. It does not block and does nothing yet: a path that is not
 // acceptable shows at the first request, as ErrInvalid.
 func (l *Locks) RWMutex(path string, options ...LockOption) *RWMutex {
-	rw := &RWMutex{Side{l.handle(path, readWrite, options)}, Side{l.handle(path, readWrite, options)}}
+	rw := &RWMutex{ModeLock{l.handle(path, readWrite, options)}, ModeLock{l.handle(path, readWrite, options)}}
 	rw.read.kind, rw.write.kind = queue.Shared, queue.Exclusive
 	return rw
 }
 
 // Read is the read lock.
-func (rw *RWMutex) Read() *Side { return &rw.read }
+func (rw *RWMutex) Read() *ModeLock { return &rw.read }
 
 // Write is the write lock.
-func (rw *RWMutex) Write() *Side { return &rw.write }
+func (rw *RWMutex) Write() *ModeLock { return &rw.write }

@@ -58,7 +58,7 @@ func TestTryReadAndWrite(t *testing.T) {
 		unlock(b, lock(b, two.Read(), actors.Try()))
 		unlock(b, r)
 		w := lock(b, two.Write(), actors.Try())
-		for _, side := range []*actors.Side{one.Read(), one.Write(), two.Read(), two.Write()} {
+		for _, side := range []*actors.ModeLock{one.Read(), one.Write(), two.Read(), two.Write()} {
 			_, err = side.Lock(within(b), actors.Try())
 			is(b, err, actors.ErrNotAcquired)
 		}

@@ -32,7 +32,7 @@ func (b *bed) forms(locks *actors.Locks) map[string]form {
 		"read-write":      {lock: locks.RWMutex(at("rw")).Write(), kind: uint32(messages.Kind_WRITE)},
 		"semaphore":       {lock: locks.Semaphore(at("s"), 1)},
 		"multi-lock":      {lock: locks.MultiLock(locks.Mutex(at("a")), locks.SemaphoreMutex(at("b")))},
-		"local queue":     {lock: locks.Mutex(at("l"), actors.LocalQueue(actors.Local{Linger: time.Millisecond}))},
+		"local queue":     {lock: locks.Mutex(at("l"), actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond}))},
 		"simple mutex":    {lock: locks.SimpleMutex(at("simple"))},
 		"simple write":    {lock: locks.SimpleRWMutex(at("simple-rw")).Write(), kind: uint32(messages.Kind_WRITE)},
 		"custom":          {lock: locks.Custom(at("c"), "custom lock", rule, "mine").Kind("mine")},

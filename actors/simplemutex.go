@@ -53,20 +53,20 @@ func (l *Locks) SimpleMutex(path string) *SimpleMutex {
 // Owners of this process share a node of their kind for 100 ms at most; then it is given
 // up as soon as they have released. There is neither downgrade nor upgrade: who holds the
 // one lock and asks for the other gets ErrDeadlock.
-type SimpleRWMutex struct{ read, write Side }
+type SimpleRWMutex struct{ read, write ModeLock }
 
 // SimpleRWMutex gives the simple read-write lock at path; see SimpleMutex for the rest.
 func (l *Locks) SimpleRWMutex(path string) *SimpleRWMutex {
-	rw := &SimpleRWMutex{Side{l.handle(path, simpleReadWrite, nil)}, Side{l.handle(path, simpleReadWrite, nil)}}
+	rw := &SimpleRWMutex{ModeLock{l.handle(path, simpleReadWrite, nil)}, ModeLock{l.handle(path, simpleReadWrite, nil)}}
 	rw.read.kind, rw.write.kind = queue.Shared, queue.Exclusive
 	return rw
 }
 
 // Read is the read lock.
-func (rw *SimpleRWMutex) Read() *Side { return &rw.read }
+func (rw *SimpleRWMutex) Read() *ModeLock { return &rw.read }
 
 // Write is the write lock.
-func (rw *SimpleRWMutex) Write() *Side { return &rw.write }
+func (rw *SimpleRWMutex) Write() *ModeLock { return &rw.write }
 
 var (
 	simpleMutex     = simpleRecipe("simple mutex", queue.Mutex(), 1, "exclusive")
@@ -77,7 +77,7 @@ var (
 // of its owners nor their re-entry. A node is not kept: who waits for it is not known, so
 // that each loan is taken to be wanted by others.
 func simpleRecipe(name string, rule queue.Rule, grants int, kinds ...string) *recipe {
-	local := Local{Grants: grants, Time: defaultTime, Linger: defaultLinger}
+	local := LocalQueueConfig{Grants: grants, Time: defaultTime, Linger: defaultLinger}
 	var numbers []messages.Kind
 	if len(kinds) > 1 {
 		numbers = readWriteNumbers

@@ -15,7 +15,7 @@ const sessionTimeout = 20 * time.Second
 // actorlockModes are the ways to use the library's locks; each is a peer.
 var actorlockModes = map[string][]actors.LockOption{
 	"actorlock":       nil,
-	"actorlock-local": {actors.LocalQueue(actors.Local{})},
+	"actorlock-local": {actors.LocalQueue(actors.LocalQueueConfig{})},
 }
 
 func actorlockPeers() []peer {

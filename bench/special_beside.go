@@ -71,7 +71,7 @@ type readers struct {
 func startReaders(ctx context.Context, locks *actors.Locks, path string) *readers {
 	r := &readers{}
 	for i := range busyLocks {
-		lock := locks.RWMutex(fmt.Sprintf("%s/busy-%d", path, i), actors.LocalQueue(actors.Local{})).Read()
+		lock := locks.RWMutex(fmt.Sprintf("%s/busy-%d", path, i), actors.LocalQueue(actors.LocalQueueConfig{})).Read()
 		for range busyReaders {
 			r.running.Go(func() {
 				n, err := r.read(ctx, lock)

@@ -105,7 +105,7 @@ func (p *process) alone(r *rand.Rand) access {
 	}
 	local := p.w.rand(p.name, 2) // the options are one for all requests of a process
 	p.budget = uint32(1 + local.IntN(10))
-	options := actors.LocalQueue(actors.Local{Grants: int(p.budget), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
+	options := actors.LocalQueue(actors.LocalQueueConfig{Grants: int(p.budget), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
 		Linger: time.Duration(1+local.IntN(2000)) * time.Millisecond})
 	switch pickOne(r, p.w.plan.alone) {
 	case 0:
