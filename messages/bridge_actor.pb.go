@@ -47,6 +47,31 @@ type BridgeHandler[C any] interface {
 	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
+// IgnoreBridge is the BridgeHandler that ignores all messages and answers none.
+// Embed it in a handler that takes some of the messages only.
+type IgnoreBridge[C any] struct{}
+
+// Subscribe ignores Subscribe.
+func (IgnoreBridge[C]) Subscribe(C, *Subscribe) {}
+
+// Unsubscribe ignores Unsubscribe.
+func (IgnoreBridge[C]) Unsubscribe(C, *Unsubscribe) {}
+
+// Create ignores Create.
+func (IgnoreBridge[C]) Create(C, *Create, ask.Reply[*Created]) {}
+
+// List ignores List.
+func (IgnoreBridge[C]) List(C, *List, ask.Reply[*Listed]) {}
+
+// Watch ignores Watch.
+func (IgnoreBridge[C]) Watch(C, *Watch, ask.Reply[*Watched]) {}
+
+// ReleaseNode ignores ReleaseNode.
+func (IgnoreBridge[C]) ReleaseNode(C, *ReleaseNode, ask.Reply[*NodeReleased]) {}
+
+// Transact ignores Transact.
+func (IgnoreBridge[C]) Transact(C, *Transact, ask.Reply[*Transacted]) {}
+
 // DispatchBridge calls the method of h for the type of msg, and reports whether
 // msg is a message of service Bridge. Answers go to from, the sender, which may be nil.
 func DispatchBridge[C any](h BridgeHandler[C], ctx C, msg any, from ask.Recipient) bool {
@@ -220,6 +245,34 @@ type BridgeClientHandler[C any] interface {
 	// SessionChanged: the state of the session, for subscribers.
 	SessionChanged(ctx C, msg *SessionChanged)
 }
+
+// IgnoreBridgeClient is the BridgeClientHandler that ignores all messages and answers none.
+// Embed it in a handler that takes some of the messages only.
+type IgnoreBridgeClient[C any] struct{}
+
+// Created ignores Created.
+func (IgnoreBridgeClient[C]) Created(C, *Created) {}
+
+// Listed ignores Listed.
+func (IgnoreBridgeClient[C]) Listed(C, *Listed) {}
+
+// Watched ignores Watched.
+func (IgnoreBridgeClient[C]) Watched(C, *Watched) {}
+
+// NodeReleased ignores NodeReleased.
+func (IgnoreBridgeClient[C]) NodeReleased(C, *NodeReleased) {}
+
+// Transacted ignores Transacted.
+func (IgnoreBridgeClient[C]) Transacted(C, *Transacted) {}
+
+// Failed ignores Failed.
+func (IgnoreBridgeClient[C]) Failed(C, *Failed) {}
+
+// Wake ignores Wake.
+func (IgnoreBridgeClient[C]) Wake(C, *Wake) {}
+
+// SessionChanged ignores SessionChanged.
+func (IgnoreBridgeClient[C]) SessionChanged(C, *SessionChanged) {}
 
 // DispatchBridgeClient calls the method of h for the type of msg, and reports whether
 // msg is a message of service BridgeClient. Answers go to from, the sender, which may be nil.

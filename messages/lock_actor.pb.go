@@ -34,6 +34,19 @@ type LockHandler[C any] interface {
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
+// IgnoreLock is the LockHandler that ignores all messages and answers none.
+// Embed it in a handler that takes some of the messages only.
+type IgnoreLock[C any] struct{}
+
+// Acquire ignores Acquire.
+func (IgnoreLock[C]) Acquire(C, *Acquire, ask.Reply[*Granted]) {}
+
+// Cancel ignores Cancel.
+func (IgnoreLock[C]) Cancel(C, *Cancel) {}
+
+// Release ignores Release.
+func (IgnoreLock[C]) Release(C, *Release, ask.Reply[*Released]) {}
+
 // DispatchLock calls the method of h for the type of msg, and reports whether
 // msg is a message of service Lock. Answers go to from, the sender, which may be nil.
 func DispatchLock[C any](h LockHandler[C], ctx C, msg any, from ask.Recipient) bool {
@@ -142,6 +155,31 @@ type OwnerHandler[C any] interface {
 	// only for an Acquire with notify_contended.
 	Contended(ctx C, msg *Contended)
 }
+
+// IgnoreOwner is the OwnerHandler that ignores all messages and answers none.
+// Embed it in a handler that takes some of the messages only.
+type IgnoreOwner[C any] struct{}
+
+// Granted ignores Granted.
+func (IgnoreOwner[C]) Granted(C, *Granted) {}
+
+// Refused ignores Refused.
+func (IgnoreOwner[C]) Refused(C, *Refused) {}
+
+// Released ignores Released.
+func (IgnoreOwner[C]) Released(C, *Released) {}
+
+// Lost ignores Lost.
+func (IgnoreOwner[C]) Lost(C, *Lost) {}
+
+// Suspended ignores Suspended.
+func (IgnoreOwner[C]) Suspended(C, *Suspended) {}
+
+// RevokeRequested ignores RevokeRequested.
+func (IgnoreOwner[C]) RevokeRequested(C, *RevokeRequested) {}
+
+// Contended ignores Contended.
+func (IgnoreOwner[C]) Contended(C, *Contended) {}
 
 // DispatchOwner calls the method of h for the type of msg, and reports whether
 // msg is a message of service Owner. Answers go to from, the sender, which may be nil.

@@ -2,6 +2,7 @@
 // protoc-gen-go-actor use it. For each service S it emits
 //
 //   - SHandler[C], an interface with one method per rpc, generic over the context type C
+//   - IgnoreS[C], a handler to embed that ignores all messages
 //   - DispatchS, a function that calls the method of a handler by the type of a message
 //   - SRef, a type whose methods send the messages of S to an actor
 //   - SMessages, a function that returns one empty value of each request type
@@ -77,6 +78,7 @@ func emitFile(gen *protogen.Plugin, file *protogen.File) {
 	g.P("const _ = ", askPackage.Ident("Version1"))
 	for _, service := range file.Services {
 		g.handler(service)
+		g.ignore(service)
 		g.dispatch(service)
 		g.ref(service)
 		g.messages(service)

@@ -29,6 +29,24 @@ func (g *writer) handlerMethod(m *protogen.Method) {
 	g.P(m.GoName, "(", ctx, " ", g.context, ", ", msg, " *", in, ", ", reply, " ", askPackage.Ident("Reply"), "[*", out, "])")
 }
 
+// ignore emits a handler to embed: it lacks no method, and does nothing.
+func (g *writer) ignore(s *protogen.Service) {
+	g.doc(ignoreName(s)+" is the "+handlerName(s)+" that ignores all messages and answers none.\n"+
+		"Embed it in a handler that takes some of the messages only.",
+		serviceDeprecation(s))
+	g.P("type ", ignoreName(s), g.generic(), " struct{}")
+	g.P()
+	for _, m := range s.Methods {
+		g.doc(m.GoName+" ignores "+m.Input.GoIdent.GoName+".", rpcDeprecation(m))
+		args := []any{"func (", ignoreName(s), "[", g.context, "]) ", m.GoName, "(", g.context, ", *", m.Input.GoIdent}
+		if !oneWay(m) {
+			args = append(args, ", ", askPackage.Ident("Reply"), "[*", m.Output.GoIdent, "]")
+		}
+		g.P(append(args, ") {}")...)
+		g.P()
+	}
+}
+
 func (g *writer) dispatch(s *protogen.Service) {
 	h, ctx, msg, from := g.local("h"), g.local("ctx"), g.local("msg"), g.local("from")
 	g.doc(dispatchName(s)+" calls the method of "+h+" for the type of "+msg+", and reports whether\n"+

@@ -5,13 +5,14 @@ import "google.golang.org/protobuf/compiler/protogen"
 const emptyMessage = "google.protobuf.Empty"
 
 func handlerName(s *protogen.Service) string  { return s.GoName + "Handler" }
+func ignoreName(s *protogen.Service) string   { return "Ignore" + s.GoName }
 func dispatchName(s *protogen.Service) string { return "Dispatch" + s.GoName }
 func refName(s *protogen.Service) string      { return s.GoName + "Ref" }
 func messagesName(s *protogen.Service) string { return s.GoName + "Messages" }
 func sendName(m *protogen.Method) string      { return "Send" + m.GoName }
 
 func topLevelNames(s *protogen.Service) []string {
-	return []string{handlerName(s), dispatchName(s), refName(s), messagesName(s)}
+	return []string{handlerName(s), ignoreName(s), dispatchName(s), refName(s), messagesName(s)}
 }
 
 func oneWay(m *protogen.Method) bool { return m.Output.Desc.FullName() == emptyMessage }

@@ -27,6 +27,19 @@ type CounterHandler[C any] interface {
 	Await(ctx C, msg *AwaitRequest, reply ask.Reply[*Value])
 }
 
+// IgnoreCounter is the CounterHandler that ignores all messages and answers none.
+// Embed it in a handler that takes some of the messages only.
+type IgnoreCounter[C any] struct{}
+
+// Add ignores AddRequest.
+func (IgnoreCounter[C]) Add(C, *AddRequest) {}
+
+// Get ignores GetRequest.
+func (IgnoreCounter[C]) Get(C, *GetRequest, ask.Reply[*Value]) {}
+
+// Await ignores AwaitRequest.
+func (IgnoreCounter[C]) Await(C, *AwaitRequest, ask.Reply[*Value]) {}
+
 // DispatchCounter calls the method of h for the type of msg, and reports whether
 // msg is a message of service Counter. Answers go to from, the sender, which may be nil.
 func DispatchCounter[C any](h CounterHandler[C], ctx C, msg any, from ask.Recipient) bool {
