@@ -3,284 +3,372 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// acquisition is one request of Go code, from asking to the end of its grant. It is the
-// owner that the lock's actor talks to, so it lives as long as that remembers it. It
-// must not keep the Future or the Grant alive for long: they tell by being collected
-// that their user has dropped them.
+// acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
+// that the lock's actor sends messages to, so it lives as long as that remembers it. It must not
+// keep the Future or the Grant alive for long: their collection shows that the user has dropped
+// them.
 type acquisition struct {
 	handle  *handle
-	msg     *messages.Acquire                   // not to be written to: see plain
-	promise atomic.Pointer[ask.Promise[*Grant]] // until complete
-	unwatch func() bool                         // stops waiting for the context
+	msg     *messages.Acquire                   // nothing may write to it: see plainAcquires
+	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
+	unwatch func() bool                         // stops the watch of the context
 
-	// For the lock's actor.
-	id            requests.ID     // of the request, while it is open
-	unarmedFuture *Future[*Grant] // of a young claim
-	unarmedGrant  *Grant          // of a young claim
-	unarmed       bool            // until a moment has passed
+	// The lock's actor uses these.
+	id            requests.ID     // of the open request; 0 for none
+	unarmed       bool            // no leak detection yet
+	unarmedFuture *Future[*Grant] // while unarmed
+	unarmedGrant  *Grant          // while unarmed
 
 	mu              sync.Mutex
-	abandoned       bool              // the user has given it up
+	abandoned       bool              // the user has given the request up
 	droppedHeld     bool              // the user has dropped the grant while it held
-	revokeRequested bool              // somebody has asked for the grant
-	entry           *actorEntry       // who has the request
+	revokeRequested bool              // another client has asked for the lock
+	entry           *shell.Entry      // of the lock's actor that has the request
 	step            uint32            // of the grant's token
-	granted         *messages.Granted // all else about it; other claims may have the same
-	ended           error             // why the grant is over
-	notifications   *notifications    // nil before there is anything in it
+	granted         *messages.Granted // the grant but for step; other acquisitions may share it
+	ended           error             // why the grant is over; nil before that
+	notifications   *notifications    // nil before the user has asked for any
 	release         *ask.Promise[struct{}]
 }
 
-// notifications is how the user has asked to be told of what happens to the grant. There are far
-// more waiters than grants that need it.
+// notifications holds the channels and contexts that the user has asked for. Far more requests
+// wait than have any.
 type notifications struct {
-	done     chan struct{} // closed when it is over
-	revoked  chan struct{} // closed when somebody has asked for it
+	done     chan struct{} // closed when the grant is over
+	revoked  chan struct{} // closed when another client has asked for the lock
 	contexts map[*grantContext]struct{}
 }
 
-// send hands the request to the lock's actor.
-func (c *acquisition) send() {
-	l, err := c.handle.entry()
-	if err != nil {
-		c.complete(nil, err)
+// grantContext ends with its grant.
+type grantContext struct{ cancel context.CancelCauseFunc }
+
+func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
+	a := &acquisition{handle: h, unarmed: true}
+	return a, ask.NewPromise(a.abandon)
+}
+
+// ---- the request
+
+// plainAcquires are the requests without options, by kind. All such requests share these
+// messages, which are a good part of the memory of a waiter.
+var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
+	for kind := range all {
+		all[kind] = &messages.Acquire{Kind: uint32(kind)}
+	}
+	return all
+}()
+
+// prepare makes the request ready to be sent. Otherwise it completes the promise with the error
+// and returns false.
+func (a *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
+	if err := a.fill(ctx, options); err != nil {
+		p.Complete(nil, err)
+		return false
+	}
+	a.promise.Store(p)
+	return true
+}
+
+func (a *acquisition) fill(ctx context.Context, options []Option) error {
+	if ctx == nil {
+		return shell.ErrNilContext
+	}
+	a.msg = plainAcquires[a.handle.kind]
+	if len(options) > 0 {
+		a.msg = &messages.Acquire{Kind: a.msg.Kind}
+	}
+	for i, option := range options {
+		if option == nil {
+			return shell.Invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
+		}
+		if err := option(a.msg); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return a.handle.contextError(ctx)
+	}
+	return nil
+}
+
+// watch gives the request up when ctx ends.
+func (a *acquisition) watch(ctx context.Context) {
+	if ctx.Done() == nil {
 		return
 	}
-	c.mu.Lock()
-	c.entry = l
-	c.mu.Unlock()
-	l.self.RunInlineIfIdle((*acquiring)(c))
-	c.mu.Lock()
-	abandoned := c.abandoned
-	c.mu.Unlock()
-	if abandoned { // perhaps too early for the actor to know the request
-		c.cancel(l)
+	a.unwatch = context.AfterFunc(ctx, func() {
+		if p := a.promise.Load(); p != nil {
+			p.Abandon(a.handle.contextError(ctx))
+		}
+	})
+}
+
+// send hands the request to the lock's actor.
+func (a *acquisition) send() {
+	e, err := a.handle.entry()
+	if err != nil {
+		a.complete(nil, err)
+		return
+	}
+	a.mu.Lock()
+	a.entry = e
+	a.mu.Unlock()
+	e.Self.RunInlineIfIdle((*acquireEnvelope)(a))
+	a.mu.Lock()
+	abandoned := a.abandoned
+	a.mu.Unlock()
+	if abandoned { // perhaps before the actor knew the request
+		a.cancel(e)
 	}
 }
 
-func (c *acquisition) cancel(l *actorEntry) {
-	messages.LockRef{To: l.self}.SendCancel(&messages.Cancel{}, c)
+func (a *acquisition) cancel(e *shell.Entry) {
+	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)
 }
 
-// acquiring and releasing are a claim as the envelope that it sends.
+func (a *acquisition) sendRelease() { a.entry.Self.RunInlineIfIdle((*releaseEnvelope)(a)) }
+
+// acquireEnvelope and releaseEnvelope are an acquisition as the message that it sends.
 type (
-	acquiring acquisition
-	releasing acquisition
+	acquireEnvelope acquisition
+	releaseEnvelope acquisition
 )
 
 // Unwrap implements ask.Envelope.
-func (a *acquiring) Unwrap() (ask.Recipient, any) { return (*acquisition)(a), a.msg }
+func (e *acquireEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), e.msg }
 
 // Unwrap implements ask.Envelope.
-func (r *releasing) Unwrap() (ask.Recipient, any) { return (*acquisition)(r), plainRelease }
+func (e *releaseEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), plainRelease }
 
-// plainRelease is what all claims say in the end; it is not to be written to. A claim has one
-// request, which needs no number.
+// plainRelease is the Release of all acquisitions; nothing may write to it. An acquisition has
+// one request, which needs no number.
 var plainRelease = &messages.Release{}
 
-// Tell hears the answers of the lock's actor.
-func (c *acquisition) Tell(msg any) {
-	messages.DispatchOwner(acquisitionOwner{c}, struct{}{}, msg, nil)
-}
-
-// acquisitionOwner keeps the handlers of messages out of claim's own methods.
-type acquisitionOwner struct{ *acquisition }
-
-func (c acquisitionOwner) Granted(_ struct{}, granted *messages.Granted) {
-	c.onGranted(granted, granted.Step)
-}
-
-// onGranted takes a grant, whose token has a step of its own.
-func (c *acquisition) onGranted(granted *messages.Granted, step uint32) {
-	c.mu.Lock()
-	c.granted, c.step = granted, step
-	c.mu.Unlock()
-	g := &Grant{c}
-	if c.unarmed {
-		c.unarmedGrant = g
-	} else {
-		g.watchDropped()
-	}
-	if !c.complete(g, nil) { // too late: the user has given up
-		c.end(ErrReleased)
-		c.sendRelease()
-	}
-	runtime.KeepAlive(g) // it is not dropped before it is released
-}
-
-func (c acquisitionOwner) Refused(_ struct{}, refused *messages.Refused) {
-	c.mu.Lock()
-	release, l := c.release, c.entry
-	c.mu.Unlock()
-	switch {
-	case release != nil:
-		release.Complete(struct{}{}, refused)
-	case isStopped(refused) && c.promise.Load() != nil:
-		c.handle.forget(l)
-		c.send()
-	default:
-		c.complete(nil, refused)
-	}
-}
-
-func (c acquisitionOwner) Released(struct{}, *messages.Released) {
-	c.mu.Lock()
-	release := c.release
-	c.mu.Unlock()
-	if release != nil {
-		release.Complete(struct{}{}, nil)
-	}
-}
-
-func (c acquisitionOwner) Lost(_ struct{}, lost *messages.Lost) {
-	c.mu.Lock()
-	release := c.release
-	c.mu.Unlock()
-	if !c.end(lost) && release != nil { // it came too late
-		release.Complete(struct{}{}, lost)
-	}
-}
-
-// Suspended ends the contexts of the grant, if the configuration has it so. The grant
-// itself is not over.
-func (c acquisitionOwner) Suspended(struct{}, *messages.Suspended) {
-	if !c.handle.manager.stopOnSuspended {
-		return
-	}
-	c.mu.Lock()
-	contexts := c.takeContexts()
-	c.mu.Unlock()
-	for gc := range contexts {
-		gc.cancel(ErrSuspended)
-	}
-}
-
-func (c acquisitionOwner) RevokeRequested(struct{}, *messages.RevokeRequested) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.notifications != nil && c.notifications.revoked != nil && !c.revokeRequested {
-		close(c.notifications.revoked)
-	}
-	c.revokeRequested = true
-}
-
-func (c acquisitionOwner) Contended(struct{}, *messages.Contended) {}
-
-// complete completes the promise; false if it was complete.
-func (c *acquisition) complete(g *Grant, err error) bool {
-	p := c.promise.Swap(nil)
+// complete completes the promise. It returns false if the promise was complete.
+func (a *acquisition) complete(g *Grant, err error) bool {
+	p := a.promise.Swap(nil)
 	first := p != nil && p.Complete(g, err)
-	if c.unwatch != nil {
-		c.unwatch()
-		c.unwatch = nil // it refers to the promise, and so to the grant
+	if a.unwatch != nil {
+		a.unwatch()
+		a.unwatch = nil // it refers to the promise, and so to the grant
 	}
 	return first
 }
 
-// abandon is for a request whose user has given it up.
-func (c *acquisition) abandon(g *Grant, why error) {
+// abandon is called when the user has given the request up, or the grant before taking it.
+func (a *acquisition) abandon(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
-		c.handle.manager.log.Warn("future of a lock was dropped; the request is cancelled", "path", c.handle.path, "held", g != nil)
+		a.handle.manager.Log.Warn("future of a lock was dropped; the request is cancelled", "path", a.handle.path, "held", g != nil)
 	}
 	if g != nil {
 		g.Release()
 		return
 	}
-	c.promise.Store(nil)
-	c.mu.Lock()
-	c.abandoned = true
-	l := c.entry
-	c.mu.Unlock()
-	if l != nil { // else it is not sent yet
-		c.cancel(l)
+	a.promise.Store(nil)
+	a.mu.Lock()
+	a.abandoned = true
+	e := a.entry
+	a.mu.Unlock()
+	if e != nil { // otherwise the request is not sent yet
+		a.cancel(e)
 	}
 }
 
-func (c *acquisition) sendRelease() {
-	c.entry.self.RunInlineIfIdle((*releasing)(c))
+// ---- messages of the lock's actor: acquisition is a shell.Acquisition
+
+// RequestID implements shell.Acquisition.
+func (a *acquisition) RequestID() *requests.ID { return &a.id }
+
+// Tell implements ask.Recipient.
+func (a *acquisition) Tell(msg any) {
+	messages.DispatchOwner(ownerHandler{acquisition: a}, struct{}{}, msg, nil)
 }
 
-// armLeakDetection is called when a moment has passed. Up to then the claim keeps its Future and its
-// Grant alive, as an exception; from now on it is noticed if the user drops them. That
-// is expensive, and most claims are over before.
-func (c *acquisition) armLeakDetection() {
-	if !c.unarmed {
+// ownerHandler keeps the handlers of messages out of acquisition's own methods.
+type ownerHandler struct {
+	messages.IgnoreOwner[struct{}]
+	*acquisition
+}
+
+// Granted implements messages.OwnerHandler.
+func (a ownerHandler) Granted(_ struct{}, granted *messages.Granted) {
+	a.OnGranted(granted, granted.Step)
+}
+
+// OnGranted implements shell.Acquisition.
+func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
+	a.mu.Lock()
+	a.granted, a.step = granted, step
+	a.mu.Unlock()
+	g := &Grant{a}
+	if a.unarmed {
+		a.unarmedGrant = g
+	} else {
+		g.watchDropped()
+	}
+	if !a.complete(g, nil) { // the user has given up before
+		a.end(ErrReleased)
+		a.sendRelease()
+	}
+	runtime.KeepAlive(g) // the grant is not dropped before it is released
+}
+
+// Refused implements messages.OwnerHandler. It answers the Release if the user has sent one,
+// else the Acquire.
+func (a ownerHandler) Refused(_ struct{}, refused *messages.Refused) {
+	a.mu.Lock()
+	release, e := a.release, a.entry
+	a.mu.Unlock()
+	switch {
+	case release != nil:
+		release.Complete(struct{}{}, refused)
+	case refused.Reason == messages.Reason_STOPPED && a.promise.Load() != nil: // the actor was idle
+		a.handle.forget(e)
+		a.send()
+	default:
+		a.complete(nil, refused)
+	}
+}
+
+// Released implements messages.OwnerHandler.
+func (a ownerHandler) Released(struct{}, *messages.Released) {
+	a.mu.Lock()
+	release := a.release
+	a.mu.Unlock()
+	if release != nil {
+		release.Complete(struct{}{}, nil)
+	}
+}
+
+// Lost implements messages.OwnerHandler.
+func (a ownerHandler) Lost(_ struct{}, lost *messages.Lost) {
+	a.mu.Lock()
+	release := a.release
+	a.mu.Unlock()
+	if !a.end(lost) && release != nil { // the user had released before
+		release.Complete(struct{}{}, lost)
+	}
+}
+
+// Suspended implements messages.OwnerHandler. It ends the contexts of the grant if the
+// configuration says so. The grant itself is not over.
+func (a ownerHandler) Suspended(struct{}, *messages.Suspended) {
+	if !a.handle.manager.StopsOnSuspended() {
 		return
 	}
-	if c.unarmedFuture != nil {
-		ask.ArmLeakDetection(c.unarmedFuture)
+	a.mu.Lock()
+	contexts := a.takeContextsLocked()
+	a.mu.Unlock()
+	for gc := range contexts {
+		gc.cancel(ErrSuspended)
 	}
-	if c.unarmedGrant != nil {
-		c.unarmedGrant.watchDropped()
-	}
-	c.unarmed, c.unarmedFuture, c.unarmedGrant = false, nil, nil
 }
 
-// end ends the grant because of why; false if it was over.
-func (c *acquisition) end(why error) bool {
-	c.mu.Lock()
-	if c.ended != nil {
-		c.mu.Unlock()
+// RevokeRequested implements messages.OwnerHandler.
+func (a ownerHandler) RevokeRequested(struct{}, *messages.RevokeRequested) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.notifications; n != nil && n.revoked != nil && !a.revokeRequested {
+		close(n.revoked)
+	}
+	a.revokeRequested = true
+}
+
+// ArmLeakDetection implements shell.Acquisition. Before it is called, the acquisition keeps its
+// Future and its Grant alive, as an exception. Leak detection is expensive, and most
+// acquisitions are over before.
+func (a *acquisition) ArmLeakDetection() {
+	if !a.unarmed {
+		return
+	}
+	if a.unarmedFuture != nil {
+		ask.ArmLeakDetection(a.unarmedFuture)
+	}
+	if a.unarmedGrant != nil {
+		a.unarmedGrant.watchDropped()
+	}
+	a.unarmed, a.unarmedFuture, a.unarmedGrant = false, nil, nil
+}
+
+// dropped is called when the Grant was collected.
+func (a *acquisition) dropped() {
+	a.mu.Lock()
+	held, released := a.ended == nil, a.release != nil || errors.Is(a.ended, ErrReleased)
+	a.droppedHeld = held
+	a.mu.Unlock()
+	switch {
+	case held:
+		a.handle.manager.Log.Error("grant was dropped without Release; the lock is held until the session ends",
+			"path", a.handle.path, "owner", a.msg.Owner)
+	case !released:
+		a.sendRelease() // of a lost grant: no user can release it any more, and it keeps its owner from the lock
+	}
+}
+
+// ---- the end of the grant
+
+// end ends the grant because of why. It returns false if the grant was over.
+func (a *acquisition) end(why error) bool {
+	a.mu.Lock()
+	if a.ended != nil {
+		a.mu.Unlock()
 		return false
 	}
-	c.ended = why
-	droppedHeld := c.droppedHeld
-	contexts := c.takeContexts()
-	if c.notifications != nil && c.notifications.done != nil {
-		close(c.notifications.done)
+	a.ended = why
+	droppedHeld := a.droppedHeld
+	contexts := a.takeContextsLocked()
+	if n := a.notifications; n != nil && n.done != nil {
+		close(n.done)
 	}
-	c.mu.Unlock()
+	a.mu.Unlock()
 	for gc := range contexts {
 		gc.cancel(why)
 	}
 	if droppedHeld {
-		c.sendRelease() // no Release will tell the lock that the owner knows of the loss
+		a.sendRelease() // no Release of the user will tell the lock that the owner knows of the loss
 	}
 	return true
 }
 
-// notificationsLocked needs c.mu, as what it gives does.
-func (c *acquisition) notificationsLocked() *notifications {
-	if c.notifications == nil {
-		c.notifications = &notifications{}
+// notificationsLocked needs a.mu, as do the fields of its result.
+func (a *acquisition) notificationsLocked() *notifications {
+	if a.notifications == nil {
+		a.notifications = &notifications{}
 	}
-	return c.notifications
+	return a.notifications
 }
 
-// takeContexts needs c.mu.
-func (c *acquisition) takeContexts() (contexts map[*grantContext]struct{}) {
-	if c.notifications != nil {
-		contexts, c.notifications.contexts = c.notifications.contexts, nil
+// takeContextsLocked needs a.mu.
+func (a *acquisition) takeContextsLocked() (contexts map[*grantContext]struct{}) {
+	if a.notifications != nil {
+		contexts, a.notifications.contexts = a.notifications.contexts, nil
 	}
 	return contexts
 }
 
-// checkEnded tells why the grant is over, or nil. A process that was paused may not have
-// heard yet that its session must be taken for lost: then this ends the grant.
-func (c *acquisition) checkEnded() error {
-	c.mu.Lock()
-	ended := c.ended
-	c.mu.Unlock()
-	if ended != nil || !c.handle.manager.zk.Lost(c.granted.Epoch) {
+// checkEnded returns why the grant is over, or nil. It ends the grant if the session must be
+// taken for lost: a process that was paused may not have noticed that yet.
+func (a *acquisition) checkEnded() error {
+	a.mu.Lock()
+	ended := a.ended
+	a.mu.Unlock()
+	if ended != nil || !a.handle.manager.Bridge.Lost(a.granted.Epoch) {
 		return ended
 	}
-	c.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: join(c.handle.path, sessionOverdue)})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
+	a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
 }
-
-// sessionOverdue is why a session is taken for lost that nobody has reported as such yet.
-const sessionOverdue = "the session is over or past its deadline"
-
-// grantContext ends with its grant.
-type grantContext struct{ cancel context.CancelCauseFunc }

@@ -21,7 +21,7 @@ func TestReleasedIsNotDropped(t *testing.T) {
 		g := lock(b, read)
 		lock(b, read) // dropped; when that is noticed, the grants are watched
 		collected(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the dropped grant is noticed")
-		unlockClaim := sync.OnceFunc(actors.LockClaim(g))
+		unlockClaim := sync.OnceFunc(actors.LockAcquisition(g))
 		defer unlockClaim()
 		var freed atomic.Bool
 		runtime.AddCleanup(g, func(int) { freed.Store(true) }, 0)

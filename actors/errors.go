@@ -5,9 +5,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Errors that futures and grants end with; test for them with errors.Is. They are
-// the Reasons of lock.proto, as which actors hear of them. A request that ends with
-// its context has the context's cause as its error instead.
+// The errors of futures and grants; test for them with errors.Is. They are the Reasons of
+// lock.proto, which actors get in messages. A request that ends with its context has the cause
+// of the context as its error instead.
 var (
 	// ErrNotAcquired: the lock is not free, and the request was made with Try.
 	ErrNotAcquired error = messages.Reason_NOT_ACQUIRED
@@ -17,43 +17,36 @@ var (
 	ErrCancelled = ask.ErrCancelled
 	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended.
 	ErrSessionLost error = messages.Reason_SESSION_LOST
-	// ErrSuspended: there is no connection to ZooKeeper, or ZooKeeper does not answer. A
-	// request with Try and the calls that ask ZooKeeper end with it soon; the text says
-	// since when and why. An error of a request whose wait or context has ended is also
-	// this one if ZooKeeper had not answered for half a second or longer: otherwise
-	// another contender kept the request waiting. Contexts of grants end with it if
-	// Config.StopOnSuspended is set.
+	// ErrSuspended: there is no connection to ZooKeeper, or ZooKeeper does not answer. It soon
+	// ends a request with Try and a call that asks ZooKeeper; the text says since when and why.
+	// The error of a request whose wait or context has ended is also ErrSuspended if ZooKeeper had
+	// not answered for half a second or longer: otherwise another contender kept the request
+	// waiting. It is the cause of grants' contexts if Config.StopOnSuspended is set.
 	ErrSuspended error = messages.Reason_DISCONNECTED
-	// ErrNodeDeleted: somebody else deleted the holder's node. (An expired session's
-	// nodes are deleted by the server; sometimes that is heard of first.)
+	// ErrNodeDeleted: another client deleted the holder's node. (The server deletes the nodes of
+	// an expired session; sometimes the deletion is heard of before the expiry.)
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
 	// ErrClosed: Locks was closed.
 	ErrClosed error = messages.Reason_CLOSED
 	// ErrNotHeld: the grant was released before, or lost.
 	ErrNotHeld error = messages.Reason_NOT_HELD
-	// ErrInvalid: an argument is not acceptable; the text says which and why.
+	// ErrInvalid: an argument is not acceptable; the text says which argument and why.
 	ErrInvalid error = messages.Reason_INVALID
 	// ErrNoAuth: ZooKeeper denies a right on the lock's directory.
 	ErrNoAuth error = messages.Reason_NO_AUTH
 	// ErrUnavailable: ZooKeeper answers with an error that repeating would not change.
 	ErrUnavailable error = messages.Reason_UNAVAILABLE
-	// ErrSequenceExhausted: the directory's sequence numbers have come near their end,
-	// at 2^31, and what was asked for needs one: a downgrade does. It becomes possible
-	// again when the lock has been free for a moment.
+	// ErrSequenceExhausted: the directory's sequence numbers have come near their end, at 2^31,
+	// and the request needs one: a downgrade does. It becomes possible again when the lock has
+	// been free for a moment.
 	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
 	// ErrLimit: more requests are open than Config allows.
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
-	// ErrDeadlock: the request could only be granted after its own owner has released
-	// what it holds or waits for: a read lock does not become a write lock, and a lock that is not
-	// re-entrant is not entered twice. Or it was for a MultiLock, and its owner waits for some
-	// of the members, or holds them, by other requests.
+	// ErrDeadlock: the request could only be granted after its own owner has released what it
+	// holds or waits for. A read lock does not become a write lock, and a lock that is not
+	// re-entrant is not entered twice. The owner of a request for a MultiLock must not wait for
+	// some of the members, or hold them, by other requests.
 	ErrDeadlock error = messages.Reason_WOULD_DEADLOCK
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL
 )
-
-var errNilContext = invalid(ask.ErrNilContext.Error())
-
-func invalid(detail string) error {
-	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}
-}

@@ -3,50 +3,54 @@ package actors
 import (
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// LockClaim lets no method of the grant go on that looks at its state, until unlock.
-func LockClaim(g *Grant) (unlock func()) {
-	c := g.acquisition
-	c.mu.Lock()
-	return c.mu.Unlock
+// LockAcquisition lets no method of the grant go on that looks at its state, until unlock.
+func LockAcquisition(g *Grant) (unlock func()) {
+	a := g.acquisition
+	a.mu.Lock()
+	return a.mu.Unlock
 }
 
 // LockRecipient is the lock's actor.
 func LockRecipient(m *Mutex) ask.Recipient {
-	l, err := m.entry()
+	e, err := m.entry()
 	if err != nil {
 		panic(err)
 	}
-	return l.self
+	return e.Self
 }
 
 // Stamp has the lock's actors, as far as this handle starts them, hear of generationAt as
 // the generation in force at each czxid, whatever the bridge tells.
 func (h *handle) Stamp(generationAt func(czxid int64) uint64) {
-	h.recipe = h.recipe.stamped(generationAt)
+	h.recipe = stamped(h.recipe, generationAt)
 }
 
-func (r *recipe) stamped(generationAt func(czxid int64) uint64) *recipe {
-	stamped := *r
-	stamped.newActor = func(res *actorEntry) host.Actor { return stampingActor{r.newActor(res), generationAt} }
-	stamped.deps = slices.Clone(r.deps)
-	for i := range stamped.deps {
-		stamped.deps[i].recipe = stamped.deps[i].recipe.stamped(generationAt)
+func stamped(r *recipe, generationAt func(czxid int64) uint64) *recipe {
+	changed := *r
+	changed.NewActor = func(e *shell.Entry) host.Actor { return stampingActor{r.NewActor(e).(lockActor), generationAt} }
+	changed.Deps = slices.Clone(r.Deps)
+	for i := range changed.Deps {
+		changed.Deps[i].Recipe = stamped(changed.Deps[i].Recipe, generationAt)
 	}
-	return &stamped
+	return &changed
+}
+
+// lockActor is the actor of a lock, as other actors know it.
+type lockActor interface {
+	host.Actor
+	LockActor()
 }
 
 type stampingActor struct {
-	host.Actor
+	lockActor
 	generationAt func(czxid int64) uint64
 }
-
-// lockActor has other actors know it for one of this package.
-func (stampingActor) lockActor() {}
 
 func (s stampingActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
@@ -55,5 +59,5 @@ func (s stampingActor) Receive(from ask.Recipient, msg any) {
 	case *messages.Transacted:
 		msg.Generation = s.generationAt(msg.Czxid)
 	}
-	s.Actor.Receive(from, msg)
+	s.lockActor.Receive(from, msg)
 }

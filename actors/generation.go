@@ -10,40 +10,40 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Generation returns the generation of the ensemble, with which tokens begin: 0 until
-// [Locks.RaiseGeneration] is called for the first time. It sees no less than what
-// ZooKeeper had acknowledged when it was called, and blocks until ZooKeeper answers or ctx
-// ends. ErrInvalid tells that the node's data are no generation; the other errors are
-// those of [zkbridge.Bridge.Look].
+// [Locks.RaiseGeneration] is called for the first time. Its read includes all writes that
+// ZooKeeper had acknowledged when it was called. It blocks until ZooKeeper answers or ctx ends.
+// It returns ErrInvalid if the node's data are no generation; its other errors are those of
+// [zkbridge.Bridge.Look].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
-	g, err := l.manager.generation(ctx)
+	g, err := readGeneration(ctx, l.bridge)
 	return g.value, err
 }
 
-// RaiseGeneration raises the generation of the ensemble, by one or to the present Unix
-// time in seconds, whichever is more, and returns it. From then on all grants, of all
-// processes, have tokens greater than those of earlier generations, whatever their czxids.
-// It is for an operator who has restored the ensemble from a backup, or has moved the locks
-// to another one, where transaction numbers are smaller than they were. The grants that
-// exist go on with their tokens.
+// RaiseGeneration raises the generation of the ensemble, by one or to the present Unix time in
+// seconds, whichever is more, and returns it. From then on all grants, of all processes, have
+// tokens greater than those of earlier generations, whatever their czxids. An operator calls it
+// after restoring the ensemble from a backup, or after moving the locks to another ensemble,
+// where transaction numbers are smaller than they were. The grants that exist keep their tokens.
 //
-// The clock of this machine must not be behind the one of the last raise that the backup
-// does not know of. The node is [zkbridge.GenerationPath]. It and its directory, where
-// they are missing, are made with the configured ACL and the right to READ for all.
+// The clock of this machine must not be behind the clock of the last raise that the backup does
+// not know of. The node is [zkbridge.GenerationPath]. A missing node or directory is created
+// with the configured ACL and the right to READ for all.
 //
-// It blocks until ZooKeeper answers or ctx ends. ErrInvalid tells that the node's data are
-// no generation, or the greatest one; the other errors are those of [Locks.Multi]. After
-// [messages.Reason_OUTCOME_UNKNOWN] the generation may have been raised, or may yet be; to
-// call it again does no harm.
+// It blocks until ZooKeeper answers or ctx ends. It returns ErrInvalid if the node's data are no
+// generation, or the greatest one; its other errors are those of [Locks.Multi]. After
+// [messages.Reason_OUTCOME_UNKNOWN] the generation may have been raised, or may be raised later;
+// another call does no harm.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	for {
-		was, err := l.manager.generation(ctx)
+		was, err := readGeneration(ctx, l.bridge)
 		if err == nil && was.value == math.MaxUint64 {
-			err = invalid(fmt.Sprintf("generation %d: it is the greatest, and cannot be raised", was.value))
+			err = shell.Invalid(fmt.Sprintf("generation %d: it is the greatest, and cannot be raised", was.value))
 		}
 		if err != nil {
 			return 0, err
@@ -57,15 +57,15 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 		case !errors.As(err, &failed):
 			return 0, err
 		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
-			// Another process has written, made or deleted the node meanwhile.
+			// Another process has written, created or deleted the node meanwhile.
 		default:
 			return 0, err
 		}
 	}
 }
 
-// writeGeneration writes the node unless it is not as it was seen. If it was missing, it is
-// made, with what is missing above it.
+// writeGeneration writes the node if it is still as it was read. It creates a missing node, and
+// the missing nodes above it.
 func (l *Locks) writeGeneration(ctx context.Context, was generation, data []byte) error {
 	if was.exists {
 		_, err := l.bridge.Multi(ctx, &zk.SetDataRequest{Path: zkbridge.GenerationPath, Data: data, Version: was.version})
@@ -79,15 +79,15 @@ func (l *Locks) writeGeneration(ctx context.Context, was generation, data []byte
 	}
 	if errors.Is(err, zk.ErrNoNode) { // of the chroot
 		root := &messages.Transact{Epoch: l.bridge.Session().Epoch, Directory: "/", Ops: []*messages.Op{{Kind: messages.Op_CHECK, Path: "/"}}}
-		if _, failure := l.manager.bridge.Transact(root).Wait(ctx); failure != nil {
+		if _, failure := l.bridge.Ref().Transact(root).Wait(ctx); failure != nil {
 			return failure
 		}
 	}
 	return err
 }
 
-// generation is what is known of the ensemble's generation by one read: value is in force
-// for every czxid not below from; earlier ones were not greater.
+// generation is what one read shows of the ensemble's generation: value is in force for every
+// czxid not below from; earlier generations were not greater.
 type generation struct {
 	value   uint64
 	from    int64
@@ -95,8 +95,8 @@ type generation struct {
 	version int32 // of the node
 }
 
-func (m *manager) generation(ctx context.Context) (generation, error) {
-	view, err := m.zk.Read(ctx, zkbridge.GenerationPath)
+func readGeneration(ctx context.Context, bridge shell.Bridge) (generation, error) {
+	view, err := bridge.Read(ctx, zkbridge.GenerationPath)
 	if err != nil || !view.Exists {
 		return generation{}, err
 	}
@@ -104,19 +104,19 @@ func (m *manager) generation(ctx context.Context) (generation, error) {
 	return generation{value, view.Stat.Mzxid, true, view.Stat.Version}, err
 }
 
-// allows reports whether a token may be of the generation that was in force at its czxid.
-// For a node from before the last raise that may be any earlier one, since only the last is
-// known. That lets no stale holder pass. A node's name is unique, so its path and its czxid
-// stand for one creation, whose grants have the generation that was in force then: a token of
-// another generation was never given for it. What is left is a node that a backup has brought
-// back although its grant was over. It stands in the queue as it did, so no contender that it blocks
-// is granted the lock until it goes, with its session.
+// allows reports whether a token may be of the generation that was in force at its czxid. Only
+// the last raise is known, so a token from before it may have any earlier generation. That lets
+// no stale holder pass. A node's name is unique, so its path and its czxid stand for one
+// creation, whose grants have the generation that was in force then: a token of another
+// generation was never given for it. The one case left is a node that a backup has brought back
+// although its grant was over. The node stands in the queue as it did, so no contender that it
+// blocks is granted the lock until it goes, with its session.
 func (g generation) allows(t Token) bool {
 	return t.Generation == g.value || t.Generation < g.value && t.Czxid < g.from
 }
 
-// token returns the token of a node by its czxid, with generation 0 where the one that was
-// in force is not known.
+// token returns the token of a node by its czxid, with generation 0 if the generation that was
+// in force then is not known.
 func (g generation) token(czxid int64) Token {
 	if czxid < g.from {
 		return Token{Czxid: czxid}

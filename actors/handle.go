@@ -7,162 +7,111 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/messages"
 )
 
 // Future is a value that comes later, such as a Grant; see package ask.
 type Future[T any] = ask.Future[T]
 
-// handle is what the recipes have in common: a way to a lock's actor, which may come
-// and go behind it.
+// recipe is what makes the actor behind a handle the lock that it is.
+type recipe = shell.Recipe
+
+// handle is what all lock types have in common: a way to a lock's actor, which may stop and
+// start again behind it.
 type handle struct {
-	manager *manager
+	manager *shell.Manager
 	path    string
 	recipe  *recipe
 	kind    queue.Kind
-	problem error // with the recipe's options
-	cached  atomic.Pointer[actorEntry]
+	problem error                       // with the options of the lock
+	cached  atomic.Pointer[shell.Entry] // of the lock's actor; nil before the first request
 }
 
-// handle makes one. Problems show at its first request.
-func (l *Locks) handle(path string, recipe *recipe, options []LockOption) handle {
-	with, err := recipe.with(options)
+// LockOption sets something for a lock as a whole, in this process. All handles of one path must
+// have the same options: a request by a handle with others ends with ErrInvalid while the first
+// options are in use.
+type LockOption func(*recipe) error
+
+// handle returns a handle. Problems with the path or the options show at its first request.
+func (l *Locks) handle(path string, r *recipe, options []LockOption) handle {
+	with, err := withOptions(r, options)
 	return handle{manager: l.manager, path: path, recipe: with, problem: err}
 }
 
-// entry is the lock's actor, started if need be.
-func (h *handle) entry() (*actorEntry, error) {
-	if r := h.cached.Load(); r != nil {
-		return r, nil
+// entry returns the entry of the lock's actor, which it starts if there is none.
+func (h *handle) entry() (*shell.Entry, error) {
+	if e := h.cached.Load(); e != nil {
+		return e, nil
 	}
 	if h.problem != nil {
 		return nil, h.problem
 	}
-	r, err := h.manager.find(h.path, h.recipe)
+	e, err := h.manager.Find(h.path, h.recipe)
 	if err == nil {
-		h.cached.Store(r)
+		h.cached.Store(e)
 	}
-	return r, err
+	return e, err
 }
 
-// forget makes the next request look for the lock's actor again.
-func (h *handle) forget(stopped *actorEntry) { h.cached.CompareAndSwap(stopped, nil) }
+// forget makes the next request ask the manager for the lock's actor.
+func (h *handle) forget(stopped *shell.Entry) { h.cached.CompareAndSwap(stopped, nil) }
 
-// Acquire asks for the lock and never blocks. The future gives the Grant once the
-// lock is held; its error is that of ctx if ctx ends earlier, or one of this package.
-// ctx bounds the wait only, not the grant. Cancel on the future leaves the queue, and
-// gives back a grant that nobody has read yet; so does dropping the future.
+// Acquire asks for the lock and never blocks. The future completes with the Grant once the lock
+// is held. Its error is the cause of ctx if ctx ends earlier, or an error of this package. ctx
+// bounds the wait only, not the grant. Cancel on the future leaves the queue, and releases a
+// grant that Result has not returned yet; so does dropping the future.
 //
-// A wait outlives the loss of the ZooKeeper session: the request queues again in the
-// next one, at the end.
+// A wait outlives the loss of the ZooKeeper session: the request queues again in the next
+// session, at the end.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
-	c, p := newAcquisition(h)
+	a, p := newAcquisition(h)
 	f := p.UntrackedFuture()
-	c.unarmedFuture = f
-	if c.prepare(ctx, p, options) {
-		c.watch(ctx)
-		c.send()
+	a.unarmedFuture = f
+	if a.prepare(ctx, p, options) {
+		a.watch(ctx)
+		a.send()
 	}
 	return f
 }
 
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
-	c, p := newAcquisition(h)
-	if c.prepare(ctx, p, options) {
-		c.send()
+	a, p := newAcquisition(h)
+	if a.prepare(ctx, p, options) {
+		a.send()
 		if !p.Await(ctx) {
-			p.Abandon(h.ended(ctx))
+			p.Abandon(h.contextError(ctx))
 		}
 	}
 	return p.Take()
 }
 
-// Path is the lock's path.
+// Path returns the lock's path.
 func (h *handle) Path() string { return h.path }
 
-// PID is the lock's actor, which takes the messages of service Lock in lock.proto
-// and answers with those of service Owner. It runs until Locks is closed, or until it
-// fails, when all are told; then there is another one. All handles of one path have one
-// PID, RWMutex.Read and Write as well: Acquire.Kind says what the lock is wanted for, and
-// a read-write lock refuses an Acquire that does not say messages.Kind_READ or Kind_WRITE.
-// An actor that it answers must have
-// a mailbox that never blocks, as protoactor's are unless they are bounded: it would hold
-// up the lock, and whoever asks for it.
+// PID returns the address of the lock's actor, which takes the messages of service Lock in
+// lock.proto and answers with those of service Owner. The actor runs until Locks is closed, or
+// until it fails: then it answers all open requests, and the next call of PID returns another
+// address. All handles of one path have one PID, RWMutex.Read and RWMutex.Write as well:
+// Acquire.Kind says which kind is wanted, and a read-write lock refuses an Acquire whose kind is
+// neither messages.Kind_READ nor Kind_WRITE.
+//
+// An actor that the lock answers must have a mailbox that never blocks, as protoactor's mailboxes
+// do unless they are bounded: a mailbox that blocks would hold up the lock and all its owners.
 func (h *handle) PID() (*actor.PID, error) {
 	if h.problem != nil {
 		return nil, h.problem
 	}
-	r, err := h.manager.findPinned(h.path, h.recipe)
+	e, err := h.manager.FindPinned(h.path, h.recipe)
 	if err != nil {
 		return nil, err
 	}
-	return r.self.PID(), nil
+	return e.Self.PID(), nil
 }
 
-func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
-	c := &acquisition{handle: h, unarmed: true}
-	return c, ask.NewPromise(c.abandon)
+// contextError returns the error of a request whose ctx has ended.
+func (h *handle) contextError(ctx context.Context) error {
+	return h.manager.Bridge.Explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
 }
-
-// watch gives the request up when ctx ends.
-func (c *acquisition) watch(ctx context.Context) {
-	if ctx.Done() == nil {
-		return
-	}
-	c.unwatch = context.AfterFunc(ctx, func() {
-		if p := c.promise.Load(); p != nil {
-			p.Abandon(c.handle.ended(ctx))
-		}
-	})
-}
-
-// plainAcquires are the requests without options, by kind. All have the same messages: they are a
-// good part of what a waiter costs.
-var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
-	for kind := range all {
-		all[kind] = &messages.Acquire{Kind: uint32(kind)}
-	}
-	return all
-}()
-
-// prepare makes the request ready to be sent. If it cannot be, the promise is complete.
-func (c *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
-	if err := c.fill(ctx, options); err != nil {
-		p.Complete(nil, err)
-		return false
-	}
-	c.promise.Store(p)
-	return true
-}
-
-func (c *acquisition) fill(ctx context.Context, options []Option) error {
-	if ctx == nil {
-		return errNilContext
-	}
-	c.msg = plainAcquires[c.handle.kind]
-	if len(options) > 0 {
-		c.msg = &messages.Acquire{Kind: c.msg.Kind}
-	}
-	for i, option := range options {
-		if option == nil {
-			return invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
-		}
-		if err := option(c.msg); err != nil {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return c.handle.ended(ctx)
-	}
-	return nil
-}
-
-func (h *handle) ended(ctx context.Context) error {
-	return h.manager.zk.explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
-}
-
-// isStopped tells the answer of an actor that has stopped because it was idle.
-func isStopped(refused *messages.Refused) bool { return refused.Reason == messages.Reason_STOPPED }

@@ -2,25 +2,18 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Paths are those of the locks whose actors run.
-func Paths(l *Locks) (paths []string) {
-	l.manager.mu.Lock()
-	defer l.manager.mu.Unlock()
-	for path := range l.manager.entries {
-		paths = append(paths, path)
-	}
-	return paths
-}
+func Paths(l *Locks) []string { return l.manager.Paths() }
 
 // Poison makes the mutex's actor panic.
 func Poison(m *Mutex) {
@@ -29,11 +22,11 @@ func Poison(m *Mutex) {
 		panic(err)
 	}
 	// A bridge's answer without contents is nothing that its handler expects.
-	l.self.Tell((*messages.Created)(nil))
+	l.Self.Tell((*messages.Created)(nil))
 }
 
 // found is a handle of any lock.
-type found interface{ entry() (*actorEntry, error) }
+type found interface{ entry() (*shell.Entry, error) }
 
 // PoisonFront makes the actor of a local queue panic.
 func PoisonFront(m found) {
@@ -41,7 +34,7 @@ func PoisonFront(m found) {
 	if err != nil {
 		panic(err)
 	}
-	l.self.Tell((*messages.Contended)(nil))
+	l.Self.Tell((*messages.Contended)(nil))
 }
 
 // PoisonBelow makes the actor panic on which the one of a local queue builds.
@@ -50,7 +43,7 @@ func PoisonBelow(m found) {
 	if err != nil {
 		panic(err)
 	}
-	l.deps[0].self.Tell((*messages.Created)(nil))
+	l.Deps[0].Self.Tell((*messages.Created)(nil))
 }
 
 // PoisonSimple makes the simple mutex's actor panic, or the one below.
@@ -60,10 +53,10 @@ func PoisonSimple(m *SimpleMutex, below bool) {
 		panic(err)
 	}
 	if below {
-		l.deps[0].self.Tell((*messages.Transacted)(nil))
+		l.Deps[0].Self.Tell((*messages.Transacted)(nil))
 		return
 	}
-	l.self.Tell((*messages.Contended)(nil))
+	l.Self.Tell((*messages.Contended)(nil))
 }
 
 // PoisonSemaphore makes the semaphore's actor panic, or the one of its queue or its
@@ -75,11 +68,11 @@ func PoisonSemaphore(s *Semaphore, part string) {
 	}
 	switch part {
 	case "semaphore":
-		p.self.Tell((*messages.Granted)(nil))
+		p.Self.Tell((*messages.Granted)(nil))
 	case "queue":
-		p.deps[0].self.Tell((*messages.Created)(nil))
+		p.Deps[0].Self.Tell((*messages.Created)(nil))
 	case "leases":
-		p.deps[1].self.Tell((*messages.Created)(nil))
+		p.Deps[1].Self.Tell((*messages.Created)(nil))
 	}
 }
 
@@ -105,7 +98,7 @@ func TestLateGrant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The actor's answer comes once more, to a claim whose promise is complete.
+		// The actor's answer comes once more, to an acquisition whose promise is complete.
 		c := &acquisition{handle: h, entry: g.acquisition.entry}
 		c.Tell(&messages.Granted{Node: "late"})
 		g.Release().Result()
@@ -120,36 +113,5 @@ func TestLateGrant(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("the log says: %s", log.String())
-	}
-}
-
-// Close comes to an actor below first: who asks the one above meanwhile is told of that,
-// not of a failure.
-func TestClosedBelowFirst(t *testing.T) {
-	s := zktest.Embedded(t)
-	for name, handleOf := range map[string]func(*Locks) *handle{
-		"multi-lock": func(l *Locks) *handle { return &l.MultiLock(l.Mutex("/a"), l.Mutex("/b")).handle },
-		"semaphore":  func(l *Locks) *handle { return &l.Semaphore("/c", 1).handle },
-		"lender":     func(l *Locks) *handle { return &l.Mutex("/d", LocalQueue(LocalQueueConfig{})).handle },
-	} {
-		locks, err := Connect(t.Context(), s.Addr(), Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := handleOf(locks)
-		above, err := h.entry()
-		if err != nil {
-			t.Fatal(err)
-		}
-		locks.manager.mu.Lock()
-		locks.manager.closed = true
-		above.deps[0].self.Stop()
-		locks.manager.mu.Unlock()
-		if _, err := h.Lock(t.Context()); !errors.Is(err, ErrClosed) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := locks.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -6,50 +6,51 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Owner names who holds a lock. A request of the owner that holds the lock is
-// granted at once (re-entry); other owners of the process wait like anybody else.
-// Semaphores know no re-entry: see Semaphore.Acquire.
+// Owner names the owner of a request. A further request of the owner that holds the lock is
+// granted at once (re-entry); other owners of the process wait as contenders of other processes
+// do. Semaphores have no re-entry: see Semaphore.
 type Owner string
 
 // Option sets something for one request.
 type Option func(*messages.Acquire) error
 
-// WithOwner makes the request one of the named owner. Without it each request is an
-// owner of its own: a second one waits for the first, whoever made it.
+// WithOwner makes the request one of the named owner. Without it each request has an owner of
+// its own: a second request waits for the first, even in the same goroutine.
 //
-// After the loss of a grant the owner's further requests fail with the reason of the
-// loss until it has called Release on what it lost: a re-entry must not turn into a
-// new grant behind the back of whoever thinks to hold the old one.
+// After the loss of a grant the owner's further requests fail with the reason of the loss until
+// the owner has called Release on the lost grant: otherwise a re-entry could turn into a new
+// grant unnoticed by the part of the program that relies on the old one.
 //
 // A MultiLock is entered again only as far as one request for a multi-lock has taken its
 // members. Otherwise its owner must not wait for a member, or hold it, by another request.
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {
-			return invalid("owner is empty: it must be a name, or leave WithOwner out")
+			return shell.Invalid("owner is empty: it must be a name, or leave WithOwner out")
 		}
 		m.Owner = string(owner)
 		return nil
 	}
 }
 
-// WithTimeout ends the request with ErrTimedOut when it has waited for d, which
-// must be positive. The end of the context ends it as well.
+// WithTimeout ends the request with ErrTimedOut when it has waited for d, which must be
+// positive. The end of the context ends it as well.
 func WithTimeout(d time.Duration) Option {
 	return func(m *messages.Acquire) error {
 		if d <= 0 {
-			return invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
+			return shell.Invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
 		}
 		m.WaitNanos = int64(d)
 		return nil
 	}
 }
 
-// WithData is what the contender's node carries for others to read, at most 512 KiB.
-// A re-entry has no node of its own, so its data goes nowhere.
+// WithData sets the data of the contender's node, which others can read: 512 KiB at most. A
+// re-entry has no node of its own, so its data is dropped.
 func WithData(data []byte) Option {
 	return func(m *messages.Acquire) error {
 		m.Data = slices.Clone(data)
@@ -57,9 +58,9 @@ func WithData(data []byte) Option {
 	}
 }
 
-// Revocable lets the holder hear at once when it is asked to release (Grant.Revoked), and
-// when its node is deleted. It costs a read for each grant. Without it that begins when
-// the lock has been held for a second or two.
+// Revocable has the holder notified at once when another client asks it to release
+// (Grant.Revoked), and when its node is deleted. It costs a read for each grant. Without it the
+// holder is notified once it has held the lock for a second or two.
 func Revocable() Option {
 	return func(m *messages.Acquire) error {
 		m.Revocable = true
@@ -67,10 +68,10 @@ func Revocable() Option {
 	}
 }
 
-// Try ends the request with ErrNotAcquired rather than let it wait for others, and with
-// ErrSuspended rather than let it wait for a connection to ZooKeeper, be that lost before
-// or while the request waits. It may still wait for ZooKeeper's answer, as the context
-// allows.
+// Try ends the request with ErrNotAcquired rather than let it wait for other contenders, and
+// with ErrSuspended rather than let it wait for a connection to ZooKeeper, whether the connection
+// is lost before or during the request. The request may still wait for ZooKeeper's answer, until
+// the context ends.
 func Try() Option {
 	return func(m *messages.Acquire) error {
 		m.Try = true
@@ -78,13 +79,12 @@ func Try() Option {
 	}
 }
 
-// Permits makes the request one for n permits of a semaphore, which must be 1 or more,
-// and not more than it has: all of them are granted together, or none. Without it a
-// request is for one.
+// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All of
+// them are granted together, or none. Without it a request asks for one permit.
 func Permits(n int) Option {
 	return func(m *messages.Acquire) error {
 		if n < 1 || n > math.MaxInt32 {
-			return invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
+			return shell.Invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
 		}
 		m.Permits = uint32(n)
 		return nil

@@ -10,66 +10,68 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Revoke asks the holder whose node it is to release: a node's path as Grant.Node gives
-// it, on any session and of any library. It writes what Curator's Revoker does; this
-// library's holders hear of it by Grant.Revoked, and what WithData gave them is written
-// back; Curator's hear of it by makeRevocable. A node that is gone needs no asking.
+// Revoke asks the holder with the given node to release. node is a path as Grant.Node returns
+// it, on any session and of any library. Revoke writes what Curator's Revoker writes; holders of
+// this library are notified by Grant.Revoked, which also restores the data of WithData, and
+// Curator's by makeRevocable. A missing node is no error.
 //
-// With grace 0 that is all. Otherwise it blocks until the node is gone, and if that
-// takes longer than grace, deletes it: broken tells that. Then the holder has lost the
-// lock, as it learns within about two seconds (ErrNodeDeleted), and another may have it
-// before: only tokens keep the former from doing harm. When ctx ends the node is left.
+// With grace 0 it returns then. Otherwise it blocks until the node is gone, deletes a node that
+// still exists after grace, and reports that as broken. The holder has lost the lock then, and
+// learns that within about two seconds (ErrNodeDeleted). Another contender may hold the lock
+// before: only tokens keep the former holder from doing harm. When ctx ends, the node stays.
 //
-// The errors are those of Multi and of ctx, ErrSuspended if there is no connection to
-// ZooKeeper for what is to be sent, and ErrInvalid.
+// The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
+// for the write, and ErrInvalid.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
-	return l.manager.revoke(ctx, node, grace)
+	return revoke(ctx, l.bridge, node, grace)
 }
 
-func (m *manager) revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
-	directory, name := split(node)
+func revoke(ctx context.Context, bridge shell.Bridge, node string, grace time.Duration) (broken bool, err error) {
+	directory, name := shell.SplitPath(node)
 	if !queue.IsContender(name) {
-		return false, invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
+		return false, shell.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
 	}
 	if grace < 0 {
-		return false, invalid(fmt.Sprintf("grace %v: it must be positive, or 0 for asking only", grace))
+		return false, shell.Invalid(fmt.Sprintf("grace %v: it must be positive, or 0 for asking only", grace))
 	}
-	there, err := m.repeat(ctx, &zk.SetDataRequest{Path: node, Data: []byte(queue.RevokeData), Version: -1})
-	if err != nil || !there || grace == 0 {
+	exists, err := repeat(ctx, bridge, &zk.SetDataRequest{Path: node, Data: []byte(queue.RevokeData), Version: -1})
+	if err != nil || !exists || grace == 0 {
 		return false, err
 	}
-	patience, cancel := context.WithTimeoutCause(ctx, grace, errGraceOver)
+	graceCtx, cancel := context.WithTimeoutCause(ctx, grace, errGraceOver)
 	defer cancel()
-	err = m.awaitNodeDeleted(patience, directory, name)
+	err = awaitDeleted(graceCtx, bridge.Ref(), directory, name)
 	if errors.Is(err, errGraceOver) {
-		return m.repeat(ctx, &zk.DeleteRequest{Path: node, Version: -1})
+		return repeat(ctx, bridge, &zk.DeleteRequest{Path: node, Version: -1})
 	}
 	if err != nil && ctx.Err() != nil {
-		err = m.zk.explain(err)
+		err = bridge.Explain(err)
 	}
 	return false, err
 }
 
 var errGraceOver = errors.New("the grace is over")
 
-// repeat performs an operation on a node that may be done twice. It tells if it was
-// done; if not, the node is gone. It does not begin without a connection. What went with
-// the connection it repeats over the next one, unless the session is lost before.
-func (m *manager) repeat(ctx context.Context, op any) (done bool, err error) {
-	perform := m.zk.Multi
+// repeat performs an operation on a node that may be done twice. It reports whether the
+// operation was done; otherwise the node is gone. It does not begin without a connection. An
+// operation that was lost with the connection it repeats over the next one, unless the session
+// is lost before.
+func repeat(ctx context.Context, bridge shell.Bridge, op any) (done bool, err error) {
+	perform := bridge.Multi
 	for {
 		_, err := perform(ctx, op)
-		perform = m.zk.Bridge.Multi
+		perform = bridge.Bridge.Multi
 		switch {
 		case err == nil:
 			return true, nil
 		case errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) && ctx.Err() == nil:
-			done = true // perhaps: then it is so if the node is gone now
+			done = true // perhaps; it is certain if the node is gone now
 		case errors.Is(err, zk.ErrNoNode):
 			return done, nil
 		default:
@@ -78,58 +80,77 @@ func (m *manager) repeat(ctx context.Context, op any) (done bool, err error) {
 	}
 }
 
-// awaitNodeDeleted blocks until a node is gone.
-func (m *manager) awaitNodeDeleted(ctx context.Context, directory, node string) error {
-	d := &nodeDeletion{bridge: m.bridge, directory: directory, node: node, deleted: ask.NewPromise[struct{}](nil)}
-	m.bridge.SendSubscribe(&messages.Subscribe{}, d)
-	defer m.bridge.SendUnsubscribe(&messages.Unsubscribe{}, d)
-	_, err := d.deleted.Future().Wait(ctx)
+// awaitDeleted blocks until a node is gone.
+func awaitDeleted(ctx context.Context, bridge messages.BridgeRef, directory, node string) error {
+	w := &deletionWatch{bridge: bridge, directory: directory, node: node, deleted: ask.NewPromise[struct{}](nil)}
+	bridge.SendSubscribe(&messages.Subscribe{}, w)
+	defer bridge.SendUnsubscribe(&messages.Unsubscribe{}, w)
+	_, err := w.deleted.Future().Wait(ctx)
 	return err
 }
 
-// nodeDeletion waits for a node to go. The bridge tells it one thing after the other.
-type nodeDeletion struct {
+// deletionWatch waits for the deletion of a node. The bridge calls Tell for one message after
+// the other.
+type deletionWatch struct {
 	bridge          messages.BridgeRef
 	directory, node string
 	deleted         *ask.Promise[struct{}]
 	epoch           uint64
 }
 
-// Tell hears of the session and of the node. It implements ask.Recipient.
-func (d *nodeDeletion) Tell(msg any) {
-	switch msg := msg.(type) {
-	case *messages.SessionChanged:
-		if msg.State == messages.SessionState_SHUT {
-			d.deleted.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: d.directory})
-		} else if msg.State == messages.SessionState_CONNECTED && msg.Epoch != d.epoch {
-			d.epoch = msg.Epoch
-			d.watch()
-		}
-	case *messages.Watched:
-		if len(msg.Gone) > 0 {
-			d.deleted.Complete(struct{}{}, nil)
-		}
-	case *messages.Wake:
-		if msg.Deleted {
-			d.deleted.Complete(struct{}{}, nil)
-		} else {
-			d.watch()
-		}
-	case *messages.Failed:
-		if msg.Reason != messages.Reason_SESSION_LOST { // then there will be another
-			d.deleted.Complete(struct{}{}, msg)
-		}
+// Tell implements ask.Recipient, for messages about the session and the node.
+func (w *deletionWatch) Tell(msg any) {
+	messages.DispatchBridgeClient(deletionHandler{deletionWatch: w}, struct{}{}, msg, nil)
+}
+
+func (w *deletionWatch) watch() {
+	w.bridge.SendWatch(&messages.Watch{Epoch: w.epoch, Directory: w.directory, Nodes: []string{w.node}}, w)
+}
+
+// deletionHandler has the handlers of a deletionWatch.
+type deletionHandler struct {
+	messages.IgnoreBridgeClient[struct{}]
+	*deletionWatch
+}
+
+// SessionChanged implements messages.BridgeClientHandler.
+func (w deletionHandler) SessionChanged(_ struct{}, msg *messages.SessionChanged) {
+	switch {
+	case msg.State == messages.SessionState_SHUT:
+		w.deleted.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: w.directory})
+	case msg.State == messages.SessionState_CONNECTED && msg.Epoch != w.epoch:
+		w.epoch = msg.Epoch
+		w.watch()
 	}
 }
 
-func (d *nodeDeletion) watch() {
-	d.bridge.SendWatch(&messages.Watch{Epoch: d.epoch, Directory: d.directory, Nodes: []string{d.node}}, d)
+// Watched implements messages.BridgeClientHandler.
+func (w deletionHandler) Watched(_ struct{}, msg *messages.Watched) {
+	if len(msg.Gone) > 0 {
+		w.deleted.Complete(struct{}{}, nil)
+	}
 }
 
-// RevokeHolders is Locks.Revoke for all who hold the lock at the moment, by this
-// handle's rule: one for a mutex, perhaps several readers, all leases of a semaphore. It
-// tells how many of them it has deleted. It asks them all before it waits, and waits for
-// them together.
+// Wake implements messages.BridgeClientHandler.
+func (w deletionHandler) Wake(_ struct{}, msg *messages.Wake) {
+	if msg.Deleted {
+		w.deleted.Complete(struct{}{}, nil)
+	} else {
+		w.watch()
+	}
+}
+
+// Failed implements messages.BridgeClientHandler. After the loss of a session it waits for the
+// next one.
+func (w deletionHandler) Failed(_ struct{}, msg *messages.Failed) {
+	if msg.Reason != messages.Reason_SESSION_LOST {
+		w.deleted.Complete(struct{}{}, msg)
+	}
+}
+
+// RevokeHolders is Locks.Revoke for all present holders of the lock, by this handle's rule: one
+// for a mutex, perhaps several readers, all leases of a semaphore. It returns how many nodes it
+// has deleted. It asks all holders before it waits, and waits for them together.
 func (h *handle) RevokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
 	all, err := h.Participants(ctx)
 	if err != nil {
@@ -142,7 +163,7 @@ func (h *handle) RevokeHolders(ctx context.Context, grace time.Duration) (broken
 			continue
 		}
 		g.Go(func() error {
-			was, err := h.manager.revoke(ctx, p.Node, grace)
+			was, err := revoke(ctx, h.manager.Bridge, p.Node, grace)
 			if was {
 				n.Add(1)
 			}

@@ -1,38 +1,41 @@
 package actors
 
-import "github.com/actorlock/actorlock/actors/queue"
+import (
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/queue"
+)
 
-// RWMutex is a lock that one writer or any number of readers hold at a time: fair in
-// the order of arrival, so that neither starves the other, across processes, and
-// re-entrant by Owner. On ZooKeeper it is Curator's InterProcessReadWriteLock, with
-// which it may share a path. It is a cheap handle like Mutex.
+// RWMutex is a lock that one writer or any number of readers hold at a time: fair in the order of
+// arrival, so that neither starves the other, across processes, and re-entrant by Owner. On
+// ZooKeeper it is Curator's InterProcessReadWriteLock, with which it may share a path. It is a
+// cheap handle like Mutex.
 //
-// An owner that holds the write lock gets the read lock at once. If it then releases
-// the former, it goes on as a reader: no writer in the queue gets in between, and the
-// grant keeps the writer's token (downgrade). There is no way from the read lock to
-// the write lock: that is refused with ErrDeadlock, since two readers that wait for
-// each other to leave would wait for ever.
+// An owner that holds the write lock gets the read lock at once. If it then releases the write
+// lock, it goes on as a reader (downgrade): no writer in the queue gets in between, and the grant
+// keeps the writer's token. There is no way from the read lock to the write lock: such a request
+// is refused with ErrDeadlock, since two readers that wait for each other to leave would wait for
+// ever.
 //
-// Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when
-// one of those downgrades, writers in the queue do not see its reader. A Mutex on the same
-// path, of another process, does not see it either: all must use a path for one recipe.
+// Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when one of those
+// downgrades, writers in the queue do not see its reader. A Mutex on the same path, of another
+// process, does not see the reader either: all processes must use a path for one recipe.
 type RWMutex struct{ read, write ModeLock }
 
-// ModeLock is a lock of several kinds as it is held for one of them: the read lock, say. Its
-// PID is that of the lock, whatever the kind: an Acquire of an actor says it itself.
+// ModeLock is a lock of several kinds as it is held for one of them, such as the read lock. Its
+// PID is that of the lock for every kind: an Acquire of an actor names the kind itself.
 type ModeLock struct{ handle }
 
-// RWMutex gives the read-write lock at path, an absolute path of ZooKeeper whose nodes
-// are made when needed. It does not block and does nothing yet: a path that is not
-// acceptable shows at the first request, as ErrInvalid.
+// RWMutex returns the read-write lock at path, an absolute path of ZooKeeper whose nodes are
+// created when needed. It does not block or ask ZooKeeper: an unacceptable path shows at the
+// first request, as ErrInvalid.
 func (l *Locks) RWMutex(path string, options ...LockOption) *RWMutex {
-	rw := &RWMutex{ModeLock{l.handle(path, readWrite, options)}, ModeLock{l.handle(path, readWrite, options)}}
+	rw := &RWMutex{ModeLock{l.handle(path, recipes.ReadWrite, options)}, ModeLock{l.handle(path, recipes.ReadWrite, options)}}
 	rw.read.kind, rw.write.kind = queue.Shared, queue.Exclusive
 	return rw
 }
 
-// Read is the read lock.
+// Read returns the read lock.
 func (rw *RWMutex) Read() *ModeLock { return &rw.read }
 
-// Write is the write lock.
+// Write returns the write lock.
 func (rw *RWMutex) Write() *ModeLock { return &rw.write }

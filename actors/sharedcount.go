@@ -2,86 +2,87 @@ package actors
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// SharedCount is a number in a node of ZooKeeper, Curator's SharedCount: its data are
-// four bytes, the highest first. With SharedPermits it is how many permits a semaphore
-// has. Its methods may be called from any goroutine; they block until ZooKeeper answers,
-// ctx ends, or the connection is lost (ErrSuspended).
+// SharedCount is a number in a node of ZooKeeper, Curator's SharedCount: its data are four bytes,
+// the highest first. With SharedPermits it is the number of permits of a semaphore. Its methods
+// may be called from any goroutine; they block until ZooKeeper answers, ctx ends, or the
+// connection is lost (ErrSuspended).
 type SharedCount struct {
-	manager *manager
+	bridge  shell.Bridge
 	path    string
 	initial int
 }
 
-// Count is the value that a SharedCount had. Version tells it from others that were
-// there before or after it; it is -1 while there is no node.
+// Count is the value of a SharedCount at one moment. Version distinguishes it from the values
+// before and after it; it is -1 while there is no node.
 type Count struct {
 	Value   int
 	Version int32
 }
 
-// SharedCount gives the count at path. initial is its value while there is no node.
+// SharedCount returns the count at path. initial is its value while there is no node.
 func (l *Locks) SharedCount(path string, initial int) *SharedCount {
-	return &SharedCount{l.manager, path, initial}
+	return &SharedCount{l.bridge, path, initial}
 }
 
 // Get asks ZooKeeper for the present value. It returns ErrInvalid for a path that is not
-// acceptable, and for a node with other data than a count.
+// acceptable, and for a node whose data are no count.
 func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 	if err := checkCountPath(c.path); err != nil {
 		return Count{}, err
 	}
-	view, err := c.manager.zk.Read(ctx, c.path)
+	view, err := c.bridge.Read(ctx, c.path)
 	switch {
 	case err != nil:
 		return Count{}, err
 	case !view.Exists:
 		return Count{c.initial, -1}, nil
 	}
-	value, err := readCount(c.path, view.Data)
+	value, err := recipes.ParseCount(c.path, view.Data)
 	return Count{value, view.Stat.Version}, err
 }
 
-// Set writes the value, whatever it was. The node is made if it is missing, and so are
-// those above it. messages.Reason_OUTCOME_UNKNOWN tells that the value may have been
-// written, or may yet be.
+// Set writes the value, whatever it was. It creates a missing node, and the missing nodes above
+// it. After messages.Reason_OUTCOME_UNKNOWN the value may have been written, or may be written
+// later.
 func (c *SharedCount) Set(ctx context.Context, value int) error {
 	data, err := c.data(value)
 	for err == nil {
 		var done *messages.Transacted
-		done, err = c.transact(ctx, "", []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}})
+		done, err = c.bridge.Transact(ctx, "", []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}})
 		if err != nil || done.Outcome == messages.Transacted_DONE {
 			break
 		}
-		var made bool
-		if made, err = c.make(ctx, data); made {
+		var created bool
+		if created, err = c.create(ctx, data); created {
 			break
 		}
 	}
 	return err
 }
 
-// TrySet writes the value unless somebody has done so since seen was the present one:
-// then it gives false. Errors are as with Set.
+// TrySet writes the value if seen is still the present one. It returns false if another client
+// has written since. Its errors are those of Set.
 func (c *SharedCount) TrySet(ctx context.Context, seen Count, value int) (bool, error) {
 	data, err := c.data(value)
 	if err != nil {
 		return false, err
 	}
 	if seen.Version < 0 {
-		return c.make(ctx, data)
+		return c.create(ctx, data)
 	}
-	_, err = c.manager.zk.Multi(ctx, &zk.SetDataRequest{Path: c.path, Data: data, Version: seen.Version})
+	_, err = c.bridge.Multi(ctx, &zk.SetDataRequest{Path: c.path, Data: data, Version: seen.Version})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return false, nil
 	}
@@ -93,19 +94,19 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 		return nil, err
 	}
 	if value < math.MinInt32 || value > math.MaxInt32 {
-		return nil, invalid(fmt.Sprintf("count %d: it must be from %d to %d", value, math.MinInt32, math.MaxInt32))
+		return nil, shell.Invalid(fmt.Sprintf("count %d: it must be from %d to %d", value, math.MinInt32, math.MaxInt32))
 	}
-	return countData(value), nil
+	return recipes.CountData(value), nil
 }
 
-// make makes the node; false if there is one.
-func (c *SharedCount) make(ctx context.Context, data []byte) (bool, error) {
+// create creates the node. It returns false if the node exists.
+func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
 	for depth := 1; ; depth++ {
-		ops, within := makeNode(c.path, data, depth), ""
+		ops, within := recipes.CreateCountOps(c.path, data, depth), ""
 		if depth > len(ops) {
-			within = "/" // all that is above the node is in ops, but for a chroot
+			within = "/" // ops has all nodes above the count but those of a chroot
 		}
-		done, err := c.transact(ctx, within, ops)
+		done, err := c.bridge.Transact(ctx, within, ops)
 		switch {
 		case err != nil:
 			return false, err
@@ -113,33 +114,18 @@ func (c *SharedCount) make(ctx context.Context, data []byte) (bool, error) {
 			return true, nil
 		case done.Outcome == messages.Transacted_NODE_EXISTS && int(done.Op) == len(ops)-1:
 			return false, nil
-		case done.Outcome == messages.Transacted_NODE_EXISTS: // it was made just now
+		case done.Outcome == messages.Transacted_NODE_EXISTS: // another client has created a node above just now
 			depth = 0
 		}
 	}
 }
 
-func (c *SharedCount) transact(ctx context.Context, within string, ops []*messages.Op) (*messages.Transacted, error) {
-	return guard(ctx, c.manager.zk, func(ctx context.Context) (*messages.Transacted, error) {
-		t := &messages.Transact{Epoch: c.manager.zk.Session().Epoch, Directory: within, Ops: ops}
-		return c.manager.bridge.Transact(t).Wait(ctx)
-	})
-}
-
-// makeNode makes a node and those above it, as many in all as depth says at most.
-func makeNode(path string, data []byte, depth int) []*messages.Op {
-	ops := []*messages.Op{{Kind: messages.Op_CREATE, Path: path, Data: data}}
-	for i := strings.LastIndexByte(path, '/'); i > 0 && len(ops) < depth; i = strings.LastIndexByte(path[:i], '/') {
-		ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: path[:i]}}, ops...)
+func checkCountPath(path string) error {
+	if path == "/" {
+		return shell.Invalid(`count path "/": it must name a node below the root`)
 	}
-	return ops
-}
-
-func countData(value int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(int32(value))) }
-
-func readCount(path string, data []byte) (int, error) {
-	if len(data) != 4 {
-		return 0, invalid(fmt.Sprintf("count %s: its data are %d bytes, and must be 4", path, len(data)))
+	if err := zkbridge.CheckPath(path); err != nil {
+		return shell.Invalid("count " + err.Error())
 	}
-	return int(int32(binary.BigEndian.Uint32(data))), nil
+	return shell.CheckReserved("count", path)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -22,7 +23,7 @@ type Token struct {
 	Step       uint32
 }
 
-// TokenOf returns the token of the grant that a Granted message tells of.
+// TokenOf returns the token of the grant in a Granted message.
 func TokenOf(granted *messages.Granted) Token {
 	return Token{granted.GetGeneration(), granted.GetCzxid(), granted.GetStep()}
 }
@@ -38,7 +39,7 @@ func (t Token) String() string {
 	return fmt.Sprintf("%016x.%016x.%08x", t.Generation, uint64(t.Czxid), t.Step)
 }
 
-// ParseToken returns the token whose text String has returned. ErrInvalid names any
+// ParseToken returns the token of a text that String has returned. It returns ErrInvalid for any
 // other text.
 func ParseToken(text string) (Token, error) {
 	var t Token
@@ -46,25 +47,25 @@ func ParseToken(text string) (Token, error) {
 	_, err := fmt.Sscanf(text, "%16x.%16x.%8x", &t.Generation, &czxid, &t.Step)
 	t.Czxid = int64(czxid)
 	if err != nil || t.String() != text {
-		return Token{}, invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
+		return Token{}, shell.Invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
 	}
 	return t, nil
 }
 
-// MarshalText is String, for encoding packages.
+// MarshalText implements encoding.TextMarshaler by String.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText is ParseToken, for encoding packages.
+// UnmarshalText implements encoding.TextUnmarshaler by ParseToken.
 func (t *Token) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseToken(string(text))
 	return err
 }
 
-// Value is String, for database/sql: a CHAR(42) column, or any text column, orders
+// Value implements driver.Valuer by String: a CHAR(42) column, or any text column, orders
 // tokens by plain comparison.
 func (t Token) Value() (driver.Value, error) { return t.String(), nil }
 
-// Scan reads what Value has stored, for database/sql.
+// Scan implements sql.Scanner for texts of Value.
 func (t *Token) Scan(stored any) (err error) {
 	switch text := stored.(type) {
 	case string:
@@ -72,7 +73,7 @@ func (t *Token) Scan(stored any) (err error) {
 	case []byte:
 		*t, err = ParseToken(string(text))
 	default:
-		err = invalid(fmt.Sprintf("token from a %T: it must be text", stored))
+		err = shell.Invalid(fmt.Sprintf("token from a %T: it must be text", stored))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package actors
+package recipes
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // heard notes what a bridgeClient makes of the session's changes.
 type heard struct {
-	requestHandler
+	nodeMachine
 	all []any
 }
 
@@ -18,12 +18,12 @@ func (h *heard) onSession(epoch uint64, state lockqueue.SessionState) {
 	h.all = append(h.all, lockqueue.Session{Epoch: epoch, State: state})
 }
 
-func (h *heard) onClosed() { h.all = append(h.all, "closed") }
+func (h *heard) close() { h.all = append(h.all, "closed") }
 
 // News of a session that was taken for lost by the clock come late: it does not come back.
 func TestSessionDoesNotComeBack(t *testing.T) {
 	var h heard
-	b := bridgeClient{sessionHandler: &h, epoch: 3, lost: true}
+	b := bridgeClient{machine: &h, epoch: 3, lost: true}
 	for _, state := range []messages.SessionState{messages.SessionState_SUSPENDED, messages.SessionState_CONNECTED, messages.SessionState_LOST} {
 		b.SessionChanged(nil, &messages.SessionChanged{State: state, Epoch: 3})
 	}

@@ -1,0 +1,18 @@
+// Package recipes holds the actors of locks: one for each recipe, around the pure state machine
+// that decides. Each embeds a [shell.Shell], which deals with owners, and is its
+// [shell.Behavior].
+//
+//   - lockActor (lock.go, lockqueue.State): the queue of one directory, for mutexes, read-write
+//     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
+//   - localQueueActor (localqueue.go, localqueue.Queue): all owners of the process share the
+//     node holds of one lock below.
+//   - semaphoreActor (semaphore.go, semaphore.State): two locks below, the request queue and the
+//     leases.
+//   - multiLockActor (multilock.go): all or nothing of its members.
+//   - simpleLockActor (simplelock.go, simplelock.Contender): the simple forms, below a local
+//     queue.
+//
+// To be read in this order: bridgeclient.go and lock.go; delay.go; localqueue.go; simplelock.go;
+// atomiccreate.go, member.go and multilock.go; semaphore.go and permitcount.go; countnode.go;
+// misuse.go; recipes.go, which makes each recipe.
+package recipes

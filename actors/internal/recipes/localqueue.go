@@ -1,0 +1,245 @@
+package recipes
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/localqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// localQueueActor is the actor of a lock whose node the owners of this process share. It turns
+// messages into events of its localqueue.Queue, and performs the effects on the owners and on
+// the lock below, of which it is an owner itself.
+type localQueueActor struct {
+	shell.Shell
+	messages.IgnoreOwner[ask.Recipient]
+	config      shell.LocalQueue
+	state       *localqueue.Queue
+	below       messages.LockRef
+	ownerBelow  string              // the owner that it is to the lock below; empty for a rule without downgrades
+	holds       []*messages.Granted // the nodes of the node hold: one, or two after a downgrade
+	budgetTimer *time.Timer         // of the node hold
+	idleTimer   *time.Timer
+}
+
+func newLocalQueue(e *shell.Entry) host.Actor {
+	config := *e.Recipe.LocalQueue
+	l := &localQueueActor{config: config, state: localqueue.New(e.Recipe.Rule, uint32(min(config.Grants, 1<<30))),
+		below: messages.LockRef{To: e.Deps[0].Self}}
+	l.Init(e, l)
+	if e.Recipe.Rule.Downgrades() {
+		l.ownerBelow = "the local queue"
+	}
+	return l
+}
+
+// Messages of a local queue to itself.
+type (
+	// budgetOver: the node hold of the serial number has lasted as long as it may.
+	budgetOver struct{ serial uint64 }
+	// idleOver: the node hold may have been unused for long.
+	idleOver struct{}
+)
+
+// ---- messages of owners
+
+// Acquire implements shell.Behavior.
+func (l *localQueueActor) Acquire(r *shell.Request, kind queue.Kind, msg *messages.Acquire) {
+	localStep(l, localqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+}
+
+// Cancel implements shell.Behavior.
+func (l *localQueueActor) Cancel(r *shell.Request, reason messages.Reason) {
+	localStep(l, localqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
+}
+
+// Release implements shell.Behavior.
+func (l *localQueueActor) Release(r *shell.Request) { localStep(l, localqueue.Release{ID: r.ID}) }
+
+// ReceiveOther implements shell.Behavior.
+func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case budgetOver:
+		localStep(l, localqueue.TimeBudgetUsed{Serial: msg.serial})
+	case idleOver:
+		localStep(l, localqueue.IdleTimedOut{})
+	default:
+		return messages.DispatchOwner(l, from, msg, from)
+	}
+	return true
+}
+
+// Idle implements shell.Behavior.
+func (l *localQueueActor) Idle() bool { return l.state.Idle() }
+
+// Tick implements shell.Behavior.
+func (l *localQueueActor) Tick(bool) {}
+
+// Epoch implements shell.Behavior: it is the epoch of the lock below, which may not have checked
+// the session, as it has nothing to do.
+func (l *localQueueActor) Epoch() uint64 {
+	if len(l.holds) == 0 {
+		return 0
+	}
+	return l.holds[0].Epoch
+}
+
+// SessionOverdue implements shell.Behavior.
+func (l *localQueueActor) SessionOverdue() {
+	localStep(l, localqueue.NodeLost{Serial: l.holds[0].RequestId, Reason: requests.SessionLost})
+}
+
+// ---- messages of the lock below
+
+// Granted implements messages.OwnerHandler. It ignores grants of withdrawn requests, whose
+// release is under way, and grants of a lost session: Lost follows.
+func (l *localQueueActor) Granted(_ ask.Recipient, msg *messages.Granted) {
+	if l.Manager.Bridge.Lost(msg.Epoch) || !slices.Contains(l.state.NodeHolds(), msg.RequestId) {
+		return
+	}
+	serial, self := msg.RequestId, l.Self
+	if len(l.holds) == 0 {
+		stopTimer(l.budgetTimer)
+		l.budgetTimer = time.AfterFunc(l.config.Time, func() { self.Tell(budgetOver{serial}) })
+	}
+	l.holds = append(l.holds, msg)
+	localStep(l, localqueue.NodeGranted{Serial: serial, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step})
+}
+
+// Refused implements messages.OwnerHandler. A withdrawn request is refused, too.
+func (l *localQueueActor) Refused(_ ask.Recipient, msg *messages.Refused) {
+	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
+		l.setDetail(msg.Detail)
+		localStep(l, localqueue.NodeRefused{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
+	}
+}
+
+// Lost implements messages.OwnerHandler.
+func (l *localQueueActor) Lost(_ ask.Recipient, msg *messages.Lost) {
+	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
+		l.setDetail(msg.Detail)
+		localStep(l, localqueue.NodeLost{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
+	}
+}
+
+// Suspended implements messages.OwnerHandler.
+func (l *localQueueActor) Suspended(ask.Recipient, *messages.Suspended) { l.SuspendHolders() }
+
+// RevokeRequested implements messages.OwnerHandler.
+func (l *localQueueActor) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
+	for r := range l.Requests() {
+		if r.Holds() {
+			l.RequestRevoke(r)
+		}
+	}
+}
+
+// Contended implements messages.OwnerHandler.
+func (l *localQueueActor) Contended(_ ask.Recipient, msg *messages.Contended) {
+	localStep(l, localqueue.NodeContended{Serial: msg.RequestId})
+}
+
+// setDetail takes the detail of a message from below, which names the path already.
+func (l *localQueueActor) setDetail(detail string) {
+	l.Detail = strings.TrimPrefix(strings.TrimPrefix(detail, l.Path), ": ")
+}
+
+// ---- effects
+
+// localStep feeds an event to the state and performs the effects.
+func localStep[E localqueue.Event](l *localQueueActor, e E) {
+	for _, f := range localqueue.Step(l.state, e) {
+		l.perform(f)
+	}
+}
+
+func (l *localQueueActor) perform(f localqueue.Effect) {
+	switch f.Kind {
+	case localqueue.AcquireNode:
+		l.below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.ownerBelow, Kind: uint32(f.NodeKind), Try: f.Try, Data: f.Data, NotifyContended: true}, l.Self)
+	case localqueue.ReleaseNode:
+		// Cancel takes back a grant as well, also one that is under way. It also says that the
+		// owner knows of the loss of a lost grant.
+		l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == f.Serial })
+		l.below.SendCancel(&messages.Cancel{RequestId: f.Serial, Owner: l.ownerBelow}, l.Self)
+	case localqueue.StartIdleTimer:
+		l.startIdleTimer()
+	case localqueue.Grant:
+		l.grant(f)
+	case localqueue.Refuse:
+		l.RefuseRequest(l.Request(f.ID), messages.Reason(f.Reason))
+	case localqueue.Lose:
+		l.Lose(l.Request(f.ID), messages.Reason(f.Reason))
+	case localqueue.ConfirmRelease:
+		l.ConfirmRelease(l.Request(f.ID), f.StillHeld)
+	case localqueue.NotifyContended:
+		l.NotifyContended(l.Request(f.ID))
+	}
+}
+
+func (l *localQueueActor) grant(f localqueue.Effect) {
+	by := l.holds[0]
+	if by.RequestId != f.Serial {
+		by = l.holds[1]
+	}
+	r := l.Request(f.ID)
+	if r.Acquisition != nil {
+		l.GrantStep(r, by, f.Step)
+		return
+	}
+	l.Grant(r, &messages.Granted{Path: l.Path, Node: by.Node,
+		Generation: f.Generation, Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
+}
+
+func (l *localQueueActor) startIdleTimer() {
+	if l.idleTimer == nil {
+		self := l.Self
+		l.idleTimer = time.AfterFunc(l.config.Linger, func() { self.Tell(idleOver{}) })
+		return
+	}
+	l.idleTimer.Reset(l.config.Linger)
+}
+
+// ---- the end
+
+// stopWithLockBelow stops the actor if the actor below has stopped, and reports whether the
+// message needs nothing more. The next request finds new actors.
+func (l *localQueueActor) stopWithLockBelow(serial uint64, reason messages.Reason) bool {
+	if reason != messages.Reason_INTERNAL && reason != messages.Reason_STOPPED {
+		return false
+	}
+	if slices.Contains(l.state.NodeHolds(), serial) {
+		l.StopFailed(reason)
+	}
+	return true
+}
+
+// Close implements shell.Behavior.
+func (l *localQueueActor) Close(failed bool) {
+	if failed {
+		for _, serial := range l.state.NodeHolds() {
+			l.perform(localqueue.Effect{Kind: localqueue.ReleaseNode, Serial: serial})
+		}
+	} else {
+		localStep(l, localqueue.Close{Reason: requests.Closed})
+	}
+	stopTimer(l.budgetTimer)
+	stopTimer(l.idleTimer)
+}
+
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// ReceiveAfterStop implements shell.Behavior. The lock below has been told that nothing is
+// wanted of it any more: its answers need nothing.
+func (l *localQueueActor) ReceiveAfterStop(ask.Recipient, any) {}

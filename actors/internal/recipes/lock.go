@@ -1,0 +1,303 @@
+package recipes
+
+import (
+	"crypto/rand"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// lockActor is the actor of one lock in this process. It turns messages into events of its
+// lockqueue.State, and performs the effects.
+type lockActor struct {
+	bridgeClient
+	state         *lockqueue.State
+	resets        map[uint64]string             // nodes that are to be deleted with the directory, by serial
+	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes are not handed in yet
+	leaseCreates  []zkbridge.Part               // of the acquireLeases in hand; nil at other times
+	expected      map[string][]*queueingAttempt // by owner; see queueingAttempt
+	delayTimer    *time.Timer                   // of the LockDelay under way
+}
+
+// acquireLeases is the leases of one request: their nodes are created in one transaction, or in
+// several in a row if they do not fit into one.
+type acquireLeases []*messages.Acquire
+
+// Acquires implements shell.Envelope.
+func (a acquireLeases) Acquires() []*messages.Acquire { return a }
+
+func newLock(e *shell.Entry) host.Actor {
+	var in lockqueue.Incarnation
+	rand.Read(in[:])
+	l := &lockActor{state: lockqueue.New(e.Recipe.Rule, in)}
+	l.init(e, l)
+	return l
+}
+
+// ---- messages of owners
+
+// Acquire implements shell.Behavior.
+func (l *lockActor) Acquire(r *shell.Request, kind queue.Kind, msg *messages.Acquire) {
+	step(l, l.acquireEvent(r, kind, msg))
+	l.refuseExpected(msg.Owner, kind, nil)
+}
+
+func (l *lockActor) acquireEvent(r *shell.Request, kind queue.Kind, msg *messages.Acquire) lockqueue.Acquire {
+	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
+		Data: msg.Data, Revocable: msg.Revocable}
+}
+
+// Cancel implements shell.Behavior.
+func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
+	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
+}
+
+// Release implements shell.Behavior.
+func (l *lockActor) Release(r *shell.Request) { step(l, lockqueue.Release{ID: r.ID}) }
+
+// ReceiveOther implements shell.Behavior.
+func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case acquireMember:
+		l.acquireMember(from, msg)
+	case acquireLeases:
+		l.acquireLeases(from, msg)
+	case lockqueue.Resize:
+		step(l, msg)
+	case delayElapsed:
+		step(l, lockqueue.DelayElapsed{Serial: msg.serial})
+	default:
+		return messages.DispatchBridgeClient(l, from, msg, from)
+	}
+	return true
+}
+
+// acquireLeases takes all requests in before it has any of their nodes created.
+func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
+	l.leaseCreates = []zkbridge.Part{}
+	for _, msg := range all {
+		if r := l.Accept(from, msg); r != nil {
+			l.Acquire(r, queue.Kind(msg.Kind), msg)
+		}
+	}
+	l.Manager.Bridge.CreateEach(l.leaseCreates)
+	l.leaseCreates = nil
+}
+
+// Idle implements shell.Behavior.
+func (l *lockActor) Idle() bool { return l.state.Idle() }
+
+// Tick implements shell.Behavior.
+func (l *lockActor) Tick(quiet bool) {
+	l.forgetAttempts(nil)
+	if quiet {
+		l.state.ReleaseMemory()
+	}
+	step(l, lockqueue.Tick{})
+}
+
+// ---- messages of the bridge
+
+// Created implements messages.BridgeClientHandler.
+func (l *lockActor) Created(_ ask.Recipient, msg *messages.Created) {
+	step(l, lockqueue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
+		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
+}
+
+// Listed implements messages.BridgeClientHandler.
+func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
+	step(l, lockqueue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+}
+
+// Watched implements messages.BridgeClientHandler.
+func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
+	step(l, lockqueue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+}
+
+// NodeReleased implements messages.BridgeClientHandler.
+func (l *lockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
+	step(l, lockqueue.Deleted{Serial: msg.Id, Missing: msg.Missing})
+}
+
+// Failed implements messages.BridgeClientHandler.
+func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
+	if msg.Reason != messages.Reason_SESSION_LOST && l.releaseAfterReset(msg.Id) {
+		return
+	}
+	delete(l.resets, msg.Id)
+	l.Detail = msg.Detail
+	if l.draining {
+		l.noteUndeleted(msg)
+	}
+	step(l, lockqueue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
+}
+
+// Wake implements messages.BridgeClientHandler.
+func (l *lockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
+	step(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+}
+
+// Transacted implements messages.BridgeClientHandler.
+func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	done := msg.Outcome == messages.Transacted_DONE
+	if _, resets := l.resets[msg.Id]; !resets {
+		step(l, lockqueue.Transacted{Serial: msg.Id, Done: done, Op: msg.Op})
+		return
+	}
+	if !done {
+		l.releaseAfterReset(msg.Id)
+		return
+	}
+	delete(l.resets, msg.Id)
+	step(l, lockqueue.Deleted{Serial: msg.Id})
+}
+
+func (l *lockActor) onSession(epoch uint64, state lockqueue.SessionState) {
+	step(l, lockqueue.Session{Epoch: epoch, State: state})
+}
+
+// ---- effects
+
+// step feeds an event to the state and performs the effects.
+func step[E lockqueue.Event](l *lockActor, e E) {
+	effects := lockqueue.Step(l.state, e)
+	handsOff := slices.ContainsFunc(effects, func(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant })
+	for _, f := range effects {
+		l.perform(f, handsOff)
+	}
+}
+
+// perform performs one effect of an event. handsOff reports that the event also grants the lock
+// to other contenders of this process: they do not wait for the node of the former holder.
+func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
+	switch f.Kind {
+	case lockqueue.CreateNode:
+		l.create(f)
+	case lockqueue.ListDirectory:
+		l.list(f.Serial, f.WithCzxids, f.Watch)
+	case lockqueue.WatchNodes:
+		l.watch(f.Serial, f.Nodes, f.WithData)
+	case lockqueue.DeleteNode:
+		if f.WithDirectory {
+			l.resetDirectory(f.Serial, f.Node)
+			return
+		}
+		l.releaseNode(f.Serial, f.Node, handsOff)
+	case lockqueue.RestoreData:
+		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
+			{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: f.Data}}}, nil)
+	case lockqueue.Grant:
+		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
+	case lockqueue.Refuse:
+		delete(l.atomicCreates, f.ID) // the request may not have come to its node
+		l.RefuseRequest(l.Request(f.ID), messages.Reason(f.Reason))
+	case lockqueue.Lose:
+		l.Lose(l.Request(f.ID), messages.Reason(f.Reason))
+	case lockqueue.ConfirmRelease:
+		l.ConfirmRelease(l.Request(f.ID), f.StillHeld)
+	case lockqueue.RequestRevoke:
+		l.RequestRevoke(l.Request(f.ID))
+	case lockqueue.NotifyContended:
+		l.NotifyContended(l.Request(f.ID))
+	case lockqueue.ReportUnknownChild:
+		l.reportUnknownChild(f.Node)
+	default:
+		l.performDelay(f)
+	}
+}
+
+func (l *lockActor) create(f lockqueue.Effect) {
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.ListAfter, After: f.After,
+		DirectoryExists: f.DirectoryExists}
+	spec := zkbridge.Part{From: l.Self, Create: msg}
+	switch c := l.atomicCreates[f.ID]; {
+	case c != nil:
+		delete(l.atomicCreates, f.ID)
+		c.add(spec)
+	case f.ID != 0: // the request has ended, and other requests that wait for the node are of other transactions
+		refuseCreates([]zkbridge.Part{spec})
+	case l.leaseCreates != nil:
+		l.leaseCreates = append(l.leaseCreates, spec)
+	default:
+		l.bridge.SendCreate(msg, l.Self)
+	}
+}
+
+// resetDirectory deletes the node, and the directory with it if that is empty then.
+func (l *lockActor) resetDirectory(serial uint64, node string) {
+	if l.resets == nil {
+		l.resets = map[uint64]string{}
+	}
+	l.resets[serial] = node
+	l.transact(serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: l.nodePath(node)},
+		&messages.Op{Kind: messages.Op_DELETE, Path: l.Path})
+}
+
+// releaseAfterReset deletes a node alone that may not have been deleted with its directory, and
+// reports whether serial is that of such a node.
+func (l *lockActor) releaseAfterReset(serial uint64) bool {
+	node, was := l.resets[serial]
+	if was {
+		delete(l.resets, serial)
+		l.releaseNode(serial, node, false)
+	}
+	return was
+}
+
+// ---- the end
+
+func (l *lockActor) close() { step(l, lockqueue.Close{Reason: requests.Closed}) }
+
+func (l *lockActor) ending() bool { return l.state.Ending() }
+
+func (l *lockActor) nodes() []string { return slices.Collect(maps.Values(l.state.Nodes())) }
+
+// Close implements shell.Behavior.
+func (l *lockActor) Close(failed bool) {
+	if l.delayTimer != nil {
+		l.delayTimer.Stop()
+	}
+	l.unsubscribe()
+	if failed {
+		for serial, node := range l.state.Nodes() {
+			l.releaseNode(serial, node, false)
+		}
+		return
+	}
+	l.close()
+	l.drain()
+}
+
+// ReceiveAfterStop implements shell.Behavior. A node whose creation is answered now is deleted.
+func (l *lockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
+	if !l.draining {
+		if created, ok := msg.(*messages.Created); ok {
+			l.releaseNode(created.Id, created.Node, false)
+		}
+		return
+	}
+	l.receiveDraining(from, msg)
+	if !l.ending() {
+		l.draining = false
+		l.Manager.Drained(l.Entry)
+	}
+}
+
+// noteUndeleted notes the node of a contender that leaves, if the node may remain because of the
+// failure.
+func (l *lockActor) noteUndeleted(msg *messages.Failed) {
+	node, made := l.state.Node(msg.Id)
+	lost := msg.Reason == messages.Reason_SESSION_LOST
+	if node != "" && (made && msg.Reason != messages.Reason_CLOSED || lost) {
+		l.Manager.NoteUndeleted(l.nodePath(node))
+	}
+}

@@ -1,0 +1,362 @@
+package recipes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// multiLockActor is the actor of a multi-lock. It asks the actors of its members on behalf of
+// its owners: all members at once, whose nodes one transaction then creates. With semaphores
+// among them an attempt has two phases. First one transaction creates its nodes in the request
+// queues of all semaphores; when it has passed all of them, one transaction creates the leases
+// of the semaphores and the nodes of all other members. A request queue is left when its
+// semaphore has granted the lease.
+//
+// No two attempts wait for each other. Order the nodes of locks and leases by the transaction
+// that created them, and within one transaction by step. In phase 2 an attempt waits only for
+// holders and for nodes that come before its own in this order. In phase 1 it waits for attempts
+// in phase 2, which wait for none in phase 1, and for nodes of request queues that come before
+// its own. An attempt that one process keeps waiting after the request queue before it may ask
+// for leases (see semaphore.State) waits only for attempts of phase 2.
+type multiLockActor struct {
+	shell.Shell
+	shell.Unsessioned
+	semaphores int // among the members
+	attempts   map[uint64]*attempt
+	byRequest  map[requests.ID]*attempt // also lost attempts, until their owner releases them
+	byOwner    map[string][]*attempt
+	last       uint64 // attempt
+}
+
+// attempt is one try of a request to get all members, and then what the request holds. A request
+// begins another attempt if it loses a node while it waits.
+type attempt struct {
+	r                *shell.Request
+	msg              *messages.Acquire
+	id               uint64
+	create           *atomicCreate
+	queueing         *queueingAttempt
+	queuesPassed     int
+	grants           []*messages.Granted // by member
+	grantCount       int
+	releasesAnswered int
+	lost             bool            // its owner has yet to release it
+	reason           messages.Reason // why it was lost, or why its release failed
+}
+
+// memberBits is how many low bits of a member's request id are the number of the member.
+const memberBits = 8
+
+func newMultiLock(e *shell.Entry) host.Actor {
+	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}, byOwner: map[string][]*attempt{}}
+	m.Init(e, m)
+	for i := range m.Deps {
+		if m.isSemaphore(i) {
+			m.semaphores++
+		}
+	}
+	return m
+}
+
+func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Recipe.Permits > 0 }
+
+// ---- messages of owners
+
+// Acquire implements shell.Behavior.
+func (m *multiLockActor) Acquire(r *shell.Request, _ queue.Kind, msg *messages.Acquire) {
+	if reason := m.lostBy(msg.Owner); reason != 0 {
+		m.RefuseRequest(r, reason) // there is no re-entry into a lost multi-lock
+		return
+	}
+	m.begin(&attempt{r: r, msg: msg})
+}
+
+// lostBy returns why an owner lost what it has yet to release, or 0.
+func (m *multiLockActor) lostBy(owner string) messages.Reason {
+	for _, a := range m.byOwner[owner] {
+		if a.lost {
+			return a.reason
+		}
+	}
+	return 0
+}
+
+// begin asks all members at once: for the nodes of all of them; or, with semaphores among them,
+// for places in their request queues, and whether the owner has something of the others.
+func (m *multiLockActor) begin(a *attempt) {
+	m.last++
+	a.id, a.queuesPassed, a.grants, a.grantCount = m.last, 0, make([]*messages.Granted, len(m.Deps)), 0
+	a.queueing = &queueingAttempt{multiLock: m.Self, attempt: a.id}
+	a.create = newAtomicCreate(m, a)
+	m.remember(a)
+	for i := range m.Deps {
+		m.askMember(a, i, m.semaphores > 0 && !m.isSemaphore(i))
+	}
+}
+
+func (m *multiLockActor) askMember(a *attempt, i int, checkOnly bool) {
+	ask.Send(m.Deps[i].Self, acquireMember{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, checkOnly}, m.Self)
+}
+
+// onQueuePassed begins phase 2 when the attempt has passed all request queues.
+func (m *multiLockActor) onQueuePassed(requestID uint64) {
+	a, _ := m.attemptOf(requestID)
+	if a == nil {
+		return
+	}
+	if a.queuesPassed++; a.queuesPassed < m.semaphores {
+		return
+	}
+	a.create = newAtomicCreate(m, a)
+	for i, member := range m.Deps {
+		if m.isSemaphore(i) {
+			ask.Send(member.Self, proceed{a.memberID(i), a.create}, m.Self)
+		} else {
+			m.askMember(a, i, false)
+		}
+	}
+}
+
+func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
+
+// Cancel implements shell.Behavior.
+func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
+	if !r.Released {
+		m.end(m.byRequest[r.ID], reason)
+	}
+}
+
+// Release implements shell.Behavior.
+func (m *multiLockActor) Release(r *shell.Request) {
+	a := m.byRequest[r.ID]
+	if a.lost {
+		m.forget(a)
+		m.RefuseRequest(r, a.reason)
+		return
+	}
+	for i, member := range m.Deps {
+		messages.LockRef{To: member.Self}.SendRelease(&messages.Release{RequestId: a.memberID(i)}, m.Self)
+	}
+}
+
+// ReceiveOther implements shell.Behavior.
+func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case queuePassed:
+		m.onQueuePassed(msg.requestID)
+	case attemptRefused:
+		m.Detail = msg.detail
+		m.end(m.attempts[msg.attempt], msg.reason)
+	default:
+		return messages.DispatchOwner(memberHandler{multiLockActor: m}, from, msg, from)
+	}
+	return true
+}
+
+// Idle implements shell.Behavior. A multi-lock has nothing but its requests.
+func (m *multiLockActor) Idle() bool { return true }
+
+// Tick implements shell.Behavior.
+func (m *multiLockActor) Tick(bool) {}
+
+// ---- messages of members
+
+// memberHandler has the handlers of the members' messages.
+type memberHandler struct {
+	messages.IgnoreOwner[ask.Recipient]
+	*multiLockActor
+}
+
+// attemptOf returns the attempt that a member answers, and the number of the member.
+func (m *multiLockActor) attemptOf(id uint64) (*attempt, int) {
+	return m.attempts[id>>memberBits], int(id & (1<<memberBits - 1))
+}
+
+// Granted implements messages.OwnerHandler.
+func (m memberHandler) Granted(_ ask.Recipient, msg *messages.Granted) {
+	a, i := m.attemptOf(msg.RequestId)
+	if a == nil {
+		return
+	}
+	a.grants[i] = msg
+	if a.grantCount++; a.grantCount < len(a.grants) {
+		return
+	}
+	first := a.grants[0] // its token is that of all: see atomicCreate.tokensEqual
+	all := messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
+		SessionId: first.SessionId, Epoch: first.Epoch}
+	for _, part := range a.grants {
+		all.Parts = append(all.Parts, parts(part)...)
+	}
+	m.Grant(a.r, &all)
+}
+
+// parts returns the nodes of one member's grant.
+func parts(granted *messages.Granted) []*messages.Granted {
+	if len(granted.Parts) > 0 {
+		return granted.Parts
+	}
+	return []*messages.Granted{granted}
+}
+
+// Refused implements messages.OwnerHandler.
+func (m memberHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
+	a, _ := m.attemptOf(msg.RequestId)
+	switch {
+	case a == nil:
+	case a.r.Released:
+		m.onReleaseAnswered(a, msg.Reason)
+	case msg.Reason == messages.Reason_STOPPED, msg.Reason == messages.Reason_INTERNAL:
+		m.StopFailed(messages.Reason_INTERNAL)
+	default:
+		m.Detail = msg.Detail
+		m.restart(a, msg.Reason)
+	}
+}
+
+// Lost implements messages.OwnerHandler.
+func (m memberHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
+	a, _ := m.attemptOf(msg.RequestId)
+	switch {
+	case a == nil:
+	case msg.Reason == messages.Reason_INTERNAL:
+		m.StopFailed(messages.Reason_INTERNAL)
+	case a.r.Released: // the member's answer to the release may only say that there is nothing to release
+		a.reason = msg.Reason
+	case a.r.Granted:
+		m.Detail = msg.Detail
+		m.withdraw(a)
+		if a.r.Named {
+			a.lost, a.reason = true, msg.Reason
+			m.remember(a)
+		}
+		m.Lose(a.r, msg.Reason)
+	default:
+		m.restart(a, msg.Reason)
+	}
+}
+
+// Released implements messages.OwnerHandler.
+func (m memberHandler) Released(_ ask.Recipient, msg *messages.Released) {
+	if a, _ := m.attemptOf(msg.RequestId); a != nil {
+		m.onReleaseAnswered(a, 0)
+	}
+}
+
+// Suspended implements messages.OwnerHandler. All members say it; the first is enough.
+func (m memberHandler) Suspended(_ ask.Recipient, msg *messages.Suspended) {
+	if a, i := m.attemptOf(msg.RequestId); a != nil && i == 0 && a.r.Holds() {
+		a.r.Tell(&messages.Suspended{RequestId: a.r.Number()})
+	}
+}
+
+// RevokeRequested implements messages.OwnerHandler.
+func (m memberHandler) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
+	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.r.Holds() {
+		m.RequestRevoke(a.r)
+	}
+}
+
+// ---- the end of attempts
+
+// restart begins a request anew that the loss of a session or of a node has taken out of the
+// queues. Any other reason ends the request. Other requests of the owner that wait may wait for
+// the same nodes, so all of them leave before any begins anew.
+func (m *multiLockActor) restart(a *attempt, reason messages.Reason) {
+	if reason != messages.Reason_SESSION_LOST && reason != messages.Reason_NODE_DELETED {
+		m.end(a, reason)
+		return
+	}
+	if lost := m.lostBy(a.msg.Owner); lost != 0 {
+		m.end(a, lost)
+		return
+	}
+	all := []*attempt{a}
+	for _, other := range m.byOwner[a.msg.Owner] {
+		if other != a && !other.r.Granted {
+			all = append(all, other)
+		}
+	}
+	for _, a := range all {
+		m.withdraw(a)
+	}
+	for _, a := range all {
+		m.begin(a)
+	}
+}
+
+// end ends a request, whatever members it has got so far.
+func (m *multiLockActor) end(a *attempt, reason messages.Reason) {
+	if a != nil {
+		m.withdraw(a)
+		m.RefuseRequest(a.r, reason)
+	}
+}
+
+// withdraw gives all members back.
+func (m *multiLockActor) withdraw(a *attempt) {
+	a.create.abort()
+	for i, member := range m.Deps {
+		messages.LockRef{To: member.Self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i)}, m.Self)
+	}
+	m.forget(a)
+}
+
+func (m *multiLockActor) remember(a *attempt) {
+	m.byRequest[a.r.ID] = a
+	if !a.lost {
+		m.attempts[a.id] = a
+	}
+	if owner := a.msg.Owner; owner != "" {
+		m.byOwner[owner] = append(m.byOwner[owner], a)
+	}
+}
+
+func (m *multiLockActor) forget(a *attempt) {
+	a.queueing.over.Store(true)
+	delete(m.attempts, a.id)
+	delete(m.byRequest, a.r.ID)
+	owner := a.msg.Owner
+	if all := slices.DeleteFunc(m.byOwner[owner], func(o *attempt) bool { return o == a }); len(all) > 0 {
+		m.byOwner[owner] = all
+	} else {
+		delete(m.byOwner, owner)
+	}
+}
+
+// onReleaseAnswered takes a member's answer to the release.
+func (m *multiLockActor) onReleaseAnswered(a *attempt, reason messages.Reason) {
+	a.reason = cmp.Or(a.reason, reason)
+	if a.releasesAnswered++; a.releasesAnswered < len(m.Deps) {
+		return
+	}
+	m.forget(a)
+	if a.reason != 0 {
+		m.RefuseRequest(a.r, a.reason)
+		return
+	}
+	m.ConfirmRelease(a.r, 0)
+}
+
+// Close implements shell.Behavior.
+func (m *multiLockActor) Close(failed bool) {
+	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
+		m.withdraw(m.attempts[id])
+	}
+	if !failed {
+		m.EndAll(messages.Reason_CLOSED)
+	}
+}
+
+// ReceiveAfterStop implements shell.Behavior. The members have been told that nothing is wanted
+// of them any more: their answers need nothing.
+func (m *multiLockActor) ReceiveAfterStop(ask.Recipient, any) {}

@@ -1,0 +1,168 @@
+package recipes
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// fixture starts actors by their recipes, without the public handles.
+type fixture struct {
+	*testing.T
+	*shell.Manager
+}
+
+type dialer = func(context.Context, string, string) (net.Conn, error)
+
+func newFixture(t *testing.T, address string, dial dialer) fixture {
+	t.Helper()
+	system := host.NewSystem(nil, nil)
+	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: address, Dial: dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		if err := bridge.Close(); err != nil {
+			t.Error(err)
+		}
+		system.Close()
+	})
+	if err := bridge.Connected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return fixture{t, m}
+}
+
+func (f fixture) entry(path string, r *shell.Recipe) *shell.Entry {
+	f.Helper()
+	e, err := f.Find(path, r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return e
+}
+
+// acquire holds the lock, or fails the test if that is not granted.
+func (f fixture) acquire(e *shell.Entry, msg *messages.Acquire) {
+	f.Helper()
+	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f fixture) refused(e *shell.Entry, msg *messages.Acquire) {
+	f.Helper()
+	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err == nil {
+		f.Errorf("granted: %v", msg)
+	}
+}
+
+func (f fixture) release(e *shell.Entry, owner string, id uint64) {
+	f.Helper()
+	if _, err := (messages.LockRef{To: e.Self}).Release(&messages.Release{Owner: owner, RequestId: id}).Wait(f.Context()); err != nil {
+		f.Error(err)
+	}
+}
+
+func multiLockOf(members ...shell.Dependency) *shell.Recipe {
+	return MultiLock("multi-lock", members, make([]queue.Kind, len(members)))
+}
+
+// Requests that have failed leave nothing behind in the actors: not in the multi-lock's, nor
+// in those of its members, in whatever way they have failed.
+func TestMultiLockLeavesNothingBehind(t *testing.T) {
+	s := zktest.Embedded(t)
+	f := newFixture(t, s.Addr(), nil)
+	x, y, permit := shell.Dependency{Path: "/x", Recipe: Mutex}, shell.Dependency{Path: "/y", Recipe: Mutex},
+		shell.Dependency{Path: "/s", Recipe: Semaphore(1, "")}
+	xEntry, permitEntry := f.entry(x.Path, x.Recipe), f.entry(permit.Path, permit.Recipe)
+	all := map[*shell.Entry]*shell.Entry{
+		f.entry("x, y", multiLockOf(x, y)):                 xEntry,
+		f.entry("y, x, permit", multiLockOf(y, x, permit)): xEntry,
+		f.entry("x, permit", multiLockOf(x, permit)):       permitEntry,
+	}
+	for multi, blocked := range all {
+		f.acquire(blocked, &messages.Acquire{Owner: "me"})
+		for range 5 {
+			asked := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "you"})
+			asked.Cancel()
+			if _, err := asked.Wait(t.Context()); err == nil {
+				t.Error("granted")
+			}
+			for _, msg := range []*messages.Acquire{{Owner: "other", Try: true}, {Owner: "me", WaitNanos: int64(time.Minute)}, {Owner: "late", WaitNanos: int64(time.Millisecond)}} {
+				f.refused(multi, msg)
+			}
+		}
+		f.release(blocked, "me", 0)
+		for range 2 {
+			f.acquire(multi, &messages.Acquire{Owner: "me"})
+			f.release(multi, "me", 0)
+		}
+	}
+	actors := []host.Actor{xEntry.Self.Actor(), f.entry(y.Path, y.Recipe).Self.Actor(), permitEntry.Self.Actor()}
+	for _, dep := range permitEntry.Deps {
+		actors = append(actors, dep.Self.Actor())
+	}
+	for multi := range all {
+		actors = append(actors, multi.Self.Actor())
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, a := range actors {
+		var left []int
+		switch a := a.(type) {
+		case *lockActor:
+			left = []int{len(a.atomicCreates), len(slices.Collect(a.Requests()))}
+		case *semaphoreActor:
+			left = []int{len(slices.Collect(a.Requests()))}
+			if !a.state.Idle() || a.create != nil {
+				t.Errorf("%s: it is not idle", a.Path)
+			}
+		case *multiLockActor:
+			left = []int{len(a.attempts), len(a.byRequest), len(a.byOwner), len(slices.Collect(a.Requests()))}
+		}
+		if slices.Max(left) > 0 {
+			t.Errorf("a %T has entries left: %v", a, left)
+		}
+	}
+}
+
+// A request waits for the node of another request of its owner, for a larger multi-lock. That
+// one ends before its nodes are made: the first has not been cancelled, and begins anew.
+func TestMultiLockOutlivesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		f := newFixture(t, "embedded:1", s.Dial)
+		lock := f.entry("/a", Mutex)
+		larger := &atomicCreate{bridge: f.Bridge.Bridge, number: lastAtomicCreate.Add(1), owner: "me", members: 2, unreported: 2}
+		ask.Send(lock.Self, acquireMember{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, f.Manager)
+		synctest.Wait() // that member has handed in its node, the other has not
+		multi := f.entry("multi", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}))
+		waiting := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "me"})
+		synctest.Wait()
+		larger.abort()
+		ask.Send(lock.Self, &messages.Cancel{RequestId: 1, Owner: "me"}, f.Manager)
+		if _, err := waiting.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.release(multi, "me", 0)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package recipes
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// permitCount is how a semaphore's actor follows the node that says how many permits there are.
+type permitCount struct {
+	semaphore *semaphoreActor
+	directory string
+	node      string
+	epoch     uint64
+	lastID    uint64 // of the latest question; answers to earlier ones are ignored
+	depth     int    // how many nodes the latest transaction was to create
+	readAgain bool   // at the next tick
+
+	// reason and problem say why the number has never been known; reason is 0 otherwise.
+	reason  messages.Reason
+	problem string
+}
+
+func newPermitCount(s *semaphoreActor) *permitCount {
+	directory, node := shell.SplitPath(s.Recipe.CountPath)
+	return &permitCount{semaphore: s, directory: directory, node: node}
+}
+
+// read reads the node and watches it.
+func (c *permitCount) read() {
+	c.lastID++
+	c.readAgain = false
+	c.semaphore.bridge.SendWatch(&messages.Watch{Id: c.lastID, Epoch: c.epoch, Directory: c.directory,
+		Nodes: []string{c.node}, WithData: true}, c.semaphore.Self)
+}
+
+func (c *permitCount) tick() {
+	if c.readAgain {
+		c.read()
+	}
+}
+
+func (c *permitCount) connected(epoch uint64) {
+	c.epoch = epoch
+	c.read()
+}
+
+func (c *permitCount) watched(msg *messages.Watched) {
+	switch {
+	case msg.Id != c.lastID:
+	case len(msg.Gone) > 0:
+		c.create(1)
+	default:
+		c.onData(msg.Data[c.node])
+	}
+}
+
+// create creates the node, and the nodes above it, depth nodes in all.
+func (c *permitCount) create(depth int) {
+	c.lastID++
+	c.depth = depth
+	c.semaphore.bridge.SendTransact(&messages.Transact{Id: c.lastID, Epoch: c.epoch,
+		Ops: CreateCountOps(c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits), depth)}, c.semaphore.Self)
+}
+
+func (c *permitCount) transacted(msg *messages.Transacted) {
+	switch {
+	case msg.Id != c.lastID:
+	case msg.Outcome == messages.Transacted_NO_NODE:
+		c.create(c.depth + 1)
+	default: // this process or another has created the node
+		c.read()
+	}
+}
+
+func (c *permitCount) onData(data []byte) {
+	n, err := ParseCount(c.semaphore.Recipe.CountPath, data)
+	if err != nil {
+		c.onUnknown(messages.Reason_INVALID, err.Error())
+		return
+	}
+	c.reason, c.problem = 0, ""
+	n = max(n, 0)
+	c.semaphore.leases.To.Tell(lockqueue.Resize{Permits: n})
+	c.semaphore.state.Resize(n)
+}
+
+func (c *permitCount) failed(msg *messages.Failed) {
+	if msg.Id != c.lastID {
+		return
+	}
+	switch msg.Reason {
+	case messages.Reason_SESSION_LOST, messages.Reason_CLOSED: // SessionChanged says what follows
+	case messages.Reason_OUTCOME_UNKNOWN:
+		c.read()
+	default:
+		c.readAgain = true
+		c.onUnknown(msg.Reason, msg.Detail)
+	}
+}
+
+// onUnknown refuses the waiting requests if the number was never known. Otherwise the number
+// stays what it was.
+func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
+	s := c.semaphore
+	s.Manager.Log.Warn("the number of a semaphore's permits cannot be read", "path", s.Path, "problem", problem)
+	if s.state.Sized() {
+		return
+	}
+	c.reason, c.problem = reason, problem
+	s.Detail = problem
+	for r := range s.Requests() {
+		s.state.Cancel(r.ID, requests.Reason(reason))
+	}
+}
+
+// countHandler has the handlers of the bridge's messages to a semaphore: about the session, the
+// count, and the semaphore's directory.
+type countHandler struct {
+	messages.IgnoreBridgeClient[ask.Recipient]
+	*semaphoreActor
+}
+
+// SessionChanged implements messages.BridgeClientHandler.
+func (s countHandler) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
+	switch msg.State {
+	case messages.SessionState_SUSPENDED:
+		s.SuspendHolders()
+	case messages.SessionState_CONNECTED:
+		s.listDirectory(msg.Epoch)
+		if s.count != nil {
+			s.count.connected(msg.Epoch)
+		}
+	}
+}
+
+// Wake implements messages.BridgeClientHandler.
+func (s countHandler) Wake(_ ask.Recipient, msg *messages.Wake) {
+	if s.count != nil && msg.Epoch == s.count.epoch {
+		s.count.read()
+	}
+}
+
+// Watched implements messages.BridgeClientHandler.
+func (s countHandler) Watched(_ ask.Recipient, msg *messages.Watched) { s.count.watched(msg) }
+
+// Transacted implements messages.BridgeClientHandler.
+func (s countHandler) Transacted(_ ask.Recipient, msg *messages.Transacted) { s.count.transacted(msg) }
+
+// Failed implements messages.BridgeClientHandler.
+func (s countHandler) Failed(_ ask.Recipient, msg *messages.Failed) {
+	if msg.Id != listDirectoryID {
+		s.count.failed(msg)
+	}
+}
+
+// Listed implements messages.BridgeClientHandler.
+func (s countHandler) Listed(_ ask.Recipient, msg *messages.Listed) { s.reportOthers(msg.Children) }

@@ -1,0 +1,95 @@
+package recipes
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+)
+
+var (
+	// Mutex is a lock of one holder.
+	Mutex = &shell.Recipe{Name: "mutex", Rule: queue.Mutex(), Kinds: []string{"exclusive"}, NewActor: newLock}
+	// ReadWrite is a lock of one writer or many readers.
+	ReadWrite = &shell.Recipe{Name: "read-write lock", Rule: queue.ReadWrite(), Kinds: []string{"write", "read"},
+		KindNumbers: readWriteNumbers, NewActor: newLock}
+	// SimpleMutex is a Mutex in the simple form.
+	SimpleMutex = simpleForm("simple mutex", queue.Mutex(), 1, "exclusive")
+	// SimpleReadWrite is a ReadWrite in the simple form, without downgrade.
+	SimpleReadWrite = simpleForm("simple read-write lock", queue.SimpleReadWrite(), DefaultLocalQueue.Grants, "write", "read")
+)
+
+var readWriteNumbers = []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}
+
+// DefaultLocalQueue is the budget of a local queue for which none is given.
+var DefaultLocalQueue = shell.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
+
+// WithLocalQueue returns the recipe with a local queue in front of its lock.
+func WithLocalQueue(r *shell.Recipe, config shell.LocalQueue) *shell.Recipe {
+	below, front := *r, *r
+	below.LocalQueue = nil
+	front.LocalQueue = &config
+	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
+	front.Deps = []shell.Dependency{{Recipe: &below}}
+	front.NewActor = newLocalQueue
+	return &front
+}
+
+// simpleForm returns a local queue above a single contender, which leaves the order of its
+// owners and their re-entry to the queue. The contender does not know which other contenders
+// wait for its node. It takes each node hold for contended, so the queue keeps no node.
+func simpleForm(name string, rule queue.Rule, grants int, kinds ...string) *shell.Recipe {
+	config := DefaultLocalQueue
+	config.Grants = grants
+	var numbers []messages.Kind
+	if len(kinds) > 1 {
+		numbers = readWriteNumbers
+	}
+	below := &shell.Recipe{Name: name, Rule: rule, Kinds: kinds, NewActor: newSimpleLock}
+	return &shell.Recipe{Name: name, Rule: rule, Kinds: kinds, KindNumbers: numbers, Unlisted: true, LocalQueue: &config,
+		Deps: []shell.Dependency{{Recipe: below}}, NewActor: newLocalQueue}
+}
+
+var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"}, NewActor: newLock}
+
+// Semaphore returns the recipe of a semaphore with so many permits. If countPath is not "", the
+// node there says how many, and permits is the first value of a missing node.
+func Semaphore(permits int, countPath string) *shell.Recipe {
+	r := &shell.Recipe{Name: fmt.Sprintf("semaphore of %d", permits), Kinds: []string{"permit"}, NewActor: newSemaphore,
+		Permits: permits, MaxPermits: uint32(permits), CountPath: countPath}
+	leases := permits
+	if countPath != "" {
+		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
+		leases = 0 // until the number is known
+	}
+	r.Deps = []shell.Dependency{{Suffix: requestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
+	return r
+}
+
+func leasesOf(permits int) *shell.Recipe {
+	return &shell.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}, NewActor: newLock}
+}
+
+// MultiLock returns the recipe of a multi-lock: each member has a path and a kind, and is named
+// by the name.
+func MultiLock(name string, members []shell.Dependency, kinds []queue.Kind) *shell.Recipe {
+	return &shell.Recipe{Name: name, Kinds: []string{"exclusive"}, NewActor: newMultiLock, Deps: members, MemberKinds: kinds}
+}
+
+// Custom returns the recipe of a lock with a rule of the user. It keeps copies of all that the
+// user may change.
+func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
+	rule.OwnMarkersOnly = true
+	rule.BlockedBy, rule.Markers, rule.Reenter = slices.Clone(rule.BlockedBy), slices.Clone(rule.Markers), slices.Clone(rule.Reenter)
+	r := &shell.Recipe{Name: name, Rule: rule, Kinds: slices.Clone(kinds), NewActor: newLock}
+	if len(kinds) > 1 {
+		for k := range kinds {
+			r.KindNumbers = append(r.KindNumbers, messages.Kind(k+1))
+		}
+	}
+	return r
+}

@@ -1,0 +1,273 @@
+package recipes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/semaphore"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// semaphoreActor is the actor of one semaphore in this process. It feeds the messages of owners
+// and of the two locks below to its semaphore.State, and performs the effects.
+type semaphoreActor struct {
+	shell.Shell
+	shell.Unsessioned
+	bridge       messages.BridgeRef
+	queue        messages.LockRef // the request queue
+	leases       messages.LockRef
+	state        *semaphore.State
+	count        *permitCount  // nil if the number of permits is fixed
+	requestOwner string        // of the Acquire in hand
+	create       *atomicCreate // of the message in hand; nil if that is not of a multi-lock
+}
+
+// Where the two locks below are, in the order of Recipe.Deps.
+const (
+	requestQueueSuffix = "/locks"
+	// LeaseSuffix makes the path of a semaphore's leases.
+	LeaseSuffix = "/leases"
+)
+
+func newSemaphore(e *shell.Entry) host.Actor {
+	s := &semaphoreActor{
+		bridge: e.Manager.Bridge.Ref(),
+		queue:  messages.LockRef{To: e.Deps[0].Self},
+		leases: messages.LockRef{To: e.Deps[1].Self},
+	}
+	s.Init(e, s)
+	if e.Recipe.CountPath == "" {
+		s.state = semaphore.New(e.Recipe.Permits, true)
+	} else {
+		s.state = semaphore.New(unknownPermits, false)
+		s.count = newPermitCount(s)
+	}
+	s.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
+	return s
+}
+
+const unknownPermits = -1
+
+// ---- messages of owners
+
+// Acquire implements shell.Behavior.
+func (s *semaphoreActor) Acquire(r *shell.Request, _ queue.Kind, msg *messages.Acquire) {
+	if s.count != nil && s.count.reason != 0 {
+		s.Detail = s.count.problem
+		s.RefuseRequest(r, s.count.reason)
+		return
+	}
+	s.requestOwner = msg.Owner
+	if s.create != nil && s.state.Has(msg.Owner) {
+		s.create.reportKnown(s.Path, 0)
+	}
+	s.state.Acquire(semaphore.Acquire{ID: r.ID, Owner: msg.Owner, MultiLock: s.create != nil, Permits: int(max(msg.Permits, 1)),
+		Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
+	s.perform()
+}
+
+// Cancel implements shell.Behavior.
+func (s *semaphoreActor) Cancel(r *shell.Request, reason messages.Reason) {
+	s.state.Cancel(r.ID, requests.Reason(reason))
+	s.perform()
+}
+
+// Release implements shell.Behavior.
+func (s *semaphoreActor) Release(r *shell.Request) {
+	s.state.Release(r.ID)
+	s.perform()
+}
+
+// ReceiveOther implements shell.Behavior.
+func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case acquireMember: // for its place in the request queue
+		s.create = msg.create
+		if r := s.Accept(from, msg.Acquire); r != nil {
+			s.Acquire(r, 0, msg.Acquire)
+		}
+		s.create = nil
+	case proceed:
+		if r := s.Lookup(from, "", msg.requestID); r != nil {
+			s.create = msg.create
+			s.state.Proceed(r.ID)
+		}
+	default:
+		known := from == nil && (messages.DispatchOwner(leaseHandler{semaphoreActor: s}, from, msg, nil) ||
+			messages.DispatchBridgeClient(countHandler{semaphoreActor: s}, from, msg, nil))
+		if !known {
+			return false
+		}
+	}
+	s.perform()
+	return true
+}
+
+// Idle implements shell.Behavior.
+func (s *semaphoreActor) Idle() bool { return s.state.Idle() }
+
+// Tick implements shell.Behavior.
+func (s *semaphoreActor) Tick(bool) {
+	if s.count != nil {
+		s.count.tick()
+	}
+}
+
+// ---- messages of the request queue and the leases
+
+// leaseHandler has the handlers of the messages of the two locks below. Suspended is ignored:
+// the bridge says it once for all leases.
+type leaseHandler struct {
+	messages.IgnoreOwner[ask.Recipient]
+	*semaphoreActor
+}
+
+// Granted implements messages.OwnerHandler.
+func (s leaseHandler) Granted(_ ask.Recipient, msg *messages.Granted) {
+	s.state.Granted(semaphore.Lease{Serial: msg.RequestId, Node: msg.Node,
+		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
+}
+
+// Refused implements messages.OwnerHandler.
+func (s leaseHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
+	if msg.Reason == messages.Reason_INTERNAL || msg.Reason == messages.Reason_STOPPED {
+		s.StopFailed(messages.Reason_INTERNAL)
+		return
+	}
+	s.Detail = msg.Detail
+	s.state.Refused(msg.RequestId, requests.Reason(msg.Reason))
+}
+
+// Released implements messages.OwnerHandler.
+func (s leaseHandler) Released(_ ask.Recipient, msg *messages.Released) {
+	s.state.Released(msg.RequestId)
+}
+
+// Lost implements messages.OwnerHandler.
+func (s leaseHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
+	if msg.Reason == messages.Reason_INTERNAL {
+		s.StopFailed(messages.Reason_INTERNAL)
+		return
+	}
+	s.Detail = msg.Detail
+	s.state.Lost(msg.RequestId, requests.Reason(msg.Reason))
+}
+
+// RevokeRequested implements messages.OwnerHandler. The holder of the lease hears of it, though
+// the lease may be one of several.
+func (s leaseHandler) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
+	s.state.Revoke(msg.RequestId)
+}
+
+// ---- effects
+
+// perform performs the effects of the message in hand.
+func (s *semaphoreActor) perform() {
+	var leases acquireLeases // of the request leasesOf
+	var leasesOf requests.ID
+	for _, f := range s.state.Effects() {
+		if f.Kind != semaphore.AcquireLease || f.ID != leasesOf {
+			s.askLeases(leases)
+			leases, leasesOf = nil, f.ID
+		}
+		switch f.Kind {
+		case semaphore.AcquireLease:
+			leases = append(leases, &messages.Acquire{RequestId: f.Serial, Try: f.Try, Data: f.Data, Revocable: f.Revocable})
+		case semaphore.EnterRequestQueue:
+			s.ask(s.queue, &messages.Acquire{RequestId: f.Serial, Kind: uint32(queue.Own), Try: f.Try})
+		case semaphore.ReportTurn:
+			r := s.Request(f.ID)
+			r.Tell(queuePassed{r.Number()})
+		case semaphore.LeaveRequestQueue:
+			s.queue.SendCancel(&messages.Cancel{RequestId: f.Serial}, s.Self)
+		case semaphore.WithdrawLease:
+			s.leases.SendCancel(&messages.Cancel{RequestId: f.Serial}, s.Self)
+		case semaphore.ReleaseLease:
+			s.leases.SendRelease(&messages.Release{RequestId: f.Serial}, s.Self)
+		case semaphore.Grant:
+			s.Grant(s.Request(f.ID), s.granted(f.Leases))
+		case semaphore.Refuse:
+			s.refuse(s.Request(f.ID), f.Reason)
+		case semaphore.Lose:
+			s.LoseAndRemove(s.Request(f.ID), messages.Reason(f.Reason)) // there is no re-entry to refuse
+		case semaphore.ConfirmRelease:
+			s.ConfirmRelease(s.Request(f.ID), 0)
+		case semaphore.RequestRevoke:
+			s.RequestRevoke(s.Request(f.ID))
+		}
+	}
+	s.askLeases(leases)
+	s.create = nil
+}
+
+// ask sends a request to one of the locks below. If the message in hand is of a multi-lock, the
+// node is part of its atomic create.
+func (s *semaphoreActor) ask(below messages.LockRef, msg *messages.Acquire) {
+	if s.create == nil {
+		below.SendAcquire(msg, s.Self)
+		return
+	}
+	ask.Send(below.To, acquireMember{Acquire: msg, create: s.create}, s.Self)
+	s.create = nil
+}
+
+// askLeases asks for the leases of one request. The leases of another request need another
+// transaction: the leases of one transaction have one token.
+func (s *semaphoreActor) askLeases(leases acquireLeases) {
+	switch {
+	case len(leases) == 0:
+	case s.create != nil:
+		s.ask(s.leases, leases[0]) // a multi-lock has one permit of each semaphore
+	default:
+		ask.Send(s.leases.To, leases, s.Self)
+	}
+}
+
+func (s *semaphoreActor) refuse(r *shell.Request, reason requests.Reason) {
+	if reason == requests.WouldDeadlock {
+		s.Detail = fmt.Sprintf("owner %q has to release before it can have that of a %v", s.requestOwner, s.Recipe)
+	}
+	s.RefuseRequest(r, messages.Reason(reason))
+}
+
+// granted names nodes below the semaphore's path. The grant's token is that of the lease that
+// was created last.
+func (s *semaphoreActor) granted(leases []semaphore.Lease) *messages.Granted {
+	one := func(l semaphore.Lease) *messages.Granted {
+		return &messages.Granted{Path: s.Path, Node: LeaseSuffix[1:] + "/" + l.Node,
+			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
+	}
+	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int {
+		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Step, b.Step))
+	}))
+	if len(leases) > 1 {
+		for _, l := range leases {
+			all.Parts = append(all.Parts, one(l))
+		}
+	}
+	return all
+}
+
+// ---- the end
+
+// Close implements shell.Behavior.
+func (s *semaphoreActor) Close(failed bool) {
+	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.Self)
+	if failed {
+		s.state.Effects() // of the message that failed
+		s.state.Leave()
+	} else {
+		s.state.Close(requests.Closed)
+	}
+	s.perform()
+}
+
+// ReceiveAfterStop implements shell.Behavior. The locks below have been told that nothing is
+// wanted of them any more: their answers need nothing.
+func (s *semaphoreActor) ReceiveAfterStop(ask.Recipient, any) {}

@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// tell sends an answer. Without a recipient it drops the answer.
+func tell(to ask.Recipient, msg any) {
+	if to != nil {
+		to.Tell(msg)
+	}
+}
+
+// Grant tells the owner of the request that it holds the lock. It completes the message.
+func (s *Shell) Grant(r *Request, granted *messages.Granted) {
+	r.markGranted()
+	granted.RequestId = r.Number()
+	s.ownerOrAlias(r).Tell(granted)
+}
+
+// GrantStep is Grant for an Acquisition, by a message that other grants share: the step is that
+// of the grant's token.
+func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
+	r.markGranted()
+	r.Acquisition.OnGranted(granted, step)
+}
+
+// RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
+// Acquire.
+func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
+	s.Remove(r)
+	refusal := s.refusal(r.Number(), reason, s.Detail)
+	switch {
+	case reason == messages.Reason_TIMED_OUT:
+		if outage := s.Manager.Bridge.outage(); outage != "" {
+			refusal.Disconnected, refusal.Detail = true, refusal.Detail+"; "+outage
+		}
+	case reason == messages.Reason_CANCELLED && r.cancelReason != 0:
+		refusal.Reason, refusal.Detail = r.cancelReason, JoinDetail(s.Path, s.Manager.Bridge.outage())
+	}
+	if r.Released {
+		tell(r.releaser, refusal)
+		return
+	}
+	r.Tell(refusal)
+}
+
+// Lose tells the owner that its grant is lost. The request of a named owner stays open until
+// the owner releases it: until then the owner's requests are refused.
+func (s *Shell) Lose(r *Request, reason messages.Reason) {
+	r.lost = true
+	if !r.Named {
+		s.Remove(r)
+	}
+	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: reason, Detail: JoinDetail(s.Path, s.Detail)})
+}
+
+// LoseAndRemove is Lose for a request that does not stay open.
+func (s *Shell) LoseAndRemove(r *Request, reason messages.Reason) {
+	r.Named = false
+	s.Lose(r, reason)
+}
+
+// ConfirmRelease ends a request whose release is done. stillHeld other requests of its owner
+// hold the lock yet.
+func (s *Shell) ConfirmRelease(r *Request, stillHeld int) {
+	s.Remove(r)
+	answer := plainReleased
+	if r.Acquisition == nil {
+		answer = &messages.Released{RequestId: r.Number(), StillHeld: uint32(stillHeld)}
+	}
+	tell(r.releaser, answer)
+}
+
+// plainReleased is the answer to Acquisitions, which do not read it.
+var plainReleased = &messages.Released{}
+
+// SuspendHolders tells the holders that they may lose what they hold.
+func (s *Shell) SuspendHolders() {
+	for r := range s.Requests() {
+		if r.Holds() {
+			r.Tell(&messages.Suspended{RequestId: r.Number()})
+		}
+	}
+}
+
+// RequestRevoke tells a holder that another client asks for the lock. It does so once for a
+// grant, though a grant may have several nodes.
+func (s *Shell) RequestRevoke(r *Request) {
+	if !r.revokeSent {
+		r.revokeSent = true
+		r.Tell(&messages.RevokeRequested{RequestId: r.Number()})
+	}
+}
+
+// NotifyContended tells a holder that other contenders wait.
+func (s *Shell) NotifyContended(r *Request) { r.Tell(&messages.Contended{RequestId: r.Number()}) }
+
+// Holds reports whether the request holds the lock, and its release has not begun.
+func (r *Request) Holds() bool { return r.Granted && !r.Released && !r.lost }
+
+// EndAll ends all requests.
+func (s *Shell) EndAll(reason messages.Reason) {
+	for r := range s.Requests() {
+		if r.Holds() {
+			s.LoseAndRemove(r, reason)
+		} else {
+			s.RefuseRequest(r, reason)
+		}
+	}
+}
+
+// refuseTries ends the requests that were made with Try and wait.
+func (s *Shell) refuseTries() {
+	for r := range s.Requests() {
+		if r.try && !r.FromLockActor && !r.Granted {
+			s.refuseTry(r)
+		}
+	}
+}
+
+// refuseTry ends the request if it still waits for ZooKeeper when the actor comes to it.
+func (s *Shell) refuseTry(r *Request) {
+	r.cancelReason = messages.Reason_DISCONNECTED
+	s.withdraw(r, true)
+}
+
+// withdraw ends the request as Cancel does, by a message that the actor receives soon. If
+// onlyWaiting, a request that is granted by then goes on.
+func (s *Shell) withdraw(r *Request, onlyWaiting bool) {
+	ask.Send(s.Self, &messages.Cancel{RequestId: r.Number()}, withdrawal{r.ID, onlyWaiting})
+}
+
+// withdrawal stands for the owner of a request, as the sender of a Cancel.
+type withdrawal struct {
+	id          requests.ID
+	onlyWaiting bool
+}
+
+// Tell implements ask.Recipient. A Cancel has no answer.
+func (withdrawal) Tell(any) {}
+
+func (s *Shell) refusal(requestID uint64, reason messages.Reason, detail string) *messages.Refused {
+	return &messages.Refused{RequestId: requestID, Reason: reason, Detail: JoinDetail(s.Path, detail)}
+}
+
+// JoinDetail returns the detail of an error with the path that it is about.
+func JoinDetail(path, detail string) string {
+	if detail == "" {
+		return path
+	}
+	return path + ": " + detail
+}

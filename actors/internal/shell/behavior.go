@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Behavior is the part of a lock's actor that its recipe decides. The Shell calls its methods
+// one at a time.
+type Behavior interface {
+	// Acquire begins a request that the Shell has accepted.
+	Acquire(r *Request, kind queue.Kind, msg *messages.Acquire)
+	// Cancel withdraws a request, for the reason. It takes a grant back, too.
+	Cancel(r *Request, reason messages.Reason)
+	// Release takes a grant back.
+	Release(r *Request)
+	// ReceiveOther handles any message that is not of service Lock, and reports whether it knows
+	// the message.
+	ReceiveOther(from ask.Recipient, msg any) bool
+	// Idle reports that the actor holds nothing on ZooKeeper or of its dependencies, and waits
+	// for nothing. The Shell itself checks for open requests.
+	Idle() bool
+	// Tick is called when a moment has passed. quiet reports that the actor is idle and was not
+	// used since the last tick.
+	Tick(quiet bool)
+	// Epoch returns the epoch of the session that the actor's grants live in; 0 for none.
+	Epoch() uint64
+	// SessionOverdue ends the grants of Epoch, which must be taken for lost. The bridge has not
+	// reported that yet.
+	SessionOverdue()
+	// Close gives back all that the actor holds on ZooKeeper and of its dependencies, and ends
+	// all requests with CLOSED. If failed, the actor's state cannot be relied on, and the Shell
+	// has ended the requests before.
+	Close(failed bool)
+	// ReceiveAfterStop handles a message that came after Close and is not of service Lock.
+	ReceiveAfterStop(from ask.Recipient, msg any)
+}
+
+// Envelope is a message with requests for this actor in it: each of them is answered
+// separately if it comes after the end of the actor.
+type Envelope interface {
+	Acquires() []*messages.Acquire
+}
+
+// Unsessioned is the part of a Behavior whose grants live in the session of its dependencies:
+// those check the session.
+type Unsessioned struct{}
+
+// Epoch implements Behavior.
+func (Unsessioned) Epoch() uint64 { return 0 }
+
+// SessionOverdue implements Behavior.
+func (Unsessioned) SessionOverdue() {}

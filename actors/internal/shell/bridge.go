@@ -1,0 +1,124 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Bridge is a [zkbridge.Bridge] whose blocking calls end with DISCONNECTED when the connection
+// to ZooKeeper is lost, rather than wait for the next connection.
+type Bridge struct{ *zkbridge.Bridge }
+
+// ErrNilContext is INVALID, for a context that is nil.
+var ErrNilContext = Invalid(ask.ErrNilContext.Error())
+
+// Invalid returns an error with the reason INVALID.
+func Invalid(detail string) error {
+	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}
+}
+
+// isLost reports whether there is no connection. It returns false once the bridge is closed.
+func (b Bridge) isLost() bool { return isLost(b.Session().State) }
+
+func isLost(s messages.SessionState) bool {
+	return s == messages.SessionState_SUSPENDED || s == messages.SessionState_LOST
+}
+
+// outage returns a text for people: since when ZooKeeper does not answer, and why. It returns
+// "" if ZooKeeper answers.
+func (b Bridge) outage() string {
+	since, why := b.Outage()
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("no answer from ZooKeeper since %s (for %v): %v",
+		since.Format("15:04:05.000"), time.Since(since).Round(time.Millisecond), why)
+}
+
+func (b Bridge) disconnectedError() error {
+	return fmt.Errorf("%w: %s", messages.Reason_DISCONNECTED, b.outage())
+}
+
+// Explain returns the error of a wait that has ended. If ZooKeeper does not answer, the error
+// is also DISCONNECTED, and its text says since when and why.
+func (b Bridge) Explain(err error) error {
+	if outage := b.outage(); outage != "" && !errors.Is(err, messages.Reason_DISCONNECTED) {
+		return fmt.Errorf("%w: %w: %s", err, messages.Reason_DISCONNECTED, outage)
+	}
+	return err
+}
+
+// guard calls f if there is a connection. It ends the context of f when the connection is lost.
+func guard[T any](ctx context.Context, b Bridge, f func(context.Context) (T, error)) (T, error) {
+	var none T
+	switch {
+	case ctx == nil:
+		return none, ErrNilContext
+	case b.Session().State == messages.SessionState_SUSPENDED: // f itself fails when the session is lost
+		return none, b.disconnectedError()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &guardedCall{b, cancel}
+	b.Ref().SendSubscribe(&messages.Subscribe{}, c)
+	defer func() {
+		b.Ref().SendUnsubscribe(&messages.Unsubscribe{}, c)
+		cancel(nil)
+	}()
+	value, err := f(ctx)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, messages.Reason_SESSION_LOST) || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN)) {
+		err = b.Explain(err)
+	}
+	return value, err
+}
+
+// guardedCall is a call that waits for ZooKeeper, as a subscriber of the bridge.
+type guardedCall struct {
+	bridge Bridge
+	cancel context.CancelCauseFunc
+}
+
+// Tell implements ask.Recipient.
+func (c *guardedCall) Tell(msg any) {
+	if s, ok := msg.(*messages.SessionChanged); ok && s.State == messages.SessionState_SUSPENDED {
+		c.cancel(c.bridge.disconnectedError())
+	}
+}
+
+// Multi is zkbridge.Bridge.Multi, guarded.
+func (b Bridge) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
+	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Result, error) { return b.Bridge.Multi(ctx, ops...) })
+}
+
+// MultiIn is zkbridge.Bridge.MultiIn, guarded.
+func (b Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zkbridge.Result, error) {
+	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Result, error) { return b.Bridge.MultiIn(ctx, epoch, ops...) })
+}
+
+// Look is zkbridge.Bridge.Look, guarded.
+func (b Bridge) Look(ctx context.Context, path string) (zkbridge.View, error) {
+	return guard(ctx, b, func(ctx context.Context) (zkbridge.View, error) { return b.Bridge.Look(ctx, path) })
+}
+
+// Read is zkbridge.Bridge.Read, guarded.
+func (b Bridge) Read(ctx context.Context, path string) (zkbridge.View, error) {
+	return guard(ctx, b, func(ctx context.Context) (zkbridge.View, error) { return b.Bridge.Read(ctx, path) })
+}
+
+// Children is zkbridge.Bridge.Children, guarded.
+func (b Bridge) Children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
+	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Child, error) { return b.Bridge.Children(ctx, directory) })
+}
+
+// Transact has the bridge perform all of the operations or none, guarded. within is a directory
+// that is created if it is missing, or "".
+func (b Bridge) Transact(ctx context.Context, within string, ops []*messages.Op) (*messages.Transacted, error) {
+	return guard(ctx, b, func(ctx context.Context) (*messages.Transacted, error) {
+		return b.Ref().Transact(&messages.Transact{Epoch: b.Session().Epoch, Directory: within, Ops: ops}).Wait(ctx)
+	})
+}

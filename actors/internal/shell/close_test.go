@@ -1,0 +1,50 @@
+package shell_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Close comes to an actor below first: a request to the actor above meanwhile ends with CLOSED,
+// not with a failure.
+func TestClosedBelowFirst(t *testing.T) {
+	s := zktest.Embedded(t)
+	for path, r := range map[string]*shell.Recipe{
+		"multi-lock": recipes.MultiLock("multi-lock", []shell.Dependency{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}}, []queue.Kind{0, 0}),
+		"/c":         recipes.Semaphore(1, ""),
+		"/d":         recipes.WithLocalQueue(recipes.Mutex, recipes.DefaultLocalQueue),
+	} {
+		system := host.NewSystem(nil, nil)
+		bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: s.Addr()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+		above, err := m.Find(path, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.SetClosed()
+		above.Deps[0].Self.Stop()
+		if _, err := (messages.LockRef{To: above.Self}).Acquire(&messages.Acquire{Owner: "me"}).Wait(t.Context()); !errors.Is(err, messages.Reason_CLOSED) {
+			t.Errorf("%s: %v", path, err)
+		}
+		m.SessionEndsWithClose()
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := bridge.Close(); err != nil {
+			t.Error(err)
+		}
+		system.Close()
+	}
+}

@@ -1,0 +1,12 @@
+// Package shell holds what the actors of all recipes have in common: a [Manager] starts one
+// actor per path, and a [Shell] is the part of each actor that deals with owners.
+//
+// A state machine decides; the actor around it turns messages into events and performs the
+// effects. The shell is the outer half of that actor: it keeps the open requests, receives the
+// messages of service Lock, answers, retires an idle actor, and answers what comes after the
+// end. The inner half is a [Behavior]: package recipes has one for each recipe.
+//
+// To be read in this order: recipe.go, entry.go, behavior.go, shell.go (receive and stop),
+// request.go and table.go (open requests), answers.go, senders.go (requests of other actors),
+// bridge.go, manager.go, ticks.go, draining.go (nodes that a stopped actor leaves).
+package shell

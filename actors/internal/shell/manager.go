@@ -1,0 +1,294 @@
+package shell
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Config is what the actors of one Manager have in common.
+type Config struct {
+	// IdleTimeout is how long an actor without use goes on. 0 means 10 s.
+	IdleTimeout time.Duration
+	// StopOnSuspended has the contexts of grants end when the connection is lost.
+	StopOnSuspended bool
+	Limits          Limits
+	Log             *slog.Logger
+}
+
+// Limits bound requests; 0 is no limit.
+type Limits struct {
+	// PerLock and Total bound the open requests.
+	PerLock, Total int
+	// NodeData bounds the bytes of a node's data.
+	NodeData int
+}
+
+const (
+	defaultIdleTimeout = 10 * time.Second
+	longestTick        = time.Second
+	shortestTick       = 10 * time.Millisecond
+)
+
+// Manager starts the actors of locks, one for each path. Only the manager does.
+type Manager struct {
+	// Bridge is the connection to ZooKeeper.
+	Bridge Bridge
+	// Log hears of misuse and of failures.
+	Log *slog.Logger
+
+	system          *host.System
+	name            string // prefix of the actors' names
+	idleTimeout     time.Duration
+	tickInterval    time.Duration
+	stopOnSuspended bool
+	limits          Limits
+	openRequests    atomic.Int64 // of owners, of all locks
+	misused         sync.Map     // paths that another recipe was seen to use
+
+	mu       sync.Mutex
+	entries  map[string]*Entry // by key
+	inOrder  []*Entry          // in the order of their start; up to the next tick also forgotten entries
+	ticks    *time.Timer       // until the next tick; nil while there are no entries
+	tickDue  []*Entry          // entries that get the tick under way yet
+	running  sync.WaitGroup    // actors whose Stopped has not returned
+	closed   bool
+	started  uint64
+	draining drainingActors
+}
+
+// instances numbers the managers of this process: several may share a protoactor system.
+var instances atomic.Uint64
+
+// NewManager returns a Manager whose actors run in the system. It does not block.
+func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manager {
+	m := &Manager{
+		Bridge:          Bridge{bridge},
+		Log:             cfg.Log,
+		system:          system,
+		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
+		idleTimeout:     cfg.IdleTimeout,
+		stopOnSuspended: cfg.StopOnSuspended,
+		limits:          cfg.Limits,
+		entries:         map[string]*Entry{},
+		draining:        drainingActors{sessionGoesOn: true},
+	}
+	if m.idleTimeout <= 0 {
+		m.idleTimeout = defaultIdleTimeout
+	}
+	m.tickInterval = max(min(m.idleTimeout, longestTick), shortestTick)
+	bridge.Ref().SendSubscribe(&messages.Subscribe{}, m)
+	return m
+}
+
+// SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
+func (m *Manager) SessionEndsWithClose() { m.draining.sessionGoesOn = false }
+
+// StopsOnSuspended reports whether contexts of grants end when the connection is lost.
+func (m *Manager) StopsOnSuspended() bool { return m.stopOnSuspended }
+
+// Suspended reports whether contexts of grants have to be at their end for the time being.
+func (m *Manager) Suspended() bool {
+	return m.stopOnSuspended && m.Bridge.Session().State == messages.SessionState_SUSPENDED
+}
+
+// countRequest counts one more open request and returns true, or returns false if that would be
+// over the limit.
+func (m *Manager) countRequest() bool {
+	if n := m.openRequests.Add(1); m.limits.Total > 0 && n > int64(m.limits.Total) {
+		m.openRequests.Add(-1)
+		return false
+	}
+	return true
+}
+
+// Find returns the entry of a path, and starts its actor if there is none.
+func (m *Manager) Find(path string, recipe *Recipe) (*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.get(path, path, recipe)
+}
+
+// FindPinned is Find for a caller that keeps the PID of the actor: the actor does not retire.
+func (m *Manager) FindPinned(path string, recipe *Recipe) (*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, err := m.get(path, path, recipe)
+	if err == nil {
+		err = e.Self.Register()
+	}
+	if err == nil {
+		e.users.Add(1)
+	}
+	return e, err
+}
+
+// get needs m.mu.
+func (m *Manager) get(key, path string, recipe *Recipe) (*Entry, error) {
+	if m.closed {
+		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
+	}
+	if e := m.entries[key]; e != nil {
+		if !e.Recipe.same(recipe) {
+			return nil, Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v", path, e.Recipe, recipe))
+		}
+		return e, nil
+	}
+	if err := CheckPath(path); err != nil && recipe.MemberKinds == nil {
+		return nil, err
+	}
+	e := &Entry{Manager: m, key: key, Path: path, Recipe: recipe}
+	for _, d := range recipe.Deps {
+		depKey, depPath := d.keyAndPath(key, path)
+		dep, err := m.get(depKey, depPath, d.Recipe)
+		if err != nil {
+			e.releaseDeps()
+			return nil, err
+		}
+		dep.users.Add(1)
+		e.Deps = append(e.Deps, dep)
+	}
+	m.start(e)
+	return e, nil
+}
+
+// start needs m.mu.
+func (m *Manager) start(e *Entry) {
+	m.started++
+	m.running.Add(1)
+	m.entries[e.key] = e
+	m.inOrder = append(m.inOrder, e)
+	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, e.Path), func(self *host.Ref) host.Actor {
+		e.Self = self
+		return e.Recipe.NewActor(e)
+	})
+	if m.ticks == nil {
+		m.ticks = time.AfterFunc(m.tickInterval, m.tickEntries)
+	}
+}
+
+// retire forgets an idle actor and returns true, or returns false if the actor is in use.
+func (m *Manager) retire(e *Entry) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.users.Load() > 0 {
+		return false
+	}
+	m.forgetLocked(e)
+	return true
+}
+
+// forget has later requests for the path find another actor.
+func (m *Manager) forget(e *Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgetLocked(e)
+}
+
+func (m *Manager) forgetLocked(e *Entry) {
+	if m.entries[e.key] == e {
+		delete(m.entries, e.key)
+		e.forgotten = true
+		e.releaseDeps()
+	}
+}
+
+// Close stops all actors and blocks until they have answered all requests; if the session goes
+// on, also until their nodes are deleted.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	if m.ticks != nil {
+		m.ticks.Stop()
+	}
+	m.Bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, m)
+	for _, e := range m.activeEntries() {
+		e.Self.Stop()
+	}
+	m.mu.Unlock()
+	m.running.Wait()
+	if !m.draining.sessionGoesOn {
+		return nil
+	}
+	return m.awaitDrained()
+}
+
+// activeEntries returns the entries in the order of their start. It needs m.mu.
+func (m *Manager) activeEntries() []*Entry {
+	m.inOrder = slices.DeleteFunc(m.inOrder, func(e *Entry) bool { return e.forgotten })
+	return m.inOrder
+}
+
+func (m *Manager) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes the loss
+// of the connection on to all actors.
+func (m *Manager) Tell(msg any) {
+	s, ok := msg.(*messages.SessionChanged)
+	if !ok || !isLost(s.State) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.activeEntries() {
+		e.Self.Tell(connectionLost{})
+	}
+}
+
+// FirstMisuse reports whether it is called for a path for the first time: another recipe uses
+// the path, too.
+func (m *Manager) FirstMisuse(path string) bool {
+	_, reported := m.misused.LoadOrStore(path, true)
+	return !reported
+}
+
+// SplitPath returns the directory and the name of a node. The name of a text without a slash is
+// the text.
+func SplitPath(path string) (directory, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, min(1, len(path)))], path[i+1:]
+}
+
+// CheckPath returns an error if no lock can be at the path.
+func CheckPath(path string) error {
+	if path == "/" {
+		return Invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
+	}
+	if err := zkbridge.CheckPath(path); err != nil {
+		return Invalid("lock " + err.Error())
+	}
+	return CheckReserved("lock", path)
+}
+
+// CheckReserved returns an error for the directory where the library keeps its own nodes.
+func CheckReserved(what, path string) error {
+	own := zkbridge.GenerationDirectory
+	if path != own && !strings.HasPrefix(path, own+"/") {
+		return nil
+	}
+	return Invalid(fmt.Sprintf("%s path %q: it must be outside %s, where the library keeps the generation of tokens and a node of each session",
+		what, path, own))
+}
+
+// Paths returns the keys of the running actors. The key of an actor is its lock's path, or says
+// below which path it is.
+func (m *Manager) Paths() (keys []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key := range m.entries {
+		keys = append(keys, key)
+	}
+	return keys
+}

@@ -1,0 +1,116 @@
+package shell
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Request is an Acquire as the lock's actor remembers it, from the Acquire until it is refused
+// or its grant is over. A lost grant of a named owner is over when the owner has released it.
+type Request struct {
+	// ID names the request to the state machine.
+	ID requests.ID
+	// Granted reports that the request was granted. It stays true.
+	Granted bool
+	// Released reports that the owner has released the grant. The release may be under way.
+	Released bool
+	// Named reports that the request has a named owner, which may enter again.
+	Named bool
+	// FromLockActor reports that another lock's actor asks on behalf of owners.
+	FromLockActor bool
+	// Acquisition is the request of Go code; nil if another sender has made the request.
+	Acquisition Acquisition
+
+	key          requestKey
+	owner        ask.Recipient // gets all messages about the request but the answer to Release
+	releaser     ask.Recipient // gets the answer to Release; may be nil
+	waitLimit    *waitLimit    // nil if the request waits without limit
+	try          bool
+	lost         bool
+	revokeSent   bool
+	cancelReason messages.Reason // the reason of a Cancel that the shell sends, where it is not CANCELLED
+	source       *requestSource  // the actor or the future that sent the request; nil for others
+}
+
+// Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this
+// actor calls the methods besides Tell.
+type Acquisition interface {
+	ask.Recipient
+	// RequestID returns where the actor keeps the request's ID while it is open. It spares the
+	// table a map entry for each request.
+	RequestID() *requests.ID
+	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
+	// the message, which nothing may write to.
+	OnGranted(granted *messages.Granted, step uint32)
+	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant.
+	// The actor calls it at each tick: most requests are over before the first.
+	ArmLeakDetection()
+}
+
+// Number returns the number that the owner has given to the request.
+func (r *Request) Number() uint64 { return r.key.id }
+
+// Tell sends a message to the owner of the request.
+func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
+
+func (r *Request) markGranted() {
+	r.Granted = true
+	r.stopWaiting()
+}
+
+func (r *Request) stopWaiting() {
+	if r.waitLimit != nil {
+		r.waitLimit.timer.Stop()
+	}
+}
+
+// waitLimit is how long a request waits.
+type waitLimit struct {
+	duration time.Duration
+	timer    *time.Timer
+}
+
+// requestKey identifies a request by its owner and the number that the owner has given it.
+type requestKey struct {
+	from  any    // another actor of this library, or a senderAddress; nil for a named owner
+	owner string // the name in the message
+	id    uint64
+}
+
+// senderAddress is the PID of an actor.
+type senderAddress struct{ host, id string }
+
+func requestKeyOf(from ask.Recipient, owner string, id uint64) requestKey {
+	sender, isActor := from.(host.Sender)
+	switch {
+	case owner != "" && !isLockActor(from):
+		return requestKey{owner: owner, id: id}
+	case isActor:
+		return requestKey{from: senderAddress{sender.PID.Address, sender.PID.Id}, id: id}
+	}
+	return requestKey{from: from, id: id}
+}
+
+// isInternal reports whether the sender belongs to this library: senders of other kinds name
+// their kinds by the numbers of lock.proto, and each of their requests needs an owner.
+func isInternal(from ask.Recipient) bool {
+	_, is := from.(Acquisition)
+	return is || isLockActor(from)
+}
+
+// isLockActor reports whether the sender is another lock's actor, which asks on behalf of
+// owners: the requests of those have been counted.
+func isLockActor(from ask.Recipient) bool {
+	ref, is := from.(*host.Ref)
+	if is {
+		_, is = ref.Actor().(interface{ LockActor() })
+	}
+	return is
+}
+
+// LockActor marks the actors of locks.
+func (s *Shell) LockActor() {}

@@ -1,0 +1,138 @@
+package shell
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+)
+
+// A request belongs to the actor that has sent it, whatever owner it names: it ends with that
+// actor. Otherwise the lock would stay held for an owner that has gone.
+
+// watchedSender is an actor of the program with open requests. The lock's actor watches it
+// until the tick at which it has none.
+type watchedSender struct {
+	who  host.Identity
+	open []*Request // each request knows its index
+}
+
+// requestSource is the actor or the future that sent a request.
+type requestSource struct {
+	sender *watchedSender // nil for a future
+	index  int            // in sender.open
+	alias  *actor.PID     // the PID from which a future got Granted
+}
+
+// addToSender adds the request to those of its sender.
+func (s *Shell) addToSender(from ask.Recipient, r *Request) {
+	if r.Acquisition != nil || r.FromLockActor {
+		return
+	}
+	who, isActor := host.IdentityOf(from)
+	if !isActor {
+		return
+	}
+	sender := s.senders[who]
+	if sender == nil {
+		if err := s.Self.Watch(who); err != nil {
+			s.Manager.Log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", s.Path, "pid", who.String(), "error", err)
+			return
+		}
+		sender = &watchedSender{who: who}
+		if s.senders == nil {
+			s.senders = map[host.Identity]*watchedSender{}
+		}
+		s.senders[who] = sender
+	}
+	r.source = &requestSource{sender: sender, index: len(sender.open)}
+	sender.open = append(sender.open, r)
+}
+
+// removeFromSender takes the request off its sender.
+func (s *Shell) removeFromSender(r *Request) {
+	if r.source == nil {
+		return
+	}
+	if alias := r.source.alias; alias != nil {
+		s.Self.EndAlias(alias)
+	}
+	if sender := r.source.sender; sender != nil {
+		last := sender.open[len(sender.open)-1]
+		sender.open[r.source.index], last.source.index = last, r.source.index
+		sender.open[len(sender.open)-1] = nil
+		sender.open = sender.open[:len(sender.open)-1]
+	}
+	r.source = nil
+}
+
+// unwatchIdleSenders ends the watches of senders without open requests. It is called at ticks:
+// an actor that asks again and again would cost two messages for each request otherwise.
+func (s *Shell) unwatchIdleSenders() {
+	for who, sender := range s.senders {
+		if len(sender.open) == 0 {
+			s.Self.Unwatch(who)
+			delete(s.senders, who)
+		}
+	}
+}
+
+// unwatchSenders ends all watches.
+func (s *Shell) unwatchSenders() {
+	for who := range s.senders {
+		s.Self.Unwatch(who)
+	}
+	clear(s.senders)
+}
+
+// senderEnded withdraws the open requests of an actor that has ended. The waiting requests go
+// first, so that none of them is granted what the others held.
+func (s *Shell) senderEnded(who host.Identity) {
+	sender := s.senders[who]
+	if sender == nil {
+		return
+	}
+	delete(s.senders, who)
+	for _, granted := range []bool{false, true} {
+		for _, r := range sender.open {
+			if r.Granted == granted && !r.Released {
+				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
+					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && !r.lost)
+				s.withdraw(r, false)
+			}
+		}
+	}
+	for _, r := range sender.open {
+		r.source = nil
+	}
+}
+
+// ownerOrAlias returns the recipient of Granted. A future gets it from the PID of an alias, to
+// which the message comes back if the future is gone: see undelivered.
+func (s *Shell) ownerOrAlias(r *Request) ask.Recipient {
+	future, is := r.owner.(host.Sender)
+	if !is || !future.IsFuture() {
+		return r.owner
+	}
+	alias, err := s.Self.Alias(r.ID)
+	if err != nil {
+		s.Manager.Log.Error("lock cannot notice that a future has ended", "path", s.Path, "error", err)
+		return r.owner
+	}
+	r.source = &requestSource{alias: alias}
+	future.Self = alias
+	return future
+}
+
+// undelivered withdraws a request whose Granted has not reached its future: that had timed out.
+func (s *Shell) undelivered(tag any) {
+	id, _ := tag.(requests.ID)
+	r := s.table.requests.At(id)
+	if r == nil || r.Released {
+		return
+	}
+	s.Manager.Log.Warn("grant came too late for the future that asked for it; the lock takes it back",
+		"path", s.Path, "owner", r.key.owner, "request", r.Number())
+	s.withdraw(r, false)
+}

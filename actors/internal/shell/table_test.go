@@ -1,0 +1,47 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// acquisition is a request of Go code that ignores what it is told.
+type acquisition struct{ id requests.ID }
+
+func (*acquisition) Tell(any)                            {}
+func (a *acquisition) RequestID() *requests.ID           { return &a.id }
+func (*acquisition) OnGranted(*messages.Granted, uint32) {}
+func (*acquisition) ArmLeakDetection()                   {}
+
+// The table finds a request by its sender, or by its owner, until it is removed; then it keeps
+// nothing of it.
+func TestTableForgets(t *testing.T) {
+	var table requestTable
+	mine, other := &acquisition{}, &host.Ref{}
+	byGoCode, byActor, byOwner := table.new(), table.new(), table.new()
+	byGoCode.Acquisition = mine
+	byActor.key, byOwner.key = requestKeyOf(other, "", 7), requestKeyOf(nil, "me", 7)
+	for _, r := range []*Request{byGoCode, byActor, byOwner} {
+		table.addID(r)
+	}
+	check := func(goCode, actor, owner *Request) {
+		t.Helper()
+		if table.find(mine, "", 0) != goCode || table.find(other, "", 7) != actor || table.find(nil, "me", 7) != owner || table.find(other, "", 8) != nil {
+			t.Error("a request is not found, or another one is")
+		}
+	}
+	check(byGoCode, byActor, byOwner)
+	table.remove(byActor)
+	check(byGoCode, nil, byOwner)
+	table.remove(byGoCode)
+	table.remove(byOwner)
+	check(nil, nil, nil)
+	if len(table.ids) > 0 || table.requests.Len() > 0 || mine.id != 0 {
+		t.Errorf("left: %v, %d, %d", table.ids, table.requests.Len(), mine.id)
+	}
+	table.releaseMemory()
+	check(nil, nil, nil)
+}
