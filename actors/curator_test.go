@@ -69,7 +69,7 @@ func sharing(l locker) contender { return contender{l, interop.Shared} }
 
 // A mutex of ours, Curator's and kazoo's on one path.
 func TestMutexBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator := b.curator()
 		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
@@ -77,7 +77,7 @@ func TestMutexBesideCurator(t *testing.T) {
 }
 
 func TestMutexBesideKazoo(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		kazoo := b.kazoo()
 		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
@@ -85,7 +85,7 @@ func TestMutexBesideKazoo(t *testing.T) {
 }
 
 func TestReadWriteBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator, rw := b.curator(), b.rw()
 		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
@@ -94,7 +94,7 @@ func TestReadWriteBesideCurator(t *testing.T) {
 
 // Each waits for the other, in either direction, and sees who takes part.
 func TestCuratorWaitsForUs(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		theirs := b.curator().Mutex(b.path)
 		mu := b.mutex()
 		g := lock(b, mu, actors.WithData([]byte("me")))
@@ -126,7 +126,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 
 // The same of a process whose readers and writers share nodes.
 func TestLocalReadWriteBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator := b.curator()
 		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
 		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
@@ -148,7 +148,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 
 // We downgrade: a Curator that waits to write does not get in, and one that reads does.
 func TestDowngradeBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator, rw := b.curator(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		writer := curator.WriteLock(b.path)
@@ -198,7 +198,7 @@ func TestCuratorDies(t *testing.T) {
 
 // A semaphore of ours, Curator's and the permits that everybody may have.
 func TestSemaphoreBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		const permits = 3
 		curator := b.curator()
 		ours, theirs := map[string]contender{}, map[string]*interop.Lock{}
@@ -212,7 +212,7 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 
 // We take several permits at once, and Curator the rest; either waits for the other.
 func TestPermitsBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		const permits = 4
 		theirs, ours := b.curator().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)
 		g := lock(b, ours, actors.Permits(3))
@@ -243,7 +243,7 @@ func TestPermitsBesideCurator(t *testing.T) {
 func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		t.Run(fmt.Sprintf("our timeout %v", ours), func(t *testing.T) {
-			besides(t, func(b *bed) {
+			onEither(t, func(b *bed) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
 				waits := func(gate, leases int) {
@@ -278,7 +278,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 
 // Requests for two of three permits, ours with timeouts, exclude each other and Curator's.
 func TestSeveralPermitsBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		const permits = 3
 		ours := map[string]contender{}
 		for _, name := range []string{"go", "go too"} {
@@ -296,7 +296,7 @@ func (s several) Lock(ctx context.Context, options ...actors.Option) (*actors.Gr
 }
 
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator := b.curator()
 		b.contend(0, map[string]contender{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
 			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
@@ -318,7 +318,7 @@ func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors
 // A multi-lock of ours and one of Curator's, which takes its members one after the other:
 // so it may have one of them, and wait for another behind ours, which gives way.
 func TestMultiLockBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		locks := b.locks()
 		one, two := b.path+"/one", b.path+"/two"
 		b.contend(0, map[string]contender{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
@@ -332,7 +332,7 @@ func TestMultiLockBesideCurator(t *testing.T) {
 
 // Curator's Revoker asks our holder, and our Revoke asks Curator's.
 func TestRevocationBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		curator, locks := b.curator(), b.locks()
 		g := lock(b, locks.Mutex(b.path), actors.Revocable(), actors.WithData([]byte("me")))
 		theirs := curator.Mutex(b.path)
@@ -368,7 +368,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 
 // The number of permits is a SharedCount, which either side changes.
 func TestSharedCountBesideCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	onEither(t, func(b *bed) {
 		locks := b.locks()
 		count := b.path + "-count"
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))

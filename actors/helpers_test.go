@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -76,26 +77,40 @@ func besides(t *testing.T, f func(b *bed)) {
 	onEach(t, f, true)
 }
 
+// onEither is besides on one server, drawn by lot, for tests with a client of another library,
+// whose process takes seconds to start. An exhaustive run has them on both.
+func onEither(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	if sample.Exhaustive() {
+		serially(t, f)
+		return
+	}
+	t.Parallel()
+	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
+	if rand.N(2) == 0 {
+		name, start = "zookeeper", func(t *testing.T) *zktest.Server { return zktest.Real(t) }
+	}
+	t.Run(name, func(t *testing.T) { onServer(t, start(t), f, true) })
+}
+
 func onEach(t *testing.T, f func(b *bed), parallel bool) {
 	t.Helper()
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
-		f(b)
-		if !t.Failed() {
-			b.clean()
-		}
-	})
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) { onServer(t, s, f, parallel) })
+}
+
+func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
+	t.Helper()
+	b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
+	f(b)
+	if !t.Failed() {
+		b.clean()
+	}
 }
 
 // onEmbedded is each without the real server.
 func onEmbedded(t *testing.T, f func(b *bed)) {
 	t.Helper()
-	s := zktest.Embedded(t)
-	b := &bed{T: t, Server: s, path: s.Path(t)}
-	f(b)
-	if !t.Failed() {
-		b.clean()
-	}
+	onServer(t, zktest.Embedded(t), f, false)
 }
 
 // clean waits until nothing is left of the lock on the server.

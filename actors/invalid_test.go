@@ -34,9 +34,10 @@ func TestInvalidPath(t *testing.T) {
 				isClear(t, err, path)
 			}
 		}
-		after := s.Nodes(t, "/")
-		if slices.Sort(before); len(slices.Compact(before)) != len(after) {
-			t.Errorf("nodes %v, then %v", before, after)
+		for _, name := range s.Nodes(t, "/") { // empty containers of other tests may have gone
+			if !slices.Contains(before, name) {
+				t.Errorf("/%s is made", name)
+			}
 		}
 	})
 }

@@ -6,14 +6,20 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A holder near the end of the sequence numbers, or beyond it, is told that others wait.
+// A holder near the end of the sequence numbers, or beyond it, is told that others wait. By habit
+// it runs a third of the numbers.
 func TestContendedAtSequenceOverflow(t *testing.T) {
+	sampled := sample.OneIn(t, 3)
 	for name, s := range map[string]*zktest.Server{"embedded": zktest.Embedded(t), "zookeeper": zktest.Own(t)} {
 		for _, count := range []int32{math.MaxInt32 - 1<<20 - 2, math.MaxInt32 - 1<<20, math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, -2} {
+			if !sampled() {
+				continue
+			}
 			t.Run(fmt.Sprint(name, count), func(t *testing.T) {
 				b := &bed{T: t, Server: s, path: s.Path(t)}
 				b.makeDirectory(count)

@@ -1,7 +1,6 @@
 package machinetest
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 )
 
 // repeat runs random actions as rapid's Repeat does, but draws another action for one that
@@ -49,10 +49,10 @@ func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 // a token of any other has lost it on its way.
 func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
 
-// Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500 histories, unless the command
-// line has another -rapid.checks.
+// Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500
+// histories in an exhaustive run and 100 in others, unless the command line has another -rapid.checks.
 func Main(m *testing.M) {
-	flag.Set("rapid.checks", "500") // the command line is read later
+	sample.Histories(100, 500)
 	invariants.Violated = func(err error) { panic(err) }
 	goleak.VerifyTestMain(m)
 }
