@@ -3,7 +3,6 @@ package zkconn
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,51 +10,54 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Client is all that the bridge asks of ZooKeeper. Its methods may be called from any
-// goroutine. Those with a taker do not block; what one goroutine asks by them is sent, and
-// answered, in order. The others block, until the end of the connection at the latest.
+// Client is the requests that the bridge sends to ZooKeeper. Its methods may be called from any
+// goroutine. Methods with a callback do not block; those requests of one goroutine are sent, and
+// answered, in order. The other methods block, until the end of the connection at the latest.
 type Client interface {
 	// Multi sends a transaction.
 	Multi(ops []any, then Callback[[]zk.MultiResponse])
-	// Delete gives one result, which is empty.
+	// Delete deletes a node. Its one result is empty.
 	Delete(path string, then Callback[[]zk.MultiResponse])
-	// CreateSequential makes an ephemeral sequential node. Its one result has the path and the
+	// CreateSequential creates an ephemeral sequential node. Its one result has the path and the
 	// node's stat.
 	CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse])
-	// List watches what is in the directory if it is to, and succeeds.
+	// List reads the names in a directory. It sets a watch on them if watch is set and it succeeds.
 	List(directory string, watch bool, then Callback[Listing])
 	// ReadDirectoryCzxid reads the directory's czxid, and no names.
 	ReadDirectoryCzxid(directory string, then Callback[Listing])
-	// GetW watches the node, unless that fails.
+	// GetW reads a node. It sets a watch on the node if it succeeds.
 	GetW(path string, then Callback[Content])
-	// SetWatches has what was watched over another connection watched over this one, before
-	// it is used for anything else.
+	// SetWatches sets watches again that were set over another connection. It must come before
+	// any other request over the connection.
 	SetWatches(over *Conn, nodes, directories []string)
 
-	// CreateEphemeral makes an ephemeral node of just this path, without data.
+	// CreateEphemeral creates an ephemeral node of exactly this path, without data.
 	CreateEphemeral(path string) error
-	// CreateBeside makes an ephemeral node of just this path, while another is there.
+	// CreateBeside creates an ephemeral node of exactly this path if another node exists.
 	CreateBeside(path string, data []byte, other string) error
-	// CreateContainer and CreatePersistent make a directory without data.
+	// CreateContainer and CreatePersistent create a directory without data.
 	CreateContainer(path string) error
 	CreatePersistent(path string) error
+	// Get reads a node.
 	Get(path string) ([]byte, zk.Stat, error)
-	// GetWatched and ExistsWatched set a watch, the latter on a missing node as well.
+	// GetWatched and ExistsWatched set a watch, too. ExistsWatched sets it also on a missing node.
 	GetWatched(path string) ([]byte, zk.Stat, error)
 	ExistsWatched(path string) (bool, error)
+	// Children reads the names in a directory.
 	Children(path string) (Listing, error)
+	// Exists reads the stat of a node.
 	Exists(path string) (stat zk.Stat, exists bool, err error)
-	// Ephemerals gives the nodes of the session whose paths begin so. That takes no right.
+	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
-	// withPublicRead is a client whose nodes all may read.
+	// WithPublicRead returns a client whose nodes all clients may read.
 	WithPublicRead() Client
-	// parent is the client of the directory above this one's root, which is a
-	// chroot; nil if there is none.
+	// Parent returns a client whose root is the directory above this client's chroot; nil without a
+	// chroot.
 	Parent() Client
 }
 
-// Await waits for what ask gives to its taker.
+// Await sends a request and blocks until its answer.
 func Await[T any](ask func(Callback[T])) (answer T, err error) {
 	done := make(chan struct{})
 	ask(func(a T, e error) {
@@ -66,31 +68,30 @@ func Await[T any](ask func(Callback[T])) (answer T, err error) {
 	return answer, err
 }
 
-// Multi waits for a transaction.
+// Multi sends a transaction and blocks until its answer.
 func Multi(c Client, ops ...any) ([]zk.MultiResponse, error) {
 	return Await(func(then Callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
 }
 
-// NoData is empty data. nil would be another thing to Java clients, some of which
-// do not expect it.
+// NoData is empty data. Java clients distinguish it from nil, which some do not expect.
 var NoData = []byte{}
 
 // AnyVersion makes an operation unconditional.
 const AnyVersion = -1
 
-// Listing is what is in a directory, and the czxid of the directory itself: that of
-// another directory of the same path is another.
+// Listing is the names in a directory, and the czxid of the directory itself. Another directory of the
+// same path has another czxid.
 type Listing struct {
 	Children []string
 	Czxid    int64
 }
 
-// zkClient is the client on a link. What it makes has its ACL. All paths are below its
-// root, and given without it.
+// zkClient is the Client of a session. Its nodes have the ACL. All paths are below root and do not
+// show it.
 type zkClient struct {
-	link *SessionConn
-	acl  []zk.ACL
-	root Chroot
+	session *SessionConn
+	acl     []zk.ACL
+	root    Chroot
 }
 
 // NewClient returns the client on a session's connections. The nodes that it makes have the ACL.
@@ -98,7 +99,7 @@ func NewClient(session *SessionConn, acl []zk.ACL, root Chroot) Client {
 	return zkClient{session, acl, root}
 }
 
-// sendQuery sends a request and gives the answer as read to then.
+// sendQuery sends a request and calls then with the answer that read has decoded.
 func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error), then Callback[T]) {
 	l.send(request, func(body []byte, err error) {
 		var answer T
@@ -114,7 +115,7 @@ func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	recycle(request)
 }
 
-// waitQuery is query for those who wait.
+// waitQuery is sendQuery that blocks until the answer.
 func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error)) (T, error) {
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
@@ -125,11 +126,11 @@ func (c zkClient) Multi(ops []any, then Callback[[]zk.MultiResponse]) {
 		then(nil, err)
 		return
 	}
-	sendQuery(c.link, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
+	sendQuery(c.session, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
 }
 
 func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.link, encodeDelete(c.root.prepend(path)), readDeleted, then)
+	sendQuery(c.session, encodeDelete(c.root.prepend(path)), readDeleted, then)
 }
 
 func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
@@ -137,17 +138,17 @@ func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
 var deleted = make([]zk.MultiResponse, 1)
 
 func (c zkClient) List(directory string, watch bool, then Callback[Listing]) {
-	sendQuery(c.link, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
+	sendQuery(c.session, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
 }
 
 func (c zkClient) ReadDirectoryCzxid(directory string, then Callback[Listing]) {
-	sendQuery(c.link, encodeRead(opExists, c.root.prepend(directory), false),
+	sendQuery(c.session, encodeRead(opExists, c.root.prepend(directory), false),
 		func(r *reader) (Listing, error) { return Listing{Czxid: r.stat().Czxid}, nil }, then)
 }
 
 func readListing(r *reader) (Listing, error) { return Listing{r.texts(), r.stat().Czxid}, nil }
 
-// Content is what is in a node.
+// Content is the data and the stat of a node.
 type Content struct {
 	Data []byte
 	Stat zk.Stat
@@ -156,11 +157,11 @@ type Content struct {
 func readContent(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }
 
 func (c zkClient) GetW(path string, then Callback[Content]) {
-	sendQuery(c.link, encodeRead(opGetData, c.root.prepend(path), true), readContent, then)
+	sendQuery(c.session, encodeRead(opGetData, c.root.prepend(path), true), readContent, then)
 }
 
 func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
-	requests := encodeSetWatches(c.link.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
+	requests := encodeSetWatches(c.session.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
 		over.send(request, func(_ []byte, err error) {
@@ -169,15 +170,15 @@ func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 				return
 			}
 			if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-				c.link.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
-				go over.Close() // nobody would be woken
+				c.session.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
+				go over.Close() // no watcher would be woken
 			}
 		})
 	}
 }
 
 func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.link, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
+	sendQuery(c.session, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
 			made, stat := c.root.strip(r.text()), r.stat()
 			stat.Mzxid = stat.Czxid
@@ -190,10 +191,10 @@ func (c zkClient) CreateEphemeral(path string) error {
 }
 
 func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
-	made, err := waitQuery(c.link, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
+	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {
-		c.link.cfg.Log.Info("the chroot was missing and is made", "path", made)
+		c.session.cfg.Log.Info("the chroot was missing and is made", "path", made)
 	}
 	return err
 }
@@ -207,15 +208,16 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 	return err
 }
 
-// CreateContainer is a request of its own: none of the others makes containers.
+// CreateContainer sends a request of its own type: no other creates containers. It creates a persistent
+// node if servers do not know the request.
 func (c zkClient) CreateContainer(path string) error {
-	containers := &c.link.cfg.Containers
+	containers := &c.session.cfg.Containers
 	if containers.IsUnknown() {
 		return c.CreatePersistent(path)
 	}
 	err := c.create(opCreateContainer, path, NoData, zk.FlagContainer)
-	if containers.onResult(c.link.Epoch, err) {
-		c.link.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
+	if containers.onResult(c.session.Epoch, err) {
+		c.session.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
 			"times", MaxHangups)
 	}
 	return err
@@ -230,7 +232,7 @@ func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path,
 func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.get(path, true) }
 
 func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
-	n, err := waitQuery(c.link, encodeRead(opGetData, c.root.prepend(path), watch), readContent)
+	n, err := waitQuery(c.session, encodeRead(opGetData, c.root.prepend(path), watch), readContent)
 	return n.Data, n.Stat, err
 }
 
@@ -246,7 +248,7 @@ func (c zkClient) ExistsWatched(path string) (bool, error) {
 }
 
 func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
-	stat, err := waitQuery(c.link, encodeRead(opExists, c.root.prepend(path), watch),
+	stat, err := waitQuery(c.session, encodeRead(opExists, c.root.prepend(path), watch),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
 	if IsMissing(err) {
 		return zk.Stat{}, false, nil
@@ -255,14 +257,14 @@ func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
 }
 
 func (c zkClient) Ephemerals(prefix string) ([]string, error) {
-	ephemerals := &c.link.cfg.ephemerals
+	ephemerals := &c.session.cfg.ephemerals
 	if ephemerals.IsUnknown() {
 		return nil, ServerError(CodeUnimplemented)
 	}
 	prefix = c.root.prepend(prefix)
-	paths, err := waitQuery(c.link, appendText(newMessage(opGetEphemerals, OpBytes+len(prefix)), prefix),
+	paths, err := waitQuery(c.session, appendText(newMessage(opGetEphemerals, OpBytes+len(prefix)), prefix),
 		func(r *reader) ([]string, error) { return r.texts(), nil })
-	ephemerals.onResult(c.link.Epoch, err)
+	ephemerals.onResult(c.session.Epoch, err)
 	for i := range paths {
 		paths[i] = c.root.strip(paths[i])
 	}
@@ -283,8 +285,8 @@ func (c zkClient) Parent() Client {
 	return c
 }
 
-// MakeDirectory makes path and what is missing above it. It reports whether path
-// was made by this call.
+// MakeDirectory creates the directory at path, and missing directories above it. It reports whether
+// this call has created path.
 func MakeDirectory(c Client, path string) (bool, error) {
 	err := makeNode(c, path)
 	if IsMissing(err) {
@@ -313,8 +315,8 @@ func makeParent(c Client, path string) error {
 	return err
 }
 
-// makeNode makes a container, which goes away when its last lock has gone, or a
-// persistent node where the server will have no containers.
+// makeNode creates a container, which ZooKeeper deletes after its last lock has gone, or a persistent
+// node if the server refuses containers.
 func makeNode(c Client, path string) error {
 	err := c.CreateContainer(path)
 	if err == nil || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
@@ -324,17 +326,6 @@ func makeNode(c Client, path string) error {
 		return err
 	}
 	return c.CreatePersistent(path)
-}
-
-// zkLogger passes what go-zookeeper logs on, at debug level: the bridge itself
-// tells what matters.
-type zkLogger struct {
-	log   *slog.Logger
-	epoch uint64
-}
-
-func (l zkLogger) Printf(format string, args ...any) {
-	l.log.Debug(fmt.Sprintf(format, args...), "epoch", l.epoch)
 }
 
 // WithPublicRead adds the right to READ for all.

@@ -10,11 +10,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// ErrAnotherSession is the error of CloseSession if the server does not know the session.
 var ErrAnotherSession = errors.New("the server has opened another session rather than resume this one")
 
-// CloseSession resumes a session on a server and closes it. It returns nil if the server has closed
-// the session or says that it is over. It blocks until then, for ConnectTimeout at most; an
-// earlier end of ctx ends it.
+// CloseSession resumes a session on a server and closes it, over a connection of its own. It returns
+// nil if the server has closed the session or says that the session is over. It blocks until then,
+// until ctx ends, or for ConnectTimeout.
 func CloseSession(ctx context.Context, cfg *Config, server string, id int64, password []byte) error {
 	deadline := time.Now().Add(cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -34,8 +35,8 @@ func CloseSession(ctx context.Context, cfg *Config, server string, id int64, pas
 	if _, err := conn.Write(resumeRequest(id, password)); err != nil {
 		return err
 	}
-	hello, err := w.readConnectResponse()
-	if err != nil || hello.session == 0 {
+	response, err := w.readConnectResponse()
+	if err != nil || response.session == 0 {
 		return err
 	}
 	for _, a := range cfg.Auth {
@@ -43,21 +44,21 @@ func CloseSession(ctx context.Context, cfg *Config, server string, id int64, pas
 			return err
 		}
 	}
-	if err := w.closeSession(); err != nil || hello.session == id {
+	if err := w.closeSession(); err != nil || response.session == id {
 		return err
 	}
 	return ErrAnotherSession
 }
 
-// resumeRequest is the message that resumes the session. It asks for the shortest timeout, by which
-// the session expires if it is not closed.
+// resumeRequest returns the connect request that resumes a session. It asks for the shortest timeout,
+// after which the session expires unless it is closed.
 func resumeRequest(id int64, password []byte) []byte {
 	const shortest = 1                          // ms; the server grants more
 	b := appendInt(make([]byte, lengthSize), 0) // protocol version
-	b = binary.BigEndian.AppendUint64(b, 0)     // newest zxid seen: any server will do
+	b = binary.BigEndian.AppendUint64(b, 0)     // newest zxid seen: any server may serve the session
 	b = appendInt(b, shortest)
 	b = binary.BigEndian.AppendUint64(b, uint64(id))
-	b = appendBool(appendData(b, password), false) // no server that only reads
+	b = appendBool(appendData(b, password), false) // not a read-only server
 	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
 	return b
 }
@@ -69,7 +70,7 @@ func (c *Conn) closeSession() error {
 	if _, err := c.Conn.Write(b); err != nil {
 		return err
 	}
-	answer, err := c.readFrame(maxGreeting)
+	answer, err := c.readFrame(maxHandshake)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The messages of ZooKeeper's protocol that the bridge sends, and the answers to them.
+// The messages of ZooKeeper's protocol that the client sends, and the answers to them.
 
 const (
 	opError           = -1
@@ -18,10 +18,10 @@ const (
 	opExists          = 3
 	opGetData         = 4
 	opSetData         = 5
-	opChildren        = 12 // with the directory's stat
+	opChildren        = 12 // the answer has the directory's stat
 	opCheck           = 13
 	opMulti           = 14
-	opCreate2         = 15 // with the node's stat
+	opCreate2         = 15 // the answer has the node's stat
 	opCreateContainer = 19
 	opSetWatches      = 101
 	opGetEphemerals   = 103 // since ZooKeeper 3.6
@@ -30,18 +30,18 @@ const (
 const (
 	lengthSize = 4
 	xidSize    = 4
-	// headerSize is of a request: length, xid, type.
+	// headerSize is the size of a request's length, xid and type.
 	headerSize = lengthSize + xidSize + 4
 )
 
-// newMessage begins a message. The length and the xid are filled in as it is sent.
+// newMessage begins a message. Conn.send fills in the length and the xid.
 func newMessage(op int32, size int) []byte {
 	b, _ := messagePool.Get().([]byte)
 	b = slices.Grow(b[:0], headerSize+size)[:lengthSize+xidSize]
 	return appendInt(b, op)
 }
 
-// messagePool are messages that were sent, for re-use.
+// messagePool holds messages that were sent, for re-use.
 var messagePool sync.Pool
 
 func recycle(request []byte) {
@@ -62,7 +62,7 @@ func encodeDelete(path string) []byte {
 	return appendInt(appendText(newMessage(opDelete, OpBytes+len(path)), path), AnyVersion)
 }
 
-// encodeMulti is a transaction of go-zookeeper's operations, below root.
+// encodeMulti returns a transaction of go-zookeeper's operations, below root.
 func encodeMulti(root Chroot, ops []any) ([]byte, error) {
 	b := newMessage(opMulti, OpBytes*(2+3*len(ops)))
 	for _, op := range ops {
@@ -83,8 +83,8 @@ func encodeMulti(root Chroot, ops []any) ([]byte, error) {
 	return appendInt(appendBool(appendInt(b, -1), true), -1), nil
 }
 
-// appendOpHeader is what stands before each operation: its type, that it is not the end, and
-// a place for an error.
+// appendOpHeader appends what comes before each operation: its type, that it is not the end, and a place for an
+// error.
 func appendOpHeader(b []byte, op int32) []byte {
 	return appendInt(appendBool(appendInt(b, op), false), -1)
 }
@@ -101,8 +101,8 @@ func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32)
 // maxWatches bounds the paths in one message, as other clients do.
 const maxWatches = 128 << 10
 
-// encodeSetWatches set watches again, on nodes and on what is in directories: in as many
-// messages as it takes. Of what has changed since a zxid there is an event at once.
+// encodeSetWatches returns the messages that set watches again, on nodes and on the children of
+// directories. The server sends an event at once for each change since zxid.
 func encodeSetWatches(zxid int64, nodes, directories []string) (requests [][]byte) {
 	for len(nodes)+len(directories) > 0 {
 		b := binary.BigEndian.AppendUint64(newMessage(opSetWatches, OpBytes), uint64(zxid))
@@ -115,7 +115,7 @@ func encodeSetWatches(zxid int64, nodes, directories []string) (requests [][]byt
 	return requests
 }
 
-// appendSome appends a list of as many paths as there is room for, and gives the rest.
+// appendSome appends a list of as many paths as there is room for, and returns the rest.
 func appendSome(b []byte, paths []string, room *int) (_ []byte, rest []string) {
 	n := 0
 	for n < len(paths) && *room > 0 {
@@ -141,14 +141,14 @@ func appendBool(b []byte, v bool) []byte {
 func appendText(b []byte, s string) []byte { return append(appendInt(b, int32(len(s))), s...) }
 
 func appendData(b, data []byte) []byte {
-	if data == nil { // which is another thing than no bytes
+	if data == nil { // the protocol distinguishes nil from no bytes
 		return appendInt(b, -1)
 	}
 	return append(appendInt(b, int32(len(data))), data...)
 }
 
-// reader takes fields from a message. Once one is missing or makes no sense, it and all
-// others are zero.
+// reader reads the fields of a message. Once a field is missing or makes no sense, it and all later
+// ones are zero, and bad is set.
 type reader struct {
 	rest []byte
 	bad  bool
@@ -187,7 +187,7 @@ func (r *reader) long() int64 {
 
 func (r *reader) text() string { return string(r.take(int(r.int()))) }
 
-// data gives a copy; nil for the length -1.
+// data returns a copy, or nil for the length -1.
 func (r *reader) data() []byte {
 	n := int(r.int())
 	if n == -1 {
@@ -218,7 +218,7 @@ func (r *reader) stat() (s zk.Stat) {
 	return s
 }
 
-// results are those of a transaction, below root. The error is the first one's.
+// results returns the results of a transaction, below root, and the first error among them.
 func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure error) {
 	all = make([]zk.MultiResponse, 0, ops)
 	for {
@@ -251,7 +251,7 @@ type ServerError int32
 
 func (e ServerError) Error() string { return fmt.Sprintf("zk: error %d", int32(e)) }
 
-// errorOf is the error that a server means by a code.
+// errorOf returns the error for a server's error code.
 func errorOf(code int32) error {
 	if err, named := serverErrors[code]; named {
 		return err
@@ -276,7 +276,7 @@ var serverErrors = map[int32]error{
 	-123: zk.ErrReconfigDisabled,
 }
 
-// ACLBytes is what an ACL takes in a message.
+// ACLBytes returns the size of an ACL in a message.
 func ACLBytes(acl []zk.ACL) (n int) {
 	for _, a := range acl {
 		n += 3*lengthSize + len(a.Scheme) + len(a.ID)
@@ -288,5 +288,5 @@ func ACLBytes(acl []zk.ACL) (n int) {
 // server drop the connection.
 const MaxRequest = 512 << 10
 
-// OpBytes is what an operation takes in a message, beside paths and data.
+// OpBytes is the size of an operation in a message, without paths and data.
 const OpBytes = 64

@@ -13,75 +13,90 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Conn is one connection to a server. Over it go-zookeeper opens the session, keeps it
-// alive and closes it; the bridge's requests, their answers and the events pass it by, see
-// exchange. The wire looks at what passes to learn what go-zookeeper does not tell: the
-// session's id and timeout, and when the newest message was sent that has been answered.
+// Conn is one connection to a server. Over it go-zookeeper opens the session, keeps it alive and closes
+// it. Requests, their answers and the events of watches pass go-zookeeper by; see requests.go. A Conn
+// reads go-zookeeper's messages, too, for what go-zookeeper does not report: the session's id and
+// timeout, and when the newest answered message was sent.
 type Conn struct {
 	net.Conn               // to the server, perhaps through TLS
 	raw           net.Conn // below TLS
 	session       *SessionConn
 	Server        string        // the address that was dialed
-	reader        *bufio.Reader // go-zookeeper reads each reply in two small pieces
-	writeMu       sync.Mutex    // held while something is written: not every net.Conn bears two at a time
+	reader        *bufio.Reader // since go-zookeeper reads each answer in two small pieces
+	writeMu       sync.Mutex    // held while a message is written: not every net.Conn allows two writes at a time
 	deadline      time.Time     // of the handshake
-	handshakeDone atomic.Bool   // the handshake is over
+	handshakeDone atomic.Bool
 
 	mu         sync.Mutex
-	sent       []sentRecord // on their way and not answered, oldest first
-	unanswered int          // bytes of them
-	closing    int32        // xid of the message that closes the session
-	requestWriter
+	sent       []sentRecord // messages that are not answered, oldest first
+	unanswered int          // bytes of these
+	closing    int32        // xid of the message that closes the session; 0 before
 
-	// For the one who reads.
-	handshakeReply              []byte        // to be read before anything else
-	frameLeft                   int           // bytes of the present frame that are still to come
+	// For requests; mu guards these, too.
+	xid           int32    // of the newest request
+	hasSendBuffer bool     // see the function
+	unwritten     [][]byte // chunks of requests, of sendBuffer bytes at most or of one request
+	corked        bool     // more requests follow at once
+	flushing      bool     // flushLoop is running
+	spare         []byte   // memory for the next chunk, or nil
+	broken        bool     // no request is sent any more
+
+	// rewatching counts the messages that set watches again and are not answered. Until all are
+	// answered, the server has not sent all events since SessionConn.eventsZxid.
+	rewatching atomic.Int32
+	// callbackMu is held during a callback, so that callbacks come in order. A callback sends a
+	// message to the actor or ends a wait: it must not close the connection, which locks
+	// callbackMu, too.
+	callbackMu sync.Mutex
+
+	// These belong to the goroutine that reads.
+	handshakeReply              []byte        // that go-zookeeper reads first
+	frameLeft                   int           // bytes of the present frame that are not read
 	body                        []byte        // for re-use
-	readTimeout, readTimeoutSet time.Duration // of go-zookeeper for the next reply, and from when
+	readTimeout, readTimeoutSet time.Duration // of go-zookeeper for the next answer, and when it was set
 }
 
-// sentRecord is when a message was sent, from the start of the link.
+// sentRecord is a message that was sent, and when.
 type sentRecord struct {
 	xid      int32
 	at       time.Duration
 	size     int
-	callback Callback[[]byte] // of a request of the bridge
+	callback Callback[[]byte] // nil for a message of go-zookeeper
 }
 
 const (
-	// Messages from the server that belong to no request.
+	// The xids of messages from the server that answer no request.
 	xidEvent = -1
 	xidPing  = -2
-	// xidConnect stands for the first message, which has no xid.
+	// xidConnect is the xid in a sentRecord of the connect request, which has none.
 	xidConnect = -100
 
 	opClose = -11
 
-	// What follows the length of a reply is at least 16 bytes: xid, zxid, error.
-	// Of the reply to the greeting, too: protocol version, timeout, session id.
+	// An answer has at least 16 bytes behind its length: xid, zxid, error. So has the connect
+	// response: protocol version, timeout, session id.
 	minFrame = 16
-	// Longer frames are no ZooKeeper's: a web server's first bytes would be a
-	// gigabyte.
-	maxFrame    = 256 << 20
-	maxGreeting = 64 << 10
+	// Longer frames are not ZooKeeper's: the first bytes of a web server's answer would be a gigabyte.
+	maxFrame     = 256 << 20
+	maxHandshake = 64 << 10
 )
 
-func newConn(nc, raw net.Conn, l *SessionConn, deadline time.Time) *Conn {
-	w := &Conn{Conn: nc, raw: raw, session: l, deadline: deadline, reader: bufio.NewReaderSize(nc, 16<<10)}
-	w.requestWriter.hasSendBuffer = hasSendBuffer(raw)
-	return w
+// newConn returns a connection before its handshake, which must end by deadline. raw is below TLS.
+func newConn(nc, raw net.Conn, session *SessionConn, deadline time.Time) *Conn {
+	return &Conn{Conn: nc, raw: raw, session: session, deadline: deadline,
+		reader: bufio.NewReaderSize(nc, 16<<10), hasSendBuffer: hasSendBuffer(raw)}
 }
 
-// Close cuts the connection. It does not block, as a farewell through TLS might.
-// What was not answered on it never will be.
+// Close closes the connection. It does not block, as closing TLS might. All requests that are not
+// answered fail.
 func (c *Conn) Close() error {
 	err := c.raw.Close()
 	c.failRequests(zk.ErrConnectionClosed)
 	return err
 }
 
-// SetReadDeadline keeps the handshake bounded: go-zookeeper waits for six session
-// timeouts for the length of the reply and without limit for the rest.
+// SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of the
+// answer, and without limit for the rest.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() {
 		c.readTimeout, c.readTimeoutSet = time.Until(t), c.session.now()
@@ -89,7 +104,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(c.bound(t))
 }
 
-// SetWriteDeadline is like SetReadDeadline.
+// SetWriteDeadline bounds the handshake, too.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
 
 func (c *Conn) bound(t time.Time) time.Time {
@@ -99,8 +114,8 @@ func (c *Conn) bound(t time.Time) time.Time {
 	return t
 }
 
-// Write sends one message of go-zookeeper, which writes each in one piece. The time is
-// taken before: what counts is a moment when the server cannot have had it.
+// Write sends one message of go-zookeeper, which writes each in one piece. The send time is taken
+// before: the server cannot have had the message then.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	switch {
@@ -121,21 +136,21 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// record needs w.mu.
+// record needs c.mu.
 func (c *Conn) record(s sentRecord) {
 	s.at = c.session.now()
 	c.sent = append(c.sent, s)
 	c.unanswered += s.size
 }
 
-// Read gives go-zookeeper what the server sends for it.
+// Read reads the server's messages for go-zookeeper.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.read(p)
 	if err != nil {
 		if isHangUp(err) {
 			c.failRequests(errHungUp)
 		}
-		c.Close() // so that nobody waits any longer for what cannot come
+		c.Close() // so that all requests fail
 	}
 	return n, err
 }
@@ -148,7 +163,7 @@ func (c *Conn) read(p []byte) (int, error) {
 			return 0, err
 		}
 		c.handshakeDone.Store(true)
-		c.Conn.SetWriteDeadline(time.Time{}) // that of the handshake is over; go-zookeeper sets its own
+		c.Conn.SetWriteDeadline(time.Time{}) // the handshake's is over; go-zookeeper sets its own
 	}
 	if len(c.handshakeReply) == 0 && c.frameLeft == 0 {
 		if err := c.nextFrame(); err != nil {
@@ -165,7 +180,7 @@ func (c *Conn) read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame takes in what is the bridge's, up to the next reply for go-zookeeper.
+// nextFrame handles answers to requests and events, up to the next message for go-zookeeper.
 func (c *Conn) nextFrame() error {
 	for {
 		head, size, err := c.nextHead()
@@ -189,8 +204,8 @@ func (c *Conn) nextFrame() error {
 	}
 }
 
-// nextHead waits for the head of the next message, and gives the number of bytes behind
-// its length.
+// nextHead waits for the head of the next message, and returns it with the number of bytes behind the
+// length.
 func (c *Conn) nextHead() (head []byte, size int, err error) {
 	if head, err = c.reader.Peek(lengthSize); err != nil {
 		return nil, 0, err
@@ -203,7 +218,7 @@ func (c *Conn) nextHead() (head []byte, size int, err error) {
 	return head, int(n), err
 }
 
-// checkSize refuses a message that is too large, and that no request has asked for.
+// checkSize returns an error for a message that is too large and answers no request.
 func (c *Conn) checkSize(size int) error {
 	if c.isTooLarge(size) {
 		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
@@ -221,7 +236,7 @@ func (c *Conn) isTooLarge(size int) bool {
 	return true
 }
 
-// onAnswered notes that the server has had the message xid.
+// onAnswered notes that the server has answered the message xid, and returns its record.
 func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +257,7 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	return s
 }
 
-// extendReadDeadline puts off the end of go-zookeeper's patience, as each reply does that it sees.
+// extendReadDeadline extends go-zookeeper's read deadline, as each answer to go-zookeeper does.
 func (c *Conn) extendReadDeadline() {
 	if now := c.session.now(); c.readTimeout > 0 && now-c.readTimeoutSet > c.readTimeout/8 { // often enough
 		c.readTimeoutSet = now

@@ -87,7 +87,7 @@ func TestGarbledAnswerTellsNothing(t *testing.T) {
 	w.session.active.Store(w)
 	var results []zk.MultiResponse
 	var failure error
-	zkClient{link: w.session}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
+	zkClient{session: w.session}.Multi([]any{&zk.DeleteRequest{Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
 	body := appendInt(appendOpHeader(nil, opError), -101) // and no end
 	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
 	w.pieces(t, server, frame(16, xidPing), 100, answer...)

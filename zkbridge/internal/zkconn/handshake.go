@@ -11,10 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// handshake reads the server's part of the handshake, and authenticates, before
-// go-zookeeper sees any of it: so credentials are with the server before any
-// request is. go-zookeeper's own AddAuth can block for ever when it sends them
-// again on a connection that fails.
+// handshake reads the connect response, and authenticates, before go-zookeeper sees the response: so
+// the server has the credentials before any request. go-zookeeper's own AddAuth can block for ever
+// when it sends credentials again on a connection that fails.
 func (c *Conn) handshake() error {
 	hello, err := c.readConnectResponse()
 	if err != nil {
@@ -28,7 +27,7 @@ func (c *Conn) handshake() error {
 	}
 	c.handshakeReply = hello.frame
 	if hello.session == 0 {
-		return nil // the session is over, as go-zookeeper will see
+		return nil // the session is over; go-zookeeper will report that
 	}
 	c.session.granted.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
 	c.onAnswered(xidConnect)
@@ -43,7 +42,7 @@ func (c *Conn) handshake() error {
 	return nil
 }
 
-// explainNoAnswer explains why a greeting has no answer.
+// explainNoAnswer returns err with an explanation why there is no connect response.
 func explainNoAnswer(err error) error {
 	if isHangUp(err) {
 		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does: %w", err)
@@ -53,9 +52,9 @@ func explainNoAnswer(err error) error {
 
 var errNoZooKeeper = errors.New("it accepts connections but does not answer as ZooKeeper")
 
-// handshakeError is why a server that was connected has given no session.
+// handshakeError is the error of a handshake.
 type handshakeError struct {
-	server string // its address
+	server string // the address
 	err    error
 }
 
@@ -63,18 +62,18 @@ func (e *handshakeError) Error() string { return fmt.Sprintf("handshake with %s:
 
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// connectResponse is a server's answer to the greeting.
+// connectResponse is a server's answer to a connect request.
 type connectResponse struct {
 	timeout  int32 // ms
-	session  int64 // 0 where the session that was asked for is over
+	session  int64 // 0 if the requested session is over
 	password []byte
 	frame    []byte // the whole message
 }
 
-// readConnectResponse refuses an answer to the greeting whose parts do not fill it. go-zookeeper
-// would allocate as much memory as the password's length says.
+// readConnectResponse returns an error for a response whose parts do not fill it. go-zookeeper would
+// allocate as much memory as the password's length says.
 func (c *Conn) readConnectResponse() (h connectResponse, err error) {
-	if h.frame, err = c.readFrame(maxGreeting); err != nil {
+	if h.frame, err = c.readFrame(maxHandshake); err != nil {
 		return h, err
 	}
 	r := reader{rest: h.frame[lengthSize+4:]} // behind the protocol version
@@ -84,7 +83,7 @@ func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 		return h, fmt.Errorf("the server gives a session password of %d bytes, more than %d", n, maxPassword)
 	}
 	h.password = r.take(int(n))
-	if r.bad || len(r.rest) > 1 { // whether it is read-only; old servers leave that out
+	if r.bad || len(r.rest) > 1 { // the last byte says whether the server is read-only; old servers leave it out
 		return h, fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(h.frame)-lengthSize, n)
 	}
 	return h, nil
@@ -94,25 +93,25 @@ func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 // of 256 bytes. ZooKeeper's have 16.
 const maxPassword = 128
 
-// setLastZxid has the server hear of all that was seen in this session, as go-zookeeper would
-// if it had seen it: one that knows less than that must not serve it.
-func (c *SessionConn) setLastZxid(hello []byte) []byte {
+// setLastZxid returns the connect request with the newest zxid that the session has seen.
+// go-zookeeper has not seen it. A server that knows less must not serve the session.
+func (c *SessionConn) setLastZxid(request []byte) []byte {
 	const at = lengthSize + 4 // behind the protocol version
-	if len(hello) < at+8 {
-		return hello
+	if len(request) < at+8 {
+		return request
 	}
-	hello = bytes.Clone(hello)
-	binary.BigEndian.PutUint64(hello[at:], uint64(c.lastZxid.Load()))
-	return hello
+	request = bytes.Clone(request)
+	binary.BigEndian.PutUint64(request[at:], uint64(c.lastZxid.Load()))
+	return request
 }
 
-// onZxid notes the zxid of an answer: the events up to it have come before, of watches that
-// are in place on this connection.
+// onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that are
+// set on this connection.
 func (c *Conn) onZxid(zxid int64) {
-	l := c.session // only one wire of a link is read at a time
-	l.lastZxid.Store(max(zxid, l.lastZxid.Load()))
+	s := c.session // only one connection of a session is read at a time
+	s.lastZxid.Store(max(zxid, s.lastZxid.Load()))
 	if c.rewatching.Load() == 0 {
-		l.eventsZxid.Store(max(zxid, l.eventsZxid.Load()))
+		s.eventsZxid.Store(max(zxid, s.eventsZxid.Load()))
 	}
 }
 
@@ -136,8 +135,8 @@ const (
 	opAuth  = 100
 )
 
-// authenticate sends credentials and waits for the answer. A server that refuses
-// them says so and closes the connection.
+// authenticate sends credentials and waits for the answer. A server that refuses them answers so and
+// closes the connection.
 func (c *Conn) authenticate(a Credentials) error {
 	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
 		return err
@@ -145,7 +144,7 @@ func (c *Conn) authenticate(a Credentials) error {
 	if _, err := c.Conn.Write(a.frame()); err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
-	reply, err := c.readFrame(maxGreeting)
+	reply, err := c.readFrame(maxHandshake)
 	if err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
@@ -160,10 +159,10 @@ func (c *Conn) authenticate(a Credentials) error {
 	return nil
 }
 
-// Credentials are what a connection authenticates with.
+// Credentials identify a connection to ZooKeeper.
 type Credentials struct{ Scheme, Credential string }
 
-// frame is the message that carries the credentials.
+// frame returns the message with the credentials.
 func (a Credentials) frame() []byte {
 	b := make([]byte, lengthSize)
 	xid := int32(xidAuth)
@@ -178,8 +177,8 @@ func (a Credentials) frame() []byte {
 	return b
 }
 
-// MoreTelling returns last, the error of the attempt before, if err only says that the same server
-// has not answered yet; otherwise err.
+// MoreTelling returns the better explanation why there is no session: last, the error of the attempt
+// before, if err only says that the same server has not answered yet; otherwise err.
 func MoreTelling(last, err error) error {
 	was, now := (*handshakeError)(nil), (*handshakeError)(nil)
 	if errors.As(last, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {

@@ -6,42 +6,23 @@ import (
 	"math"
 	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// requestWriter is the part of a wire for the bridge's requests. They are written as they
-// come, and their answers are handed on by who reads the connection: that spares the
-// goroutines that wait for each, and reflection.
-type requestWriter struct {
-	xid           int32    // of the newest request; guarded by wire.mu as the rest is
-	hasSendBuffer bool     // the connection has a buffer
-	unwritten     [][]byte // requests to be written, in pieces that a socket takes, or of one request
-	corked        bool     // the bridge is about to send more
-	flushing      bool     // drain is at it
-	spare         []byte   // for the next piece, or nil
-	broken        bool     // nothing is sent any more
-	// rewatching counts the messages that set watches again and are not answered. Until all
-	// are, this connection has not reported what has happened since link.since.
-	rewatching atomic.Int32
-	// callbackMu is held while a request is told its answer, so that all are told in order. That is
-	// a message to the bridge or the end of a wait: no taker closes the connection, which
-	// takes turn, too.
-	callbackMu sync.Mutex
-}
+// The requests of a Conn. It writes them as they come, and the goroutine that reads the connection
+// calls back with their answers: that spares go-zookeeper's goroutine for each request, and
+// reflection.
 
-// Callback is told an answer, or why there is none, on any goroutine. It must not block, nor
-// keep memory that is not its own.
+// Callback receives an answer, or the error of the request, on any goroutine. It must not block, nor
+// keep memory of the answer.
 type Callback[T any] func(T, error)
 
-// firstXid is that of the first request. go-zookeeper, which counts from 1, sends one
-// message with a number of its own, the last.
+// firstXid is the xid of the first request. go-zookeeper, which counts from 1, sends only one message
+// with an xid of its own, the last.
 const firstXid = 1000
 
-// sendBuffer is how many bytes a socket takes at any rate without waiting for the other
-// side.
+// sendBuffer is how many bytes a socket takes without waiting for the other side.
 const sendBuffer = 16 << 10
 
 // hasSendBuffer reports whether the connection is known to have a buffer for sendBuffer bytes, as
@@ -51,8 +32,8 @@ func hasSendBuffer(conn net.Conn) bool {
 	return is
 }
 
-// send sends a request and does not block. What one goroutine sends is sent, and
-// answered, in order. It does not keep the request.
+// send sends a request and does not block. The requests of one goroutine are sent, and answered, in
+// order. It does not keep the request.
 func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	binary.BigEndian.PutUint32(request, uint32(len(request)-lengthSize))
 	c.mu.Lock()
@@ -71,7 +52,7 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.flush()
 }
 
-// enqueue needs w.mu.
+// enqueue needs c.mu.
 func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
 		c.unwritten[n-1] = append(c.unwritten[n-1], request...)
@@ -81,23 +62,22 @@ func (c *Conn) enqueue(request []byte) {
 	c.spare = nil
 }
 
-// Cork has requests wait for letGo. Those of others than the bridge do, too: it does not
-// take long.
+// Cork has requests wait for Uncork: those of all goroutines, since that does not take long.
 func (c *Conn) Cork() {
 	c.mu.Lock()
 	c.corked = true
 	c.mu.Unlock()
 }
 
-// Uncork sends what has come since hold.
+// Uncork sends the requests that have come since Cork.
 func (c *Conn) Uncork() {
 	c.mu.Lock()
 	c.corked = false
 	c.flush()
 }
 
-// flush writes the queue, one piece then; or drain does, if the socket might have to be waited
-// for. It is called with w.mu, and unlocks that.
+// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. It is called
+// with c.mu, and unlocks c.mu.
 func (c *Conn) flush() {
 	switch {
 	case c.corked || c.flushing || len(c.unwritten) == 0:
@@ -111,8 +91,8 @@ func (c *Conn) flush() {
 	}
 }
 
-// flushLoop writes what could not be written without waiting, perhaps. Between two pieces
-// go-zookeeper finds its turn, whose pings have a deadline.
+// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write its pings,
+// which have a deadline.
 func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()
@@ -127,9 +107,9 @@ func (c *Conn) flushLoop() {
 	}
 }
 
-// writeChunk writes the first piece of the queue. It is called with w.out and w.mu, and
-// unlocks them. It ends the connection if writing fails, as go-zookeeper does. There is no
-// deadline: where the other side takes nothing it answers nothing, and reading has one.
+// writeChunk writes the first chunk. It is called with c.writeMu and c.mu, and unlocks both. It closes the
+// connection if writing fails, as go-zookeeper does. There is no write deadline: a server that takes
+// nothing answers nothing, and reading has a deadline.
 func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
 	c.unwritten = slices.Delete(c.unwritten, 0, 1)
@@ -146,7 +126,7 @@ func (c *Conn) writeChunk() {
 	}
 }
 
-// onReply takes in the answer to a request.
+// onReply reads the answer to a request, and calls back.
 func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 	c.onZxid(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
 	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
@@ -162,14 +142,13 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 	}
 	c.callbackMu.Lock()
 	defer c.callbackMu.Unlock()
-	if s := c.onAnswered(xid); s.callback != nil { // else it was told that the connection is lost
+	if s := c.onAnswered(xid); s.callback != nil { // otherwise the request has failed
 		s.callback(answer, refusal)
 	}
 	return nil
 }
 
-// onWatchEvent takes in the event of a watch. It proves nothing about the session: it answers
-// no message.
+// onWatchEvent reads the event of a watch. It proves nothing about the session, since it answers no message.
 func (c *Conn) onWatchEvent(size int) error {
 	if err := c.checkSize(size); err != nil {
 		return err
@@ -187,11 +166,11 @@ func (c *Conn) onWatchEvent(size int) error {
 	return nil
 }
 
-// maxBody is the size of messages for which memory is kept.
+// maxBody is the size of messages whose memory is kept.
 const maxBody = 64 << 10
 
-// readBody reads a message of size bytes, and gives what is behind its head. That is good
-// until the next is read.
+// readBody reads a message of size bytes, and returns the part behind its head. The result is valid
+// until the next message is read.
 func (c *Conn) readBody(size int) ([]byte, error) {
 	if _, err := c.reader.Discard(lengthSize + minFrame); err != nil {
 		return nil, err
@@ -208,8 +187,8 @@ func (c *Conn) readBody(size int) ([]byte, error) {
 	return body, err
 }
 
-// failRequests has all requests fail that will not be answered any more; why is told to the one that
-// was to be answered next.
+// failRequests fails all requests that are not answered. The one that the server had to answer next fails with
+// why, the others with zk.ErrConnectionClosed.
 func (c *Conn) failRequests(why error) {
 	c.callbackMu.Lock()
 	defer c.callbackMu.Unlock()

@@ -236,7 +236,7 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	w := opened(client, &Config{})
-	zkClient{link: w.session}.SetWatches(w, []string{"/n"}, nil)
+	zkClient{session: w.session}.SetWatches(w, []string{"/n"}, nil)
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
 		t.Error(got)
 	}
