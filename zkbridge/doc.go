@@ -1,76 +1,89 @@
-// Package zkbridge owns the connection to ZooKeeper. One actor, the bridge, takes
-// the requests of lock actors, and turns replies and watch events into messages
-// to them; bridge.proto in package messages is the conversation.
+// Package zkbridge owns the connection to ZooKeeper. One actor, the bridge, handles the requests of
+// lock actors, and sends them answers and watch events as messages; bridge.proto in package messages
+// is the conversation.
 //
-// A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the
-// moment it is established until it is lost. Requests name the epoch that they
-// are meant for and never run in another one.
+// A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the moment it is
+// established until it is lost. Requests name their epoch and never run in another one.
 //
-// All blocking is kept out of the actor: it writes requests without waiting, and whoever
-// reads the connection hands it their answers as messages. What takes several requests,
-// one after the other, runs on a bounded number of goroutines. go-zookeeper finds the
-// servers, opens the session, keeps it alive and closes it; all else passes it by.
+// The actor does not block: it writes requests without waiting, and the goroutine that reads the
+// connection sends it the answers as messages. Work that takes several requests, one after the other,
+// runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session, keeps it
+// alive and closes it; requests pass it by.
 //
 // # When a session is lost
 //
-// A bridge takes its session for lost by its own clock, with no need to reach a server:
-// at [Session].Deadline, which is the earlier of
+// A bridge takes its session for lost by its own clock, without reaching a server: at
+// [Session].Deadline, which is the earlier of
 //
 //   - SessionTimeout - Margin after the newest message was sent that has been answered,
 //   - 2/3 SessionTimeout - Margin after the connection was lost, until it is back; or
 //     SessionTimeout - Margin after the last handshake was begun, if that is later.
 //
-// ZooKeeper's leader counts the timeout from when it last heard of the session. Its
-// followers answer pings and reads by themselves and report every half tickTime; one that
-// is cut off from the leader goes on answering for up to syncLimit ticks, and hangs up
-// then. In a handshake it asks the leader. Pings come every third of the timeout. So the
-// deadline proves, of a process that runs:
+// ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
+// pings and reads by themselves and report every half tickTime. A follower that is cut off from the
+// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake it asks the
+// leader. Pings come every third of the timeout. So the deadline proves, of a process that runs:
 //
-//   - Connected to a single server, to the leader, or to a follower in touch with it: the
-//     session outlives the deadline by Margin, which is for clocks that run unlike.
-//   - Connected to a follower that is cut off: the deadline comes before the session can
-//     expire if Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of
-//     SessionTimeout at most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime
-//     or more: with ZooKeeper's defaults, 2 s and 5, a Margin of 11 s and 22 s; a
-//     SessionTimeout of 30 s leaves 9 s to reconnect.
-//   - Stopping at once when SUSPENDED: any Margin will do, if SessionTimeout is more than
+//   - Connected to a single server, to the leader, or to a follower in touch with it: the session
+//     outlives the deadline by Margin, which covers clocks that run at different speeds.
+//   - Connected to a follower that is cut off: the deadline comes before the session can expire if
+//     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at
+//     most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's
+//     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s; a SessionTimeout of 30 s
+//     leaves 9 s to reconnect.
+//   - Stopping at once when SUSPENDED: any Margin suffices if SessionTimeout is more than
 //     1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
 //
-// It does not prove anything where a follower falls silent without hanging up, frozen or
-// cut off from its clients as well, unless Margin is a third of SessionTimeout more; nor
-// for a process that is itself paused. Only fencing tokens and transactions that check
-// the holder's node do.
+// The deadline proves nothing if a follower falls silent without hanging up, frozen or cut off from
+// its clients as well, unless Margin is a third of SessionTimeout more; nor does it for a process that
+// is itself paused. Only fencing tokens and transactions that check the holder's node do.
 //
 // # After a loss
 //
-// The servers may keep a session that is lost here: for up to SessionTimeout after they last
-// heard of it, and for that long again after a restart, which makes them count anew. Its nodes
-// keep locks from everybody meanwhile. So the bridge resumes the lost session by its password, on
-// a separate connection, and closes it, which deletes all its nodes at once. It begins Margin
-// after it has told its subscribers of the loss, once it is connected with its next session, and
-// tries again until a server answers. [Bridge.Close] does that at once.
+// The servers may keep a session that is lost here: for up to SessionTimeout after they last heard of
+// it, and for that long again after a restart, which makes them count anew. Meanwhile its nodes keep
+// locks from all clients. So the bridge resumes the lost session by its password, on a separate
+// connection, and closes it, which deletes all its nodes at once. It begins Margin after it has told
+// its subscribers of the loss, once it is connected with its next session, and tries again until a
+// server answers. [Bridge.Close] does that at once.
 //
-// A process that was cut off is therefore without its locks until it is connected again, and
-// until Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED,
-// it keeps them. A process that has ended has lost the password of its session: its locks are
-// free when the servers expire the session.
+// A process that was cut off is therefore without its locks until it is connected again, and until
+// Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps
+// them. A process that has ended has lost the password of its session: its locks are free when the
+// servers expire the session.
 //
 // # When servers disagree
 //
-// A follower may show a node for good that the leader does not have, and a contender behind it
-// would wait for ever. So the bridge asks the leader for the nodes that are watched and have not
-// changed for a minute, or for SessionTimeout if that is longer: by a transaction that checks up
-// to 128 of them and changes nothing. If the leader does not have a node, and the server still
-// shows it afterwards, the log names server and node at level ERROR, and the bridge leaves that
-// server for another one with the same session. The bridge cannot notice a server that lacks a
-// node which the leader has: its clients may take a lock that is held, and only fencing tokens
-// tell them from the holder.
+// A follower may show a node for good that the leader does not have, and a contender behind it would
+// wait for ever. So the bridge asks the leader for the watched nodes that have not changed for a
+// minute, or for SessionTimeout if that is longer: by a transaction that checks up to 128 of them and
+// changes nothing. If the leader does not have a node, and the server still shows it afterwards, the
+// log names server and node at level ERROR, and the bridge leaves that server for another one with the
+// same session. The bridge cannot notice a server that lacks a node which the leader has: its clients
+// may take a lock that is held, and only fencing tokens distinguish them from the holder.
 //
-// # What the bridge cannot clean up
+// # Nodes that the bridge cannot delete
 //
-// A node that ZooKeeper does not delete, since a right is missing or no answer is clear,
-// holds its lock until it is gone. The bridge answers the request with Failed and goes on
-// trying while the session lives; the log names the node at level ERROR. It does not end
-// the session, which would cost the holders of all other locks theirs. A bridge that fails
-// by a panic does: it says so at once, and closes the session Margin later.
+// A node that ZooKeeper does not delete, since a right is missing or no answer is clear, holds its lock
+// until it is gone. The bridge answers the request with Failed and goes on trying while the session
+// lives; the log names the node at level ERROR. The bridge does not end the session, which would cost
+// the holders of all other locks theirs. A bridge that fails by a panic does: it says so at once, and
+// closes the session Margin later.
+//
+// # The files, in reading order
+//
+//   - session.go: the states of a session, and what changes them.
+//   - config.go, auth.go, path.go: the configuration of a bridge, and which paths it accepts.
+//   - bridge.go, sessionstream.go: Bridge, which other goroutines call.
+//   - actor.go: the actor; it opens epochs and ends them.
+//   - epoch.go, workqueue.go: all that the bridge does within one session, and how much at a time.
+//   - ownnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests.
+//   - requests.go: the messages of lock actors, and which of them the bridge accepts.
+//   - atomiccreate.go: several creates in one transaction.
+//   - watches.go, reads.go: lists, and watches of nodes.
+//   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.
+//   - leadercheck.go, lostsession.go: what the bridge does by itself.
+//
+// Package internal/writer creates and deletes nodes, package internal/zkconn is the connection, and
+// package internal/reply answers requests. Each knows only those named after it.
 package zkbridge
