@@ -80,7 +80,7 @@ func (c *Custom) VerifyToken(ctx context.Context, node string, token Token) erro
 }
 
 func verifyToken(ctx context.Context, bridge shell.Bridge, node string, token Token, rule queue.Rule) error {
-	view, err := bridge.Look(ctx, node)
+	view, err := bridge.GetNode(ctx, node)
 	if err != nil {
 		return err
 	}

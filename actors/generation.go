@@ -19,7 +19,7 @@ import (
 // [Locks.RaiseGeneration] is called for the first time. Its read includes all writes that
 // ZooKeeper had acknowledged when it was called. It blocks until ZooKeeper answers or ctx ends.
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
-// [zkbridge.Bridge.Look].
+// [zkbridge.Bridge.GetNode].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 	g, err := readGeneration(ctx, l.bridge)
 	return g.value, err
@@ -96,7 +96,7 @@ type generation struct {
 }
 
 func readGeneration(ctx context.Context, bridge shell.Bridge) (generation, error) {
-	view, err := bridge.Read(ctx, zkbridge.GenerationPath)
+	view, err := bridge.GetData(ctx, zkbridge.GenerationPath)
 	if err != nil || !view.Exists {
 		return generation{}, err
 	}

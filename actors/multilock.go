@@ -73,8 +73,8 @@ func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
 		locks = append(locks, shell.Dependency{Path: h.path, Recipe: h.recipe})
 		kinds = append(kinds, h.kind)
 	}
-	if n := len(members); problem == nil && (n == 0 || n > zkbridge.MaxParts) {
-		problem = shell.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", n, zkbridge.MaxParts))
+	if n := len(members); problem == nil && (n == 0 || n > zkbridge.MaxAtomicCreates) {
+		problem = shell.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", n, zkbridge.MaxAtomicCreates))
 	}
 	return recipes.MultiLock("multi-lock of "+strings.Join(names, ", "), locks, kinds), problem
 }

@@ -48,7 +48,7 @@ func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	leases, err := s.manager.Bridge.Look(ctx, s.path+recipes.LeaseSuffix+"/any") // for the names beside that node
+	leases, err := s.manager.Bridge.GetNode(ctx, s.path+recipes.LeaseSuffix+"/any") // for the names beside that node
 	if err != nil {
 		return 0, err
 	}

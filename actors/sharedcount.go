@@ -42,7 +42,7 @@ func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 	if err := checkCountPath(c.path); err != nil {
 		return Count{}, err
 	}
-	view, err := c.bridge.Read(ctx, c.path)
+	view, err := c.bridge.GetData(ctx, c.path)
 	switch {
 	case err != nil:
 		return Count{}, err

@@ -44,9 +44,9 @@ func TestLongACL(t *testing.T) {
 		if nodes := s.Nodes(t, dir); len(nodes) != n+1 {
 			t.Errorf("%d nodes", len(nodes))
 		}
-		parts := make([]Part, 3*MaxParts/2)
+		parts := make([]CreateSpec, 3*MaxAtomicCreates/2)
 		for i := range parts {
-			parts[i] = Part{u, &messages.Create{Id: u.id(), Epoch: 1, Directory: dir, Prefix: fmt.Sprintf("each%d-", i), Data: make([]byte, 16<<10)}}
+			parts[i] = CreateSpec{u, &messages.Create{Id: u.id(), Epoch: 1, Directory: dir, Prefix: fmt.Sprintf("each%d-", i), Data: make([]byte, 16<<10)}}
 		}
 		b.CreateEach(parts)
 		var last *messages.Created
@@ -57,7 +57,7 @@ func TestLongACL(t *testing.T) {
 			}
 			last = m
 		}
-		b.CreateAll(parts)
+		b.CreateAtomically(parts)
 		for range parts {
 			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
 				t.Error(m)

@@ -88,7 +88,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 			a.onAuthRefused(msg.Err)
 		}
 	case atomicCreateRequest:
-		a.atomicCreate(msg)
+		a.createAtomically(msg)
 	case callRequest:
 		if a.accept(msg, msg.forEpoch()) {
 			msg.start(a.epoch)

@@ -10,55 +10,55 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Part is one node of [Bridge.CreateAll]: what its sender would have sent as a Create.
-type Part struct {
+// CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent it.
+type CreateSpec struct {
 	From   ask.Recipient
 	Create *messages.Create
 }
 
-// CreateAll puts contenders into the queues of several locks by one transaction: all of them, or
+// CreateAtomically puts contenders into the queues of several locks by one transaction: all of them, or
 // none. So in each queue they come before the same others. The bridge answers each sender as for a
-// Create of its own. CreateAll does not block.
-func (b *Bridge) CreateAll(parts []Part) {
-	if len(parts) > 0 {
-		b.ref.Tell(atomicCreateRequest{parts, b.cfg.Log})
+// Create of its own. CreateAtomically does not block.
+func (b *Bridge) CreateAtomically(specs []CreateSpec) {
+	if len(specs) > 0 {
+		b.ref.Tell(atomicCreateRequest{specs, b.cfg.Log})
 	}
 }
 
-// MaxParts is how many parts CreateAll takes at most.
-const MaxParts = writer.MaxParts
+// MaxAtomicCreates is how many nodes CreateAtomically creates at most.
+const MaxAtomicCreates = writer.MaxParts
 
-// CreateEach is CreateAll for nodes that need not be created together: it divides them, in their
+// CreateEach is CreateAtomically for nodes that need not be created together: it divides them, in their
 // order, into as few transactions as they fit into.
-func (b *Bridge) CreateEach(parts []Part) {
+func (b *Bridge) CreateEach(specs []CreateSpec) {
 	first, size := 0, 0
-	for i, p := range parts {
+	for i, p := range specs {
 		n := writer.NewCreate(reply.To{}, p.Create, b.cfg.ACL).AtomicBytes(b.cfg.Root)
-		if i > first && (i-first == MaxParts || size+n > zkconn.MaxRequest) {
-			b.CreateAll(parts[first:i])
+		if i > first && (i-first == MaxAtomicCreates || size+n > zkconn.MaxRequest) {
+			b.CreateAtomically(specs[first:i])
 			first, size = i, 0
 		}
 		size += n
 	}
-	b.CreateAll(parts[first:])
+	b.CreateAtomically(specs[first:])
 }
 
-// atomicCreateRequest is the message of CreateAll to the actor.
+// atomicCreateRequest is the message of CreateAtomically to the actor.
 type atomicCreateRequest struct {
-	parts []Part
+	specs []CreateSpec
 	log   *slog.Logger
 }
 
 // Fail implements request.
 func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
-	for _, p := range r.parts {
+	for _, p := range r.specs {
 		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
 	}
 }
 
-func (a *bridgeActor) atomicCreate(r atomicCreateRequest) {
+func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
 	var parts []*writer.Create
-	for _, p := range r.parts {
+	for _, p := range r.specs {
 		parts = append(parts, writer.NewCreate(a.replyToOf(p.From, p.Create), p.Create, a.cfg.ACL))
 	}
 	all, err := writer.NewAtomicCreate(parts, a.cfg.Root)

@@ -16,11 +16,11 @@ import (
 
 // sendAll has each user's bridge make a node in its directory, all at once.
 func sendAll(users []*user, dirs []string) {
-	var parts []Part
+	var parts []CreateSpec
 	for i, u := range users {
-		parts = append(parts, Part{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], Prefix: fmt.Sprintf("n%d-", i)}})
+		parts = append(parts, CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], Prefix: fmt.Sprintf("n%d-", i)}})
 	}
-	users[0].bridge.CreateAll(parts)
+	users[0].bridge.CreateAtomically(parts)
 }
 
 // askers are peers of one bridge, with a directory for each.
@@ -241,7 +241,7 @@ func TestCreateAllAmongOthers(t *testing.T) {
 func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
-	users, dirs := askers(t, b, s, MaxParts+1)
+	users, dirs := askers(t, b, s, MaxAtomicCreates+1)
 	sendAll(users, dirs)
 	for _, u := range users {
 		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
@@ -249,11 +249,11 @@ func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 		}
 	}
 	// Each would do by itself; together they are more than ZooKeeper takes.
-	var large []Part
+	var large []CreateSpec
 	for i, u := range users[:2] {
-		large = append(large, Part{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}})
+		large = append(large, CreateSpec{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}})
 	}
-	b.CreateAll(large)
+	b.CreateAtomically(large)
 	for _, u := range users[:2] {
 		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || m.GetId() != 6 {
 			t.Error(m)
@@ -267,7 +267,7 @@ func TestCreateAllTooLateOrTooMuch(t *testing.T) {
 	}
 	epoch := b.Session().Epoch
 	b.Close()
-	b.CreateAll([]Part{{users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"}}})
+	b.CreateAtomically([]CreateSpec{{users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"}}})
 	if m := next[*messages.Failed](t, users[0].peer); m.GetReason() != messages.Reason_CLOSED || m.GetId() != 7 {
 		t.Error(m)
 	}

@@ -106,6 +106,6 @@ func TestCreateBesideUncertainLeaderGoes(t *testing.T) {
 }
 
 func (u *user) exists(path string) (zk.Stat, bool, error) {
-	view, err := u.bridge.Look(inTime(u.t), path)
+	view, err := u.bridge.GetNode(inTime(u.t), path)
 	return view.Stat, view.Exists, err
 }

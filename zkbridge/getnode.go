@@ -11,11 +11,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// View is a node as [Bridge.Look] or [Bridge.Read] has read it.
-type View struct {
+// NodeView is a node as [Bridge.GetNode] or [Bridge.GetData] has read it.
+type NodeView struct {
 	Exists bool
 	Stat   zk.Stat  // of the node, if it exists
-	Data   []byte   // of the node, of the same moment as Stat; only from Read
+	Data   []byte   // of the node, of the same moment as Stat; only from GetData
 	Names  []string // in the node's directory, its own among them; none if there is no directory
 
 	// DirectoryCzxid tells directories of one path apart that were made one after the other; 0 if
@@ -23,40 +23,40 @@ type View struct {
 	DirectoryCzxid int64
 }
 
-// Look reads whether a node exists, and which names its directory has. It does not see less than
-// ZooKeeper had acknowledged to any client when Look was called, also on a server that lags behind: a
+// GetNode reads whether a node exists, and which names its directory has. It does not see less than
+// ZooKeeper had acknowledged to any client when GetNode was called, also on a server that lags behind: a
 // transaction goes ahead of the reads. The node and the names are read at two moments, both during
 // the call.
 //
-// Look blocks until it has read, until ctx ends or until the session is lost. It waits while the
+// GetNode blocks until it has read, until ctx ends or until the session is lost. It waits while the
 // session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor must
 // not call it.
-func (b *Bridge) Look(ctx context.Context, path string) (View, error) {
+func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 	if err := checkRead(path); err != nil {
-		return View{}, err
+		return NodeView{}, err
 	}
 	if path == "/" {
-		return View{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
+		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkconn.SplitPath(path)
-	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
+	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
-		return View{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
+		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
 	})
 }
 
-// Read is Look with the node's data, and without the directory.
-func (b *Bridge) Read(ctx context.Context, path string) (View, error) {
+// GetData is GetNode with the node's data, and without the directory.
+func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
 	if err := checkRead(path); err != nil {
-		return View{}, err
+		return NodeView{}, err
 	}
 	directory, _ := zkconn.SplitPath(path)
-	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (View, error) {
+	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		data, stat, err := c.Get(path)
 		if err = zkconn.RightOn("READ", path).Explain(err); err != nil {
-			return View{}, err
+			return NodeView{}, err
 		}
-		return View{Exists: true, Stat: stat, Data: data}, nil
+		return NodeView{Exists: true, Stat: stat, Data: data}, nil
 	})
 }
 
@@ -68,7 +68,7 @@ type Child struct {
 }
 
 // Children reads the nodes of a directory, in no order; none if there is no directory. It leaves out
-// nodes that are deleted while it reads. Otherwise it is as [Bridge.Look]; it sends a request for
+// nodes that are deleted while it reads. Otherwise it is as [Bridge.GetNode]; it sends a request for
 // each node.
 func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error) {
 	if err := checkRead(directory); err != nil {

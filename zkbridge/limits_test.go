@@ -79,7 +79,7 @@ func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 	if string(data) != "x" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
-	view, err := u.bridge.Look(inTime(t), results[0].String)
+	view, err := u.bridge.GetNode(inTime(t), results[0].String)
 	if err != nil || !view.Exists || !slices.Contains(view.Names, results[0].String[1:]) {
 		t.Errorf("%+v, %v", view, err)
 	}
@@ -111,7 +111,7 @@ func TestMaxReply(t *testing.T) {
 		if m.GetReason() != messages.Reason_LIMIT_EXCEEDED || !strings.Contains(m.GetDetail(), "MaxReply") {
 			t.Errorf("%v", m)
 		}
-		if _, err := u.bridge.Look(inTime(t), dir+"/x"); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+		if _, err := u.bridge.GetNode(inTime(t), dir+"/x"); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
 			t.Errorf("%v", err)
 		}
 		u.created(dir+"/small", "n-") // on the same connection

@@ -130,7 +130,7 @@ func TestMultiOutcome(t *testing.T) {
 			t.Errorf("%v: %v", action, err)
 		}
 		// In the same session, and so behind whatever would be sent again.
-		view, err := b.Look(inTime(t), "/n")
+		view, err := b.GetNode(inTime(t), "/n")
 		if view.Exists != (action == embedded.DropReply) || err != nil {
 			t.Errorf("%v: %+v, %v", action, view, err)
 		}
@@ -169,7 +169,7 @@ func TestMultiWhileSuspended(t *testing.T) {
 		if !errors.Is(err, context.Cause(ctx)) || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || !strings.Contains(err.Error(), "not sent") {
 			t.Errorf("%v", err)
 		}
-		if _, err := b.Look(ctx, dir); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Cause(ctx)) {
+		if _, err := b.GetNode(ctx, dir); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Cause(ctx)) {
 			t.Errorf("%v", err)
 		}
 		done := make(chan error)
@@ -182,7 +182,7 @@ func TestMultiWhileSuspended(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		view, err := b.Look(inTime(t), dir+"-abandoned")
+		view, err := b.GetNode(inTime(t), dir+"-abandoned")
 		if view.Exists || err != nil || b.Session().Epoch != 1 {
 			t.Errorf("%+v, %v", view, err)
 		}
@@ -238,7 +238,7 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 				t.Errorf("epoch %d: %v", epoch, err)
 			}
 		}
-		view, err := b.Look(inTime(t), dir)
+		view, err := b.GetNode(inTime(t), dir)
 		if err != nil || view.Exists {
 			t.Errorf("%+v, %v", view, err)
 		}
@@ -248,7 +248,7 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 		if _, err := b.Multi(inTime(t), write); !errors.Is(err, messages.Reason_CLOSED) {
 			t.Errorf("%v", err)
 		}
-		if _, err := b.Look(inTime(t), dir); !errors.Is(err, messages.Reason_CLOSED) {
+		if _, err := b.GetNode(inTime(t), dir); !errors.Is(err, messages.Reason_CLOSED) {
 			t.Errorf("%v", err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -262,9 +262,9 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 func TestLook(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		look := func(path string) View {
+		look := func(path string) NodeView {
 			t.Helper()
-			view, err := u.bridge.Look(inTime(t), path)
+			view, err := u.bridge.GetNode(inTime(t), path)
 			must(t, err)
 			return view
 		}
@@ -285,13 +285,13 @@ func TestLook(t *testing.T) {
 			t.Errorf("deleted: %+v", view)
 		}
 		for _, path := range []string{"", "/", "a", "/a/"} {
-			if _, err := u.bridge.Look(inTime(t), path); !errors.Is(err, messages.Reason_INVALID) {
+			if _, err := u.bridge.GetNode(inTime(t), path); !errors.Is(err, messages.Reason_INVALID) {
 				t.Errorf("%q: %v", path, err)
 			}
 		}
 		_, err := s.Client(t).SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 		must(t, err)
-		_, err = u.bridge.Look(inTime(t), dir+"/x")
+		_, err = u.bridge.GetNode(inTime(t), dir+"/x")
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
 			t.Errorf("%v", err)
 		}
@@ -308,7 +308,7 @@ func TestLookBehindAFollower(t *testing.T) {
 	if names := u.list("/d"); len(names) != 1 {
 		t.Fatalf("the server does not lag: %v", names)
 	}
-	if view, err := u.bridge.Look(inTime(t), "/d/"+node); err != nil || view.Exists || len(view.Names) != 0 {
+	if view, err := u.bridge.GetNode(inTime(t), "/d/"+node); err != nil || view.Exists || len(view.Names) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
@@ -317,7 +317,7 @@ func TestRead(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir, conn := connected(t, Config{Servers: s.Addr()}), s.Path(t), s.Client(t)
 		for _, path := range []string{dir + "/n", dir} { // without its directory, and without itself
-			if view, err := b.Read(inTime(t), path); err != nil || view.Exists {
+			if view, err := b.GetData(inTime(t), path); err != nil || view.Exists {
 				t.Errorf("%s: %+v, %v", path, view, err)
 			}
 		}
@@ -325,13 +325,13 @@ func TestRead(t *testing.T) {
 		must(t, err)
 		_, err = conn.Set(dir, []byte("second"), -1)
 		must(t, err)
-		view, err := b.Read(inTime(t), dir)
+		view, err := b.GetData(inTime(t), dir)
 		if err != nil || !view.Exists || string(view.Data) != "second" || view.Stat.Version != 1 || len(view.Names) > 0 {
 			t.Errorf("%+v, %v", view, err)
 		}
 		_, err = conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 		must(t, err)
-		_, err = b.Read(inTime(t), dir)
+		_, err = b.GetData(inTime(t), dir)
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
 			t.Errorf("%v", err)
 		}

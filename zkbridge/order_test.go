@@ -73,12 +73,12 @@ func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
 				} else {
 					dir = missing
 				}
-				first := func(directory string) Part {
-					return Part{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing}}
+				first := func(directory string) CreateSpec {
+					return CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing}}
 				}
 				replies.hold(1)
 				if together {
-					u.bridge.CreateAll([]Part{first(dir), first(missing)})
+					u.bridge.CreateAtomically([]CreateSpec{first(dir), first(missing)})
 				} else {
 					u.create(dir, "a-")
 				}

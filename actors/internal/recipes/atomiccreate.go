@@ -26,7 +26,7 @@ type atomicCreate struct {
 
 	mu         sync.Mutex
 	unreported int // members that have not reported
-	creates    []zkbridge.Part
+	creates    []zkbridge.CreateSpec
 	done       bool // the transaction is sent, or the attempt has ended
 
 	known         int    // members that the owner waits for or holds already
@@ -81,7 +81,7 @@ func newAtomicCreate(m *multiLockActor, a *attempt) *atomicCreate {
 }
 
 // add hands in a member's node.
-func (c *atomicCreate) add(p zkbridge.Part) {
+func (c *atomicCreate) add(p zkbridge.CreateSpec) {
 	c.mu.Lock()
 	done := c.done
 	if !done {
@@ -89,7 +89,7 @@ func (c *atomicCreate) add(p zkbridge.Part) {
 	}
 	c.mu.Unlock()
 	if done {
-		refuseCreates([]zkbridge.Part{p})
+		refuseCreates([]zkbridge.CreateSpec{p})
 		return
 	}
 	c.reportNone()
@@ -106,7 +106,7 @@ func (c *atomicCreate) reportNone() {
 	case last && !equal:
 		c.refuse(messages.Reason_WOULD_DEADLOCK, c.deadlockDetail(c.firstKnown))
 	case last && len(c.creates) > 0:
-		c.bridge.CreateAll(c.creates)
+		c.bridge.CreateAtomically(c.creates)
 	}
 }
 
@@ -156,7 +156,7 @@ func (c *atomicCreate) abort() { refuseCreates(c.end(func() {})) }
 
 // end calls first and ends an atomic create that is not done. It returns the nodes that are not
 // to be created then.
-func (c *atomicCreate) end(first func()) (creates []zkbridge.Part) {
+func (c *atomicCreate) end(first func()) (creates []zkbridge.CreateSpec) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done {
@@ -170,7 +170,7 @@ func (c *atomicCreate) end(first func()) (creates []zkbridge.Part) {
 // refuseCreates tells members that their nodes will not be created. For an attempt that has
 // ended this is no loss. An attempt of another multi-lock with the same owner that waits for the
 // same nodes begins anew.
-func refuseCreates(creates []zkbridge.Part) {
+func refuseCreates(creates []zkbridge.CreateSpec) {
 	for _, p := range creates {
 		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_NODE_DELETED})
 	}

@@ -23,7 +23,7 @@ type lockActor struct {
 	state         *lockqueue.State
 	resets        map[uint64]string             // nodes that are to be deleted with the directory, by serial
 	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes are not handed in yet
-	leaseCreates  []zkbridge.Part               // of the acquireLeases in hand; nil at other times
+	leaseCreates  []zkbridge.CreateSpec         // of the acquireLeases in hand; nil at other times
 	expected      map[string][]*queueingAttempt // by owner; see queueingAttempt
 	delayTimer    *time.Timer                   // of the LockDelay under way
 }
@@ -83,7 +83,7 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // acquireLeases takes all requests in before it has any of their nodes created.
 func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
-	l.leaseCreates = []zkbridge.Part{}
+	l.leaseCreates = []zkbridge.CreateSpec{}
 	for _, msg := range all {
 		if r := l.Accept(from, msg); r != nil {
 			l.Acquire(r, queue.Kind(msg.Kind), msg)
@@ -218,13 +218,13 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.ListAfter, After: f.After,
 		DirectoryExists: f.DirectoryExists}
-	spec := zkbridge.Part{From: l.Self, Create: msg}
+	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
 	switch c := l.atomicCreates[f.ID]; {
 	case c != nil:
 		delete(l.atomicCreates, f.ID)
 		c.add(spec)
 	case f.ID != 0: // the request has ended, and other requests that wait for the node are of other transactions
-		refuseCreates([]zkbridge.Part{spec})
+		refuseCreates([]zkbridge.CreateSpec{spec})
 	case l.leaseCreates != nil:
 		l.leaseCreates = append(l.leaseCreates, spec)
 	default:

@@ -100,14 +100,14 @@ func (b Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zkbrid
 	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Result, error) { return b.Bridge.MultiIn(ctx, epoch, ops...) })
 }
 
-// Look is zkbridge.Bridge.Look, guarded.
-func (b Bridge) Look(ctx context.Context, path string) (zkbridge.View, error) {
-	return guard(ctx, b, func(ctx context.Context) (zkbridge.View, error) { return b.Bridge.Look(ctx, path) })
+// GetNode is zkbridge.Bridge.GetNode, guarded.
+func (b Bridge) GetNode(ctx context.Context, path string) (zkbridge.NodeView, error) {
+	return guard(ctx, b, func(ctx context.Context) (zkbridge.NodeView, error) { return b.Bridge.GetNode(ctx, path) })
 }
 
-// Read is zkbridge.Bridge.Read, guarded.
-func (b Bridge) Read(ctx context.Context, path string) (zkbridge.View, error) {
-	return guard(ctx, b, func(ctx context.Context) (zkbridge.View, error) { return b.Bridge.Read(ctx, path) })
+// GetData is zkbridge.Bridge.GetData, guarded.
+func (b Bridge) GetData(ctx context.Context, path string) (zkbridge.NodeView, error) {
+	return guard(ctx, b, func(ctx context.Context) (zkbridge.NodeView, error) { return b.Bridge.GetData(ctx, path) })
 }
 
 // Children is zkbridge.Bridge.Children, guarded.
