@@ -23,8 +23,8 @@ func sendAll(users []*user, dirs []string) {
 	users[0].bridge.CreateAtomically(parts)
 }
 
-// askers are peers of one bridge, with a directory for each.
-func askers(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
+// usersOf returns n users of one bridge, with a directory for each.
+func usersOf(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
 	path := s.Path(t)
 	for i := range n {
 		users, dirs = append(users, newUser(t, b)), append(dirs, fmt.Sprintf("%s/%d", path, i))
@@ -51,10 +51,10 @@ func allCreated(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
 	}
 }
 
-func TestCreateAll(t *testing.T) {
+func TestCreateAtomically(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
-		users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 		for range 3 { // the first makes the directories
 			sendAll(users, dirs)
 			allCreated(t, users, dirs, conn)
@@ -74,10 +74,10 @@ func TestCreateAll(t *testing.T) {
 
 // A directory with data of others is left alone; what its node's creation does not tell
 // is read.
-func TestCreateAllInADirectoryWithData(t *testing.T) {
+func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
-		users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 2)
+		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 2)
 		home, _ := zkconn.SplitPath(dirs[0])
 		for _, path := range []string{home, dirs[1]} {
 			if _, err := conn.Create(path, []byte("theirs"), 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -100,7 +100,7 @@ func TestCreateAllOrNone(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
-		users, dirs := askers(t, b, s, 3)
+		users, dirs := usersOf(t, b, s, 3)
 		sendAll(users, dirs)
 		allCreated(t, users, dirs, conn)
 		closed := s.Path(t) + "-closed"
@@ -130,15 +130,15 @@ func TestCreateAllOrNone(t *testing.T) {
 
 // The answer is lost: the transaction was executed, or not. Either way there is one node
 // each in the end, of one transaction.
-func TestCreateAllInDoubt(t *testing.T) {
+func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 	for _, actions := range [][]embedded.Action{
 		{embedded.DropReply}, {embedded.CutBefore},
-		{embedded.CutBefore, embedded.DropReply}, // in doubt twice, and each time with another answer
+		{embedded.CutBefore, embedded.DropReply}, // outcome unknown twice, and each time with another answer
 	} {
 		t.Run(fmt.Sprint(actions), func(t *testing.T) {
 			s := zktest.Embedded(t)
 			conn := s.Client(t)
-			users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+			users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 			sendAll(users, dirs)
 			allCreated(t, users, dirs, conn)
 			var faults []*embedded.Injected
@@ -162,11 +162,11 @@ func TestCreateAllInDoubt(t *testing.T) {
 }
 
 // One of the nodes has gone before anybody looked whether they were made: the others tell
-// that they were, and only its asker is told that it is gone.
-func TestCreateAllInDoubtAndOneGone(t *testing.T) {
+// that they were, and only its sender is told that it is gone.
+func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	s := zktest.Embedded(t)
 	conn := s.Client(t)
-	users, dirs := askers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+	users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 	sendAll(users, dirs)
 	allCreated(t, users, dirs, conn)
 	for _, dir := range dirs { // so that it is not collected
@@ -201,13 +201,13 @@ func TestCreateAllInDoubtAndOneGone(t *testing.T) {
 	}
 }
 
-// Many at once, of several askers, beside creates and releases of single nodes.
-func TestCreateAllAmongOthers(t *testing.T) {
+// Many at once, of several users, beside creates and releases of single nodes.
+func TestCreateAtomicallyAmongOthers(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		const rounds = 50
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
-		users, dirs := askers(t, b, s, 4)
+		users, dirs := usersOf(t, b, s, 4)
 		single := newUser(t, b)
 		for range rounds {
 			sendAll(users, dirs)
@@ -238,10 +238,10 @@ func TestCreateAllAmongOthers(t *testing.T) {
 	})
 }
 
-func TestCreateAllTooLateOrTooMuch(t *testing.T) {
+func TestCreateAtomicallyTooLateOrTooMuch(t *testing.T) {
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
-	users, dirs := askers(t, b, s, MaxAtomicCreates+1)
+	users, dirs := usersOf(t, b, s, MaxAtomicCreates+1)
 	sendAll(users, dirs)
 	for _, u := range users {
 		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {

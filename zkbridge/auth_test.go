@@ -185,11 +185,11 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 // TestAuthNeverAnswered has a server that shakes hands and says nothing more.
 func TestAuthNeverAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		greetings := make(chan int64, 10)
-		for range cap(greetings) {
-			greetings <- 78
+		sessionIDs := make(chan int64, 10)
+		for range cap(sessionIDs) {
+			sessionIDs <- 78
 		}
-		b := open(t, Config{Servers: "greeter:1", Dial: greeter(t, greetings), SessionTimeout: time.Second,
+		b := open(t, Config{Servers: "handshakeServer:1", Dial: handshakeServer(t, sessionIDs), SessionTimeout: time.Second,
 			ConnectTimeout: 50 * time.Millisecond, Auth: digest("a")})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()

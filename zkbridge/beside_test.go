@@ -58,9 +58,9 @@ func TestCreateBeside(t *testing.T) {
 	})
 }
 
-// TestCreateBesideUncertain loses the request or the answer: the node is made once and
+// TestCreateBesideOutcomeUnknown loses the request or the answer: the node is made once and
 // found by its name.
-func TestCreateBesideUncertain(t *testing.T) {
+func TestCreateBesideOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpExists, embedded.OpGetChildren2} {
@@ -84,7 +84,7 @@ func TestCreateBesideUncertain(t *testing.T) {
 }
 
 // The leader goes while it is not known whether the follower is there.
-func TestCreateBesideUncertainLeaderGoes(t *testing.T) {
+func TestCreateBesideOutcomeUnknownLeaderGoes(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		s := zktest.Embedded(t)

@@ -119,13 +119,13 @@ func TestOtherTimeoutGranted(t *testing.T) {
 
 // A server is told of the newest that was seen, although go-zookeeper has not: one that
 // lags behind refuses the session then.
-func TestGreetingTellsWhatWasSeen(t *testing.T) {
+func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		greetings := make(chan int64, 10)
+		zxids := make(chan int64, 10)
 		proxy := zktest.Proxy(t, s.Addr())
 		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: tapped(func(b []byte) {
 			if len(b) > 40 && binary.BigEndian.Uint32(b[4:]) == 0 { // protocol version
-				greetings <- int64(binary.BigEndian.Uint64(b[8:]))
+				zxids <- int64(binary.BigEndian.Uint64(b[8:]))
 			}
 		})})), s.Path(t)
 		u.subscribe()
@@ -134,8 +134,8 @@ func TestGreetingTellsWhatWasSeen(t *testing.T) {
 		proxy.Cut()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		state(t, u.peer, messages.SessionState_CONNECTED)
-		if first, second := <-greetings, <-greetings; first != 0 || second != czxid {
-			t.Errorf("greetings tell of %d and %d, not of %d", first, second, czxid)
+		if first, second := <-zxids, <-zxids; first != 0 || second != czxid {
+			t.Errorf("zxids tell of %d and %d, not of %d", first, second, czxid)
 		}
 	})
 }

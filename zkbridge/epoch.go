@@ -149,7 +149,7 @@ func (ep *epoch) flush() {
 	if !ep.started {
 		return
 	}
-	if ep.writer.MayStart() { // before singles, which it gives work
+	if ep.writer.MayStart() { // before singles, to which the writer adds jobs
 		ep.writer.Flush()
 	}
 	if ep.singles.mayStart {

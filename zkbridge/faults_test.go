@@ -141,7 +141,7 @@ func isCheck(ops []any) bool {
 	return ok
 }
 
-func TestUnclearAnswer(t *testing.T) {
+func TestInconclusiveAnswer(t *testing.T) {
 	s := zktest.Embedded(t)
 	for _, executed := range []bool{true, false} {
 		fail := once(zk.ErrAPIError)
@@ -165,7 +165,7 @@ func TestUnclearAnswer(t *testing.T) {
 	}
 }
 
-func TestNeverClear(t *testing.T) {
+func TestAlwaysInconclusive(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
@@ -184,8 +184,8 @@ func TestNeverClear(t *testing.T) {
 	}
 }
 
-// TestUnnamedCulprit has a server that refuses transactions of many as a whole.
-func TestUnnamedCulprit(t *testing.T) {
+// TestUnnamedFailedOp has a server that refuses transactions of many as a whole.
+func TestUnnamedFailedOp(t *testing.T) {
 	s := zktest.Embedded(t)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if len(ops) > 2 {
@@ -304,13 +304,13 @@ func TestReadRefused(t *testing.T) {
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		greetings := make(chan int64, 10)
-		b := open(t, Config{Servers: "greeter:1", SessionTimeout: time.Second, Dial: greeter(t, greetings)})
+		sessionIDs := make(chan int64, 10)
+		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: time.Second, Dial: handshakeServer(t, sessionIDs)})
 		u := newUser(t, b)
 		u.subscribe()
-		greetings <- 0
-		greetings <- 0
-		greetings <- 77
+		sessionIDs <- 0
+		sessionIDs <- 0
+		sessionIDs <- 77
 		state(t, u.peer, messages.SessionState_CONNECTED)
 		if b.Session().Epoch != 3 || b.Session().ID != 77 {
 			t.Errorf("%+v", b.Session())
@@ -321,26 +321,26 @@ func TestSessionRefused(t *testing.T) {
 // TestForeignSession has a server that gives another session than it is asked for.
 func TestForeignSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		greetings := make(chan int64, 10)
-		b := open(t, Config{Servers: "greeter:1", SessionTimeout: 10 * time.Second, Dial: greeter(t, greetings)})
+		sessionIDs := make(chan int64, 10)
+		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: 10 * time.Second, Dial: handshakeServer(t, sessionIDs)})
 		u := newUser(t, b)
 		u.subscribe()
-		greetings <- 77
+		sessionIDs <- 77
 		state(t, u.peer, messages.SessionState_CONNECTED)
-		greetings <- -1
-		greetings <- 78
+		sessionIDs <- -1
+		sessionIDs <- 78
 		state(t, u.peer, messages.SessionState_LOST)
-		greetings <- 79
+		sessionIDs <- 79
 		if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
 			t.Errorf("%v", m)
 		}
 	})
 }
 
-// greeter is a Dial to a server that shakes hands with the next session id from greetings,
+// handshakeServer is a Dial to a server that answers the handshake with the next session id from sessionIDs,
 // and grants what was asked. After that it answers nothing. It keeps the connection until
-// the test ends, but that of session 77 until the next greeting.
-func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string, string) (net.Conn, error) {
+// the test ends, but that of session 77 until the next handshake.
+func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context, string, string) (net.Conn, error) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
 	return piped(func(conn net.Conn) {
@@ -350,13 +350,13 @@ func greeter(t *testing.T, greetings <-chan int64) func(context.Context, string,
 		}
 		var id int64
 		select {
-		case id = <-greetings:
+		case id = <-sessionIDs:
 		case <-stop:
 			return
 		}
 		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
 		go io.Copy(io.Discard, conn)
-		next := greetings
+		next := sessionIDs
 		if id != 77 {
 			next = nil
 		}

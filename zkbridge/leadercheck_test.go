@@ -157,7 +157,7 @@ func TestLeaderIsAskedInVain(t *testing.T) {
 }
 
 // The leader tells which nodes there are, of many, whoever may read them, and nothing changes.
-func TestAskLeader(t *testing.T) {
+func TestCheckWithLeader(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		askLeaderOf(t, s, s.Path(t))
 	})

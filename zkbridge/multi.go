@@ -41,7 +41,7 @@ func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, err
 	return b.MultiIn(ctx, b.Session().Epoch, ops...)
 }
 
-// MultiIn is Multi for the session of one epoch, such as that of a grant. In any other session it
+// MultiIn is Multi for the session of one epoch, such as the epoch of a grant. In any other session it
 // fails with [messages.Reason_SESSION_LOST] and sends nothing.
 func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
 	if err := ctx.Err(); err != nil {

@@ -259,7 +259,7 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 	})
 }
 
-func TestLook(t *testing.T) {
+func TestGetNode(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		look := func(path string) NodeView {
@@ -298,8 +298,8 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// TestLookBehindAFollower has a server that shows old states.
-func TestLookBehindAFollower(t *testing.T) {
+// TestGetNodeBehindAFollower has a server that shows old states.
+func TestGetNodeBehindAFollower(t *testing.T) {
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	node := u.created("/d", "n-").GetNode()
@@ -313,7 +313,7 @@ func TestLookBehindAFollower(t *testing.T) {
 	}
 }
 
-func TestRead(t *testing.T) {
+func TestGetData(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir, conn := connected(t, Config{Servers: s.Addr()}), s.Path(t), s.Client(t)
 		for _, path := range []string{dir + "/n", dir} { // without its directory, and without itself

@@ -173,7 +173,7 @@ func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
 }
 
 // A delete that never gets a clear answer is answered in time, and done later.
-func TestReleaseUnclear(t *testing.T) {
+func TestReleaseInconclusive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -237,7 +237,7 @@ func dropping() *faulty {
 	}}
 }
 
-func TestUncertainAndReadsDenied(t *testing.T) {
+func TestOutcomeUnknownAndReadsDenied(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
@@ -255,7 +255,7 @@ func TestUncertainAndReadsDenied(t *testing.T) {
 
 // On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, the node is
 // found when the right is back.
-func TestUncertainOnAnOldServer(t *testing.T) {
+func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
@@ -278,7 +278,7 @@ func TestUncertainOnAnOldServer(t *testing.T) {
 
 // The answer to a create is lost in a directory that is too large to be listed: the create
 // fails, and its node goes.
-func TestUncertainInALargeDirectory(t *testing.T) {
+func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		settings, err := log.of(t, Config{Servers: s.Addr()}).check()
@@ -311,7 +311,7 @@ func TestUncertainInALargeDirectory(t *testing.T) {
 
 // One of the directories of a transaction that was executed cannot be read: no part of it
 // is answered as made, and no node stays.
-func TestUncertainTogether(t *testing.T) {
+func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u := withFaults(t, s, dropping())
 		dirs := []string{s.Path(t) + "/a", s.Path(t) + "/b"}
@@ -334,8 +334,8 @@ func TestUncertainTogether(t *testing.T) {
 	})
 }
 
-// TestUncertainForTooLong has a server that never gives a clear answer.
-func TestUncertainForTooLong(t *testing.T) {
+// TestOutcomeUnknownForTooLong has a server that never gives a clear answer.
+func TestOutcomeUnknownForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})

@@ -146,7 +146,7 @@ func TestListWatchOverReconnect(t *testing.T) {
 	}
 }
 
-func TestListRefusedLeavesNoInterest(t *testing.T) {
+func TestListRefusedLeavesNoWatcher(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.created(dir, "n-")
@@ -262,7 +262,7 @@ func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
 
 // Whoever asks over a new connection learns of what has happened since the last one. That
 // must not keep the watches from telling it.
-func TestNobodyAsksBeforeWatchesAreSetAgain(t *testing.T) {
+func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
 		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)

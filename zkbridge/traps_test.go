@@ -24,27 +24,27 @@ import (
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
-//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestRewatchedInPart, TestReconnect
+//	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestWatchesSetAgainInPart, TestReconnect
 //	a watch on a missing node stays for ever           TestEventsAndReplies, TestReadRefused
 //	queued requests run in the next session            TestRequestsDieWithTheirSession, TestEpochs
 //	it never declares a session expired                TestNotAnswering, TestFrozenServer
 //	it goes on to another session by itself            TestForeignSession, TestSessionRefused
 //	the handshake hangs, before or behind the length   TestMute; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
-//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestWireRefusesGarbage, TestGarbledHello
+//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestConnRefusesGarbage, TestGarbledConnectResponse
 //	large replies are unbounded, or end connections    TestMaxReply, TestAnswers
 //	auth blocks for ever over failing connections      TestAuthOverFailingConnections
 //	oversize requests crash it, or the connection      TestInvalidRequests, TestMultiIsChecked
 //	containers by Create or Multi are none, or fail    TestDirectoriesAreContainers, TestMultiIsChecked
 //	no paths are checked in a multi                    TestInvalidRequests, TestMultiIsChecked
 //	a failed multi names only its first failure        TestCulprit, TestBadOperationInBatch
-//	ErrAPIError may stand for a success                TestUnclearAnswer, TestNeverClear
-//	a lost connection leaves the outcome open          TestUncertain, TestMultiOutcome, TestChaos
+//	ErrAPIError may stand for a success                TestInconclusiveAnswer, TestAlwaysInconclusive
+//	a lost connection leaves the outcome open          TestOutcomeUnknown, TestMultiOutcome, TestChaos
 //	null data and no data                              TestDataIsKept
 //	calls have no context and no time-out              TestMultiLater, TestMultiWhileSuspended, TestCloseInEachState
-//	1000 open requests stop the server's reading       TestLanesAreBounded, TestManyReadsAreBounded
+//	1000 open requests stop the server's reading       TestWorkQueuesAreBounded, TestManyReadsAreBounded
 //	it takes a server for dead that answers others     TestAnswersAreSignsOfLife
-//	it does not know what others have seen             TestGreetingTellsWhatWasSeen
-//	the granted timeout is not told                    TestOtherTimeoutGranted, TestWireClock
+//	it does not know what others have seen             TestConnectRequestHasTheNewestZxid
+//	the granted timeout is not told                    TestOtherTimeoutGranted, TestConnClock
 //	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName, TestDeadServerOfAName
 //	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
 //	it has no chroot and no TLS                        TestChroot, TestTLS
@@ -179,7 +179,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 	})
 }
 
-func TestLanesAreBounded(t *testing.T) {
+func TestWorkQueuesAreBounded(t *testing.T) {
 	const serverStopsReadingAt = 1000
 	if n := writer.MaxInFlight + writer.MaxSingle + maxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
@@ -215,7 +215,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 		under, most := make(chan struct{}, 10_000), 0
 		f := &faulty{}
 		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
-		const nodes, askers = 2 * maxReads, 10
+		const nodes, callers = 2 * maxReads, 10
 		for range nodes {
 			u.created("/d", "n-")
 		}
@@ -224,8 +224,8 @@ func TestManyReadsAreBounded(t *testing.T) {
 			time.Sleep(time.Second) // virtual
 			<-under
 		}
-		done := make(chan error, askers)
-		for range askers {
+		done := make(chan error, callers)
+		for range callers {
 			go func() {
 				all, err := u.bridge.Children(inTime(t), "/d")
 				if len(all) != nodes {
@@ -235,7 +235,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 			}()
 			u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "/d", WithCzxids: true}, u)
 		}
-		for left := 2 * askers; left > 0; {
+		for left := 2 * callers; left > 0; {
 			select {
 			case err := <-done:
 				must(t, err)
@@ -318,7 +318,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 
 // The connection ends when some of the watches have been set again and others have not:
 // what has happened while there was none is told of all of them.
-func TestRewatchedInPart(t *testing.T) {
+func TestWatchesSetAgainInPart(t *testing.T) {
 	s := zktest.Embedded(t)
 	proxy := zktest.Proxy(t, s.Addr())
 	u, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Client(t)

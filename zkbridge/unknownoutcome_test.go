@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestUncertain cuts the connection at a multi, before and after it is executed.
-func TestUncertain(t *testing.T) {
+// TestOutcomeUnknown cuts the connection at a multi, before and after it is executed.
+func TestOutcomeUnknown(t *testing.T) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		for _, n := range []int{1, 40} {
 			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) { testUncertain(t, action, n) })
@@ -82,7 +82,7 @@ func fired(t *testing.T, fault *embedded.Injected) {
 
 // The connection is lost each time that the node is looked for. The create is answered in
 // time, not as if the session was lost, and the node goes later.
-func TestUncertainAndCutEachTime(t *testing.T) {
+func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -106,8 +106,8 @@ func TestUncertainAndCutEachTime(t *testing.T) {
 	})
 }
 
-// TestUncertainDiesWithSession loses the reply of a create and then the session.
-func TestUncertainDiesWithSession(t *testing.T) {
+// TestOutcomeUnknownDiesWithSession loses the reply of a create and then the session.
+func TestOutcomeUnknownDiesWithSession(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr()})
@@ -152,8 +152,8 @@ func withoutOwn(t *testing.T, s *zktest.Server) *user {
 	return u
 }
 
-// TestUncertainWithoutOwnNode cuts the connection at a create that is a request of its own.
-func TestUncertainWithoutOwnNode(t *testing.T) {
+// TestOutcomeUnknownWithoutOwnNode cuts the connection at a create that is a request of its own.
+func TestOutcomeUnknownWithoutOwnNode(t *testing.T) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		s := zktest.Embedded(t)
 		u, dir := withoutOwn(t, s), s.Path(t)
@@ -168,8 +168,8 @@ func TestUncertainWithoutOwnNode(t *testing.T) {
 	}
 }
 
-// TestLookLost cuts the connection at the read behind a create: that is answered all the same.
-func TestLookLost(t *testing.T) {
+// TestLookupLost cuts the connection at the read behind a create: that is answered all the same.
+func TestLookupLost(t *testing.T) {
 	for _, op := range []embedded.Op{embedded.OpExists, embedded.OpGetChildren2} {
 		s := zktest.Embedded(t)
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)

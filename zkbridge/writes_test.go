@@ -18,7 +18,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestLoneCreateIsOneRoundTrip(t *testing.T) {
+func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)

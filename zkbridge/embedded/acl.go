@@ -31,7 +31,7 @@ var (
 	readOnly = []acl{{permRead, anyone}}
 )
 
-// digestID is the identity that the digest scheme gives to "user:password".
+// digestID returns the identity of "user:password" in the digest scheme.
 func digestID(auth string) identity {
 	user, _, _ := strings.Cut(auth, ":")
 	sum := sha1.Sum([]byte(auth))

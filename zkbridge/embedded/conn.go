@@ -176,7 +176,7 @@ func (c *conn) write() {
 	}
 }
 
-// handOver gives the output to the writer.
+// handOver hands the output over to the writer.
 func (c *conn) handOver() {
 	c.mu.Lock()
 	if len(c.queue) == 0 {
@@ -262,6 +262,6 @@ func (s *Server) drop(c *conn) {
 		c.session.conn = nil
 	}
 	delete(s.conns, c)
-	c.hole, c.heldUntil = false, time.Time{} // nobody waits any more
+	c.hole, c.heldUntil = false, time.Time{} // no request waits any more
 	c.close()
 }

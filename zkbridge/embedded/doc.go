@@ -5,8 +5,8 @@
 //
 // # Testing your own service
 //
-// A test starts a server of its own, which takes less than a millisecond, and gives the
-// service its address. The service needs no change, in whatever language.
+// A test starts a server of its own, which takes less than a millisecond, and passes its
+// address to the service. The service needs no change, in whatever language.
 //
 //	func TestFailover(t *testing.T) {
 //		server := embedded.Run(t) // closed when the test ends
@@ -26,7 +26,7 @@
 // fails, [Server.Dump] and [Server.Sessions] show what the service has left in
 // ZooKeeper, and [Config].Logger tells every session and fault.
 //
-// # What is served
+// # The protocol
 //
 // Sessions with expiry, re-attachment and negotiated timeouts; persistent,
 // ephemeral, sequential, container and TTL nodes; all reads and writes with

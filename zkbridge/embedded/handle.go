@@ -65,7 +65,7 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 	}
 }
 
-// writes tells whether the request is a transaction.
+// writes reports whether the request is a transaction.
 func (op Op) writes() bool {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpCheck,

@@ -49,7 +49,7 @@ type Server struct {
 	sent         int64
 }
 
-// Start starts a server. It is ready when Start returns. The error is that of
+// Start starts a server. It is ready when Start returns. It returns the error of
 // listening.
 func Start(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
@@ -121,8 +121,8 @@ func (s *Server) Addr() string {
 //
 //	locks, err := actors.Connect(ctx, "embedded", actors.Config{Dial: server.Dial})
 //
-// The error is that of ctx, or syscall.ECONNREFUSED after Close and where a
-// [Fault] refuses the connection.
+// It returns the error of ctx, or syscall.ECONNREFUSED after Close and if a [Fault] refuses the
+// connection.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

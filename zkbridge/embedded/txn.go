@@ -3,7 +3,7 @@ package embedded
 import "fmt"
 
 // change is what a transaction did to a node, for the watches. Events go only
-// to those who may read the node, or its parent for an event about children.
+// to clients that may read the node, or its parent for an event about children.
 type change struct {
 	kind      eventType
 	path      string

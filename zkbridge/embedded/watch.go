@@ -124,8 +124,8 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, only *conn,
 	w.setWatchers(path, kept)
 }
 
-// notify fires the watches that a change touches: of everybody who does not
-// lag behind, or of one connection that catches up.
+// notify fires the watches that a change touches: those of all connections that do
+// not lag behind, or of one connection that catches up.
 func (s *Server) notify(ch change, only *conn) {
 	tell := s.teller(ch.path, ch.kind, ch.acl)
 	s.dataWatches.fire(ch.path, ch.kind, only, tell)

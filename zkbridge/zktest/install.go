@@ -30,7 +30,7 @@ type install struct {
 	classPath string
 }
 
-// find looks for java and for ZooKeeper's jars, in Debian's layout or in that of an Apache release.
+// find looks for java and for ZooKeeper's jars, in the layout of Debian or of an Apache release.
 func find(dir string, lookPath func(string) (string, error)) (install, error) {
 	java, err := lookPath("java")
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reasons) add(reason string) {
 	}
 }
 
-// notice is the line that tells of skipped tests, or "" if there were none.
+// notice returns the line about skipped tests, or "" if no test was skipped.
 func (r *reasons) notice() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

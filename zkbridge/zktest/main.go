@@ -71,10 +71,10 @@ var shared sharedServer
 
 type sharedServer struct {
 	mu      sync.Mutex
-	managed bool // Main runs, so somebody will stop it
+	managed bool // Main runs, and will stop it
 	dir     string
 	server  *Server
-	err     error // why it did not start: asked once, told to every test
+	err     error // why it did not start, for all tests
 }
 
 func (s *sharedServer) manage() {
@@ -83,7 +83,7 @@ func (s *sharedServer) manage() {
 	s.managed = true
 }
 
-// get returns the server, started if need be, and nil where nobody would stop it.
+// get returns the server, started if need be, and nil if Main does not run and so would not stop it.
 func (s *sharedServer) get(inst install) (*Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

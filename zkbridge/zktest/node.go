@@ -247,7 +247,7 @@ func fourLetterWithin(limit time.Duration, addr, word string) (string, error) {
 	return string(reply), err
 }
 
-// freePort returns a loopback port that nobody listens on. It keeps below the ports that systems give to outgoing
+// freePort returns a loopback port without a listener. It keeps below the ports that systems give to outgoing
 // connections: a client that redials a stopped server there would one day be connected to itself.
 func freePort() int {
 	for {

@@ -125,8 +125,8 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// Isolate cuts a follower off from the other members of its ensemble, or heals that. Nobody is told: what they send each
-// other is held back, and the connections stay open. Its clients go on to reach it, and it answers them until it
+// Isolate cuts a follower off from the other members of its ensemble, or heals that. The members do not notice: the messages
+// between them are held back, and the connections stay open. Its clients go on to reach it, and it answers them until it
 // notices. It is for members of an ensemble with [Links]. (Votes may find another way, so that isolating a leader does
 // not make another one.)
 func (s *Server) Isolate(t testing.TB, cutOff bool) {
@@ -164,7 +164,7 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 }
 
 // Watches returns how many watches the server holds, those of other tests included where the server is shared. All
-// members of an ensemble must run; one that serves nobody, since it just lost its lead, is waited for. On a real server
+// members of an ensemble must run; Watches waits for a member that serves no client, since it just lost its lead. On a real server
 // it is what the command mntr counts: the command wchs leaves out the watches on children. The watch that each session
 // of package zkbridge has on the generation's node is not counted.
 func (s *Server) Watches(t testing.TB) int {

@@ -1,4 +1,4 @@
-// Package zktest gives tests a ZooKeeper: the embedded server, which is always there, and a real one, started as a
+// Package zktest starts ZooKeeper for tests: the embedded server, which is always there, and a real one, started as a
 // child process from the jars of Debian's package zookeeper.
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }

@@ -123,8 +123,8 @@ func (w *Writer) Flush() {
 }
 
 // minBatch returns how many writes are worth a batch beside those in flight: as many as these have,
-// or half of what fits. Otherwise small batches would follow large ones, as each answer lets those
-// who waited for it ask again one after the other.
+// or half of what fits. Otherwise small batches would follow large ones, as the actors that
+// wait for an answer send their next requests one after the other.
 func (w *Writer) minBatch() (n int) {
 	for _, b := range w.inFlight {
 		n += len(b.writes)

@@ -21,8 +21,8 @@ func frame(size int, fields ...int32) []byte {
 
 func request4(xid, op int32) []byte { return frame(8, xid, op) }
 
-// pieces sends b to the wire, and reads it there in pieces of n bytes. The wire keeps what
-// comes before.
+// pieces sends b to the connection, and reads it there in pieces of n bytes. The connection keeps
+// the bytes before.
 func (c *Conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
 	t.Helper()
 	go server.Write(append(before, b...))
@@ -35,13 +35,13 @@ func (c *Conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...
 	}
 }
 
-func TestWireClock(t *testing.T) {
+func TestConnClock(t *testing.T) {
 	for _, piece := range []int{1, 3, 4, 1000} {
-		synctest.Test(t, func(t *testing.T) { testWireClock(t, piece) })
+		synctest.Test(t, func(t *testing.T) { testConnClock(t, piece) })
 	}
 }
 
-func testWireClock(t *testing.T, piece int) {
+func testConnClock(t *testing.T, piece int) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
@@ -61,7 +61,7 @@ func testWireClock(t *testing.T, piece int) {
 			t.Errorf("in pieces of %d: newest answered message is from %v, not %v", piece, got, want)
 		}
 	}
-	second(frame(40))                                         // greeting at 1 s
+	second(frame(40))                                         // connect request at 1 s
 	w.pieces(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
 	newest(1 * time.Second)
 	if l.sessionID.Load() != 77 || l.Deadline() != l.openedAt.Add(9*time.Second) {
@@ -88,7 +88,7 @@ func testWireClock(t *testing.T, piece int) {
 	}
 }
 
-func TestWireRefusesGarbage(t *testing.T) {
+func TestConnRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
 		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
@@ -115,9 +115,9 @@ func TestWireRefusesGarbage(t *testing.T) {
 	}
 }
 
-// An answer to the greeting is not passed on unless its parts fill it: go-zookeeper would
+// A connect response is not passed on unless its parts fill it: go-zookeeper would
 // make as much room for the password as its length says.
-func TestGarbledHello(t *testing.T) {
+func TestGarbledConnectResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		hello []byte
 		ok    bool

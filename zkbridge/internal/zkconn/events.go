@@ -1,32 +1,33 @@
 package zkconn
 
-// A sessionConn posts these events to the bridge.
+// A SessionConn posts these events.
 type (
-	// established: a server has confirmed the session, new or old, over conn.
+	// Established says that a server has confirmed the session, new or old, over Conn.
 	Established struct {
 		From   *SessionConn
 		Conn   *Conn
 		Detail string
 	}
-	// disconnected: the connection is gone, or an attempt to connect has failed.
+	// Disconnected says that the connection is gone, or that an attempt to connect has failed.
 	Disconnected struct {
 		From   *SessionConn
 		Detail string
 	}
-	// expired: a server has said that the session is over.
+	// Expired says that the session is over, as a server reports.
 	Expired struct {
 		From   *SessionConn
 		Detail string
 	}
-	// authRefused: a server does not take the credentials. No other attempt is made.
+	// AuthRefused says that a server has refused the credentials. The SessionConn makes no other
+	// attempt.
 	AuthRefused struct {
 		From *SessionConn
 		Err  error
 	}
-	// nodeChanged: the watch of a node, or of a directory's children, has fired.
+	// NodeChanged says that the watch of a node, or of a directory's children, has fired.
 	NodeChanged struct {
 		From    *SessionConn
-		Path    string // for a directory's children that of childrenPath
+		Path    string // ChildrenPath(directory) for a directory's children
 		Deleted bool
 	}
 )

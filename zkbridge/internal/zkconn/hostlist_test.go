@@ -8,7 +8,7 @@ import (
 
 // A server that answers nothing is given a second, and twice as long each time, up to the
 // limit. One that refuses takes no time, and an answer begins it anew.
-func TestPatience(t *testing.T) {
+func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostList(func() bool { return false }, 20*time.Second)
 		must(t, h.Init([]string{"a"}))
@@ -39,7 +39,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-func TestHosts(t *testing.T) {
+func TestHostList(t *testing.T) {
 	dead := false
 	h := newHostList(func() bool { return dead }, 20*time.Second)
 	h.Init([]string{"a", "b"})

@@ -26,14 +26,14 @@ func TestSendBesideAnother(t *testing.T) {
 	}
 }
 
-// What is sent while the bridge holds requests back goes out with them, in order and in
+// Requests that are sent while the connection is corked go out together, in order and in
 // one piece.
-func TestHeldRequests(t *testing.T) {
-	for _, roomy := range []bool{true, false} {
+func TestCorkedRequests(t *testing.T) {
+	for _, hasBuffer := range []bool{true, false} {
 		client, server := net.Pipe()
 		defer server.Close()
 		w := opened(client, &Config{})
-		w.hasSendBuffer = roomy
+		w.hasSendBuffer = hasBuffer
 		nobody := func([]byte, error) {}
 		w.Cork()
 		w.send(encodeDelete("/a"), nobody)

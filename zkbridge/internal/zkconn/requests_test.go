@@ -16,7 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// opened is a wire behind its handshake, over conn.
+// opened returns a connection behind its handshake, over conn.
 func opened(conn net.Conn, cfg *Config) *Conn {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	l := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
@@ -249,7 +249,7 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 }
 
 // One after the other is told, also if an answer comes while the connection is lost.
-func TestOneIsToldAtATime(t *testing.T) {
+func TestOneCallbackAtATime(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)

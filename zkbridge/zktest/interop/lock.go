@@ -42,7 +42,7 @@ func (l *Lock) Begin(timeout time.Duration) <-chan Result {
 	return result
 }
 
-// Release gives the lock back: once for every Acquire, where the library counts them.
+// Release releases the lock: once for each Acquire if the library counts them.
 func (l *Lock) Release() error { return (<-l.ask("release")).err }
 
 // Node returns the path of the contender's own node, and "" where it has none or its library does not tell.
@@ -54,7 +54,7 @@ func (l *Lock) Node() (string, error) {
 	return a.values[0], nil
 }
 
-// Participants returns who takes part, as the library tells it: the paths of nodes with Curator, the contenders'
+// Participants returns the participants as the library reports them: the paths of nodes with Curator, the contenders'
 // identifiers with kazoo, which are the names of their objects and empty for those of others.
 func (l *Lock) Participants() ([]string, error) {
 	a := <-l.ask("participants")

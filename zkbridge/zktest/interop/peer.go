@@ -103,7 +103,8 @@ func (p *Peer) SessionID() int64 {
 	return id
 }
 
-// States tells of every change in the state of the connection, in the library's words: SUSPENDED, LOST and so on.
+// States returns a channel of the changes in the state of the connection, in the library's words: SUSPENDED, LOST and so
+// on.
 func (p *Peer) States() <-chan Event { return p.states }
 
 // Kill ends the process as kill -9 does. The session lives on until it expires.
@@ -218,7 +219,7 @@ func (p *Peer) take(number, what string, values []string) {
 		e := append(values, "", "", "")
 		select {
 		case p.events[what] <- Event{Kind: e[0], Path: e[1], Data: e[2]}:
-		default: // nobody listens to this object
+		default: // no test reads the events of this object
 		}
 		return
 	}

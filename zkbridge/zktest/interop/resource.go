@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Mode says with whom a holder may share a [Resource].
+// Mode says whether holders may share a [Resource].
 type Mode string
 
 // The modes: a mutex and a write lock are exclusive, a read lock and a semaphore are shared.
@@ -22,15 +22,15 @@ const (
 // stay is how long a contender at least stays inside, so that others would meet it there.
 const stay = 200 * time.Microsecond
 
-// Resource is what a lock protects in a test: a file to which everybody inside appends a line when entering and when
-// leaving, whatever the language and the process. The kernel puts the lines in one order, and a contender enters after
+// Resource is what a lock protects in a test: a file to which each contender appends a line when it enters and when it
+// leaves, whatever the language and the process. The kernel puts the lines in one order, and a contender enters after
 // it has acquired and leaves before it releases; so two that were inside together have their lines interleaved.
 type Resource struct {
 	t    testing.TB
 	file *os.File
 }
 
-// NewResource makes a resource that nobody is in.
+// NewResource returns a resource without a contender inside.
 func NewResource(t testing.TB) *Resource {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(t.TempDir(), "resource"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
@@ -84,7 +84,7 @@ type Visit struct {
 	Over bool   // it has left
 }
 
-// Visits lists who was inside, in the order of entering, up to now.
+// Visits returns the visits so far, in the order of entering.
 func (r *Resource) Visits() []Visit {
 	r.t.Helper()
 	visits, _ := r.replay(0)
@@ -103,8 +103,8 @@ func (r *Resource) Rounds(who string) int {
 	return n
 }
 
-// Verify returns an error for every time that somebody was inside beside an exclusive holder, or that more than limit
-// shared ones were; 0 is no limit. It may be called while contenders run.
+// Verify returns an error for each time that a contender was inside beside an exclusive holder, or that more than limit
+// shared holders were inside; 0 is no limit. It may be called while contenders run.
 func (r *Resource) Verify(limit int) error {
 	r.t.Helper()
 	_, err := r.replay(limit)
