@@ -22,7 +22,7 @@ type bank struct {
 	open   map[requests.ID]*asked
 	line   []*asked // waiting, in the order in which they came
 
-	parts   []*part // of the loan that is asked for or here, the first first
+	parts   []*node // of the loan that is asked for or here, the first first
 	first   uint64  // its serial number
 	refused bool    // what was asked for beside it
 	over    bool
@@ -49,7 +49,7 @@ func (a *asked) uses() bool { return a.stage == held || a.stage == creating }
 // leaving is the stage of a request whose release is under way.
 const leaving = lost + 1
 
-func (b *bank) part(serial uint64) *part {
+func (b *bank) part(serial uint64) *node {
 	for _, p := range b.parts {
 		if p.serial == serial {
 			return p
@@ -59,7 +59,7 @@ func (b *bank) part(serial uint64) *part {
 }
 
 func (b *bank) wanted() bool {
-	return slices.ContainsFunc(b.parts, func(p *part) bool { return p.wanted })
+	return slices.ContainsFunc(b.parts, func(p *node) bool { return p.contended })
 }
 
 func (b *bank) spent() bool { return b.wanted() && (b.over || b.lent >= b.grants) }
@@ -81,7 +81,7 @@ func (b *bank) perform(f Effect) {
 		if p == nil {
 			b.t.Fatalf("loan %d is returned and not here", f.Serial)
 		}
-		b.parts = slices.DeleteFunc(b.parts, func(o *part) bool { return o == p })
+		b.parts = slices.DeleteFunc(b.parts, func(o *node) bool { return o == p })
 		for _, a := range b.open {
 			if a.stage == held && a.by == f.Serial {
 				b.t.Fatalf("the loan is returned while %d holds by it", a.id)
@@ -130,11 +130,11 @@ func (b *bank) borrow(f Effect) {
 	case len(b.parts) > 1 || b.parts[0].stage != held || f.Try || f.NodeKind == b.parts[0].kind || !b.rule.EntersFrom(f.NodeKind).Has(b.parts[0].kind):
 		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.NodeKind, b.parts)
 	}
-	b.parts = append(b.parts, &part{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
+	b.parts = append(b.parts, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
 }
 
 // grant checks that nobody is in the way and nobody is passed over.
-func (b *bank) grant(a *asked, by *part, token [2]int64) {
+func (b *bank) grant(a *asked, by *node, token [2]int64) {
 	if by == nil || by.stage != held {
 		b.t.Fatalf("request %d is granted what is not here", a.id)
 	}
@@ -192,7 +192,7 @@ func (b *bank) check() {
 		}
 		return
 	}
-	first, beside := b.parts[0], &part{}
+	first, beside := b.parts[0], &node{}
 	if len(b.parts) > 1 {
 		beside = b.parts[1]
 	}
@@ -202,7 +202,7 @@ func (b *bank) check() {
 	case unused && (b.wanted() || !b.timing):
 		b.t.Fatal("nobody uses the loan, and it is kept")
 	}
-	if beside.stage == held && first.wanted && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.spent()) {
+	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.spent()) {
 		b.t.Fatal("a part is kept that nobody uses")
 	}
 	for _, a := range b.line {
@@ -213,7 +213,7 @@ func (b *bank) check() {
 }
 
 // checkFirst is about the kind that is first in line.
-func (b *bank) checkFirst(kind queue.Kind, written, unused bool, first, beside *part) {
+func (b *bank) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
 	covered := kind == first.kind || kind == queue.Shared
 	apart := kind != first.kind && b.rule.EntersFrom(kind).Has(first.kind)
 	free := !written && (unused || kind == queue.Shared) && covered && !b.spent()
@@ -242,8 +242,8 @@ func (b *bank) pick(want stage) *asked {
 }
 
 // some is a part in a stage.
-func (b *bank) some(want stage) *part {
-	parts := slices.DeleteFunc(slices.Clone(b.parts), func(p *part) bool { return p.stage != want })
+func (b *bank) some(want stage) *node {
+	parts := slices.DeleteFunc(slices.Clone(b.parts), func(p *node) bool { return p.stage != want })
 	if len(parts) == 0 {
 		b.t.Skip("not now")
 	}
@@ -257,7 +257,7 @@ func (b *bank) release(a *asked) {
 	b.step(Release{a.id})
 }
 
-func (b *bank) borrowed(p *part) {
+func (b *bank) borrowed(p *node) {
 	p.stage = held
 	if p.serial == b.first {
 		b.czxid++
@@ -310,13 +310,13 @@ func (b *bank) actions() map[string]func(*rapid.T) {
 				t.Skip("it was no try")
 			}
 			b.refused = p.serial != b.first
-			b.parts = slices.DeleteFunc(b.parts, func(o *part) bool { return o == p })
+			b.parts = slices.DeleteFunc(b.parts, func(o *node) bool { return o == p })
 			b.step(NodeRefused{Serial: p.serial, Reason: why})
 		},
 		"lost": func(*rapid.T) { b.step(NodeLost{Serial: b.some(held).serial, Reason: requests.SessionLost}) },
 		"wanted": func(*rapid.T) {
 			p := b.some(held)
-			p.wanted = true
+			p.contended = true
 			b.step(NodeContended{Serial: p.serial})
 		},
 		"overdue": func(*rapid.T) {
@@ -325,7 +325,7 @@ func (b *bank) actions() map[string]func(*rapid.T) {
 			b.step(TimeBudgetUsed{Serial: b.first})
 		},
 		"news of a former loan": func(t *rapid.T) {
-			serial := b.lender.serials - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
+			serial := b.lender.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
 			if b.part(serial) != nil || serial == b.first {
 				t.Skip("it is not over")
 			}

@@ -12,7 +12,7 @@ import (
 func (l *Queue) Check() error {
 	waiting, holding := newCensus(l.rule), newCensus(l.rule)
 	tries, open := 0, 0
-	count := func(b *borrower) {
+	count := func(b *localOwner) {
 		open += len(b.requests)
 		for _, r := range b.requests {
 			if r.try {
@@ -31,8 +31,8 @@ func (l *Queue) Check() error {
 		holding[b.kind]++
 		count(b)
 		enters := slices.ContainsFunc(b.requests, func(r request) bool { return r.enters })
-		if b.stage != held || b.place != i || len(b.requests) == 0 || enters && l.loan.beside.stage != creating {
-			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests at %d", b.kind, b.stage, len(b.requests), b.place)
+		if b.stage != held || b.index != i || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
+			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests at %d", b.kind, b.stage, len(b.requests), b.index)
 		}
 	}
 	for id, b := range l.requests.All() {
@@ -48,7 +48,7 @@ func (l *Queue) Check() error {
 			return fmt.Errorf("localqueue: owner %q has the borrower of %q", owner, b.owner)
 		}
 	}
-	switch first, beside := l.loan.part.stage, l.loan.beside.stage; {
+	switch first, beside := l.hold.node.stage, l.hold.beside.stage; {
 	case !slices.Equal(waiting, l.waiting.kinds) || !slices.Equal(holding, l.holding) || tries != l.tries:
 		return fmt.Errorf("localqueue: %v wait, %v hold and %d are tries; counted are %v, %v and %d", waiting, holding, tries, l.waiting.kinds, l.holding, l.tries)
 	case open != l.requests.Len():

@@ -27,7 +27,7 @@ func (s *lendScript) Step(t *testing.T, line string) []string {
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
 		return nil
 	case "lent": // as if it had been lent so often
-		s.loan.lent = uint32(num("times", 0))
+		s.hold.grants = uint32(num("times", 0))
 		return nil
 	case "acquire":
 		e = Acquire{ID: id, Owner: args["owner"], Kind: queue.Kind(num("kind", 0)), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
@@ -68,7 +68,7 @@ func showLend(f Effect) string {
 	case StartIdleTimer:
 		return "linger"
 	case Grant:
-		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>lentBits, f.Step&mostLent)
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>stepBits, f.Step&mostGrants)
 	}
 	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
 }

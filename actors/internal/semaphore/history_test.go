@@ -123,7 +123,7 @@ func (s *scene) finish() {
 		s.t.Fatalf("nodes are left: %s", s)
 	}
 	for _, m := range s.procs {
-		if p := m.pool; !p.Idle() || len(m.open)+len(p.gates)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.lacking != 0 {
+		if p := m.pool; !p.Idle() || len(m.open)+len(p.queued)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
 			s.t.Fatalf("process %d: %v is open; the pool has %+v", m.n, m.open, p)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *scene) perform(m *member) {
 	for _, o := range slices.Clone(m.pool.Effects()) {
 		switch o.Kind {
 		case EnterRequestQueue:
-			s.gate = append(s.gate, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.gates[o.Serial].MultiLock})
+			s.gate = append(s.gate, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.queued[o.Serial].MultiLock})
 		case ReportTurn:
 			m.passed = append(m.passed, o.ID)
 		case AcquireLease:
@@ -66,7 +66,7 @@ func (s *scene) perform(m *member) {
 				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.Serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.parties[o.ID].MultiLock, czxid: s.czxid})
+			s.leases = append(s.leases, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.requests[o.ID].MultiLock, czxid: s.czxid})
 		case LeaveRequestQueue:
 			s.gate = m.without(s.gate, o.Serial)
 		case WithdrawLease:

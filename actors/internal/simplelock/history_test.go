@@ -37,7 +37,9 @@ type plant struct {
 
 // overwritable reports whether the gate can be told for its owner's without its data. While the
 // owner has not heard of the mark's czxid, it cannot.
-func (n *plant) overwritable() bool { return n.owner.s.mark == n.mark && n.owner.s.czxid == n.czxid }
+func (n *plant) overwritable() bool {
+	return n.owner.s.ownerNode == n.mark && n.owner.s.czxid == n.czxid
+}
 
 type visitor struct {
 	n       int
@@ -61,8 +63,8 @@ type news struct {
 
 // tell answers v.
 func (p *plaza) tell(v *visitor, e Event) {
-	mark, gate := p.nodes[v.s.mark], p.nodes[v.s.gate]
-	proves := mark != nil && (!v.s.gated && gate == nil || v.s.gated && gate != nil && gate.mark == v.s.mark)
+	mark, gate := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
+	proves := mark != nil && (!v.s.hasLockNode && gate == nil || v.s.hasLockNode && gate != nil && gate.mark == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
@@ -136,7 +138,7 @@ func (p *plaza) remove(name string) {
 
 // strike deletes a node that its owner has not asked to delete.
 func (p *plaza) strike(name string) {
-	if n := p.nodes[name]; name == p.all[0].s.gate {
+	if n := p.nodes[name]; name == p.all[0].s.lockNode {
 		p.struck[n.mark] = true
 	} else {
 		p.struck[name] = true
@@ -293,7 +295,7 @@ func (p *plaza) checkRest() {
 	if waiters > 0 && holders == 0 {
 		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
 	}
-	if gate := p.nodes[p.all[0].s.gate]; gate != nil && p.nodes[gate.mark] == nil {
+	if gate := p.nodes[p.all[0].s.lockNode]; gate != nil && p.nodes[gate.mark] == nil {
 		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.mark, p.nodes)
 	}
 }
@@ -334,7 +336,7 @@ func (p *plaza) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"overwrite": func(t *rapid.T) {
-			gate := p.all[0].s.gate
+			gate := p.all[0].s.lockNode
 			if n := p.nodes[gate]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
 				p.zxid++
 				n.data = "overwritten"

@@ -7,7 +7,7 @@ import "fmt"
 func (s *Contender) Check() error {
 	nodes := len(s.Nodes()) > 0
 	switch s.stage {
-	case simpleFree, simpleWatching, simpleWaiting:
+	case free, watching, waiting:
 		if nodes {
 			return fmt.Errorf("simplelock: nodes %q in stage %d", s.Nodes(), s.stage)
 		}
@@ -17,16 +17,16 @@ func (s *Contender) Check() error {
 		}
 	}
 	switch {
-	case s.stage == simpleHolding && (!s.wanted() || s.asked != 0):
-		return fmt.Errorf("simplelock: the lock is held for request %d by %d", s.by, s.asked)
-	case s.stage == simpleStaying && (!s.gated || !s.shared || !s.wanted()):
-		return fmt.Errorf("simplelock: request %d keeps the lock node: %v", s.by, s.gated)
-	case (s.stage == simpleWatching || s.stage == simpleWaiting) && (s.wish == nil || s.wish.try):
+	case s.stage == holding && (!s.wanted() || s.awaited != 0):
+		return fmt.Errorf("simplelock: the lock is held for request %d by %d", s.madeFor, s.awaited)
+	case s.stage == awaitingReaders && (!s.hasLockNode || !s.shared || !s.wanted()):
+		return fmt.Errorf("simplelock: request %d keeps the lock node: %v", s.madeFor, s.hasLockNode)
+	case (s.stage == watching || s.stage == waiting) && (s.request == nil || s.request.try):
 		return fmt.Errorf("simplelock: nothing waits in stage %d", s.stage)
-	case (s.stage == simpleFree || s.stage == simpleWaiting) && s.asked != 0:
+	case (s.stage == free || s.stage == waiting) && s.awaited != 0:
 		return fmt.Errorf("simplelock: an answer is awaited in stage %d", s.stage)
-	case s.stage == simpleFree && s.wish != nil && s.live:
-		return fmt.Errorf("simplelock: request %d is forgotten", s.wish.id)
+	case s.stage == free && s.request != nil && s.live:
+		return fmt.Errorf("simplelock: request %d is forgotten", s.request.id)
 	}
 	return nil
 }

@@ -40,11 +40,11 @@ func (s *simpleScript) Step(t *testing.T, line string) []string {
 		e = Listed{Serial: serial, Children: s.long(args["children"])}
 	case "watched":
 		gate := strings.Join(s.long(args["gate"]), "")
-		w := Watched{Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.gate: []byte(gate)}}
+		w := Watched{Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(gate)}}
 		if gate != "" {
-			w.Czxids = map[string]int64{s.gate: num("czxid", 1)}
-			if gate == s.mark {
-				w.Czxids[s.gate] = num("czxid", s.czxid)
+			w.Czxids = map[string]int64{s.lockNode: num("czxid", 1)}
+			if gate == s.ownerNode {
+				w.Czxids[s.lockNode] = num("czxid", s.czxid)
 			}
 		}
 		e = w
@@ -103,11 +103,11 @@ func showOthers(f Effect) string {
 }
 
 func (s *simpleScript) long(list string) []string {
-	return strings.FieldsFunc(strings.ReplaceAll(list, "mine", hex.EncodeToString(s.in[:])), func(r rune) bool { return r == ',' })
+	return strings.FieldsFunc(strings.ReplaceAll(list, "mine", hex.EncodeToString(s.unique[:])), func(r rune) bool { return r == ',' })
 }
 
 func (s *simpleScript) show(f Effect) string {
-	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.in[:]), "mine") }
+	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.unique[:]), "mine") }
 	switch f.Kind {
 	case CreateNodes:
 		return fmt.Sprintf("take serial=%d gate=%s mark=%s data=%q", f.Serial, f.LockNode, short(f.OwnerNode), f.Data)

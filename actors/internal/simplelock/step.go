@@ -25,40 +25,40 @@ func (e Acquire) apply(s *Contender) {
 	case s.closed != 0:
 		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: s.closed})
 		return
-	case s.wish != nil:
+	case s.request != nil:
 		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.Invalid})
 		return
 	}
-	s.wish = &wish{id: e.ID, kind: e.Kind, try: e.Try, tell: e.NotifyContended, data: e.Data}
-	if s.stage == simpleFree && s.live {
-		s.take()
+	s.request = &request{id: e.ID, kind: e.Kind, try: e.Try, tell: e.NotifyContended, data: e.Data}
+	if s.stage == free && s.live {
+		s.createNodes()
 	}
 }
 
 func (e Cancel) apply(s *Contender) {
-	if s.wish != nil && s.wish.id == e.ID {
+	if s.request != nil && s.request.id == e.ID {
 		s.refuse(e.Reason)
-		s.drop()
+		s.requestEnded()
 	}
 }
 
 func (e Release) apply(s *Contender) {
-	if s.wish == nil || s.wish.id != e.ID || s.stage != simpleHolding {
+	if s.request == nil || s.request.id != e.ID || s.stage != holding {
 		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.NotHeld})
 		return
 	}
-	s.wish = nil
+	s.request = nil
 	s.effect(Effect{Kind: ConfirmRelease, ID: e.ID})
-	s.drop()
+	s.requestEnded()
 }
 
 func (e Close) apply(s *Contender) {
 	s.closed = e.Reason
-	if s.stage == simpleHolding {
+	if s.stage == holding {
 		s.lose(e.Reason)
 	}
 	s.refuse(e.Reason)
-	s.drop()
+	s.requestEnded()
 }
 
 // ---- what is heard of ZooKeeper
@@ -68,94 +68,94 @@ func (e Session) apply(s *Contender) {
 		return
 	}
 	// Whatever was there is gone, or will be.
-	if s.stage == simpleHolding {
+	if s.stage == holding {
 		s.lose(requests.SessionLost)
 	}
 	s.epoch, s.live = e.Epoch, e.Live
-	s.yields = false
-	s.free()
+	s.yielded = false
+	s.nodesGone()
 }
 
 func (e Transacted) apply(s *Contender) {
-	if e.Serial != s.asked {
+	if e.Serial != s.awaited {
 		return
 	}
 	switch s.stage {
-	case simpleTaking:
+	case creating:
 		switch {
 		case e.Done:
-			s.have(e)
+			s.nodesMade(e)
 		case e.Missing: // the directory has gone in between
-			s.free()
+			s.nodesGone()
 		default:
-			s.exists()
+			s.lockNodeTaken()
 		}
-	case simpleDoubting:
+	case proving:
 		switch {
 		case e.Done:
-			s.have(e)
-		case s.gated: // the nodes were not made, or another client has deleted the mark
-			s.tidy()
+			s.nodesMade(e)
+		case s.hasLockNode: // the nodes were not made, or another client has deleted the mark
+			s.readLockNode()
 		default:
-			s.free()
+			s.nodesGone()
 		}
-	case simpleLeaving:
-		s.left(e)
+	case deleting:
+		s.nodesDeleted(e)
 	}
 }
 
-func (s *Contender) left(e Transacted) {
+func (s *Contender) nodesDeleted(e Transacted) {
 	switch {
-	case e.Done || !s.gated:
-		s.free()
+	case e.Done || !s.hasLockNode:
+		s.nodesGone()
 	case e.Op == 0: // the mark
-		s.tidy()
+		s.readLockNode()
 	default:
-		s.gated = false
-		s.leave()
+		s.hasLockNode = false
+		s.deleteNodes()
 	}
 }
 
 func (e Listed) apply(s *Contender) {
-	if e.Serial != s.asked {
+	if e.Serial != s.awaited {
 		return
 	}
-	there := s.gated && slices.Contains(e.Children, s.gate)
+	there := s.hasLockNode && slices.Contains(e.Children, s.lockNode)
 	switch {
-	case !slices.Contains(e.Children, s.mark) || s.gated != there:
-		s.gated = there // somebody else has deleted it: begin anew
-		s.leave()
-	case s.conflict(e.Children):
+	case !slices.Contains(e.Children, s.ownerNode) || s.hasLockNode != there:
+		s.hasLockNode = there // somebody else has deleted it: begin anew
+		s.deleteNodes()
+	case s.blocked(e.Children):
 		s.giveWay()
-	case s.gated && s.rivals(e.Children):
-		s.compare()
+	case s.hasLockNode && s.otherWriter(e.Children):
+		s.compareLockNode()
 	default:
 		s.hold()
 	}
 }
 
 func (e Deleted) apply(s *Contender) {
-	if e.Serial == s.asked {
-		s.free()
+	if e.Serial == s.awaited {
+		s.nodesGone()
 	}
 }
 
 func (e Watched) apply(s *Contender) {
 	switch {
-	case e.Serial == s.asked && s.stage == simpleComparing:
-		s.compared(e)
-	case e.Serial == s.eye && s.eye != 0:
-		s.checked(e)
-	case e.Serial != s.asked || s.asked == 0:
-	case s.stage == simpleTidying && s.isOurs(e):
-		s.ask(simpleTidying, Effect{Kind: DeleteLockNode, LockNode: s.gate})
-	case s.stage == simpleTidying:
-		s.free()
-	case len(e.Gone) > 0 || s.stirred:
-		s.yields = false
-		s.free()
+	case e.Serial == s.awaited && s.stage == comparing:
+		s.lockNodeCompared(e)
+	case e.Serial == s.watchSerial && s.watchSerial != 0:
+		s.nodesWatched(e)
+	case e.Serial != s.awaited || s.awaited == 0:
+	case s.stage == cleaningUp && s.isOurs(e):
+		s.ask(cleaningUp, Effect{Kind: DeleteLockNode, LockNode: s.lockNode})
+	case s.stage == cleaningUp:
+		s.nodesGone()
+	case len(e.Gone) > 0 || s.changed:
+		s.yielded = false
+		s.nodesGone()
 	default:
-		s.stage, s.asked = simpleWaiting, 0
+		s.stage, s.awaited = waiting, 0
 	}
 }
 
@@ -166,35 +166,35 @@ func (e Wake) apply(s *Contender) {
 		return
 	}
 	switch s.stage {
-	case simpleWatching, simpleLooking, simpleComparing:
-		s.stirred = true
-	case simpleWaiting:
-		if e.Node == s.gate {
-			s.yields = false
-			s.free()
+	case watching, listing, comparing:
+		s.changed = true
+	case waiting:
+		if e.Node == s.lockNode {
+			s.yielded = false
+			s.nodesGone()
 		}
-	case simpleStaying:
-		s.look()
-	case simpleHolding:
-		if e.Node != "" && s.eye != 0 {
-			s.check()
+	case awaitingReaders:
+		s.listOthers()
+	case holding:
+		if e.Node != "" && s.watchSerial != 0 {
+			s.watchNodes()
 		}
 	}
 }
 
 func (e Failed) apply(s *Contender) {
 	switch {
-	case e.Serial == s.eye && s.eye != 0 && e.Serial != s.asked:
-		s.eye = 0 // again at the next Tick
-	case e.Serial == s.asked && s.closed != 0 && e.Reason == requests.Closed:
-		s.free() // the nodes go with the session
-	case e.Serial == s.asked && s.closed != 0 && e.Reason == requests.SessionLost:
-		s.asked = 0
-	case e.Serial != s.asked || e.Reason == requests.SessionLost || e.Reason == requests.Closed: // which is told otherwise, too
-	case e.Reason == requests.OutcomeUnknown && s.stage == simpleLeaving:
-		s.leave()
+	case e.Serial == s.watchSerial && s.watchSerial != 0 && e.Serial != s.awaited:
+		s.watchSerial = 0 // again at the next Tick
+	case e.Serial == s.awaited && s.closed != 0 && e.Reason == requests.Closed:
+		s.nodesGone() // the nodes go with the session
+	case e.Serial == s.awaited && s.closed != 0 && e.Reason == requests.SessionLost:
+		s.awaited = 0
+	case e.Serial != s.awaited || e.Reason == requests.SessionLost || e.Reason == requests.Closed: // which is told otherwise, too
+	case e.Reason == requests.OutcomeUnknown && s.stage == deleting:
+		s.deleteNodes()
 	case e.Reason == requests.OutcomeUnknown:
-		s.doubt()
+		s.proveOwnerNode()
 	default:
 		s.failed(e.Reason)
 	}
@@ -202,31 +202,31 @@ func (e Failed) apply(s *Contender) {
 
 // failed is for what was not done and is not to be had.
 func (s *Contender) failed(why requests.Reason) {
-	s.asked = 0
+	s.awaited = 0
 	switch s.stage {
-	case simpleTaking, simpleWatching:
-		if s.stage == simpleWatching || s.wanted() {
+	case creating, watching:
+		if s.stage == watching || s.wanted() {
 			s.refuse(why)
 		}
-		s.free()
-	case simpleLooking, simpleComparing:
+		s.nodesGone()
+	case listing, comparing:
 		s.refuse(why)
-		s.leave()
-	case simpleTidying:
+		s.deleteNodes()
+	case cleaningUp:
 		s.refuse(why)
 	} // the rest is tried again at the next Tick, but not after Close
 }
 
 func (Tick) apply(s *Contender) {
 	switch {
-	case s.asked != 0 || !s.live:
-	case s.stage == simpleHolding && s.eye == 0:
-		s.check()
-	case s.stage == simpleDoubting:
-		s.doubt()
-	case s.stage == simpleLeaving:
-		s.leave()
-	case s.stage == simpleTidying:
-		s.tidy()
+	case s.awaited != 0 || !s.live:
+	case s.stage == holding && s.watchSerial == 0:
+		s.watchNodes()
+	case s.stage == proving:
+		s.proveOwnerNode()
+	case s.stage == deleting:
+		s.deleteNodes()
+	case s.stage == cleaningUp:
+		s.readLockNode()
 	}
 }

@@ -17,21 +17,21 @@ import (
 // one who came earlier. See loan for what each of them holds by.
 type Queue struct {
 	rule   queue.Rule
-	grants uint32
+	budget uint32
 	closed requests.Reason
 
-	loan     loan
-	serials  uint64 // the last serial number of a DoBorrow
-	requests requests.Table[borrower]
-	owners   map[string]*borrower
-	waiting  line
-	holders  []*borrower
-	holding  census      // of the holders
-	tries    int         // how many requests in line are tries
-	spare    []*borrower // for re-use
+	hold       nodeHold
+	lastSerial uint64 // the last serial number of a DoBorrow
+	requests   requests.Table[localOwner]
+	owners     map[string]*localOwner
+	waiting    line
+	holders    []*localOwner
+	holding    census        // of the holders
+	tries      int           // how many requests in line are tries
+	spare      []*localOwner // for re-use
 
-	timing bool // a Lingered is to come
-	fresh  bool // and nobody has used the loan since it was asked for
+	timerRuns bool // a Lingered is to come
+	unused    bool // and nobody has used the loan since it was asked for
 
 	out []Effect
 }
@@ -40,7 +40,7 @@ type Queue struct {
 // of one loan while others wait. Of the rule only the kinds count: who may hold
 // beside whom, and who may enter again. Those who hold at a time must be of one kind.
 func New(rule queue.Rule, grants uint32) *Queue {
-	return &Queue{rule: rule, grants: min(grants, mostLent), owners: map[string]*borrower{},
+	return &Queue{rule: rule, budget: min(grants, mostGrants), owners: map[string]*localOwner{},
 		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
 }
 
@@ -52,33 +52,33 @@ func New(rule queue.Rule, grants uint32) *Queue {
 // however long they read. (Where the rule knows no downgrade readers hold by the writer's
 // part.) A reader's part alone does not do for a writer: it is given back, and the
 // process queues for the writer's.
-type loan struct {
-	part              // the first, or what is left
-	beside     part   // unsent: none; lost: it was refused
+type nodeHold struct {
+	node              // the first, or what is left
+	beside     node   // unsent: none; lost: it was refused
 	id         uint64 // the serial number of the first
 	generation uint64
 	czxid      int64
 	step       uint32
-	lent       uint32     // how often
-	last       queue.Kind // what it was lent for last
-	over       bool       // its time
+	grants     uint32     // how often
+	lastKind   queue.Kind // what it was lent for last
+	timeUsed   bool       // its time
 }
 
 // part is one of the lock's nodes.
-type part struct {
-	stage  stage // unsent: none; creating: asked for; held
-	serial uint64
-	kind   queue.Kind
-	try    bool
-	wanted bool // others wait for it
+type node struct {
+	stage     stage // unsent: none; creating: asked for; held
+	serial    uint64
+	kind      queue.Kind
+	try       bool
+	contended bool // others wait for it
 }
 
 // Each grant of a loan has a step of its own: that of the loan, then the number of
 // the grant. (A transaction makes no more than some hundred nodes: that fits.) Once the
 // numbers are used up those who hold beside each other share the last.
 const (
-	lentBits = 20
-	mostLent = 1<<lentBits - 1
+	stepBits   = 20
+	mostGrants = 1<<stepBits - 1
 )
 
 // Lend takes an event into the Lender and gives what is to be done about it, in order.
@@ -91,11 +91,11 @@ func Step[E Event](l *Queue, e E) []Effect {
 }
 
 // Idle tells that nobody wants anything, and nothing is borrowed.
-func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.loan.stage == unsent }
+func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
 
 // Loans are the serial numbers of each DoBorrow that is asked for or granted.
 func (l *Queue) NodeHolds() (serials []uint64) {
-	for _, p := range []part{l.loan.beside, l.loan.part} {
+	for _, p := range []node{l.hold.beside, l.hold.node} {
 		if p.stage == creating || p.stage == held {
 			serials = append(serials, p.serial)
 		}
@@ -118,33 +118,33 @@ func (e Acquire) apply(l *Queue) {
 			return
 		}
 	}
-	if e.Try && l.taken(e.Kind) {
+	if e.Try && l.blockedLocally(e.Kind) {
 		l.refuse(e.ID, requests.NotAcquired)
 		return
 	}
-	b := l.newBorrower()
+	b := l.newOwner()
 	b.stage, b.owner, b.kind, b.data = queued, e.Owner, e.Kind, e.Data
 	if e.Owner != "" {
 		l.owners[e.Owner] = b
 	}
-	l.add(b, request{id: e.ID, kind: e.Kind, try: e.Try, tell: e.NotifyContended})
+	l.add(b, request{id: e.ID, kind: e.Kind, try: e.Try, notifyContended: e.NotifyContended})
 	l.waiting.push(b)
 	l.proceed()
 }
 
 // join lets a further request of an owner share what it has.
-func (l *Queue) join(b *borrower, e Acquire) {
-	r := request{id: e.ID, kind: e.Kind, tell: e.NotifyContended}
+func (l *Queue) join(b *localOwner, e Acquire) {
+	r := request{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage == lost:
-		l.refuse(e.ID, b.why)
+		l.refuse(e.ID, b.reason)
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
 		l.refuse(e.ID, requests.WouldDeadlock)
 	case b.stage == held:
-		if l.loan.beside.stage == lost {
-			l.loan.beside = part{} // it may be had now
+		if l.hold.beside.stage == lost {
+			l.hold.beside = node{} // it may be had now
 		}
-		r.enters = !l.ready(e.Kind, e.Data)
+		r.enters = !l.nodeReady(e.Kind, e.Data)
 		l.add(b, r)
 		if !r.enters {
 			l.grantRequest(b, len(b.requests)-1)
@@ -172,7 +172,7 @@ func (e Release) apply(l *Queue) {
 		l.refuse(e.ID, requests.NotHeld)
 		return
 	}
-	stage, why, others := b.stage, b.why, b.besides(e.ID)
+	stage, why, others := b.stage, b.reason, b.othersOfKind(e.ID)
 	l.drop(b, e.ID)
 	if stage == lost {
 		l.refuse(e.ID, why)
@@ -186,14 +186,14 @@ func (e Close) apply(l *Queue) {
 	l.closed = e.Reason
 	l.refuseAll(e.Reason)
 	l.lose(e.Reason)
-	l.giveBack()
+	l.releaseNodes()
 }
 
 // ---- what is heard of the lock
 
 // part is that of a serial number, or nil: news are about another loan.
-func (l *Queue) part(serial uint64) *part {
-	for _, p := range []*part{&l.loan.part, &l.loan.beside} {
+func (l *Queue) nodeOf(serial uint64) *node {
+	for _, p := range []*node{&l.hold.node, &l.hold.beside} {
 		if (p.stage == creating || p.stage == held) && p.serial == serial {
 			return p
 		}
@@ -202,30 +202,30 @@ func (l *Queue) part(serial uint64) *part {
 }
 
 func (e NodeGranted) apply(l *Queue) {
-	p := l.part(e.Serial)
+	p := l.nodeOf(e.Serial)
 	if p == nil {
 		return
 	}
 	p.stage = held
-	if p == &l.loan.part { // what is beside has the same token
-		l.loan.generation, l.loan.czxid, l.loan.step = e.Generation, e.Czxid, e.Step
+	if p == &l.hold.node { // what is beside has the same token
+		l.hold.generation, l.hold.czxid, l.hold.step = e.Generation, e.Czxid, e.Step
 	}
-	l.enter()
+	l.grantEntering()
 	l.proceed()
 }
 
 func (e NodeRefused) apply(l *Queue) {
-	p := l.part(e.Serial)
+	p := l.nodeOf(e.Serial)
 	switch {
 	case p == nil:
 		return
-	case p == &l.loan.beside:
+	case p == &l.hold.beside:
 		p.stage = lost
-		l.turnAway(e.Reason)
+		l.refuseEntering(e.Reason)
 		l.proceed()
 		return
 	}
-	l.loan = loan{}
+	l.hold = nodeHold{}
 	if e.Reason == requests.NotAcquired {
 		l.refuseTries()
 	} else {
@@ -235,41 +235,41 @@ func (e NodeRefused) apply(l *Queue) {
 }
 
 func (e NodeLost) apply(l *Queue) {
-	if l.part(e.Serial) != nil {
+	if l.nodeOf(e.Serial) != nil {
 		l.lose(e.Reason)
-		l.giveBack()
+		l.releaseNodes()
 		l.proceed()
 	}
 }
 
 func (e NodeContended) apply(l *Queue) {
-	p := l.part(e.Serial)
+	p := l.nodeOf(e.Serial)
 	if p == nil {
 		return
 	}
-	p.wanted = true
+	p.contended = true
 	for _, b := range l.holders {
 		for i := range b.requests {
-			l.tell(&b.requests[i])
+			l.notifyContended(&b.requests[i])
 		}
 	}
 	l.proceed()
 }
 
 func (e TimeBudgetUsed) apply(l *Queue) {
-	if l.loan.id == e.Serial {
-		l.loan.over = true
+	if l.hold.id == e.Serial {
+		l.hold.timeUsed = true
 		l.proceed()
 	}
 }
 
 func (IdleTimedOut) apply(l *Queue) {
-	l.timing = false
+	l.timerRuns = false
 	switch {
-	case !l.unused():
-	case l.fresh:
-		l.giveBack()
+	case !l.idle():
+	case l.unused:
+		l.releaseNodes()
 	default:
-		l.linger() // it was used meanwhile
+		l.startTimer() // it was used meanwhile
 	}
 }

@@ -22,15 +22,15 @@ const (
 
 // request is one request of a borrower.
 type request struct {
-	id     requests.ID
-	kind   queue.Kind
-	try    bool
-	tell   bool // that others wait, once it holds
-	enters bool // beside what its owner holds, when that is here
+	id              requests.ID
+	kind            queue.Kind
+	try             bool
+	notifyContended bool // that others wait, once it holds
+	enters          bool // beside what its owner holds, when that is here
 }
 
 // borrower is an owner that waits or holds, by one request or several.
-type borrower struct {
+type localOwner struct {
 	stage      stage // queued, held or lost
 	owner      string
 	kind       queue.Kind
@@ -38,16 +38,16 @@ type borrower struct {
 	step       uint32
 	requests   []request
 	buf        [1]request
-	why        requests.Reason // it was lost
-	place      int             // among the holders
-	prev, next *borrower
+	reason     requests.Reason // it was lost
+	index      int             // among the holders
+	prev, next *localOwner
 }
 
 func (l *Queue) refuse(id requests.ID, why requests.Reason) {
 	l.effect(Effect{Kind: Refuse, ID: id, Reason: why})
 }
 
-func (l *Queue) add(b *borrower, r request) {
+func (l *Queue) add(b *localOwner, r request) {
 	l.requests.Put(r.id, b)
 	b.requests = append(b.requests, r)
 	if r.try {
@@ -56,7 +56,7 @@ func (l *Queue) add(b *borrower, r request) {
 }
 
 // drop takes a request off its borrower, which ends with the last.
-func (l *Queue) drop(b *borrower, id requests.ID) {
+func (l *Queue) drop(b *localOwner, id requests.ID) {
 	l.requests.Remove(id)
 	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
 		if r.id == id && r.try {
@@ -75,7 +75,7 @@ func (l *Queue) drop(b *borrower, id requests.ID) {
 	case queued:
 		l.waiting.remove(b)
 	case held:
-		l.unhold(b)
+		l.removeHolder(b)
 	}
 	if len(l.spare) < maxSpare {
 		l.spare = append(l.spare, b)
@@ -83,7 +83,7 @@ func (l *Queue) drop(b *borrower, id requests.ID) {
 }
 
 // downgrade leaves a holder with the kind of what it still holds.
-func (l *Queue) downgrade(b *borrower) {
+func (l *Queue) downgrade(b *localOwner) {
 	if b.stage == held && !slices.ContainsFunc(b.requests, func(r request) bool { return r.kind == b.kind }) {
 		l.holding[b.kind]--
 		b.kind = b.requests[0].kind
@@ -91,28 +91,28 @@ func (l *Queue) downgrade(b *borrower) {
 	}
 }
 
-func (l *Queue) hold(b *borrower) {
-	b.place = len(l.holders)
+func (l *Queue) addHolder(b *localOwner) {
+	b.index = len(l.holders)
 	l.holders = append(l.holders, b)
 	l.holding[b.kind]++
 }
 
-func (l *Queue) unhold(b *borrower) {
+func (l *Queue) removeHolder(b *localOwner) {
 	last := len(l.holders) - 1
-	l.holders[b.place] = l.holders[last]
-	l.holders[b.place].place = b.place
+	l.holders[b.index] = l.holders[last]
+	l.holders[b.index].index = b.index
 	l.holders[last] = nil
 	l.holders = l.holders[:last]
 	l.holding[b.kind]--
 }
 
 // entering tells that a request of a holder is not granted yet.
-func (b *borrower) entering(id requests.ID) bool {
+func (b *localOwner) entering(id requests.ID) bool {
 	return slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id && r.enters })
 }
 
 // besides is how many other requests for the same kind are granted.
-func (b *borrower) besides(id requests.ID) (others int) {
+func (b *localOwner) othersOfKind(id requests.ID) (others int) {
 	i := slices.IndexFunc(b.requests, func(r request) bool { return r.id == id })
 	for _, r := range b.requests {
 		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
@@ -124,13 +124,13 @@ func (b *borrower) besides(id requests.ID) (others int) {
 
 const maxSpare = 64
 
-func (l *Queue) newBorrower() *borrower {
-	var b *borrower
+func (l *Queue) newOwner() *localOwner {
+	var b *localOwner
 	if n := len(l.spare); n > 0 {
 		b, l.spare = l.spare[n-1], l.spare[:n-1]
-		*b = borrower{}
+		*b = localOwner{}
 	} else {
-		b = new(borrower)
+		b = new(localOwner)
 	}
 	b.requests = b.buf[:0]
 	return b
@@ -161,7 +161,7 @@ func (l *Queue) refuseThose(why requests.Reason, refused func(request) bool) {
 	}
 }
 
-func (b *borrower) onlyTries() bool {
+func (b *localOwner) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r request) bool { return !r.try })
 }
 
@@ -182,11 +182,11 @@ func (c census) has(kinds queue.KindSet) bool {
 
 // line is a queue of borrowers that may leave it from anywhere.
 type line struct {
-	first, last *borrower
+	first, last *localOwner
 	kinds       census
 }
 
-func (q *line) push(b *borrower) {
+func (q *line) push(b *localOwner) {
 	q.kinds[b.kind]++
 	b.prev = q.last
 	if q.last == nil {
@@ -197,7 +197,7 @@ func (q *line) push(b *borrower) {
 	q.last = b
 }
 
-func (q *line) remove(b *borrower) {
+func (q *line) remove(b *localOwner) {
 	q.kinds[b.kind]--
 	if b.prev == nil {
 		q.first = b.next

@@ -8,23 +8,23 @@ import (
 
 // How a Pool's requests pass the gate and come by their leases.
 
-func (p *State) enter(q *party) {
-	p.serials++
-	q.gate = p.serials
-	p.gates[q.gate] = q
-	p.order(Effect{Kind: EnterRequestQueue, Serial: q.gate, Try: q.Try})
+func (p *State) enterQueue(q *request) {
+	p.lastSerial++
+	q.queueSerial = p.lastSerial
+	p.queued[q.queueSerial] = q
+	p.effect(Effect{Kind: EnterRequestQueue, Serial: q.queueSerial, Try: q.Try})
 }
 
 // Granted: the request serial is past the gate, or has its lease. Granted ignores requests
 // that were left: they are on their way back.
 func (p *State) Granted(l Lease) {
-	if q := p.gates[l.Serial]; q != nil {
-		q.past = true
+	if q := p.queued[l.Serial]; q != nil {
+		q.passedQueue = true
 		p.next = append(p.next, q)
 		if q.Try {
 			p.tries++
 		}
-		p.ask()
+		p.advance()
 		return
 	}
 	q := p.leases[l.Serial]
@@ -33,66 +33,66 @@ func (p *State) Granted(l Lease) {
 	}
 	i := slices.IndexFunc(q.leases, func(asked Lease) bool { return asked.Serial == l.Serial })
 	q.leases[i] = l
-	q.lacks--
-	p.lacking--
+	q.missing--
+	p.missing--
 	switch {
 	case !q.MultiLock && q != p.asked[0]:
-		p.back(q)
-	case q.lacks == 0:
+		p.requeue(q)
+	case q.missing == 0:
 		p.grant(q)
 	}
-	p.ask()
+	p.advance()
 }
 
-func (p *State) grant(q *party) {
+func (p *State) grant(q *request) {
 	if !q.MultiLock {
 		p.asked[0] = nil
 		p.asked = p.asked[1:]
 	}
-	q.held, q.past = true, false
-	p.leaveGate(q)
-	p.order(Effect{Kind: Grant, ID: q.ID, Leases: q.leases})
-	if q.wanted {
-		p.order(Effect{Kind: RequestRevoke, ID: q.ID})
+	q.held, q.passedQueue = true, false
+	p.leaveQueue(q)
+	p.effect(Effect{Kind: Grant, ID: q.ID, Leases: q.leases})
+	if q.revoked {
+		p.effect(Effect{Kind: RequestRevoke, ID: q.ID})
 	}
 }
 
 // ask has those next in line ask for their leases, as far as is allowed.
-func (p *State) ask() {
+func (p *State) advance() {
 	for p.permits >= 0 && len(p.next) > 0 {
 		q := p.next[0]
 		if q.MultiLock {
 			p.dropNext(0)
-			p.order(Effect{Kind: ReportTurn, ID: q.ID})
+			p.effect(Effect{Kind: ReportTurn, ID: q.ID})
 			continue
 		}
-		if len(p.asked) > 0 && p.lacking+q.Permits > max(p.permits, lookAhead) {
+		if len(p.asked) > 0 && p.missing+q.Permits > max(p.permits, lookAhead) {
 			p.refuseTries()
 			return
 		}
 		p.dropNext(0)
 		p.asked = append(p.asked, q)
-		p.askLeases(q)
+		p.acquireLeases(q)
 	}
 }
 
-func (p *State) askLeases(q *party) {
+func (p *State) acquireLeases(q *request) {
 	q.leases = make([]Lease, q.Permits)
-	q.lacks = q.Permits
-	p.lacking += q.lacks
+	q.missing = q.Permits
+	p.missing += q.missing
 	for i := range q.leases {
-		p.serials++
-		q.leases[i].Serial = p.serials
-		p.leases[p.serials] = q
-		p.order(Effect{Kind: AcquireLease, ID: q.ID, Serial: p.serials, Try: q.Try, Data: q.Data, Revocable: q.Revocable})
+		p.lastSerial++
+		q.leases[i].Serial = p.lastSerial
+		p.leases[p.lastSerial] = q
+		p.effect(Effect{Kind: AcquireLease, ID: q.ID, Serial: p.lastSerial, Try: q.Try, Data: q.Data, Revocable: q.Revocable})
 	}
 }
 
 // Proceed has a Joint request ask for its leases after DoPass. Proceed ignores a request
 // that has ended.
 func (p *State) Proceed(id requests.ID) {
-	if q := p.parties[id]; q != nil && q.MultiLock && q.past && len(q.leases) == 0 {
-		p.askLeases(q)
+	if q := p.requests[id]; q != nil && q.MultiLock && q.passedQueue && len(q.leases) == 0 {
+		p.acquireLeases(q)
 	}
 }
 
@@ -109,8 +109,8 @@ func (p *State) refuseTries() {
 }
 
 // back has a request give up its leases and ask again, behind those that have asked.
-func (p *State) back(q *party) {
-	p.leaveLeases(q)
+func (p *State) requeue(q *request) {
+	p.withdrawLeases(q)
 	p.next = slices.Insert(p.next, 0, q)
 	if q.Try {
 		p.tries++
@@ -118,8 +118,8 @@ func (p *State) back(q *party) {
 }
 
 // by is who made the request serial, if that is still known.
-func (p *State) by(serial uint64) *party {
-	if q := p.gates[serial]; q != nil {
+func (p *State) requestOf(serial uint64) *request {
+	if q := p.queued[serial]; q != nil {
 		return q
 	}
 	return p.leases[serial]
@@ -127,91 +127,91 @@ func (p *State) by(serial uint64) *party {
 
 // Refused: the request serial failed, or what it was granted could not be released.
 func (p *State) Refused(serial uint64, why requests.Reason) {
-	switch q := p.by(serial); {
+	switch q := p.requestOf(serial); {
 	case q == nil:
 	case q.released:
-		p.returned(q, serial, why)
+		p.leaseReleased(q, serial, why)
 	default:
-		delete(p.gates, serial)
+		delete(p.queued, serial)
 		delete(p.leases, serial)
 		p.refuse(q, why)
-		p.ask()
+		p.advance()
 	}
 }
 
 // Lost: what the request serial was granted is lost. A request that waits begins anew,
 // or is refused if it is Joint.
 func (p *State) Lost(serial uint64, why requests.Reason) {
-	switch q := p.by(serial); {
+	switch q := p.requestOf(serial); {
 	case q == nil:
 	case q.released:
-		p.returned(q, serial, why)
+		p.leaseReleased(q, serial, why)
 	case q.held:
 		p.end(q)
-		p.order(Effect{Kind: Lose, ID: q.ID, Reason: why})
+		p.effect(Effect{Kind: Lose, ID: q.ID, Reason: why})
 	case q.MultiLock:
 		p.refuse(q, why)
-		p.ask()
+		p.advance()
 	default:
-		p.leave(q)
-		p.enter(q)
-		p.ask()
+		p.withdraw(q)
+		p.enterQueue(q)
+		p.advance()
 	}
 }
 
 // Released: the lease of the request serial is gone.
 func (p *State) Released(serial uint64) {
 	if q := p.leases[serial]; q != nil && q.released {
-		p.returned(q, serial, 0)
+		p.leaseReleased(q, serial, 0)
 	}
 }
 
-func (p *State) returned(q *party, serial uint64, why requests.Reason) {
+func (p *State) leaseReleased(q *request, serial uint64, why requests.Reason) {
 	delete(p.leases, serial)
-	if q.why == 0 {
-		q.why = why
+	if q.reason == 0 {
+		q.reason = why
 	}
-	if q.returns--; q.returns > 0 {
+	if q.releasing--; q.releasing > 0 {
 		return
 	}
-	delete(p.parties, q.ID)
-	if q.why != 0 {
-		p.order(Effect{Kind: Refuse, ID: q.ID, Reason: q.why})
+	delete(p.requests, q.ID)
+	if q.reason != 0 {
+		p.effect(Effect{Kind: Refuse, ID: q.ID, Reason: q.reason})
 	} else {
-		p.order(Effect{Kind: ConfirmRelease, ID: q.ID})
+		p.effect(Effect{Kind: ConfirmRelease, ID: q.ID})
 	}
 }
 
 // leave leaves all that a request has below.
-func (p *State) leave(q *party) {
-	if i := slices.Index(p.next, q); q.past && i >= 0 {
+func (p *State) withdraw(q *request) {
+	if i := slices.Index(p.next, q); q.passedQueue && i >= 0 {
 		p.dropNext(i)
 	}
-	p.leaveLeases(q)
-	p.leaveGate(q)
-	q.past = false
+	p.withdrawLeases(q)
+	p.leaveQueue(q)
+	q.passedQueue = false
 }
 
-func (p *State) leaveGate(q *party) {
-	if p.gates[q.gate] == q {
-		delete(p.gates, q.gate)
-		p.order(Effect{Kind: LeaveRequestQueue, Serial: q.gate})
+func (p *State) leaveQueue(q *request) {
+	if p.queued[q.queueSerial] == q {
+		delete(p.queued, q.queueSerial)
+		p.effect(Effect{Kind: LeaveRequestQueue, Serial: q.queueSerial})
 	}
-	q.gate = 0
+	q.queueSerial = 0
 }
 
-func (p *State) leaveLeases(q *party) {
-	if i := slices.Index(p.asked, q); q.past && i >= 0 {
+func (p *State) withdrawLeases(q *request) {
+	if i := slices.Index(p.asked, q); q.passedQueue && i >= 0 {
 		p.asked = slices.Delete(p.asked, i, i+1)
 	}
 	for _, l := range q.leases {
 		if p.leases[l.Serial] == q {
 			delete(p.leases, l.Serial)
-			p.order(Effect{Kind: WithdrawLease, Serial: l.Serial})
+			p.effect(Effect{Kind: WithdrawLease, Serial: l.Serial})
 		}
 	}
-	p.lacking -= q.lacks
-	q.leases, q.lacks = nil, 0
+	p.missing -= q.missing
+	q.leases, q.missing = nil, 0
 }
 
 func (p *State) dropNext(i int) {

@@ -11,29 +11,29 @@ import (
 
 // proceed does what is possible now: lends, borrows, gives back.
 func (l *Queue) proceed() {
-	for l.waiting.first != nil && l.serve(l.waiting.first) || l.shrink() {
+	for l.waiting.first != nil && l.serve(l.waiting.first) || l.dropFirst() {
 	}
 	switch {
 	case l.waiting.first != nil || len(l.holders) > 0:
-	case l.loan.stage == creating || l.wanted():
-		l.giveBack()
-	case l.unused() && !l.timing:
-		l.linger()
+	case l.hold.stage == creating || l.contended():
+		l.releaseNodes()
+	case l.idle() && !l.timerRuns:
+		l.startTimer()
 	}
 }
 
 // serve is for the first in line. It tells that something has changed, so that it is
 // worth to look again.
-func (l *Queue) serve(b *borrower) bool {
+func (l *Queue) serve(b *localOwner) bool {
 	switch {
-	case l.loan.stage == unsent:
-		l.loan = loan{part: l.borrow(b.kind, b.data, b.onlyTries())}
-		l.loan.id = l.loan.serial
+	case l.hold.stage == unsent:
+		l.hold = nodeHold{node: l.acquireNode(b.kind, b.data, b.onlyTries())}
+		l.hold.id = l.hold.serial
 		return false
-	case l.loan.stage == creating || l.blocked(b.kind):
+	case l.hold.stage == creating || l.blocked(b.kind):
 		return false
-	case l.lends(b.kind):
-		if !l.ready(b.kind, b.data) {
+	case l.mayGrant(b.kind):
+		if !l.nodeReady(b.kind, b.data) {
 			return false
 		}
 		l.grant(b)
@@ -42,7 +42,7 @@ func (l *Queue) serve(b *borrower) bool {
 		l.refuseTries()
 		return false
 	}
-	l.giveBack() // and queue again
+	l.releaseNodes() // and queue again
 	return true
 }
 
@@ -51,128 +51,130 @@ func (l *Queue) blocked(kind queue.Kind) bool { return l.holding.has(l.rule.Bloc
 
 // taken tells that one who comes now would have to wait for others of this process, or
 // wait as long as others do who wait for other processes.
-func (l *Queue) taken(kind queue.Kind) bool {
+func (l *Queue) blockedLocally(kind queue.Kind) bool {
 	blockers := l.rule.BlockedBy[kind]
-	return l.holding.has(blockers) || l.waiting.kinds.has(blockers) || l.loan.stage == creating && !l.loan.try
+	return l.holding.has(blockers) || l.waiting.kinds.has(blockers) || l.hold.stage == creating && !l.hold.try
 }
 
 // lends tells that the loan may be lent for a kind once more, as far as others go.
-func (l *Queue) lends(kind queue.Kind) bool { return l.covers(kind) && l.numbered(kind) && !l.spent() }
+func (l *Queue) mayGrant(kind queue.Kind) bool {
+	return l.suffices(kind) && l.stepsLeft(kind) && !l.budgetUsed()
+}
 
 // covers tells that the loan does for a kind: it stands in the way of all that one of
 // the kind would stand in the way of, and has waited for all that that would wait for.
-func (l *Queue) covers(kind queue.Kind) bool {
-	have := l.loan.kind
+func (l *Queue) suffices(kind queue.Kind) bool {
+	have := l.hold.kind
 	for _, blockers := range l.rule.BlockedBy {
 		if blockers.Has(kind) && !blockers.Has(have) {
 			return false
 		}
 	}
-	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.apart(kind) || l.loan.beside.stage != lost)
+	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.beside.stage != lost)
 }
 
 // apart tells that a kind is to have a part of its own, beside the first.
-func (l *Queue) apart(kind queue.Kind) bool {
-	return kind != l.loan.kind && l.rule.EntersFrom(kind).Has(l.loan.kind)
+func (l *Queue) needsOwnNode(kind queue.Kind) bool {
+	return kind != l.hold.kind && l.rule.EntersFrom(kind).Has(l.hold.kind)
 }
 
 // ready tells that the part by which one of a kind is to hold is here. If not, it has
 // been asked for, or is now.
-func (l *Queue) ready(kind queue.Kind, data []byte) bool {
-	if !l.apart(kind) {
+func (l *Queue) nodeReady(kind queue.Kind, data []byte) bool {
+	if !l.needsOwnNode(kind) {
 		return true
 	}
-	if l.loan.beside.stage == unsent {
-		l.loan.beside = l.borrow(kind, data, false)
+	if l.hold.beside.stage == unsent {
+		l.hold.beside = l.acquireNode(kind, data, false)
 	}
-	return l.loan.beside.stage == held
+	return l.hold.beside.stage == held
 }
 
 // by is the part by which one of a kind holds.
-func (l *Queue) by(kind queue.Kind) *part {
-	if l.apart(kind) {
-		return &l.loan.beside
+func (l *Queue) nodeFor(kind queue.Kind) *node {
+	if l.needsOwnNode(kind) {
+		return &l.hold.beside
 	}
-	return &l.loan.part
+	return &l.hold.node
 }
 
 // shrink gives the first part up when only what is beside it is in use, others wait for
 // it, and nobody here is to have it soon. It tells if that was so.
-func (l *Queue) shrink() bool {
-	first, beside := &l.loan.part, &l.loan.beside
-	if !l.holding.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.wanted || l.waiting.first != nil && !l.spent() {
+func (l *Queue) dropFirst() bool {
+	first, beside := &l.hold.node, &l.hold.beside
+	if !l.holding.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || l.waiting.first != nil && !l.budgetUsed() {
 		return false
 	}
 	l.effect(Effect{Kind: ReleaseNode, Serial: first.serial})
-	*first, *beside = *beside, part{}
+	*first, *beside = *beside, node{}
 	return true
 }
 
 // numbered tells that there is a number for a grant: one of its own, or that of others
 // which it does not block.
-func (l *Queue) numbered(kind queue.Kind) bool {
-	return l.loan.lent < mostLent || !l.rule.BlockedBy[kind].Has(l.loan.last)
+func (l *Queue) stepsLeft(kind queue.Kind) bool {
+	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)
 }
 
 // spent tells that others wait and have waited for long enough.
-func (l *Queue) spent() bool {
-	return l.wanted() && (l.loan.over || l.loan.lent >= l.grants)
+func (l *Queue) budgetUsed() bool {
+	return l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
 
-func (l *Queue) wanted() bool { return l.loan.wanted || l.loan.beside.wanted }
+func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.contended }
 
 // unused tells that the loan is here for nobody.
-func (l *Queue) unused() bool {
-	return l.loan.stage == held && len(l.holders) == 0 && l.waiting.first == nil
+func (l *Queue) idle() bool {
+	return l.hold.stage == held && len(l.holders) == 0 && l.waiting.first == nil
 }
 
 // borrow asks for a part.
-func (l *Queue) borrow(kind queue.Kind, data []byte, try bool) part {
-	l.serials++
-	l.effect(Effect{Kind: AcquireNode, Serial: l.serials, NodeKind: kind, Try: try, Data: data})
-	return part{stage: creating, serial: l.serials, kind: kind, try: try}
+func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
+	l.lastSerial++
+	l.effect(Effect{Kind: AcquireNode, Serial: l.lastSerial, NodeKind: kind, Try: try, Data: data})
+	return node{stage: creating, serial: l.lastSerial, kind: kind, try: try}
 }
 
-func (l *Queue) giveBack() {
+func (l *Queue) releaseNodes() {
 	for _, serial := range l.NodeHolds() {
 		l.effect(Effect{Kind: ReleaseNode, Serial: serial})
 	}
-	l.loan = loan{}
+	l.hold = nodeHold{}
 }
 
 // linger keeps the loan for a while. A timer runs from the first time of that; it is
 // not stopped when the loan is used, but runs once more if the loan was.
-func (l *Queue) linger() {
-	l.timing, l.fresh = true, true
+func (l *Queue) startTimer() {
+	l.timerRuns, l.unused = true, true
 	l.effect(Effect{Kind: StartIdleTimer})
 }
 
-func (l *Queue) grant(b *borrower) {
+func (l *Queue) grant(b *localOwner) {
 	l.waiting.remove(b)
-	l.hold(b)
-	l.fresh = false
-	b.stage, b.step = held, l.loan.step<<lentBits|min(l.loan.lent, mostLent-1)
-	l.loan.lent, l.loan.last = min(l.loan.lent+1, mostLent), b.kind
+	l.addHolder(b)
+	l.unused = false
+	b.stage, b.step = held, l.hold.step<<stepBits|min(l.hold.grants, mostGrants-1)
+	l.hold.grants, l.hold.lastKind = min(l.hold.grants+1, mostGrants), b.kind
 	for i := range b.requests {
 		l.grantRequest(b, i)
 	}
 }
 
-func (l *Queue) grantRequest(b *borrower, i int) {
+func (l *Queue) grantRequest(b *localOwner, i int) {
 	r := &b.requests[i]
 	if r.try {
 		r.try = false
 		l.tries--
 	}
-	l.effect(Effect{Kind: Grant, ID: r.id, Serial: l.by(r.kind).serial, Generation: l.loan.generation, Czxid: l.loan.czxid, Step: b.step})
-	if l.wanted() {
-		l.tell(r)
+	l.effect(Effect{Kind: Grant, ID: r.id, Serial: l.nodeFor(r.kind).serial, Generation: l.hold.generation, Czxid: l.hold.czxid, Step: b.step})
+	if l.contended() {
+		l.notifyContended(r)
 	}
 }
 
 // enter grants what holders have asked for beside what they hold, if that is here.
-func (l *Queue) enter() {
-	if l.loan.beside.stage != held {
+func (l *Queue) grantEntering() {
+	if l.hold.beside.stage != held {
 		return
 	}
 	for _, b := range l.holders {
@@ -186,7 +188,7 @@ func (l *Queue) enter() {
 }
 
 // turnAway refuses what holders have asked for beside what they hold.
-func (l *Queue) turnAway(why requests.Reason) {
+func (l *Queue) refuseEntering(why requests.Reason) {
 	for _, b := range slices.Clone(l.holders) {
 		for _, r := range slices.Clone(b.requests) {
 			if r.enters {
@@ -197,18 +199,18 @@ func (l *Queue) turnAway(why requests.Reason) {
 	}
 }
 
-func (l *Queue) tell(r *request) {
-	if r.tell && !r.enters {
-		r.tell = false
+func (l *Queue) notifyContended(r *request) {
+	if r.notifyContended && !r.enters {
+		r.notifyContended = false
 		l.effect(Effect{Kind: NotifyContended, ID: r.id})
 	}
 }
 
 // lose ends all grants.
 func (l *Queue) lose(why requests.Reason) {
-	l.turnAway(why)
+	l.refuseEntering(why)
 	for _, b := range l.holders {
-		b.stage, b.why = lost, why
+		b.stage, b.reason = lost, why
 		for _, r := range b.requests {
 			l.effect(Effect{Kind: Lose, ID: r.id, Reason: why})
 			if b.owner == "" {

@@ -36,21 +36,21 @@ import (
 // one of its nodes is lost before the grant, it is refused: the whole multi-lock must
 // begin anew, not one of its parts.
 type State struct {
-	permits int // less than 0: not known yet
-	fixed   bool
-	closed  requests.Reason
-	serials uint64 // of requests to gate and leases
+	permits    int // less than 0: not known yet
+	fixed      bool
+	closed     requests.Reason
+	lastSerial uint64 // of requests to gate and leases
 
-	parties map[requests.ID]*party
-	owners  map[string]int    // permits that an owner holds or waits for
-	used    int               // the same, of all
-	gates   map[uint64]*party // by serial of their request
-	leases  map[uint64]*party
+	requests map[requests.ID]*request
+	owners   map[string]int      // permits that an owner holds or waits for
+	used     int                 // the same, of all
+	queued   map[uint64]*request // by serial of their request
+	leases   map[uint64]*request
 
-	asked   []*party // past the gate, for leases; in their order
-	next    []*party // past the gate, behind those
-	tries   int      // how many of next are tries
-	lacking int      // how many leases were asked for and not given
+	asked   []*request // past the gate, for leases; in their order
+	next    []*request // past the gate, behind those
+	tries   int        // how many of next are tries
+	missing int        // how many leases were asked for and not given
 
 	out []Effect
 }
@@ -59,17 +59,17 @@ type State struct {
 const lookAhead = 8
 
 // party is a request and what it has below.
-type party struct {
+type request struct {
 	Acquire
-	gate     uint64  // serial of its request; 0: none
-	past     bool    // the gate
-	leases   []Lease // asked for
-	lacks    int     // how many of them are not given
-	held     bool
-	released bool
-	wanted   bool            // somebody asks for one of its leases
-	returns  int             // of its leases are not confirmed
-	why      requests.Reason // they could not be released
+	queueSerial uint64  // serial of its request; 0: none
+	passedQueue bool    // the gate
+	leases      []Lease // asked for
+	missing     int     // how many of them are not given
+	held        bool
+	released    bool
+	revoked     bool            // somebody asks for one of its leases
+	releasing   int             // of its leases are not confirmed
+	reason      requests.Reason // they could not be released
 }
 
 // NewPool is the Pool of a semaphore that nobody here has asked for yet. Less than 0
@@ -78,10 +78,10 @@ type party struct {
 func New(permits int, fixed bool) *State {
 	return &State{
 		permits: permits, fixed: fixed,
-		parties: map[requests.ID]*party{},
-		owners:  map[string]int{},
-		gates:   map[uint64]*party{},
-		leases:  map[uint64]*party{},
+		requests: map[requests.ID]*request{},
+		owners:   map[string]int{},
+		queued:   map[uint64]*request{},
+		leases:   map[uint64]*request{},
 	}
 }
 
@@ -95,23 +95,23 @@ func (p *State) Effects() []Effect {
 }
 
 // Idle tells that nobody here wants anything.
-func (p *State) Idle() bool { return len(p.parties) == 0 }
+func (p *State) Idle() bool { return len(p.requests) == 0 }
 
 // Acquire: somebody wants permits. An owner that could have them only after its own
 // release is refused because of Deadlock, unless the semaphore may grow.
 func (p *State) Acquire(e Acquire) {
 	switch {
 	case p.closed != 0:
-		p.order(Effect{Kind: Refuse, ID: e.ID, Reason: p.closed})
+		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: p.closed})
 	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
-		p.order(Effect{Kind: Refuse, ID: e.ID, Reason: requests.WouldDeadlock})
+		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.WouldDeadlock})
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
-		p.order(Effect{Kind: Refuse, ID: e.ID, Reason: requests.NotAcquired})
+		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.NotAcquired})
 	default:
-		q := &party{Acquire: e}
-		p.parties[e.ID] = q
+		q := &request{Acquire: e}
+		p.requests[e.ID] = q
 		p.count(q, e.Permits)
-		p.enter(q)
+		p.enterQueue(q)
 	}
 }
 
@@ -121,31 +121,31 @@ func (p *State) Revoke(serial uint64) {
 	if q == nil {
 		return
 	}
-	q.wanted = true
+	q.revoked = true
 	if q.held && !q.released {
-		p.order(Effect{Kind: RequestRevoke, ID: q.ID})
+		p.effect(Effect{Kind: RequestRevoke, ID: q.ID})
 	}
 }
 
 // Cancel withdraws a request, for the reason why. A grant is given back.
 func (p *State) Cancel(id requests.ID, why requests.Reason) {
-	if q := p.parties[id]; q != nil && !q.released {
+	if q := p.requests[id]; q != nil && !q.released {
 		p.refuse(q, why)
-		p.ask()
+		p.advance()
 	}
 }
 
 // Release gives a grant back.
 func (p *State) Release(id requests.ID) {
-	q := p.parties[id]
+	q := p.requests[id]
 	if q == nil || !q.held || q.released {
-		p.order(Effect{Kind: Refuse, ID: id, Reason: requests.NotHeld})
+		p.effect(Effect{Kind: Refuse, ID: id, Reason: requests.NotHeld})
 		return
 	}
-	q.released, q.returns = true, len(q.leases)
+	q.released, q.releasing = true, len(q.leases)
 	p.count(q, -q.Permits)
 	for _, l := range q.leases {
-		p.order(Effect{Kind: ReleaseLease, Serial: l.Serial})
+		p.effect(Effect{Kind: ReleaseLease, Serial: l.Serial})
 	}
 }
 
@@ -159,19 +159,19 @@ func (p *State) Sized() bool { return p.permits >= 0 }
 // Resize says how many permits there are. Who holds goes on to.
 func (p *State) Resize(permits int) {
 	p.permits = permits
-	p.ask()
+	p.advance()
 }
 
 // Close refuses all requests and ends all grants, because of why, and leaves the locks below.
 func (p *State) Close(why requests.Reason) {
-	parties := p.parties
+	parties := p.requests
 	p.closed = why
 	p.Leave()
 	for _, id := range slices.Sorted(maps.Keys(parties)) {
 		if q := parties[id]; q.held && !q.released {
-			p.order(Effect{Kind: Lose, ID: id, Reason: why})
+			p.effect(Effect{Kind: Lose, ID: id, Reason: why})
 		} else {
-			p.order(Effect{Kind: Refuse, ID: id, Reason: why})
+			p.effect(Effect{Kind: Refuse, ID: id, Reason: why})
 		}
 	}
 }
@@ -179,22 +179,22 @@ func (p *State) Close(why requests.Reason) {
 // Leave leaves the locks below and forgets all requests, without an answer to their owners: the
 // actor has answered them after a failure.
 func (p *State) Leave() {
-	for _, serial := range slices.Sorted(maps.Keys(p.gates)) {
-		p.order(Effect{Kind: LeaveRequestQueue, Serial: serial})
+	for _, serial := range slices.Sorted(maps.Keys(p.queued)) {
+		p.effect(Effect{Kind: LeaveRequestQueue, Serial: serial})
 	}
 	for _, serial := range slices.Sorted(maps.Keys(p.leases)) {
-		p.order(Effect{Kind: WithdrawLease, Serial: serial})
+		p.effect(Effect{Kind: WithdrawLease, Serial: serial})
 	}
-	clear(p.gates)
+	clear(p.queued)
 	clear(p.leases)
 	clear(p.owners)
-	p.parties, p.asked, p.next = map[requests.ID]*party{}, nil, nil
-	p.used, p.tries, p.lacking = 0, 0, 0
+	p.requests, p.asked, p.next = map[requests.ID]*request{}, nil, nil
+	p.used, p.tries, p.missing = 0, 0, 0
 }
 
-func (p *State) order(o Effect) { p.out = append(p.out, o) }
+func (p *State) effect(o Effect) { p.out = append(p.out, o) }
 
-func (p *State) count(q *party, permits int) {
+func (p *State) count(q *request, permits int) {
 	p.used += permits
 	if q.Owner != "" {
 		if p.owners[q.Owner] += permits; p.owners[q.Owner] == 0 {
@@ -204,14 +204,14 @@ func (p *State) count(q *party, permits int) {
 }
 
 // refuse ends a request that is not released.
-func (p *State) refuse(q *party, why requests.Reason) {
+func (p *State) refuse(q *request, why requests.Reason) {
 	p.end(q)
-	p.order(Effect{Kind: Refuse, ID: q.ID, Reason: why})
+	p.effect(Effect{Kind: Refuse, ID: q.ID, Reason: why})
 }
 
 // end forgets a request that is not released, and leaves what it has below.
-func (p *State) end(q *party) {
-	p.leave(q)
-	delete(p.parties, q.ID)
+func (p *State) end(q *request) {
+	p.withdraw(q)
+	delete(p.requests, q.ID)
 	p.count(q, -q.Permits)
 }
