@@ -7,9 +7,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What a Lender decides.
+// What a Queue decides.
 
-// proceed does what is possible now: lends, borrows, gives back.
+// proceed does what is possible now: it grants, acquires and releases.
 func (l *Queue) proceed() {
 	for l.waiting.first != nil && l.serve(l.waiting.first) || l.dropFirst() {
 	}
@@ -22,8 +22,8 @@ func (l *Queue) proceed() {
 	}
 }
 
-// serve is for the first in line. It tells that something has changed, so that it is
-// worth to look again.
+// serve tries to grant the first owner in line. It reports whether something has changed, so that
+// proceed looks again.
 func (l *Queue) serve(b *localOwner) bool {
 	switch {
 	case l.hold.stage == unsent:
@@ -46,23 +46,23 @@ func (l *Queue) serve(b *localOwner) bool {
 	return true
 }
 
-// blocked tells that those who hold keep one of a kind from holding beside them.
+// blocked reports whether the holders keep an owner of a kind from holding beside them.
 func (l *Queue) blocked(kind queue.Kind) bool { return l.holding.has(l.rule.BlockedBy[kind]) }
 
-// taken tells that one who comes now would have to wait for others of this process, or
-// wait as long as others do who wait for other processes.
+// blockedLocally reports whether a new request would have to wait for owners of this process, or as
+// long as one that waits for other processes.
 func (l *Queue) blockedLocally(kind queue.Kind) bool {
 	blockers := l.rule.BlockedBy[kind]
 	return l.holding.has(blockers) || l.waiting.kinds.has(blockers) || l.hold.stage == creating && !l.hold.try
 }
 
-// lends tells that the loan may be lent for a kind once more, as far as others go.
+// mayGrant reports whether the node hold allows one more grant to a kind.
 func (l *Queue) mayGrant(kind queue.Kind) bool {
 	return l.suffices(kind) && l.stepsLeft(kind) && !l.budgetUsed()
 }
 
-// covers tells that the loan does for a kind: it stands in the way of all that one of
-// the kind would stand in the way of, and has waited for all that that would wait for.
+// suffices reports whether the first node blocks, and was blocked by, at least the kinds that a
+// node of the given kind would.
 func (l *Queue) suffices(kind queue.Kind) bool {
 	have := l.hold.kind
 	for _, blockers := range l.rule.BlockedBy {
@@ -73,13 +73,13 @@ func (l *Queue) suffices(kind queue.Kind) bool {
 	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.beside.stage != lost)
 }
 
-// apart tells that a kind is to have a part of its own, beside the first.
+// needsOwnNode reports whether a kind holds by a node of its own, beside the first.
 func (l *Queue) needsOwnNode(kind queue.Kind) bool {
 	return kind != l.hold.kind && l.rule.EntersFrom(kind).Has(l.hold.kind)
 }
 
-// ready tells that the part by which one of a kind is to hold is here. If not, it has
-// been asked for, or is now.
+// nodeReady reports whether the node by which a kind holds is granted. If it is not asked for,
+// nodeReady asks for it.
 func (l *Queue) nodeReady(kind queue.Kind, data []byte) bool {
 	if !l.needsOwnNode(kind) {
 		return true
@@ -90,7 +90,7 @@ func (l *Queue) nodeReady(kind queue.Kind, data []byte) bool {
 	return l.hold.beside.stage == held
 }
 
-// by is the part by which one of a kind holds.
+// nodeFor returns the node by which a kind holds.
 func (l *Queue) nodeFor(kind queue.Kind) *node {
 	if l.needsOwnNode(kind) {
 		return &l.hold.beside
@@ -98,8 +98,8 @@ func (l *Queue) nodeFor(kind queue.Kind) *node {
 	return &l.hold.node
 }
 
-// shrink gives the first part up when only what is beside it is in use, others wait for
-// it, and nobody here is to have it soon. It tells if that was so.
+// dropFirst releases the first node if only the node beside it is in use, other processes wait for
+// the first, and no owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
 	if !l.holding.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || l.waiting.first != nil && !l.budgetUsed() {
@@ -110,25 +110,25 @@ func (l *Queue) dropFirst() bool {
 	return true
 }
 
-// numbered tells that there is a number for a grant: one of its own, or that of others
-// which it does not block.
+// stepsLeft reports whether there is a step for a grant: one of its own, or that of earlier grants
+// which do not block it.
 func (l *Queue) stepsLeft(kind queue.Kind) bool {
 	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)
 }
 
-// spent tells that others wait and have waited for long enough.
+// budgetUsed reports whether other processes wait and have waited for long enough.
 func (l *Queue) budgetUsed() bool {
 	return l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
 
 func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.contended }
 
-// unused tells that the loan is here for nobody.
+// idle reports whether the node hold is granted, and no owner waits or holds.
 func (l *Queue) idle() bool {
 	return l.hold.stage == held && len(l.holders) == 0 && l.waiting.first == nil
 }
 
-// borrow asks for a part.
+// acquireNode asks for a node.
 func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
 	l.lastSerial++
 	l.effect(Effect{Kind: AcquireNode, Serial: l.lastSerial, NodeKind: kind, Try: try, Data: data})
@@ -142,8 +142,8 @@ func (l *Queue) releaseNodes() {
 	l.hold = nodeHold{}
 }
 
-// linger keeps the loan for a while. A timer runs from the first time of that; it is
-// not stopped when the loan is used, but runs once more if the loan was.
+// startTimer keeps the idle node hold for a while. The timer is not stopped when an owner is
+// granted: it is started once more when it ends.
 func (l *Queue) startTimer() {
 	l.timerRuns, l.unused = true, true
 	l.effect(Effect{Kind: StartIdleTimer})
@@ -172,7 +172,7 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 	}
 }
 
-// enter grants what holders have asked for beside what they hold, if that is here.
+// grantEntering grants what holders have asked for beside what they hold, if its node is granted.
 func (l *Queue) grantEntering() {
 	if l.hold.beside.stage != held {
 		return
@@ -187,7 +187,7 @@ func (l *Queue) grantEntering() {
 	}
 }
 
-// turnAway refuses what holders have asked for beside what they hold.
+// refuseEntering refuses what holders have asked for beside what they hold.
 func (l *Queue) refuseEntering(why requests.Reason) {
 	for _, b := range slices.Clone(l.holders) {
 		for _, r := range slices.Clone(b.requests) {

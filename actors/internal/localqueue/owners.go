@@ -7,39 +7,40 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Who wants something of a Lender.
+// The owners of this process.
 
-// stage is how far a node or a borrower has come.
+// stage is how far a node or an owner has come.
 type stage uint8
 
 const (
-	unsent   stage = iota // there is no such node
+	unsent   stage = iota // there is no node
 	creating              // the node is asked for
-	queued                // the borrower waits
+	queued                // the owner waits
 	held
-	lost // the borrower has lost the lock and not released it; the lock below has refused the node
+	lost // the owner has lost the lock and not released it; or the lock below has refused the node
 )
 
-// request is one request of a borrower.
+// request is one request of an owner.
 type request struct {
 	id              requests.ID
 	kind            queue.Kind
 	try             bool
-	notifyContended bool // that others wait, once it holds
-	enters          bool // beside what its owner holds, when that is here
+	notifyContended bool // once it holds: see Acquire.NotifyContended
+	enters          bool // waits for a node beside what its owner holds
 }
 
-// borrower is an owner that waits or holds, by one request or several.
+// localOwner is an owner that waits, holds or has lost the lock. It has one request at least;
+// requests of an owner with a name share one localOwner.
 type localOwner struct {
-	stage      stage // queued, held or lost
+	stage      stage // queued: it is in Queue.waiting; held: it is in Queue.holders; lost
 	owner      string
 	kind       queue.Kind
 	data       []byte
 	step       uint32
 	requests   []request
 	buf        [1]request
-	reason     requests.Reason // it was lost
-	index      int             // among the holders
+	reason     requests.Reason // why the lock was lost
+	index      int             // in Queue.holders, if it is held
 	prev, next *localOwner
 }
 
@@ -55,7 +56,7 @@ func (l *Queue) add(b *localOwner, r request) {
 	}
 }
 
-// drop takes a request off its borrower, which ends with the last.
+// drop takes a request off its owner. The owner ends with the last one.
 func (l *Queue) drop(b *localOwner, id requests.ID) {
 	l.requests.Remove(id)
 	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
@@ -82,7 +83,7 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 	}
 }
 
-// downgrade leaves a holder with the kind of what it still holds.
+// downgrade leaves a holder with the kind of the requests that it still has.
 func (l *Queue) downgrade(b *localOwner) {
 	if b.stage == held && !slices.ContainsFunc(b.requests, func(r request) bool { return r.kind == b.kind }) {
 		l.holding[b.kind]--
@@ -106,12 +107,12 @@ func (l *Queue) removeHolder(b *localOwner) {
 	l.holding[b.kind]--
 }
 
-// entering tells that a request of a holder is not granted yet.
+// entering reports whether a request of a holder is not granted yet.
 func (b *localOwner) entering(id requests.ID) bool {
 	return slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id && r.enters })
 }
 
-// besides is how many other requests for the same kind are granted.
+// othersOfKind returns how many other granted requests of the owner are for the same kind.
 func (b *localOwner) othersOfKind(id requests.ID) (others int) {
 	i := slices.IndexFunc(b.requests, func(r request) bool { return r.id == id })
 	for _, r := range b.requests {
@@ -136,12 +137,12 @@ func (l *Queue) newOwner() *localOwner {
 	return b
 }
 
-// refuseAll refuses all who wait.
+// refuseAll refuses all waiting requests.
 func (l *Queue) refuseAll(why requests.Reason) {
 	l.refuseThose(why, func(request) bool { return true })
 }
 
-// refuseTries refuses the requests that would rather not wait.
+// refuseTries refuses the waiting tries.
 func (l *Queue) refuseTries() {
 	if l.tries > 0 {
 		l.refuseThose(requests.NotAcquired, func(r request) bool { return r.try })
@@ -165,12 +166,12 @@ func (b *localOwner) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r request) bool { return !r.try })
 }
 
-// census is how many there are of each kind.
+// census counts by kind.
 type census []int
 
 func newCensus(r queue.Rule) census { return make(census, len(r.BlockedBy)) }
 
-// has tells whether there are any of the kinds.
+// has reports whether one of the kinds is counted.
 func (c census) has(kinds queue.KindSet) bool {
 	for kind, n := range c {
 		if n > 0 && kinds.Has(queue.Kind(kind)) {
@@ -180,7 +181,7 @@ func (c census) has(kinds queue.KindSet) bool {
 	return false
 }
 
-// line is a queue of borrowers that may leave it from anywhere.
+// line is a queue of owners that may leave it from any place.
 type line struct {
 	first, last *localOwner
 	kinds       census

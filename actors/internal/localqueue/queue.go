@@ -6,83 +6,76 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Lender lets the owners of one process use one contender in turn. It borrows the
-// lock, as a contender that asks to be told when others wait, and lends it to those
-// who ask, in their order. While nobody else waits it keeps the lock; when others do,
-// it gives the lock up once it is not in use here, or, if it is in use all the time,
-// once the budget is spent, and queues again behind them. Step is for a State what
-// Lend is for a Lender. It is for one goroutine at a time.
-//
-// Borrowers have a kind, and the rule tells who may hold beside whom. Nobody passes by
-// one who came earlier. See loan for what each of them holds by.
+// Queue is the queue of the owners of one process for one lock. It is used by one goroutine at a
+// time; the package's documentation says how it works.
 type Queue struct {
 	rule   queue.Rule
 	budget uint32
 	closed requests.Reason
 
 	hold       nodeHold
-	lastSerial uint64 // the last serial number of a DoBorrow
+	lastSerial uint64 // of the last AcquireNode
 	requests   requests.Table[localOwner]
 	owners     map[string]*localOwner
 	waiting    line
 	holders    []*localOwner
-	holding    census        // of the holders
-	tries      int           // how many requests in line are tries
-	spare      []*localOwner // for re-use
+	holding    census        // how many holders there are of each kind
+	tries      int           // how many requests of waiting owners are tries
+	spare      []*localOwner // for re-use, at most maxSpare
 
-	timerRuns bool // a Lingered is to come
-	unused    bool // and nobody has used the loan since it was asked for
+	timerRuns bool // an IdleTimedOut is to come
+	unused    bool // and no owner has been granted since the timer was started
 
 	out []Effect
 }
 
-// NewLender is a Lender of nothing yet. grants is how many grants in a row it makes
-// of one loan while others wait. Of the rule only the kinds count: who may hold
-// beside whom, and who may enter again. Those who hold at a time must be of one kind.
-func New(rule queue.Rule, grants uint32) *Queue {
-	return &Queue{rule: rule, budget: min(grants, mostGrants), owners: map[string]*localOwner{},
+// New returns a Queue without owners. budget is how many grants in a row it makes of one node hold
+// while other processes wait. Of the rule only the kinds count: which block each other, and which
+// may enter again. The holders of one moment are of one kind, except for an owner that holds two.
+func New(rule queue.Rule, budget uint32) *Queue {
+	return &Queue{rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{},
 		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
 }
 
-// loan is what the Lender has of the lock: a part, of the kind of who was first in line.
-// If that is a writer's and readers are next, a reader's is asked for beside it, as for
-// a downgrade: at once, and at the same place in the queue. From then on both kinds can
-// be lent without asking. The former is given up for the latter when others wait for it
-// and only readers hold: readers of other processes do not wait for those of this one,
-// however long they read. (Where the rule knows no downgrade readers hold by the writer's
-// part.) A reader's part alone does not do for a writer: it is given back, and the
-// process queues for the writer's.
+// nodeHold is what a Queue has of the lock: one node, or two. The first is of the kind of the owner
+// that was first in line. If that is a writer and readers come next, the Queue asks for a reader's
+// node beside it, as for a downgrade: at once, and at the same place in the lock's queue. From then
+// on it grants both kinds without asking. It releases the writer's node when other processes wait
+// for it and only readers hold: readers of other processes need not wait for those of this one,
+// however long they read. (If the rule knows no downgrade, readers hold by the writer's node.) A
+// reader's node alone does not suffice for a writer: the Queue releases it and queues for a
+// writer's node.
 type nodeHold struct {
-	node              // the first, or what is left
-	beside     node   // unsent: none; lost: it was refused
-	id         uint64 // the serial number of the first
+	node              // the first node, or the one that is left
+	beside     node   // unsent: there is none; lost: the lock below has refused it
+	id         uint64 // the serial of the first node
 	generation uint64
 	czxid      int64
 	step       uint32
-	grants     uint32     // how often
-	lastKind   queue.Kind // what it was lent for last
-	timeUsed   bool       // its time
+	grants     uint32     // how many grants were made of it, at most mostGrants
+	lastKind   queue.Kind // the kind of the last of them
+	timeUsed   bool       // the time budget is used
 }
 
-// part is one of the lock's nodes.
+// node is one node of the lock.
 type node struct {
-	stage     stage // unsent: none; creating: asked for; held
+	stage     stage // unsent: there is none; creating: it is asked for; held
 	serial    uint64
 	kind      queue.Kind
 	try       bool
-	contended bool // others wait for it
+	contended bool // contenders of other processes wait for it
 }
 
-// Each grant of a loan has a step of its own: that of the loan, then the number of
-// the grant. (A transaction makes no more than some hundred nodes: that fits.) Once the
-// numbers are used up those who hold beside each other share the last.
+// The step of a grant is that of the node hold, then the number of the grant. (A transaction makes
+// no more than some hundred nodes, so both fit.) Once the numbers are used up, grants share the
+// last number if they do not block each other.
 const (
 	stepBits   = 20
 	mostGrants = 1<<stepBits - 1
 )
 
-// Lend takes an event into the Lender and gives what is to be done about it, in order.
-// The slice is good until the next Lend.
+// Step applies an event to the Queue and returns what is to be done because of it, in order. The
+// slice is valid until the next Step.
 func Step[E Event](l *Queue, e E) []Effect {
 	l.out = l.out[:0]
 	e.apply(l)
@@ -90,10 +83,10 @@ func Step[E Event](l *Queue, e E) []Effect {
 	return l.out
 }
 
-// Idle tells that nobody wants anything, and nothing is borrowed.
+// Idle reports whether no request is open and no node is held or asked for.
 func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
 
-// Loans are the serial numbers of each DoBorrow that is asked for or granted.
+// NodeHolds returns the serial of each AcquireNode that is asked for or granted.
 func (l *Queue) NodeHolds() (serials []uint64) {
 	for _, p := range []node{l.hold.beside, l.hold.node} {
 		if p.stage == creating || p.stage == held {
@@ -105,7 +98,7 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 
 func (l *Queue) effect(e Effect) { l.out = append(l.out, e) }
 
-// ---- who asks
+// ---- events of owners
 
 func (e Acquire) apply(l *Queue) {
 	if l.closed != 0 {
@@ -132,7 +125,7 @@ func (e Acquire) apply(l *Queue) {
 	l.proceed()
 }
 
-// join lets a further request of an owner share what it has.
+// join lets a further request of an owner share what the owner has.
 func (l *Queue) join(b *localOwner, e Acquire) {
 	r := request{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
@@ -142,7 +135,7 @@ func (l *Queue) join(b *localOwner, e Acquire) {
 		l.refuse(e.ID, requests.WouldDeadlock)
 	case b.stage == held:
 		if l.hold.beside.stage == lost {
-			l.hold.beside = node{} // it may be had now
+			l.hold.beside = node{} // the lock below may grant it now
 		}
 		r.enters = !l.nodeReady(e.Kind, e.Data)
 		l.add(b, r)
@@ -178,7 +171,7 @@ func (e Release) apply(l *Queue) {
 		l.refuse(e.ID, why)
 		return
 	}
-	l.proceed() // first of all: the next one waits for it
+	l.proceed() // first of all: the next owner waits for it
 	l.effect(Effect{Kind: ConfirmRelease, ID: e.ID, StillHeld: others})
 }
 
@@ -189,9 +182,9 @@ func (e Close) apply(l *Queue) {
 	l.releaseNodes()
 }
 
-// ---- what is heard of the lock
+// ---- events of the lock below
 
-// part is that of a serial number, or nil: news are about another loan.
+// nodeOf returns the node of a serial, or nil for news of an earlier node hold.
 func (l *Queue) nodeOf(serial uint64) *node {
 	for _, p := range []*node{&l.hold.node, &l.hold.beside} {
 		if (p.stage == creating || p.stage == held) && p.serial == serial {
@@ -207,7 +200,7 @@ func (e NodeGranted) apply(l *Queue) {
 		return
 	}
 	p.stage = held
-	if p == &l.hold.node { // what is beside has the same token
+	if p == &l.hold.node { // the node beside has the same token
 		l.hold.generation, l.hold.czxid, l.hold.step = e.Generation, e.Czxid, e.Step
 	}
 	l.grantEntering()
@@ -270,6 +263,6 @@ func (IdleTimedOut) apply(l *Queue) {
 	case l.unused:
 		l.releaseNodes()
 	default:
-		l.startTimer() // it was used meanwhile
+		l.startTimer() // an owner was granted meanwhile
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// How a Pool's requests pass the gate and come by their leases.
+// How requests pass the request queue and get their leases.
 
 func (p *State) enterQueue(q *request) {
 	p.lastSerial++
@@ -15,8 +15,8 @@ func (p *State) enterQueue(q *request) {
 	p.effect(Effect{Kind: EnterRequestQueue, Serial: q.queueSerial, Try: q.Try})
 }
 
-// Granted: the request serial is past the gate, or has its lease. Granted ignores requests
-// that were left: they are on their way back.
+// Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
+// a request that was withdrawn: its release is already sent.
 func (p *State) Granted(l Lease) {
 	if q := p.queued[l.Serial]; q != nil {
 		q.passedQueue = true
@@ -57,7 +57,7 @@ func (p *State) grant(q *request) {
 	}
 }
 
-// ask has those next in line ask for their leases, as far as is allowed.
+// advance has the next requests ask for their leases, as far as lookAhead allows.
 func (p *State) advance() {
 	for p.permits >= 0 && len(p.next) > 0 {
 		q := p.next[0]
@@ -88,7 +88,7 @@ func (p *State) acquireLeases(q *request) {
 	}
 }
 
-// Proceed has a Joint request ask for its leases after DoPass. Proceed ignores a request
+// Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
 // that has ended.
 func (p *State) Proceed(id requests.ID) {
 	if q := p.requests[id]; q != nil && q.MultiLock && q.passedQueue && len(q.leases) == 0 {
@@ -96,8 +96,8 @@ func (p *State) Proceed(id requests.ID) {
 	}
 }
 
-// refuseTries refuses those that would have to wait before they can even ask. That
-// happens only if the number of permits was not known when they came, or was greater.
+// refuseTries refuses the tries that would have to wait before they can even ask. There are such
+// only if the number of permits was not known when they came, or was greater.
 func (p *State) refuseTries() {
 	for i := 0; p.tries > 0; {
 		if q := p.next[i]; q.Try {
@@ -108,7 +108,7 @@ func (p *State) refuseTries() {
 	}
 }
 
-// back has a request give up its leases and ask again, behind those that have asked.
+// requeue has a request give up its leases and ask again, behind those that have asked.
 func (p *State) requeue(q *request) {
 	p.withdrawLeases(q)
 	p.next = slices.Insert(p.next, 0, q)
@@ -117,7 +117,7 @@ func (p *State) requeue(q *request) {
 	}
 }
 
-// by is who made the request serial, if that is still known.
+// requestOf returns the request with the serial below, or nil.
 func (p *State) requestOf(serial uint64) *request {
 	if q := p.queued[serial]; q != nil {
 		return q
@@ -125,7 +125,7 @@ func (p *State) requestOf(serial uint64) *request {
 	return p.leases[serial]
 }
 
-// Refused: the request serial failed, or what it was granted could not be released.
+// Refused notes that the request serial failed, or that what it was granted could not be released.
 func (p *State) Refused(serial uint64, why requests.Reason) {
 	switch q := p.requestOf(serial); {
 	case q == nil:
@@ -139,8 +139,8 @@ func (p *State) Refused(serial uint64, why requests.Reason) {
 	}
 }
 
-// Lost: what the request serial was granted is lost. A request that waits begins anew,
-// or is refused if it is Joint.
+// Lost notes that what the request serial was granted is lost. A waiting request begins anew; one
+// of a multi-lock is refused.
 func (p *State) Lost(serial uint64, why requests.Reason) {
 	switch q := p.requestOf(serial); {
 	case q == nil:
@@ -159,7 +159,7 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 	}
 }
 
-// Released: the lease of the request serial is gone.
+// Released notes that the lease of the request serial is gone.
 func (p *State) Released(serial uint64) {
 	if q := p.leases[serial]; q != nil && q.released {
 		p.leaseReleased(q, serial, 0)
@@ -182,7 +182,7 @@ func (p *State) leaseReleased(q *request, serial uint64, why requests.Reason) {
 	}
 }
 
-// leave leaves all that a request has below.
+// withdraw leaves all that a request has of the locks below.
 func (p *State) withdraw(q *request) {
 	if i := slices.Index(p.next, q); q.passedQueue && i >= 0 {
 		p.dropNext(i)

@@ -8,73 +8,48 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// Pool is what one process wants of a semaphore: requests for some of its permits
-// each. It builds upon two locks, which it asks one after the other.
-//
-// The gate, with the rule Gate, is a queue of requests, one node each: the turn is
-// decided there. The leases, with the rule Leases, are one node for each permit in use.
-// Only who is past the gate may ask for leases. A request asks for all of its leases
-// at once and leaves the gate when it has them. So of all processes only one at a time
-// can have some of its leases and lack others, and no two can wait for each other.
-//
-// Requests of this process that stand at the gate one behind the other pass it
-// together. They ask for their leases one behind the other; one that is given leases
-// before its turn, because nodes were deleted and made again, gives them back.
-//
-// Leases are asked for before there is room. Curator does so, too, with the request
-// that is first: it then holds as soon as there is room, and not a round trip later.
-// Here the requests behind it do so as well, for as many leases as the semaphore has
-// and lookAhead at least: more are not needed to be given what is released within a
-// round trip, and each is a child of the leases that is no holder. (To others that
-// makes no difference. They look at the leases only past the gate, where nobody is
-// before all of those hold.)
-//
-// A Joint request is the part of a multi-lock. It stops past the gate until the multi-lock
-// is past the gates of all its semaphores and says Proceed: then one transaction makes the
-// leases of all semaphores and the nodes of all other members. Its leases are made at once
-// and are granted in the order of the queue, so it keeps to no order of the Pool's own. If
-// one of its nodes is lost before the grant, it is refused: the whole multi-lock must
-// begin anew, not one of its parts.
+// State holds the requests of one process for the permits of a semaphore. It is used by one
+// goroutine at a time; the package's documentation says how it works.
 type State struct {
-	permits    int // less than 0: not known yet
+	permits    int // less than 0 until Resize says it
 	fixed      bool
 	closed     requests.Reason
-	lastSerial uint64 // of requests to gate and leases
+	lastSerial uint64 // of a request to the locks below
 
 	requests map[requests.ID]*request
-	owners   map[string]int      // permits that an owner holds or waits for
-	used     int                 // the same, of all
-	queued   map[uint64]*request // by serial of their request
+	owners   map[string]int      // permits that an owner with a name holds or waits for
+	used     int                 // permits of all requests that are not released
+	queued   map[uint64]*request // requests in the request queue, by queueSerial
 	leases   map[uint64]*request
 
-	asked   []*request // past the gate, for leases; in their order
-	next    []*request // past the gate, behind those
+	asked   []*request // have asked for leases and lack some, in their order
+	next    []*request // have passed the request queue, behind those that have asked
 	tries   int        // how many of next are tries
-	missing int        // how many leases were asked for and not given
+	missing int        // leases that were asked for and are not granted
 
 	out []Effect
 }
 
-// lookAhead is how many leases may be asked for beforehand whatever the permits.
+// lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
 const lookAhead = 8
 
-// party is a request and what it has below.
+// request is an open request. Either it is in the request queue (queueSerial is not 0), or it is
+// held, and then none of its leases is missing.
 type request struct {
 	Acquire
-	queueSerial uint64  // serial of its request; 0: none
-	passedQueue bool    // the gate
-	leases      []Lease // asked for
-	missing     int     // how many of them are not given
+	queueSerial uint64  // of its request to the request queue; 0: it has left
+	passedQueue bool    // it has passed the request queue and is not held: it is in next, or in asked once it has leases
+	leases      []Lease // asked for, all at once
+	missing     int     // how many of leases are not granted
 	held        bool
 	released    bool
-	revoked     bool            // somebody asks for one of its leases
-	releasing   int             // of its leases are not confirmed
-	reason      requests.Reason // they could not be released
+	revoked     bool            // another client has asked for one of its leases
+	releasing   int             // how many leases of a released request are not confirmed
+	reason      requests.Reason // why one of them could not be released
 }
 
-// NewPool is the Pool of a semaphore that nobody here has asked for yet. Less than 0
-// permits are not known yet: Resize will tell. fixed says that their number does not
-// change.
+// New returns the State of a semaphore without requests. permits less than 0 are not known yet:
+// Resize says them. fixed says that their number does not change.
 func New(permits int, fixed bool) *State {
 	return &State{
 		permits: permits, fixed: fixed,
@@ -85,8 +60,8 @@ func New(permits int, fixed bool) *State {
 	}
 }
 
-// Orders gives what is to be done since it was asked last, in order. The slice is good
-// until something else is said to the Pool.
+// Effects returns what is to be done because of the calls since the last Effects, in order. The
+// slice is valid until the next call of another method.
 func (p *State) Effects() []Effect {
 	invariants.Check(p)
 	out := p.out
@@ -94,11 +69,11 @@ func (p *State) Effects() []Effect {
 	return out
 }
 
-// Idle tells that nobody here wants anything.
+// Idle reports whether no request is open.
 func (p *State) Idle() bool { return len(p.requests) == 0 }
 
-// Acquire: somebody wants permits. An owner that could have them only after its own
-// release is refused because of Deadlock, unless the semaphore may grow.
+// Acquire takes in a new request. It refuses a request with WouldDeadlock if its owner could have
+// the permits only after its own release, unless the number of permits may change.
 func (p *State) Acquire(e Acquire) {
 	switch {
 	case p.closed != 0:
@@ -115,7 +90,7 @@ func (p *State) Acquire(e Acquire) {
 	}
 }
 
-// Revoke: somebody asks for the lease that was asked for by the request serial.
+// Revoke notes that another client asks for the lease of the request serial.
 func (p *State) Revoke(serial uint64) {
 	q := p.leases[serial]
 	if q == nil {
@@ -127,7 +102,7 @@ func (p *State) Revoke(serial uint64) {
 	}
 }
 
-// Cancel withdraws a request, for the reason why. A grant is given back.
+// Cancel withdraws a request, because of why. It releases a grant, too.
 func (p *State) Cancel(id requests.ID, why requests.Reason) {
 	if q := p.requests[id]; q != nil && !q.released {
 		p.refuse(q, why)
@@ -153,10 +128,10 @@ func (p *State) Release(id requests.ID) {
 // has none.
 func (p *State) Has(owner string) bool { return p.owners[owner] > 0 }
 
-// Sized tells that the number of permits is known.
+// Sized reports whether the number of permits is known.
 func (p *State) Sized() bool { return p.permits >= 0 }
 
-// Resize says how many permits there are. Who holds goes on to.
+// Resize sets the number of permits. It ends no grant.
 func (p *State) Resize(permits int) {
 	p.permits = permits
 	p.advance()
@@ -203,13 +178,13 @@ func (p *State) count(q *request, permits int) {
 	}
 }
 
-// refuse ends a request that is not released.
+// refuse ends a request that is not released, and says why.
 func (p *State) refuse(q *request, why requests.Reason) {
 	p.end(q)
 	p.effect(Effect{Kind: Refuse, ID: q.ID, Reason: why})
 }
 
-// end forgets a request that is not released, and leaves what it has below.
+// end forgets a request that is not released, and leaves what it has of the locks below.
 func (p *State) end(q *request) {
 	p.withdraw(q)
 	delete(p.requests, q.ID)

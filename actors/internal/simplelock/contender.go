@@ -10,48 +10,35 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Simple is this process's contender for a lock of the simple form: not a queue, but a
-// node of a fixed name, the gate, which one contender at a time has. Who does not get it
-// watches it, as all others do that wait, and tries again once it is gone.
-//
-// A contender makes the gate together with a node of a unique name, its mark, and
-// deletes both together. So what became of a transaction whose answer was lost can be
-// told by the mark, and a deletion that is repeated does not hit the next one's gate.
-//
-// Readers, where there are any, have a mark only. The rule that keeps them apart: each
-// makes its nodes first and looks who else is there then. A reader that sees the gate
-// steps back and waits for it to go; a writer that sees readers keeps the gate and waits
-// for them to go. So no two step back for each other, and writers come first.
-//
-// It serves one request at a time. TrySimple is for a Simple what Step is for a State;
-// it is for one goroutine at a time.
+// Contender is one process's contender for a lock of the simple form. It serves one request at a
+// time. It is used by one goroutine at a time; the package's documentation says how it works.
 type Contender struct {
-	lockNode string // the name
-	shared   bool   // there are readers
+	lockNode string // the name of the lock node
+	shared   bool   // the lock has readers
 	unique   [8]byte
 
 	epoch   uint64
 	live    bool // there is a session
 	closed  requests.Reason
-	request *request // the request, if there is one
+	request *request // the open request, or nil
 
 	stage       stage
-	ownerNode   string      // our nodes, if stage says that there are any
-	hasLockNode bool        // the gate is one of them
-	madeFor     requests.ID // the request that they were made for
-	czxid       int64       // of the mark
-	yielded     bool        // a reader has stepped back for the gate
+	ownerNode   string      // the name of the owner node that exists or may exist; "" for none
+	hasLockNode bool        // the lock node was made with it
+	madeFor     requests.ID // the request for which they were made; 0 if they are to be deleted
+	czxid       int64       // of the owner node; 0 until it is known
+	yielded     bool        // a reader has deleted its owner node because of the lock node
 
-	lastSerial  uint64 // the last serial number, also that of marks
-	awaited     uint64 // of what is to be answered, 0: nothing
-	changed     bool   // what is being looked at has changed meanwhile
-	watchSerial uint64 // of the watch over nodes that are held, 0: none
+	lastSerial  uint64 // of the last effect that is answered; it numbers the owner nodes, too
+	awaited     uint64 // the serial of the effect in stage whose answer counts; 0: none
+	changed     bool   // what is being read has changed since it was asked for
+	watchSerial uint64 // the serial of the watch on the nodes of a holder; 0: none
 	out         []Effect
 
-	generation uint64 // that was in force at czxid
+	generation uint64 // in force at czxid
 }
 
-// wish is a request.
+// request is a request. It is open until its Contender forgets it.
 type request struct {
 	id   requests.ID
 	kind queue.Kind
@@ -63,36 +50,36 @@ type request struct {
 type stage uint8
 
 const (
-	free            stage = iota // no nodes of ours
-	watching                     // another contender has the gate; the request for a watch on it is under way
-	waiting                      // and is watched
-	creating                     // our nodes are being made
-	proving                      // or may have been
-	listing                      // they are there; the request for the other nodes is under way
-	comparing                    // they are there; the request for the gate's czxid is under way
-	awaitingReaders              // they are there, and so are readers
+	free            stage = iota // no nodes of this process
+	watching                     // another contender has the lock node; the watch on it is asked for
+	waiting                      // the watch is set
+	creating                     // the nodes are being made
+	proving                      // the outcome of that is unknown
+	listing                      // the nodes exist; the names of the others are asked for
+	comparing                    // the nodes exist; the czxid of the lock node is asked for
+	awaitingReaders              // the nodes exist, and so do nodes of readers
 	holding
-	deleting   // they are being deleted
-	cleaningUp // the mark is not there, the gate made with it may be: it is read, and deleted
+	deleting   // the nodes are being deleted
+	cleaningUp // the owner node does not exist, and the lock node made with it may: it is read, and deleted
 )
 
-// readers is what a reader's mark begins with.
+// readerPrefix is what the owner node of a reader begins with.
 const readerPrefix = "R-"
 
-// NewSimple is a contender for nothing yet. Among its readers and writers the gate is
-// the writers'; without readers there is the gate only. The Incarnation must be another
-// one for each.
-func New(gate string, shared bool, in [8]byte) *Contender {
-	return &Contender{lockNode: gate, shared: shared, unique: in}
+// New returns a Contender without a request. Writers make the lock node with the given name; shared
+// says that there are readers. The bytes of in are part of the owner nodes' names: those of each
+// Contender are different.
+func New(lockNode string, shared bool, in [8]byte) *Contender {
+	return &Contender{lockNode: lockNode, shared: shared, unique: in}
 }
 
-// Idle tells that nobody wants anything, and no node is there or may be.
+// Idle reports whether no request is open, and no node exists or may exist.
 func (s *Contender) Idle() bool { return s.request == nil && s.stage == free }
 
-// Ending reports whether what is under way after Close may delete nodes of ours yet.
+// Ending reports whether an answer after Close may still delete nodes.
 func (s *Contender) Ending() bool { return s.awaited != 0 }
 
-// Nodes returns the names of the nodes of ours that are there, or may be.
+// Nodes returns the names of the nodes of this process that exist or may exist.
 func (s *Contender) Nodes() []string {
 	switch {
 	case s.stage == free || s.ownerNode == "":
@@ -105,16 +92,16 @@ func (s *Contender) Nodes() []string {
 
 func (s *Contender) effect(e Effect) { s.out = append(s.out, e) }
 
-// ask is for effects that are answered; answers to earlier ones do not count any more.
+// ask asks for an effect that is answered. Answers to earlier ones do not count any more.
 func (s *Contender) ask(stage stage, e Effect) {
 	s.lastSerial++
 	s.stage, s.awaited, s.changed, e.Serial = stage, s.lastSerial, false, s.lastSerial
 	s.effect(e)
 }
 
-// ---- what to do
+// ---- decisions
 
-// take makes our nodes.
+// createNodes makes the nodes for the request.
 func (s *Contender) createNodes() {
 	w := s.request
 	s.madeFor, s.hasLockNode, s.yielded, s.czxid = w.id, !s.shared || w.kind != queue.Shared, false, 0
@@ -134,30 +121,30 @@ func (s *Contender) watch() { s.ask(watching, Effect{Kind: WatchNodes, Nodes: []
 
 func (s *Contender) listOthers() { s.ask(listing, Effect{Kind: ListDirectory, Watch: s.hasLockNode}) }
 
-// compare finds out whether the gate is still the one that we made. Another client may have
-// deleted it, and a contender of another process made its own.
+// compareLockNode reads whether the lock node is still the one that was made with the owner node.
+// Another client may have deleted it, and another contender made its own.
 func (s *Contender) compareLockNode() {
 	s.ask(comparing, Effect{Kind: WatchNodes, Nodes: []string{s.ownerNode, s.lockNode}, WithData: true})
 	s.watchSerial = s.awaited
 }
 
-// compared takes the answer to compare.
+// lockNodeCompared takes the answer to compareLockNode.
 func (s *Contender) lockNodeCompared(e Watched) {
 	ours := s.isOurs(e)
 	switch {
 	case !ours || slices.Contains(e.Gone, s.ownerNode) || !s.wanted():
 		s.hasLockNode = ours
 		s.deleteNodes() // and begin anew
-	case s.changed: // the watch has gone
+	case s.changed: // the watch is used up
 		s.compareLockNode()
 	default:
 		s.hold()
 	}
 }
 
-// isOurs reports whether the gate is the one that we made. Another client may have
-// overwritten its data; only its czxid cannot change. If that of our mark was never heard of, the
-// data decide.
+// isOurs reports whether the lock node is the one that was made with the owner node. Another client
+// may have overwritten its data; its czxid cannot change. If the czxid of the owner node is not
+// known, the data decide.
 func (s *Contender) isOurs(e Watched) bool {
 	czxid, there := e.Czxids[s.lockNode]
 	if s.czxid != 0 {
@@ -174,7 +161,7 @@ func (s *Contender) proveOwnerNode() {
 	s.ask(proving, e)
 }
 
-// wanted tells that the request that our nodes were made for is still there.
+// wanted reports whether the request for which the nodes were made is open.
 func (s *Contender) wanted() bool { return s.request != nil && s.request.id == s.madeFor }
 
 func (s *Contender) deleteNodes() {
@@ -186,26 +173,26 @@ func (s *Contender) deleteNodes() {
 	s.ask(deleting, e)
 }
 
-// tidy deletes the gate that was made with the mark, if it is left. Another client may
-// have deleted the mark alone.
+// readLockNode reads the lock node that was made with the owner node, to delete it if it exists.
+// Another client may have deleted the owner node alone.
 func (s *Contender) readLockNode() {
 	s.ask(cleaningUp, Effect{Kind: WatchNodes, Nodes: []string{s.lockNode}, WithData: true})
 }
 
 func (s *Contender) hold() {
 	s.stage, s.awaited = holding, 0
-	if s.request.tell { // nobody knows who waits, so that is taken for granted, from the beginning
+	if s.request.tell { // the waiters are not known, so assume from the beginning that there are some
 		s.effect(Effect{Kind: NotifyContended, ID: s.request.id})
 	}
 	s.effect(Effect{Kind: Grant, ID: s.request.id, OwnerNode: s.ownerNode, Generation: s.generation, Czxid: s.czxid})
 }
 
-// have is for when our nodes are there; the gate perhaps, if the answer to their creation was
-// lost.
+// nodesMade goes on once the nodes exist. If the answer to their creation was lost, the lock node
+// may be missing.
 func (s *Contender) nodesMade(e Transacted) {
 	doubted := s.stage == proving
 	s.generation, s.czxid = e.Generation, e.Czxid
-	if e.Reason != 0 { // no token is known for the mark
+	if e.Reason != 0 { // the owner node has no token
 		if e.Reason != requests.NodeDeleted && s.wanted() {
 			s.refuse(e.Reason)
 		}
@@ -225,7 +212,7 @@ func (s *Contender) nodesMade(e Transacted) {
 	}
 }
 
-// free is for when there are no nodes of ours any more.
+// nodesGone goes on once no node of this process exists any more.
 func (s *Contender) nodesGone() {
 	s.stage, s.awaited, s.ownerNode, s.watchSerial = free, 0, "", 0
 	switch {
@@ -237,7 +224,7 @@ func (s *Contender) nodesGone() {
 	}
 }
 
-// exists is for when somebody has the gate that we would make.
+// lockNodeTaken goes on if another contender has the lock node.
 func (s *Contender) lockNodeTaken() {
 	s.ownerNode = ""
 	switch {
@@ -251,7 +238,7 @@ func (s *Contender) lockNodeTaken() {
 	}
 }
 
-// giveWay is for when our nodes are there, and others.
+// giveWay goes on if the nodes exist, and others block them.
 func (s *Contender) giveWay() {
 	switch {
 	case s.request.try:
@@ -267,7 +254,7 @@ func (s *Contender) giveWay() {
 	}
 }
 
-// refuse ends the request.
+// refuse ends the request, because of why.
 func (s *Contender) refuse(why requests.Reason) {
 	if s.request != nil {
 		s.effect(Effect{Kind: Refuse, ID: s.request.id, Reason: why})
@@ -280,7 +267,8 @@ func (s *Contender) lose(why requests.Reason) {
 	s.request = nil
 }
 
-// drop is for when the request has ended.
+// requestEnded deletes the nodes that were made for a request that has ended, or stops waiting for
+// it.
 func (s *Contender) requestEnded() {
 	switch s.stage {
 	case watching, waiting:
@@ -290,7 +278,7 @@ func (s *Contender) requestEnded() {
 	}
 }
 
-// check finds out whether what is held is still there.
+// watchNodes reads and watches the nodes of the holder.
 func (s *Contender) watchNodes() {
 	nodes := []string{s.ownerNode}
 	if s.hasLockNode {
@@ -301,8 +289,8 @@ func (s *Contender) watchNodes() {
 	s.effect(Effect{Kind: WatchNodes, Serial: s.watchSerial, Nodes: nodes, WithData: true})
 }
 
-// checked takes the answer. The gate may be another's by now: then it is not ours to
-// delete.
+// nodesWatched takes the answer. The lock node may be another contender's by now: then this process
+// does not delete it.
 func (s *Contender) nodesWatched(e Watched) {
 	there := s.hasLockNode && s.isOurs(e)
 	if there == s.hasLockNode && !slices.Contains(e.Gone, s.ownerNode) {
@@ -313,12 +301,13 @@ func (s *Contender) nodesWatched(e Watched) {
 	s.deleteNodes()
 }
 
-// rivals reports whether there is the mark of another writer: the gate may be its own.
+// otherWriter reports whether one of the names is the owner node of another writer: the lock node
+// may be made with it.
 func (s *Contender) otherWriter(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return name != s.ownerNode && strings.HasPrefix(name, s.lockNode+"-") })
 }
 
-// conflict tells, of the names in the directory, whether others are in our way.
+// blocked reports whether one of the names in the directory blocks the request.
 func (s *Contender) blocked(names []string) bool {
 	if !s.hasLockNode {
 		return slices.Contains(names, s.lockNode)

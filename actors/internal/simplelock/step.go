@@ -7,10 +7,10 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// What happens to a Simple.
+// The events of a Contender.
 
-// TrySimple takes an event into the Simple and gives what is to be done about it, in
-// order. The slice is good until the next call.
+// Step applies an event to the Contender and returns what is to be done because of it, in order.
+// The slice is valid until the next Step.
 func Step[E Event](s *Contender, e E) []Effect {
 	s.out = s.out[:0]
 	e.apply(s)
@@ -18,7 +18,7 @@ func Step[E Event](s *Contender, e E) []Effect {
 	return s.out
 }
 
-// ---- who asks
+// ---- events of the owner
 
 func (e Acquire) apply(s *Contender) {
 	switch {
@@ -61,13 +61,13 @@ func (e Close) apply(s *Contender) {
 	s.requestEnded()
 }
 
-// ---- what is heard of ZooKeeper
+// ---- events of the bridge
 
 func (e Session) apply(s *Contender) {
 	if e.Live && e.Epoch == s.epoch {
 		return
 	}
-	// Whatever was there is gone, or will be.
+	// The nodes of the former session are gone, or will be.
 	if s.stage == holding {
 		s.lose(requests.SessionLost)
 	}
@@ -85,7 +85,7 @@ func (e Transacted) apply(s *Contender) {
 		switch {
 		case e.Done:
 			s.nodesMade(e)
-		case e.Missing: // the directory has gone in between
+		case e.Missing: // the directory was deleted in between
 			s.nodesGone()
 		default:
 			s.lockNodeTaken()
@@ -94,7 +94,7 @@ func (e Transacted) apply(s *Contender) {
 		switch {
 		case e.Done:
 			s.nodesMade(e)
-		case s.hasLockNode: // the nodes were not made, or another client has deleted the mark
+		case s.hasLockNode: // the nodes were not made, or another client has deleted the owner node
 			s.readLockNode()
 		default:
 			s.nodesGone()
@@ -108,7 +108,7 @@ func (s *Contender) nodesDeleted(e Transacted) {
 	switch {
 	case e.Done || !s.hasLockNode:
 		s.nodesGone()
-	case e.Op == 0: // the mark
+	case e.Op == 0: // the owner node
 		s.readLockNode()
 	default:
 		s.hasLockNode = false
@@ -123,7 +123,7 @@ func (e Listed) apply(s *Contender) {
 	there := s.hasLockNode && slices.Contains(e.Children, s.lockNode)
 	switch {
 	case !slices.Contains(e.Children, s.ownerNode) || s.hasLockNode != there:
-		s.hasLockNode = there // somebody else has deleted it: begin anew
+		s.hasLockNode = there // another client has deleted it: begin anew
 		s.deleteNodes()
 	case s.blocked(e.Children):
 		s.giveWay()
@@ -159,8 +159,7 @@ func (e Watched) apply(s *Contender) {
 	}
 }
 
-// trySimple: news may be of a node that is not there any more, so that what is held is
-// looked at again.
+// apply: the news may concern a node that is gone since, so the holder's nodes are read again.
 func (e Wake) apply(s *Contender) {
 	if e.Epoch != s.epoch {
 		return
@@ -190,7 +189,7 @@ func (e Failed) apply(s *Contender) {
 		s.nodesGone() // the nodes go with the session
 	case e.Serial == s.awaited && s.closed != 0 && e.Reason == requests.SessionLost:
 		s.awaited = 0
-	case e.Serial != s.awaited || e.Reason == requests.SessionLost || e.Reason == requests.Closed: // which is told otherwise, too
+	case e.Serial != s.awaited || e.Reason == requests.SessionLost || e.Reason == requests.Closed: // a Session event says what follows
 	case e.Reason == requests.OutcomeUnknown && s.stage == deleting:
 		s.deleteNodes()
 	case e.Reason == requests.OutcomeUnknown:
@@ -200,7 +199,7 @@ func (e Failed) apply(s *Contender) {
 	}
 }
 
-// failed is for what was not done and is not to be had.
+// failed goes on after an effect that was not done and cannot be.
 func (s *Contender) failed(why requests.Reason) {
 	s.awaited = 0
 	switch s.stage {
