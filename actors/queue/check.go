@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// MaxKinds is how many kinds a KindSet can tell apart.
+// MaxKinds is how many kinds a KindSet can hold.
 const MaxKinds = 64
 
-// Check tells what is wrong with a rule of somebody's own, whose kinds have the given
-// names. It may have neither Delay nor Strangers, and Reenter may be empty.
+// Check returns an error that says what is wrong with a custom rule whose kinds have the given
+// names, or nil. Such a rule has neither Delay nor CountUnknown; Reenter may be empty.
 func (r Rule) Check(kinds []string) error {
 	switch {
 	case len(kinds) == 0 || len(kinds) > MaxKinds:
@@ -55,7 +55,7 @@ func (r Rule) checkKind(k Kind, kinds []string) error {
 	return r.BlockedBy[k].within(len(kinds), "BlockedBy")
 }
 
-// checkMarker sees to it that the kind's names are taken for no other's.
+// checkMarker checks that the names of the kind are not taken for those of another.
 func (r Rule) checkMarker(k Kind, kinds []string) error {
 	marker := r.Markers[k]
 	for other, m := range r.Markers {
@@ -79,8 +79,8 @@ func (r Rule) checkReenter(k Kind, kinds []string) error {
 	return r.Reenter[k].within(len(kinds), "Reenter")
 }
 
-// mayEnter tells that an owner of the kind held may be let in as k, at the same place:
-// those who are there beside it need not mind.
+// mayEnter reports whether an owner of the kind held may be let in as k, at the same place: the
+// contenders beside it are blocked no more than before.
 func (r Rule) mayEnter(k, held Kind) bool {
 	if k == held {
 		return true
@@ -93,7 +93,7 @@ func (r Rule) mayEnter(k, held Kind) bool {
 	return r.Permits == 1 && r.BlockedBy[k]&^r.BlockedBy[held] == 0
 }
 
-// within tells a kind in the set that is none.
+// within returns an error that names a kind in the set that does not exist.
 func (s KindSet) within(kinds int, field string) error {
 	for k := kinds; k < MaxKinds; k++ {
 		if s.Has(Kind(k)) {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A form is a way of naming contenders' nodes: what stands between the unique
-// part of a name and its sequence number.
+// form is a form of contenders' names: what stands between the unique part of a name and its
+// sequence number.
 type form struct {
 	marker string
 	kind   Kind
 	who    string
 }
 
-// forms are the names that this library takes for contenders, wherever in a name
-// the marker stands last. Curator (whose nodes ours are), go-zookeeper's zk.Lock,
-// kazoo, and the lock of ZooKeeper's own recipes.
+// forms are the names that this library takes for contenders, wherever in a name the marker stands
+// last: those of Curator (whose names ours are), of go-zookeeper's zk.Lock, of kazoo, and of
+// ZooKeeper's own lock recipe.
 var forms = []form{
 	{"-lock-", Exclusive, "Curator, go-zookeeper"},
 	{"-lease-", Exclusive, "Curator"},
@@ -25,8 +25,8 @@ var forms = []form{
 	{"__rlock__", Shared, "kazoo"},
 }
 
-// Parse reads a child's name: its sequence number and its kind. ok is false for
-// a name of no known form; such a child is nobody's contender.
+// Parse returns the sequence number and the kind in a child's name. ok is false for a name of no
+// known form: such a child is no contender.
 func Parse(name string) (seq int64, kind Kind, ok bool) {
 	for _, f := range forms {
 		if i := strings.LastIndex(name, f.marker); i >= 0 {
@@ -38,8 +38,8 @@ func Parse(name string) (seq int64, kind Kind, ok bool) {
 	return parseRecipesLock(name)
 }
 
-// Parse reads a child's name as the rule has it: by its own markers if it is Private,
-// else like the function Parse.
+// Parse parses a child's name by the rule's own Markers if OwnMarkersOnly is set, and else like the
+// function Parse.
 func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
 	if !r.OwnMarkersOnly {
 		return Parse(name)
@@ -54,8 +54,8 @@ func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
 	return 0, 0, false
 }
 
-// IsContender tells a name that is a contender's by some rule: it has a known form, or
-// begins and ends as ours do.
+// IsContender reports whether a name is a contender's by some rule: it has a known form, or begins
+// and ends as the names of this library do.
 func IsContender(name string) bool {
 	_, _, known := Parse(name)
 	rest, ours := strings.CutPrefix(name, protected)
@@ -66,7 +66,7 @@ func IsContender(name string) bool {
 	return ok
 }
 
-// parseRecipesLock reads x-<session>-<seq>, the form of zookeeper-recipes-lock.
+// parseRecipesLock parses x-<session>-<seq>, the form of zookeeper-recipes-lock.
 func parseRecipesLock(name string) (int64, Kind, bool) {
 	rest, ok := strings.CutPrefix(name, "x-")
 	if !ok {
@@ -87,7 +87,7 @@ func parseRecipesLock(name string) (int64, Kind, bool) {
 // seqLen is the least length of a sequence number.
 const seqLen = 10
 
-// parseSeq reads what ZooKeeper appends to a sequential name: %010d of an int32.
+// parseSeq parses what ZooKeeper appends to a sequential name: %010d of an int32.
 func parseSeq(s string) (int64, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if len(s) < seqLen || s[0] == '+' || len(s) > seqLen && digits[0] == '0' {
@@ -110,6 +110,6 @@ const (
 	uuidLen   = 36
 )
 
-// Revoke is what the data of a node becomes when its holder is asked to release, as
-// Curator has it.
+// RevokeData is the data that a client writes to a holder's node to ask it to release, as Curator
+// does.
 const RevokeData = "__REVOKE__"

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Seen is a child of a lock's directory, as an observer sees it.
+// Child is a child of a lock's directory, as an observer sees it.
 type Child struct {
 	Name  string
 	Czxid int64
 }
 
-// Standing is where a contender stands in the queue.
+// Position is the place of a contender in the queue.
 type Position struct {
 	Child
 	Kind  Kind
@@ -20,8 +20,8 @@ type Position struct {
 	Holds bool
 }
 
-// Standings puts the contenders among the children in their order. Children of
-// unknown names are left out.
+// Positions returns the contenders among the children in the order of the queue. It leaves out
+// children of unknown names.
 func (r Rule) Positions(children []Child) []Position {
 	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.endsNear(c.Name) })
 	type ranked struct {
@@ -45,7 +45,7 @@ func (r Rule) Positions(children []Child) []Position {
 		kinds[i] = c.Kind
 	}
 	for i, c := range all {
-		// Contenders of one place are one owner's: they do not wait for each other.
+		// Contenders of one place are of one owner and do not wait for each other.
 		first := i
 		for first > 0 && !byCzxid && all[first-1].rank == c.rank {
 			first--
@@ -56,14 +56,14 @@ func (r Rule) Positions(children []Child) []Position {
 	return positions
 }
 
-// endsNear reports whether a name is a contender's whose number may not be its alone.
+// endsNear reports whether a name is a contender's whose number other nodes may have, too.
 func (r Rule) endsNear(name string) bool {
 	seq, _, ok := r.Parse(name)
 	return ok && NearEnd(seq)
 }
 
-// Rank returns the number by which a contender's place in the queue is ordered: its sequence
-// number; or, if byCzxid, its czxid, and for a number that is its alone one that is less.
+// Rank returns the number that orders a contender in the queue: its sequence number; or, if
+// byCzxid, its czxid near the end of the numbers, and a lower number otherwise.
 func Rank(byCzxid bool, seq, czxid int64) int64 {
 	switch {
 	case !byCzxid:

@@ -10,8 +10,8 @@ type Entry struct {
 	// Known reports whether the owner waits for the lock, holds it, or has lost it and not
 	// released it.
 	Known bool
-	// Group is the Acquire.Group of the node that the new request would enter; 0 if that
-	// node was made alone, or if the request would enter none.
+	// AtomicCreate is the Acquire.AtomicCreate of the node that the new request would enter; 0 if
+	// that node was made alone, or if the request would enter none.
 	AtomicCreate uint64
 }
 
@@ -37,8 +37,8 @@ func (s *State) Entry(name string, kind queue.Kind) (e Entry) {
 	return e
 }
 
-// LostBy returns why an owner has lost the lock, and its requests that it has yet to
-// release because of that; none if it has not lost the lock.
+// LostBy returns why an owner has lost the lock, and the requests that the owner has yet to release
+// because of that; none if it has not lost the lock.
 func (s *State) LostBy(name string) (why requests.Reason, requests []requests.ID) {
 	if name == "" {
 		return 0, nil

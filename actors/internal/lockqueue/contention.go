@@ -7,20 +7,20 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Those who hold the lock may want to know when others wait for it.
+// A holder may want to know whether other contenders wait for the lock.
 
-// outlook is what is done to notice others. A watch on the directory must not be left
-// behind, and there is no way to take one back: it ends with the next change, which
-// the deletion of the holder's own node is at the latest.
+// contentionWatch is the watch on the directory that notices contenders of other processes. It must
+// not be left behind, and ZooKeeper cannot take it back: it ends with the next change, which is the
+// deletion of the holder's own node at the latest.
 type contentionWatch struct {
-	wanted      bool     // somebody has ever asked for it
-	set         bool     // a watch is set, or being set, and nothing has come of it
-	requested   bool     // the list in flight sets it
-	deleteAfter []*entry // to be deleted when that has arrived, not earlier
+	wanted      bool     // a request with NotifyContended has ever been made
+	set         bool     // the watch is set, or being set, and no Wake has come of it
+	requested   bool     // the ListDirectory in flight sets it
+	deleteAfter []*entry // entries whose nodes are deleted once that is answered, and not before
 }
 
-// lookOut tells those who hold and want to know that others wait. If none do, it sees
-// to it that the coming of one is noticed. It is called after every event.
+// watchContention sends NotifyContended to the holders for which others wait. If there is none, it
+// has the coming of another contender noticed. Step calls it after every event.
 func (s *State) watchContention() {
 	if !s.contention.wanted {
 		return
@@ -35,7 +35,7 @@ func (s *State) watchContention() {
 	}
 }
 
-// settled is the place that all of ours that hold come before.
+// endOfHolders returns an index in the list before which all holders of this process are.
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {
@@ -60,7 +60,7 @@ func (c *entry) wantsContention() bool {
 	return false
 }
 
-// curious tells that somebody holds who does not know whether others wait.
+// awaitsContention reports whether a holder wants to know of contention and does not know of any.
 func (s *State) awaitsContention() bool {
 	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.wantsContention() {
@@ -70,20 +70,20 @@ func (s *State) awaitsContention() bool {
 	return false
 }
 
-// contended tells that a contender of somebody else waits, for c among others.
+// contended reports whether a contender of another process waits, for c among others.
 func (s *State) contended(c *entry) bool {
 	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(c.rank) > 0; i-- {
 		other := s.contenders[i]
 		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(c.kind) {
 			continue
 		}
-		last := i // what shares its rank and number may have come before it
+		last := i // a contender with the same rank and number may have come before it
 		for last+1 < len(s.contenders) && s.contenders[last+1].rank == other.rank && s.contenders[last+1].seq == other.seq {
 			last++
 		}
 		s.blockers = s.rule.Blockers(s.blockers[:0], last+1, other.kind, func(j int) queue.Kind {
 			if j == i {
-				return queue.MaxKinds // does not block itself
+				return queue.MaxKinds // a contender does not block itself
 			}
 			return s.contenders[j].kind
 		}, s.rule.Permits)
@@ -103,7 +103,7 @@ func (s *State) notifyContended(c *entry) {
 	}
 }
 
-// watchDirectory tells whether the list that is about to be asked for is to set a watch.
+// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch.
 func (s *State) takeDirectoryWatch() bool {
 	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
 		return false
@@ -112,8 +112,8 @@ func (s *State) takeDirectoryWatch() bool {
 	return true
 }
 
-// arrive notes that the list in flight has arrived; set tells whether a watch stands
-// if it was to set one.
+// listArrived notes that the list in flight is answered. set reports whether the watch stands if
+// the list was to set it.
 func (s *State) listArrived(set bool) {
 	if !s.contention.requested {
 		return
@@ -130,8 +130,8 @@ func (s *State) listArrived(set bool) {
 	}
 }
 
-// unseen is for a directory that cannot be listed: as far as those know who hold,
-// others may wait.
+// assumeContended goes on after a list that failed: as far as the holders know, others may wait, so
+// it notifies them.
 func (s *State) assumeContended(e Failed) {
 	if !s.contention.requested {
 		return

@@ -2,28 +2,28 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// The lock-delay. Who holds leaves a mark, which goes with a clean release and
-// stays after any other end. Who is to hold next makes one of its own, and waits
-// before that where it finds another's.
+// The lock-delay. A holder leaves a held marker, which a clean release deletes and which stays
+// after any other end. The next holder makes a held marker of its own, and waits for the delay
+// before that if it finds another's.
 
-// mark is what is under way about the mark.
+// delay is what is under way about the held marker: one effect at most.
 type delay struct {
-	entry          *entry     // that is to hold, or leaves; nil: nothing is under way
-	kind           EffectKind // which effect is to be answered
-	serial         uint64     // under this number
-	outcomeUnknown bool       // an answer was lost: a mark that is there may be c's own
-	elapsed        bool       // for as long as is due
+	entry          *entry     // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
+	kind           EffectKind // of the effect that is to be answered
+	serial         uint64     // of that effect
+	outcomeUnknown bool       // an answer was lost: a held marker that exists may be the entry's own
+	elapsed        bool       // the delay has been waited for
 }
 
-// startMarking has the contender make its mark before it holds.
+// createHeldMarker has the contender make its held marker before it holds.
 func (s *State) createHeldMarker(c *entry) {
 	c.stage = makingMarker
 	s.delay = delay{entry: c}
 	s.requestMarker(CreateHeldMarker)
 }
 
-// clear ends what a contender holds cleanly: its node goes, and with it the mark, if
-// there is one.
+// deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
+// the rule has a delay.
 func (s *State) deleteCleanly(c *entry) {
 	if !s.rule.Delay {
 		s.deleteNode(c)
@@ -31,7 +31,7 @@ func (s *State) deleteCleanly(c *entry) {
 	}
 	c.stage = leaving
 	s.delay = delay{entry: c}
-	if s.contention.requested { // as in delete
+	if s.contention.requested { // as in deleteNode
 		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
 		return
 	}
@@ -44,8 +44,8 @@ func (s *State) requestMarker(do EffectKind) {
 	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
 }
 
-// abandonsDelay reports whether a contender leaves that waits for the delay to end: after
-// Close nothing tells the State of the end.
+// abandonsDelay reports whether a contender that waits for the end of the delay leaves at once:
+// after Close there is no DelayElapsed.
 func (s *State) abandonsDelay() bool {
 	if s.closed == 0 || s.delay.kind != StartDelay {
 		return false
@@ -54,7 +54,7 @@ func (s *State) abandonsDelay() bool {
 	return true
 }
 
-// marks tells whether an answer is about the mark.
+// awaitsMarker reports whether an answer is about the held marker.
 func (s *State) awaitsMarker(serial uint64) bool {
 	return s.delay.entry != nil && s.delay.serial == serial
 }
@@ -63,7 +63,7 @@ func (e Transacted) apply(s *State) {
 	if !s.awaitsMarker(e.Serial) {
 		return
 	}
-	const node = 0 // the operation on the contender's own
+	const node = 0 // the operation on the contender's node
 	switch m := &s.delay; {
 	case m.kind == DeleteWithHeldMarker:
 		s.deletedCleanly(e.Done)
@@ -71,7 +71,7 @@ func (e Transacted) apply(s *State) {
 		s.heldMarkerMade()
 	case e.Op == node:
 		s.ownNodeDeleted(m.entry)
-	case m.kind == ReplaceHeldMarker: // somebody has taken the mark away meanwhile
+	case m.kind == ReplaceHeldMarker: // another client has deleted the held marker meanwhile
 		s.requestMarker(CreateHeldMarker)
 	case m.elapsed:
 		s.requestMarker(ReplaceHeldMarker)
@@ -83,7 +83,7 @@ func (e Transacted) apply(s *State) {
 	s.grantEligible()
 }
 
-// looked is for the answer to DoLook: it has the data of the mark, if there is one.
+// heldMarkerRead takes the answer to ReadHeldMarker: the data of the held marker, if there is one.
 func (s *State) heldMarkerRead(e Watched) {
 	for _, data := range e.Data {
 		if string(data) == s.delay.entry.name {
@@ -96,8 +96,8 @@ func (s *State) heldMarkerRead(e Watched) {
 	s.requestMarker(CreateHeldMarker)
 }
 
-// delay is for a mark of another, which did not end cleanly. The time is waited for
-// even if nobody wants the lock any more: else those who wait less would never get it.
+// startDelay waits because of a holder that did not end cleanly. It waits even if all requests have
+// ended: otherwise requests that wait less than the delay would never get the lock.
 func (s *State) startDelay() {
 	c := s.delay.entry
 	if s.closed != 0 {
@@ -128,7 +128,7 @@ func (e DelayElapsed) apply(s *State) {
 	s.grantEligible()
 }
 
-// marked is for a contender whose mark is made.
+// heldMarkerMade goes on once the contender's held marker exists.
 func (s *State) heldMarkerMade() {
 	c := s.delay.entry
 	if len(c.requests) == 0 {
@@ -151,18 +151,18 @@ func (s *State) deletedCleanly(done bool) {
 	if done {
 		s.deleteAcked(c)
 	} else {
-		s.deleteNode(c) // one of both was not there: see to it that the node goes
+		s.deleteNode(c) // one of both was missing: have the node deleted
 	}
 }
 
-// markFailed is for an effect about the mark that was answered by Failed.
+// markerFailed takes a Failed that answers an effect about the held marker.
 func (s *State) markerFailed(why requests.Reason) {
 	switch m := &s.delay; {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
 		delete(s.entries, m.entry.serial)
 		s.delay = delay{}
-	case why == requests.SessionLost: // the session's own event says what follows
-	case why == requests.OutcomeUnknown: // do it again: it is the same if it was done before
+	case why == requests.SessionLost: // a Session event says what follows
+	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before
 		m.outcomeUnknown = true
 		s.requestMarker(m.kind)
 	case m.kind == ReadHeldMarker: // take it for another's

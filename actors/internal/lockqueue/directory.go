@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What is seen of the directory: by lists, watches, and as time passes.
+// What lists and watches show of the directory, and what time changes.
 
 func (e Listed) apply(s *State) {
 	if e.Epoch != s.epoch || e.Serial != s.listing.serial {
@@ -26,20 +26,19 @@ func (e Listed) apply(s *State) {
 	s.grantEligible()
 }
 
-// merge makes a snapshot of the directory what is known of it. The snapshot was
-// taken after the event at the clock since. It may be older than another that came
-// before: of numbers beyond its highest, and of those who took the place of another, it
-// says nothing, unless we knew of the node before the snapshot was asked for.
+// merge takes in a list of the directory's children, which was read after the event at the clock
+// since. It may be older than a list that came before. Of numbers beyond its highest, and of
+// downgrades, it tells nothing, except for a node that was known before the list was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if !s.byCzxid && nearTheEnd(s.rule, children) {
 		s.switchToCzxids()
 	}
 	if s.byCzxid && len(czxids) != len(children) {
-		s.requestList() // this one is of no use
+		s.requestList() // it is of no use without czxids
 		return
 	}
 	next := make([]*contender, 0, len(children))
-	top, filled := nothingKnown, int64(0) // how many contenders it shows beyond the horizon
+	top, filled := nothingKnown, int64(0) // filled is how many contenders the list shows beyond completeThrough
 	for _, c := range s.contenders {
 		c.listed = false // until it is in next
 	}
@@ -66,11 +65,11 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if since >= s.unseenSince {
 		s.unseen = 0
 	}
-	// A contender may have come and gone that was never seen here. The first number is 0.
+	// A contender may have come and gone that no list has shown. The first number is 0.
 	unseen := top > s.completeThrough && (s.byCzxid || filled != top-max(s.completeThrough, -1))
 	s.completeThrough = max(s.completeThrough, top)
-	var missing []*entry    // deleted
-	var hidden []*contender // perhaps deleted
+	var missing []*entry    // gone for sure
+	var hidden []*contender // perhaps gone
 	for _, c := range s.contenders {
 		known := c.entry != nil && c.entry.answered() && c.entry.createdAt <= since
 		downgraded := c.entry != nil && c.entry.downgraded
@@ -87,7 +86,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 	}
 	slices.SortFunc(next, func(a, b *contender) int {
-		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // by number what one transaction of somebody else has made
+		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // one transaction of another process makes its nodes in the order of their numbers
 	})
 	s.contenders, s.foreign = next, 0
 	for _, c := range next {
@@ -103,7 +102,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			hidden = append(hidden, &c.contender)
 		}
 	}
-	if unseen { // they have left at a moment that only the nodes shown are known to have outlived
+	if unseen { // they left at a moment that only the nodes in the list are known to have outlived
 		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
 		for _, c := range hidden {
 			c.doubtedAt = s.clock
@@ -118,8 +117,8 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 }
 
-// recognise is the contender that a child of the directory is, if it is one that
-// counts. The czxid matters if they rank by that; 0 then says that the child has gone.
+// recognise returns the contender that a child of the directory is, or nil for a child that does
+// not count. If contenders rank by czxid, a czxid of 0 says that the child has gone.
 func (s *State) recognise(name string, czxid int64) *contender {
 	seq, kind, ok := s.rule.Parse(name)
 	if !ok {
@@ -132,16 +131,16 @@ func (s *State) recognise(name string, czxid int64) *contender {
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
 		c := s.entries[serial]
 		if c == nil || c.stage == leaving || c.stage == abandoned {
-			return nil // on its way out
+			return nil // its deletion is under way
 		}
 		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && queue.NearEnd(seq) && c.czxid != czxid) {
-			return nil // gone since; where it is ours, its creation was repeated
+			return nil // gone since; a node of this process was made again by another name
 		}
 		if c.stage == creating {
-			// Ours, but its Created is still on its way. It stands in the queue
-			// before those behind it nevertheless.
+			// The node is of this process, and its Created is still on its way. It has its place in
+			// the queue nevertheless.
 			if s.byCzxid {
-				return nil // its place is known with its Created; see early
+				return nil // its Created says its place; see awaitsEarlierCreate
 			}
 			c.name, c.seq, c.rank = name, seq, s.rankOf(seq, czxid)
 		}
@@ -150,7 +149,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 	rank := s.rankOf(seq, czxid)
 	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
 		return c
-	} // else its node is another one of the same name: at the end of the numbers a name comes again
+	} // otherwise this is another node of the same name: at the end of the numbers a name comes again
 	if s.byCzxid && czxid == 0 {
 		return nil
 	}
@@ -164,7 +163,7 @@ func (s *State) report(name string) {
 	}
 }
 
-// maxReported bounds the memory of a lock whose directory is used for other things.
+// maxReported bounds the memory of a lock whose directory other programs use.
 const maxReported = 100
 
 func (e Watched) apply(s *State) {
@@ -179,7 +178,7 @@ func (e Watched) apply(s *State) {
 		if w == nil {
 			continue
 		}
-		w.active = s.session == Connected // else it tells of nothing
+		w.active = s.session == Connected // without a connection it reports nothing
 		if slices.Contains(e.Gone, name) {
 			s.nodeDeleted(name)
 			continue
@@ -195,8 +194,7 @@ func (e Watched) apply(s *State) {
 	s.grantEligible()
 }
 
-// watchedBy returns the names of the nodes that the request of the serial watches, in one
-// order for each run.
+// watchedFor returns the names of the nodes that the WatchNodes of a serial watches, sorted.
 func (s *State) watchedFor(serial uint64) (names []string) {
 	for name, w := range s.watches {
 		if w.serial == serial {
@@ -220,13 +218,13 @@ func (e Wake) apply(s *State) {
 	} else if c := s.find(e.Node); c != nil {
 		c.provenAt = s.clock
 		if c.entry != nil && c.entry.stage >= makingMarker {
-			s.requestWatch([]string{c.name}) // others are watched again as long as they matter
+			s.requestWatch([]string{c.name}) // other nodes are watched again as long as they matter
 		}
 	}
 	s.grantEligible()
 }
 
-// departed notes that a node is gone.
+// nodeDeleted notes that a node of any process is gone.
 func (s *State) nodeDeleted(name string) {
 	delete(s.watches, name)
 	switch c := s.find(name); {
@@ -236,8 +234,8 @@ func (s *State) nodeDeleted(name string) {
 	default:
 		s.removeFromList(c)
 		s.doubtedAt = s.clock
-		if heirs := downgradesFrom(s.rule, c.kind); heirs != 0 {
-			s.unseen, s.unseenSince = s.unseen|heirs, s.clock
+		if kinds := downgradesFrom(s.rule, c.kind); kinds != 0 {
+			s.unseen, s.unseenSince = s.unseen|kinds, s.clock
 		}
 	}
 }
@@ -248,7 +246,7 @@ func (Tick) apply(s *State) {
 		return
 	}
 	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
-		s.requestList() // a repeated create may have given the name of a deleted node again
+		s.requestList() // a repeated creation may have made a node of the name of a deleted one
 	}
 	var ask []string
 	age := func(c *contender) {
@@ -284,8 +282,7 @@ func (e Failed) apply(s *State) {
 	s.grantEligible()
 }
 
-// unwatch forgets the watches of a serial; false if there are none, so that nothing
-// depends on them.
+// unwatch forgets the watches of a serial, and reports whether there were any.
 func (s *State) unwatch(serial uint64) (found bool) {
 	for name, w := range s.watches {
 		if w.serial == serial {
@@ -298,7 +295,7 @@ func (s *State) unwatch(serial uint64) (found bool) {
 
 func (s *State) createFailed(c *entry, e Failed) {
 	switch {
-	case c.stage == leaving: // its node may still be there, also if the session is lost
+	case c.stage == leaving: // its node may still exist, also if the session is lost
 		delete(s.entries, c.serial)
 		s.lastDeleted = nil
 		s.refuseRelease(c, e.Reason)
@@ -310,38 +307,38 @@ func (s *State) createFailed(c *entry, e Failed) {
 	s.markAnswered(c)
 	delete(s.entries, c.serial)
 	s.removeFromList(&c.contender)
-	leader := s.detach(c)
+	origin := s.detach(c)
 	switch {
-	case leader != nil && e.Reason == requests.NotHeld:
+	case origin != nil && e.Reason == requests.NotHeld:
 		c.stage = leaving
 		s.refuseAll(c, requests.NodeDeleted)
-		s.ownNodeDeleted(leader)
+		s.ownNodeDeleted(origin)
 		return
-	case leader != nil && len(leader.requests) == 0 && leader.stage == held:
-		defer s.leave(leader)
+	case origin != nil && len(origin.requests) == 0 && origin.stage == held:
+		defer s.leave(origin)
 	}
 	switch {
 	case unwanted:
-	case leader != nil && e.Reason == requests.NodeDeleted:
-		c.downgradeOf = leader
+	case origin != nil && e.Reason == requests.NodeDeleted:
+		c.downgradeOf = origin
 		s.requestCreate(c)
 	case e.Reason == requests.SessionLost, e.Reason == requests.NodeDeleted:
 		s.requestCreate(c)
 	default:
-		c.stage = leaving // there is nothing to delete
+		c.stage = leaving // there is no node to delete
 		s.refuseAll(c, e.Reason)
 	}
 }
 
-// blind refuses those who wait for what cannot be seen.
+// readFailed refuses the waiting requests: without the read nothing would wake them.
 func (s *State) readFailed(e Failed) {
 	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
-		return // the session's own event says what follows
+		return // a Session event says what follows
 	}
 	for _, c := range s.waitingInOrder() {
 		s.refuseAll(c, e.Reason)
 	}
-	// Those who hold are to be verified nevertheless.
+	// The holders are to be verified nevertheless.
 	var ask []string
 	for c := range own(s.contenders) {
 		if c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
@@ -357,6 +354,6 @@ func (s *State) readFailed(e Failed) {
 // listing is the ListDirectory that is not answered yet.
 type listing struct {
 	serial  uint64 // 0 if there is none
-	askedAt uint64 // clock of the effect
-	again   bool   // the answer may be too old: ask once more. Only if there is one.
+	askedAt uint64 // clock at which it was asked for
+	again   bool   // the answer may be too old: ask once more then; only if serial is not 0
 }

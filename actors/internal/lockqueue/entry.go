@@ -23,8 +23,8 @@ type ownEntries struct {
 	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int
-	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node
-	// is known to be in the directory: see after.
+	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
+	// known to be in the directory: see after.
 	lastDeleted *entry
 	// requests finds the entry of each open request, and owners that of each owner and kind
 	// which waits, holds, or has lost the lock and not released it.
@@ -77,30 +77,30 @@ type entry struct {
 	owner    string
 	data     string
 	requests []request
-	buf      [1]request // the memory of requests, if it has only one
+	buf      [1]request // the memory of requests, if there is only one
 }
 
-// stage is where a contender of ours is in its life.
+// stage is how far an entry has come in its life.
 type stage uint8
 
 const (
 	unsent       stage = iota
-	creating           // its Create is on the way
-	abandoned          // so is its Create, but nobody wants the node any more
-	created            // its CreateNode has just been answered, and the event in hand goes on with it
-	queued             // its node waits
-	makingMarker       // it may hold, but for the mark
+	creating           // its CreateNode is not answered
+	abandoned          // its CreateNode is not answered, and it has no requests any more
+	created            // its CreateNode has just been answered; lasts only within the event
+	queued             // its node is in the queue, and it may not hold yet
+	makingMarker       // it may hold once its held marker is made
 	held
-	leaving // its Delete is on the way
-	lost    // it held; its owner has yet to release it
+	leaving // its DeleteNode is not answered
+	lost    // it held; its owner has not released it yet
 )
 
-// request is what somebody wants of a contender: several, if its owner asked again.
+// request is one request for an entry. A further request of its owner shares the entry.
 type request struct {
 	id              requests.ID
 	try             bool
-	notifyContended bool // that others wait, once it holds
-	revokeSent      bool // that somebody wants the lock back
+	notifyContended bool // once the entry holds: see Acquire.NotifyContended
+	revokeSent      bool // the request has had its RequestRevoke
 }
 
 func (c *entry) hasTry() bool {
@@ -148,7 +148,7 @@ func (s *State) stopWaiting(c *entry) {
 	}
 }
 
-// inLine is all of ours that wait, by rank.
+// waitingInOrder returns all queued entries by rank.
 func (s *State) waitingInOrder() (all []*entry) {
 	for _, line := range s.waiting {
 		for _, c := range line {
@@ -159,10 +159,9 @@ func (s *State) waitingInOrder() (all []*entry) {
 	return all
 }
 
-// next is those of ours that may be the next to hold: the first that waits, and the
-// first of another kind, unless it is one that waits at least as long as that.
-// Contenders of one kind hold in their order. It is good until somebody starts or stops
-// waiting.
+// nextToHold returns the contenders that may be granted next: the first queued one of each kind,
+// except for kinds that have to wait for another one that is returned. Contenders of one kind hold
+// in their order. The slice is valid until a contender starts or stops waiting.
 func (s *State) nextToHold() []*contender {
 	s.firstWaiting = s.firstWaiting[:0]
 	for _, line := range s.waiting {
@@ -179,7 +178,7 @@ func (s *State) nextToHold() []*contender {
 	return next
 }
 
-// unlisted are those of ours that wait, and whose place is not known yet.
+// unlisted returns the queued entries that no list has shown yet, near the end of the numbers.
 func (s *State) unlisted() []*entry {
 	if !s.byCzxid {
 		return nil

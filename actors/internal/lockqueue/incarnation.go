@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Incarnation marks the names of one lock actor's nodes. With the serial of the
-// attempt it makes the UUID that Curator's names begin with, so that a node can be
-// told for ours, and for which attempt, by its name alone.
+// Incarnation marks the names of one lock actor's nodes. With the serial of a CreateNode it makes
+// the UUID that Curator's names begin with. So a name alone says whether a node is this actor's,
+// and of which CreateNode.
 type Incarnation [8]byte
 
 const (
@@ -17,14 +17,14 @@ const (
 	variant     = uint64(0b10) << 62
 )
 
-// Prefix is the name of the node for a serial, up to the sequence number:
-// _c_<uuid>-lock- for the marker "-lock-".
+// Prefix returns the name of the node of a serial, up to the sequence number: _c_<uuid>-lock- for
+// the marker "-lock-".
 func (in Incarnation) Prefix(serial uint64, marker string) string {
 	var id [16]byte
 	copy(id[:8], in[:])
 	id[6] = id[6]&0x0f | 0x80 // version 8: made up by the application
 	binary.BigEndian.PutUint64(id[8:], variant|serial)
-	b := append(make([]byte, 0, 64), prefixStart...) // not too long for the stack
+	b := append(make([]byte, 0, 64), prefixStart...) // short enough for the stack
 	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
 		if i > 0 {
 			b = append(b, '-')
@@ -34,7 +34,7 @@ func (in Incarnation) Prefix(serial uint64, marker string) string {
 	return string(append(b, marker...))
 }
 
-// serial is the number in a name that Prefix made, if it did.
+// serial returns the serial in a name that Prefix made, and whether Prefix made it.
 func (in Incarnation) serial(name string) (uint64, bool) {
 	uuid, ok := strings.CutPrefix(name, prefixStart)
 	if !ok || len(uuid) < uuidLength {

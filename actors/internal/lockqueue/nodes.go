@@ -8,12 +8,11 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The life of our own nodes.
+// The life of this process's own nodes.
 
-// send has the contender's node created, or keeps the contender until that is
-// possible.
+// requestCreate has the entry's node created, or keeps the entry until there is a session.
 func (s *State) requestCreate(c *entry) {
-	if c.stage != unsent { // its former Create may stand behind others that are not answered
+	if c.stage != unsent { // its former CreateNode may be behind others that are not answered
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == c })
 	}
 	if c.atomic() && c.serial != 0 {
@@ -44,15 +43,15 @@ func (s *State) requestCreate(c *entry) {
 	s.effect(create)
 }
 
-// waitsForOurs reports whether a new contender comes behind others of ours. Then its place
-// follows from theirs, most of the time.
+// behindOwn reports whether a new contender comes behind others of this process. Then its place
+// mostly follows from theirs.
 func (s *State) behindOwn() bool {
 	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(c *entry) bool { return c.stage == creating })
 }
 
-// after returns the node of ours that is about to go, if one transaction with its deletion
-// can tell all that a read behind the creation of c would tell: that c's node is in the same
-// directory and, by the number that follows on the horizon, that all nodes ahead are known.
+// after returns the node of this process that is about to go, if one transaction with its deletion
+// shows as much as a read behind the creation of c: that c's node is in the same directory and, if
+// its number follows on completeThrough, that all contenders ahead are known.
 func (s *State) after(c *entry) string {
 	last := s.lastDeleted
 	if last == nil || c.downgradeOf != nil || s.byCzxid {
@@ -61,7 +60,7 @@ func (s *State) after(c *entry) string {
 	return last.name
 }
 
-// whyGone is why a node is gone that nobody of us deleted.
+// goneReason returns why a node is gone that this process has not deleted.
 func (s *State) goneReason() requests.Reason {
 	if s.session == Lost {
 		return requests.SessionLost
@@ -69,13 +68,13 @@ func (s *State) goneReason() requests.Reason {
 	return requests.NodeDeleted
 }
 
-// leave ends a contender that nobody wants any more, however far it came.
+// leave ends an entry without requests, in whatever stage it is.
 func (s *State) leave(c *entry) {
 	switch {
 	case c.downgrades > 0:
-		return // until they have their places
+		return // until their CreateNodes are answered
 	case c.stage == makingMarker && !s.abandonsDelay():
-		return // what it has begun goes on, and then it leaves cleanly
+		return // the transaction for the held marker goes on, and then the entry leaves
 	}
 	s.stopWaiting(c)
 	s.removeFromList(&c.contender)
@@ -84,7 +83,7 @@ func (s *State) leave(c *entry) {
 		c.stage = leaving
 		s.compactUnsent()
 	case creating:
-		c.stage = abandoned // its node will be deleted once it is known
+		c.stage = abandoned // its node is deleted once it is known
 	case created, queued, makingMarker:
 		s.deleteNode(c)
 	case held:
@@ -92,8 +91,8 @@ func (s *State) leave(c *entry) {
 	}
 }
 
-// tidyUnsent takes those who left out of unsent once they are many: each at its time
-// would cost the length of the list.
+// compactUnsent takes the entries that have left out of unsent once they are many. To take out each
+// of them at once would cost the length of the list.
 func (s *State) compactUnsent() {
 	s.unsentLeft++
 	if s.unsentLeft*2 > len(s.unsent) {
@@ -106,12 +105,12 @@ func hasLeft(c *entry) bool { return c.stage == leaving }
 
 func (s *State) deleteNode(c *entry) {
 	c.stage = leaving
-	if s.contention.requested { // the deletion must end the watch, so it comes later
+	if s.contention.requested { // the deletion ends the watch on the directory, so it comes after that
 		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
 		return
 	}
 	last := s.byCzxid && len(s.contenders) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
-	c.mayBeDeleted = c.mayBeDeleted || last // its reset is repeated as a delete if the outcome is unknown
+	c.mayBeDeleted = c.mayBeDeleted || last // the actor repeats it as a plain deletion if the outcome is unknown
 	if s.lastDeleted = nil; c.inDirectory && !last {
 		s.lastDeleted = c
 	}
@@ -130,55 +129,55 @@ func (e Created) apply(s *State) {
 	unwanted := c.stage == abandoned
 	s.markAnswered(c)
 	if e.Czxid < s.directory {
-		// The node went with a directory that is no more.
+		// The node went with a former directory.
 		s.createdInOldDirectory(c)
 		s.grantEligible()
 		return
 	}
-	// The node that was seen may be one of the same name in a former directory: its creation was
-	// repeated. The former directory is told by what was read behind this one.
+	// The node that was seen may be one of the same name in a former directory, if the creation was
+	// repeated. The directory read behind this creation tells.
 	seen := c.listed && c.name == e.Node && (e.SameDirectory || e.Directory != 0)
-	s.removeFromList(&c.contender) // the place may be that of a node that is gone, whose creation was repeated
+	s.removeFromList(&c.contender) // its place may be that of a node that is gone, if the creation was repeated
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.createdAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)
 	if !seen {
-		c.doubtedAt = s.departureSeenAt // that snapshot does not show it either
+		c.doubtedAt = s.departureSeenAt // the list that showed departures does not show this node either
 	}
-	// A newer directory is younger than e: had there been one, e would have been forgotten above.
+	// A newer directory than e's would have had e go to createdInOldDirectory above.
 	c.inDirectory = e.SameDirectory || e.Directory != 0 && e.Directory == s.directory
 	c.generation = e.Generation
-	leader := s.detach(c)
+	origin := s.detach(c)
 	if queue.NearEnd(seq) && !s.byCzxid {
 		s.switchToCzxids()
 	}
-	if leader != nil {
-		c.generation, c.czxid, c.step = leader.generation, leader.czxid, leader.step // it goes on with what was granted then
+	if origin != nil {
+		c.generation, c.czxid, c.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 	}
 	c.rank = s.rank(c)
-	late := leader == nil && !seen && c.rank.major <= s.completeThrough
+	late := origin == nil && !seen && c.rank.major <= s.completeThrough
 	if c.inDirectory && c.seq == s.completeThrough+1 && !s.byCzxid {
 		s.completeThrough++
 	}
 	switch {
 	case unwanted:
 		s.deleteNode(c)
-	case leader != nil:
+	case origin != nil:
 		s.addToList(&c.contender)
 		s.grant(c)
 	case !ok:
 		s.refuseAll(c, requests.SequenceExhausted)
 	case late && !s.byCzxid:
-		s.requeue(c) // what was seen since does not have it
-	case late: // what was seen since has it, or has not: a list with czxids will tell
+		s.requeue(c) // no list since then shows it: others may have passed it
+	case late: // a list with czxids will tell whether others have passed it
 		s.startWaiting(c)
 	default:
 		s.addToList(&c.contender)
 		s.startWaiting(c)
 		s.extendComplete()
 	}
-	if leader != nil && len(leader.requests) == 0 && leader.stage == held {
-		s.leave(leader)
+	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
+		s.leave(origin)
 	}
 	if looked {
 		s.merge(e.Children, nil, sentAt)
@@ -189,8 +188,8 @@ func (e Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// replace has a contender queue again, by another node. The one that it has is deleted, be
-// it there or not.
+// requeue has a contender queue again, by a new node. The node that it has is deleted, whether it
+// exists or not.
 func (s *State) requeue(c *entry) {
 	s.stopWaiting(c)
 	s.removeFromList(&c.contender)
@@ -200,17 +199,19 @@ func (s *State) requeue(c *entry) {
 	s.requestCreate(c)
 }
 
-// part ends the bond of a contender and its leader, which it gives.
+// detach ends the bond between an entry and the one beside which it was created, which detach
+// returns.
 func (s *State) detach(c *entry) *entry {
-	leader := c.downgradeOf
-	if leader != nil {
+	origin := c.downgradeOf
+	if origin != nil {
 		c.downgradeOf = nil
-		leader.downgrades--
+		origin.downgrades--
 	}
-	return leader
+	return origin
 }
 
-// forgotten is for a node that was created in a directory that is no more.
+// createdInOldDirectory forgets a node that was created in a former directory, and has another one
+// created if it is wanted.
 func (s *State) createdInOldDirectory(c *entry) {
 	delete(s.entries, c.serial)
 	s.removeFromList(&c.contender)
@@ -219,7 +220,7 @@ func (s *State) createdInOldDirectory(c *entry) {
 	}
 }
 
-// answer notes that the contender's Create is answered.
+// markAnswered notes that the entry's CreateNode is answered.
 func (s *State) markAnswered(c *entry) {
 	c.stage = created
 	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
@@ -232,7 +233,7 @@ func (e Deleted) apply(s *State) {
 	if c == nil || c.stage != leaving {
 		return
 	}
-	if e.Missing && !c.mayBeDeleted { // by the one who deleted it, others of ours may be deleted, too
+	if e.Missing && !c.mayBeDeleted { // the client that deleted it may have deleted other nodes of this process, too
 		s.refuseRelease(c, requests.NodeDeleted)
 		s.doubtedAt = s.clock
 		if len(s.contenders) > s.foreign {
@@ -243,7 +244,7 @@ func (e Deleted) apply(s *State) {
 	s.grantEligible()
 }
 
-// gone forgets a contender whose node is no more.
+// deleteAcked forgets an entry whose node is gone.
 func (s *State) deleteAcked(c *entry) {
 	delete(s.entries, c.serial)
 	if c == s.lastDeleted {
@@ -255,9 +256,9 @@ func (s *State) deleteAcked(c *entry) {
 	}
 }
 
-// vanish is for a node of ours that another client has deleted.
+// ownNodeDeleted goes on after another client has deleted a node of this process.
 func (s *State) ownNodeDeleted(c *entry) {
-	if !c.answered() { // its Create may yet be repeated, and is answered in any case
+	if !c.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&c.contender)
 		c.name = ""
 		return
@@ -272,7 +273,7 @@ func (s *State) ownNodeDeleted(c *entry) {
 	case c.stage == held:
 		s.lose(c, requests.NodeDeleted)
 	case len(c.requests) > 0:
-		s.requestCreate(c) // wait again, at the end of the queue
+		s.requestCreate(c) // at the end of the queue
 	}
 }
 
@@ -283,13 +284,13 @@ func (s *State) downgradesOf(c *entry) (all []*entry) {
 	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgradeOf != c })
 }
 
-// lose ends a grant that nobody released.
+// lose ends a grant that was not released.
 func (s *State) lose(c *entry, why requests.Reason) {
 	for _, f := range s.downgradesOf(c) {
 		s.detach(f)
 		s.refuseAll(f, why)
 	}
-	s.refuseRelease(c, why) // it would have left
+	s.refuseRelease(c, why) // it was to leave after its downgrades
 	c.stage, c.reason = lost, why
 	for _, r := range c.requests {
 		s.effect(Effect{Kind: Lose, ID: r.id, Reason: why})

@@ -6,10 +6,10 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// How a machine asks the rule.
+// What the State asks of the rule.
 
-// unseenDowngrades returns the kinds of nodes that may have come to stand at the place of
-// another node, of the given kind, before that node went.
+// downgradesFrom returns the kinds of the downgrades that a contender of a kind may have left at
+// its place when it went.
 func downgradesFrom(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 	for k, held := range r.Reenter {
 		if queue.Kind(k) != of && held.Has(of) {

@@ -20,7 +20,8 @@ type proofs struct {
 	watchAfterFailure uint64
 }
 
-// watch is on a node from the moment it is asked for, and active from its answer.
+// watch is a watch on a node, from its WatchNodes on. It is active from the answer until the
+// connection is gone: then it reports every change of the node.
 type watch struct {
 	serial uint64
 	active bool

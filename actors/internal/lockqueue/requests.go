@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What those who want the lock say.
+// The events of the requests' owners.
 
 func (e Acquire) apply(s *State) {
 	if s.closed != 0 {
@@ -32,7 +32,7 @@ func (e Acquire) apply(s *State) {
 	s.requestCreate(c)
 }
 
-// know remembers whose request an ID is.
+// remember notes the entry of a request.
 func (s *State) remember(id requests.ID, c *entry) {
 	if s.requests == nil {
 		s.requests = &requests.Table[entry]{}
@@ -40,7 +40,7 @@ func (s *State) remember(id requests.ID, c *entry) {
 	s.requests.Put(id, c)
 }
 
-// owner is who may have one contender of a kind.
+// owner is the key of an owner's entry of one kind.
 type owner struct {
 	name string
 	kind queue.Kind
@@ -48,8 +48,8 @@ type owner struct {
 
 func ownerOf(c *entry) owner { return owner{c.owner, c.kind} }
 
-// again deals with a request of an owner that has others. It tells if that is all;
-// otherwise c is to be sent, with the leader that it has now, if any.
+// reenter handles a request of an owner that has other requests. It reports whether that is all;
+// otherwise c is to be created, beside another entry if c.downgradeOf is set.
 func (s *State) reenter(c *entry, e Acquire) bool {
 	mayEnter := s.rule.EntersFrom(e.Kind)
 	for kind := range s.rule.BlockedBy {
@@ -57,15 +57,15 @@ func (s *State) reenter(c *entry, e Acquire) bool {
 		switch {
 		case has == nil:
 		case has.stage == lost:
-			// Its owner does not know yet, or does not care. Either way what it held
-			// is not held any more, and a re-entry must not pretend that it is.
+			// Its owner does not know yet, or has not released it. Either way the lock is not held
+			// any more, and a re-entry must not pretend that it is.
 			s.refuse(e.ID, has.reason)
 			return true
 		case has.kind == e.Kind && mayEnter.Has(e.Kind):
 			s.join(has, e)
 			return true
 		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
-			s.refuse(e.ID, requests.SequenceExhausted) // the number is not its alone: it is no place
+			s.refuse(e.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
 			c.downgradeOf, c.downgraded, c.atomicCreate = has, true, has.atomicCreate
@@ -77,7 +77,7 @@ func (s *State) reenter(c *entry, e Acquire) bool {
 	return false
 }
 
-// join lets a further request of an owner share its contender.
+// join lets a further request of an owner share the owner's entry.
 func (s *State) join(c *entry, e Acquire) {
 	c.revocable = c.revocable || e.Revocable
 	switch {
@@ -94,8 +94,8 @@ func (s *State) join(c *entry, e Acquire) {
 	}
 }
 
-// takenHere tells that contenders of this process alone keep the lock from one that
-// comes now. Those of others may be gone without our knowing: ask ZooKeeper.
+// blockedLocally reports whether contenders of this process alone block a new request. Contenders
+// of other processes may be gone unnoticed: ZooKeeper knows.
 func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
 	for i := len(s.contenders) - 1; i >= 0 && n < s.rule.Permits; i-- {
@@ -143,13 +143,13 @@ func (e Release) apply(s *State) {
 	s.grantEligible()
 }
 
-// release notes whose release takes the contender away. It has no requests any more, so it
-// needs no room of its own for that: there may be many contenders.
+// noteRelease notes the request whose release ends the entry. The entry has no requests any more,
+// so their memory serves: there may be many entries.
 func (c *entry) noteRelease(by requests.ID) { c.releasing, c.buf[0].id = true, by }
 
 func (c *entry) releaser() requests.ID { return c.buf[0].id }
 
-// withdraw ends a request in whatever stage it is.
+// withdraw ends a request, in whatever stage its entry is.
 func (s *State) withdraw(c *entry, id requests.ID, why requests.Reason) {
 	s.drop(c, id)
 	s.refuse(id, why)
@@ -158,8 +158,7 @@ func (s *State) withdraw(c *entry, id requests.ID, why requests.Reason) {
 	}
 }
 
-// drop takes a request off its contender. With the last one the contender stops
-// being its owner's.
+// drop takes a request off its entry. With the last request the entry ceases to be its owner's.
 func (s *State) drop(c *entry, id requests.ID) {
 	s.requests.Remove(id)
 	hadTry := c.hasTry()
@@ -186,7 +185,7 @@ func (s *State) grantRequest(c *entry, id requests.ID) {
 	s.effect(Effect{Kind: Grant, ID: id, Node: c.name, Generation: c.generation, Czxid: c.czxid, Step: c.step})
 }
 
-// refuseAll refuses whatever wants the contender, which leaves.
+// refuseAll refuses all requests of the entry, which leaves.
 func (s *State) refuseAll(c *entry, why requests.Reason) {
 	s.refuseEach(c, why)
 	s.leave(c)
@@ -200,8 +199,8 @@ func (s *State) refuseEach(c *entry, why requests.Reason) {
 	}
 }
 
-// refuseRelease is for a contender whose node may still be there, or went before: its
-// release, if there is one, is no success.
+// refuseRelease refuses the release that waits for the end of the entry, if there is one: the node
+// may still exist, or went before.
 func (s *State) refuseRelease(c *entry, why requests.Reason) {
 	if c.releasing {
 		c.releasing = false

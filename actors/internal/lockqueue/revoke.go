@@ -2,12 +2,12 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/queue"
 
-// Holders can be asked to release: by what is written to their nodes.
+// Another client asks a holder to release by the data that it writes to the holder's node.
 
-// revoke is for a contender of ours whose node's data is Revoke. What it was before is
-// restored: others may want to read that, and to be asked again does no harm.
+// revoke goes on after a node of this process was seen with the data RevokeData. The former data
+// are restored, since others may read them. To be asked again does no harm.
 func (s *State) revoke(c *entry) {
-	if c == nil || c.data == queue.RevokeData { // the latter says nothing
+	if c == nil || c.data == queue.RevokeData { // data that say so from the beginning mean nothing
 		return
 	}
 	if len(c.data) > 0 {
@@ -19,8 +19,8 @@ func (s *State) revoke(c *entry) {
 	}
 }
 
-// heed tells those who hold that somebody wants the lock back, each of them once, and
-// sees to it that they can be told soon if they want that.
+// notifyRevoked sends each request of a holder one RequestRevoke, if the holder is asked to
+// release. It has the node of a revocable holder watched.
 func (s *State) notifyRevoked(c *entry) {
 	for i := range c.requests {
 		if r := &c.requests[i]; c.revoked && !r.revokeSent {

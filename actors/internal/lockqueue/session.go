@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// Sessions come and go, and at last the lock is closed.
+// Changes of the session, and the end of the lock.
 
 func (e Session) apply(s *State) {
 	switch {
@@ -16,8 +16,8 @@ func (e Session) apply(s *State) {
 	case e.State == Suspended && s.session == Connected:
 		s.suspend()
 	case e.State == Connected && s.session == Suspended:
-		// What happened meanwhile may have been missed: look again, at the
-		// contenders and at what is watched.
+		// A change may have been missed meanwhile: look at the contenders and at all watched nodes
+		// again.
 		s.session = Connected
 		s.doubtedAt = s.clock
 		clear(s.watches)
@@ -42,7 +42,7 @@ func (e Session) apply(s *State) {
 	s.grantEligible()
 }
 
-// suspend ends what watches prove from now on: they report nothing without a connection.
+// suspend ends what watches prove from now on: without a connection they report nothing.
 func (s *State) suspend() {
 	for _, c := range s.contenders {
 		if w := s.watches[c.name]; w != nil && w.active {
@@ -51,8 +51,8 @@ func (s *State) suspend() {
 	}
 }
 
-// loseSession ends what the session carried. Waiting contenders are kept for the
-// next session, in their order.
+// loseSession ends what the session carried. It keeps the waiting contenders for the next session,
+// in their order.
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, c := range s.entriesInOrder() {
@@ -85,7 +85,8 @@ func (s *State) loseSession() {
 	}
 }
 
-// inOrder is ours by serial: effects come in an order that does not depend on a map.
+// entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
+// map.
 func (s *State) entriesInOrder() []*entry {
 	all := make([]*entry, 0, len(s.entries))
 	for _, c := range s.entries {
@@ -95,20 +96,20 @@ func (s *State) entriesInOrder() []*entry {
 	return all
 }
 
-// apply: the nodes of all contenders are deleted. The State goes on taking in what the
-// bridge answers until Ending is false.
+// apply has the nodes of all contenders deleted. The State takes in what the bridge answers until
+// Ending is false.
 func (e Close) apply(s *State) {
 	s.closed = e.Reason
 	s.listArrived(false)
 	for _, c := range slices.Concat(s.unsent, s.entriesInOrder()) {
 		switch c.stage {
 		case held:
-			s.lose(c, e.Reason) // a mark stays: its owner may not have ended its work
+			s.lose(c, e.Reason) // the held marker stays: the owner may not have ended its work
 			s.removeFromList(&c.contender)
 			s.deleteNode(c)
 		case unsent, creating, queued, makingMarker:
 			s.refuseAll(c, e.Reason)
-		case leaving: // nobody will hear of the end of its Delete
+		case leaving: // no owner will hear of the end of its DeleteNode
 			s.refuseRelease(c, e.Reason)
 		}
 	}

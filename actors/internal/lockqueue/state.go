@@ -34,14 +34,14 @@ type State struct {
 	firstWaiting []*contender // scratch
 }
 
-// NewState is the state of a lock that nobody here has asked for yet. in marks its
-// nodes' names; no two States that ever share a directory may have the same.
+// New returns the State of a lock without requests. in marks the names of its nodes: no two States
+// that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
 	return &State{rule: rule, incarnation: in, directoryView: directoryView{completeThrough: nothingKnown}}
 }
 
-// Rest gives back the memory that a State has for the next event, if it is Idle. It is
-// for locks of which many rest most of the time.
+// ReleaseMemory frees the memory that an Idle State keeps for its next event. Most of many locks
+// are idle most of the time.
 func (s *State) ReleaseMemory() {
 	if !s.Idle() {
 		return
@@ -57,7 +57,7 @@ func (s *State) ReleaseMemory() {
 	}
 }
 
-// put writes to a map that is made when it is needed.
+// put writes to a map, and makes the map first if there is none.
 func put[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
 		*m = map[K]V{}
@@ -65,9 +65,8 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// Step takes an event into the state and gives what is to be done about it, in order.
-// The slice is good until the next Step. (It is generic so that an event need not be
-// allocated.)
+// Step applies an event to the State and returns what is to be done because of it, in order. The
+// slice is valid until the next Step. (Step is generic so that an event need not be allocated.)
 func Step[E Event](s *State, e E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
@@ -77,16 +76,16 @@ func Step[E Event](s *State, e E) []Effect {
 	return s.out
 }
 
-// Idle tells that nobody here wants anything of the lock and no answer is awaited.
+// Idle reports whether no request is open and no answer is awaited.
 func (s *State) Idle() bool {
 	return len(s.entries) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing.serial == 0
 }
 
-// Ending reports whether a node of ours may still be there after Close.
+// Ending reports whether a node of this process may still exist after Close.
 func (s *State) Ending() bool { return len(s.entries) > 0 }
 
-// Node returns the name of the node of the contender with the serial number, or what it
-// begins with if its Create is not answered, and whether it is; "" if the contender has left.
+// Node returns the name of the node of the entry with a serial, and whether the name is known as a
+// whole: before its Created it is the prefix. Without such an entry Node returns "".
 func (s *State) Node(serial uint64) (name string, made bool) {
 	c := s.entries[serial]
 	switch {
@@ -98,8 +97,8 @@ func (s *State) Node(serial uint64) (name string, made bool) {
 	return c.name, true
 }
 
-// Nodes gives serial number and name of the nodes of ours that are known to be there.
-// It is for clearing up after a failure.
+// Nodes returns serial and name of the nodes of this process that are known to exist: a failed
+// actor deletes them.
 func (s *State) Nodes() map[uint64]string {
 	nodes := map[uint64]string{}
 	for serial, c := range s.entries {

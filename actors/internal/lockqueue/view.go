@@ -38,10 +38,10 @@ type directoryView struct {
 	unseenSince uint64
 }
 
-// unknown is the horizon of one who knows nothing.
+// nothingKnown is completeThrough before the first list.
 const nothingKnown int64 = math.MinInt64 / 2
 
-// stranger is the sequence number of all children whose names have none.
+// unknownSeq is the sequence number of a child without one in its name.
 const unknownSeq = nothingKnown
 
 // contender is a node in the lock's directory, as this process has last seen it: one of any
@@ -52,23 +52,23 @@ type contender struct {
 	seq  int64
 	rank rank
 	kind queue.Kind
-	// listed reports whether the contender is in State.list.
+	// listed reports whether the contender is in directoryView.contenders.
 	listed bool
 	// provenAt is the clock of the newest request whose answer has shown the node. It never
 	// decreases while the node is the same.
 	provenAt uint64
-	// doubtedAt is the clock at which a snapshot came that shows departures and not this node; a
-	// proof must be as new. Of an unknown name it is the clock at which the last snapshot came
-	// that shows the node.
+	// doubtedAt is the clock at which a list came that shows departures and not this node; a proof
+	// must be as new. For an unknown name it is the clock at which the last list came that shows
+	// the node.
 	doubtedAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.
 	entry *entry
 }
 
-// rank is a contender's place in the queue. major is its sequence number; near the end of the
-// numbers it is its czxid. Then minor orders those of ours that one transaction made, by their
-// steps and, for equal steps, by their serial numbers.
+// rank is a contender's place in the queue. major is the sequence number, or the czxid near the end
+// of the numbers. Then minor orders contenders of this process that one transaction made, by step
+// and, for equal steps, by serial.
 type rank struct {
 	major int64
 	minor uint64
@@ -78,9 +78,9 @@ func (r rank) compare(other rank) int {
 	return cmp.Or(cmp.Compare(r.major, other.major), cmp.Compare(r.minor, other.minor))
 }
 
-// place is where a rank stands, or would stand, in a sorted list.
+// place returns the index of a rank in a sorted list, or the index at which it would be inserted.
 func place(list []*contender, r rank) int {
-	// Most of the time it is the last or the first.
+	// Mostly it is the last or the first.
 	if n := len(list); n == 0 || list[n-1].rank.compare(r) < 0 {
 		return n
 	}
@@ -95,7 +95,7 @@ func insert(list []*contender, c *contender) []*contender {
 	return list
 }
 
-// shift drops the first of a list. An empty one can use its memory again.
+// shift drops the first element of a list. An empty list can use its memory again.
 func shift[T any](list []*T) []*T {
 	list[0] = nil
 	if len(list) == 1 {
@@ -160,7 +160,8 @@ func own(list []*contender) iter.Seq[*entry] {
 	}
 }
 
-// find returns the contender of a name that is listed, or is ours and waits for its place.
+// find returns the contender with a name that is in the list, or is of this process and waits for
+// its place in it.
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
 		serial, _ := s.incarnation.serial(name)
@@ -195,7 +196,7 @@ func (v *directoryView) rankOf(seq, czxid int64) rank {
 	return rank{major: queue.Rank(v.byCzxid, seq, czxid)}
 }
 
-// rank returns the rank of a contender of ours whose node is known.
+// rank returns the rank of an entry whose node is known.
 func (s *State) rank(c *entry) rank {
 	r := s.rankOf(c.seq, c.czxid)
 	if s.byCzxid && queue.NearEnd(c.seq) {
@@ -253,8 +254,9 @@ func (s *State) enterDirectory(directory int64) bool {
 	return true
 }
 
-// advance moves the horizon over numbers that have become consecutive. It stops at a node of
-// ours that may be in another directory: there the same numbers belong to others.
+// extendComplete moves completeThrough over numbers that have become consecutive. It stops at a
+// node of this process that may be in another directory: there the same numbers belong to other
+// nodes.
 func (s *State) extendComplete() {
 	if s.byCzxid {
 		return // czxids are not consecutive

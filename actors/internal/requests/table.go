@@ -2,9 +2,8 @@ package requests
 
 import "iter"
 
-// Table is a map from the IDs of open requests. It needs no hash, since an ID tells its
-// place: its lower half is that, from 1, and its upper half tells it from others that had
-// the same place before. The zero Table is empty; so is nil, which nothing can be put into.
+// Table is a map from the IDs of open requests. It needs no hash, since an ID says its place. The
+// zero Table is empty. A nil Table is empty, too, and takes nothing in.
 type Table[T any] struct {
 	places []entry[T]
 	free   ID // the first free place; 0 if there is none
@@ -12,12 +11,12 @@ type Table[T any] struct {
 }
 
 type entry[T any] struct {
-	id   ID // or the next free place
-	what *T // nil if it is free
+	id   ID // of a free place: the next free place
+	what *T // nil if the place is free
 }
 
-// Add puts something in, at a free place, and gives its ID, which is never 0. To be unlike
-// those that had the place before, it needs another number than they.
+// Add adds a value at a free place and returns its ID, which is never 0. number must differ from
+// those of values that had the place before.
 func (t *Table[T]) Add(number uint32, what *T) ID {
 	i := t.free
 	if i == 0 {
@@ -32,8 +31,7 @@ func (t *Table[T]) Add(number uint32, what *T) ID {
 	return id
 }
 
-// Put puts something in by an ID that it has in another Table. Who calls it does not call
-// Add.
+// Put adds a value under an ID from another Table. A Table has either Add or Put called.
 func (t *Table[T]) Put(id ID, what *T) {
 	i := int(uint32(id))
 	for len(t.places) < i {
@@ -43,7 +41,7 @@ func (t *Table[T]) Put(id ID, what *T) {
 	t.n++
 }
 
-// At is what is in the Table by an ID, or nil.
+// At returns the value with an ID, or nil.
 func (t *Table[T]) At(id ID) *T {
 	if i := uint32(id) - 1; t != nil && uint64(i) < uint64(len(t.places)) && t.places[i].id == id {
 		return t.places[i].what
@@ -51,7 +49,7 @@ func (t *Table[T]) At(id ID) *T {
 	return nil
 }
 
-// Remove takes out what is in the Table by an ID, if anything is.
+// Remove removes the value with an ID, if there is one.
 func (t *Table[T]) Remove(id ID) {
 	if t.At(id) == nil {
 		return
@@ -62,7 +60,7 @@ func (t *Table[T]) Remove(id ID) {
 	t.n--
 }
 
-// Len is how many are in the Table.
+// Len returns how many values the Table has.
 func (t *Table[T]) Len() int {
 	if t == nil {
 		return 0
@@ -70,7 +68,7 @@ func (t *Table[T]) Len() int {
 	return t.n
 }
 
-// All are those in the Table. What is removed meanwhile does not come any more.
+// All returns the values and their IDs. A value that is removed meanwhile does not come any more.
 func (t *Table[T]) All() iter.Seq2[ID, *T] {
 	return func(yield func(ID, *T) bool) {
 		if t == nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// settle finds out whether those of ours that are next may hold, and sees to it that a
-// later change will be noticed if they may not. Those behind wait for them or for what
-// they wait for.
+// grantEligible grants the contenders that may hold, and has the next change noticed for those of
+// nextToHold that may not. The contenders behind these wait for them, or for what they wait for.
 func (s *State) grantEligible() {
 	for s.grantNext() {
 	}
 }
 
-// settleOne tells if somebody came to hold, or left, so that others are next.
+// grantNext reports whether a contender was granted or has left, so that others are next.
 func (s *State) grantNext() bool {
 	for _, c := range s.nextToHold() {
 		if s.tryGrant(c.entry) {
@@ -26,20 +25,21 @@ func (s *State) grantNext() bool {
 	return false
 }
 
-// try lets one that is next hold if it may. It tells if it, or another, waits no longer.
+// tryGrant grants an entry of nextToHold if it may hold. It reports whether this entry or another
+// one stopped waiting.
 func (s *State) tryGrant(c *entry) bool {
 	if c.rank.major > s.completeThrough || !c.listed || s.byCzxid && (s.awaitsEarlierCreate(c) || s.behindUnlisted(c)) {
 		s.listGap(c)
 		return false
 	}
-	// One more than needed, to know whether there are more.
+	// One blocker more than needed says whether there are more.
 	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, c.rank), c.kind,
 		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {
 	case len(s.blockers) >= s.rule.Permits:
 		return !s.awaitBlockers(c, s.blockers)
 	case s.rule.BlockedBy[c.kind]&s.unseen != 0:
-		// The one ahead may have left another at its place.
+		// The contender ahead may have left a downgrade at its place.
 		if s.listing.serial == 0 {
 			s.requestList()
 		}
@@ -48,7 +48,7 @@ func (s *State) tryGrant(c *entry) bool {
 	return s.grantProven(c)
 }
 
-// take grants what is free, once that is possible.
+// grantProven grants an entry that nothing blocks, once its node is proven to exist.
 func (s *State) grantProven(c *entry) bool {
 	switch {
 	case s.delay.entry != nil: // the former holder is about to leave
@@ -83,20 +83,22 @@ func (s *State) hold(c *entry) {
 	s.notifyRevoked(c)
 }
 
-// lookAround closes the gap between the horizon and a contender of ours. Creates of
-// ours that were sent before it came may fill it; else somebody else's do.
+// listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
+// before the entry's Created came may fill the gap; otherwise a contender of another process does,
+// and a list shows it.
 func (s *State) listGap(c *entry) {
 	if s.listing.serial == 0 && !s.awaitsEarlierCreate(c) {
 		s.requestList()
 	}
 }
 
-// early tells that an answer is awaited to a Create that was sent before c's came.
+// awaitsEarlierCreate reports whether a CreateNode that was sent before c's Created came is not
+// answered.
 func (s *State) awaitsEarlierCreate(c *entry) bool {
 	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < c.createdAt
 }
 
-// behindUnlisted reports whether one of ours is ahead of c whose place no list has shown.
+// behindUnlisted reports whether a contender of this process is ahead of c that no list has shown.
 func (s *State) behindUnlisted(c *entry) bool {
 	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(c.rank) < 0 })
 }
@@ -111,9 +113,8 @@ func (s *State) requestList() {
 	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
 }
 
-// block is for a contender that may not hold because of the contenders at the given
-// places. It sees to it that their departure is noticed, and reports true; or, if
-// requests that would not wait had to be refused, false.
+// awaitBlockers has the departure of blockers noticed and returns true. It returns false if it had
+// to refuse tries instead. blockers are indexes in the list.
 func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
@@ -123,7 +124,7 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	for _, i := range blockers {
 		b := s.contenders[i]
 		if b.entry != nil {
-			continue // its leaving brings us here again
+			continue // its leave calls grantEligible again
 		}
 		others = true
 		w := s.watches[b.name]
@@ -138,7 +139,7 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 		return false
 	}
 	if !others {
-		if c.provenAt < max(s.doubtedAt, c.doubtedAt) { // so that it need not wait for that when its turn comes
+		if c.provenAt < max(s.doubtedAt, c.doubtedAt) { // c need not wait for the proof when its turn comes
 			s.prove(c)
 		}
 		return true
@@ -147,13 +148,14 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	case s.listing.serial != 0:
 		return true
 	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
-		// The one it waited for is gone, but several were ahead: see at once how
-		// many have gone with it.
+		// The contender that c waited for is gone, and several were ahead: a list shows how many
+		// have gone with it.
 		s.requestList()
 		return true
 	case !crowded && s.watches[c.name] == nil:
-		// Who may be the next after somebody else must notice when its own node goes.
-		// Who may not yet comes here again before, mostly with a list that shows it.
+		// A contender that may be next after one of another process must notice when its own node
+		// goes. One that may not yet comes here again before, mostly with a list that shows its
+		// node.
 		ask = append(ask, c.name)
 	}
 	if len(ask) > 0 {
@@ -179,9 +181,9 @@ func (s *State) watched(c *entry) bool {
 	return w != nil && w.active
 }
 
-// proven reports whether c's own node is known to exist, by a proof that is recent and newer
-// than all that was heard of departures. An older proof would not do: another contender may
-// already hold because the one ahead of c has left and c's own node was deleted.
+// proven reports whether c's own node is known to exist, by a proof that is recent and newer than
+// the last departure heard of. An older proof does not suffice: another contender may hold already,
+// because the one ahead of c has left and c's own node was deleted.
 func (s *State) proven(c *entry) bool {
 	return s.watched(c) || c.provenAt >= s.provenSince(c)
 }
@@ -189,7 +191,7 @@ func (s *State) proven(c *entry) bool {
 // provenSince returns the clock at which, or later, a proof of c must have been asked for.
 func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
 
-// prove asks for a proof that c's own node exists. A list proves it of all that wait.
+// prove asks for a proof that c's node exists. A list proves the nodes of all that wait.
 func (s *State) prove(c *entry) {
 	switch {
 	case s.proven(c) || s.watches[c.name] != nil:
@@ -202,7 +204,7 @@ func (s *State) prove(c *entry) {
 	}
 }
 
-// othersWait reports whether another contender of ours waits.
+// othersWait reports whether another contender of this process waits.
 func (s *State) othersWait(c *entry) bool {
 	n := 0
 	for _, line := range s.waiting {
@@ -211,9 +213,9 @@ func (s *State) othersWait(c *entry) bool {
 	return n > 1 || n == 1 && c.stage != queued
 }
 
-// refuseTries refuses the Try requests of c, and of the contenders that must wait at least as
-// long as c, and reports whether there were any. A request that came after seenSince stays:
-// the lock may have been free since then.
+// refuseTries refuses the tries of c, and of each contender that must wait at least as long as c.
+// It reports whether there were any. A request that came after seenSince stays: the lock may have
+// been free since then.
 func (s *State) refuseTries(c *entry, seenSince uint64) (any bool) {
 	for k := range s.waiting {
 		if !keepsWaiting(s.rule, c.kind, queue.Kind(k)) {
@@ -236,7 +238,7 @@ func (s *State) refuseTries(c *entry, seenSince uint64) (any bool) {
 				i++
 				continue
 			}
-			s.leave(w) // takes it out of waiting
+			s.leave(w) // takes w out of waiting
 		}
 	}
 	return any
