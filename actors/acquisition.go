@@ -103,7 +103,7 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	return nil
 }
 
-// watch gives the request up when ctx ends.
+// watch abandons the request when ctx ends.
 func (a *acquisition) watch(ctx context.Context) {
 	if ctx.Done() == nil {
 		return

@@ -49,8 +49,8 @@ type Config struct {
 	TLS *tls.Config
 	// Auth holds the credentials that each server gets before any request.
 	Auth []zkbridge.Auth
-	// ACL is the access control list of the nodes and directories that locks create. nil gives
-	// every client all rights; see zkbridge.CreatorAll.
+	// ACL is the access control list of the nodes and directories that locks create. nil grants
+	// all rights to every client; see zkbridge.CreatorAll.
 	ACL []zkbridge.ACL
 	// MaxReply bounds the bytes of one reply of ZooKeeper. 0 means 4 MiB.
 	MaxReply int

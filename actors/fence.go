@@ -60,8 +60,8 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 // becomes known with its grant, so the grant was not over. It returns ErrNotHeld if the grant is
 // over. It blocks until ZooKeeper answers or ctx ends.
 //
-// The node of a downgraded reader may be newer than its token, which is that of the writer that
-// it was. The token of a node from before the last raise of the generation passes with any
+// The node of a downgraded reader may be newer than its token, which it keeps from its time as
+// the writer. The token of a node from before the last raise of the generation passes with any
 // generation that is not greater.
 //
 // VerifyToken reads the names of all nodes in the known forms. For the nodes of a Custom lock

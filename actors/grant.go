@@ -95,7 +95,7 @@ func (g *Grant) Err() error { return g.acquisition.checkEnded() }
 
 // Context returns a child of parent that ends, at the latest, when the grant is over. Its cause
 // is then the Err of the grant, or ErrSuspended (see Config.StopOnSuspended). Its own Err looks
-// at the clock as that of the grant does. Use it for the work that the lock protects. Each call
+// at the clock, as Grant.Err does. Use it for the work that the lock protects. Each call
 // costs memory until the grant is over or parent ends: call it once for a grant, not once for a
 // step of the work.
 //
@@ -147,7 +147,7 @@ func (w workContext) Err() error {
 	return w.Context.Err()
 }
 
-// Release gives the lock back and never blocks. The next contender of this process may hold the
+// Release ends the grant and never blocks. The next contender of this process may hold the
 // lock at once; those of other processes hold it when ZooKeeper has deleted the node, and the
 // future completes then. It works however late: without a connection to ZooKeeper, the node is
 // deleted as soon as possible. A lock that its owner has entered several times is given back

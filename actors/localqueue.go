@@ -32,7 +32,7 @@ type LocalQueueConfig struct {
 // appears, or after Linger.
 //
 // The readers of a RWMutex share a read node, and its writers pass on a write node. Both kinds
-// wait in one order, that of arrival, and Grants and Time count for both together. A process
+// wait in one order, the order of arrival, and Grants and Time count for both together. A process
 // that has the write node and comes to a reader makes its read node beside it, at the same place
 // in the queue, as a downgrade does. That takes one round trip; then the process keeps both
 // nodes, and changes between reading and writing without ZooKeeper. (Readers that hold by the
@@ -71,24 +71,4 @@ func LocalQueue(c LocalQueueConfig) LockOption {
 		r.LocalQueue = &shell.LocalQueue{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
 		return nil
 	}
-}
-
-// withOptions returns the recipe with options, each of which changes its name.
-func withOptions(r *recipe, options []LockOption) (*recipe, error) {
-	if len(options) == 0 {
-		return r, nil
-	}
-	changed := *r
-	for _, option := range options {
-		if option == nil {
-			return nil, shell.Invalid("a lock option is nil: leave it out")
-		}
-		if err := option(&changed); err != nil {
-			return nil, err
-		}
-	}
-	if changed.LocalQueue != nil { // last of all, so that the order of options does not matter
-		return recipes.WithLocalQueue(&changed, *changed.LocalQueue), nil
-	}
-	return &changed, nil
 }

@@ -20,8 +20,8 @@ import (
 //
 // A client that takes some of the members one after the other, as Curator's
 // InterProcessMultiLock does, may hold one and wait for another behind a multi-lock that waits
-// for the first. Beside such clients use WithTimeout and ask again: a request that ends gives all
-// members back.
+// for the first. Beside such clients use WithTimeout and ask again: a request that ends releases
+// all members.
 //
 // An owner enters again what one request for a multi-lock has taken: the same multi-lock, a
 // multi-lock of some of its members, or a single member. A request whose owner waits for a member

@@ -25,8 +25,7 @@ type Option func(*messages.Acquire) error
 // the owner has called Release on the lost grant: otherwise a re-entry could turn into a new
 // grant unnoticed by the part of the program that relies on the old one.
 //
-// A MultiLock is entered again only as far as one request for a multi-lock has taken its
-// members. Otherwise its owner must not wait for a member, or hold it, by another request.
+// An owner enters a MultiLock again only by members that one request for a multi-lock has taken. Otherwise its owner must not wait for a member, or hold it, by another request.
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {

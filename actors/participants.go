@@ -24,9 +24,9 @@ type Participant struct {
 	// this process.
 	Session int64
 	Mine    bool
-	// Token is the fencing token of a holder, except of one whose token is not that of its node
-	// alone: one of several nodes of one transaction, or a downgraded reader. Generation is 0 if
-	// the node is older than the last raise.
+	// Token is the fencing token of a holder by its node alone. The true token differs if one
+	// transaction created several nodes, and for a downgraded reader. Generation is 0 if the node
+	// is older than the last raise.
 	Token Token
 	// Ahead is how many contenders come before it.
 	Ahead int

@@ -22,7 +22,7 @@ import (
 type RWMutex struct{ read, write ModeLock }
 
 // ModeLock is a lock of several kinds as it is held for one of them, such as the read lock. Its
-// PID is that of the lock for every kind: an Acquire of an actor names the kind itself.
+// PID is the same for every kind: an Acquire of an actor names the kind itself.
 type ModeLock struct{ handle }
 
 // RWMutex returns the read-write lock at path, an absolute path of ZooKeeper whose nodes are

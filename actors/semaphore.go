@@ -38,7 +38,7 @@ func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Sema
 }
 
 // Remaining asks ZooKeeper how many permits are free: neither held nor reserved for a waiter. Its
-// result is that of a moment during the call. It blocks until ZooKeeper answers, ctx ends, or
+// result was right at some moment during the call. It blocks until ZooKeeper answers, ctx ends, or
 // the connection is lost (ErrSuspended).
 func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
 	if s.problem != nil {

@@ -13,7 +13,7 @@ import (
 // greater token. A resource that remembers the greatest token it has seen can refuse
 // the writes of a holder that lost the lock without noticing.
 //
-// Generation is that of the ensemble: see [Locks.RaiseGeneration]. Czxid is the
+// Generation is the ensemble's: see [Locks.RaiseGeneration]. Czxid is the
 // ZooKeeper transaction that created the holder's node; any client can read it from the
 // node's Stat. Step orders grants of one transaction. Tokens are ordered by Generation,
 // then by Czxid, then by Step.

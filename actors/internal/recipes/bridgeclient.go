@@ -19,7 +19,8 @@ type bridgeClient struct {
 	draining bool // the actor has stopped, and its nodes are not deleted yet
 }
 
-// nodeMachine is the state machine of a bridgeClient, as far as its session and its end go.
+// nodeMachine is the actor around a bridgeClient: its state machine decides what follows from the
+// session and at the end.
 type nodeMachine interface {
 	shell.Behavior
 	messages.BridgeClientHandler[ask.Recipient]

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// The node of a shared count is that of Curator's SharedCount: its data are four bytes, the
+// The node of a shared count is compatible with Curator's SharedCount: its data are four bytes, the
 // highest first.
 
 // CreateCountOps returns the operations that create the node at path, and the nodes above it,

@@ -177,7 +177,7 @@ func step[E lockqueue.Event](l *lockActor, e E) {
 }
 
 // perform performs one effect of an event. handsOff reports that the event also grants the lock
-// to other contenders of this process: they do not wait for the node of the former holder.
+// to other contenders of this process: they do not wait for the deletion of the released node.
 func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:
@@ -243,7 +243,7 @@ func (l *lockActor) resetDirectory(serial uint64, node string) {
 }
 
 // releaseAfterReset deletes a node alone that may not have been deleted with its directory, and
-// reports whether serial is that of such a node.
+// reports whether it has found such a node.
 func (l *lockActor) releaseAfterReset(serial uint64) bool {
 	node, was := l.resets[serial]
 	if was {

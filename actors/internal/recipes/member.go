@@ -66,7 +66,7 @@ func (l *lockActor) checkReentry(msg acquireMember) (may, needsNode bool) {
 }
 
 // anyOfOwners reports whether some of the requests are not those of another lock's actor, which
-// gives up at once what it has lost.
+// releases at once what it has lost.
 func (l *lockActor) anyOfOwners(ids []requests.ID) bool {
 	return slices.ContainsFunc(ids, func(id requests.ID) bool {
 		r := l.Request(id)

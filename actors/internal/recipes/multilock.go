@@ -191,7 +191,7 @@ func (m memberHandler) Granted(_ ask.Recipient, msg *messages.Granted) {
 	if a.grantCount++; a.grantCount < len(a.grants) {
 		return
 	}
-	first := a.grants[0] // its token is that of all: see atomicCreate.tokensEqual
+	first := a.grants[0] // all members have its token: see atomicCreate.tokensEqual
 	all := messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
 		SessionId: first.SessionId, Epoch: first.Epoch}
 	for _, part := range a.grants {
@@ -302,7 +302,7 @@ func (m *multiLockActor) end(a *attempt, reason messages.Reason) {
 	}
 }
 
-// withdraw gives all members back.
+// withdraw releases or cancels all members.
 func (m *multiLockActor) withdraw(a *attempt) {
 	a.create.abort()
 	for i, member := range m.Deps {

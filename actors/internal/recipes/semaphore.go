@@ -236,7 +236,7 @@ func (s *semaphoreActor) refuse(r *shell.Request, reason requests.Reason) {
 	s.RefuseRequest(r, messages.Reason(reason))
 }
 
-// granted names nodes below the semaphore's path. The grant's token is that of the lease that
+// granted names nodes below the semaphore's path. The grant has the token of the lease that
 // was created last.
 func (s *semaphoreActor) granted(leases []semaphore.Lease) *messages.Granted {
 	one := func(l semaphore.Lease) *messages.Granted {

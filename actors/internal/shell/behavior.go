@@ -29,7 +29,7 @@ type Behavior interface {
 	// SessionOverdue ends the grants of Epoch, which must be taken for lost. The bridge has not
 	// reported that yet.
 	SessionOverdue()
-	// Close gives back all that the actor holds on ZooKeeper and of its dependencies, and ends
+	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends
 	// all requests with CLOSED. If failed, the actor's state cannot be relied on, and the Shell
 	// has ended the requests before.
 	Close(failed bool)

@@ -25,7 +25,7 @@ type Shell struct {
 	failReason messages.Reason // of the actor; see StopFailed
 }
 
-// Init makes the Shell that of the entry's actor.
+// Init makes s the Shell of the entry's actor.
 func (s *Shell) Init(e *Entry, b Behavior) {
 	s.Entry, s.behavior = e, b
 }
