@@ -20,6 +20,7 @@ import (
 // keep the Future or the Grant alive for long: their collection shows that the user has dropped
 // them.
 type acquisition struct {
+	messages.IgnoreOwner[struct{}]
 	handle  *handle
 	msg     *messages.Acquire                   // nothing may write to it: see plainAcquires
 	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
@@ -186,24 +187,16 @@ func (a *acquisition) abandon(g *Grant, why error) {
 	}
 }
 
-// ---- messages of the lock's actor: acquisition is a shell.Acquisition
+// ---- messages of the lock's actor: acquisition is a shell.Acquisition and a messages.OwnerHandler
 
 // RequestID implements shell.Acquisition.
 func (a *acquisition) RequestID() *requests.ID { return &a.id }
 
 // Tell implements ask.Recipient.
-func (a *acquisition) Tell(msg any) {
-	messages.DispatchOwner(ownerHandler{acquisition: a}, struct{}{}, msg, nil)
-}
-
-// ownerHandler keeps the handlers of messages out of acquisition's own methods.
-type ownerHandler struct {
-	messages.IgnoreOwner[struct{}]
-	*acquisition
-}
+func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
 
 // Granted implements messages.OwnerHandler.
-func (a ownerHandler) Granted(_ struct{}, granted *messages.Granted) {
+func (a *acquisition) Granted(_ struct{}, granted *messages.Granted) {
 	a.OnGranted(granted, granted.Step)
 }
 
@@ -227,7 +220,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 
 // Refused implements messages.OwnerHandler. It answers the Release if the user has sent one,
 // else the Acquire.
-func (a ownerHandler) Refused(_ struct{}, refused *messages.Refused) {
+func (a *acquisition) Refused(_ struct{}, refused *messages.Refused) {
 	a.mu.Lock()
 	release, e := a.release, a.entry
 	a.mu.Unlock()
@@ -243,7 +236,7 @@ func (a ownerHandler) Refused(_ struct{}, refused *messages.Refused) {
 }
 
 // Released implements messages.OwnerHandler.
-func (a ownerHandler) Released(struct{}, *messages.Released) {
+func (a *acquisition) Released(struct{}, *messages.Released) {
 	a.mu.Lock()
 	release := a.release
 	a.mu.Unlock()
@@ -253,7 +246,7 @@ func (a ownerHandler) Released(struct{}, *messages.Released) {
 }
 
 // Lost implements messages.OwnerHandler.
-func (a ownerHandler) Lost(_ struct{}, lost *messages.Lost) {
+func (a *acquisition) Lost(_ struct{}, lost *messages.Lost) {
 	a.mu.Lock()
 	release := a.release
 	a.mu.Unlock()
@@ -264,7 +257,7 @@ func (a ownerHandler) Lost(_ struct{}, lost *messages.Lost) {
 
 // Suspended implements messages.OwnerHandler. It ends the contexts of the grant if the
 // configuration says so. The grant itself is not over.
-func (a ownerHandler) Suspended(struct{}, *messages.Suspended) {
+func (a *acquisition) Suspended(struct{}, *messages.Suspended) {
 	if !a.handle.manager.StopsOnSuspended() {
 		return
 	}
@@ -277,7 +270,7 @@ func (a ownerHandler) Suspended(struct{}, *messages.Suspended) {
 }
 
 // RevokeRequested implements messages.OwnerHandler.
-func (a ownerHandler) RevokeRequested(struct{}, *messages.RevokeRequested) {
+func (a *acquisition) RevokeRequested(struct{}, *messages.RevokeRequested) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if n := a.notifications; n != nil && n.revoked != nil && !a.revokeRequested {

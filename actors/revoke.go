@@ -92,6 +92,7 @@ func awaitDeleted(ctx context.Context, bridge messages.BridgeRef, directory, nod
 // deletionWatch waits for the deletion of a node. The bridge calls Tell for one message after
 // the other.
 type deletionWatch struct {
+	messages.IgnoreBridgeClient[struct{}]
 	bridge          messages.BridgeRef
 	directory, node string
 	deleted         *ask.Promise[struct{}]
@@ -99,22 +100,14 @@ type deletionWatch struct {
 }
 
 // Tell implements ask.Recipient, for messages about the session and the node.
-func (w *deletionWatch) Tell(msg any) {
-	messages.DispatchBridgeClient(deletionHandler{deletionWatch: w}, struct{}{}, msg, nil)
-}
+func (w *deletionWatch) Tell(msg any) { messages.DispatchBridgeClient(w, struct{}{}, msg, nil) }
 
 func (w *deletionWatch) watch() {
 	w.bridge.SendWatch(&messages.Watch{Epoch: w.epoch, Directory: w.directory, Nodes: []string{w.node}}, w)
 }
 
-// deletionHandler has the handlers of a deletionWatch.
-type deletionHandler struct {
-	messages.IgnoreBridgeClient[struct{}]
-	*deletionWatch
-}
-
 // SessionChanged implements messages.BridgeClientHandler.
-func (w deletionHandler) SessionChanged(_ struct{}, msg *messages.SessionChanged) {
+func (w *deletionWatch) SessionChanged(_ struct{}, msg *messages.SessionChanged) {
 	switch {
 	case msg.State == messages.SessionState_SHUT:
 		w.deleted.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: w.directory})
@@ -125,14 +118,14 @@ func (w deletionHandler) SessionChanged(_ struct{}, msg *messages.SessionChanged
 }
 
 // Watched implements messages.BridgeClientHandler.
-func (w deletionHandler) Watched(_ struct{}, msg *messages.Watched) {
+func (w *deletionWatch) Watched(_ struct{}, msg *messages.Watched) {
 	if len(msg.Gone) > 0 {
 		w.deleted.Complete(struct{}{}, nil)
 	}
 }
 
 // Wake implements messages.BridgeClientHandler.
-func (w deletionHandler) Wake(_ struct{}, msg *messages.Wake) {
+func (w *deletionWatch) Wake(_ struct{}, msg *messages.Wake) {
 	if msg.Deleted {
 		w.deleted.Complete(struct{}{}, nil)
 	} else {
@@ -142,7 +135,7 @@ func (w deletionHandler) Wake(_ struct{}, msg *messages.Wake) {
 
 // Failed implements messages.BridgeClientHandler. After the loss of a session it waits for the
 // next one.
-func (w deletionHandler) Failed(_ struct{}, msg *messages.Failed) {
+func (w *deletionWatch) Failed(_ struct{}, msg *messages.Failed) {
 	if msg.Reason != messages.Reason_SESSION_LOST {
 		w.deleted.Complete(struct{}{}, msg)
 	}

@@ -29,6 +29,7 @@ import (
 type multiLockActor struct {
 	shell.Shell
 	shell.Unsessioned
+	messages.IgnoreOwner[ask.Recipient]
 	semaphores int // among the members
 	attempts   map[uint64]*attempt
 	byRequest  map[requests.ID]*attempt // also lost attempts, until their owner releases them
@@ -157,7 +158,7 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 		m.Detail = msg.detail
 		m.end(m.attempts[msg.attempt], msg.reason)
 	default:
-		return messages.DispatchOwner(memberHandler{multiLockActor: m}, from, msg, from)
+		return messages.DispatchOwner(m, from, msg, from)
 	}
 	return true
 }
@@ -170,19 +171,13 @@ func (m *multiLockActor) Tick(bool) {}
 
 // ---- messages of members
 
-// memberHandler has the handlers of the members' messages.
-type memberHandler struct {
-	messages.IgnoreOwner[ask.Recipient]
-	*multiLockActor
-}
-
 // attemptOf returns the attempt that a member answers, and the number of the member.
 func (m *multiLockActor) attemptOf(id uint64) (*attempt, int) {
 	return m.attempts[id>>memberBits], int(id & (1<<memberBits - 1))
 }
 
 // Granted implements messages.OwnerHandler.
-func (m memberHandler) Granted(_ ask.Recipient, msg *messages.Granted) {
+func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	a, i := m.attemptOf(msg.RequestId)
 	if a == nil {
 		return
@@ -209,7 +204,7 @@ func parts(granted *messages.Granted) []*messages.Granted {
 }
 
 // Refused implements messages.OwnerHandler.
-func (m memberHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
+func (m *multiLockActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 	a, _ := m.attemptOf(msg.RequestId)
 	switch {
 	case a == nil:
@@ -224,7 +219,7 @@ func (m memberHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
 }
 
 // Lost implements messages.OwnerHandler.
-func (m memberHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
+func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	a, _ := m.attemptOf(msg.RequestId)
 	switch {
 	case a == nil:
@@ -246,21 +241,21 @@ func (m memberHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
 }
 
 // Released implements messages.OwnerHandler.
-func (m memberHandler) Released(_ ask.Recipient, msg *messages.Released) {
+func (m *multiLockActor) Released(_ ask.Recipient, msg *messages.Released) {
 	if a, _ := m.attemptOf(msg.RequestId); a != nil {
 		m.onReleaseAnswered(a, 0)
 	}
 }
 
 // Suspended implements messages.OwnerHandler. All members say it; the first is enough.
-func (m memberHandler) Suspended(_ ask.Recipient, msg *messages.Suspended) {
+func (m *multiLockActor) Suspended(_ ask.Recipient, msg *messages.Suspended) {
 	if a, i := m.attemptOf(msg.RequestId); a != nil && i == 0 && a.r.Holds() {
 		a.r.Tell(&messages.Suspended{RequestId: a.r.Number()})
 	}
 }
 
 // RevokeRequested implements messages.OwnerHandler.
-func (m memberHandler) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
+func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
 	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.r.Holds() {
 		m.RequestRevoke(a.r)
 	}

@@ -116,15 +116,10 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	}
 }
 
-// countHandler has the handlers of the bridge's messages to a semaphore: about the session, the
-// count, and the semaphore's directory.
-type countHandler struct {
-	messages.IgnoreBridgeClient[ask.Recipient]
-	*semaphoreActor
-}
+// ---- messages of the bridge to the semaphore: about the session, the count, and its directory
 
 // SessionChanged implements messages.BridgeClientHandler.
-func (s countHandler) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
+func (s *semaphoreActor) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 	switch msg.State {
 	case messages.SessionState_SUSPENDED:
 		s.SuspendHolders()
@@ -137,24 +132,26 @@ func (s countHandler) SessionChanged(_ ask.Recipient, msg *messages.SessionChang
 }
 
 // Wake implements messages.BridgeClientHandler.
-func (s countHandler) Wake(_ ask.Recipient, msg *messages.Wake) {
+func (s *semaphoreActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 	if s.count != nil && msg.Epoch == s.count.epoch {
 		s.count.read()
 	}
 }
 
 // Watched implements messages.BridgeClientHandler.
-func (s countHandler) Watched(_ ask.Recipient, msg *messages.Watched) { s.count.watched(msg) }
+func (s *semaphoreActor) Watched(_ ask.Recipient, msg *messages.Watched) { s.count.watched(msg) }
 
 // Transacted implements messages.BridgeClientHandler.
-func (s countHandler) Transacted(_ ask.Recipient, msg *messages.Transacted) { s.count.transacted(msg) }
+func (s *semaphoreActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	s.count.transacted(msg)
+}
 
 // Failed implements messages.BridgeClientHandler.
-func (s countHandler) Failed(_ ask.Recipient, msg *messages.Failed) {
+func (s *semaphoreActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 	if msg.Id != listDirectoryID {
 		s.count.failed(msg)
 	}
 }
 
 // Listed implements messages.BridgeClientHandler.
-func (s countHandler) Listed(_ ask.Recipient, msg *messages.Listed) { s.reportOthers(msg.Children) }
+func (s *semaphoreActor) Listed(_ ask.Recipient, msg *messages.Listed) { s.reportOthers(msg.Children) }

@@ -19,6 +19,8 @@ import (
 type semaphoreActor struct {
 	shell.Shell
 	shell.Unsessioned
+	messages.IgnoreOwner[ask.Recipient]
+	messages.IgnoreBridgeClient[ask.Recipient]
 	bridge       messages.BridgeRef
 	queue        messages.LockRef // the request queue
 	leases       messages.LockRef
@@ -99,8 +101,8 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 			s.state.Proceed(r.ID)
 		}
 	default:
-		known := from == nil && (messages.DispatchOwner(leaseHandler{semaphoreActor: s}, from, msg, nil) ||
-			messages.DispatchBridgeClient(countHandler{semaphoreActor: s}, from, msg, nil))
+		known := from == nil && (messages.DispatchOwner(s, from, msg, nil) ||
+			messages.DispatchBridgeClient(s, from, msg, nil))
 		if !known {
 			return false
 		}
@@ -119,23 +121,17 @@ func (s *semaphoreActor) Tick(bool) {
 	}
 }
 
-// ---- messages of the request queue and the leases
-
-// leaseHandler has the handlers of the messages of the two locks below. Suspended is ignored:
-// the bridge says it once for all leases.
-type leaseHandler struct {
-	messages.IgnoreOwner[ask.Recipient]
-	*semaphoreActor
-}
+// ---- messages of the request queue and the leases. Suspended is ignored: the bridge says it once
+// for all leases.
 
 // Granted implements messages.OwnerHandler.
-func (s leaseHandler) Granted(_ ask.Recipient, msg *messages.Granted) {
+func (s *semaphoreActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	s.state.Granted(semaphore.Lease{Serial: msg.RequestId, Node: msg.Node,
 		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
 }
 
 // Refused implements messages.OwnerHandler.
-func (s leaseHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
+func (s *semaphoreActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 	if msg.Reason == messages.Reason_INTERNAL || msg.Reason == messages.Reason_STOPPED {
 		s.StopFailed(messages.Reason_INTERNAL)
 		return
@@ -145,12 +141,12 @@ func (s leaseHandler) Refused(_ ask.Recipient, msg *messages.Refused) {
 }
 
 // Released implements messages.OwnerHandler.
-func (s leaseHandler) Released(_ ask.Recipient, msg *messages.Released) {
+func (s *semaphoreActor) Released(_ ask.Recipient, msg *messages.Released) {
 	s.state.Released(msg.RequestId)
 }
 
 // Lost implements messages.OwnerHandler.
-func (s leaseHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
+func (s *semaphoreActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	if msg.Reason == messages.Reason_INTERNAL {
 		s.StopFailed(messages.Reason_INTERNAL)
 		return
@@ -161,7 +157,7 @@ func (s leaseHandler) Lost(_ ask.Recipient, msg *messages.Lost) {
 
 // RevokeRequested implements messages.OwnerHandler. The holder of the lease hears of it, though
 // the lease may be one of several.
-func (s leaseHandler) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
+func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
 	s.state.Revoke(msg.RequestId)
 }
 
