@@ -131,6 +131,7 @@ func TestCreateAllOrNone(t *testing.T) {
 // The answer is lost: the transaction was executed, or not. Either way there is one node
 // each in the end, of one transaction.
 func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
+	t.Parallel()
 	for _, actions := range [][]embedded.Action{
 		{embedded.DropReply}, {embedded.CutBefore},
 		{embedded.CutBefore, embedded.DropReply}, // outcome unknown twice, and each time with another answer
@@ -164,6 +165,7 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 // One of the nodes has gone before anybody looked whether they were made: the others tell
 // that they were, and only its sender is told that it is gone.
 func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	conn := s.Client(t)
 	users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)

@@ -15,6 +15,7 @@ import (
 // answered; no two nodes have one token; and no node is left that nobody was told
 // of, nor one that was released.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		b := connected(t, Config{Servers: proxy.Addr()})

@@ -32,6 +32,7 @@ func checkClose(t *testing.T, b *Bridge, clean bool) {
 }
 
 func TestCloseInEachState(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Run("at once", func(t *testing.T) {
 			checkClose(t, open(t, Config{Servers: s.Addr()}), true)

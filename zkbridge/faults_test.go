@@ -239,6 +239,7 @@ func TestNoContainers(t *testing.T) {
 // A server hangs up on createContainer, as one does that does not know it: after some
 // times the bridge makes persistent nodes, and says so once.
 func TestHangsUpOnContainers(t *testing.T) {
+	t.Parallel()
 	var log record
 	s := zktest.Embedded(t)
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
@@ -258,6 +259,7 @@ func TestHangsUpOnContainers(t *testing.T) {
 // One cut, or several with a container made between, are no reason to do without containers,
 // nor are sessions that end while one is made.
 func TestHangUpsBetweenContainers(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "n-")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		proxy.Refuse(true)

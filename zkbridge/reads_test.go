@@ -107,6 +107,7 @@ func TestListWatchUnsubscribe(t *testing.T) {
 }
 
 func TestListWatchOverReconnect(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(dir string, node string) []any{
 		"one comes": func(dir, _ string) []any {
 			return []any{&zk.CreateRequest{Path: dir + "/new", Acl: zk.WorldACL(zk.PermAll)}}

@@ -16,6 +16,7 @@ import (
 
 // TestOutcomeUnknown cuts the connection at a multi, before and after it is executed.
 func TestOutcomeUnknown(t *testing.T) {
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		for _, n := range []int{1, 40} {
 			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) { testUncertain(t, action, n) })
@@ -154,6 +155,7 @@ func withoutOwn(t *testing.T, s *zktest.Server) *user {
 
 // TestOutcomeUnknownWithoutOwnNode cuts the connection at a create that is a request of its own.
 func TestOutcomeUnknownWithoutOwnNode(t *testing.T) {
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		s := zktest.Embedded(t)
 		u, dir := withoutOwn(t, s), s.Path(t)

@@ -13,6 +13,7 @@ import (
 // TestPaused pauses lockrun itself until another process holds its lock. Its command goes on
 // meanwhile, which lockrun cannot prevent. When lockrun goes on, it kills the group at once.
 func TestPaused(t *testing.T) {
+	t.Parallel()
 	const session = 10 * time.Second
 	const grace = session / 10
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -52,6 +53,7 @@ func TestPaused(t *testing.T) {
 
 // TestShortPause pauses lockrun for less than its session timeout: the lock is not lost.
 func TestShortPause(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
@@ -72,6 +74,7 @@ func TestShortPause(t *testing.T) {
 
 // TestBlackHole drops all packets in both directions.
 func TestBlackHole(t *testing.T) {
+	t.Parallel()
 	const session = 10 * time.Second
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()

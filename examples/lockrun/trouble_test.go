@@ -15,6 +15,7 @@ import (
 )
 
 func TestKilledHolderDiesWithItsCommand(t *testing.T) {
+	t.Parallel()
 	const session = 6 * time.Second // the next lockrun has to wait so long
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
@@ -67,6 +68,7 @@ func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
 }
 
 func TestFrozenServer(t *testing.T) {
+	t.Parallel()
 	const session = 10 * time.Second
 	frozen := func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
@@ -102,6 +104,7 @@ func TestFrozenServer(t *testing.T) {
 }
 
 func TestDeletedNode(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
