@@ -96,7 +96,7 @@ func logLinesOf(declaration ast.Decl) (lines []string) {
 }
 
 // isLogger reports whether a method is one of a logger: Info, Warn or Error of a variable or field whose
-// name is log or Logger.
+// name is log, Log or Logger.
 func isLogger(method *ast.SelectorExpr) bool {
 	switch method.Sel.Name {
 	case "Info", "Warn", "Error":
@@ -107,7 +107,7 @@ func isLogger(method *ast.SelectorExpr) bool {
 	case *ast.Ident:
 		return x.Name == "log"
 	case *ast.SelectorExpr:
-		return x.Sel.Name == "log" || x.Sel.Name == "Logger"
+		return x.Sel.Name == "Log" || x.Sel.Name == "Logger"
 	}
 	return false
 }
