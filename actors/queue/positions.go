@@ -47,7 +47,7 @@ func (r Rule) Positions(children []Child) []Position {
 	for i, c := range all {
 		// Contenders of one place are of one owner and do not wait for each other.
 		first := i
-		for first > 0 && !byCzxid && all[first-1].rank == c.rank {
+		for first > 0 && !(byCzxid && NearEnd(c.seq)) && all[first-1].rank == c.rank {
 			first--
 		}
 		c.Ahead, c.Holds = first, r.Holds(kinds[:first], c.Kind)

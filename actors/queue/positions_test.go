@@ -30,3 +30,18 @@ func TestPositionsOfOneTransactionNearTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// A downgraded reader holds beside its writer's node also where later numbers are near the end.
+func TestPositionsOfADowngradeBesideTheEnd(t *testing.T) {
+	const id = "_c_00000000-0000-0000-0000-00000000000"
+	got := queue.ReadWrite().Positions([]queue.Child{
+		{Name: id + "2-__READ__0000000044", Czxid: 9},
+		{Name: id + "1-__WRIT__0000000044", Czxid: 7},
+		{Name: id + "3-__WRIT__2147483557", Czxid: 8},
+	})
+	for i, holds := range []bool{true, true, false} {
+		if got[i].Holds != holds {
+			t.Errorf("place %d: %+v, want that it holds: %v", i, got[i], holds)
+		}
+	}
+}
