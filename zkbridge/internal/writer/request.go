@@ -165,6 +165,14 @@ func (w write) creates() []*Create {
 	return nil
 }
 
+// arrival returns the place of its first create among all creates, or 0 if it has none.
+func (w write) arrival() uint64 {
+	if creates := w.creates(); len(creates) > 0 {
+		return creates[0].arrival
+	}
+	return 0
+}
+
 func (w write) bytes() (n int) {
 	if w.release != nil {
 		return zkconn.OpBytes + len(w.release.path)

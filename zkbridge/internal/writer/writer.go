@@ -90,9 +90,18 @@ func (w *Writer) add(added write) {
 	}
 }
 
-// requeue puts writes back in front of the queue, where they were.
+// requeue puts writes back in front of the queue, where they were, but behind creates that came
+// earlier: the queue may hold those of an earlier batch again.
 func (w *Writer) requeue(writes []write) {
-	w.queue = slices.Concat(writes, w.queue)
+	front := 0
+	if i := slices.IndexFunc(writes, func(each write) bool { return each.arrival() > 0 }); i >= 0 {
+		for k, each := range w.queue {
+			if a := each.arrival(); a > 0 && a < writes[i].arrival() {
+				front = k + 1
+			}
+		}
+	}
+	w.queue = slices.Insert(w.queue, front, writes...)
 	w.mayStart = true
 }
 
