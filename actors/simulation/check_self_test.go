@@ -31,6 +31,13 @@ var (
 	tableRead = use{root + "/custom", 2, 1}
 )
 
+// late is a grant of a process whose node was gone by a time, to which news take a second.
+func (s story) late(at, id int, process string, token int64, gone int, uses ...use) {
+	h := &holding{id: id, owner: process, process: process, token: actors.Token{Czxid: token}, uses: uses, nodes: []string{process},
+		taken: gone > 0, gone: time.Duration(gone) * time.Second, news: time.Second, until: never, calm: func() time.Duration { return never }}
+	s.granted(time.Duration(at)*time.Second, h)
+}
+
 // A checker that finds nothing is of no use: each of these is to be found, or not to be.
 func TestChecker(t *testing.T) {
 	for _, c := range []struct {
@@ -85,6 +92,27 @@ func TestChecker(t *testing.T) {
 			s.took(2*time.Second, ofSession(1))
 			s.tick(7 * time.Second)
 		}, "does not know"},
+		{"on a node that is gone, after another one", func(s story) {
+			s.late(3, 1, "p", 2, 0, oneMutex)
+			s.ended(3*time.Second, 1)
+			s.late(4, 2, "q", 1, 2, oneMutex)
+		}, "was made since"},
+		{"on a node that is gone, before the news", func(s story) {
+			s.late(3, 1, "p", 2, 0, oneMutex)
+			s.ended(3*time.Second, 1)
+			s.late(3, 2, "q", 1, 2, oneMutex)
+		}, ""},
+		{"on a node that is gone, from a holder without one", func(s story) {
+			s.late(2, 1, "q", 1, 1, oneMutex)
+			s.late(3, 2, "p", 3, 0, oneMutex)
+			s.ended(4*time.Second, 1)
+			s.late(4, 3, "q", 2, 2, oneMutex)
+		}, ""},
+		{"work that goes on under a lost session", func(s story) {
+			s.grant(1, 1, "a", 1, oneMutex)
+			s.lingers(2*time.Second, 1)
+			s.grant(3, 2, "b", 2, oneMutex)
+		}, "makes 2 of 1"},
 		{"taken from somebody else", func(s story) {
 			s.grant(1, 1, "a", 1, oneMutex)
 			s.took(2*time.Second, hasNode("other"))

@@ -69,6 +69,44 @@ func (w *world) checkBudget(now time.Duration, r *request) {
 	}
 }
 
+// ending is the last end of a request for a lock. of is nil for an actor, and for a multi-lock.
+type ending struct {
+	of       *request
+	at, prev time.Duration // of the end, and of that before
+}
+
+// checkHandOver looks whether the next one holds a mutex as soon as it hears that its predecessor has
+// left, without another request: a contender that may be next watches its predecessor's node and
+// its own.
+func (w *world) checkHandOver(now time.Duration, r *request) {
+	last := w.endings[r.path]
+	quiet := now - 5*r.p.host.far - 50*time.Millisecond
+	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || len(w.foreign) > 0 ||
+		w.calmSince == 0 || w.calmSince > quiet || last.of == nil || last.of.p == r.p || last.of.named || last.of.asked > quiet || last.prev > min(quiet, r.asked) ||
+		r.asked > quiet || last.of.asked > r.asked || last.of.state != done || last.of.grant == nil {
+		return
+	}
+	touches := func(uses []use) bool {
+		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
+	}
+	for _, o := range w.open {
+		if o != r && touches(o.uses) && (o.asked <= r.asked || o.multi) {
+			return
+		}
+	}
+	for name, until := range w.busy[r.path] {
+		if name != last.of.p.name && until > min(quiet, r.asked) {
+			return
+		}
+	}
+	if slices.ContainsFunc(w.owners, func(o *owner) bool { return touches(o.uses) }) {
+		return
+	}
+	if late := now - last.at - r.p.host.far; late > 500*time.Microsecond {
+		w.fail(now, "%v is granted %v later than it could have heard that its predecessor has left", r, late)
+	}
+}
+
 // noteEnd notes how long the request has kept its locks from others.
 func (w *world) noteEnd(r *request) {
 	until := w.now()
@@ -76,6 +114,11 @@ func (w *world) noteEnd(r *request) {
 		until = r.since
 	}
 	w.noteBusy(r.p, r.uses, until)
+	if !r.multi {
+		last := w.endings[r.path]
+		last.of = r
+		w.endings[r.path] = last
+	}
 	if r.multi {
 		for _, u := range r.uses {
 			w.multis[r.p.name+u.path] = w.now()
@@ -89,8 +132,12 @@ func (w *world) noteBusy(p *process, uses []use, until time.Duration) {
 			w.busy[u.path] = map[string]time.Duration{}
 		}
 		w.busy[u.path][p.name] = max(w.busy[u.path][p.name], until)
+		w.endings[u.path] = ending{at: w.now(), prev: w.endings[u.path].at}
 	}
 }
+
+// settled is how long it may take until the nodes of a request that has ended are gone.
+const settled = 500 * time.Millisecond
 
 // checkTry looks whether a try was refused although the lock was free when it was asked for, and
 // ever since: those of other processes had ended some time before, those of its own had been
@@ -105,7 +152,7 @@ func (r *request) checkTry(now time.Duration) {
 		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
 	}
 	for _, o := range w.open {
-		if o != r && touches(o.uses) && (o.multi || o.p != r.p || o.state != releasing || o.since >= r.asked) {
+		if o != r && touches(o.uses) && (o.multi || o.p != r.p || o.state != releasing || o.since > r.asked) {
 			return
 		}
 	}
@@ -113,7 +160,7 @@ func (r *request) checkTry(now time.Duration) {
 		return
 	}
 	for name, until := range w.busy[r.path] {
-		if name == r.p.name && until >= r.asked || name != r.p.name && until+noticed > r.asked {
+		if name == r.p.name && until > r.asked || name != r.p.name && until+settled > r.asked {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (w *world) perform(e entry) {
 		return
 	}
 	p, r := w.slots[e.slot], e.rand()
-	if p == nil || !p.isUp() || p.frozen {
+	if p == nil || !p.isUp() || p.frozen || w.isResting(e) {
 		return
 	}
 	w.line("%s: %s", p.name, e.what)
@@ -34,14 +35,40 @@ func (w *world) perform(e entry) {
 	w.befall(e.what, p, r)
 }
 
+// rests are how many session timeouts must be between two faults of a kind at one process, or at
+// the server, where they last: else there would be nothing but the fault.
+var rests = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1}
+
+// isResting reports whether a fault comes too soon.
+func (w *world) isResting(e entry) bool {
+	key, rest := fmt.Sprint(e.what, e.slot), rests[e.what]*w.plan.session
+	switch e.what {
+	case "server away":
+		key, rest = e.what, time.Minute+2*w.plan.session
+	case "delete", "write", "rights":
+		return w.operator.open.Load() > 10
+	}
+	if rest == 0 {
+		return false
+	}
+	if since, was := w.rested[key]; was && w.now() < since+rest {
+		return true
+	}
+	w.rested[key] = w.now()
+	return false
+}
+
 func (w *world) befall(what string, p *process, r *rand.Rand) {
 	span := time.Duration(r.Int64N(int64(2 * w.plan.session)))
-	if r.IntN(2) == 0 {
+	switch r.IntN(3) {
+	case 0:
 		span /= 10
+	case 1: // about as long as it takes to lose the session
+		span = w.plan.session/2 + span*3/10
 	}
 	switch what {
 	case "cut":
-		p.disturb(3 * time.Second)
+		p.interrupt(3 * time.Second)
 		p.host.cut()
 	case "slow":
 		p.disturb(span + time.Second)
@@ -67,7 +94,7 @@ func (w *world) befall(what string, p *process, r *rand.Rand) {
 		p.host.hold(true)
 		w.lasting(span, func() { p.free() })
 	case "expire":
-		p.disturb(3 * time.Second)
+		p.interrupt(3 * time.Second)
 		w.expire(p)
 	case "freeze":
 		p.disturb(span + 3*time.Second)

@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/gen/ask"
 	actorhost "github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
@@ -55,6 +56,12 @@ func (a *apart) freeze() {
 	for _, ref := range a.still {
 		ref.Tell("stand still")
 	}
+}
+
+// hasLost reports whether the process has lost a session by its clock, of which its actors do not
+// hear while they stand still.
+func (p *process) hasLost(session int64) bool {
+	return session != 0 && (session != p.session || p.state == messages.SessionState_LOST)
 }
 
 func (a *apart) unfreeze() {

@@ -20,7 +20,7 @@ func (r *request) isDirect() bool { return !r.multi && slices.Contains(direct, r
 // news is how long an answer may be on its way to the request's process, or 0 if that cannot be
 // told: a fault has an effect on it, or a multi-lock has contenders that the program does not see.
 func (r *request) news() time.Duration {
-	if !r.isDirect() || r.p.isShaky() || r.w.overflow || r.w.sinceMulti(r.p, r.path) < remembered {
+	if !r.isDirect() || r.w.now() < r.p.foggy || r.p.frozen || r.w.overflow || r.w.sinceMulti(r.p, r.path) < remembered {
 		return 0
 	}
 	return r.p.host.far + 20*time.Millisecond
@@ -77,7 +77,7 @@ func (p *process) noteSession(now time.Duration, id int64, state messages.Sessio
 func (w *world) checkFormer(now time.Duration) {
 	alive := map[int64]bool{}
 	for _, p := range w.slots {
-		if p == nil || len(p.former) == 0 || !p.isUp() || p.isShaky() || p.state != messages.SessionState_CONNECTED || w.active > 0 {
+		if p == nil || len(p.former) == 0 || !p.isUp() || p.frozen || p.state != messages.SessionState_CONNECTED || w.active > 0 {
 			continue
 		}
 		if len(alive) == 0 {
@@ -86,7 +86,7 @@ func (w *world) checkFormer(now time.Duration) {
 			}
 		}
 		for id, lost := range p.former {
-			since := max(lost, p.shaky, p.connected)
+			since := max(lost, w.faulty, p.connected)
 			switch {
 			case !alive[id]:
 				delete(p.former, id)
@@ -113,7 +113,11 @@ func (r *request) endGrant(now time.Duration) {
 	}
 	r.lingers = true
 	r.w.lingers(now, r.id)
-	r.w.after(r.w.margin()*8/10, r.endWork)
+	if rest := r.w.seen + r.w.margin()*8/10 - now; rest > 0 { // it may have ended since then
+		r.w.after(rest, r.endWork)
+	} else {
+		r.endWork()
+	}
 }
 
 // endWork is the end of the work under a grant that was lost.

@@ -25,6 +25,7 @@ type operator struct {
 	open  atomic.Int32 // tasks that are not done
 	over  chan struct{}
 	data  map[string]written // what it wrote to directories
+	turns int                // grants of its own
 }
 
 // written is what the operator wrote to a directory, which is the one of this czxid.
@@ -115,7 +116,11 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 		return
 	}
 	sort.Strings(children)
-	how := r.IntN(4)
+	how := r.IntN(6)
+	if marker := markers[directory]; how >= 4 && marker != "" {
+		o.replace(directory, marker, children, r)
+		return
+	}
 	if how > 1 {
 		children = []string{pick(r, children)}
 	}
@@ -125,6 +130,71 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 	if how == 0 {
 		err := o.conn.Delete(directory, -1)
 		o.w.line("operator deletes %s: %v", directory, err)
+	}
+}
+
+// markers are how the operator's own contenders for some locks are named.
+var markers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", root + "/local": "-lock-",
+	root + "/rw": "-__WRIT__", root + "/rwlocal": "-__WRIT__"}
+
+// replace deletes a directory and makes it again, in one transaction, with contenders of the
+// operator's own in it, which then hold one after the other.
+func (o *operator) replace(directory, marker string, children []string, r *rand.Rand) {
+	w := o.w
+	var ops []any
+	for _, name := range children {
+		ops = append(ops, &zk.DeleteRequest{Path: directory + "/" + name, Version: -1})
+	}
+	acl := zk.WorldACL(zk.PermAll)
+	ops = append(ops, &zk.DeleteRequest{Path: directory, Version: -1}, &zk.CreateRequest{Path: directory, Acl: acl})
+	first, n := len(ops), 1+r.IntN(3)
+	for range n {
+		name := fmt.Sprintf("_c_%08x-%04x-4%03x-8%03x-%012x%s", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<40), marker)
+		ops = append(ops, &zk.CreateRequest{Path: directory + "/" + name, Acl: acl, Flags: zk.FlagEphemeral | zk.FlagSequence})
+	}
+	is := func(h *holding) bool {
+		return slices.ContainsFunc(children, func(name string) bool { return hasNode(directory + "/" + name)(h) })
+	}
+	w.locked(func() {
+		for _, name := range children {
+			w.deleted[directory+"/"+name] = w.now()
+		}
+		w.take(is)
+	})
+	results, err := o.conn.Multi(ops...)
+	w.line("operator replaces %s: %v", directory, err)
+	if err != nil {
+		for _, name := range children {
+			o.kept(directory+"/"+name, err)
+		}
+		return
+	}
+	w.locked(func() {
+		for _, name := range children {
+			w.gone[directory+"/"+name] = w.now()
+		}
+		w.took(w.now(), is)
+	})
+	u := use{directory, 0, w.specs[directory].room}
+	for i := range n {
+		node := results[first+i].String
+		o.turns++
+		id := -1_000_000_000 - o.turns
+		w.locked(func() {
+			w.note(&holding{id: id, owner: "operator", uses: []use{u}, nodes: []string{node}, session: o.conn.SessionID(), foreign: true, process: "operator"})
+		})
+		time.Sleep(time.Duration(r.ExpFloat64()*float64(30*time.Millisecond)) + time.Duration(r.IntN(1_000_000)))
+		w.locked(func() { w.ended(w.now(), id) })
+		for {
+			err := o.conn.Delete(node, -1)
+			if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) {
+				break
+			}
+			if errors.Is(err, zk.ErrNoAuth) { // it has taken that right itself
+				o.conn.SetACL(directory, acl, -1)
+			}
+			time.Sleep(100*time.Millisecond + time.Duration(r.IntN(1_000_000)))
+		}
 	}
 }
 
@@ -148,12 +218,23 @@ func (o *operator) deleteNode(path string) {
 	})
 	err := o.conn.Delete(path, -1)
 	w.line("operator deletes %s: %v", path, err)
+	o.kept(path, err)
 	if err == nil {
 		w.locked(func() {
 			w.gone[path] = w.now()
 			w.took(w.now(), hasNode(path))
 		})
 	}
+}
+
+// kept notes that a node was not deleted, if the error says so.
+func (o *operator) kept(path string, err error) {
+	o.w.locked(func() {
+		_, before := o.w.gone[path]
+		if !before && (errors.Is(err, zk.ErrNoAuth) || errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode)) {
+			delete(o.w.deleted, path)
+		}
+	})
 }
 
 // write writes data to a directory, or to a contender's node.

@@ -35,6 +35,7 @@ type owner struct {
 	inbox []any
 
 	believes bool
+	session  int64 // of the grant
 }
 
 func (o *owner) String() string {
@@ -131,7 +132,7 @@ func (o *owner) look(now time.Duration) {
 	o.mu.Unlock()
 	over := slices.ContainsFunc(inbox, func(msg any) bool { _, lost := msg.(*messages.Lost); return lost })
 	if o.p.frozen { // a clock is as good as a message that tells of it
-		if over {
+		if over || o.p.hasLost(o.session) {
 			o.disbelieve()
 		}
 		return
@@ -154,7 +155,7 @@ func (o *owner) hear(now time.Duration, msg any, over bool) {
 	case *messages.Granted:
 		o.w.grants++
 		o.w.line("actor %d is granted: token %v, node %s", o.id, actors.TokenOf(msg), msg.Node)
-		o.state, o.since, o.believes = holds, now, !over
+		o.state, o.since, o.believes, o.session = holds, now, !over, msg.SessionId
 		if !over {
 			o.w.note(&holding{id: -o.id, owner: o.pid.String(), token: actors.TokenOf(msg), uses: o.uses, nodes: nodesOf(msg),
 				session: msg.SessionId, calm: o.p.calm, process: o.p.name})
@@ -196,6 +197,8 @@ func (o *owner) fits(now time.Duration, why messages.Reason) bool {
 		return o.wait > 0 && now >= o.asked+o.wait
 	case messages.Reason_DISCONNECTED:
 		return o.try && o.w.faulty > 0
+	case messages.Reason_UNAVAILABLE:
+		return o.w.faulty > 0 && now > o.asked+unresolved*o.w.plan.session
 	case messages.Reason_CLOSED:
 		return o.p.dead
 	case messages.Reason_LIMIT_EXCEEDED:

@@ -21,6 +21,7 @@ type plan struct {
 
 	far            float64       // how likely a client is one that is far from the server
 	foreign        int           // clients of other libraries
+	fickle         float64       // how likely a request has an option, as to be given up
 	hold           time.Duration // how long a grant is held, in the mean
 	members, alone []int         // forms of locks, see town
 
@@ -49,9 +50,13 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	// fire in a random order.
 	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
 	p.far = pick(r, []float64{0, 0, 0.3, 0.7})
+	p.fickle = pick(r, []float64{0.1, 0.1, 0.6})
 	p.hold = pick(r, []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond})
 	p.members = some(r, memberForms)
 	p.alone = some(r, aloneForms)
+	if r.IntN(4) == 0 {
+		p.alone = []int{aloneForms - 1} // members only
+	}
 	p.drawOperations(r)
 	p.drawFaults(r)
 	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
@@ -83,6 +88,19 @@ func (p *plan) drawOperations(r *rand.Rand) {
 	p.draw(r, opKinds, 0.4, always, time.Second, 3*time.Second, 10*time.Second)
 }
 
+// themes are faults that meet in one part of the library.
+var themes = [][]string{
+	{"delete", "write"},                      // what is known of nodes
+	{"request", "rights", "stale"},           // outcomes that are not known
+	{"sequence", "request", "cut"},           // the order near the end of the numbers
+	{"late", "slow", "hole", "freeze"},       // deadlines
+	{"generation", "delete", "cut"},          // generations
+	{"expire", "actor stops", "close"},       // ends
+	{"server away", "cut", "delete", "hole"}, // reconnects
+	{"drop", "expire", "close"},              // what programs have forgotten
+	{"follower", "revoke", "own node"},       // what is known late
+}
+
 // drawFaults draws no faults, some of many kinds, or many of a few kinds.
 func (p *plan) drawFaults(r *rand.Rand) {
 	when := pick(r, []phase{always, {time.Minute, 15 * time.Second}})
@@ -91,10 +109,14 @@ func (p *plan) drawFaults(r *rand.Rand) {
 	case 1, 2, 3:
 		p.draw(r, faultKinds, 0.4, when, 5*time.Second, 20*time.Second, time.Minute)
 	default:
-		few := r.Perm(len(faultKinds))[:1+r.IntN(3)]
-		for _, i := range few {
-			p.draw(r, faultKinds[i:i+1], 1, when, 300*time.Millisecond, time.Second, 3*time.Second)
+		few := pick(r, themes)
+		if r.IntN(2) == 0 {
+			few = nil
+			for _, i := range r.Perm(len(faultKinds))[:1+r.IntN(2)] {
+				few = append(few, faultKinds[i])
+			}
 		}
+		p.draw(r, few, 0.8, when, 300*time.Millisecond, time.Second, 3*time.Second)
 		p.draw(r, faultKinds, 0.1, always, 10*time.Second, time.Minute)
 	}
 }
@@ -122,12 +144,22 @@ func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, in
 				break
 			}
 			p.entries = append(p.entries, entry{at: at, what: kind, slot: own.IntN(p.processes), seed: own.Uint64()})
-			if own.IntN(10) == 0 { // a burst
-				for range 1 + own.IntN(10) {
-					p.entries = append(p.entries, entry{at: at, what: kind, slot: own.IntN(p.processes), seed: own.Uint64()})
-				}
+			if own.IntN(10) == 0 {
+				p.burst(own, at, kind)
 			}
 		}
+	}
+}
+
+// burst draws more of a kind at a time or a little later, at one process or at any.
+func (p *plan) burst(r *rand.Rand, at time.Duration, kind string) {
+	spread := pick(r, []time.Duration{1, time.Millisecond, 100 * time.Millisecond})
+	slot, one := r.IntN(p.processes), r.IntN(2) == 0
+	for range 1 + r.IntN(10) {
+		if !one {
+			slot = r.IntN(p.processes)
+		}
+		p.entries = append(p.entries, entry{at: at + time.Duration(r.Int64N(int64(spread))), what: kind, slot: slot, seed: r.Uint64()})
 	}
 }
 

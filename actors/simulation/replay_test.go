@@ -17,7 +17,7 @@ var simReplay = flag.String("sim.replay", "", "a history that a failing run has 
 
 // header is the first line of a history's file. It has all that makes the plan.
 func (p *plan) header(sum uint64) string {
-	return fmt.Sprintf("seed %d time %d length %d processes %d hash %016x entries %s", p.seed, p.drawn, p.length, p.processes, sum, p.list())
+	return fmt.Sprintf("seed %d time %d length %d processes %d foreign %d hash %016x entries %s", p.seed, p.drawn, p.length, p.processes, p.foreign, sum, p.list())
 }
 
 // readHistory returns the plan of a history's file, its hash and its lines.
@@ -25,13 +25,13 @@ func readHistory(text string) (p *plan, sum uint64, lines []string, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
 	var seed uint64
 	var drawn, length time.Duration
-	var processes int
+	var processes, foreign int
 	head, list, _ := strings.Cut(head, " entries ")
-	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d hash %x", &seed, &drawn, &length, &processes, &sum); err != nil {
+	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d foreign %d hash %x", &seed, &drawn, &length, &processes, &foreign, &sum); err != nil {
 		return nil, 0, nil, fmt.Errorf("line 1, %q, is not what a failing run writes: %w", head, err)
 	}
 	p = newPlan(seed, drawn).only(list)
-	p.length, p.processes = length, processes
+	p.length, p.processes, p.foreign = length, processes, foreign
 	return p, sum, strings.Split(rest, "\n"), nil
 }
 

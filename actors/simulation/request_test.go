@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,29 +77,52 @@ func (w *world) ask(e entry) {
 	if p == nil || !p.isUp() || p.frozen || len(w.open) > maxOpen {
 		return
 	}
-	rnd := e.rand()
-	w.asked++
-	r := &request{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
-	var lock locker
-	var options []actors.Option
+	r := w.newRequest(p, e.rand())
 	if strings.HasSuffix(e.what, "multi") {
 		r.multi = true
-		lock = r.several(1 + rnd.IntN(4))
-	} else {
-		a := p.alone(rnd)
-		lock, r.uses = a.Member.(locker), []use{a.use}
-		if a.permits > 1 {
-			options = append(options, actors.Permits(a.permits))
-		}
+		r.send(e.what, r.several(1+r.rand.IntN(4)))
+		return
 	}
-	if strings.Contains(e.what, "owner") {
+	a := p.alone(r.rand)
+	r.uses = []use{a.use}
+	var options []actors.Option
+	if a.permits > 1 {
+		options = append(options, actors.Permits(a.permits))
+	}
+	r.send(e.what, a.Member.(locker), options...)
+}
+
+// askMember asks for the member lock at a path, if there is one, as the program that releases a
+// request does in the same moment.
+func (w *world) askMember(old *request, path, what string, options ...actors.Option) {
+	if len(w.open) > maxOpen || old.p.dead {
+		return
+	}
+	r := w.newRequest(old.p, old.rand)
+	a := old.p.at(path, r.rand)
+	if a.Member == nil {
+		return
+	}
+	r.uses, r.try = []use{a.use}, what == "op again"
+	r.send(what, a.Member.(locker), options...)
+}
+
+func (w *world) newRequest(p *process, rnd *rand.Rand) *request {
+	w.asked++
+	return &request{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
+}
+
+// send asks for the lock with the options that an operation of the kind draws.
+func (r *request) send(what string, lock locker, options ...actors.Option) {
+	w, p, rnd := r.w, r.p, r.rand
+	if strings.Contains(what, "owner") {
 		r.owner, r.named = fmt.Sprint(p.name, "/", rnd.IntN(3)), true
 		options = append(options, actors.WithOwner(actors.Owner(r.owner)))
 		r.timeout = time.Duration(1 + rnd.Int64N(int64(20*time.Second))) // owners may wait for themselves
 	} else {
 		r.owner = fmt.Sprint(p.name, "#", r.id)
 	}
-	if e.what == "op options" || rnd.IntN(8) == 0 {
+	if what == "op options" || !r.try && rnd.Float64() < w.plan.fickle {
 		switch rnd.IntN(8) {
 		case 0:
 			r.try = true
@@ -250,9 +272,10 @@ func (r *request) answered(now time.Duration) {
 		r.checkNews(now, h)
 		r.w.checkOrder(now, r)
 		r.w.checkBudget(now, r)
+		r.w.checkHandOver(now, r)
 		r.useRegisters()
 		if r.rand.IntN(8) == 0 {
-			r.asks()
+			r.w.after(time.Duration(r.rand.Int64N(1+int64(r.hold))), r.asks)
 		}
 	}
 	r.w.after(r.hold, r.release)
@@ -305,7 +328,14 @@ func (r *request) release() {
 	}
 	r.state, r.since = releasing, r.w.now()
 	r.w.line("%d releases", r.id)
+	again := r.rand.IntN(4) == 0 && !r.multi
+	if again && r.rand.IntN(2) == 0 { // what follows goes together, when this is answered
+		r.w.askMember(r, pick(r.rand, []string{root + "/m0", root + "/m1"}), "op company")
+	}
 	r.released = r.grant.Release()
+	if again {
+		r.w.askMember(r, r.path, "op again", actors.Try())
+	}
 }
 
 func (r *request) finish() {
@@ -329,44 +359,4 @@ func (r *request) kill() {
 		r.w.lost(r.w.now(), r.id)
 	}
 	r.finish()
-}
-
-// fits reports whether the request may end with the error.
-func (r *request) fits(now time.Duration, err error) bool {
-	switch {
-	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
-		return r.cancel
-	case errors.Is(err, actors.ErrNotAcquired):
-		return r.try
-	case errors.Is(err, actors.ErrTimedOut):
-		return r.timeout > 0 && now >= r.asked+r.timeout
-	case errors.Is(err, actors.ErrSuspended):
-		return r.try && r.w.faulty > 0
-	case errors.Is(err, actors.ErrDeadlock):
-		return r.named
-	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
-		return r.named && !r.isAlone()
-	case errors.Is(err, actors.ErrLimit):
-		return r.p.limited
-	case errors.Is(err, actors.ErrNoAuth):
-		return r.asked < r.w.denied
-	case errors.Is(err, actors.ErrSequenceExhausted):
-		return r.w.overflow
-	case errors.Is(err, actors.ErrClosed):
-		return r.p.dead
-	}
-	return false
-}
-
-// isAlone reports whether the owner has had no other request since this one: then there is no lost
-// grant for which this one could be refused.
-func (r *request) isAlone() bool {
-	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.owner == r.owner })
-}
-
-// checkLoss looks whether the grant may have ended so.
-func (r *request) checkLoss(now time.Duration) {
-	if r.w.faulty == 0 {
-		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
-	}
 }

@@ -97,6 +97,21 @@ func (p *process) member(r *rand.Rand) access {
 	}
 }
 
+// at is a member lock at a path, for reading or writing if it has both.
+func (p *process) at(path string, r *rand.Rand) access {
+	l := p.locks
+	switch path {
+	case root + "/m0", root + "/m1":
+		return access{Member: l.Mutex(path), use: use{path, 0, 1}}
+	case root + "/rw":
+		if r.IntN(2) == 0 {
+			return access{Member: l.RWMutex(path).Write(), use: use{path, 0, allReaders}}
+		}
+		return access{Member: l.RWMutex(path).Read(), use: use{path, 0, 1}}
+	}
+	return access{}
+}
+
 // alone is any lock.
 func (p *process) alone(r *rand.Rand) access {
 	l := p.locks

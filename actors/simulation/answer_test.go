@@ -1,0 +1,55 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// fits reports whether the request may end with the error.
+func (r *request) fits(now time.Duration, err error) bool {
+	switch {
+	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
+		return r.cancel
+	case errors.Is(err, actors.ErrNotAcquired):
+		return r.try
+	case errors.Is(err, actors.ErrTimedOut):
+		return r.timeout > 0 && now >= r.asked+r.timeout
+	case errors.Is(err, actors.ErrSuspended):
+		return r.try && r.w.faulty > 0
+	case errors.Is(err, actors.ErrDeadlock):
+		return r.named
+	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
+		return r.named && !r.isAlone()
+	case errors.Is(err, actors.ErrUnavailable):
+		return r.w.faulty > 0 && (r.named || now > r.asked+unresolved*r.w.plan.session) // it may share what its owner has asked for before
+	case errors.Is(err, actors.ErrLimit):
+		return r.p.limited
+	case errors.Is(err, actors.ErrNoAuth):
+		return r.asked < r.w.denied
+	case errors.Is(err, actors.ErrSequenceExhausted):
+		return r.w.overflow
+	case errors.Is(err, actors.ErrClosed):
+		return r.p.dead
+	}
+	return false
+}
+
+// unresolved is how many session timeouts it may not be known what became of a request.
+const unresolved = 3
+
+// isAlone reports whether the owner has had no other request since this one: then there is no lost
+// grant for which this one could be refused.
+func (r *request) isAlone() bool {
+	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.owner == r.owner })
+}
+
+// checkLoss looks whether the grant may have ended so.
+func (r *request) checkLoss(now time.Duration) {
+	if r.w.faulty == 0 {
+		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
+	}
+}
