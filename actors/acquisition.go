@@ -28,9 +28,9 @@ type acquisition struct {
 
 	// The lock's actor uses these.
 	id            requests.ID     // of the open request; 0 for none
-	unarmed       bool            // no leak detection yet
 	unarmedFuture *Future[*Grant] // while unarmed
 	unarmedGrant  *Grant          // while unarmed
+	unarmed       bool            // no leak detection yet
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up

@@ -8,7 +8,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -51,8 +50,8 @@ type (
 // ---- messages of owners
 
 // Acquire implements shell.Behavior.
-func (l *localQueueActor) Acquire(r *shell.Request, kind queue.Kind, msg *messages.Acquire) {
-	localStep(l, localqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+func (l *localQueueActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+	localStep(l, localqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
 }
 
 // Cancel implements shell.Behavior.

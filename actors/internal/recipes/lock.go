@@ -9,7 +9,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -46,13 +45,13 @@ func newLock(e *shell.Entry) host.Actor {
 // ---- messages of owners
 
 // Acquire implements shell.Behavior.
-func (l *lockActor) Acquire(r *shell.Request, kind queue.Kind, msg *messages.Acquire) {
-	step(l, l.acquireEvent(r, kind, msg))
-	l.refuseExpected(msg.Owner, kind, nil)
+func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+	step(l, acquireEvent(r, msg))
+	l.refuseExpected(msg.Owner, r.Kind, nil)
 }
 
-func (l *lockActor) acquireEvent(r *shell.Request, kind queue.Kind, msg *messages.Acquire) lockqueue.Acquire {
-	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
+func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
+	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
 		Data: msg.Data, Revocable: msg.Revocable}
 }
 
@@ -86,7 +85,7 @@ func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
 	l.leaseCreates = []zkbridge.CreateSpec{}
 	for _, msg := range all {
 		if r := l.Accept(from, msg); r != nil {
-			l.Acquire(r, queue.Kind(msg.Kind), msg)
+			l.Acquire(r, msg)
 		}
 	}
 	l.Manager.Bridge.CreateEach(l.leaseCreates)

@@ -27,8 +27,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		return
 	}
 	may, needsNode := l.checkReentry(msg)
-	kind := queue.Kind(msg.Kind)
-	e := l.acquireEvent(r, kind, msg.Acquire)
+	e := acquireEvent(r, msg.Acquire)
 	switch {
 	case !may:
 		l.Remove(r)

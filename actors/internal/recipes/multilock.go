@@ -7,7 +7,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -72,7 +71,7 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 // ---- messages of owners
 
 // Acquire implements shell.Behavior.
-func (m *multiLockActor) Acquire(r *shell.Request, _ queue.Kind, msg *messages.Acquire) {
+func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if reason := m.lostBy(msg.Owner); reason != 0 {
 		m.RefuseRequest(r, reason) // there is no re-entry into a lost multi-lock
 		return

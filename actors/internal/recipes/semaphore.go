@@ -59,7 +59,7 @@ const unknownPermits = -1
 // ---- messages of owners
 
 // Acquire implements shell.Behavior.
-func (s *semaphoreActor) Acquire(r *shell.Request, _ queue.Kind, msg *messages.Acquire) {
+func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if s.count != nil && s.count.reason != 0 {
 		s.Detail = s.count.problem
 		s.RefuseRequest(r, s.count.reason)
@@ -92,7 +92,7 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	case acquireMember: // for its place in the request queue
 		s.create = msg.create
 		if r := s.Accept(from, msg.Acquire); r != nil {
-			s.Acquire(r, 0, msg.Acquire)
+			s.Acquire(r, msg.Acquire)
 		}
 		s.create = nil
 	case proceed:

@@ -7,7 +7,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/internal/simplelock"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -37,8 +36,8 @@ func newSimpleLock(e *shell.Entry) host.Actor {
 // ---- messages of the owner
 
 // Acquire implements shell.Behavior.
-func (s *simpleLockActor) Acquire(r *shell.Request, kind queue.Kind, msg *messages.Acquire) {
-	simpleStep(s, simplelock.Acquire{ID: r.ID, Kind: kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+func (s *simpleLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+	simpleStep(s, simplelock.Acquire{ID: r.ID, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
 }
 
 // Cancel implements shell.Behavior.

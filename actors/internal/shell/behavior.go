@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -10,7 +9,7 @@ import (
 // one at a time.
 type Behavior interface {
 	// Acquire begins a request that the Shell has accepted.
-	Acquire(r *Request, kind queue.Kind, msg *messages.Acquire)
+	Acquire(r *Request, msg *messages.Acquire)
 	// Cancel withdraws a request, for the reason. It takes a grant back, too.
 	Cancel(r *Request, reason messages.Reason)
 	// Release takes a grant back.

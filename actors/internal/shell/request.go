@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -14,6 +15,8 @@ import (
 type Request struct {
 	// ID names the request to the state machine.
 	ID requests.ID
+	// Kind is the kind that the request wants.
+	Kind queue.Kind
 	// Granted reports that the request was granted. It stays true.
 	Granted bool
 	// Released reports that the owner has released the grant. The release may be under way.
@@ -84,32 +87,39 @@ type requestKey struct {
 // senderAddress is the PID of an actor.
 type senderAddress struct{ host, id string }
 
-func requestKeyOf(from ask.Recipient, owner string, id uint64) requestKey {
-	sender, isActor := from.(host.Sender)
+// sender is the sender of a message, as it is known.
+type sender struct {
+	ask.Recipient             // nil for a message without a sender
+	acquisition   Acquisition // nil for other senders
+	// isLockActor reports that the sender is another lock's actor, which asks on behalf of owners:
+	// the requests of those have been counted.
+	isLockActor bool
+}
+
+func senderOf(from ask.Recipient) sender {
+	s := sender{Recipient: from}
+	if ref, is := from.(*host.Ref); is {
+		_, s.isLockActor = ref.Actor().(interface{ LockActor() })
+	} else {
+		s.acquisition, _ = from.(Acquisition)
+	}
+	return s
+}
+
+// isInternal reports whether the sender belongs to this library. Other senders name kinds by the
+// numbers of lock.proto, and each of their requests needs an owner that can release it.
+func (s sender) isInternal() bool { return s.acquisition != nil || s.isLockActor }
+
+// key returns the key of a request of the sender.
+func (s sender) key(owner string, id uint64) requestKey {
+	actor, isActor := s.Recipient.(host.Sender)
 	switch {
-	case owner != "" && !isLockActor(from):
+	case owner != "" && !s.isInternal():
 		return requestKey{owner: owner, id: id}
 	case isActor:
-		return requestKey{from: senderAddress{sender.PID.Address, sender.PID.Id}, id: id}
+		return requestKey{from: senderAddress{actor.PID.Address, actor.PID.Id}, id: id}
 	}
-	return requestKey{from: from, id: id}
-}
-
-// isInternal reports whether the sender belongs to this library: senders of other kinds name
-// their kinds by the numbers of lock.proto, and each of their requests needs an owner.
-func isInternal(from ask.Recipient) bool {
-	_, is := from.(Acquisition)
-	return is || isLockActor(from)
-}
-
-// isLockActor reports whether the sender is another lock's actor, which asks on behalf of
-// owners: the requests of those have been counted.
-func isLockActor(from ask.Recipient) bool {
-	ref, is := from.(*host.Ref)
-	if is {
-		_, is = ref.Actor().(interface{ LockActor() })
-	}
-	return is
+	return requestKey{from: s.Recipient, id: id}
 }
 
 // LockActor marks the actors of locks.

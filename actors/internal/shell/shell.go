@@ -82,8 +82,7 @@ type lockHandler struct{ *Shell }
 // Acquire implements messages.LockHandler.
 func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Reply[*messages.Granted]) {
 	if r := s.Accept(from, msg); r != nil {
-		kind, _ := s.kindOf(from, msg) // Accept has refused any other
-		s.behavior.Acquire(r, kind, msg)
+		s.behavior.Acquire(r, msg)
 	}
 }
 

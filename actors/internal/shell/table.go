@@ -20,14 +20,17 @@ type requestTable struct {
 	lastNumber uint32
 }
 
-// maxReusable bounds requestTable.reusable.
+// maxReusable bounds requestTable.reusable. Requests that are used again spare an acquire 144 bytes,
+// which is a tenth of the time of one by a local queue.
 const maxReusable = 64
 
 // new returns a request with an ID, in the table.
 func (t *requestTable) new() *Request {
-	r := new(Request)
+	var r *Request
 	if n := len(t.reusable); n > 0 {
 		r, t.reusable = t.reusable[n-1], t.reusable[:n-1]
+	} else {
+		r = new(Request)
 	}
 	if t.requests == nil {
 		t.requests = &requests.Table[Request]{}
@@ -64,11 +67,11 @@ func (t *requestTable) remove(r *Request) {
 }
 
 // find returns the open request of a sender, or nil.
-func (t *requestTable) find(from ask.Recipient, owner string, id uint64) *Request {
-	if a, ok := from.(Acquisition); ok {
-		return t.requests.At(*a.RequestID())
+func (t *requestTable) find(from sender, owner string, id uint64) *Request {
+	if from.acquisition != nil {
+		return t.requests.At(*from.acquisition.RequestID())
 	}
-	return t.requests.At(t.ids[requestKeyOf(from, owner, id)])
+	return t.requests.At(t.ids[from.key(owner, id)])
 }
 
 // releaseMemory is called at a tick before which the actor was not used.
@@ -101,13 +104,15 @@ func (s *Shell) Lookup(from ask.Recipient, owner string, id uint64) *Request {
 		}
 		return nil
 	}
-	return s.table.find(from, owner, id)
+	return s.table.find(senderOf(from), owner, id)
 }
 
 // Accept takes a request in. It refuses an unacceptable request, and returns nil then.
 func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	s.used = true
-	if reason, problem := s.rejectReason(from, msg); reason != 0 {
+	by := senderOf(from)
+	kind, reason, problem := s.check(by, msg)
+	if reason != 0 {
 		if from == nil { // no answer is possible
 			s.Manager.Log.Warn("acquire is refused", "path", s.Path, "owner", msg.GetOwner(), "why", problem)
 		}
@@ -115,9 +120,8 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		return nil
 	}
 	r := s.table.new()
-	r.key, r.owner, r.try = requestKeyOf(from, msg.Owner, msg.RequestId), from, msg.Try
-	r.Named, r.FromLockActor = msg.Owner != "", isLockActor(from)
-	r.Acquisition, _ = from.(Acquisition)
+	r.key, r.owner, r.try, r.Kind = by.key(msg.Owner, msg.RequestId), from, msg.Try, kind
+	r.Named, r.FromLockActor, r.Acquisition = msg.Owner != "", by.isLockActor, by.acquisition
 	s.table.addID(r)
 	s.addToSender(from, r)
 	if r.try && !r.FromLockActor && s.Manager.Bridge.isLost() {
@@ -140,41 +144,44 @@ func (s *Shell) Remove(r *Request) {
 	}
 }
 
-// rejectReason returns why a message is not acceptable, or 0. It counts an acceptable request.
-func (s *Shell) rejectReason(from ask.Recipient, msg *messages.Acquire) (messages.Reason, string) {
-	open := s.table.find(from, msg.GetOwner(), msg.GetRequestId()) != nil
-	_, isActor := host.IdentityOf(from)
-	_, wrongKind := s.kindOf(from, msg)
+// check returns the kind that an acceptable message wants, and counts the request; or why the
+// message is not acceptable.
+func (s *Shell) check(from sender, msg *messages.Acquire) (kind queue.Kind, reason messages.Reason, problem string) {
+	const invalid = messages.Reason_INVALID
 	switch {
 	case msg == nil:
-		return messages.Reason_INVALID, "the message is nil"
-	case from == nil:
-		return messages.Reason_INVALID, "the message has no sender that could be granted the lock: send it with Request"
-	case msg.Owner == "" && !isInternal(from) && !isActor:
-		return messages.Reason_INVALID, "owner is empty, and the sender is a future (or has the id of one, future$ and a number), or no actor, which could never release the lock: " +
+		return 0, invalid, "the message is nil"
+	case from.Recipient == nil:
+		return 0, invalid, "the message has no sender that could be granted the lock: send it with Request"
+	case msg.Owner == "" && !from.isInternal() && !isActor(from):
+		return 0, invalid, "owner is empty, and the sender is a future (or has the id of one, future$ and a number), or no actor, which could never release the lock: " +
 			"name an owner, or send Acquire with Request from an actor, which hears Granted as a message"
-	case open:
-		return messages.Reason_INVALID, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
+	case s.table.find(from, msg.Owner, msg.RequestId) != nil:
+		return 0, invalid, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
-		return messages.Reason_INVALID, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
-	case wrongKind != nil:
-		return messages.Reason_INVALID, wrongKind.Error()
-	case msg.Permits > 0 && s.Recipe.MaxPermits == 0:
-		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s has no permits; leave Permits out", msg.Permits, s.Recipe.Name)
-	case msg.Permits > s.Recipe.MaxPermits:
-		return messages.Reason_INVALID, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, s.Recipe.Name, s.Recipe.MaxPermits)
-	case isLockActor(from):
-		return 0, ""
+		return 0, invalid, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
 	}
-	return s.overLimit(msg)
+	kind = queue.Kind(msg.Kind)
+	if !from.isInternal() {
+		var wrong error
+		if kind, wrong = s.Recipe.kindOf(msg.Kind); wrong != nil {
+			return 0, invalid, wrong.Error()
+		}
+	}
+	switch {
+	case msg.Permits > 0 && s.Recipe.MaxPermits == 0:
+		return 0, invalid, fmt.Sprintf("%d permits: a %s has no permits; leave Permits out", msg.Permits, s.Recipe.Name)
+	case msg.Permits > s.Recipe.MaxPermits:
+		return 0, invalid, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, s.Recipe.Name, s.Recipe.MaxPermits)
+	case !from.isLockActor:
+		reason, problem = s.overLimit(msg)
+	}
+	return kind, reason, problem
 }
 
-// kindOf returns the kind that an Acquire wants. Senders of this library name the kind itself.
-func (s *Shell) kindOf(from ask.Recipient, msg *messages.Acquire) (queue.Kind, error) {
-	if isInternal(from) {
-		return queue.Kind(msg.GetKind()), nil
-	}
-	return s.Recipe.kindOf(msg.GetKind())
+func isActor(from sender) bool {
+	_, is := host.IdentityOf(from.Recipient)
+	return is
 }
 
 // overLimit returns LIMIT_EXCEEDED if the message is over a limit. Otherwise it counts the

@@ -23,13 +23,13 @@ func TestTableForgets(t *testing.T) {
 	mine, other := &acquisition{}, &host.Ref{}
 	byGoCode, byActor, byOwner := table.new(), table.new(), table.new()
 	byGoCode.Acquisition = mine
-	byActor.key, byOwner.key = requestKeyOf(other, "", 7), requestKeyOf(nil, "me", 7)
+	byActor.key, byOwner.key = senderOf(other).key("", 7), senderOf(nil).key("me", 7)
 	for _, r := range []*Request{byGoCode, byActor, byOwner} {
 		table.addID(r)
 	}
 	check := func(goCode, actor, owner *Request) {
 		t.Helper()
-		if table.find(mine, "", 0) != goCode || table.find(other, "", 7) != actor || table.find(nil, "me", 7) != owner || table.find(other, "", 8) != nil {
+		if table.find(senderOf(mine), "", 0) != goCode || table.find(senderOf(other), "", 7) != actor || table.find(senderOf(nil), "me", 7) != owner || table.find(senderOf(other), "", 8) != nil {
 			t.Error("a request is not found, or another one is")
 		}
 	}
