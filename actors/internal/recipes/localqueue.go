@@ -18,6 +18,7 @@ import (
 // the lock below, of which it is an owner itself.
 type localQueueActor struct {
 	shell.Shell
+	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	config      shell.LocalQueue
 	state       *localqueue.Queue
@@ -77,9 +78,6 @@ func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // Idle implements shell.Behavior.
 func (l *localQueueActor) Idle() bool { return l.state.Idle() }
-
-// Tick implements shell.Behavior.
-func (l *localQueueActor) Tick(bool) {}
 
 // Epoch implements shell.Behavior: it is the epoch of the lock below, which may not have checked
 // the session, as it has nothing to do.
@@ -238,7 +236,3 @@ func stopTimer(t *time.Timer) {
 		t.Stop()
 	}
 }
-
-// ReceiveAfterStop implements shell.Behavior. The lock below has been told that nothing is
-// wanted of it any more: its answers need nothing.
-func (l *localQueueActor) ReceiveAfterStop(ask.Recipient, any) {}

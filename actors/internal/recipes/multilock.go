@@ -27,7 +27,7 @@ import (
 // for leases (see semaphore.State) waits only for attempts of phase 2.
 type multiLockActor struct {
 	shell.Shell
-	shell.Unsessioned
+	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	semaphores int // among the members
 	attempts   map[uint64]*attempt
@@ -164,9 +164,6 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // Idle implements shell.Behavior. A multi-lock has nothing but its requests.
 func (m *multiLockActor) Idle() bool { return true }
-
-// Tick implements shell.Behavior.
-func (m *multiLockActor) Tick(bool) {}
 
 // ---- messages of members
 
@@ -350,7 +347,3 @@ func (m *multiLockActor) Close(failed bool) {
 		m.EndAll(messages.Reason_CLOSED)
 	}
 }
-
-// ReceiveAfterStop implements shell.Behavior. The members have been told that nothing is wanted
-// of them any more: their answers need nothing.
-func (m *multiLockActor) ReceiveAfterStop(ask.Recipient, any) {}

@@ -18,7 +18,7 @@ import (
 // and of the two locks below to its semaphore.State, and performs the effects.
 type semaphoreActor struct {
 	shell.Shell
-	shell.Unsessioned
+	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	messages.IgnoreBridgeClient[ask.Recipient]
 	bridge       messages.BridgeRef
@@ -263,7 +263,3 @@ func (s *semaphoreActor) Close(failed bool) {
 	}
 	s.perform()
 }
-
-// ReceiveAfterStop implements shell.Behavior. The locks below have been told that nothing is
-// wanted of them any more: their answers need nothing.
-func (s *semaphoreActor) ReceiveAfterStop(ask.Recipient, any) {}

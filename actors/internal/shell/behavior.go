@@ -42,12 +42,18 @@ type Envelope interface {
 	Acquires() []*messages.Acquire
 }
 
-// Unsessioned is the part of a Behavior whose grants live in the session of its dependencies:
-// those check the session.
-type Unsessioned struct{}
+// Defaults has methods of a Behavior without nodes of its own: those of its dependencies live in
+// a session, which these check, and their answers after Close need nothing.
+type Defaults struct{}
+
+// Tick implements Behavior.
+func (Defaults) Tick(bool) {}
 
 // Epoch implements Behavior.
-func (Unsessioned) Epoch() uint64 { return 0 }
+func (Defaults) Epoch() uint64 { return 0 }
 
 // SessionOverdue implements Behavior.
-func (Unsessioned) SessionOverdue() {}
+func (Defaults) SessionOverdue() {}
+
+// ReceiveAfterStop implements Behavior.
+func (Defaults) ReceiveAfterStop(ask.Recipient, any) {}
