@@ -44,7 +44,7 @@ type Request struct {
 type Acquisition interface {
 	ask.Recipient
 	// RequestID returns where the actor keeps the request's ID while it is open. It spares the
-	// table a map entry for each request.
+	// table a map entry for each request: more than a tenth of an acquire by a local queue.
 	RequestID() *requests.ID
 	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
 	// the message, which nothing may write to.
