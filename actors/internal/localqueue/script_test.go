@@ -9,43 +9,46 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The scripts in testdata/lend are like the others. Steps are written loan/grant.
+// The scripts are like those of lockqueue. A step is written as that of the node hold and the number
+// of the grant: 0/2.
 func TestLendScripts(t *testing.T) {
 	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &lendScript{New(queue.Mutex(), 3)} })
 }
+
+var kinds = []string{"exclusive", "shared"}
 
 type lendScript struct{ *Queue }
 
 func (s *lendScript) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
-	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), requests.Reason(num("why", int64(requests.SessionLost)))
+	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), machinetest.Reason(t, args["reason"], requests.SessionLost)
 	_, try := args["try"]
-	_, tell := args["tell"]
+	_, tell := args["notify"]
 	var e Event
 	switch word {
 	case "rule":
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
 		return nil
-	case "lent": // as if it had been lent so often
+	case "grants-made": // as if it had been lent so often
 		s.hold.grants = uint32(num("times", 0))
 		return nil
 	case "acquire":
-		e = Acquire{ID: id, Owner: args["owner"], Kind: queue.Kind(num("kind", 0)), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		e = Acquire{ID: id, Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
 	case "cancel":
 		e = Cancel{ID: id, Reason: requests.Cancelled}
 	case "release":
 		e = Release{ID: id}
-	case "borrowed":
+	case "node-granted":
 		e = NodeGranted{Serial: serial, Czxid: num("czxid", 100+int64(serial)), Step: uint32(num("step", 0))}
-	case "refused":
+	case "node-refused":
 		e = NodeRefused{Serial: serial, Reason: why}
-	case "lost":
+	case "node-lost":
 		e = NodeLost{Serial: serial, Reason: why}
-	case "wanted":
+	case "node-contended":
 		e = NodeContended{Serial: serial}
-	case "overdue":
+	case "time-budget-used":
 		e = TimeBudgetUsed{Serial: serial}
-	case "lingered":
+	case "idle-timed-out":
 		e = IdleTimedOut{}
 	case "close":
 		e = Close{Reason: requests.Closed}
@@ -62,11 +65,11 @@ func (s *lendScript) Step(t *testing.T, line string) []string {
 func showLend(f Effect) string {
 	switch f.Kind {
 	case AcquireNode:
-		return fmt.Sprintf("borrow serial=%d kind=%d try=%t data=%q", f.Serial, f.NodeKind, f.Try, f.Data)
+		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", f.Serial, kinds[f.NodeKind], f.Try, f.Data)
 	case ReleaseNode:
-		return fmt.Sprintf("return serial=%d", f.Serial)
+		return fmt.Sprintf("release-node serial=%d", f.Serial)
 	case StartIdleTimer:
-		return "linger"
+		return "start-idle-timer"
 	case Grant:
 		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>stepBits, f.Step&mostGrants)
 	}

@@ -12,25 +12,27 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The scripts in testdata are lines "> event key=value ...", each followed by the
-// effects that it must have. Nodes are written owner#sequence: me1#7 is the node made
-// under our serial 1, any other owner somebody else's. In a read-write lock they are
-// me1!7 (a writer's) and me1~7 (a reader's), leases are me1$7. "#" begins a comment.
+// testdata/README.md explains the scripts.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{state: New(queue.Mutex(), Incarnation{})} })
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper {
+		return &script{state: New(queue.Mutex(), Incarnation{}), kinds: []string{"exclusive", "shared"}}
+	})
 }
 
-type script struct{ state *State }
+type script struct {
+	state *State
+	kinds []string
+}
 
 func (s *script) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
 	epoch, serial := uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
-	_, tell := args["tell"]
+	_, tell := args["notify"]
 	_, kept := args["kept"]
 	_, revocable := args["revocable"]
 	atomic := uint64(0)
-	if _, joint := args["joint"]; joint {
+	if _, joint := args["atomic"]; joint {
 		atomic = 1
 	}
 	_, same := args["same"]
@@ -39,13 +41,16 @@ func (s *script) Step(t *testing.T, line string) []string {
 	case "rule":
 		permits := int(num("permits", 1))
 		rule := map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(permits), "readwrite": queue.ReadWrite(), "delay": delayed(),
-			"leases": queue.Leases(permits), "gate": queue.RequestQueue(), "independent": withMarkers(ways(), "!~"), "intention": withMarkers(intention(), "~#$!")}[args["name"]]
-		s.state = New(rule, Incarnation{})
+			"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(), "independent": withMarkers(ways(), "!~"), "intention": withMarkers(intention(), "~#$!")}[args["name"]]
+		s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
+		if kinds := map[string][]string{"independent": {"one", "other"}, "intention": {"IS", "IX", "S", "X"}}[args["name"]]; kinds != nil {
+			s.kinds = kinds
+		}
 		return nil
 	case "resize":
 		e = Resize{int(num("permits", 0))}
 	case "acquire":
-		e = Acquire{ID: requests.ID(num("id", 0)), Owner: args["owner"], Kind: queue.Kind(num("kind", 0)), Try: try, NotifyContended: tell, Data: []byte(args["data"]), Revocable: revocable, AtomicCreate: atomic}
+		e = Acquire{ID: requests.ID(num("id", 0)), Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], s.kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"]), Revocable: revocable, AtomicCreate: atomic}
 	case "created":
 		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1), SameDirectory: same}
 	case "listed":
@@ -56,7 +61,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 		e = Wake{Epoch: epoch, Node: s.name(args["node"]), Deleted: !kept}
 	case "transacted":
 		op, failed := args["failed"]
-		e = Transacted{Serial: serial, Done: !failed, Op: map[string]uint32{"mark": 1}[op]}
+		e = Transacted{Serial: serial, Done: !failed, Op: map[string]uint32{"marker": 1}[op]}
 	case "elapsed":
 		e = DelayElapsed{Serial: serial}
 	case "tick":
@@ -85,7 +90,7 @@ func commonEvent(t *testing.T, line string) Event {
 	case "deleted":
 		return Deleted{Serial: serial, Missing: missing}
 	case "failed":
-		return Failed{Epoch: epoch, Serial: serial, Reason: requests.Reason(num("why", int64(requests.SessionLost)))}
+		return Failed{Epoch: epoch, Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.SessionLost)}
 	case "connected":
 		return Session{Epoch: epoch, State: Connected}
 	case "suspended":
@@ -104,7 +109,7 @@ func commonEvent(t *testing.T, line string) Event {
 // data is that of the mark, or of nodes that say that their holder is to release.
 func (s *script) data(args map[string]string) map[string][]byte {
 	data := map[string][]byte{}
-	if by, ok := args["mark"]; ok {
+	if by, ok := args["marker"]; ok {
 		data["mark"] = []byte(s.name(by))
 	}
 	for _, name := range s.names(args["revoke"]) {
@@ -173,7 +178,7 @@ func (s *script) show(f Effect) string {
 		if f.Beside != "" {
 			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
 		}
-		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), machinetest.When(f.ListAfter, " look"), machinetest.When(f.After != "", " after="+s.short(f.After)))
+		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), machinetest.When(f.ListAfter, " list-after"), machinetest.When(f.After != "", " after="+s.short(f.After)))
 	case ListDirectory:
 		return fmt.Sprintf("list serial=%d%s%s", f.Serial, machinetest.When(f.WithCzxids, " czxids"), machinetest.When(f.Watch, " watch"))
 	case WatchNodes:
@@ -183,27 +188,27 @@ func (s *script) show(f Effect) string {
 		}
 		return fmt.Sprintf("watch serial=%d nodes=%s", f.Serial, strings.Join(nodes, ","))
 	case DeleteNode:
-		return fmt.Sprintf("delete serial=%d node=%s%s", f.Serial, s.short(f.Node), machinetest.When(f.WithDirectory, " reset"))
+		return fmt.Sprintf("delete serial=%d node=%s%s", f.Serial, s.short(f.Node), machinetest.When(f.WithDirectory, " with-directory"))
 	case Grant:
 		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
 	case ReportUnknownChild:
-		return fmt.Sprintf("report name=%s", f.Node)
+		return fmt.Sprintf("report-child name=%s", f.Node)
 	case RequestRevoke:
 		return fmt.Sprintf("revoke id=%d", f.ID)
 	case RestoreData:
 		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
 	case CreateHeldMarker:
-		return fmt.Sprintf("mark serial=%d node=%s", f.Serial, s.short(f.Node))
+		return fmt.Sprintf("create-marker serial=%d node=%s", f.Serial, s.short(f.Node))
 	case ReplaceHeldMarker:
-		return fmt.Sprintf("remark serial=%d node=%s", f.Serial, s.short(f.Node))
+		return fmt.Sprintf("replace-marker serial=%d node=%s", f.Serial, s.short(f.Node))
 	case DeleteWithHeldMarker:
-		return fmt.Sprintf("clear serial=%d node=%s", f.Serial, s.short(f.Node))
+		return fmt.Sprintf("delete-with-marker serial=%d node=%s", f.Serial, s.short(f.Node))
 	case ReadHeldMarker:
-		return fmt.Sprintf("look serial=%d", f.Serial)
+		return fmt.Sprintf("read-marker serial=%d", f.Serial)
 	case StartDelay:
-		return fmt.Sprintf("delay serial=%d", f.Serial)
+		return fmt.Sprintf("start-delay serial=%d", f.Serial)
 	case ReportHeldMarker:
-		return fmt.Sprintf("report mark why=%d", f.Reason)
+		return fmt.Sprintf("report-marker reason=%v", f.Reason)
 	}
 	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
 }

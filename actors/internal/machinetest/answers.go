@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// answers says which effects an answer may be to.
+// answers holds for each event that is an answer the effects that it may answer.
 var answers = map[string][]string{
-	"created":    {"create"},
-	"listed":     {"list"},
-	"watched":    {"watch", "look"},
-	"deleted":    {"delete"},
-	"transacted": {"mark", "remark", "clear"},
-	"elapsed":    {"delay"},
-	"failed":     {"create", "list", "watch", "mark", "remark", "clear", "look", "take", "prove", "leave", "delete"},
-	"done":       {"take", "prove", "leave"},
-	"missing":    {"take", "prove", "leave"},
-	"exists":     {"take", "prove", "leave"},
-	"borrowed":   {"borrow"},
-	"refused":    {"borrow"},
+	"created":      {"create"},
+	"listed":       {"list"},
+	"watched":      {"watch", "read-marker"},
+	"deleted":      {"delete", "delete-lock-node"},
+	"transacted":   {"create-marker", "replace-marker", "delete-with-marker"},
+	"elapsed":      {"start-delay"},
+	"failed":       {"create", "list", "watch", "delete", "create-marker", "replace-marker", "delete-with-marker", "read-marker", "create-nodes", "write-owner-node", "delete-nodes", "delete-lock-node"},
+	"done":         {"create-nodes", "write-owner-node", "delete-nodes"},
+	"missing":      {"create-nodes", "write-owner-node", "delete-nodes"},
+	"exists":       {"create-nodes", "write-owner-node", "delete-nodes"},
+	"node-granted": {"acquire-node"},
+	"node-refused": {"acquire-node"},
 }
 
 // openRequests holds the effects of a script that are not answered yet, by serial number.
@@ -37,10 +39,9 @@ func (a openRequests) add(effect string) {
 	}
 }
 
-// check returns an error if the event is an answer to nothing that was asked, or tells what
-// was not asked for. An event with the word unasked is one on purpose. One with the word found
-// tells what is in the directory though that was not asked for: it is about a create whose
-// answer was lost, and whose node was searched for.
+// check returns an error if the event answers no open effect, or has more than that asked for. An
+// event with the word unasked does so on purpose. A Created with the word found has the children
+// though the effect did not ask for them: its answer was lost, and the bridge has found the node.
 func (a openRequests) check(event string) error {
 	words := strings.Fields(event)
 	of, serial := answers[words[0]], argument(event, "serial")
@@ -52,11 +53,11 @@ func (a openRequests) check(event string) error {
 		return fmt.Errorf("serial %q was not asked as one of %q, or is answered", serial, of)
 	}
 	delete(a, serial)
-	looks := strings.Contains(effect, " look") || strings.Contains(effect, " beside=") || slices.Contains(words, "found")
-	if words[0] == "created" && argument(event, "children") != "" && !looks {
+	lists := strings.Contains(effect, " list-after") || strings.Contains(effect, " beside=") || slices.Contains(words, "found")
+	if words[0] == "created" && argument(event, "children") != "" && !lists {
 		return fmt.Errorf("children are given to %q", effect)
 	}
-	if words[0] == "created" && strings.Contains(effect, " look") && argument(event, "directory") != "0" && argument(event, "children") == "" {
+	if words[0] == "created" && strings.Contains(effect, " list-after") && argument(event, "directory") != "0" && argument(event, "children") == "" {
 		return fmt.Errorf("no children are given to %q", effect)
 	}
 	if words[0] == "listed" && argument(event, "czxids") != "" && !strings.Contains(effect, " czxids") {
@@ -78,11 +79,34 @@ func argument(line, key string) string {
 func ShowAnswer(kind fmt.Stringer, id requests.ID, why requests.Reason, stillHeld int) string {
 	switch kind.String() {
 	case "Refuse", "Lose":
-		return fmt.Sprintf("%s id=%d why=%d", strings.ToLower(kind.String()), id, why)
+		return fmt.Sprintf("%s id=%d reason=%v", strings.ToLower(kind.String()), id, why)
 	case "ConfirmRelease":
 		return fmt.Sprintf("released id=%d still=%d", id, stillHeld)
 	case "NotifyContended":
 		return fmt.Sprintf("contended id=%d", id)
 	}
 	return fmt.Sprintf("effect %v", kind)
+}
+
+// Reason returns the reason of a name, or otherwise if the name is empty.
+func Reason(t *testing.T, name string, otherwise requests.Reason) requests.Reason {
+	if name == "" {
+		return otherwise
+	}
+	for r := requests.Reason(1); r < 100; r++ {
+		if r.String() == name {
+			return r
+		}
+	}
+	t.Fatalf("unknown reason %q", name)
+	return 0
+}
+
+// Kind returns the kind of a name, given the names of all kinds, or 0 if the name is empty.
+func Kind(t *testing.T, name string, kinds []string) queue.Kind {
+	i := slices.Index(kinds, name)
+	if i < 0 && name != "" {
+		t.Fatalf("unknown kind %q of %q", name, kinds)
+	}
+	return queue.Kind(max(i, 0))
 }

@@ -9,9 +9,9 @@ func TestScriptsAnswerWhatWasAsked(t *testing.T) {
 		effect, event string
 		good          bool
 	}{
-		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 children=me1#0", true},
-		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0", false},
-		{"create serial=1 prefix=me1# look", "created serial=1 node=me1#0 directory=0", true},
+		{"create serial=1 prefix=me1# list-after", "created serial=1 node=me1#0 children=me1#0", true},
+		{"create serial=1 prefix=me1# list-after", "created serial=1 node=me1#0", false},
+		{"create serial=1 prefix=me1# list-after", "created serial=1 node=me1#0 directory=0", true},
 		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0", false},
 		{"create serial=1 prefix=me1#", "created serial=1 node=me1#0 children=me1#0 found", true},
 		{"create serial=1 prefix=me1#", "created serial=2 node=me2#0", false},

@@ -30,13 +30,15 @@ const (
 	WouldDeadlock     Reason = 16
 )
 
+// reasonNames are those of all reasons of lock.proto.
 var reasonNames = [...]string{
 	NotAcquired: "NotAcquired", TimedOut: "TimedOut", Cancelled: "Cancelled", SessionLost: "SessionLost",
 	NodeDeleted: "NodeDeleted", Closed: "Closed", NotHeld: "NotHeld", Invalid: "Invalid",
-	SequenceExhausted: "SequenceExhausted", OutcomeUnknown: "OutcomeUnknown", WouldDeadlock: "WouldDeadlock",
+	9: "NoAuth", 10: "Unavailable", SequenceExhausted: "SequenceExhausted", 12: "Internal", 13: "Stopped", 14: "LimitExceeded",
+	OutcomeUnknown: "OutcomeUnknown", WouldDeadlock: "WouldDeadlock", 17: "Disconnected",
 }
 
-// String returns the name of the constant, or the number of a reason that has none here.
+// String returns the name of a reason of lock.proto.
 func (r Reason) String() string {
 	if r > 0 && int(r) < len(reasonNames) && reasonNames[r] != "" {
 		return reasonNames[r]

@@ -8,10 +8,10 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The scripts in testdata/simple are like the others. A mark of ours is written mine-1.
+// The scripts are like those of lockqueue. The name of an own owner node is written lock-mine-1:
+// mine stands for the unique part, 1 is the serial.
 func TestSimpleScripts(t *testing.T) {
 	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &simpleScript{New("lock", false, [8]byte{})} })
 }
@@ -22,16 +22,16 @@ func (s *simpleScript) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
-	_, tell := args["tell"]
+	_, tell := args["notify"]
 	var e Event
 	switch word {
 	case "readwrite":
 		s.Contender = New("W", true, [8]byte{})
 		return nil
 	case "acquire":
-		e = Acquire{ID: id, Kind: queue.Kind(num("kind", 0)), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		e = Acquire{ID: id, Kind: machinetest.Kind(t, args["kind"], []string{"exclusive", "shared"}), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
 	case "done":
-		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: requests.Reason(num("why", 0))}
+		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: machinetest.Reason(t, args["reason"], 0)}
 	case "missing":
 		e = Transacted{Serial: serial, Op: uint32(num("op", 0)), Missing: true}
 	case "exists":
@@ -39,7 +39,7 @@ func (s *simpleScript) Step(t *testing.T, line string) []string {
 	case "listed":
 		e = Listed{Serial: serial, Children: s.long(args["children"])}
 	case "watched":
-		gate := strings.Join(s.long(args["gate"]), "")
+		gate := strings.Join(s.long(args["lock-node"]), "")
 		w := Watched{Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(gate)}}
 		if gate != "" {
 			w.Czxids = map[string]int64{s.lockNode: num("czxid", 1)}
@@ -63,7 +63,7 @@ func (s *simpleScript) Step(t *testing.T, line string) []string {
 
 // parseOthers reads the events without names of nodes.
 func parseOthers(t *testing.T, line string) Event {
-	word, _, num := machinetest.Parse(t, line)
+	word, args, num := machinetest.Parse(t, line)
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	switch word {
 	case "cancel":
@@ -73,7 +73,7 @@ func parseOthers(t *testing.T, line string) Event {
 	case "deleted":
 		return Deleted{Serial: serial}
 	case "failed":
-		return Failed{Serial: serial, Reason: requests.Reason(num("why", int64(requests.OutcomeUnknown)))}
+		return Failed{Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.OutcomeUnknown)}
 	case "connected", "suspended":
 		return Session{Epoch: epoch, Live: true}
 	case "lost":
@@ -95,7 +95,7 @@ func showOthers(f Effect) string {
 	case WatchNodes:
 		return fmt.Sprintf("watch serial=%d nodes=%s", f.Serial, strings.Join(f.Nodes, ","))
 	case DeleteLockNode:
-		return fmt.Sprintf("delete serial=%d node=%s", f.Serial, f.LockNode)
+		return fmt.Sprintf("delete-lock-node serial=%d node=%s", f.Serial, f.LockNode)
 	case Grant:
 		return fmt.Sprintf("grant id=%d node=%s token=%d.0", f.ID, f.OwnerNode, f.Czxid)
 	}
@@ -110,11 +110,11 @@ func (s *simpleScript) show(f Effect) string {
 	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.unique[:]), "mine") }
 	switch f.Kind {
 	case CreateNodes:
-		return fmt.Sprintf("take serial=%d gate=%s mark=%s data=%q", f.Serial, f.LockNode, short(f.OwnerNode), f.Data)
+		return fmt.Sprintf("create-nodes serial=%d lock-node=%s owner-node=%s data=%q", f.Serial, f.LockNode, short(f.OwnerNode), f.Data)
 	case WriteOwnerNode:
-		return fmt.Sprintf("prove serial=%d mark=%s data=%q", f.Serial, short(f.OwnerNode), f.Data)
+		return fmt.Sprintf("write-owner-node serial=%d owner-node=%s data=%q", f.Serial, short(f.OwnerNode), f.Data)
 	case DeleteNodes:
-		return fmt.Sprintf("leave serial=%d gate=%s mark=%s", f.Serial, f.LockNode, short(f.OwnerNode))
+		return fmt.Sprintf("delete-nodes serial=%d lock-node=%s owner-node=%s", f.Serial, f.LockNode, short(f.OwnerNode))
 	}
 	return short(showOthers(f))
 }
