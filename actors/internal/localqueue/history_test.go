@@ -11,46 +11,46 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A bank is a Lender, those who ask it, and the lock that it borrows, which grants,
-// refuses, is lost and is wanted as it likes.
-type bank struct {
+// model is a Queue, its owners, and the lock below, which grants, refuses, is lost and is contended
+// at random.
+type model struct {
 	t      *rapid.T
-	lender *Queue
+	queue  *Queue
 	rule   queue.Rule
 	grants int
 	ids    requests.ID
-	open   map[requests.ID]*asked
-	line   []*asked // waiting, in the order in which they came
+	open   map[requests.ID]*modelRequest
+	line   []*modelRequest // waiting, in the order in which they came
 
-	parts   []*node // of the loan that is asked for or here, the first first
-	first   uint64  // its serial number
-	refused bool    // what was asked for beside it
-	over    bool
-	lent    int // grants of the loan
-	czxid   int64
-	token   [2]int64 // of the last grant
-	timing  bool
+	nodes     []*node // of the node hold that is asked for or granted, the first node first
+	first     uint64  // its serial number
+	refused   bool    // the node that was asked for beside it
+	timeUsed  bool
+	granted   int // grants of the node hold
+	czxid     int64
+	token     [2]int64 // of the last grant
+	timerRuns bool
 }
 
-type asked struct {
+type modelRequest struct {
 	id     requests.ID
 	kind   queue.Kind
 	owner  string
 	try    bool
-	stage  stage // creating: it waits for a part beside what its owner holds
+	stage  stage // creating: it waits for a node beside what its owner holds
 	by     uint64
 	token  [2]int64
 	places requests.ID // of the owner's first request, with which the others share it
 }
 
-// uses tells that somebody has a place among the holders.
-func (a *asked) uses() bool { return a.stage == held || a.stage == creating }
+// uses reports whether a request has its owner among the holders.
+func (a *modelRequest) uses() bool { return a.stage == held || a.stage == creating }
 
 // leaving is the stage of a request whose release is under way.
 const leaving = lost + 1
 
-func (b *bank) part(serial uint64) *node {
-	for _, p := range b.parts {
+func (b *model) nodeOf(serial uint64) *node {
+	for _, p := range b.nodes {
 		if p.serial == serial {
 			return p
 		}
@@ -58,45 +58,45 @@ func (b *bank) part(serial uint64) *node {
 	return nil
 }
 
-func (b *bank) wanted() bool {
-	return slices.ContainsFunc(b.parts, func(p *node) bool { return p.contended })
+func (b *model) contended() bool {
+	return slices.ContainsFunc(b.nodes, func(p *node) bool { return p.contended })
 }
 
-func (b *bank) spent() bool { return b.wanted() && (b.over || b.lent >= b.grants) }
+func (b *model) budgetUsed() bool { return b.contended() && (b.timeUsed || b.granted >= b.grants) }
 
-func (b *bank) step(e Event) {
-	for _, f := range slices.Clone(lend(b.lender, e)) {
+func (b *model) step(e Event) {
+	for _, f := range slices.Clone(step(b.queue, e)) {
 		b.perform(f)
 	}
 	b.check()
 }
 
-func (b *bank) perform(f Effect) {
+func (b *model) perform(f Effect) {
 	a := b.open[f.ID]
 	switch f.Kind {
 	case AcquireNode:
-		b.borrow(f)
+		b.acquireNode(f)
 	case ReleaseNode:
-		p := b.part(f.Serial)
+		p := b.nodeOf(f.Serial)
 		if p == nil {
 			b.t.Fatalf("loan %d is returned and not here", f.Serial)
 		}
-		b.parts = slices.DeleteFunc(b.parts, func(o *node) bool { return o == p })
+		b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
 		for _, a := range b.open {
 			if a.stage == held && a.by == f.Serial {
 				b.t.Fatalf("the loan is returned while %d holds by it", a.id)
 			}
 		}
 	case StartIdleTimer:
-		if b.timing {
+		if b.timerRuns {
 			b.t.Fatal("a second timer")
 		}
-		b.timing = true
+		b.timerRuns = true
 	case Grant:
 		if f.Generation != machinetest.GenerationAt(f.Czxid) {
 			b.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
 		}
-		b.grant(a, b.part(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
+		b.grant(a, b.nodeOf(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
 	case Refuse:
 		if a == nil {
 			b.t.Fatalf("request %d is refused but was not open", f.ID)
@@ -118,23 +118,23 @@ func (b *bank) perform(f Effect) {
 	}
 }
 
-func (b *bank) forget(a *asked) {
+func (b *model) forget(a *modelRequest) {
 	delete(b.open, a.id)
-	b.line = slices.DeleteFunc(b.line, func(o *asked) bool { return o == a })
+	b.line = slices.DeleteFunc(b.line, func(o *modelRequest) bool { return o == a })
 }
 
-func (b *bank) borrow(f Effect) {
+func (b *model) acquireNode(f Effect) {
 	switch {
-	case len(b.parts) == 0:
-		b.first, b.over, b.refused, b.lent = f.Serial, false, false, 0
-	case len(b.parts) > 1 || b.parts[0].stage != held || f.Try || f.NodeKind == b.parts[0].kind || !b.rule.EntersFrom(f.NodeKind).Has(b.parts[0].kind):
-		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.NodeKind, b.parts)
+	case len(b.nodes) == 0:
+		b.first, b.timeUsed, b.refused, b.granted = f.Serial, false, false, 0
+	case len(b.nodes) > 1 || b.nodes[0].stage != held || f.Try || f.NodeKind == b.nodes[0].kind || !b.rule.EntersFrom(f.NodeKind).Has(b.nodes[0].kind):
+		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.NodeKind, b.nodes)
 	}
-	b.parts = append(b.parts, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
+	b.nodes = append(b.nodes, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
 }
 
-// grant checks that nobody is in the way and nobody is passed over.
-func (b *bank) grant(a *asked, by *node, token [2]int64) {
+// grant checks that no holder blocks a grant and that it passes no earlier request.
+func (b *model) grant(a *modelRequest, by *node, token [2]int64) {
 	if by == nil || by.stage != held {
 		b.t.Fatalf("request %d is granted what is not here", a.id)
 	}
@@ -165,17 +165,17 @@ func (b *bank) grant(a *asked, by *node, token [2]int64) {
 			b.t.Fatalf("request %d has token %v after %v, the loan's is %d", a.id, token, b.token, b.czxid)
 		}
 		b.token = token
-		if b.lent++; b.wanted() && (b.over || b.lent > b.grants) {
-			b.t.Fatalf("request %d is grant %d of the loan (over: %t) while others wait", a.id, b.lent, b.over)
+		if b.granted++; b.contended() && (b.timeUsed || b.granted > b.grants) {
+			b.t.Fatalf("request %d is grant %d of the loan (over: %t) while others wait", a.id, b.granted, b.timeUsed)
 		}
 	}
 	a.stage, a.token, a.by = held, token, by.serial
-	b.line = slices.DeleteFunc(b.line, func(o *asked) bool { return o == a })
+	b.line = slices.DeleteFunc(b.line, func(o *modelRequest) bool { return o == a })
 }
 
-// check is for every moment: nobody waits who could hold, nothing is kept that nobody
+// check runs after every event: no request waits that could hold, and nothing is kept that no owner
 // may want.
-func (b *bank) check() {
+func (b *model) check() {
 	var holding [2]int
 	for _, o := range b.open {
 		if o.uses() {
@@ -183,26 +183,26 @@ func (b *bank) check() {
 		}
 	}
 	unused := holding[queue.Exclusive]+holding[queue.Shared] == 0
-	if len(b.parts) == 0 || b.parts[0].stage == creating {
+	if len(b.nodes) == 0 || b.nodes[0].stage == creating {
 		switch {
-		case len(b.line) > 0 && len(b.parts) == 0:
+		case len(b.line) > 0 && len(b.nodes) == 0:
 			b.t.Fatal("somebody waits, and nothing is asked for")
-		case len(b.line) == 0 && len(b.parts) > 0 || !unused:
+		case len(b.line) == 0 && len(b.nodes) > 0 || !unused:
 			b.t.Fatal("nobody waits, and something is asked for; or somebody holds what is not here")
 		}
 		return
 	}
-	first, beside := b.parts[0], &node{}
-	if len(b.parts) > 1 {
-		beside = b.parts[1]
+	first, beside := b.nodes[0], &node{}
+	if len(b.nodes) > 1 {
+		beside = b.nodes[1]
 	}
 	switch {
 	case len(b.line) > 0:
 		b.checkFirst(b.line[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
-	case unused && (b.wanted() || !b.timing):
+	case unused && (b.contended() || !b.timerRuns):
 		b.t.Fatal("nobody uses the loan, and it is kept")
 	}
-	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.spent()) {
+	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.budgetUsed()) {
 		b.t.Fatal("a part is kept that nobody uses")
 	}
 	for _, a := range b.line {
@@ -212,11 +212,11 @@ func (b *bank) check() {
 	}
 }
 
-// checkFirst is about the kind that is first in line.
-func (b *bank) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
+// checkFirst checks the kind that is first in line.
+func (b *model) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
 	covered := kind == first.kind || kind == queue.Shared
 	apart := kind != first.kind && b.rule.EntersFrom(kind).Has(first.kind)
-	free := !written && (unused || kind == queue.Shared) && covered && !b.spent()
+	free := !written && (unused || kind == queue.Shared) && covered && !b.budgetUsed()
 	switch {
 	case free && (!apart || beside.stage == held):
 		b.t.Fatalf("%d waits and could hold", b.line[0].id)
@@ -227,8 +227,8 @@ func (b *bank) checkFirst(kind queue.Kind, written, unused bool, first, beside *
 	}
 }
 
-func (b *bank) pick(want stage) *asked {
-	var some []*asked
+func (b *model) pick(want stage) *modelRequest {
+	var some []*modelRequest
 	for _, a := range b.open {
 		if a.stage == want {
 			some = append(some, a)
@@ -237,27 +237,27 @@ func (b *bank) pick(want stage) *asked {
 	if len(some) == 0 {
 		b.t.Skip("no such request")
 	}
-	slices.SortFunc(some, func(x, y *asked) int { return int(x.id) - int(y.id) })
+	slices.SortFunc(some, func(x, y *modelRequest) int { return int(x.id) - int(y.id) })
 	return rapid.SampledFrom(some).Draw(b.t, "request")
 }
 
-// some is a part in a stage.
-func (b *bank) some(want stage) *node {
-	parts := slices.DeleteFunc(slices.Clone(b.parts), func(p *node) bool { return p.stage != want })
+// someNode returns a node in a stage.
+func (b *model) someNode(want stage) *node {
+	parts := slices.DeleteFunc(slices.Clone(b.nodes), func(p *node) bool { return p.stage != want })
 	if len(parts) == 0 {
 		b.t.Skip("not now")
 	}
 	return rapid.SampledFrom(parts).Draw(b.t, "part")
 }
 
-func (b *bank) release(a *asked) {
+func (b *model) release(a *modelRequest) {
 	if a.stage == held {
 		a.stage = leaving
 	}
 	b.step(Release{a.id})
 }
 
-func (b *bank) borrowed(p *node) {
+func (b *model) nodeGranted(p *node) {
 	p.stage = held
 	if p.serial == b.first {
 		b.czxid++
@@ -265,10 +265,10 @@ func (b *bank) borrowed(p *node) {
 	b.step(NodeGranted{Serial: p.serial, Generation: machinetest.GenerationAt(b.czxid), Czxid: b.czxid, Step: uint32(b.czxid % 3)})
 }
 
-// acquire has an owner ask that may wait already, or hold, or have lost.
-func (b *bank) acquire(t *rapid.T) {
+// acquire makes a request of an owner that may wait already, or hold, or have lost the lock.
+func (b *model) acquire(t *rapid.T) {
 	b.ids++
-	a := &asked{id: b.ids, places: b.ids, stage: queued,
+	a := &modelRequest{id: b.ids, places: b.ids, stage: queued,
 		kind:  queue.Kind(rapid.IntRange(0, len(b.rule.Markers)-1).Draw(t, "kind")),
 		owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 		try:   rapid.IntRange(0, 4).Draw(t, "try") == 0}
@@ -284,12 +284,12 @@ func (b *bank) acquire(t *rapid.T) {
 	b.open[a.id] = a
 	if a.stage == queued {
 		b.line = append(b.line, a)
-		slices.SortStableFunc(b.line, func(x, y *asked) int { return int(x.places) - int(y.places) })
+		slices.SortStableFunc(b.line, func(x, y *modelRequest) int { return int(x.places) - int(y.places) })
 	}
 	b.step(Acquire{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try})
 }
 
-func (b *bank) actions() map[string]func(*rapid.T) {
+func (b *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": b.acquire,
 		"cancel":  func(*rapid.T) { b.step(Cancel{ID: b.pick(queued).id, Reason: requests.Cancelled}) },
@@ -303,51 +303,51 @@ func (b *bank) actions() map[string]func(*rapid.T) {
 		"cancel a downgrade":      func(*rapid.T) { b.step(Cancel{ID: b.pick(creating).id, Reason: requests.Cancelled}) },
 		"release":                 func(*rapid.T) { b.release(b.pick(held)) },
 		"owner hears of the loss": func(*rapid.T) { b.release(b.pick(lost)) },
-		"borrowed":                func(*rapid.T) { b.borrowed(b.some(creating)) },
+		"borrowed":                func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
 		"refused": func(t *rapid.T) {
-			p, why := b.some(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
+			p, why := b.someNode(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
 			if why == requests.NotAcquired && !p.try {
 				t.Skip("it was no try")
 			}
 			b.refused = p.serial != b.first
-			b.parts = slices.DeleteFunc(b.parts, func(o *node) bool { return o == p })
+			b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
 			b.step(NodeRefused{Serial: p.serial, Reason: why})
 		},
-		"lost": func(*rapid.T) { b.step(NodeLost{Serial: b.some(held).serial, Reason: requests.SessionLost}) },
+		"lost": func(*rapid.T) { b.step(NodeLost{Serial: b.someNode(held).serial, Reason: requests.SessionLost}) },
 		"wanted": func(*rapid.T) {
-			p := b.some(held)
+			p := b.someNode(held)
 			p.contended = true
 			b.step(NodeContended{Serial: p.serial})
 		},
 		"overdue": func(*rapid.T) {
-			b.some(held)
-			b.over = true
+			b.someNode(held)
+			b.timeUsed = true
 			b.step(TimeBudgetUsed{Serial: b.first})
 		},
 		"news of a former loan": func(t *rapid.T) {
-			serial := b.lender.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
-			if b.part(serial) != nil || serial == b.first {
+			serial := b.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
+			if b.nodeOf(serial) != nil || serial == b.first {
 				t.Skip("it is not over")
 			}
 			b.step(rapid.SampledFrom([]Event{NodeGranted{Serial: serial}, NodeRefused{serial, requests.Cancelled}, NodeLost{serial, requests.SessionLost}, NodeContended{serial}, TimeBudgetUsed{serial}}).Draw(t, "news"))
 		},
 		"lingered": func(t *rapid.T) {
-			if !b.timing {
+			if !b.timerRuns {
 				t.Skip("no timer")
 			}
-			b.timing = false
+			b.timerRuns = false
 			b.step(IdleTimedOut{})
 		},
 		"": func(*rapid.T) {},
 	}
 }
 
-// finish makes everybody leave: nothing may be left.
-func (b *bank) finish() {
+// finish has all owners leave: nothing may be left.
+func (b *model) finish() {
 	for range 1000 {
-		for _, p := range b.parts {
+		for _, p := range b.nodes {
 			if p.stage == creating {
-				b.borrowed(p)
+				b.nodeGranted(p)
 				break
 			}
 		}
@@ -357,31 +357,31 @@ func (b *bank) finish() {
 				break
 			}
 		}
-		if b.timing {
-			b.timing = false
+		if b.timerRuns {
+			b.timerRuns = false
 			b.step(IdleTimedOut{})
 		}
 	}
-	l := b.lender
-	if len(b.open)+len(b.parts) > 0 || !l.Idle() || len(l.owners)+len(l.holders)+l.tries > 0 || l.waiting.first != nil || l.waiting.last != nil ||
+	l := b.queue
+	if len(b.open)+len(b.nodes) > 0 || !l.Idle() || len(l.owners)+len(l.holders)+l.tries > 0 || l.waiting.first != nil || l.waiting.last != nil ||
 		l.holding.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
-		b.t.Fatalf("%d requests are open, parts %v; the lender is left as %+v", len(b.open), b.parts, l)
+		b.t.Fatalf("%d requests are open, parts %v; the lender is left as %+v", len(b.open), b.nodes, l)
 	}
 }
 
-func testLending(t *testing.T, rule queue.Rule) {
+func testLocalQueue(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		grants := rapid.IntRange(1, 4).Draw(t, "grants")
-		b := &bank{t: t, rule: rule, grants: grants, lender: New(rule, uint32(grants)), open: map[requests.ID]*asked{}}
+		b := &model{t: t, rule: rule, grants: grants, queue: New(rule, uint32(grants)), open: map[requests.ID]*modelRequest{}}
 		machinetest.Repeat(t, b.actions())
 		b.finish()
 	})
 }
 
-func TestHistoriesOfALendingMutex(t *testing.T) { testLending(t, queue.Mutex()) }
+func TestHistoriesOfAMutex(t *testing.T) { testLocalQueue(t, queue.Mutex()) }
 
-func TestHistoriesOfALendingReadWriteLock(t *testing.T) { testLending(t, queue.ReadWrite()) }
+func TestHistoriesOfAReadWriteLock(t *testing.T) { testLocalQueue(t, queue.ReadWrite()) }
 
-func TestHistoriesOfALendingSimpleReadWriteLock(t *testing.T) {
-	testLending(t, queue.SimpleReadWrite())
+func TestHistoriesOfASimpleReadWriteLock(t *testing.T) {
+	testLocalQueue(t, queue.SimpleReadWrite())
 }

@@ -11,15 +11,15 @@ import (
 
 // The scripts are like those of lockqueue. A step is written as that of the node hold and the number
 // of the grant: 0/2.
-func TestLendScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &lendScript{New(queue.Mutex(), 3)} })
+func TestScripts(t *testing.T) {
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(queue.Mutex(), 3)} })
 }
 
 var kinds = []string{"exclusive", "shared"}
 
-type lendScript struct{ *Queue }
+type script struct{ *Queue }
 
-func (s *lendScript) Step(t *testing.T, line string) []string {
+func (s *script) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
 	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), machinetest.Reason(t, args["reason"], requests.SessionLost)
 	_, try := args["try"]
@@ -29,7 +29,7 @@ func (s *lendScript) Step(t *testing.T, line string) []string {
 	case "rule":
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
 		return nil
-	case "grants-made": // as if it had been lent so often
+	case "grants-made": // as if so many grants had been made
 		s.hold.grants = uint32(num("times", 0))
 		return nil
 	case "acquire":
@@ -56,13 +56,13 @@ func (s *lendScript) Step(t *testing.T, line string) []string {
 		t.Fatalf("unknown event %q", line)
 	}
 	var effects []string
-	for _, f := range lend(s.Queue, e) {
-		effects = append(effects, showLend(f))
+	for _, f := range step(s.Queue, e) {
+		effects = append(effects, show(f))
 	}
 	return effects
 }
 
-func showLend(f Effect) string {
+func show(f Effect) string {
 	switch f.Kind {
 	case AcquireNode:
 		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", f.Serial, kinds[f.NodeKind], f.Try, f.Data)
@@ -76,5 +76,5 @@ func showLend(f Effect) string {
 	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
 }
 
-// lend is Lend for an event of any type.
-func lend(l *Queue, e Event) []Effect { return Step(l, e) }
+// step is Step for an event of any type.
+func step(l *Queue, e Event) []Effect { return Step(l, e) }

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What an owner has decides whether its request is a part of a multi-lock, enters one, or is
+// What an owner has decides whether its request is part of an atomic create, enters one, or is
 // refused.
 func TestEntry(t *testing.T) {
 	s := New(queue.ReadWrite(), Incarnation{1})

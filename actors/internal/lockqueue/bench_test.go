@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// One local hand-off with many waiting behind: a release, and somebody new at the end.
-// The cost must not grow with the queue.
+// One hand-off within the process with many waiting: a release, and a new request at the end. The
+// cost must not grow with the queue.
 func BenchmarkHandOff(b *testing.B) {
 	for _, waiting := range []int{10, 100, 1000, 10000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkHandOff(b *testing.B) {
 	}
 }
 
-// A snapshot of a directory with many contenders of others.
+// A list of a directory with many contenders of other processes.
 func BenchmarkMerge(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 
 func (w *world) proc() *process { return rapid.SampledFrom(w.procs).Draw(w.t, "process") }
 
-// pick is one of a process's requests in a certain state.
+// pick returns one of a process's requests in a certain state.
 func (w *world) pick(p *process, state string) requests.ID {
 	var ids []requests.ID
 	for id, s := range p.open {
@@ -37,7 +37,7 @@ func (w *world) guestMarkers() []string {
 	return []string{"-lock-", "__lock__", "-__WRIT__", "-__READ__"}
 }
 
-// guest picks one whose name has the marker.
+// guest returns a guest whose name has the marker.
 func (w *world) guest(possible bool, marker string) string {
 	var guests []string
 	for _, n := range w.sorted() {
@@ -51,7 +51,7 @@ func (w *world) guest(possible bool, marker string) string {
 	return rapid.SampledFrom(guests).Draw(w.t, "guest")
 }
 
-// hasOwnKind tells the rule whose contenders of one process do not block each other.
+// hasOwnKind reports whether contenders of one process do not block each other.
 func hasOwnKind(r queue.Rule) bool { return !r.OwnMarkersOnly && len(r.Markers) > int(queue.Own) }
 
 func (w *world) kinds() (all []queue.Kind) {
@@ -72,7 +72,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			p.open[w.ids] = "waiting"
 			tell := rapid.IntRange(0, 2).Draw(t, "tell") == 0 && !w.rule.CountUnknown
 			if tell {
-				p.curious[w.ids] = true
+				p.wantsContention[w.ids] = true
 			}
 			owners := []string{"", "", "a", "b"}
 			if w.rule.CountUnknown {
@@ -157,7 +157,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			if len(w.nodes) > 0 {
 				t.Skip("not empty")
 			}
-			w.setHome(0)
+			w.setDirectory(0)
 		},
 		"guest comes": func(t *rapid.T) {
 			w.makeDirectory()
@@ -204,7 +204,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			for _, n := range w.sorted() {
 				w.meddle(n)
 			}
-			w.setHome(0)
+			w.setDirectory(0)
 		},
 		"guest goes": func(t *rapid.T) {
 			w.del(w.guest(true, ""))
@@ -213,7 +213,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			p := w.proc()
 			w.step(p, Session{Epoch: p.epoch, State: Suspended})
 			// Events are lost with the connection, and watches with them.
-			p.events, p.watches, p.outlook = nil, map[string]bool{}, false
+			p.events, p.watches, p.directoryWatched = nil, map[string]bool{}, false
 			p.heard = p.emitted
 			w.step(p, Session{Epoch: p.epoch, State: Connected})
 		},
@@ -258,8 +258,8 @@ func (w *world) loseSession(p *process) {
 	w.connect(p)
 }
 
-// finish makes everybody leave: every request must end, no node and no State's
-// memory of one may be left.
+// finish has all owners leave: every request must end, and no node and no State's memory of one may
+// be left.
 func (w *world) finish() {
 	for range 1000 {
 		w.actions()["expire"](w.t)

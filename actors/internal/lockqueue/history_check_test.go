@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// sorted is the queue as the server has it, slow and plain.
+// sorted returns the queue as the server has it, slowly and plainly.
 func (w *world) sorted() []*node {
 	var list []*node
 	for _, n := range w.nodes {
@@ -44,7 +44,7 @@ func (w *world) holds(name string, missed bool) bool {
 	return ahead < permits
 }
 
-// kindFor is the node's kind as another one's process sees it.
+// kindFor returns the node's kind as the process of another node sees it.
 func (w *world) kindFor(n, me *node) queue.Kind {
 	if hasOwnKind(w.rule) && n.kind == queue.Own && (n.proc != me.proc || n.epoch != me.epoch) {
 		return queue.Exclusive
@@ -52,7 +52,7 @@ func (w *world) kindFor(n, me *node) queue.Kind {
 	return n.kind
 }
 
-// gaveUp tells that nobody holds by the node, or ever will.
+// gaveUp reports whether no request holds by the node, or ever will.
 func (p *process) gaveUp(n *node) bool {
 	if p == nil || n.epoch != p.epoch {
 		return false
@@ -77,8 +77,8 @@ func (w *world) checkGrant(p *process, f Effect) {
 	if !w.holds(f.Node, true) {
 		w.t.Fatalf("process %d: request %d is granted by %s, which does not hold: %s", p.n, f.ID, f.Node, w)
 	}
-	if w.rule.Delay && w.marks.by != f.Node {
-		w.t.Fatalf("process %d: request %d is granted by %s, but the mark is of %q", p.n, f.ID, f.Node, w.marks.by)
+	if w.rule.Delay && w.markers.by != f.Node {
+		w.t.Fatalf("process %d: request %d is granted by %s, but the mark is of %q", p.n, f.ID, f.Node, w.markers.by)
 	}
 	if w.rule.Permits > 1 || w.rule.CountUnknown {
 		return
@@ -103,8 +103,8 @@ func (w *world) checkGrant(p *process, f Effect) {
 	}
 }
 
-// conflict tells that two may not hold at a time: the earlier blocks the later. An owner
-// may hold two nodes of one place in the queue.
+// conflict reports whether two nodes may not be held at a time: the earlier blocks the later. An
+// owner may hold two nodes of one place in the queue.
 func (w *world) conflict(a, b *node) bool {
 	switch {
 	case a == nil || b == nil || a.born == b.born:
@@ -126,7 +126,7 @@ func (w *world) String() string {
 	return s + "\n" + strings.Join(w.trace, "\n")
 }
 
-// drain lets everything in flight arrive, then nobody may sleep who could hold.
+// drain delivers everything in flight. Then no contender may wait that could hold.
 func (w *world) drain() {
 	rounds := 0
 	for busy := true; busy; {
@@ -160,7 +160,7 @@ func (w *world) drain() {
 				busy = true
 			}
 		}
-		for len(w.marks.delays) > 0 {
+		for len(w.markers.delays) > 0 {
 			w.elapse()
 			busy = true
 		}
@@ -186,10 +186,10 @@ func (w *world) drain() {
 		if w.meddling {
 			continue
 		}
-		if p.outlook && !w.present(p) {
+		if p.directoryWatched && !w.present(p) {
 			w.t.Fatalf("process %d watches the directory, where it has no node whose end would end that: %s", p.n, w)
 		}
-		for id := range p.curious {
+		for id := range p.wantsContention {
 			if p.open[id] == "held" && w.contended(p, p.nodeOf[id]) {
 				w.t.Fatalf("process %d: request %d holds and was not told that others wait: %s", p.n, id, w)
 			}
@@ -197,7 +197,7 @@ func (w *world) drain() {
 	}
 }
 
-// present tells that the process has a node in the directory.
+// present reports whether the process has a node in the directory.
 func (w *world) present(p *process) bool {
 	for _, n := range w.nodes {
 		if n.proc == p && n.epoch == p.epoch {
@@ -207,8 +207,7 @@ func (w *world) present(p *process) bool {
 	return false
 }
 
-// contended is the reference: somebody else's contender waits, behind a node that
-// blocks it.
+// contended is the reference: a contender of another process waits, behind a node that blocks it.
 func (w *world) contended(p *process, name string) bool {
 	me := w.nodes[name]
 	for _, n := range w.nodes {

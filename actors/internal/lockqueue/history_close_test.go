@@ -30,10 +30,10 @@ func TestHistoriesOfClose(t *testing.T) {
 	}
 }
 
-// close has all processes close. Nothing tells them of the end of a delay then.
+// close has all processes close. Then no DelayElapsed comes.
 func (w *world) close() {
 	w.actions()["expire"](w.t)
-	w.marks.delays = nil
+	w.markers.delays = nil
 	for _, p := range w.procs {
 		w.step(p, Close{Reason: requests.Closed})
 		if len(p.open) > 0 {

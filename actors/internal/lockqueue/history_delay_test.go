@@ -9,9 +9,9 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// marks are the part of a world that a rule with a Delay needs.
-type marks struct {
-	by     string // the node that the mark tells; empty: there is none
+// heldMarkers is the part of a world that a rule with a Delay needs.
+type heldMarkers struct {
+	by     string // the node that the held marker names; empty: there is no held marker
 	delays []delaying
 	waited map[string]bool // nodes whose contenders have waited for the delay
 }
@@ -23,13 +23,13 @@ type delaying struct {
 }
 
 func (w *world) elapse() {
-	d := w.marks.delays[0]
-	w.marks.delays = w.marks.delays[1:]
-	w.marks.waited[d.node] = true
+	d := w.markers.delays[0]
+	w.markers.delays = w.markers.delays[1:]
+	w.markers.waited[d.node] = true
 	w.step(d.p, DelayElapsed{Serial: d.serial})
 }
 
-// transact executes an effect about the mark, perhaps, and answers it, perhaps.
+// transact perhaps executes an effect about the held marker, and perhaps answers it.
 func (w *world) transact(p *process, f Effect) {
 	fate := rapid.IntRange(0, 9).Draw(w.t, "fate")
 	if fate == 0 {
@@ -46,7 +46,7 @@ func (w *world) transact(p *process, f Effect) {
 }
 
 func (w *world) execute(f Effect) Transacted {
-	m := &w.marks
+	m := &w.markers
 	switch {
 	case w.nodes[f.Node] == nil:
 		return Transacted{Serial: f.Serial, Op: 0}
@@ -80,20 +80,20 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		w := newWorld(t, delayed(), rapid.IntRange(1, 3).Draw(t, "processes"))
 		actions := w.actions()
 		actions["time passes"] = func(t *rapid.T) {
-			if len(w.marks.delays) == 0 {
+			if len(w.markers.delays) == 0 {
 				t.Skip("nobody waits for that")
 			}
 			w.elapse()
 		}
 		machinetest.Repeat(t, actions)
 		w.finish()
-		// What was left unclean goes with the next clean release.
+		// The held marker that an unclean end left goes with the next clean release.
 		w.ids++
 		w.procs[0].open[w.ids] = "waiting"
 		w.step(w.procs[0], Acquire{ID: w.ids})
 		w.finish()
-		if w.marks.by != "" {
-			t.Fatalf("the mark of %s is left", w.marks.by)
+		if w.markers.by != "" {
+			t.Fatalf("the mark of %s is left", w.markers.by)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 )
 
-// run has much asked for and much on its way, and sometimes trouble.
+// run makes many requests, delivers many messages, and sometimes makes trouble.
 func (w *world) run() {
 	actions := w.actions()
 	do := func(names []string, most int) func(*rapid.T) {
@@ -26,7 +26,8 @@ func (w *world) run() {
 	})
 }
 
-// rest gives all time to notice which nodes were deleted. Then nobody may sleep who could hold.
+// rest gives all processes the time to notice which nodes were deleted. Then no contender may wait
+// that could hold.
 func (w *world) rest() {
 	w.actions()["expire"](w.t)
 	for range 6 {

@@ -25,8 +25,8 @@ func (w *world) add(prefix string, kind queue.Kind, p *process) *node {
 	if n.plain = prefix == "plain"; n.plain {
 		n.name = fmt.Sprintf("%s%d", prefix, w.zxid)
 	}
-	// Also for those who do not show it. At the end it sticks since ZooKeeper 3.6, and is
-	// negative before.
+	// The number advances also for nodes that do not show it. At the end it stays since ZooKeeper
+	// 3.6, and is negative before.
 	if w.nextSeq++; w.nextSeq > math.MaxInt32 {
 		w.nextSeq = w.afterLast
 	}
@@ -34,7 +34,7 @@ func (w *world) add(prefix string, kind queue.Kind, p *process) *node {
 	return n
 }
 
-// meddle deletes a node of whatever process.
+// meddle deletes a node of any process.
 func (w *world) meddle(n *node) {
 	if n.proc != nil && n.epoch == n.proc.epoch {
 		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name]}
@@ -53,10 +53,10 @@ func (w *world) meddle(n *node) {
 
 // makeDirectory makes it if it is missing; its numbers begin at 0.
 func (w *world) makeDirectory() {
-	if w.home == 0 {
+	if w.directory == 0 {
 		w.zxid++
 		w.nextSeq = 0
-		w.setHome(w.zxid)
+		w.setDirectory(w.zxid)
 	}
 }
 
@@ -91,8 +91,8 @@ func (w *world) serve(p *process, i int, batch bool) {
 		}
 		w.create(p, creates, gone)
 	case ListDirectory:
-		p.outlook = p.outlook || f.Watch && p.view.home != 0
-		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(p), Directory: p.view.home}
+		p.directoryWatched = p.directoryWatched || f.Watch && p.view.directory != 0
+		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(p), Directory: p.view.directory}
 		for _, name := range l.Children {
 			if n := p.view.nodes[name]; f.WithCzxids && n != nil {
 				l.Czxids = append(l.Czxids, n.czxid)
@@ -122,7 +122,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 		missing := w.nodes[f.Node] == nil
 		w.del(f.Node)
 		if f.WithDirectory && len(w.nodes) == 0 {
-			w.setHome(0)
+			w.setDirectory(0)
 		}
 		w.catchUp(p)
 		p.reply(Deleted{Serial: f.Serial, Missing: missing})
@@ -183,7 +183,7 @@ func (w *world) search(p *process) {
 	w.catchUp(p) // the bridge writes before it searches
 	for _, n := range w.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
-			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.home, Children: w.names(p)})
+			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.directory, Children: w.names(p)})
 			return
 		}
 	}
@@ -203,7 +203,7 @@ func (w *world) readBehind(p *process) {
 	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
 	for _, e := range b.created {
 		if !fails && !e.SameDirectory {
-			e.Directory = p.view.home
+			e.Directory = p.view.directory
 			if b.look[e.Serial] {
 				e.Children = w.names(p)
 			}
@@ -223,7 +223,7 @@ func (w *world) createBeside(p *process, f Effect) {
 	_, kind, _ := w.rule.Parse(f.Node)
 	w.put(&node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
 	w.catchUp(p)
-	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.home})
+	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.directory})
 	p.answers[len(p.answers)-1].due = p.ticks + 1 // it is granted by, whenever it comes
 }
 

@@ -14,16 +14,16 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A stack is the fronts of some processes, each a Pool or a Lender, over real States that
-// run in worlds: the gate and the leases of a semaphore, or the lock that Lenders borrow.
-// Messages between a front and its States take their time, but keep their order.
+// stack holds the fronts of some processes, each a semaphore or a local queue, over real States
+// that run in worlds: the request queue and the leases of a semaphore, or the lock below local
+// queues. Messages between a front and its States are delayed, but keep their order.
 type stack struct {
 	t        *rapid.T
 	worlds   []*world
 	fronts   []*front
 	ids      requests.ID
 	meddling bool
-	traffic  []string // actions that move what is on its way
+	traffic  []string // actions that deliver what is on its way
 
 	acquire func(*rapid.T, *front)
 	cancel  func(*front, requests.ID)
@@ -33,45 +33,45 @@ type stack struct {
 	end     func(*front)                  // checks that the front remembers nothing
 	permits int                           // of a semaphore
 	tokens  map[int][2]int64              // greatest token by permits or kind
-	owners  map[[2]int64]string           // to whom a Lender has given a token
+	owners  map[[2]int64]string           // to whom a local queue has granted a token
 }
 
 // front is the front of one process.
 type front struct {
-	n      int
-	pool   *semaphore.State
-	lender *localqueue.Queue
-	layers []*layer // one in each world
-	open   map[requests.ID]*demand
-	timing bool                   // an IdleTimedOut is to come
-	first  uint64                 // serial of the AcquireNode that began the node hold
-	asking []requests.ID          // for leases, in their order
-	leases map[uint64]requests.ID // by serial of the AcquireLease
+	n          int
+	semaphore  *semaphore.State
+	localQueue *localqueue.Queue
+	layers     []*layer // one in each world
+	open       map[requests.ID]*ownerRequest
+	timing     bool                   // an IdleTimedOut is to come
+	first      uint64                 // serial of the AcquireNode that began the node hold
+	asking     []requests.ID          // for leases, in their order
+	leases     map[uint64]requests.ID // by serial of the AcquireLease
 }
 
-// demand is a request of an owner. Its state is waiting, held, lost or leaving.
-type demand struct {
+// ownerRequest is a request of an owner. Its state is waiting, held, lost or leaving.
+type ownerRequest struct {
 	ID      requests.ID
 	Owner   string
 	Kind    queue.Kind
 	Permits int
 	Try     bool
 	state   string
-	nodes   []*serving
+	nodes   []*nodeRequest
 	token   [2]int64
 }
 
-// layer is one State of a process. serving is a request of the front to it.
+// layer is one State of a process. nodeRequest is a request of the front to it.
 type (
 	layer struct {
 		w    *world
 		p    *process
-		by   map[uint64]*serving
-		ids  map[requests.ID]*serving
+		by   map[uint64]*nodeRequest
+		ids  map[requests.ID]*nodeRequest
 		down []func()  // on their way to the State
 		up   []message // on their way to the front
 	}
-	serving struct {
+	nodeRequest struct {
 		serial uint64
 		id     requests.ID
 		owner  string
@@ -91,9 +91,9 @@ func newStack(t *rapid.T, rules ...queue.Rule) *stack {
 		s.worlds = append(s.worlds, newWorld(t, rule, processes))
 	}
 	for n := range processes {
-		f := &front{n: n, open: map[requests.ID]*demand{}, leases: map[uint64]requests.ID{}}
+		f := &front{n: n, open: map[requests.ID]*ownerRequest{}, leases: map[uint64]requests.ID{}}
 		for _, w := range s.worlds {
-			l := &layer{w: w, p: w.procs[n], by: map[uint64]*serving{}, ids: map[requests.ID]*serving{}}
+			l := &layer{w: w, p: w.procs[n], by: map[uint64]*nodeRequest{}, ids: map[requests.ID]*nodeRequest{}}
 			l.p.told = l.told
 			f.layers = append(f.layers, l)
 		}
@@ -122,15 +122,15 @@ func (l *layer) told(e Effect) {
 	l.up = append(l.up, message{x.serial, e})
 }
 
-// ask, cancel and release are what the actor of the State does about messages of the front.
+// ask, cancel and release do what the actor of the State does about messages of the front.
 func (l *layer) ask(serial uint64, e Acquire) {
 	l.w.ids++
 	e.ID = l.w.ids
-	x := &serving{serial: serial, id: e.ID, owner: e.Owner}
+	x := &nodeRequest{serial: serial, id: e.ID, owner: e.Owner}
 	l.by[serial], l.ids[e.ID] = x, x
 	l.p.open[e.ID] = "waiting"
 	if e.NotifyContended {
-		l.p.curious[e.ID] = true
+		l.p.wantsContention[e.ID] = true
 	}
 	l.w.step(l.p, e)
 }
@@ -154,8 +154,8 @@ func (l *layer) release(serial uint64) {
 func (l *layer) send(message func()) { l.down = append(l.down, message) }
 
 // there reports whether the node by which x was granted exists. If not, its State must have
-// said that it is lost.
-func (s *stack) there(l *layer, x *serving) bool {
+// reported the loss.
+func (s *stack) there(l *layer, x *nodeRequest) bool {
 	n := l.w.nodes[x.node]
 	there := n != nil && n.proc == l.p
 	if !there && !x.lost && l.p.open[x.id] == "held" && !s.meddling {
@@ -164,7 +164,7 @@ func (s *stack) there(l *layer, x *serving) bool {
 	return there
 }
 
-// answered is for the answers of a front to its owners that are no grants.
+// answered takes the answers of a front to its owners, except for grants.
 func (s *stack) answered(f *front, kind fmt.Stringer, id requests.ID, why requests.Reason) {
 	d := f.open[id]
 	switch k := kind.String(); {
@@ -175,15 +175,15 @@ func (s *stack) answered(f *front, kind fmt.Stringer, id requests.ID, why reques
 		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", f.n, id, s)
 	case k == "ConfirmRelease" && d.state != "leaving", k == "Lose" && d.state != "held":
 		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", f.n, id, d.state, kind, s)
-	case k == "Lose" && f.lender != nil && d.Owner != "":
+	case k == "Lose" && f.localQueue != nil && d.Owner != "":
 		d.state = "lost"
 	default:
 		delete(f.open, id)
 	}
 }
 
-// live gives the demands that are granted by nodes that exist, but for d.
-func (s *stack) live(but *demand, each func(*demand)) {
+// live calls each with the requests that are granted by nodes that exist, except for but.
+func (s *stack) live(but *ownerRequest, each func(*ownerRequest)) {
 	for _, f := range s.fronts {
 		for _, d := range f.open {
 			if d != but && d.state == "held" && s.exist(f, d) {
@@ -193,8 +193,8 @@ func (s *stack) live(but *demand, each func(*demand)) {
 	}
 }
 
-// exist reports whether all nodes of a granted demand do.
-func (s *stack) exist(f *front, d *demand) bool {
+// exist reports whether all nodes of a granted request do.
+func (s *stack) exist(f *front, d *ownerRequest) bool {
 	all, l := true, f.layers[len(f.layers)-1]
 	for _, x := range d.nodes {
 		all = s.there(l, x) && all
@@ -202,16 +202,16 @@ func (s *stack) exist(f *front, d *demand) bool {
 	return all
 }
 
-func (s *stack) demand(f *front, d demand) *demand {
+func (s *stack) request(f *front, d ownerRequest) *ownerRequest {
 	s.ids++
 	d.ID, d.state = s.ids, "waiting"
 	f.open[d.ID] = &d
 	return &d
 }
 
-func (s *stack) pick(state string) (*front, *demand) {
+func (s *stack) pick(state string) (*front, *ownerRequest) {
 	f := rapid.SampledFrom(s.fronts).Draw(s.t, "process")
-	var some []*demand
+	var some []*ownerRequest
 	for _, id := range slices.Sorted(maps.Keys(f.open)) {
 		if f.open[id].state == state {
 			some = append(some, f.open[id])
@@ -223,7 +223,7 @@ func (s *stack) pick(state string) (*front, *demand) {
 	return f, rapid.SampledFrom(some).Draw(s.t, "request")
 }
 
-func (s *stack) leave(f *front, d *demand, by func(*front, requests.ID)) {
+func (s *stack) leave(f *front, d *ownerRequest, by func(*front, requests.ID)) {
 	if d.state == "held" {
 		d.state = "leaving"
 	}
@@ -324,7 +324,7 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 	return actions
 }
 
-// run has much asked for and much on its way, and sometimes trouble.
+// run makes many requests, delivers many messages, and sometimes makes trouble.
 func (s *stack) run(actions map[string]func(*rapid.T)) {
 	do := func(names []string, most int) func(*rapid.T) {
 		return func(t *rapid.T) {
@@ -346,7 +346,7 @@ func (s *stack) finish() {
 		s.expire()
 		for _, w := range s.worlds {
 			for _, p := range w.procs {
-				if s.meddling { // Ticks tell that a node is gone that is not watched
+				if s.meddling { // a Tick notices that a node is gone that is not watched
 					w.tick(p)
 				}
 			}
@@ -367,7 +367,7 @@ func (s *stack) finish() {
 			}
 			if f.timing {
 				f.timing = false
-				s.lend(f, localqueue.IdleTimedOut{})
+				s.stepLocalQueue(f, localqueue.IdleTimedOut{})
 				open++
 			}
 		}

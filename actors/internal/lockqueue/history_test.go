@@ -12,37 +12,37 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A world is a directory on a server, processes whose States run against it, and
-// contenders of other kinds that come and go. Requests in flight are served in any
-// order, as concurrent ones are; answers overtake each other; but an event never
-// comes later than an answer that the server gave after it.
+// world is a directory on a server, processes whose States run against it, and contenders of other
+// libraries (guests) that come and go. Requests in flight are served in any order, as concurrent
+// ones are; answers overtake each other; but an event never comes later than an answer that the
+// server gave after it.
 type world struct {
-	t         *rapid.T
-	rule      queue.Rule
-	nodes     map[string]*node
-	nextSeq   int64
-	afterLast int64 // the number that comes after the last one
-	zxid      int64
-	home      int64 // czxid of the directory, 0 while there is none
-	procs     []*process
-	ids       requests.ID
-	guests    int
-	births    int64
-	token     [2]int64 // of the last grant
-	marks     marks
-	wishes    wishes
-	changes   []change // of the directory, in order
-	lagging   bool     // servers show changes late
-	joint     bool     // several nodes may be made for one request
-	// meddling: nodes are deleted by a client that has no business to. That lets others in
-	// before their processes know; but no grant is made by a node that has been gone for
-	// long, or that went while a contender of another process was ahead.
+	t           *rapid.T
+	rule        queue.Rule
+	nodes       map[string]*node
+	nextSeq     int64
+	afterLast   int64 // the number that comes after the last one
+	zxid        int64
+	directory   int64 // czxid of the directory, 0 while there is none
+	procs       []*process
+	ids         requests.ID
+	guests      int
+	births      int64
+	token       [2]int64 // of the last grant
+	markers     heldMarkers
+	revocations revocations
+	changes     []change // of the directory, in order
+	lagging     bool     // servers show changes late
+	joint       bool     // several nodes may be made for one request
+	// meddling has another client delete nodes of any process. That lets other contenders in before
+	// the processes know; but no grant is made by a node that has been gone for long, or that went
+	// while a contender of another process was ahead.
 	meddling bool
-	// quiet: all have had time to notice what was deleted.
+	// quiet reports whether all processes have had time to notice what was deleted.
 	quiet  bool
 	trace  []string // events and effects
 	late   []late
-	ghosts map[string]ghost // nodes that were deleted so
+	ghosts map[string]ghost // nodes that another client deleted
 }
 
 type node struct {
@@ -56,7 +56,7 @@ type node struct {
 	epoch uint64
 }
 
-// ghost is a node that was deleted while its process did not expect it.
+// ghost is a node that another client deleted.
 type ghost struct {
 	ticks   int  // of its process
 	behind  bool // a contender of another process was ahead and blocked it
@@ -71,28 +71,28 @@ type late struct {
 }
 
 type process struct {
-	n        int
-	state    *State
-	permits  int // as this process has heard
-	epoch    uint64
-	up       bool
-	view     view
-	watches  map[string]bool
-	outlook  bool                 // the directory is watched
-	curious  map[requests.ID]bool // who asked to be told that others wait, and was not
-	requests []Effect             // sent to the server, not served
-	behind   []behind             // reads of the directory behind transactions that were executed
-	ticks    int
-	timely   int          // events that had been emitted at the last tick
-	lost     []unanswered // creates whose answer is lost
-	events   []Wake
-	emitted  int // events ever
-	heard    int // events delivered
-	answers  []answer
-	open     map[requests.ID]string // requests: waiting, held, released
-	nodeOf   map[requests.ID]string
-	leaving  map[string]bool
-	told     func(Effect) // hears all effects, unless it is nil
+	n                int
+	state            *State
+	permits          int // as this process has heard
+	epoch            uint64
+	up               bool
+	view             view
+	watches          map[string]bool
+	directoryWatched bool                 // the directory is watched
+	wantsContention  map[requests.ID]bool // requests with NotifyContended that have not been notified
+	requests         []Effect             // sent to the server, not served
+	behind           []behind             // reads of the directory behind transactions that were executed
+	ticks            int
+	timely           int          // events that had been emitted at the last tick
+	lost             []unanswered // creates whose answer is lost
+	events           []Wake
+	emitted          int // events ever
+	heard            int // events delivered
+	answers          []answer
+	open             map[requests.ID]string // requests: waiting, held, released
+	nodeOf           map[requests.ID]string
+	leaving          map[string]bool
+	told             func(Effect) // is called with all effects, unless it is nil
 }
 
 type answer struct {
@@ -103,13 +103,13 @@ type answer struct {
 
 func newWorld(t *rapid.T, rule queue.Rule, processes int) *world {
 	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100,
-		marks: marks{waited: map[string]bool{}}, wishes: wishes{map[string]bool{}, map[requests.ID]bool{}}}
-	w.home, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
+		markers: heldMarkers{waited: map[string]bool{}}, revocations: revocations{map[string]bool{}, map[requests.ID]bool{}}}
+	w.directory, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
 		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")
 	w.lagging = rapid.Bool().Draw(t, "followers lag")
 	w.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
-		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), view: newView(), open: map[requests.ID]string{}, curious: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{}}
+		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), view: newView(), open: map[requests.ID]string{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{}}
 		w.procs = append(w.procs, p)
 		w.connect(p)
 	}
@@ -124,7 +124,7 @@ func (w *world) connect(p *process) {
 	}
 	p.epoch++
 	p.up = true
-	p.watches, p.outlook, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
+	p.watches, p.directoryWatched, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
 	p.heard, p.emitted, p.timely = 0, 0, 0
 	w.catchUp(p)
 	p.leaving = map[string]bool{}
@@ -149,7 +149,7 @@ func (w *world) perform(p *process, f Effect) {
 	case RestoreData:
 		p.requests = append(p.requests, f)
 	case StartDelay:
-		w.marks.delays = append(w.marks.delays, delaying{p, f.Serial, f.Node})
+		w.markers.delays = append(w.markers.delays, delaying{p, f.Serial, f.Node})
 	case CreateNode, ListDirectory, WatchNodes, DeleteNode, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
 		if f.Kind == DeleteNode {
 			p.leaving[f.Node] = true
@@ -177,10 +177,10 @@ func (w *world) perform(p *process, f Effect) {
 		}
 		delete(p.open, f.ID)
 	case NotifyContended:
-		if p.open[f.ID] != "held" || !p.curious[f.ID] {
+		if p.open[f.ID] != "held" || !p.wantsContention[f.ID] {
 			w.t.Fatalf("process %d: request %d is told of others, was %q", p.n, f.ID, p.open[f.ID])
 		}
-		delete(p.curious, f.ID)
+		delete(p.wantsContention, f.ID)
 	}
 }
 
@@ -221,6 +221,6 @@ func TestHistoriesOfLeases(t *testing.T) {
 	}
 }
 
-func TestHistoriesOfAGate(t *testing.T) { testHistories(t, queue.RequestQueue()) }
+func TestHistoriesOfARequestQueue(t *testing.T) { testHistories(t, queue.RequestQueue()) }
 
 func TestHistoriesOfAReadWriteLock(t *testing.T) { testHistories(t, queue.ReadWrite()) }

@@ -2,22 +2,22 @@ package lockqueue
 
 import "slices"
 
-// A view is what the server of a process shows: the state of the world after some of its
-// changes. A server that follows another is late, but never goes back, and has executed
-// what the process wrote itself before it answers that.
+// view is what the server of a process shows: the state of the world after some of its changes. A
+// server that follows another is late, but never goes back, and has executed the process's own
+// writes before it answers them.
 type view struct {
-	nodes  map[string]*node
-	home   int64
-	asked  map[string]bool // nodes whose data asks to release
-	mark   string
-	passed int // changes that it shows
-	timely int // changes that were made before the last tick
+	nodes     map[string]*node
+	directory int64
+	asked     map[string]bool // nodes whose data asks to release
+	mark      string
+	passed    int // changes that it shows
+	timely    int // changes that were made before the last tick
 }
 
 // change does to a process's view what a transaction does, and fires the watches on it.
 type change func(p *process)
 
-func newView() view { return view{nodes: map[string]*node{}, home: 1, asked: map[string]bool{}} }
+func newView() view { return view{nodes: map[string]*node{}, directory: 1, asked: map[string]bool{}} }
 
 // commit has all servers show a change: now, or some time later if followers lag.
 func (w *world) commit(c change) {
@@ -62,17 +62,17 @@ func (w *world) del(name string) {
 	})
 }
 
-// setHome makes the directory, or deletes it.
-func (w *world) setHome(czxid int64) {
-	w.home = czxid
+// setDirectory makes the directory, or deletes it.
+func (w *world) setDirectory(czxid int64) {
+	w.directory = czxid
 	w.commit(func(p *process) {
-		p.view.home = czxid
+		p.view.directory = czxid
 		p.fireDirectory()
 	})
 }
 
 func (w *world) setMark(node string) {
-	w.marks.by = node
+	w.markers.by = node
 	w.commit(func(p *process) { p.view.mark = node })
 }
 
@@ -85,16 +85,16 @@ func (p *process) fire(name string, deleted bool) {
 }
 
 func (p *process) fireDirectory() {
-	if p.outlook {
-		p.outlook = false
+	if p.directoryWatched {
+		p.directoryWatched = false
 		p.events = append(p.events, Wake{Epoch: p.epoch})
 		p.emitted++
 	}
 }
 
-// names is what a process reads in the directory.
+// names returns what a process reads in the directory.
 func (w *world) names(p *process) []string {
-	if p.view.home == 0 {
+	if p.view.directory == 0 {
 		return nil
 	}
 	var names []string

@@ -77,7 +77,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 	return effects
 }
 
-// commonEvent is an event of the words that all machines with nodes have.
+// commonEvent parses the events without names of nodes.
 func commonEvent(t *testing.T, line string) Event {
 	word, args, num := machinetest.Parse(t, line)
 	_, missing := args["missing"]
@@ -106,7 +106,7 @@ func commonEvent(t *testing.T, line string) Event {
 	return nil
 }
 
-// data is that of the mark, or of nodes that say that their holder is to release.
+// data returns the data of the held marker, or of nodes whose holders are asked to release.
 func (s *script) data(args map[string]string) map[string][]byte {
 	data := map[string][]byte{}
 	if by, ok := args["marker"]; ok {
@@ -118,7 +118,7 @@ func (s *script) data(args map[string]string) map[string][]byte {
 	return data
 }
 
-// name gives me1#7 and other#7 the names that nodes have.
+// name returns the node's name for me1#7 or other#7.
 func (s *script) name(short string) string {
 	i := strings.IndexAny(short, "#!~$")
 	if i < 0 {
@@ -219,7 +219,7 @@ func delayed() queue.Rule {
 	return r
 }
 
-// withMarkers gives the rule markers that scripts can write.
+// withMarkers returns the rule with markers that scripts can write.
 func withMarkers(r queue.Rule, signs string) queue.Rule {
 	r.Markers = nil
 	for _, sign := range []byte(signs) {

@@ -13,9 +13,9 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/sample"
 )
 
-// repeat runs random actions as rapid's Repeat does, but draws another action for one that
-// skips. Repeat itself ends a history when two of three actions have skipped, which is mostly
-// after the first steps.
+// Repeat runs random actions as rapid's Repeat does, but draws another action for one that skips.
+// Rapid's Repeat ends a history when two of three actions have skipped, which is mostly after the
+// first steps.
 func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
 	check := func(*rapid.T) {}
 	if c := actions[""]; c != nil {
@@ -34,7 +34,7 @@ func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
 	})
 }
 
-// act runs an action and reports whether it did not skip.
+// Act runs an action and reports whether it did not skip.
 func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	defer func() {
 		if r := recover(); r != nil && fmt.Sprintf("%T", r) != "rapid.invalidData" {
@@ -45,8 +45,8 @@ func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	return true
 }
 
-// generationAt returns the generation that is in force at a czxid in the random histories:
-// a token of any other has lost it on its way.
+// GenerationAt returns the generation that is in force at a czxid in the random histories: a token
+// with any other has lost its generation on its way.
 func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
 
 // Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500

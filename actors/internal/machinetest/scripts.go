@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the effects that scripts get into their files")
 
-// stepper takes the line of an event and shows the effects.
+// Stepper runs a script: it takes the line of an event and returns the effects.
 type Stepper interface {
 	Step(t *testing.T, event string) []string
 }
@@ -77,7 +77,8 @@ func runScript(t *testing.T, text string, s Stepper) string {
 	return out.String()
 }
 
-// parse takes a line apart. num gives numbers, or what counts where they are missing.
+// Parse splits a line into its word and its arguments. num returns an argument that is a number, or
+// otherwise if it is missing.
 func Parse(t *testing.T, line string) (word string, args map[string]string, num func(key string, otherwise int64) int64) {
 	words := strings.Fields(line)
 	args = map[string]string{}

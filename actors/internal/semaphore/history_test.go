@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-func (s *scene) pick(m *member, state string) requests.ID {
+func (s *world) pick(m *process, state string) requests.ID {
 	var ids []requests.ID
 	for _, id := range slices.Sorted(maps.Keys(m.open)) {
 		if m.open[id] == state {
@@ -24,15 +24,17 @@ func (s *scene) pick(m *member, state string) requests.ID {
 	return rapid.SampledFrom(ids).Draw(s.t, "request")
 }
 
-func (s *scene) release(m *member, id requests.ID) {
+func (s *world) release(m *process, id requests.ID) {
 	m.open[id] = "released"
-	m.pool.Release(id)
+	m.state.Release(id)
 	s.perform(m)
 }
 
-func (s *scene) actions() map[string]func(*rapid.T) {
-	proc := func(t *rapid.T) *member { return s.procs[rapid.IntRange(0, len(s.procs)-1).Draw(t, "process")] }
-	spotOf := func(t *rapid.T, list []*spot) *spot {
+func (s *world) actions() map[string]func(*rapid.T) {
+	proc := func(t *rapid.T) *process {
+		return s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]
+	}
+	spotOf := func(t *rapid.T, list []*node) *node {
 		if len(list) == 0 {
 			t.Skip("no node")
 		}
@@ -47,12 +49,12 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 			if !joint {
 				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
 			}
-			m.pool.Acquire(Acquire{ID: s.ids, MultiLock: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			m.state.Acquire(Acquire{ID: s.ids, MultiLock: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			s.perform(m)
 		},
 		"cancel": func(t *rapid.T) {
 			m := proc(t)
-			m.pool.Cancel(s.pick(m, rapid.SampledFrom([]string{"waiting", "held"}).Draw(t, "state")), requests.Cancelled)
+			m.state.Cancel(s.pick(m, rapid.SampledFrom([]string{"waiting", "held"}).Draw(t, "state")), requests.Cancelled)
 			s.perform(m)
 		},
 		"release": func(t *rapid.T) {
@@ -60,11 +62,11 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 			s.release(m, s.pick(m, "held"))
 		},
 		"proceed":       func(t *rapid.T) { s.proceed(proc(t)) },
-		"the gate says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromA) },
-		"leases say":    func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromB) },
+		"the gate says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromQueue) },
+		"leases say":    func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
 		"rival comes": func(*rapid.T) {
 			s.ids++
-			s.gate = append(s.gate, &spot{serial: uint64(s.ids)})
+			s.queue = append(s.queue, &node{serial: uint64(s.ids)})
 			s.decide()
 		},
 		"rival goes": func(t *rapid.T) {
@@ -74,8 +76,8 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"somebody deletes": func(t *rapid.T) {
-			if g := spotOf(t, s.gate); rapid.Bool().Draw(t, "the gate's") && g.owner != nil {
-				s.gate = s.vanish(s.gate, g)
+			if g := spotOf(t, s.queue); rapid.Bool().Draw(t, "the gate's") && g.owner != nil {
+				s.queue = s.vanish(s.queue, g)
 			} else if len(s.leases) > 0 {
 				s.leases = s.vanish(s.leases, spotOf(t, s.leases))
 			}
@@ -86,8 +88,8 @@ func (s *scene) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// check counts who holds: a grant of which all nodes are there.
-func (s *scene) check() {
+// check counts the held permits: grants of which all nodes exist.
+func (s *world) check() {
 	held := 0
 	for _, l := range s.leases {
 		if l.granted {
@@ -99,12 +101,12 @@ func (s *scene) check() {
 	}
 }
 
-// finish lets everybody leave: all requests end, and nothing remains.
-func (s *scene) finish() {
+// finish has all owners leave: all requests end, and nothing remains.
+func (s *world) finish() {
 	for range 1000 {
 		s.drain()
 		open := 0
-		for _, m := range s.procs {
+		for _, m := range s.processes {
 			for _, id := range slices.Sorted(maps.Keys(m.open)) {
 				open++
 				if m.open[id] == "held" {
@@ -112,26 +114,26 @@ func (s *scene) finish() {
 				}
 			}
 		}
-		rivals := func(x *spot) bool { return x.owner == nil && x.granted }
+		rivals := func(x *node) bool { return x.owner == nil && x.granted }
 		s.leases = slices.DeleteFunc(s.leases, rivals)
 		s.decide()
-		if open+len(s.gate)+len(s.leases) == 0 {
+		if open+len(s.queue)+len(s.leases) == 0 {
 			break
 		}
 	}
-	if len(s.gate)+len(s.leases) > 0 {
+	if len(s.queue)+len(s.leases) > 0 {
 		s.t.Fatalf("nodes are left: %s", s)
 	}
-	for _, m := range s.procs {
-		if p := m.pool; !p.Idle() || len(m.open)+len(p.queued)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
+	for _, m := range s.processes {
+		if p := m.state; !p.Idle() || len(m.open)+len(p.queued)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
 			s.t.Fatalf("process %d: %v is open; the pool has %+v", m.n, m.open, p)
 		}
 	}
 }
 
-func TestHistoriesOfAPool(t *testing.T) {
+func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newScene(t)
+		s := newWorld(t)
 		machinetest.Repeat(t, s.actions())
 		s.finish()
 	})

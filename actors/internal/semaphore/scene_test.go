@@ -10,22 +10,22 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// A scene is a semaphore whose two directories are plain lists, with the Pools of some
-// processes and clients of Curator around them. Lists change at once; what they have
-// to say to a Pool takes its time, but keeps its order.
-type scene struct {
-	t       *rapid.T
-	permits int
-	procs   []*member
-	gate    []*spot
-	leases  []*spot
-	ids     requests.ID
-	czxid   int64
+// world is a semaphore whose two directories are plain lists, with the States of some processes and
+// clients of Curator (rivals) around them. Lists change at once; what they report to a State is
+// delayed, but keeps its order.
+type world struct {
+	t         *rapid.T
+	permits   int
+	processes []*process
+	queue     []*node
+	leases    []*node
+	ids       requests.ID
+	czxid     int64
 }
 
-// spot is a node: a member's request, or a Curator client.
-type spot struct {
-	owner   *member // nil: a rival
+// node is a request of a process, or of a Curator client.
+type node struct {
+	owner   *process // nil: a rival
 	serial  uint64
 	granted bool
 	czxid   int64
@@ -33,51 +33,51 @@ type spot struct {
 	joint   bool
 }
 
-// member is a process: its Pool, and what is on its way to it.
-type member struct {
-	n       int
-	pool    *State
-	fromA   []func() // from the gate
-	fromB   []func() // from the leases
-	open    map[requests.ID]string
-	permits map[requests.ID]int
-	grants  map[requests.ID][]Lease
-	passed  []requests.ID // joint requests that are past the gate and may proceed
+// process is a State and what is on its way to it.
+type process struct {
+	n          int
+	state      *State
+	fromQueue  []func() // from the request queue
+	fromLeases []func() // from the leases
+	open       map[requests.ID]string
+	permits    map[requests.ID]int
+	grants     map[requests.ID][]Lease
+	turns      []requests.ID // requests of multi-locks that have passed the request queue
 }
 
-func newScene(t *rapid.T) *scene {
-	s := &scene{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
+func newWorld(t *rapid.T) *world {
+	s := &world{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
 	for n := range rapid.IntRange(1, 3).Draw(t, "processes") {
-		s.procs = append(s.procs, &member{n: n, pool: New(s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
+		s.processes = append(s.processes, &process{n: n, state: New(s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
 	}
 	return s
 }
 
-// perform does what the Pool orders.
-func (s *scene) perform(m *member) {
-	for _, o := range slices.Clone(m.pool.Effects()) {
+// perform performs the effects of a State.
+func (s *world) perform(m *process) {
+	for _, o := range slices.Clone(m.state.Effects()) {
 		switch o.Kind {
 		case EnterRequestQueue:
-			s.gate = append(s.gate, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.queued[o.Serial].MultiLock})
+			s.queue = append(s.queue, &node{owner: m, serial: o.Serial, try: o.Try, joint: m.state.queued[o.Serial].MultiLock})
 		case ReportTurn:
-			m.passed = append(m.passed, o.ID)
+			m.turns = append(m.turns, o.ID)
 		case AcquireLease:
-			if s.holdsGate(m) == nil && len(m.fromA) == 0 { // a loss may be on its way
+			if s.inTurn(m) == nil && len(m.fromQueue) == 0 { // a loss may be on its way
 				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.Serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &spot{owner: m, serial: o.Serial, try: o.Try, joint: m.pool.requests[o.ID].MultiLock, czxid: s.czxid})
+			s.leases = append(s.leases, &node{owner: m, serial: o.Serial, try: o.Try, joint: m.state.requests[o.ID].MultiLock, czxid: s.czxid})
 		case LeaveRequestQueue:
-			s.gate = m.without(s.gate, o.Serial)
+			s.queue = m.without(s.queue, o.Serial)
 		case WithdrawLease:
 			s.leases = m.without(s.leases, o.Serial)
 		case ReleaseLease:
 			was := len(s.leases)
 			s.leases = m.without(s.leases, o.Serial)
 			if len(s.leases) < was {
-				m.fromB = append(m.fromB, func() { m.pool.Released(o.Serial) })
+				m.fromLeases = append(m.fromLeases, func() { m.state.Released(o.Serial) })
 			} else {
-				m.fromB = append(m.fromB, func() { m.pool.Refused(o.Serial, requests.NotHeld) })
+				m.fromLeases = append(m.fromLeases, func() { m.state.Refused(o.Serial, requests.NotHeld) })
 			}
 		case Grant:
 			s.granted(m, o)
@@ -96,7 +96,7 @@ func (s *scene) perform(m *member) {
 	s.decide()
 }
 
-func (s *scene) granted(m *member, o Effect) {
+func (s *world) granted(m *process, o Effect) {
 	if m.open[o.ID] != "waiting" || len(o.Leases) != m.permits[o.ID] {
 		s.t.Fatalf("process %d: request %d for %d permits was %q and got %d", m.n, o.ID, m.permits[o.ID], m.open[o.ID], len(o.Leases))
 	}
@@ -108,9 +108,9 @@ func (s *scene) granted(m *member, o Effect) {
 	m.open[o.ID], m.grants[o.ID] = "held", o.Leases
 }
 
-// holdsGate is a spot of the member to which the gate was granted.
-func (s *scene) holdsGate(m *member) *spot {
-	for _, g := range s.gate {
+// inTurn returns a node of the process to which the request queue was granted.
+func (s *world) inTurn(m *process) *node {
+	for _, g := range s.queue {
 		if g.owner == m && g.granted {
 			return g
 		}
@@ -118,22 +118,22 @@ func (s *scene) holdsGate(m *member) *spot {
 	return nil
 }
 
-func (m *member) without(list []*spot, serial uint64) []*spot {
-	return slices.DeleteFunc(list, func(x *spot) bool { return x.owner == m && x.serial == serial })
+func (m *process) without(list []*node, serial uint64) []*node {
+	return slices.DeleteFunc(list, func(x *node) bool { return x.owner == m && x.serial == serial })
 }
 
-// decide grants what the rules give.
-func (s *scene) decide() {
+// decide grants what the rules allow.
+func (s *world) decide() {
 	s.decideGate()
 	s.decideLeases()
 }
 
-func (s *scene) decideGate() {
-	for i, g := range s.gate {
-		switch mine := g.owner == s.gate[0].owner && (g.owner != nil || i == 0); {
+func (s *world) decideGate() {
+	for i, g := range s.queue {
+		switch mine := g.owner == s.queue[0].owner && (g.owner != nil || i == 0); {
 		case !mine && g.try && g.owner != nil:
-			s.gate = slices.Delete(s.gate, i, i+1)
-			g.owner.fromA = append(g.owner.fromA, func() { g.owner.pool.Refused(g.serial, requests.NotAcquired) })
+			s.queue = slices.Delete(s.queue, i, i+1)
+			g.owner.fromQueue = append(g.owner.fromQueue, func() { g.owner.state.Refused(g.serial, requests.NotAcquired) })
 			s.decideGate()
 			return
 		case !mine:
@@ -142,65 +142,65 @@ func (s *scene) decideGate() {
 		case g.owner == nil:
 			s.czxid++
 			g.granted = true
-			s.leases = append(s.leases, &spot{serial: g.serial, czxid: s.czxid})
+			s.leases = append(s.leases, &node{serial: g.serial, czxid: s.czxid})
 		default:
 			g.granted = true
-			g.owner.fromA = append(g.owner.fromA, func() { g.owner.pool.Granted(Lease{Serial: g.serial}) })
+			g.owner.fromQueue = append(g.owner.fromQueue, func() { g.owner.state.Granted(Lease{Serial: g.serial}) })
 		}
 	}
 }
 
-func (s *scene) decideLeases() {
+func (s *world) decideLeases() {
 	for i, l := range s.leases {
 		switch {
 		case l.granted:
 		case l.owner == nil && len(s.leases) <= s.permits: // as Curator has it
 			l.granted = true
-			s.gate = slices.DeleteFunc(s.gate, func(g *spot) bool { return g.owner == nil && g.serial == l.serial })
+			s.queue = slices.DeleteFunc(s.queue, func(g *node) bool { return g.owner == nil && g.serial == l.serial })
 			s.decide()
 			return
 		case l.owner == nil:
 		case i < s.permits:
 			l.granted = true
-			l.owner.fromB = append(l.owner.fromB, func() {
-				l.owner.pool.Granted(Lease{Serial: l.serial, Generation: machinetest.GenerationAt(l.czxid), Czxid: l.czxid})
+			l.owner.fromLeases = append(l.owner.fromLeases, func() {
+				l.owner.state.Granted(Lease{Serial: l.serial, Generation: machinetest.GenerationAt(l.czxid), Czxid: l.czxid})
 			})
 		case l.try:
 			s.leases = slices.Delete(s.leases, i, i+1)
-			l.owner.fromB = append(l.owner.fromB, func() { l.owner.pool.Refused(l.serial, requests.NotAcquired) })
+			l.owner.fromLeases = append(l.owner.fromLeases, func() { l.owner.state.Refused(l.serial, requests.NotAcquired) })
 			s.decide()
 			return
 		}
 	}
 }
 
-// vanish deletes a node. A holder loses it, a request that waits gets another at the end of
-// the queue, and a joint one is refused.
-func (s *scene) vanish(list []*spot, x *spot) []*spot {
-	atGate := slices.Contains(s.gate, x)
-	list = slices.DeleteFunc(list, func(y *spot) bool { return y == x })
+// vanish deletes a node. A holder loses it, a waiting request gets another node at the end of the
+// queue, and one of a multi-lock is refused.
+func (s *world) vanish(list []*node, x *node) []*node {
+	atGate := slices.Contains(s.queue, x)
+	list = slices.DeleteFunc(list, func(y *node) bool { return y == x })
 	m := x.owner
 	switch {
 	case m == nil:
-		s.gate = slices.DeleteFunc(s.gate, func(g *spot) bool { return g.owner == nil && g.serial == x.serial })
+		s.queue = slices.DeleteFunc(s.queue, func(g *node) bool { return g.owner == nil && g.serial == x.serial })
 	case x.granted && atGate:
-		m.fromA = append(m.fromA, func() { m.pool.Lost(x.serial, requests.NodeDeleted) })
+		m.fromQueue = append(m.fromQueue, func() { m.state.Lost(x.serial, requests.NodeDeleted) })
 	case x.granted:
-		m.fromB = append(m.fromB, func() { m.pool.Lost(x.serial, requests.NodeDeleted) })
+		m.fromLeases = append(m.fromLeases, func() { m.state.Lost(x.serial, requests.NodeDeleted) })
 	case x.joint && atGate:
-		m.fromA = append(m.fromA, func() { m.pool.Refused(x.serial, requests.NodeDeleted) })
+		m.fromQueue = append(m.fromQueue, func() { m.state.Refused(x.serial, requests.NodeDeleted) })
 	case x.joint:
-		m.fromB = append(m.fromB, func() { m.pool.Refused(x.serial, requests.NodeDeleted) })
+		m.fromLeases = append(m.fromLeases, func() { m.state.Refused(x.serial, requests.NodeDeleted) })
 	default:
 		s.czxid++
-		list = append(list, &spot{owner: m, serial: x.serial, try: x.try, czxid: s.czxid})
+		list = append(list, &node{owner: m, serial: x.serial, try: x.try, czxid: s.czxid})
 	}
 	return list
 }
 
-func (s *scene) String() string {
+func (s *world) String() string {
 	text := "gate:"
-	for _, g := range s.gate {
+	for _, g := range s.queue {
 		text += g.String()
 	}
 	text += " leases:"
@@ -210,7 +210,7 @@ func (s *scene) String() string {
 	return text
 }
 
-func (x *spot) String() string {
+func (x *node) String() string {
 	if x.owner == nil {
 		return fmt.Sprintf(" rival(%d,%v)", x.serial, x.granted)
 	}
@@ -218,7 +218,7 @@ func (x *spot) String() string {
 }
 
 // hear delivers the next message of one list.
-func (s *scene) hear(m *member, from *[]func()) bool {
+func (s *world) hear(m *process, from *[]func()) bool {
 	if len(*from) == 0 {
 		return false
 	}
@@ -229,36 +229,36 @@ func (s *scene) hear(m *member, from *[]func()) bool {
 	return true
 }
 
-// proceed has the first request that may proceed do so.
-func (s *scene) proceed(m *member) bool {
-	if len(m.passed) == 0 {
+// proceed has the first request of a multi-lock that has passed the request queue proceed.
+func (s *world) proceed(m *process) bool {
+	if len(m.turns) == 0 {
 		return false
 	}
-	id := m.passed[0]
-	m.passed = m.passed[1:]
-	m.pool.Proceed(id)
+	id := m.turns[0]
+	m.turns = m.turns[1:]
+	m.state.Proceed(id)
 	s.perform(m)
 	return true
 }
 
-func (s *scene) drain() {
+func (s *world) drain() {
 	for busy := true; busy; {
 		busy = false
-		for _, m := range s.procs {
-			for s.hear(m, &m.fromA) || s.hear(m, &m.fromB) {
+		for _, m := range s.processes {
+			for s.hear(m, &m.fromQueue) || s.hear(m, &m.fromLeases) {
 				busy = true
 			}
 			busy = s.proceed(m) || busy
 		}
 	}
-	if len(s.gate) == 0 {
+	if len(s.queue) == 0 {
 		return
 	}
 	held := 0
 	for _, l := range s.leases {
 		held++
-		for _, m := range s.procs {
-			if l.owner == m && m.pool.leases[l.serial] != nil && !m.pool.leases[l.serial].held {
+		for _, m := range s.processes {
+			if l.owner == m && m.state.leases[l.serial] != nil && !m.state.leases[l.serial].held {
 				held--
 			}
 		}
@@ -267,8 +267,8 @@ func (s *scene) drain() {
 		}
 	}
 	need := 1
-	if m := s.gate[0].owner; m != nil && len(m.pool.asked) > 0 {
-		need = m.pool.asked[0].Permits
+	if m := s.queue[0].owner; m != nil && len(m.state.asked) > 0 {
+		need = m.state.asked[0].Permits
 	}
 	if held+need <= s.permits {
 		s.t.Fatalf("%d permits are held, and the next, for %d, sleeps: %s", held, need, s)

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// said is what a Pool orders, in short.
-func said(p *State) string {
+// effectsOf returns the effects of a State, in short.
+func effectsOf(p *State) string {
 	var all []string
 	for _, o := range p.Effects() {
 		switch o.Kind {
@@ -41,31 +41,31 @@ func said(p *State) string {
 	return strings.Join(all, ", ")
 }
 
-// story checks what a Pool orders after each thing that is said to it.
-type story struct {
+// calls checks the effects of a State after each call.
+type calls struct {
 	t *testing.T
 	*State
 }
 
-func (s story) want(want string) {
+func (s calls) want(want string) {
 	s.t.Helper()
-	if got := said(s.State); got != want {
+	if got := effectsOf(s.State); got != want {
 		s.t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-func (s story) granted(serials ...uint64) {
+func (s calls) granted(serials ...uint64) {
 	for _, serial := range serials {
 		s.Granted(Lease{Serial: serial, Czxid: int64(serial)})
 	}
 }
 
-func TestPool(t *testing.T) {
-	s := story{t, New(3, true)}
+func TestState(t *testing.T) {
+	s := calls{t, New(3, true)}
 	s.Acquire(Acquire{ID: 1, Permits: 2})
 	s.Acquire(Acquire{ID: 2, Permits: 2})
 	s.want("ask gate 1, ask gate 2")
-	s.granted(1, 2) // both are past it: one process
+	s.granted(1, 2) // both have passed the request queue: one process
 	s.want("ask lease 3, ask lease 4, ask lease 5, ask lease 6")
 	s.granted(3)
 	s.want("")
@@ -90,18 +90,18 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// A node that was deleted is made again behind those of the next request: that one
-// gives back what it is given before its turn.
-func TestPoolOutOfTurn(t *testing.T) {
-	s := story{t, New(4, true)}
+// A node that was deleted is made again behind those of the next request: that request gives back
+// what it is granted before its turn.
+func TestOutOfTurn(t *testing.T) {
+	s := calls{t, New(4, true)}
 	s.Acquire(Acquire{ID: 1, Permits: 3})
 	s.Acquire(Acquire{ID: 2, Permits: 3})
 	s.granted(1, 2)
-	said(s.State)
+	effectsOf(s.State)
 	s.granted(3, 4) // 5 comes to stand behind 6, 7 and 8
 	s.granted(6)
 	s.want("leave lease 6, leave lease 7, leave lease 8, ask lease 9, ask lease 10, ask lease 11")
-	s.granted(7) // what was left is of no interest
+	s.granted(7) // the grant of a withdrawn request is ignored
 	s.granted(5)
 	s.want("leave gate 1, grant 1")
 	s.granted(9)
@@ -110,8 +110,8 @@ func TestPoolOutOfTurn(t *testing.T) {
 	s.want("return lease 3, return lease 4, return lease 5, leave gate 2, grant 2")
 }
 
-func TestPoolRefuses(t *testing.T) {
-	s := story{t, New(3, true)}
+func TestRefusals(t *testing.T) {
+	s := calls{t, New(3, true)}
 	s.Acquire(Acquire{ID: 1, Permits: 2, Owner: "a"})
 	s.Acquire(Acquire{ID: 2, Permits: 2, Owner: "a", Try: true})
 	s.Acquire(Acquire{ID: 3, Permits: 2, Try: true})
@@ -130,20 +130,19 @@ func TestPoolRefuses(t *testing.T) {
 	s.want("refuse 6: 6")
 }
 
-// Nothing is asked of the leases before the number of permits is known; and then not
-// for more than needed.
-func TestPoolIsSized(t *testing.T) {
-	s := story{t, New(-1, false)}
+// No lease is asked for before the number of permits is known, and then not more than needed.
+func TestResize(t *testing.T) {
+	s := calls{t, New(-1, false)}
 	for id := range requests.ID(20) {
 		s.Acquire(Acquire{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
 		s.granted(uint64(id + 1))
 	}
-	said(s.State)
+	effectsOf(s.State)
 	if s.Sized() {
 		t.Error("the size is known")
 	}
 	s.Resize(2)
-	asks := strings.Split(said(s.State), ", ")
+	asks := strings.Split(effectsOf(s.State), ", ")
 	if !slices.Contains(asks, "refuse 10: 1") {
 		t.Errorf("the try, for which there is no room, is not refused: %q", asks)
 	}
@@ -156,10 +155,10 @@ func TestPoolIsSized(t *testing.T) {
 	s.want("leave lease 29, leave gate 9, ask gate 30, ask lease 31")
 }
 
-// Somebody wants a lease back whose request still waits for another: it is told when it
-// holds, and not when it has released.
-func TestPoolIsAskedToGiveBack(t *testing.T) {
-	s := story{t, New(2, true)}
+// Another client asks for a lease whose request still waits for a second one: the request is told
+// when it holds, and not once it has released.
+func TestRevoke(t *testing.T) {
+	s := calls{t, New(2, true)}
 	s.Acquire(Acquire{ID: 1, Permits: 2})
 	s.granted(1)
 	s.want("ask gate 1, ask lease 2, ask lease 3")
@@ -173,10 +172,10 @@ func TestPoolIsAskedToGiveBack(t *testing.T) {
 	s.want("return lease 2, return lease 3")
 }
 
-// The part of a multi-lock stops past the gate, keeps to no order among the leases, and is
-// refused when it loses a node before the grant.
-func TestPoolJoint(t *testing.T) {
-	s := story{t, New(2, true)}
+// The request of a multi-lock stops behind the request queue, keeps to no order among the leases,
+// and is refused when it loses a node before the grant.
+func TestMultiLock(t *testing.T) {
+	s := calls{t, New(2, true)}
 	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
 	s.Acquire(Acquire{ID: 2, Permits: 1})
 	s.Acquire(Acquire{ID: 3, Permits: 1, MultiLock: true})
@@ -202,10 +201,10 @@ func TestPoolJoint(t *testing.T) {
 	s.want("leave gate 2, grant 2, leave lease 5, lose 1: 4")
 }
 
-// The number of permits is not known yet: the part of a multi-lock waits for that, or it
-// would take its place in all queues for nothing.
-func TestPoolJointIsSized(t *testing.T) {
-	s := story{t, New(-1, false)}
+// The number of permits is not known yet: the request of a multi-lock waits for it, or it would
+// take its place in all queues for nothing.
+func TestMultiLockBeforeTheSize(t *testing.T) {
+	s := calls{t, New(-1, false)}
 	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true})
 	s.granted(1)
 	s.want("ask gate 1")

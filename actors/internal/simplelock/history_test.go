@@ -14,34 +14,34 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A plaza is a directory where the contenders of some processes meet. What they ask for
-// is done, lost or refused as rapid likes, and they hear of it in any order.
-type plaza struct {
+// world is a directory where the contenders of some processes meet. Their effects are done, lost or
+// refused at random, and they hear of it in any order.
+type world struct {
 	t     *rapid.T
 	zxid  int64
-	nodes map[string]*plant
-	all   []*visitor
+	nodes map[string]*node
+	all   []*process
 	token [2]int64 // of the last reader and writer
 	ids   requests.ID
 
-	struck map[string]bool // marks of contenders that lost a node to another client
+	struck map[string]bool // owner nodes of contenders that lost a node to another client
 	proven bool            // by the event in hand; see news
 }
 
-type plant struct {
+type node struct {
 	czxid int64
-	owner *visitor
+	owner *process
 	data  string
-	mark  string // of the gate's transaction
+	mark  string // of the transaction that made the lock node
 }
 
-// overwritable reports whether the gate can be told for its owner's without its data. While the
-// owner has not heard of the mark's czxid, it cannot.
-func (n *plant) overwritable() bool {
+// overwritable reports whether the lock node can be told for its owner's without its data. While
+// the owner has not heard of the owner node's czxid, it cannot.
+func (n *node) overwritable() bool {
 	return n.owner.s.ownerNode == n.mark && n.owner.s.czxid == n.czxid
 }
 
-type visitor struct {
+type process struct {
 	n       int
 	s       *Contender
 	epoch   uint64
@@ -50,26 +50,26 @@ type visitor struct {
 	kind    queue.Kind
 	try     bool
 	holds   string   // a node
-	asked   []Effect // not done yet
+	effects []Effect // not done yet
 	news    []news   // not heard yet
 	watches map[string]bool
 }
 
-// news is an event; proves tells that what v has made was there when the server answered.
+// news is an event; proves reports whether the process's nodes existed when the server answered.
 type news struct {
 	Event
 	proves bool
 }
 
-// tell answers v.
-func (p *plaza) tell(v *visitor, e Event) {
+// tell answers a process.
+func (p *world) tell(v *process, e Event) {
 	mark, gate := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
 	proves := mark != nil && (!v.s.hasLockNode && gate == nil || v.s.hasLockNode && gate != nil && gate.mark == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
-func (p *plaza) step(v *visitor, e Event) {
-	for _, f := range slices.Clone(trySimple(v.s, e)) {
+func (p *world) step(v *process, e Event) {
+	for _, f := range slices.Clone(step(v.s, e)) {
 		switch f.Kind {
 		case Grant:
 			p.granted(v, f)
@@ -85,12 +85,12 @@ func (p *plaza) step(v *visitor, e Event) {
 			v.id, v.holds = 0, ""
 		case NotifyContended:
 		default:
-			v.asked = append(v.asked, f)
+			v.effects = append(v.effects, f)
 		}
 	}
 }
 
-func (p *plaza) granted(v *visitor, f Effect) {
+func (p *world) granted(v *process, f Effect) {
 	n := p.nodes[f.OwnerNode]
 	if p.struck[f.OwnerNode] && f.ID == v.id && v.holds == "" { // it learns of the deletion later
 		if !p.proven {
@@ -114,8 +114,8 @@ func (p *plaza) granted(v *visitor, f Effect) {
 	v.holds = f.OwnerNode
 }
 
-// change wakes those who watch a node or what is in the directory.
-func (p *plaza) change(name string) {
+// change wakes the processes that watch a node or the directory.
+func (p *world) change(name string) {
 	for _, v := range p.all {
 		for _, watched := range []string{name, ""} {
 			if v.watches[watched] {
@@ -126,18 +126,18 @@ func (p *plaza) change(name string) {
 	}
 }
 
-func (p *plaza) make(v *visitor, name, mark string, data []byte) {
-	p.nodes[name] = &plant{p.zxid, v, string(data), mark}
+func (p *world) make(v *process, name, mark string, data []byte) {
+	p.nodes[name] = &node{p.zxid, v, string(data), mark}
 	p.change(name)
 }
 
-func (p *plaza) remove(name string) {
+func (p *world) remove(name string) {
 	delete(p.nodes, name)
 	p.change(name)
 }
 
 // strike deletes a node that its owner has not asked to delete.
-func (p *plaza) strike(name string) {
+func (p *world) strike(name string) {
 	if n := p.nodes[name]; name == p.all[0].s.lockNode {
 		p.struck[n.mark] = true
 	} else {
@@ -147,7 +147,7 @@ func (p *plaza) strike(name string) {
 }
 
 // do performs what was asked for, and gives the answer.
-func (p *plaza) do(v *visitor, f Effect) Event {
+func (p *world) do(v *process, f Effect) Event {
 	p.zxid++
 	done, missing := Transacted{Serial: f.Serial, Done: true}, Transacted{Serial: f.Serial, Missing: true}
 	switch mark := p.nodes[f.OwnerNode]; f.Kind {
@@ -207,12 +207,12 @@ func (p *plaza) do(v *visitor, f Effect) Event {
 	return done
 }
 
-func (p *plaza) serve(v *visitor, fault string) {
-	if len(v.asked) == 0 {
+func (p *world) serve(v *process, fault string) {
+	if len(v.effects) == 0 {
 		p.t.Skip("nothing is asked")
 	}
-	f := v.asked[0]
-	v.asked = v.asked[1:]
+	f := v.effects[0]
+	v.effects = v.effects[1:]
 	unknown := Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown}
 	writes := f.Kind == CreateNodes || f.Kind == WriteOwnerNode || f.Kind == DeleteNodes
 	switch {
@@ -228,7 +228,7 @@ func (p *plaza) serve(v *visitor, fault string) {
 	}
 }
 
-func (p *plaza) hear(v *visitor, i int) {
+func (p *world) hear(v *process, i int) {
 	e := v.news[i]
 	v.news = slices.Delete(v.news, i, i+1)
 	p.proven = e.proves
@@ -237,9 +237,9 @@ func (p *plaza) hear(v *visitor, i int) {
 }
 
 // expire ends the session: the process knows before the nodes go.
-func (p *plaza) expire(v *visitor) {
+func (p *world) expire(v *process) {
 	p.step(v, Session{Epoch: v.epoch, Live: false})
-	v.up, v.asked, v.news, v.watches = false, nil, nil, map[string]bool{}
+	v.up, v.effects, v.news, v.watches = false, nil, nil, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
 		if p.nodes[name].owner == v {
 			p.remove(name)
@@ -247,14 +247,14 @@ func (p *plaza) expire(v *visitor) {
 	}
 }
 
-func (p *plaza) connect(v *visitor) {
+func (p *world) connect(v *process) {
 	v.epoch++
 	v.up = true
 	p.step(v, Session{Epoch: v.epoch, Live: true})
 }
 
 // rest lets all that is under way come to its end, without faults.
-func (p *plaza) rest() {
+func (p *world) rest() {
 	for _, v := range p.all {
 		if !v.up {
 			p.connect(v)
@@ -264,12 +264,12 @@ func (p *plaza) rest() {
 		busy := false
 		for _, v := range p.all {
 			// Now and then, so that something may happen between an answer and its hearing.
-			if len(v.asked) > 0 && rapid.Bool().Draw(p.t, "serve") {
+			if len(v.effects) > 0 && rapid.Bool().Draw(p.t, "serve") {
 				p.serve(v, "")
 			} else if len(v.news) > 0 {
 				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(p.t, "which"))
 			}
-			busy = busy || len(v.asked) > 0 || len(v.news) > 0
+			busy = busy || len(v.effects) > 0 || len(v.news) > 0
 		}
 		if !busy {
 			ticks++
@@ -280,7 +280,7 @@ func (p *plaza) rest() {
 	}
 }
 
-func (p *plaza) checkRest() {
+func (p *world) checkRest() {
 	holders, waiters := 0, 0
 	for _, v := range p.all {
 		if v.holds != "" {
@@ -300,8 +300,8 @@ func (p *plaza) checkRest() {
 	}
 }
 
-func (p *plaza) actions() map[string]func(*rapid.T) {
-	some := func(t *rapid.T) *visitor { return rapid.SampledFrom(p.all).Draw(t, "process") }
+func (p *world) actions() map[string]func(*rapid.T) {
+	some := func(t *rapid.T) *process { return rapid.SampledFrom(p.all).Draw(t, "process") }
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
 			v := some(t)
@@ -365,17 +365,17 @@ func (p *plaza) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// TestSimpleHistories has contenders meet any faults, and other clients delete any nodes at
-// any time. No contender holds beside a writer and tokens grow, but for contenders with a
-// deleted node, which learn of it. No contender waits for a free lock or for a gate that it
-// has left, and no node is left in the end.
-func TestSimpleHistories(t *testing.T) {
+// TestHistories has contenders meet any faults, and other clients delete any nodes at any time. No
+// contender holds beside a writer and tokens grow, except for contenders with a deleted node, which
+// learn of it. No contender waits for a free lock or for a lock node that it has left, and no node
+// is left in the end.
+func TestHistories(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := &plaza{t: t, nodes: map[string]*plant{}, struck: map[string]bool{}}
+				p := &world{t: t, nodes: map[string]*node{}, struck: map[string]bool{}}
 				for n := range 3 {
-					p.all = append(p.all, &visitor{n: n, s: New("lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+					p.all = append(p.all, &process{n: n, s: New("lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
 				machinetest.Repeat(t, p.actions())
 				p.rest()

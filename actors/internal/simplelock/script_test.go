@@ -12,13 +12,13 @@ import (
 
 // The scripts are like those of lockqueue. The name of an own owner node is written lock-mine-1:
 // mine stands for the unique part, 1 is the serial.
-func TestSimpleScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &simpleScript{New("lock", false, [8]byte{})} })
+func TestScripts(t *testing.T) {
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New("lock", false, [8]byte{})} })
 }
 
-type simpleScript struct{ *Contender }
+type script struct{ *Contender }
 
-func (s *simpleScript) Step(t *testing.T, line string) []string {
+func (s *script) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
@@ -55,7 +55,7 @@ func (s *simpleScript) Step(t *testing.T, line string) []string {
 		e = parseOthers(t, line)
 	}
 	var effects []string
-	for _, f := range trySimple(s.Contender, e) {
+	for _, f := range step(s.Contender, e) {
 		effects = append(effects, s.show(f))
 	}
 	return effects
@@ -102,11 +102,11 @@ func showOthers(f Effect) string {
 	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, 0)
 }
 
-func (s *simpleScript) long(list string) []string {
+func (s *script) long(list string) []string {
 	return strings.FieldsFunc(strings.ReplaceAll(list, "mine", hex.EncodeToString(s.unique[:])), func(r rune) bool { return r == ',' })
 }
 
-func (s *simpleScript) show(f Effect) string {
+func (s *script) show(f Effect) string {
 	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.unique[:]), "mine") }
 	switch f.Kind {
 	case CreateNodes:
@@ -119,5 +119,5 @@ func (s *simpleScript) show(f Effect) string {
 	return short(showOthers(f))
 }
 
-// trySimple is TrySimple for an event of any type.
-func trySimple(s *Contender, e Event) []Effect { return Step(s, e) }
+// step is Step for an event of any type.
+func step(s *Contender, e Event) []Effect { return Step(s, e) }

@@ -9,9 +9,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Near the end of the numbers nodes rank by czxid. What one transaction of another process has made
-// stands in the order of its numbers nevertheless: who waits for whom there may matter to a holder
-// of ours that wants to know whether others wait.
+// Near the end of the numbers nodes rank by czxid. The nodes of one transaction of another process
+// stand in the order of their numbers nevertheless: which of them waits for which may matter to a
+// holder of this process with NotifyContended.
 func TestOneTransactionOfAnother(t *testing.T) {
 	const second, first = "_c_aaaaaaaa-0000-8000-8000-000000000001-lock-2147483001", "_c_bbbbbbbb-0000-8000-8000-000000000001-lock-2147483000"
 	s := New(queue.Mutex(), Incarnation{})
@@ -30,8 +30,8 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	}
 }
 
-// The last number is given more than once. Which of such nodes came first nobody can know, so that
-// one of them may wait for the others.
+// The last number is given more than once. The order of such nodes cannot be known, so one of them
+// may wait for the others.
 func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	rule := queue.Rule{Permits: 3, OwnMarkersOnly: true, BlockedBy: []queue.KindSet{0, queue.Kinds(0)}, Markers: []string{"-a-", "-b-"}}
 	s := New(rule, Incarnation{})
@@ -46,7 +46,7 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	}
 }
 
-// Contenders whose place only a list will tell are ahead of others already.
+// Contenders that no list has shown are ahead of others already.
 func TestUnlistedAhead(t *testing.T) {
 	s := New(intention(), Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})

@@ -14,43 +14,43 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Pools and Lenders over real States.
+// Semaphores and local queues over real States.
 
-func newPoolStack(t *rapid.T) *stack {
+func newSemaphoreStack(t *rapid.T) *stack {
 	permits := rapid.IntRange(1, 4).Draw(t, "permits")
 	s := newStack(t, queue.RequestQueue(), queue.Leases(permits))
-	s.permits, s.atRest, s.hear = permits, s.poolsAtRest, s.poolHears
+	s.permits, s.atRest, s.hear = permits, s.semaphoresAtRest, s.semaphoreHears
 	for _, f := range s.fronts {
-		f.pool = semaphore.New(permits, true)
+		f.semaphore = semaphore.New(permits, true)
 	}
 	s.acquire = func(t *rapid.T, f *front) {
-		d := s.demand(f, demand{
+		d := s.request(f, ownerRequest{
 			Owner:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "owner"),
 			Permits: rapid.IntRange(1, permits).Draw(t, "permits"),
 			Try:     rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		f.pool.Acquire(semaphore.Acquire{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
-		s.performPool(f)
+		f.semaphore.Acquire(semaphore.Acquire{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
+		s.performSemaphore(f)
 	}
 	s.cancel = func(f *front, id requests.ID) {
-		f.pool.Cancel(id, requests.Cancelled)
-		s.performPool(f)
+		f.semaphore.Cancel(id, requests.Cancelled)
+		s.performSemaphore(f)
 	}
 	s.release = func(f *front, id requests.ID) {
-		f.pool.Release(id)
-		s.performPool(f)
+		f.semaphore.Release(id)
+		s.performSemaphore(f)
 	}
 	s.end = func(f *front) {
-		if p := f.pool; !p.Idle() || p.Check() != nil {
+		if p := f.semaphore; !p.Idle() || p.Check() != nil {
 			t.Fatalf("process %d: the pool has %+v: %s", f.n, p, s)
 		}
 	}
 	return s
 }
 
-func (s *stack) performPool(f *front) {
+func (s *stack) performSemaphore(f *front) {
 	gate, leases := f.layers[0], f.layers[1]
-	orders := slices.Clone(f.pool.Effects())
+	orders := slices.Clone(f.semaphore.Effects())
 	for i, o := range orders {
 		switch o.Kind {
 		case semaphore.EnterRequestQueue:
@@ -78,7 +78,7 @@ func (s *stack) performPool(f *front) {
 		case semaphore.ReleaseLease:
 			leases.send(func() { leases.release(o.Serial) })
 		case semaphore.Grant:
-			s.poolGrants(f, o)
+			s.semaphoreGrants(f, o)
 		default:
 			s.answered(f, o.Kind, o.ID, o.Reason)
 		}
@@ -105,23 +105,23 @@ func (f *front) note(o semaphore.Effect) {
 	f.asking = slices.DeleteFunc(f.asking, func(other requests.ID) bool { return other == id })
 }
 
-func (s *stack) poolHears(f *front, _ *layer, m message) {
+func (s *stack) semaphoreHears(f *front, _ *layer, m message) {
 	switch m.Kind {
 	case Grant:
-		f.pool.Granted(semaphore.Lease{Serial: m.serial, Node: m.Node, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
+		f.semaphore.Granted(semaphore.Lease{Serial: m.serial, Node: m.Node, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
 	case Refuse:
-		f.pool.Refused(m.serial, m.Reason)
+		f.semaphore.Refused(m.serial, m.Reason)
 	case Lose:
-		f.pool.Lost(m.serial, m.Reason)
+		f.semaphore.Lost(m.serial, m.Reason)
 	case ConfirmRelease:
-		f.pool.Released(m.serial)
+		f.semaphore.Released(m.serial)
 	}
-	s.performPool(f)
+	s.performSemaphore(f)
 }
 
-// poolGrants checks a grant: its permits are there, and its token is greater than those of
-// all former grants beside which it could not be held.
-func (s *stack) poolGrants(f *front, o semaphore.Effect) {
+// semaphoreGrants checks a grant: its permits exist, and its token is greater than those of all
+// former grants beside which it could not be held.
+func (s *stack) semaphoreGrants(f *front, o semaphore.Effect) {
 	d, leases := f.open[o.ID], f.layers[1]
 	if d == nil || d.state != "waiting" || len(o.Leases) != d.Permits {
 		s.t.Fatalf("process %d: request %d is granted %v and was %+v: %s", f.n, o.ID, o.Leases, d, s)
@@ -141,7 +141,7 @@ func (s *stack) poolGrants(f *front, o semaphore.Effect) {
 		return // its loss is on its way
 	}
 	held := d.Permits
-	s.live(d, func(other *demand) { held += other.Permits })
+	s.live(d, func(other *ownerRequest) { held += other.Permits })
 	if held > s.permits {
 		s.t.Fatalf("process %d: request %d is granted, and %d of %d permits are held: %s", f.n, o.ID, held, s.permits, s)
 	}
@@ -159,8 +159,8 @@ func (s *stack) record(class int, token [2]int64) {
 	}
 }
 
-// poolsAtRest checks that the first request at the gate lacks permits.
-func (s *stack) poolsAtRest() {
+// semaphoresAtRest checks that the first request in the request queue lacks permits.
+func (s *stack) semaphoresAtRest() {
 	i := slices.IndexFunc(s.worlds[0].sorted(), func(n *node) bool { return !n.plain })
 	if i < 0 {
 		return
@@ -179,48 +179,48 @@ func (s *stack) poolsAtRest() {
 			taken++
 		}
 	}
-	s.live(nil, func(d *demand) { taken += d.Permits })
+	s.live(nil, func(d *ownerRequest) { taken += d.Permits })
 	if taken+f.open[f.asking[0]].Permits <= s.permits {
 		s.t.Fatalf("%d permits are taken, and a request for %d sleeps: %s", taken, f.open[f.asking[0]].Permits, s)
 	}
 }
 
-func newLenderStack(t *rapid.T, rule queue.Rule) *stack {
+func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 	s := newStack(t, rule)
-	s.atRest, s.hear = s.lendersAtRest, s.lenderHears
+	s.atRest, s.hear = s.localQueuesAtRest, s.localQueueHears
 	grants := uint32(rapid.IntRange(1, 3).Draw(t, "grants"))
 	for _, f := range s.fronts {
-		f.lender = localqueue.New(rule, grants)
+		f.localQueue = localqueue.New(rule, grants)
 	}
 	s.cancel = func(f *front, id requests.ID) {
-		s.lend(f, localqueue.Cancel{ID: id, Reason: requests.Cancelled})
+		s.stepLocalQueue(f, localqueue.Cancel{ID: id, Reason: requests.Cancelled})
 	}
-	s.release = func(f *front, id requests.ID) { s.lend(f, localqueue.Release{ID: id}) }
+	s.release = func(f *front, id requests.ID) { s.stepLocalQueue(f, localqueue.Release{ID: id}) }
 	s.acquire = func(t *rapid.T, f *front) {
-		d := s.demand(f, demand{
+		d := s.request(f, ownerRequest{
 			Owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		s.lend(f, localqueue.Acquire{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
+		s.stepLocalQueue(f, localqueue.Acquire{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
 	}
 	s.end = func(f *front) {
-		if l := f.lender; !l.Idle() || l.Check() != nil {
+		if l := f.localQueue; !l.Idle() || l.Check() != nil {
 			t.Fatalf("process %d: the lender has %+v: %s", f.n, l, s)
 		}
 	}
 	return s
 }
 
-func (s *stack) lend(f *front, e localqueue.Event) {
+func (s *stack) stepLocalQueue(f *front, e localqueue.Event) {
 	l, owner := f.layers[0], ""
 	if l.w.rule.Downgrades() {
 		owner = "the local queue"
 	}
-	for _, o := range slices.Clone(localqueue.Step(f.lender, e)) {
+	for _, o := range slices.Clone(localqueue.Step(f.localQueue, e)) {
 		switch o.Kind {
 		case localqueue.AcquireNode:
-			if len(f.lender.NodeHolds()) == 1 {
+			if len(f.localQueue.NodeHolds()) == 1 {
 				f.first = o.Serial
 			}
 			l.send(func() { l.ask(o.Serial, Acquire{Owner: owner, Kind: o.NodeKind, Try: o.Try, NotifyContended: true}) })
@@ -229,34 +229,34 @@ func (s *stack) lend(f *front, e localqueue.Event) {
 		case localqueue.StartIdleTimer:
 			f.timing = true
 		case localqueue.Grant:
-			s.lenderGrants(f, o)
+			s.localQueueGrants(f, o)
 		default:
 			s.answered(f, o.Kind, o.ID, o.Reason)
 		}
 	}
 }
 
-func (s *stack) lenderHears(f *front, _ *layer, m message) {
+func (s *stack) localQueueHears(f *front, _ *layer, m message) {
 	switch m.Kind {
 	case Grant:
-		s.lend(f, localqueue.NodeGranted{Serial: m.serial, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
+		s.stepLocalQueue(f, localqueue.NodeGranted{Serial: m.serial, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
 	case Refuse:
-		s.lend(f, localqueue.NodeRefused{Serial: m.serial, Reason: m.Reason})
+		s.stepLocalQueue(f, localqueue.NodeRefused{Serial: m.serial, Reason: m.Reason})
 	case Lose:
-		s.lend(f, localqueue.NodeLost{Serial: m.serial, Reason: m.Reason})
+		s.stepLocalQueue(f, localqueue.NodeLost{Serial: m.serial, Reason: m.Reason})
 	case NotifyContended:
-		s.lend(f, localqueue.NodeContended{Serial: m.serial})
+		s.stepLocalQueue(f, localqueue.NodeContended{Serial: m.serial})
 	}
 }
 
-// lenderGrants checks a grant: no other is in its way, and its token is greater than those of
-// all former grants that would have been, but for its own owner's.
-func (s *stack) lenderGrants(f *front, e localqueue.Effect) {
+// localQueueGrants checks a grant: no other blocks it, and its token is greater than those of all
+// former grants that would have, except for its own owner's.
+func (s *stack) localQueueGrants(f *front, e localqueue.Effect) {
 	d, x := f.open[e.ID], f.layers[0].by[e.Serial]
 	if d == nil || d.state != "waiting" || x == nil || x.node == "" || e.Generation != machinetest.GenerationAt(e.Czxid) {
 		s.t.Fatalf("process %d: %+v, was %+v, is lent %+v: %s", f.n, e, d, x, s)
 	}
-	d.state, d.nodes, d.token = "held", []*serving{x}, [2]int64{e.Czxid, int64(e.Step)}
+	d.state, d.nodes, d.token = "held", []*nodeRequest{x}, [2]int64{e.Czxid, int64(e.Step)}
 	if s.meddling || !s.exist(f, d) {
 		return // its loss is on its way
 	}
@@ -266,7 +266,7 @@ func (s *stack) lenderGrants(f *front, e localqueue.Effect) {
 		mine = s.owners[d.token] == who
 		s.owners[d.token] = who
 	}
-	s.live(d, func(o *demand) {
+	s.live(d, func(o *ownerRequest) {
 		if rule.BlockedBy[d.Kind].Has(o.Kind) && (d.Owner == "" || o.Owner != d.Owner || f.open[o.ID] != o) {
 			s.t.Fatalf("process %d: request %d is granted beside %+v: %s", f.n, e.ID, *o, s)
 		}
@@ -279,8 +279,8 @@ func (s *stack) lenderGrants(f *front, e localqueue.Effect) {
 	s.record(int(d.Kind), d.token)
 }
 
-// lendersAtRest checks that a request holds if others wait and all nodes are of Lenders.
-func (s *stack) lendersAtRest() {
+// localQueuesAtRest checks that a request holds if others wait and all nodes are of local queues.
+func (s *stack) localQueuesAtRest() {
 	for _, n := range s.worlds[0].nodes {
 		if !n.plain && (n.proc == nil || n.epoch != n.proc.epoch) {
 			return
@@ -318,14 +318,14 @@ func testStack(t *testing.T, make func(*rapid.T) *stack) {
 						t.Skip("no timer")
 					}
 					f.timing = false
-					s.lend(f, localqueue.IdleTimedOut{})
+					s.stepLocalQueue(f, localqueue.IdleTimedOut{})
 				}
 				actions["overdue"] = func(t *rapid.T) {
 					f := rapid.SampledFrom(s.fronts).Draw(t, "process")
-					if f.lender == nil || len(f.lender.NodeHolds()) == 0 {
+					if f.localQueue == nil || len(f.localQueue.NodeHolds()) == 0 {
 						t.Skip("no loan")
 					}
-					s.lend(f, localqueue.TimeBudgetUsed{Serial: f.first})
+					s.stepLocalQueue(f, localqueue.TimeBudgetUsed{Serial: f.first})
 				}
 				s.run(actions)
 				s.finish()
@@ -334,12 +334,12 @@ func testStack(t *testing.T, make func(*rapid.T) *stack) {
 	}
 }
 
-func TestHistoriesOfPoolsOverStates(t *testing.T) { testStack(t, newPoolStack) }
+func TestHistoriesOfSemaphoresOverLocks(t *testing.T) { testStack(t, newSemaphoreStack) }
 
-func TestHistoriesOfLendersOverAMutex(t *testing.T) {
-	testStack(t, func(t *rapid.T) *stack { return newLenderStack(t, queue.Mutex()) })
+func TestHistoriesOfLocalQueuesOverAMutex(t *testing.T) {
+	testStack(t, func(t *rapid.T) *stack { return newLocalQueueStack(t, queue.Mutex()) })
 }
 
-func TestHistoriesOfLendersOverAReadWriteLock(t *testing.T) {
-	testStack(t, func(t *rapid.T) *stack { return newLenderStack(t, queue.ReadWrite()) })
+func TestHistoriesOfLocalQueuesOverAReadWriteLock(t *testing.T) {
+	testStack(t, func(t *rapid.T) *stack { return newLocalQueueStack(t, queue.ReadWrite()) })
 }
