@@ -59,7 +59,7 @@ func (r Rule) checkKind(k Kind, kinds []string) error {
 func (r Rule) checkMarker(k Kind, kinds []string) error {
 	marker := r.Markers[k]
 	for other, m := range r.Markers {
-		// A minus at its end may as well be that of a sequence number.
+		// A minus at its end may as well belong to a sequence number.
 		if Kind(other) != k && strings.HasSuffix(strings.TrimSuffix(marker, "-"), strings.TrimSuffix(m, "-")) {
 			return fmt.Errorf("marker %q ends as %q does, that of %q: their nodes could not be told apart", marker, m, kinds[other])
 		}

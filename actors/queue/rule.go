@@ -1,6 +1,6 @@
 package queue
 
-// Kind is what a contender wants the lock for, as far as the rule is concerned.
+// Kind is how a contender uses the lock, for example as a reader.
 type Kind uint8
 
 // The kinds of the recipes here. Another rule may number kinds of its own.

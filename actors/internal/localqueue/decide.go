@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What a Queue decides.
+// The decisions of a Queue.
 
 // proceed does what is possible now: it grants, acquires and releases.
 func (l *Queue) proceed() {
@@ -110,7 +110,7 @@ func (l *Queue) dropFirst() bool {
 	return true
 }
 
-// stepsLeft reports whether there is a step for a grant: one of its own, or that of earlier grants
+// stepsLeft reports whether there is a step for a grant: one of its own, or one of earlier grants
 // which do not block it.
 func (l *Queue) stepsLeft(kind queue.Kind) bool {
 	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)

@@ -8,7 +8,7 @@
 // process in their order. What the queue holds of the lock is its node hold: one node, or a
 // writer's and a reader's beside it.
 //
-//   - Exclusion against other processes is that of the lock below. Within the process holders are
+//   - The lock below excludes other processes. Within the process holders are
 //     counted by kind (census): an owner holds beside them if the rule blocks none of them.
 //   - Requests are granted in their order (waiting). No request passes an earlier one.
 //   - While no other process waits, the queue keeps the node hold; an idle timer ends that. When
@@ -34,7 +34,7 @@
 // Two of the faults in actors/simulation/planted: loan-never-spent (the budget) and old-loan-counts
 // (news of an earlier node hold).
 //
-// # What is fast because of it
+// # Speed
 //
 // An acquire of an owner that finds the node hold idle needs no ZooKeeper at all. localOwner values
 // are re-used (spare).

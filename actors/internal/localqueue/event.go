@@ -31,7 +31,7 @@ type Cancel struct {
 	Reason requests.Reason
 }
 
-// Release gives a grant back.
+// Release releases a grant.
 type Release struct{ ID requests.ID }
 
 // Close refuses all requests, ends all grants and releases the node hold.

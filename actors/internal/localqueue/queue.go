@@ -66,7 +66,7 @@ type node struct {
 	contended bool // contenders of other processes wait for it
 }
 
-// The step of a grant is that of the node hold, then the number of the grant. (A transaction makes
+// The step of a grant consists of the step of the node hold and the number of the grant. (A transaction makes
 // no more than some hundred nodes, so both fit.) Once the numbers are used up, grants share the
 // last number if they do not block each other.
 const (

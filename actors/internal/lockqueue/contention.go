@@ -130,7 +130,7 @@ func (s *State) listArrived(set bool) {
 	}
 }
 
-// assumeContended goes on after a list that failed: as far as the holders know, others may wait, so
+// assumeContended goes on after a list that failed: others may wait unnoticed by the holders, so
 // it notifies them.
 func (s *State) assumeContended(e Failed) {
 	if !s.contention.requested {

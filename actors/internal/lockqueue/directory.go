@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What lists and watches show of the directory, and what time changes.
+// The answers of lists and watches, and the passing of time.
 
 func (e Listed) apply(s *State) {
 	if e.Epoch != s.epoch || e.Serial != s.listing.serial {

@@ -16,11 +16,11 @@
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to
 // read them.
 //
-// # What ZooKeeper and the bridge guarantee
+// # Guarantees of ZooKeeper and the bridge
 //
 //   - Writes. The zxids of all writes are in one order. ZooKeeper executes a transaction as a whole
 //     or not at all, and all nodes that it makes have its zxid as czxid.
-//   - Numbers. Every creation in a directory takes the next number, also that of a node without a
+//   - Numbers. Every creation in a directory takes the next number, also the creation of a node without a
 //     number in its name. The last number is 2^31-1. A directory that was deleted and made again
 //     begins at 0 and has a greater czxid.
 //   - Reads. The requests of one session are answered in their order. A read shows all writes of its
@@ -99,7 +99,7 @@
 // again, in their order. A request can be cancelled in every stage: a node that is not known yet is
 // deleted once it is (abandoned).
 //
-// # What is fast because of it
+// # Speed
 //
 // BenchmarkHandOff: a hand-off within the process costs the same with 10 and with 10,000 waiting. One
 // list and one watch serve all waiting contenders of a lock: only the first of each kind ask

@@ -37,7 +37,7 @@ type ownEntries struct {
 type entry struct {
 	contender
 	stage stage
-	// serial is that of its CreateNode, and the key in State.entries; 0 before the first.
+	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
 	serial uint64
 	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
 	// before that, and sentAt <= createdAt after it.

@@ -41,7 +41,7 @@ type Cancel struct {
 	Reason requests.Reason
 }
 
-// Release gives a grant back.
+// Release releases a grant.
 type Release struct{ ID requests.ID }
 
 // Resize changes how many contenders may hold beside each other. It ends no grant.
@@ -83,7 +83,7 @@ type Created struct {
 	// Step is the place of the node among all nodes with the same Czxid, in any directory.
 	Step uint32
 	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read.
-	// Another czxid is another directory of the same path, made after the former and all in it
+	// Another czxid is another directory of the same path, made after the other one and all in it
 	// were deleted.
 	Directory int64
 	// Children are the names in the directory, if the effect had ListAfter.

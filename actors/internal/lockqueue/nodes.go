@@ -137,7 +137,7 @@ func (e Created) apply(s *State) {
 	// The node that was seen may be one of the same name in a former directory, if the creation was
 	// repeated. The directory read behind this creation tells.
 	seen := c.listed && c.name == e.Node && (e.SameDirectory || e.Directory != 0)
-	s.removeFromList(&c.contender) // its place may be that of a node that is gone, if the creation was repeated
+	s.removeFromList(&c.contender) // its place may belong to a node that is gone, if the creation was repeated
 	seq, _, ok := s.rule.Parse(e.Node)
 	c.name, c.seq, c.czxid, c.step, c.createdAt = e.Node, seq, e.Czxid, e.Step, s.clock
 	c.provenAt = max(c.provenAt, c.sentAt)

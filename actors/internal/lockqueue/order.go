@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What the State asks of the rule.
+// The questions of the State to the rule.
 
 // downgradesFrom returns the kinds of the downgrades that a contender of a kind may have left at
 // its place when it went.

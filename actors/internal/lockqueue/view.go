@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What is known of the directory.
+// The contenders in the directory, as this process knows them.
 
 // directoryView is what this process knows of the contenders in the lock's directory. Each
 // contender up to completeThrough is in the list, or its node is gone for good: the numbers of

@@ -13,10 +13,10 @@
 //     lack others, and no two wait for each other.
 //   - Requests of this process that stand in the request queue one behind the other pass it
 //     together. They ask for leases one behind the other (asked). A request that is granted leases
-//     before its turn, because nodes were deleted and made again, gives them back (requeue).
+//     before its turn, because nodes were deleted and made again, releases them (requeue).
 //   - Leases are counted by ZooKeeper's list of them: a lease holds if fewer than Permits nodes are
 //     before its own. So exclusion does not rest on the request queue.
-//   - The token of a grant is that of its last lease. The leases of one request are made by one
+//   - A grant has the token of its last lease. The leases of one request are made by one
 //     transaction, and those of another by another, so tokens of different requests differ.
 //
 // A request of a multi-lock stops behind the request queue (ReportTurn) until the multi-lock has

@@ -19,7 +19,7 @@ type Acquire struct {
 	Revocable bool
 }
 
-// Lease is one permit. Serial is that of the request for it; the rest is known once it is
+// Lease is one permit. Serial is the serial of the request for it; the rest is known once it is
 // granted.
 type Lease struct {
 	Serial     uint64

@@ -57,7 +57,7 @@ func (p *State) grant(q *request) {
 	}
 }
 
-// advance has the next requests ask for their leases, as far as lookAhead allows.
+// advance has the next requests ask for their leases, up to lookAhead.
 func (p *State) advance() {
 	for p.permits >= 0 && len(p.next) > 0 {
 		q := p.next[0]

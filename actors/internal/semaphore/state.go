@@ -110,7 +110,7 @@ func (p *State) Cancel(id requests.ID, why requests.Reason) {
 	}
 }
 
-// Release gives a grant back.
+// Release releases a grant.
 func (p *State) Release(id requests.ID) {
 	q := p.requests[id]
 	if q == nil || !q.held || q.released {

@@ -15,7 +15,7 @@
 //     reader that sees the lock node deletes its owner node and waits for the lock node to go. A
 //     writer that sees readers keeps the lock node and waits for them to go. So no two give way to
 //     each other, and writers come first.
-//   - The lock node is this contender's if its czxid is that of the owner node. Another client may
+//   - The lock node is this contender's if both nodes have one czxid. Another client may
 //     delete either node at any time: what is left is deleted, and a holder loses the lock.
 //   - The token is the generation and the czxid of the owner node. The nodes of a later holder that
 //     conflicts are made later, so tokens increase.

@@ -29,7 +29,7 @@ type Cancel struct {
 	Reason requests.Reason
 }
 
-// Release gives the grant back.
+// Release releases the grant.
 type Release struct{ ID requests.ID }
 
 // Close refuses the request or ends its grant, and deletes the nodes.
