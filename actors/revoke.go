@@ -109,7 +109,7 @@ func (w *deletionWatch) watch() {
 // SessionChanged implements messages.BridgeClientHandler.
 func (w *deletionWatch) SessionChanged(_ struct{}, msg *messages.SessionChanged) {
 	switch {
-	case msg.State == messages.SessionState_SHUT:
+	case msg.State == messages.SessionState_ENDED:
 		w.deleted.Complete(struct{}{}, &messages.Lost{Reason: messages.Reason_CLOSED, Detail: w.directory})
 	case msg.State == messages.SessionState_CONNECTED && msg.Epoch != w.epoch:
 		w.epoch = msg.Epoch

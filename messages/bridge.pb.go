@@ -43,7 +43,7 @@ const (
 	// another epoch.
 	SessionState_LOST SessionState = 3
 	// The bridge is closed. It sends no further state.
-	SessionState_SHUT SessionState = 4
+	SessionState_ENDED SessionState = 4
 )
 
 // Enum value maps for SessionState.
@@ -53,14 +53,14 @@ var (
 		1: "CONNECTED",
 		2: "SUSPENDED",
 		3: "LOST",
-		4: "SHUT",
+		4: "ENDED",
 	}
 	SessionState_value = map[string]int32{
 		"SESSION_STATE_UNSPECIFIED": 0,
 		"CONNECTED":                 1,
 		"SUSPENDED":                 2,
 		"LOST":                      3,
-		"SHUT":                      4,
+		"ENDED":                     4,
 	}
 )
 
@@ -289,7 +289,7 @@ type Create struct {
 	// Failed with NOT_HELD.
 	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
 	// Read the directory behind the creation: Created then has children.
-	Look bool `protobuf:"varint,7,opt,name=look,proto3" json:"look,omitempty"`
+	ListAfter bool `protobuf:"varint,7,opt,name=list_after,json=listAfter,proto3" json:"list_after,omitempty"`
 	// Not empty: the name of a node of this process whose ReleaseNode was sent before. If one
 	// transaction deletes that node and creates this one, both are in the same directory. The
 	// bridge then does not read the directory, and sets same_directory in Created.
@@ -375,9 +375,9 @@ func (x *Create) GetBeside() string {
 	return ""
 }
 
-func (x *Create) GetLook() bool {
+func (x *Create) GetListAfter() bool {
 	if x != nil {
-		return x.Look
+		return x.ListAfter
 	}
 	return false
 }
@@ -1431,15 +1431,16 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xe5\x01\n" +
+	"\vUnsubscribe\"\xf0\x01\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
-	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x12\n" +
-	"\x04look\x18\a \x01(\bR\x04look\x12\x14\n" +
+	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x1d\n" +
+	"\n" +
+	"list_after\x18\a \x01(\bR\tlistAfter\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12)\n" +
 	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\"\xf9\x01\n" +
 	"\aCreated\x12\x0e\n" +
@@ -1544,13 +1545,13 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x03 \x01(\x03R\tsessionId\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail*_\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail*`\n" +
 	"\fSessionState\x12\x1d\n" +
 	"\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCONNECTED\x10\x01\x12\r\n" +
 	"\tSUSPENDED\x10\x02\x12\b\n" +
-	"\x04LOST\x10\x03\x12\b\n" +
-	"\x04SHUT\x10\x042\x86\x03\n" +
+	"\x04LOST\x10\x03\x12\t\n" +
+	"\x05ENDED\x10\x042\x86\x03\n" +
 	"\x06Bridge\x129\n" +
 	"\tSubscribe\x12\x14.actorlock.Subscribe\x1a\x16.google.protobuf.Empty\x12=\n" +
 	"\vUnsubscribe\x12\x16.actorlock.Unsubscribe\x1a\x16.google.protobuf.Empty\x12/\n" +

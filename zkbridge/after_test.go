@@ -11,7 +11,7 @@ import (
 // createAfter asks for a node, and for the names behind its creation unless one transaction
 // deletes the node after.
 func (u *user) createAfter(directory, prefix, after string) {
-	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: prefix, Look: true, After: after}, u)
+	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: prefix, ListAfter: true, After: after}, u)
 }
 
 // A directory is not read where the transaction itself tells that it is the one of a node of

@@ -115,7 +115,7 @@ func (b *Bridge) Ref() messages.BridgeRef { return messages.BridgeRef{To: b.ref}
 func (b *Bridge) Session() Session {
 	now := b.state.Load()
 	s := now.Session
-	if now.conn == nil || s.State == messages.SessionState_SHUT {
+	if now.conn == nil || s.State == messages.SessionState_ENDED {
 		return s
 	}
 	s.Deadline = now.conn.Deadline()
@@ -128,7 +128,7 @@ func (b *Bridge) Session() Session {
 // Lost reports whether the session of an epoch is lost, or must be taken for lost now because its
 // deadline has passed or the bridge has failed. It reads the clock, so it is right also in a process
 // that was paused, before any timer or message has come through. Once true for an epoch it stays
-// true. After Close it is false for the last epoch: subscribers are told SHUT. It never blocks and
+// true. After Close it is false for the last epoch: subscribers are told ENDED. It never blocks and
 // costs little.
 func (b *Bridge) Lost(epoch uint64) bool {
 	now := b.state.Load()
@@ -137,17 +137,17 @@ func (b *Bridge) Lost(epoch uint64) bool {
 		return epoch < now.Epoch
 	case now.State == messages.SessionState_LOST:
 		return true
-	case now.State == messages.SessionState_SHUT:
+	case now.State == messages.SessionState_ENDED:
 		return now.failed
 	}
 	return now.conn.Overdue()
 }
 
 // Close ends the bridge and its session, so that ZooKeeper deletes the session's nodes at once. It
-// tells SHUT to the subscribers, answers all open requests by Failed(CLOSED), and closes the session.
+// tells ENDED to the subscribers, answers all open requests by Failed(CLOSED), and closes the session.
 // There is no margin between: another process may hold the locks of this one right after, so the work
 // that they protect must have ended before Close is called. That is so, too, for a bridge that has
-// failed by a panic: without Close it closes its session by itself, Margin after it has told SHUT.
+// failed by a panic: without Close it closes its session by itself, Margin after it has told ENDED.
 //
 // Close also closes lost sessions that may live on, if there is a connection.
 //
@@ -195,7 +195,7 @@ const minOutage = 500 * time.Millisecond
 func (b *Bridge) Outage() (since time.Time, why error) {
 	now := b.state.Load()
 	switch {
-	case now.State == messages.SessionState_SHUT:
+	case now.State == messages.SessionState_ENDED:
 		return time.Time{}, nil
 	case now.outageSince.IsZero():
 		return now.conn.UnansweredSince(minOutage)

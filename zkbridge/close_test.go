@@ -25,7 +25,7 @@ func checkClose(t *testing.T, b *Bridge, clean bool) {
 	if err := b.Connected(context.Background()); !errors.Is(err, messages.Reason_CLOSED) {
 		t.Errorf("Connected after Close: %v", err)
 	}
-	if b.Session().State != messages.SessionState_SHUT {
+	if b.Session().State != messages.SessionState_ENDED {
 		t.Errorf("is %+v", b.Session())
 	}
 	b.Close()
@@ -110,7 +110,7 @@ func TestPanic(t *testing.T) {
 		}
 		begun := time.Now()
 		b.fail()
-		m := state(t, u.peer, messages.SessionState_SHUT)
+		m := state(t, u.peer, messages.SessionState_ENDED)
 		if !strings.Contains(m.GetDetail(), "oops") {
 			t.Errorf("%v", m)
 		}
@@ -152,7 +152,7 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	u.subscribe()
 	state(t, u.peer, messages.SessionState_CONNECTED)
 	b.fail()
-	state(t, u.peer, messages.SessionState_SHUT)
+	state(t, u.peer, messages.SessionState_ENDED)
 	begun := time.Now()
 	alive := func() bool { return len(s.Sessions()) == 1 }
 	shortest, longest := margin, margin+time.Second
@@ -177,7 +177,7 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	if took := time.Since(begun); took < shortest || took > longest {
 		t.Errorf("the session ended after %v", took)
 	}
-	if !b.Lost(1) || b.Session().State != messages.SessionState_SHUT {
+	if !b.Lost(1) || b.Session().State != messages.SessionState_ENDED {
 		t.Error("it does not count as lost")
 	}
 	<-b.ended

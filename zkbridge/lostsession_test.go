@@ -273,7 +273,7 @@ func TestLostSession(t *testing.T) {
 		"bridge fails": func(l *lostSessionTest) {
 			l.connectedAgain()
 			l.bridge.fail()
-			state(l.t, l.peer, messages.SessionState_SHUT)
+			state(l.t, l.peer, messages.SessionState_ENDED)
 			<-l.bridge.ended
 			if since := time.Since(l.lostAt); l.lives() != (since < lostTimeout) {
 				l.t.Errorf("%v after the loss", since)

@@ -377,7 +377,7 @@ func TestUnreadable(t *testing.T) {
 		must(t, err)
 		u.created(dir, "first-")
 		without(t, s, dir, zk.PermRead)
-		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", Look: true}, u)
+		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", ListAfter: true}, u)
 		if m := next[*messages.Created](t, u.peer); m.GetDirectoryCzxid() != 0 || m.GetCzxid() == 0 {
 			t.Errorf("%v", m)
 		}

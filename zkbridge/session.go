@@ -51,21 +51,21 @@ type sessionState struct {
 var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionState{
 	messages.SessionState_LOST: {
 		sessionEstablished: messages.SessionState_CONNECTED,
-		sessionClosed:      messages.SessionState_SHUT,
+		sessionClosed:      messages.SessionState_ENDED,
 	},
 	messages.SessionState_CONNECTED: {
 		sessionDisconnected: messages.SessionState_SUSPENDED,
 		sessionExpired:      messages.SessionState_LOST,
 		sessionOverdue:      messages.SessionState_LOST,
-		sessionClosed:       messages.SessionState_SHUT,
+		sessionClosed:       messages.SessionState_ENDED,
 	},
 	messages.SessionState_SUSPENDED: {
 		sessionEstablished: messages.SessionState_CONNECTED,
 		sessionExpired:     messages.SessionState_LOST,
 		sessionOverdue:     messages.SessionState_LOST,
-		sessionClosed:      messages.SessionState_SHUT,
+		sessionClosed:      messages.SessionState_ENDED,
 	},
-	messages.SessionState_SHUT: {},
+	messages.SessionState_ENDED: {},
 }
 
 // after returns the state after e has happened in an epoch, and reports whether e has changed

@@ -40,10 +40,10 @@ func TestSubscribe(t *testing.T) {
 		b.Ref().SendUnsubscribe(&messages.Unsubscribe{}, other)
 		other.list("/") // answered after that
 		must(t, b.Close())
-		state(t, u.peer, messages.SessionState_SHUT)
+		state(t, u.peer, messages.SessionState_ENDED)
 		none[*messages.SessionChanged](t, other.peer)
 		other.subscribe() // too late
-		state(t, other.peer, messages.SessionState_SHUT)
+		state(t, other.peer, messages.SessionState_ENDED)
 		other.create("/a", "n-")
 		if m := next[*messages.Failed](t, other.peer); m.GetReason() != messages.Reason_CLOSED {
 			t.Errorf("after Close: %v", m)

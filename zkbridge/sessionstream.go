@@ -11,7 +11,7 @@ import (
 // that is slow finds the newest state, not the states between. It has not missed a loss if Epoch is
 // the same as before, since each session has a greater epoch than the last. The bridge never waits
 // for a reader, and there is no goroutine behind the channel. The channel is closed when ctx ends,
-// and after SHUT.
+// and after ENDED.
 func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 	s := &sessionStream{bridge: b, out: make(chan Session, 1)}
 	s.Tell(nil)
@@ -50,7 +50,7 @@ func (s *sessionStream) Tell(any) {
 	default:
 	}
 	s.out <- now
-	if now.State == messages.SessionState_SHUT {
+	if now.State == messages.SessionState_ENDED {
 		if s.stopContext != nil {
 			s.stopContext()
 		}

@@ -17,7 +17,7 @@ func TestSessionTable(t *testing.T) {
 		connected = messages.SessionState_CONNECTED
 		suspended = messages.SessionState_SUSPENDED
 		gone      = messages.SessionState_LOST
-		shut      = messages.SessionState_SHUT
+		shut      = messages.SessionState_ENDED
 	)
 	none := sessionState{gone, 0}
 	for _, c := range []struct {

@@ -178,7 +178,7 @@ func TestLookupLost(t *testing.T) {
 		u.created(dir, "first-")
 		fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: embedded.CutBefore})
 		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-",
-			Look: op == embedded.OpGetChildren2}, u)
+			ListAfter: op == embedded.OpGetChildren2}, u)
 		m := next[*messages.Created](t, u.peer)
 		fired(t, fault)
 		if names := s.Nodes(t, dir); len(names) != 2 || m.GetCzxid() == 0 || m.GetDirectoryCzxid() != 0 || len(m.GetChildren()) != 0 {

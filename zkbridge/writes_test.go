@@ -277,7 +277,7 @@ func TestDirectoryWithDataKeepsIt(t *testing.T) {
 func checkLooks(t *testing.T, s *zktest.Server, u *user, dir string) {
 	t.Helper()
 	looking := func() *messages.Created {
-		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", Look: true}, u)
+		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", ListAfter: true}, u)
 		return next[*messages.Created](t, u.peer)
 	}
 	first, second := looking(), looking()

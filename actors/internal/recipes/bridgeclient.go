@@ -58,7 +58,7 @@ func (b *bridgeClient) SessionOverdue() {
 
 // SessionChanged implements messages.BridgeClientHandler.
 func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
-	if b.lost && msg.Epoch == b.epoch && msg.State != messages.SessionState_SHUT {
+	if b.lost && msg.Epoch == b.epoch && msg.State != messages.SessionState_ENDED {
 		return // a lost session does not come back
 	}
 	b.Detail = msg.Detail
@@ -73,7 +73,7 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_LOST:
 		b.lost = true
 		b.machine.onSession(msg.Epoch, lockqueue.Lost)
-	case messages.SessionState_SHUT:
+	case messages.SessionState_ENDED:
 		b.machine.close()
 	}
 }

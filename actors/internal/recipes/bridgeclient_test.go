@@ -29,7 +29,7 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 	}
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_CONNECTED, Epoch: 4, SessionId: 7})
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_LOST, Epoch: 4})
-	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_SHUT, Epoch: 4})
+	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_ENDED, Epoch: 4})
 	want := []any{lockqueue.Session{Epoch: 4, State: lockqueue.Connected}, lockqueue.Session{Epoch: 4, State: lockqueue.Lost}, "closed"}
 	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.lost {
 		t.Errorf("got %v, want %v; %+v", h.all, want, b)

@@ -215,7 +215,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 }
 
 func (l *lockActor) create(f lockqueue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, Look: f.ListAfter, After: f.After,
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, ListAfter: f.ListAfter, After: f.After,
 		DirectoryExists: f.DirectoryExists}
 	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
 	switch c := l.atomicCreates[f.ID]; {

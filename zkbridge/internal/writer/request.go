@@ -40,7 +40,7 @@ type Create struct {
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
-		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetLook(), after: msg.GetAfter(),
+		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetListAfter(), after: msg.GetAfter(),
 		exists: msg.GetDirectoryExists()}
 	if c.data == nil {
 		c.data = zkconn.NoData
