@@ -38,7 +38,7 @@ func cycles(b *testing.B, bridge *Bridge, dir string, rounds int) {
 	answers := make(mailbox, 1)
 	epoch := bridge.Session().Epoch
 	for i := range rounds {
-		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-"}, answers)
+		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-", DirectoryExists: true}, answers)
 		created, ok := (<-answers).(*messages.Created)
 		if !ok {
 			b.Error("create failed")
@@ -74,7 +74,7 @@ func BenchmarkBurst(b *testing.B) {
 func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 	answers, epoch := make(mailbox, n), bridge.Session().Epoch
 	for i := range n {
-		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-"}, answers)
+		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-", DirectoryExists: true}, answers)
 	}
 	for i := range 2 * n {
 		switch m := (<-answers).(type) {

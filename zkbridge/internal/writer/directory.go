@@ -62,6 +62,9 @@ func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
 	if _, making := w.missingDirectories[c.directory]; making {
 		return c.directory, true
 	}
+	if len(w.missingDirectories) == 0 { // mostly; Sorted would allocate
+		return "", false
+	}
 	for _, directory := range slices.Sorted(maps.Keys(w.missingDirectories)) {
 		for _, waiting := range w.missingDirectories[directory] {
 			if waiting.atomic != nil && waiting.atomic.createsIn(c.directory) {
