@@ -158,7 +158,7 @@ func TestInvalidConfig(t *testing.T) {
 			isClear(t, err, test.value)
 		})
 	}
-	_, err := actors.Connect(nil, "a:1", actors.Config{}) //nolint:staticcheck
+	_, err := actors.Connect(nil, "a:1", actors.Config{}) //lint:ignore SA1012 a nil context is what is tested
 	isClear(t, err, "nil")
 }
 

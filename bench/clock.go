@@ -20,6 +20,3 @@ var (
 )
 
 func now() int64 { return clockOffset + int64(time.Since(clockStart)) }
-
-// sleepUntil sleeps until an instant, which other processes may share.
-func sleepUntil(instant int64) { time.Sleep(time.Duration(instant - now())) }

@@ -28,7 +28,7 @@ func (r Rule) Check(kinds []string) error {
 	case r.Delay:
 		return errors.New("Delay: only a mutex can have one")
 	case r.CountUnknown:
-		return errors.New("Strangers: only a semaphore's leases can have them")
+		return errors.New("CountUnknown: only a semaphore's leases can have it")
 	}
 	for _, check := range []func(Rule, Kind, []string) error{Rule.checkKind, Rule.checkMarker, Rule.checkReenter} {
 		for k, name := range kinds {

@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		{intention(), []string{"IS", "IX", "S", "IX"}, `kind "IX": it is there twice`},
 		{change(func(r *Rule) { r.Permits = 0 }), names, "Permits 0: it must be at least 1"},
 		{change(func(r *Rule) { r.Delay = true }), names, "Delay: only a mutex"},
-		{change(func(r *Rule) { r.CountUnknown = true }), names, "Strangers: only a semaphore's"},
+		{change(func(r *Rule) { r.CountUnknown = true }), names, "CountUnknown: only a semaphore's"},
 		{change(func(r *Rule) { r.Markers = r.Markers[1:] }), names, "3 Markers: it must be one for each"},
 		{change(func(r *Rule) { r.Reenter = r.Reenter[1:] }), names, "3 sets in Reenter: it must be none, or one for each"},
 		{change(func(r *Rule) { r.Reenter = nil }), names, ""},

@@ -300,10 +300,3 @@ func (c *checker) tick(now time.Duration) {
 		}
 	}
 }
-
-// isHeld reports whether somebody has something of the lock.
-func (c *checker) isHeld(path string) bool {
-	return slices.ContainsFunc(c.held, func(h *holding) bool {
-		return slices.ContainsFunc(h.uses, func(u use) bool { return u.path == path })
-	})
-}

@@ -71,16 +71,6 @@ func want(t *testing.T, what string, got, want any) {
 	}
 }
 
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func TestBasics(t *testing.T) {
 	c := client(t, embedded.Run(t))
 	path, err := c.Create("/a", []byte("x"), 0, open)

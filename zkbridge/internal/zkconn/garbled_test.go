@@ -17,7 +17,7 @@ func TestGarbledAnswers(t *testing.T) {
 		Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}}}
 	b := appendText(appendOpHeader(nil, opCreate), "/root/n")
 	b = appendOpHeader(appendOpHeader(b, opDelete), opSetData)
-	for _, v := range []int64{1, 2, 3, 4, 5<<32 | 6, 7<<32 | 0, 8<<32 | 9, 10<<32 | 0} {
+	for _, v := range []int64{1, 2, 3, 4, 5<<32 | 6, 7 << 32, 8<<32 | 9, 10 << 32} {
 		b = binary.BigEndian.AppendUint64(b, uint64(v))
 	}
 	b = appendInt(b, 11)

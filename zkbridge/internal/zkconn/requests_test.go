@@ -266,7 +266,7 @@ func TestOneCallbackAtATime(t *testing.T) {
 	}
 	w.pieces(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
 	w.Close()
-	if <-told || <-told {
+	if first, second := <-told, <-told; first || second {
 		t.Error("another could be told meanwhile")
 	}
 }
