@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -11,6 +12,8 @@ import (
 // One hand-off within the process with many waiting: a release, and a new request at the end. The
 // cost must not grow with the queue.
 func BenchmarkHandOff(b *testing.B) {
+	defer func(f func(error)) { invariants.Violated = f }(invariants.Violated)
+	invariants.Violated = nil
 	for _, waiting := range []int{10, 100, 1000, 10000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
 			s := New(queue.Mutex(), Incarnation{1})
