@@ -190,7 +190,7 @@ func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
 // ctx is nil the channel is closed, and Config.Logger gets an error.
 func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 	if ctx == nil {
-		l.manager.Log.Error("Sessions gives nothing", "error", shell.ErrNilContext)
+		l.manager.Log.Error("Sessions returns a closed channel", "error", shell.ErrNilContext)
 		none := make(chan zkbridge.Session)
 		close(none)
 		return none

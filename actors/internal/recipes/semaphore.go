@@ -227,7 +227,8 @@ func (s *semaphoreActor) askLeases(leases acquireLeases) {
 
 func (s *semaphoreActor) refuse(r *shell.Request, reason requests.Reason) {
 	if reason == requests.WouldDeadlock {
-		s.Detail = fmt.Sprintf("owner %q has to release before it can have that of a %v", s.requestOwner, s.Recipe)
+		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.requestOwner, s.Recipe)
+		defer func() { s.Detail = "" }()
 	}
 	s.RefuseRequest(r, messages.Reason(reason))
 }
