@@ -129,7 +129,11 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 		v.n++
 		owner = fmt.Sprint(v.name, "-", v.n)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	wait := patience
+	if v.away {
+		wait *= 10 // of virtual time: outages of all processes in turn may take more than a minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
