@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -217,15 +218,10 @@ func (w *world) look() {
 			p.look()
 		}
 	}
-	open := w.open[:0]
-	for _, r := range w.open {
-		r.look(now)
-		if r.state != done {
-			open = append(open, r)
-		}
+	for i := 0; i < len(w.open); i++ { // a holder that heeds a revocation may ask anew, which makes the list longer
+		w.open[i].look(now)
 	}
-	clear(w.open[len(open):])
-	w.open = open
+	w.open = slices.DeleteFunc(w.open, func(r *request) bool { return r.state == done })
 	w.lookAtOwners(now)
 	w.tick(now)
 	w.checkSleepers(now)
