@@ -37,16 +37,6 @@ type ownEntries struct {
 type entry struct {
 	contender
 	stage stage
-	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
-	serial uint64
-	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
-	// before that, and sentAt <= createdAt after it.
-	sentAt, createdAt uint64
-	// czxid, step and generation are the token, from the Created on. A downgrade has those of
-	// the entry that it was made beside.
-	czxid      int64
-	step       uint32
-	generation uint64
 	// listAfter reports whether its CreateNode has ListAfter.
 	listAfter bool
 	// inDirectory reports whether its node is known to be in State.directory.
@@ -63,6 +53,19 @@ type entry struct {
 	// reason is why the grant was lost, if stage is lost.
 	reason requests.Reason
 
+	// czxid, step and generation are the token, from the Created on. A downgrade has those of
+	// the entry that it was made beside.
+	step       uint32
+	downgrades int16 // see downgradeOf
+	downgraded bool  // see downgradeOf
+	czxid      int64
+	generation uint64
+	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
+	serial uint64
+	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
+	// before that, and sentAt <= createdAt after it.
+	sentAt, createdAt uint64
+
 	// atomicCreate is the number of the atomic create that makes the node, or 0. A downgrade,
 	// which is created alone, has the number of the entry that it was made beside.
 	atomicCreate uint64
@@ -71,8 +74,6 @@ type entry struct {
 	// sequence number does not say when the node came. downgrades counts the entries whose
 	// downgradeOf this one is; it does not leave while there are any.
 	downgradeOf *entry
-	downgraded  bool
-	downgrades  int32
 
 	owner    string
 	data     string

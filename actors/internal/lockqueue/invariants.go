@@ -48,7 +48,7 @@ func (s *State) checkView() error {
 
 // checkEntries checks the entries, and those without an answer or a session.
 func (s *State) checkEntries() error {
-	downgrades := map[*entry]int32{}
+	downgrades := map[*entry]int16{}
 	for serial, c := range s.entries {
 		switch wanted := len(c.requests) > 0; {
 		case serial != c.serial || serial < s.firstSerial || serial > s.lastSerial:

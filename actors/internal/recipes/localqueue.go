@@ -187,7 +187,7 @@ func (l *localQueueActor) grant(f localqueue.Effect) {
 		by = l.holds[1]
 	}
 	r := l.Request(f.ID)
-	if r.Acquisition != nil {
+	if r.Acquisition() != nil {
 		l.GrantStep(r, by, f.Step)
 		return
 	}

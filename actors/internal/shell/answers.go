@@ -24,7 +24,7 @@ func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 // the grant's token. It spares an acquire by a local queue one message, a tenth of its time.
 func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 	r.markGranted()
-	r.Acquisition.OnGranted(granted, step)
+	r.Acquisition().OnGranted(granted, step)
 }
 
 // RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
@@ -68,7 +68,7 @@ func (s *Shell) LoseAndRemove(r *Request, reason messages.Reason) {
 func (s *Shell) ConfirmRelease(r *Request, stillHeld int) {
 	s.Remove(r)
 	answer := plainReleased
-	if r.Acquisition == nil {
+	if r.Acquisition() == nil {
 		answer = &messages.Released{RequestId: r.Number(), StillHeld: uint32(stillHeld)}
 	}
 	tell(r.releaser, answer)

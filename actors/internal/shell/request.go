@@ -25,10 +25,8 @@ type Request struct {
 	Named bool
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
-	// Acquisition is the request of Go code; nil if another sender has made the request.
-	Acquisition Acquisition
 
-	key          requestKey
+	key          *requestKey   // nil for an Acquisition, which needs none
 	owner        ask.Recipient // gets all messages about the request but the answer to Release
 	releaser     ask.Recipient // gets the answer to Release; may be nil
 	waitLimit    *waitLimit    // nil if the request waits without limit
@@ -54,8 +52,19 @@ type Acquisition interface {
 	ArmLeakDetection()
 }
 
-// Number returns the number that the owner has given to the request.
-func (r *Request) Number() uint64 { return r.key.id }
+// Acquisition returns the request of Go code, or nil if another sender has made the request.
+func (r *Request) Acquisition() Acquisition {
+	a, _ := r.owner.(Acquisition)
+	return a
+}
+
+// Number returns the number that the owner has given to the request: 0 for an Acquisition.
+func (r *Request) Number() uint64 {
+	if r.key == nil {
+		return 0
+	}
+	return r.key.id
+}
 
 // Tell sends a message to the owner of the request.
 func (r *Request) Tell(msg any) { r.owner.Tell(msg) }

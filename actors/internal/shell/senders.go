@@ -27,7 +27,7 @@ type requestSource struct {
 
 // addToSender adds the request to those of its sender.
 func (s *Shell) addToSender(from ask.Recipient, r *Request) {
-	if r.Acquisition != nil || r.FromLockActor {
+	if r.key == nil || r.FromLockActor {
 		return
 	}
 	who, isActor := host.IdentityOf(from)

@@ -134,8 +134,8 @@ func (s *Shell) onTick() {
 		s.table.releaseMemory()
 	}
 	for _, r := range s.table.requests.All() {
-		if r.Acquisition != nil {
-			r.Acquisition.ArmLeakDetection()
+		if a := r.Acquisition(); a != nil {
+			a.ArmLeakDetection()
 		}
 	}
 	s.unwatchIdleSenders()

@@ -20,7 +20,7 @@ type requestTable struct {
 	lastNumber uint32
 }
 
-// maxReusable bounds requestTable.reusable. Requests that are used again spare an acquire 144 bytes,
+// maxReusable bounds requestTable.reusable. Requests that are used again spare an acquire 80 bytes,
 // which is a tenth of the time of one by a local queue.
 const maxReusable = 64
 
@@ -42,24 +42,24 @@ func (t *requestTable) new() *Request {
 
 // addID makes the request one that find finds.
 func (t *requestTable) addID(r *Request) {
-	if r.Acquisition != nil {
-		*r.Acquisition.RequestID() = r.ID
+	if a := r.Acquisition(); a != nil {
+		*a.RequestID() = r.ID
 		return
 	}
 	if t.ids == nil {
 		t.ids = map[requestKey]requests.ID{}
 	}
-	t.ids[r.key] = r.ID
+	t.ids[*r.key] = r.ID
 }
 
 // remove takes a request out. Another request may use its memory, but not before the next
 // message.
 func (t *requestTable) remove(r *Request) {
 	t.requests.Remove(r.ID)
-	if r.Acquisition != nil {
-		*r.Acquisition.RequestID() = 0
+	if a := r.Acquisition(); a != nil {
+		*a.RequestID() = 0
 	} else {
-		delete(t.ids, r.key)
+		delete(t.ids, *r.key)
 	}
 	if len(t.reusable) < maxReusable {
 		t.reusable = append(t.reusable, r)
@@ -120,8 +120,11 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		return nil
 	}
 	r := s.table.new()
-	r.key, r.owner, r.try, r.Kind = by.key(msg.Owner, msg.RequestId), from, msg.Try, kind
-	r.Named, r.FromLockActor, r.Acquisition = msg.Owner != "", by.isLockActor, by.acquisition
+	r.owner, r.try, r.Kind, r.Named, r.FromLockActor = from, msg.Try, kind, msg.Owner != "", by.isLockActor
+	if by.acquisition == nil {
+		key := by.key(msg.Owner, msg.RequestId)
+		r.key = &key
+	}
 	s.table.addID(r)
 	s.addToSender(from, r)
 	if r.try && !r.FromLockActor && s.Manager.Bridge.isLost() {

@@ -22,8 +22,9 @@ func TestTableForgets(t *testing.T) {
 	var table requestTable
 	mine, other := &acquisition{}, &host.Ref{}
 	byGoCode, byActor, byOwner := table.new(), table.new(), table.new()
-	byGoCode.Acquisition = mine
-	byActor.key, byOwner.key = senderOf(other).key("", 7), senderOf(nil).key("me", 7)
+	byGoCode.owner = mine
+	actorKey, ownerKey := senderOf(other).key("", 7), senderOf(nil).key("me", 7)
+	byActor.key, byOwner.key = &actorKey, &ownerKey
 	for _, r := range []*Request{byGoCode, byActor, byOwner} {
 		table.addID(r)
 	}
