@@ -114,6 +114,34 @@ type visitor struct {
 // take acquires all of the accesses, by one lock or a multi-lock. It returns nil if the
 // request may fail and does.
 func (v *visitor) take(owner string, may error, all []access, options ...actors.Option) *actors.Grant {
+	g, err := v.ask(owner, all, options...)
+	// A try does not wait for a connection.
+	if err != nil && (may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended)) && !v.lost(err) {
+		v.Error(err)
+	}
+	return g
+}
+
+// takeAgain is take for the owner of held, which may be nil, to enter what that has. After the loss
+// of a multi-lock the members that were not lost are still being released for a moment: until then
+// a request for them is one that waits for its own owner.
+func (v *visitor) takeAgain(held *actors.Grant, all []access) *actors.Grant {
+	g, err := v.ask(v.name, all)
+	switch {
+	case errors.Is(err, actors.ErrDeadlock) && held != nil:
+		select {
+		case <-held.Done():
+		case <-within(v).Done():
+			v.Errorf("%v, and nothing is lost", err)
+		}
+	case err != nil && !errors.Is(err, actors.ErrDeadlock) && !v.lost(err):
+		v.Error(err)
+	}
+	return g
+}
+
+// ask acquires all of the accesses.
+func (v *visitor) ask(owner string, all []access, options ...actors.Option) (*actors.Grant, error) {
 	var lock locker
 	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].alone) {
 		lock = all[0].locker
@@ -137,14 +165,10 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 	defer cancel()
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
-		// A try does not wait for a connection.
-		if (may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended)) && !v.lost(err) {
-			v.Errorf("%s: %s: %v", owner, lock.Path(), err)
-		}
-		return nil
+		return nil, fmt.Errorf("%s: %s: %w", owner, lock.Path(), err)
 	}
 	v.enter(v.shop, owner, g, all...)
-	return g
+	return g, nil
 }
 
 // lost reports whether an error is what a lost session means, a node that another client has
@@ -206,8 +230,8 @@ func (v *visitor) visit() {
 				again[i] = v.shop.readWrite(false)
 			}
 		}
-		h := v.take(v.name, nil, again)
-		v.giveBack(g, v.take(v.name, nil, again[:1]), h)
+		h := v.takeAgain(g, again)
+		v.giveBack(g, v.takeAgain(g, again[:1]), h)
 	case 6: // it has one of several: that must not go wrong
 		one := slices.DeleteFunc(slices.Clone(some), func(a access) bool { return a.permits })
 		if len(one) == 0 {
