@@ -77,10 +77,11 @@ type ending struct {
 
 // checkHandOver looks whether the next one holds a mutex as soon as it hears that its predecessor has
 // left, without another request: a contender that may be next watches its predecessor's node and
-// its own.
+// its own. It does so when its node has been made for long enough, which takes three round trips if the
+// directory is to be made, and another one for the watches.
 func (w *world) checkHandOver(now time.Duration, r *request) {
 	last := w.endings[r.path]
-	quiet := now - 5*r.p.host.far - 50*time.Millisecond
+	quiet := last.at - 8*r.p.host.far - 50*time.Millisecond
 	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || len(w.foreign) > 0 ||
 		w.calmSince == 0 || w.calmSince > quiet || last.of == nil || last.of.p == r.p || last.of.named || last.of.asked > quiet || last.prev > min(quiet, r.asked) ||
 		r.asked > quiet || last.of.asked > r.asked || last.of.state != done || last.of.grant == nil {
