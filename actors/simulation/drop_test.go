@@ -33,7 +33,11 @@ func (r *request) drop() {
 	case r.p.frozen:
 		r.w.after(100*time.Millisecond, r.drop)
 	default:
-		r.w.line("%d is dropped; answered: %v", r.id, isDone(r.future.Done()))
+		answered := isDone(r.future.Done())
+		r.w.line("%d is dropped; answered: %v", r.id, answered)
+		if answered { // it may have held without the checker's knowledge, by a node that was gone
+			r.w.ousted[r.p.name+r.uses[0].path] = r.w.now()
+		}
 		abandonFuture(r.future)
 		r.close() // its context goes on: only the drop ends the request
 	}
