@@ -10,8 +10,10 @@ import (
 // A holder may want to know whether other contenders wait for the lock.
 
 // contentionWatch is the watch on the directory that notices contenders of other processes. It must
-// not be left behind, and ZooKeeper cannot take it back: it ends with the next change, which is the
-// deletion of the holder's own node at the latest.
+// not be left behind, and the bridge does not take it back: it ends with the next change in the
+// directory, which is the deletion of the holder's own node at the latest. If another client deletes
+// that node before the list sets the watch, the watch stays until another contender comes, or until
+// ZooKeeper removes the empty directory.
 type contentionWatch struct {
 	wanted      bool     // a request with NotifyContended has ever been made
 	set         bool     // the watch is set, or being set, and no Wake has come of it
