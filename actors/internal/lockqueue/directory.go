@@ -102,6 +102,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			hidden = append(hidden, &c.contender)
 		}
 	}
+	unseen = unseen || len(missing) > 0
 	if unseen { // they left at a moment that only the nodes in the list are known to have outlived
 		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
 		for _, c := range hidden {
@@ -112,7 +113,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		if c.stage == queued && c.createdAt > since && !c.inDirectory {
 			s.requeue(c) // it may be in a directory that comes after this one
 		} else {
-			s.ownNodeDeleted(c)
+			s.ownNodeUnlisted(c)
 		}
 	}
 }

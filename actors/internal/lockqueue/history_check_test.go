@@ -69,7 +69,7 @@ func (w *world) checkGrant(p *process, f Effect) {
 				return // a re-entry: its owner holds by the node already
 			}
 		}
-		if g.behind || p.ticks-g.ticks > 2 && !g.watched {
+		if g.behind || (p.ticks-g.ticks > 2 || g.warned) && !g.watched {
 			w.t.Fatalf("process %d: request %d is granted by %s, which is gone (%+v, now %d): %s", p.n, f.ID, f.Node, g, p.ticks, w)
 		}
 		return

@@ -37,7 +37,7 @@ func (w *world) add(prefix string, kind queue.Kind, p *process) *node {
 // meddle deletes a node of any process.
 func (w *world) meddle(n *node) {
 	if n.proc != nil && n.epoch == n.proc.epoch {
-		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name]}
+		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name], proc: n.proc, order: len(w.ghosts)}
 		for _, other := range w.sorted() {
 			foreign := other.proc != n.proc || other.epoch != n.epoch
 			g.behind = g.behind || foreign && !other.plain && other.born < n.born && w.rule.BlockedBy[n.kind].Has(w.kindFor(other, n))
@@ -233,6 +233,12 @@ func (w *world) hear(p *process) {
 	e := p.events[0]
 	p.events = p.events[1:]
 	p.heard++
+	if last := w.ghosts[e.Node]; last.proc == p && p.state.find(e.Node) != nil && !w.rule.Delay { // whose transactions prove nodes, too
+		for name, g := range w.ghosts {
+			g.warned = g.warned || g.proc == p && g.order < last.order
+			w.ghosts[name] = g
+		}
+	}
 	w.step(p, e)
 }
 

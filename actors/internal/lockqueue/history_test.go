@@ -61,6 +61,9 @@ type ghost struct {
 	ticks   int  // of its process
 	behind  bool // a contender of another process was ahead and blocked it
 	watched bool // by its process, which has yet to hear of it
+	proc    *process
+	order   int  // how many were deleted before
+	warned  bool // its process has heard that another node of its own was deleted later
 }
 
 // late is a create of a former session that has not reached the server yet.

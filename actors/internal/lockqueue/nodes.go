@@ -256,8 +256,16 @@ func (s *State) deleteAcked(c *entry) {
 	}
 }
 
-// ownNodeDeleted goes on after another client has deleted a node of this process.
+// ownNodeDeleted goes on after another client has deleted a node of this process. That client may
+// have deleted other nodes of this process, too, and contenders of other processes may have passed
+// them: their proofs must be newer.
 func (s *State) ownNodeDeleted(c *entry) {
+	s.doubtedAt = s.clock
+	s.ownNodeUnlisted(c)
+}
+
+// ownNodeUnlisted is ownNodeDeleted where a list shows which other nodes exist.
+func (s *State) ownNodeUnlisted(c *entry) {
 	if !c.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&c.contender)
 		c.name = ""
