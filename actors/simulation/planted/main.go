@@ -201,7 +201,7 @@ var (
 	violation = regexp.MustCompile(`simulation_test\.go:\d+: (at .*)`)
 	failure   = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)`)
 	seed      = regexp.MustCompile(`(?:-sim\.)?seed (\d+)`)
-	passed    = regexp.MustCompile(`(\d+) seeds,`)
+	passed    = regexp.MustCompile(`(\d+) seeds:`)
 	numbers   = regexp.MustCompile(`^at [^ ]+: `)
 )
 
