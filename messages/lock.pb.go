@@ -22,7 +22,9 @@
 //	         <-  Lost              the grant has ended without a Release
 //
 // Every message carries the request_id that the owner chose for its Acquire. The id must
-// be unique among that owner's open requests.
+// be unique among that owner's open requests. A contender is a node in the lock's queue on
+// ZooKeeper: requests of one named owner can share one. bridge.proto has the messages between
+// a lock actor and the bridge, the actor that owns the connection to ZooKeeper.
 //
 // A request, and its grant, belongs to the actor that sent the Acquire, whatever owner it
 // names. When that actor has ended, or its remote system cannot be reached, the lock
@@ -80,9 +82,10 @@ const (
 	Reason_NO_AUTH Reason = 9
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The directory's sequence numbers are near their end, at 2^31-1, or have reached it, and
-	// the request needs one of its own, as a downgrade does. The request can succeed after the
-	// directory has been deleted and created again.
+	// The directory's sequence numbers have reached their end, at 2^31-1. Or they are near it,
+	// where several nodes have one number: a downgrade takes the place of a node that is alone
+	// at its number. The request can succeed after the directory has been deleted and created
+	// again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -475,7 +478,8 @@ type Granted struct {
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
 	// the holder's node.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// Tells apart the grants with one czxid; mostly 0.
+	// Tells apart the grants with one czxid: their nodes were made in one transaction, or they
+	// had one node in turn. Mostly 0.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	// The ZooKeeper session that owns the node.
 	SessionId int64 `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
