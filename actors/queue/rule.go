@@ -7,7 +7,8 @@ type Kind uint8
 const (
 	Exclusive Kind = iota
 	Shared
-	// Own is a kind that no name is parsed as: only contenders of this process have it.
+	// Own is what RequestQueue has this process's contenders ask for. Parse never returns it: to
+	// other processes, the same node is Exclusive.
 	Own
 )
 
@@ -36,17 +37,18 @@ type Rule struct {
 	// Markers holds for each kind what the names of its nodes have between the unique part and the
 	// sequence number, for example "-lock-".
 	Markers []string
-	// Reenter holds for each kind the kinds under which an owner that holds the lock is let in at
-	// once: under the same kind, on the same node; under another kind, on a node of its own at the
-	// same place in the queue (a downgrade). A request is refused if only its owner's own release
-	// could let it in. An empty Reenter lets no owner in again.
+	// Reenter holds for each kind that is asked for the kinds of which one must be held already
+	// for the owner to be let in at once. By the same kind the owner enters on the same node. By
+	// another kind it gets a second node at the same place in the queue: a downgrade. An empty
+	// Reenter lets no owner in again. (An owner's request that waits for the owner's own release
+	// is refused.)
 	Reenter []KindSet
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.
 	Delay bool
 	// CountUnknown has children of the directory whose names are of no known form count as
-	// Exclusive contenders that came first. (A contender that waits already may miss one that comes
-	// later, as if that stood behind.) Otherwise they are ignored.
+	// Exclusive contenders that came first. Otherwise they are ignored. (Their names do not say
+	// when they came: for a contender that waits already, a new one may count as behind it.)
 	CountUnknown bool
 	// OwnMarkersOnly has only names with the rule's own Markers count as contenders. Otherwise
 	// those of other libraries do, too, as Exclusive or Shared: see Parse.
@@ -126,8 +128,8 @@ func (r Rule) Downgrades() bool {
 	return false
 }
 
-// Follows reports whether a holder of another kind may come to hold this kind, by a node
-// of its own at the same place in the queue and with the token that it has.
+// Follows reports whether kind is one that a downgrade leads to: a holder of another kind may
+// come to hold it, with the token that it has.
 func (r Rule) Follows(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
 // Holds reports whether a contender of a kind holds behind the contenders ahead, first come first.
@@ -136,9 +138,9 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
 }
 
-// Blockers appends to to the places before i that block kind, nearest first, at most most of them.
-// A contender that has to wait may be let in by the departure of the first Permits of them: to
-// watch fewer loses wake-ups, to watch more wakes for nothing.
+// Blockers appends to the slice "to" the places before i that block kind, nearest first, up to
+// "most" of them. A contender that has to wait may be let in by the departure of any of the
+// first Permits of them: to watch fewer loses wake-ups, to watch more wakes for nothing.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {
