@@ -63,10 +63,10 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 	}
 	if since >= s.unseenSince {
-		s.unseen = 0
+		s.unseenDowngrades = 0
 	}
 	// A contender may have come and gone that no list has shown. The first number is 0.
-	unseen := top > s.completeThrough && (s.byCzxid || filled != top-max(s.completeThrough, -1))
+	departed := top > s.completeThrough && (s.byCzxid || filled != top-max(s.completeThrough, -1))
 	s.completeThrough = max(s.completeThrough, top)
 	var missing []*entry    // gone for sure
 	var hidden []*contender // perhaps gone
@@ -82,7 +82,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		case c.entry != nil:
 			missing = append(missing, c.entry)
 		default:
-			unseen = true
+			departed = true
 		}
 	}
 	slices.SortFunc(next, func(a, b *contender) int {
@@ -102,8 +102,8 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			hidden = append(hidden, &c.contender)
 		}
 	}
-	unseen = unseen || len(missing) > 0
-	if unseen { // they left at a moment that only the nodes in the list are known to have outlived
+	departed = departed || len(missing) > 0
+	if departed { // they left at a moment that only the nodes in the list are known to have outlived
 		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
 		for _, c := range hidden {
 			c.doubtedAt = s.clock
@@ -236,7 +236,7 @@ func (s *State) nodeDeleted(name string) {
 		s.removeFromList(c)
 		s.doubtedAt = s.clock
 		if kinds := downgradesFrom(s.rule, c.kind); kinds != 0 {
-			s.unseen, s.unseenSince = s.unseen|kinds, s.clock
+			s.unseenDowngrades, s.unseenSince = s.unseenDowngrades|kinds, s.clock
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (s *State) tryGrant(c *entry) bool {
 	switch {
 	case len(s.blockers) >= s.rule.Permits:
 		return !s.awaitBlockers(c, s.blockers)
-	case s.rule.BlockedBy[c.kind]&s.unseen != 0:
+	case s.rule.BlockedBy[c.kind]&s.unseenDowngrades != 0:
 		// The contender ahead may have left a downgrade at its place.
 		if s.listing.serial == 0 {
 			s.requestList()

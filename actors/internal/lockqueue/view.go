@@ -31,11 +31,11 @@ type directoryView struct {
 	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
 	// a session. All else here is about this directory.
 	directory int64
-	// unseen are the kinds of the downgrades that contenders of other processes may have left
-	// at their places when they went, and unseenSince is the clock at which the last of them
-	// went. A list asked for later shows such downgrades.
-	unseen      queue.KindSet
-	unseenSince uint64
+	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may
+	// have left at their places when they went, and unseenSince is the clock at which the last of
+	// them went. A list asked for later shows such downgrades.
+	unseenDowngrades queue.KindSet
+	unseenSince      uint64
 }
 
 // nothingKnown is completeThrough before the first list.
