@@ -16,6 +16,13 @@
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to
 // read them.
 //
+// The rest of this page is the argument. It names fields, and is easier after the files. Its words:
+// the clock counts the events that came so far; a serial numbers what the bridge is asked to do, and
+// its answer; a Tick comes from a timer, every second or more often; completeThrough is the sequence
+// number up to which nothing is missing in the list of contenders; an own node is that of a contender
+// of this process; a proof is an answer or a watch that shows an own node; a doubt is a clock before
+// which a proof does not count. A barrier is a write after which a read shows all earlier writes.
+//
 // # Guarantees of ZooKeeper and the bridge
 //
 //   - Writes. The zxids of all writes are in one order. ZooKeeper executes a transaction as a whole
@@ -47,24 +54,24 @@
 // be in the directory: with the next number nothing came in between. A contender beyond
 // completeThrough waits for a list. A node whose creation is answered is not known to be in the same
 // directory as the others: the directory may have been deleted and made again. So a read of the
-// directory follows the creation, or the transaction itself deletes another node of the same
-// directory (Effect.After). An answer that names another directory has all that was known
-// forgotten (enterDirectory).
+// directory follows the creation, or the transaction that creates the node also deletes one that is
+// known to be in the directory (Effect.After). An answer that names another directory has all that
+// was known forgotten (enterDirectory).
 //
 // Departures. A contender of another process leaves the list when a list of the directory does not
 // show it, or a watch reports its deletion. Neither can be wrong: numbers do not come back, and a
 // list that is older than the node does not reach up to its number. A contender of this process
-// leaves the list with its DeleteNode: whatever comes next in this session comes after that.
+// leaves the list with its DeleteNode, which the session executes before all that is asked for later.
 //
 // The own node. A node that another client has deleted lets later contenders pass. This process does
 // not learn when such a contender holds, but it learns of the departure that let it pass. So the
 // proof of the own node must be newer than the last departure heard of: then the contenders ahead
 // still existed when the proof was made. provenAt is the clock of the request whose answer showed
-// the node. It must be as late as doubtedAt, when the departure of another process's contender was
-// heard of last, or a node of this process was missing; and as late as the Tick before the last
-// one, which bounds how old any proof may be. An active watch is a proof that renews itself. A list
-// that shows departures, and does not show a certain node of this process, is a doubt of that node
-// alone (its own doubtedAt): the list may be older than the node, or the node be gone.
+// the node. Three doubts must not be later. State.doubtedAt is when the departure of another
+// process's contender was heard of last, or a node of this process was missing. staleAt is the Tick
+// before the last one, which bounds how old any proof may be. The contender's own doubtedAt is when a
+// list came that shows departures and not this node: the list may be older than the node, or the
+// node be gone. An active watch is a proof that renews itself.
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue). An old
@@ -81,8 +88,8 @@
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays
-// until the creation is answered. To other processes, a contender may have left a downgrade at its
-// place: after its departure they list once more (unseen).
+// until the creation is answered. A contender of another process may have left a downgrade at its
+// place when it went: this process lists once more before it passes that place (unseenDowngrades).
 //
 // Tokens of conflicting grants increase: a later holder's node was created later, so its czxid is
 // greater, or its step within one transaction. A downgrade keeps the token of its owner's grant.
