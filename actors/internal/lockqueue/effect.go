@@ -7,15 +7,17 @@ import (
 // EffectKind is what an Effect asks for.
 type EffectKind uint8
 
-// The effects that the bridge performs. Its answer repeats their Serial.
+// The effects that the bridge performs. One that is answered has a Serial of its own, which the
+// answer repeats; DeleteNode has the Serial of the CreateNode.
 const (
 	// CreateNode: create an ephemeral sequential node with the prefix Node and with Data. If
 	// Beside is not empty, create an ephemeral node named Node while the node Beside exists, and
 	// answer Failed with NotHeld if that is gone. Answer Created or Failed.
 	//
-	// ListAfter asks for the names in the directory, read behind the creation. After is empty, or
-	// a node whose DeleteNode came before: no read is needed if one transaction deletes that node
-	// and makes the new one. ID is the request of an atomic create, else 0.
+	// ListAfter asks for the names in the directory, read behind the creation. After names a node of
+	// this process whose DeleteNode came before, or is empty: if one transaction deletes that node
+	// and makes the new one, both are in one directory and no read is needed. ID is the request of
+	// an atomic create (see Acquire.AtomicCreate), else 0.
 	CreateNode EffectKind = iota
 	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or
 	// Failed. Watch asks for a Wake at the next child that comes or goes.
@@ -30,7 +32,8 @@ const (
 	// RestoreData: write Data to Node. There is no answer.
 	RestoreData
 	// CreateHeldMarker: create the held marker, with the name Node as its data, while Node
-	// exists; answer Transacted or Failed. The held marker is a node outside of the directory.
+	// exists; answer Transacted or Failed. The held marker is a node outside of the directory, which
+	// stays if its holder does not release.
 	CreateHeldMarker
 	// ReplaceHeldMarker: write the name Node to the held marker that exists, while Node exists;
 	// answer Transacted or Failed.
@@ -79,6 +82,8 @@ type Effect struct {
 	Watch     bool
 	ListAfter bool
 	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory.
+	// Otherwise the bridge has to make the directory if it is missing, and sends no later create
+	// in it before the answer, to keep the order.
 	DirectoryExists bool
 	Data            []byte
 	Generation      uint64

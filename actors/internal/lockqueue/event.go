@@ -14,8 +14,8 @@ type Event interface {
 // Acquire is a new request for the lock.
 type Acquire struct {
 	ID requests.ID
-	// Owner names the owner. The owner's request enters again where the rule lets it. A request
-	// without an owner never does.
+	// Owner names the owner. A request of an owner that holds the lock enters again where the rule
+	// lets it. A request without an owner never does.
 	Owner string
 	Kind  queue.Kind
 	// Try refuses the request rather than let it wait for other contenders.
@@ -50,8 +50,8 @@ type Resize struct{ Permits int }
 // Close refuses all requests, ends all grants and deletes all nodes.
 type Close struct{ Reason requests.Reason }
 
-// Tick says that a moment has passed. Nodes on which a grant or the next grant rests, and that
-// are unproven since the Tick before the last, get a watch.
+// Tick comes from a timer, every second or more often. Nodes on which a grant or the next grant
+// rests, and that are unproven since the Tick before the last, get a watch.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.
@@ -73,7 +73,7 @@ const (
 	Connected
 )
 
-// Created answers CreateNode.
+// Created answers CreateNode. The Serial of this and of other answers is that of the effect.
 type Created struct {
 	Epoch, Serial uint64
 	Node          string
@@ -105,7 +105,7 @@ type Listed struct {
 }
 
 // Watched answers WatchNodes: all nodes except those Gone are watched now. It answers
-// ReadHeldMarker, too.
+// ReadHeldMarker, too (delay.go says what a held marker is for).
 type Watched struct {
 	Epoch, Serial uint64
 	Gone          []string
