@@ -17,14 +17,14 @@ type ownEntries struct {
 	// left, and are taken out when they are many.
 	unsent     []*entry
 	unsentLeft int
-	// unanswered are the entries in order of their CreateNode. The first is not answered, if
-	// there is one; others are dropped when they come first.
+	// unanswered are the entries in order of their CreateNode, from the first one that is not
+	// answered on. Answered ones behind it stay until it is answered.
 	unanswered []*entry
 	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
-	// known to be in the directory: see after.
+	// known to be in the directory: see the method after.
 	lastDeleted *entry
 	// requests finds the entry of each open request, and owners that of each owner and kind
 	// which waits, holds, or has lost the lock and not released it.
@@ -33,7 +33,7 @@ type ownEntries struct {
 }
 
 // entry is a contender of this process, from the first request for it until its node is deleted
-// and its requests have ended.
+// and its requests have ended. The variable c is a contender, whether the type is entry or contender.
 type entry struct {
 	contender
 	stage stage

@@ -38,7 +38,8 @@ type directoryView struct {
 	unseenSince      uint64
 }
 
-// nothingKnown is completeThrough before the first list.
+// nothingKnown is completeThrough before the first list. It is less than each number; names without
+// a number rank one below it, so that they always count.
 const nothingKnown int64 = math.MinInt64 / 2
 
 // unknownSeq is the sequence number of a child without one in its name.
@@ -58,8 +59,9 @@ type contender struct {
 	// decreases while the node is the same.
 	provenAt uint64
 	// doubtedAt is the clock at which a list came that shows departures and not this node; a proof
-	// must be as new. For an unknown name it is the clock at which the last list came that shows
-	// the node.
+	// must be as new. (A contender with unknownSeq is of another process, and needs no proof. Its
+	// doubtedAt is the clock at which the last list came that shows the node, so that a list asked
+	// for earlier does not remove it.)
 	doubtedAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.
@@ -68,7 +70,7 @@ type contender struct {
 
 // rank is a contender's place in the queue. major is the sequence number, or the czxid near the end
 // of the numbers. Then minor orders contenders of this process that one transaction made, by step
-// and, for equal steps, by serial.
+// and, for the parts of an atomic create, which have one step, by serial.
 type rank struct {
 	major int64
 	minor uint64
@@ -208,10 +210,10 @@ func (s *State) rank(c *entry) rank {
 // switchToCzxids ranks the contenders by czxid, since their numbers have come near their end.
 // The czxids of other processes' contenders are not known: these are forgotten.
 func (s *State) switchToCzxids() {
-	own := s.forget()
+	entries := s.forget()
 	s.byCzxid = true
 	clear(s.waiting)
-	for _, c := range own {
+	for _, c := range entries {
 		if c.answered() {
 			s.addAnew(c)
 		}
@@ -237,10 +239,10 @@ func (s *State) enterDirectory(directory int64) bool {
 	}
 	s.directory, s.lastDeleted = directory, nil
 	unlisted := s.unlisted()
-	own := append(s.forget(), unlisted...)
+	entries := append(s.forget(), unlisted...)
 	s.byCzxid = false
 	clear(s.waiting)
-	for _, c := range own {
+	for _, c := range entries {
 		switch {
 		case !c.answered():
 			c.name = "" // seen in the former directory
