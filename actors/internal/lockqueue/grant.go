@@ -92,8 +92,8 @@ func (s *State) listGap(c *entry) {
 	}
 }
 
-// awaitsEarlierCreate reports whether a CreateNode that was sent before c's Created came is not
-// answered.
+// awaitsEarlierCreate reports whether another CreateNode has no answer yet, and was sent before c's
+// Created came: its node may be ahead of c.
 func (s *State) awaitsEarlierCreate(c *entry) bool {
 	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < c.createdAt
 }
@@ -114,7 +114,8 @@ func (s *State) requestList() {
 }
 
 // awaitBlockers has the departure of blockers noticed and returns true. It returns false if it had
-// to refuse tries instead. blockers are indexes in the list.
+// to refuse tries instead. blockers are indexes in the list, nearest first. There are more of them
+// than Permits if c cannot be next; c is crowded if none of them is of this process, either.
 func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
@@ -154,8 +155,8 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 		return true
 	case !crowded && s.watches[c.name] == nil:
 		// A contender that may be next after one of another process must notice when its own node
-		// goes. One that may not yet comes here again before, mostly with a list that shows its
-		// node.
+		// goes. A crowded one is not next: it comes here again when the nearest one ahead goes,
+		// mostly with a list that shows its node.
 		ask = append(ask, c.name)
 	}
 	if len(ask) > 0 {
@@ -188,7 +189,7 @@ func (s *State) proven(c *entry) bool {
 	return s.watched(c) || c.provenAt >= s.provenSince(c)
 }
 
-// provenSince returns the clock at which, or later, a proof of c must have been asked for.
+// provenSince returns the latest doubt of c's node: a proof asked for before that does not count.
 func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
 
 // prove asks for a proof that c's node exists. A list proves the nodes of all that wait.
@@ -214,8 +215,8 @@ func (s *State) othersWait(c *entry) bool {
 }
 
 // refuseTries refuses the tries of c, and of each contender that must wait at least as long as c.
-// It reports whether there were any. A request that came after seenSince stays: the lock may have
-// been free since then.
+// It reports whether there were any. seenSince is the clock at which the contenders ahead were last
+// known to exist. A try that came later stays: the lock may have become free in between.
 func (s *State) refuseTries(c *entry, seenSince uint64) (any bool) {
 	for k := range s.waiting {
 		if !keepsWaiting(s.rule, c.kind, queue.Kind(k)) {

@@ -19,10 +19,10 @@ func downgradesFrom(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 	return kinds
 }
 
-// keepsWaiting reports whether no contender of kind k may hold while one of kind w waits ahead
-// of it: a k has to wait for all that a w waits for, or for the w itself.
-func keepsWaiting(r queue.Rule, w, k queue.Kind) bool {
-	return r.BlockedBy[w]&^r.BlockedBy[k] == 0 || r.Permits == 1 && r.BlockedBy[k].Has(w)
+// keepsWaiting reports whether a contender of kind ahead, as long as it waits, keeps those of kind
+// behind waiting which come after it: they have to wait for all that it waits for, or for itself.
+func keepsWaiting(r queue.Rule, ahead, behind queue.Kind) bool {
+	return r.BlockedBy[ahead]&^r.BlockedBy[behind] == 0 || r.Permits == 1 && r.BlockedBy[behind].Has(ahead)
 }
 
 // nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.
