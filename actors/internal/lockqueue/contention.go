@@ -37,7 +37,8 @@ func (s *State) watchContention() {
 	}
 }
 
-// endOfHolders returns an index in the list before which all holders of this process are.
+// endOfHolders returns an index in the list before which all holders of this process are: for each
+// kind, one of nextToHold waits and keeps those of the kind behind it waiting.
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {
@@ -105,7 +106,8 @@ func (s *State) notifyContended(c *entry) {
 	}
 }
 
-// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch.
+// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch, and
+// notes that it does.
 func (s *State) takeDirectoryWatch() bool {
 	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
 		return false

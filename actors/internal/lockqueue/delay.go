@@ -44,9 +44,9 @@ func (s *State) requestMarker(do EffectKind) {
 	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
 }
 
-// abandonsDelay reports whether a contender that waits for the end of the delay leaves at once:
-// after Close there is no DelayElapsed.
-func (s *State) abandonsDelay() bool {
+// abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed, and
+// reports whether there was such a wait: then the contender leaves at once.
+func (s *State) abandonDelay() bool {
 	if s.closed == 0 || s.delay.kind != StartDelay {
 		return false
 	}

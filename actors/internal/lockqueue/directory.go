@@ -27,8 +27,9 @@ func (e Listed) apply(s *State) {
 }
 
 // merge takes in a list of the directory's children, which was read after the event at the clock
-// since. It may be older than a list that came before. Of numbers beyond its highest, and of
-// downgrades, it tells nothing, except for a node that was known before the list was asked for.
+// since. It may be older than a list that came before. A contender that it does not show is gone,
+// but one beyond its highest number may be newer, and so may a downgrade, whose number is old: these
+// stay, unless their Created came before the list was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
 	if !s.byCzxid && nearTheEnd(s.rule, children) {
 		s.switchToCzxids()
@@ -103,7 +104,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 	}
 	departed = departed || len(missing) > 0
-	if departed { // they left at a moment that only the nodes in the list are known to have outlived
+	if departed { // they left before the list was read; only the nodes that it shows are known to exist since
 		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
 		for _, c := range hidden {
 			c.doubtedAt = s.clock
@@ -250,17 +251,17 @@ func (Tick) apply(s *State) {
 		s.requestList() // a repeated creation may have made a node of the name of a deleted one
 	}
 	var ask []string
-	age := func(c *contender) {
+	askIfStale := func(c *contender) {
 		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
 			ask = append(ask, c.name)
 		}
 	}
 	for _, c := range s.nextToHold() {
-		age(c)
+		askIfStale(c)
 	}
 	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.stage == held || c.stage == makingMarker {
-			age(&c.contender)
+			askIfStale(&c.contender)
 		}
 	}
 	if len(ask) > 0 {

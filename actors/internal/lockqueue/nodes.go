@@ -73,7 +73,7 @@ func (s *State) leave(c *entry) {
 	switch {
 	case c.downgrades > 0:
 		return // until their CreateNodes are answered
-	case c.stage == makingMarker && !s.abandonsDelay():
+	case c.stage == makingMarker && !s.abandonDelay():
 		return // the transaction for the held marker goes on, and then the entry leaves
 	}
 	s.stopWaiting(c)
@@ -125,7 +125,7 @@ func (e Created) apply(s *State) {
 	if e.Directory != 0 {
 		s.enterDirectory(e.Directory)
 	}
-	sentAt, looked := c.sentAt, e.Directory != 0 && (c.listAfter || len(e.Children) > 0)
+	sentAt, hasChildren := c.sentAt, e.Directory != 0 && (c.listAfter || len(e.Children) > 0)
 	unwanted := c.stage == abandoned
 	s.markAnswered(c)
 	if e.Czxid < s.directory {
@@ -179,7 +179,7 @@ func (e Created) apply(s *State) {
 	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
 		s.leave(origin)
 	}
-	if looked {
+	if hasChildren {
 		s.merge(e.Children, nil, sentAt)
 		if c.listed && c.answered() && !slices.Contains(e.Children, c.name) {
 			s.ownNodeDeleted(c) // between its creation and the read
@@ -188,8 +188,8 @@ func (e Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// requeue has a contender queue again, by a new node. The node that it has is deleted, whether it
-// exists or not.
+// requeue has a contender queue again, by a new node. The node that it has is deleted; it may exist
+// or not, and others may have passed it.
 func (s *State) requeue(c *entry) {
 	s.stopWaiting(c)
 	s.removeFromList(&c.contender)

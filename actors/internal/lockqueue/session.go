@@ -10,7 +10,7 @@ import (
 
 func (e Session) apply(s *State) {
 	switch {
-	case e.State == Lost || e.Epoch != s.epoch:
+	case e.State == Lost || e.Epoch != s.epoch: // also the first session, before which there is nothing to lose
 		s.loseSession()
 		s.epoch, s.firstSerial = e.Epoch, s.lastSerial+1
 	case e.State == Suspended && s.session == Connected:
@@ -42,7 +42,8 @@ func (e Session) apply(s *State) {
 	s.grantEligible()
 }
 
-// suspend ends what watches prove from now on: without a connection they report nothing.
+// suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
+// nothing without a connection.
 func (s *State) suspend() {
 	for _, c := range s.contenders {
 		if w := s.watches[c.name]; w != nil && w.active {
