@@ -17,18 +17,21 @@ import (
 
 // lockActor is the actor of one lock in this process. It turns messages into events of its
 // lockqueue.State, and performs the effects.
+//
+// Its bridgeClient embeds the shell.Shell, which calls the methods here that implement
+// shell.Behavior. The bridgeClient calls those of a nodeMachine: onSession, close, ending and nodes.
 type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
 	resets        map[uint64]string             // nodes that are to be deleted with the directory, by serial
-	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes are not handed in yet
+	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes have not been handed in to these yet
 	leaseCreates  []zkbridge.CreateSpec         // of the acquireLeases in hand; nil at other times
-	expected      map[string][]*queueingAttempt // by owner; see queueingAttempt
+	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
 	delayTimer    *time.Timer                   // of the LockDelay under way
 }
 
-// acquireLeases is the leases of one request: their nodes are created in one transaction, or in
-// several in a row if they do not fit into one.
+// acquireLeases is the message of a semaphore that acquires all leases of one request: their nodes
+// are created in one transaction, or in several in a row if they do not fit into one.
 type acquireLeases []*messages.Acquire
 
 // Acquires implements shell.Envelope.
@@ -222,7 +225,7 @@ func (l *lockActor) create(f lockqueue.Effect) {
 	case c != nil:
 		delete(l.atomicCreates, f.ID)
 		c.add(spec)
-	case f.ID != 0: // the request has ended, and other requests that wait for the node are of other transactions
+	case f.ID != 0: // that request has ended; others may wait for the node, but it must not be made alone
 		refuseCreates([]zkbridge.CreateSpec{spec})
 	case l.leaseCreates != nil:
 		l.leaseCreates = append(l.leaseCreates, spec)
