@@ -20,7 +20,7 @@ type Behavior interface {
 	// Idle reports that the actor holds nothing on ZooKeeper or of its dependencies, and waits
 	// for nothing. The Shell itself checks for open requests.
 	Idle() bool
-	// Tick is called when a moment has passed. quiet reports that the actor is idle and was not
+	// Tick is called at each tick. quiet reports that the actor is idle and was not
 	// used since the last tick.
 	Tick(quiet bool)
 	// Epoch returns the epoch of the session that the actor's grants live in; 0 for none.

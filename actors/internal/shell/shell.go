@@ -12,15 +12,15 @@ import (
 )
 
 // Shell is the part of a lock's actor that deals with owners. An actor embeds it, calls Init,
-// and is a [host.Actor] by the Shell's methods.
+// and is a [host.Actor] by the Shell's methods. The Entry is what the [Manager] knows of the actor.
 type Shell struct {
 	*Entry
 	// Detail is more about the message in hand, for the answers that follow from it. It is empty
 	// between messages.
 	Detail string
 
-	behavior   Behavior
-	table      requestTable
+	behavior   Behavior     // the actor itself: what differs from recipe to recipe
+	table      requestTable // of open requests
 	senders    map[host.Identity]*watchedSender
 	failReason messages.Reason // of the actor; see StopFailed
 }
@@ -34,7 +34,7 @@ func (s *Shell) Init(e *Entry, b Behavior) {
 type (
 	// waitExpired: the wait of a request is over.
 	waitExpired struct{ id requests.ID }
-	// tick: a moment has passed.
+	// tick: the manager's timer has fired, as it does every second or more often.
 	tick struct{}
 )
 
@@ -59,7 +59,8 @@ const SessionOverdue = "the session is over or past its deadline"
 
 // checkSession comes before all else: nothing is granted in a session that must be taken for
 // lost by now. In a process that was paused the bridge may not have reported that yet, and its
-// timer may not have fired. A message that reports the loss says why, so it goes first.
+// timer may not have fired. A message that itself reports the loss is not preceded by the check: it
+// also says why.
 func (s *Shell) checkSession(msg any) {
 	switch msg := msg.(type) {
 	case *messages.SessionChanged:
@@ -126,7 +127,8 @@ func (s *Shell) receiveOwn(msg any) {
 	}
 }
 
-// onTick is called when a moment has passed. It stops an actor that has been idle for long.
+// onTick is called at each tick. It stops an actor that has been idle for long. Idle means that
+// no request is open and nothing is held; quiet, that no request has come since the last tick, either.
 func (s *Shell) onTick() {
 	idle := s.behavior.Idle() && s.table.requests.Len() == 0
 	quiet := idle && !s.used
