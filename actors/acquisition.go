@@ -17,8 +17,8 @@ import (
 
 // acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
 // that the lock's actor sends messages to, so it lives as long as that remembers it. It must not
-// keep the Future or the Grant alive for long: their collection shows that the user has dropped
-// them.
+// keep the Future or the Grant alive for long: the garbage collector finds them when the user has
+// dropped them.
 type acquisition struct {
 	messages.IgnoreOwner[struct{}]
 	handle  *handle
@@ -30,7 +30,7 @@ type acquisition struct {
 	id            requests.ID     // of the open request; 0 for none
 	unarmedFuture *Future[*Grant] // while unarmed
 	unarmedGrant  *Grant          // while unarmed
-	unarmed       bool            // no leak detection yet
+	unarmed       bool            // no leak detection yet; see ArmLeakDetection
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
@@ -116,7 +116,7 @@ func (a *acquisition) watch(ctx context.Context) {
 	})
 }
 
-// send hands the request to the lock's actor.
+// send hands the request to the lock's actor, which handles it in this goroutine if it is idle.
 func (a *acquisition) send() {
 	e, err := a.handle.entry()
 	if err != nil {
@@ -330,7 +330,7 @@ func (a *acquisition) end(why error) bool {
 		gc.cancel(why)
 	}
 	if droppedHeld {
-		a.sendRelease() // no Release of the user will tell the lock that the owner knows of the loss
+		a.sendRelease() // the lock waits for a Release after the loss, and the user has dropped the grant
 	}
 	return true
 }
