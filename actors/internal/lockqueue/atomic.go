@@ -5,8 +5,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Entry is what the owner of a new request has of the lock already.
-type Entry struct {
+// OwnerStanding is what the owner of a new request has of the lock already.
+type OwnerStanding struct {
 	// Known reports whether the owner waits for the lock, holds it, or has lost it and not
 	// released it.
 	Known bool
@@ -15,9 +15,9 @@ type Entry struct {
 	AtomicCreate uint64
 }
 
-// Entry returns what an owner has of the lock that bears on its new request for a kind.
+// Standing returns what an owner has of the lock that bears on its new request for a kind.
 // An owner without a name has nothing.
-func (s *State) Entry(name string, kind queue.Kind) (e Entry) {
+func (s *State) Standing(name string, kind queue.Kind) (e OwnerStanding) {
 	if name == "" {
 		return e
 	}
@@ -28,7 +28,7 @@ func (s *State) Entry(name string, kind queue.Kind) (e Entry) {
 		case has == nil:
 			continue
 		case has.kind == kind && mayEnter.Has(kind):
-			return Entry{Known: true, AtomicCreate: has.atomicCreate}
+			return OwnerStanding{Known: true, AtomicCreate: has.atomicCreate}
 		case has.stage == held && mayEnter.Has(has.kind):
 			e.AtomicCreate = has.atomicCreate
 		}

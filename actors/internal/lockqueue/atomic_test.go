@@ -9,28 +9,28 @@ import (
 
 // What an owner has decides whether its request is part of an atomic create, enters one, or is
 // refused.
-func TestEntry(t *testing.T) {
+func TestStanding(t *testing.T) {
 	s := New(queue.ReadWrite(), Incarnation{1})
 	Step(s, Session{Epoch: 1, State: Connected})
-	want := func(owner string, kind queue.Kind, want Entry) {
+	want := func(owner string, kind queue.Kind, want OwnerStanding) {
 		t.Helper()
-		if got := s.Entry(owner, kind); got != want {
+		if got := s.Standing(owner, kind); got != want {
 			t.Errorf("%q, kind %d: %+v, want %+v", owner, kind, got, want)
 		}
 	}
-	want("a", queue.Exclusive, Entry{})
-	want("", queue.Exclusive, Entry{})
+	want("a", queue.Exclusive, OwnerStanding{})
+	want("", queue.Exclusive, OwnerStanding{})
 	create := Step(s, Acquire{ID: 1, Owner: "a", Kind: queue.Exclusive, AtomicCreate: 7})[0]
-	want("a", queue.Exclusive, Entry{Known: true, AtomicCreate: 7})
-	want("a", queue.Shared, Entry{Known: true}) // it does not hold yet
-	want("b", queue.Exclusive, Entry{})
+	want("a", queue.Exclusive, OwnerStanding{Known: true, AtomicCreate: 7})
+	want("a", queue.Shared, OwnerStanding{Known: true}) // it does not hold yet
+	want("b", queue.Exclusive, OwnerStanding{})
 	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1, Children: []string{create.Node + "0000000000"}})
-	want("a", queue.Shared, Entry{Known: true, AtomicCreate: 7})
+	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7})
 	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: queue.Shared})[0]
 	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
 	Step(s, Release{ID: 1})
-	want("a", queue.Shared, Entry{Known: true, AtomicCreate: 7}) // its token is that of the node it came from
-	want("a", queue.Exclusive, Entry{Known: true})
+	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // its token is that of the node it came from
+	want("a", queue.Exclusive, OwnerStanding{Known: true})
 	if why, lost := s.LostBy("a"); why != 0 || len(lost) > 0 {
 		t.Errorf("lost because of %d by %v", why, lost)
 	}

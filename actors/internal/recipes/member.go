@@ -52,14 +52,14 @@ func (l *lockActor) checkReentry(msg acquireMember) (may, needsNode bool) {
 		msg.create.refuse(messages.Reason(reason), fmt.Sprintf("owner %q has lost %s and not released it", msg.Owner, l.Path))
 		return false, false
 	}
-	switch entry := l.state.Entry(msg.Owner, queue.Kind(msg.Kind)); {
-	case !entry.Known:
+	switch standing := l.state.Standing(msg.Owner, queue.Kind(msg.Kind)); {
+	case !standing.Known:
 		return true, true
-	case entry.AtomicCreate == 0 && msg.create.members > 1:
+	case standing.AtomicCreate == 0 && msg.create.members > 1:
 		msg.create.refuse(messages.Reason_WOULD_DEADLOCK, msg.create.deadlockDetail(l.Path))
 		return false, false
 	default:
-		msg.create.reportKnown(l.Path, entry.AtomicCreate)
+		msg.create.reportKnown(l.Path, standing.AtomicCreate)
 		return true, false
 	}
 }
@@ -88,7 +88,7 @@ func (l *lockActor) expectAttempt(owner string, q *queueingAttempt) {
 // of this lock, if the owner waits for it or holds it now.
 func (l *lockActor) refuseExpected(owner string, kind queue.Kind, mine *queueingAttempt) {
 	all := l.expected[owner]
-	if len(all) == 0 || !l.state.Entry(owner, kind).Known {
+	if len(all) == 0 || !l.state.Standing(owner, kind).Known {
 		return
 	}
 	for _, q := range all {
