@@ -26,8 +26,8 @@ type bridgeActor struct {
 	lastChange     *messages.SessionChanged // as last told to the subscribers
 	epoch          *epoch                   // the present one; nil before the first and after the last
 	epochsOpened   uint64
-	timeoutGranted bool // the first session was granted its timeout
-	readyOnce      sync.Once
+	timeoutGranted bool                     // the first session was granted its timeout
+	readyOnce      sync.Once                // closes bridge.ready when the first session can serve requests
 	fatal          error                    // why the bridge has given up, nil if it has not
 	failed         bool                     // the bridge has ended by a panic
 	subs           map[ask.Recipient]uint64 // with the number of each subscription
@@ -55,9 +55,9 @@ func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 // Receive implements host.Actor.
 func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case *jobDone:
+	case *jobDone: // of workqueue.go
 		msg.queue.onDone(msg.then)
-	case *posted:
+	case *posted: // of epoch.go
 		if !msg.epoch.over {
 			msg.f()
 		}
@@ -194,7 +194,7 @@ func (a *bridgeActor) connected(was sessionState) {
 		a.epoch.createOwnNode()
 		a.epoch.scheduleLeaderCheck()
 	} else {
-		a.epoch.generationChanged() // perhaps: the watch went with the connection
+		a.epoch.generationChanged() // it may have changed: its watch went with the connection
 	}
 	a.epoch.connected = true
 	a.epoch.resume()

@@ -3,7 +3,10 @@
 // is the conversation.
 //
 // A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the moment it is
-// established until it is lost. Requests name their epoch and never run in another one.
+// established until it is lost. Requests name their epoch and never run in another one. A session is
+// CONNECTED, or SUSPENDED as long as it has no connection, until it is LOST. It has one node of its
+// own, below [GenerationDirectory]: each transaction that creates contenders writes that node, to learn
+// its zxid.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
@@ -12,17 +15,18 @@
 //
 // # When a session is lost
 //
-// A bridge takes its session for lost by its own clock, without reaching a server: at
-// [Session].Deadline, which is the earlier of
+// A bridge takes its session for lost by its own clock, without reaching a server, at
+// [Session].Deadline:
 //
-//   - SessionTimeout - Margin after the newest message was sent that has been answered,
-//   - 2/3 SessionTimeout - Margin after the connection was lost, until it is back; or
-//     SessionTimeout - Margin after the last handshake was begun, if that is later.
+//   - With a connection, that is SessionTimeout - Margin after the newest message was sent that has
+//     been answered.
+//   - Without one it is 2/3 SessionTimeout - Margin after the connection was lost if that is earlier,
+//     but never less than SessionTimeout - Margin after the last answered handshake was begun.
 //
 // ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
 // pings and reads by themselves and report every half tickTime. A follower that is cut off from the
-// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake it asks the
-// leader. Pings come every third of the timeout. So the deadline proves, of a process that runs:
+// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a follower asks
+// the leader. Pings come every third of the timeout. So the deadline proves, of a process that runs:
 //
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
 //     outlives the deadline by Margin, which covers clocks that run at different speeds.
@@ -31,12 +35,13 @@
 //     most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's
 //     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s; a SessionTimeout of 30 s
 //     leaves 9 s to reconnect.
-//   - Stopping at once when SUSPENDED: any Margin suffices if SessionTimeout is more than
-//     1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
+//   - If work stops as soon as the session is SUSPENDED: any Margin suffices if SessionTimeout is more
+//     than 1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
 //
 // The deadline proves nothing if a follower falls silent without hanging up, frozen or cut off from
-// its clients as well, unless Margin is a third of SessionTimeout more; nor does it for a process that
-// is itself paused. Only fencing tokens and transactions that check the holder's node do.
+// its clients as well, unless Margin is greater than the list says by a third of SessionTimeout; nor
+// does it for a process that is itself paused. Only fencing tokens and transactions that check the
+// holder's node do.
 //
 // # After a loss
 //
@@ -77,7 +82,8 @@
 //   - bridge.go, sessionstream.go: Bridge, which other goroutines call.
 //   - actor.go: the actor; it opens epochs and ends them.
 //   - epoch.go, workqueue.go: all that the bridge does within one session, and how much at a time.
-//   - ownnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests.
+//   - ownnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests: its
+//     session's own node is made, and the generation is read.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - watches.go, reads.go: lists, and watches of nodes.
