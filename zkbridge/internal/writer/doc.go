@@ -3,7 +3,8 @@
 // the outcome is known: an answer that was lost makes it look for the node.
 //
 // A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Session] stands for. No
-// method blocks, and none may be called from another goroutine.
+// method blocks, and none may be called from another goroutine. The own node is here that of the
+// session, which each batch writes to learn its zxid.
 //
 // The files, in reading order:
 //
@@ -15,6 +16,6 @@
 //   - directory.go: creates that wait until their directory is made.
 //   - unknown.go: creates whose outcome is unknown, and how the writer finds their nodes.
 //   - beside.go: a create on condition that another node exists.
-//   - rollback.go: requests that are answered although their node exists.
+//   - rollback.go: requests that fail although their node exists, and what becomes of the node.
 //   - orphan.go: nodes without a request, which the writer deletes when ZooKeeper lets it.
 package writer

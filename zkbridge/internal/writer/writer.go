@@ -22,10 +22,10 @@ type Writer struct {
 	jitter  zkconn.Jitter
 
 	ownNode  string // path of the session's own node; empty if the session has none
-	mayStart bool   // a batch may be worth sending since the last Flush
+	mayStart bool   // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []write
-	unsent      []write  // of batches that could not be sent; they go ahead of the queue
+	unsent      []write  // of batches that could not be sent; retryUnsent puts them in front of the queue
 	inFlight    []*batch // sent and not answered
 	freeBatches []*batch // for re-use
 	arrivals    uint64   // creates that have come so far
@@ -46,7 +46,8 @@ const (
 	// MaxInFlight bounds the batches in flight: the fewer there are, the more each carries. 3 or 4
 	// are best, as measured.
 	MaxInFlight = 3
-	// MaxSingle bounds the requests in flight that are not part of a batch.
+	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
+	// without an own node, which have one request each.
 	MaxSingle = 29
 )
 
@@ -85,13 +86,13 @@ func (w *Writer) add(added write) {
 		}
 	}
 	w.queue = append(w.queue, added)
-	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows
+	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // for a relaxed release no contender waits: it goes with what follows
 		w.mayStart = true
 	}
 }
 
-// requeue puts writes back in front of the queue, where they were, but behind creates that came
-// earlier: the queue may hold those of an earlier batch again.
+// requeue puts the writes of a batch back in front of the queue. The queue may hold the creates of an
+// earlier batch again: then they go behind the last create that came earlier.
 func (w *Writer) requeue(writes []write) {
 	front := 0
 	if i := slices.IndexFunc(writes, func(each write) bool { return each.arrival() > 0 }); i >= 0 {
@@ -132,8 +133,8 @@ func (w *Writer) Flush() {
 }
 
 // minBatch returns how many writes are worth a batch beside those in flight: as many as these have,
-// or half of what fits. Otherwise small batches would follow large ones, as the actors that
-// wait for an answer send their next requests one after the other.
+// but no more than half of what fits. Otherwise small batches would follow large ones, as the actors
+// that wait for an answer send their next requests one after the other.
 func (w *Writer) minBatch() (n int) {
 	for _, b := range w.inFlight {
 		n += len(b.writes)
