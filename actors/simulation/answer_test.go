@@ -25,7 +25,7 @@ func (r *request) fits(now time.Duration, err error) bool {
 	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
 		return r.named && !r.isAlone()
 	case errors.Is(err, actors.ErrUnavailable):
-		return r.w.faulty > 0 && (r.named || now > r.asked+unresolved*r.w.plan.session) // it may share what its owner has asked for before
+		return r.w.faulty > 0 && (r.named || isLocal(r.path) || now > r.asked+unresolved*r.w.plan.session) // it may share what its owner, or its local queue, has asked for before
 	case errors.Is(err, actors.ErrLimit):
 		return r.p.limited
 	case errors.Is(err, actors.ErrNoAuth):
@@ -40,6 +40,9 @@ func (r *request) fits(now time.Duration, err error) bool {
 
 // unresolved is how many session timeouts it may not be known what became of a request.
 const unresolved = 3
+
+// isLocal reports whether the requests of a process for the lock share nodes.
+func isLocal(path string) bool { return path == root+"/local" || path == root+"/rwlocal" }
 
 // isAlone reports whether the owner has had no other request since this one: then there is no lost
 // grant for which this one could be refused.

@@ -198,7 +198,7 @@ func (o *owner) fits(now time.Duration, why messages.Reason) bool {
 	case messages.Reason_DISCONNECTED:
 		return o.try && o.w.faulty > 0
 	case messages.Reason_UNAVAILABLE:
-		return o.w.faulty > 0 && now > o.asked+unresolved*o.w.plan.session
+		return o.w.faulty > 0 && (isLocal(o.path) || now > o.asked+unresolved*o.w.plan.session)
 	case messages.Reason_CLOSED:
 		return o.p.dead
 	case messages.Reason_LIMIT_EXCEEDED:
