@@ -18,8 +18,21 @@ var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "ki
 
 // perform does what the entry says.
 func (w *world) perform(e entry) {
-	if e.what == "op actor" {
+	switch e.what {
+	case "op actor":
 		w.askAsActor(e)
+		return
+	case "op future":
+		w.askByFuture(e)
+		return
+	case "op missing":
+		w.askInMissing(e)
+		return
+	case "op readers":
+		w.askReaders(e)
+		return
+	case "op four":
+		w.askFour(e)
 		return
 	}
 	if !e.isFault() {
@@ -157,7 +170,7 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		})
 	case "actor stops":
 		for _, o := range w.owners {
-			if o.p == p && r.IntN(2) == 0 {
+			if o.p == p && o.name == "" && r.IntN(2) == 0 {
 				o.stop()
 			}
 		}
@@ -168,6 +181,12 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		w.lasting(span, func() { w.server.Thaw(session) })
 	case "follower":
 		w.follow(p, r, span)
+	case "replace":
+		p.replaces = true
+	case "turn":
+		w.turn(p, r)
+	case "unresolved":
+		w.leaveUnresolved(p)
 	case "drop":
 		w.dropGrants(p, r, span)
 	case "count":

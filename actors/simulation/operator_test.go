@@ -118,7 +118,7 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 	sort.Strings(children)
 	how := r.IntN(6)
 	if marker := markers[directory]; how >= 4 && marker != "" {
-		o.replace(directory, marker, children, r)
+		o.replace(directory, marker, children, 0, r)
 		return
 	}
 	if how > 1 {
@@ -138,20 +138,29 @@ var markers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", 
 	root + "/rw": "-__WRIT__", root + "/rwlocal": "-__WRIT__"}
 
 // replace deletes a directory and makes it again, in one transaction, with contenders of the
-// operator's own in it, which then hold one after the other.
-func (o *operator) replace(directory, marker string, children []string, r *rand.Rand) {
+// operator's own in it, which then hold one after the other. If numbers is not 0, so many are made, and
+// the same transaction deletes all but the last few.
+func (o *operator) replace(directory, marker string, children []string, numbers int, r *rand.Rand) {
 	w := o.w
-	var ops []any
+	var ops, doomed []any
 	for _, name := range children {
 		ops = append(ops, &zk.DeleteRequest{Path: directory + "/" + name, Version: -1})
 	}
 	acl := zk.WorldACL(zk.PermAll)
 	ops = append(ops, &zk.DeleteRequest{Path: directory, Version: -1}, &zk.CreateRequest{Path: directory, Acl: acl})
 	first, n := len(ops), 1+r.IntN(3)
-	for range n {
+	kept := n
+	if numbers > 0 {
+		n, kept = numbers, min(n, numbers)
+	}
+	for i := range n {
 		name := fmt.Sprintf("_c_%08x-%04x-4%03x-8%03x-%012x%s", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<40), marker)
 		ops = append(ops, &zk.CreateRequest{Path: directory + "/" + name, Acl: acl, Flags: zk.FlagEphemeral | zk.FlagSequence})
+		if i < n-kept {
+			doomed = append(doomed, &zk.DeleteRequest{Path: fmt.Sprintf("%s/%s%010d", directory, name, i), Version: -1})
+		}
 	}
+	ops = append(ops, doomed...)
 	is := func(h *holding) bool {
 		return slices.ContainsFunc(children, func(name string) bool { return hasNode(directory + "/" + name)(h) })
 	}
@@ -176,14 +185,18 @@ func (o *operator) replace(directory, marker string, children []string, r *rand.
 		w.took(w.now(), is)
 	})
 	u := use{directory, 0, w.specs[directory].room}
-	for i := range n {
+	for i := n - kept; i < n; i++ {
 		node := results[first+i].String
 		o.turns++
 		id := -1_000_000_000 - o.turns
 		w.locked(func() {
 			w.note(&holding{id: id, owner: "operator", uses: []use{u}, nodes: []string{node}, session: o.conn.SessionID(), foreign: true, process: "operator"})
 		})
-		time.Sleep(time.Duration(r.ExpFloat64()*float64(30*time.Millisecond)) + time.Duration(r.IntN(1_000_000)))
+		hold := time.Duration(r.ExpFloat64()*float64(30*time.Millisecond)) + time.Duration(r.IntN(1_000_000))
+		if numbers > 0 { // a process that takes its contender for the first one hears of that later
+			hold += 700 * time.Millisecond
+		}
+		time.Sleep(hold)
 		w.locked(func() { w.ended(w.now(), id) })
 		for {
 			err := o.conn.Delete(node, -1)

@@ -23,6 +23,7 @@ type owner struct {
 	uses  []use
 	path  string
 	pid   *actor.PID
+	name  string // of one that asks by futures; "" is an actor
 	lock  *actor.PID
 	try   bool
 	wait  time.Duration
@@ -173,6 +174,8 @@ func (o *owner) hear(now time.Duration, msg any, over bool) {
 			o.w.fail(now, "%v was lost without a fault: %v", o, msg.Reason)
 		}
 		o.disbelieve()
+	case error:
+		o.timedOut(msg)
 	case *messages.Released:
 		o.w.line("actor %d is released", o.id)
 		o.finish()
@@ -225,13 +228,17 @@ func (o *owner) release() {
 	case o.p.frozen:
 		o.w.after(100*time.Millisecond, o.release)
 		return
-	case o.rand.IntN(8) == 0:
+	case o.name == "" && o.rand.IntN(8) == 0:
 		o.stop()
 		return
 	}
 	o.disbelieve()
 	o.state, o.since = releasing, o.w.now()
 	o.w.line("actor %d releases", o.id)
+	if o.name != "" {
+		o.ask(&messages.Release{RequestId: 1, Owner: o.name}, time.Minute)
+		return
+	}
 	o.tell(&messages.Release{RequestId: 1})
 }
 
@@ -239,7 +246,9 @@ func (o *owner) release() {
 func (o *owner) stop() {
 	o.w.line("actor %d stops", o.id)
 	o.kill()
-	o.p.system.Root.Stop(o.pid)
+	if o.name == "" {
+		o.p.system.Root.Stop(o.pid)
+	}
 }
 
 // kill is the end of the actor, or of its process.
@@ -255,5 +264,7 @@ func (o *owner) finish() {
 		return
 	}
 	o.kill()
-	o.p.system.Root.Stop(o.pid)
+	if o.name == "" {
+		o.p.system.Root.Stop(o.pid)
+	}
 }

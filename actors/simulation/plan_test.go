@@ -62,6 +62,7 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
 		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
 	}
+	p.concentrate()
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {
 		p.entries[i].id = i

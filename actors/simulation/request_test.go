@@ -47,6 +47,7 @@ type request struct {
 	dropped  bool          // the grant was: it holds until it is lost
 	free     time.Duration // since when it waits for what nobody holds
 	hold     time.Duration
+	then     func() // is called with the release, if it is set
 }
 
 type stage int
@@ -98,13 +99,22 @@ func (w *world) askMember(old *request, path, what string, options ...actors.Opt
 	if len(w.open) > maxOpen || old.p.dead {
 		return
 	}
-	r := w.newRequest(old.p, old.rand)
-	a := old.p.at(path, r.rand)
+	w.askAt(old.p, old.rand, path, what, options...)
+}
+
+// askAt asks for the member lock at a path, if there is one.
+func (w *world) askAt(p *process, rnd *rand.Rand, path, what string, options ...actors.Option) *request {
+	if !p.isUp() || p.frozen {
+		return nil
+	}
+	r := w.newRequest(p, rnd)
+	a := p.at(path, r.rand)
 	if a.Member == nil {
-		return
+		return nil
 	}
 	r.uses, r.try = []use{a.use}, what == "op again"
 	r.send(what, a.Member.(locker), options...)
+	return r
 }
 
 func (w *world) newRequest(p *process, rnd *rand.Rand) *request {
@@ -335,6 +345,12 @@ func (r *request) release() {
 	r.released = r.grant.Release()
 	if again {
 		r.w.askMember(r, r.path, "op again", actors.Try())
+	}
+	if r.then != nil {
+		r.then()
+	}
+	if r.p.replaces && r.sound {
+		r.w.replaceAfter(r)
 	}
 }
 

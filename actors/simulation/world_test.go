@@ -250,23 +250,24 @@ func (w *world) pending() string {
 
 // process is one process: a connection and its locks.
 type process struct {
-	w       *world
-	name    string
-	slot    int
-	host    *host
-	locks   *actors.Locks
-	apart   *apart        // nil where Connect has made locks
-	ready   chan struct{} // connecting is over
-	ended   chan struct{} // closing is over
-	err     error
-	dead    bool          // killed, or closed
-	shaky   time.Duration // until when faults may have an effect on it
-	foggy   time.Duration // until when faults may delay what it hears
-	frozen  bool
-	limited bool
-	system  *actor.ActorSystem // where there are actors
-	session int64
-	state   messages.SessionState
+	w        *world
+	name     string
+	slot     int
+	host     *host
+	locks    *actors.Locks
+	apart    *apart        // nil where Connect has made locks
+	ready    chan struct{} // connecting is over
+	ended    chan struct{} // closing is over
+	err      error
+	dead     bool          // killed, or closed
+	shaky    time.Duration // until when faults may have an effect on it
+	foggy    time.Duration // until when faults may delay what it hears
+	frozen   bool
+	limited  bool
+	replaces bool               // the directory of the next mutex that is released is replaced: see replaceAfter
+	system   *actor.ActorSystem // where there are actors
+	session  int64
+	state    messages.SessionState
 
 	warned    map[string]time.Duration // when a release on a path was answered because its node was missing
 	former    map[int64]time.Duration  // sessions that were lost, and when

@@ -1,0 +1,86 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// focused is how many seeds there are for each that has a focus. The others have plans of all kinds.
+const focused = 4
+
+// foci are kinds of runs in which one rare history is likely. Each says what that is.
+var foci = []func(p *plan, r *rand.Rand){
+	// A reader of another process leaves unnoticed, and then a try comes for the writer.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.alone, p.members = 2, membersOnly, []int{r.IntN(2)}
+		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
+		p.draw(r, []string{"op readers"}, 1, always, 3*time.Second)
+	},
+	// Several requests of one process have leases, and one of them loses one.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.hold, p.alone = 1+r.IntN(2), 500*time.Millisecond, []int{4}
+		p.draw(r, []string{"op plain"}, 1, always, 150*time.Millisecond, 400*time.Millisecond)
+		p.draw(r, []string{"delete"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
+	},
+	// A transaction creates in a directory that is there, and in one that is missing.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.hold = 1+r.IntN(2), 0.7, 5*time.Millisecond
+		p.alone, p.members = membersOnly, []int{0}
+		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
+		p.draw(r, []string{"op missing"}, 1, always, time.Second, 3*time.Second)
+	},
+	// The own node of a session is gone when several transactions are in flight.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.fickle, p.alone, p.members = 1, 1, 0, membersOnly, []int{1}
+		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
+		p.draw(r, []string{"op four"}, 1, always, 10*time.Second)
+	},
+	// A future that asks for a lock has timed out when it is granted.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond, time.Second)
+		p.draw(r, []string{"op future"}, 1, always, 300*time.Millisecond, time.Second)
+		p.draw(r, []string{"cut", "expire"}, 0.3, phase{time.Minute, 15 * time.Second}, time.Second)
+	},
+	// A directory is replaced between a release and the next create, which has the same number there.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.hold = 1+r.IntN(3), 5*time.Millisecond
+		p.alone, p.members = membersOnly, []int{r.IntN(2)}
+		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
+		p.draw(r, []string{"replace"}, 1, always, time.Second, 3*time.Second)
+	},
+	// Near the end of the numbers, the answer to a create is lost, and another one comes before it is found.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.hold = 1+r.IntN(2), 0.7, pick(r, []time.Duration{50 * time.Millisecond, 500 * time.Millisecond})
+		p.alone, p.members = membersOnly, []int{r.IntN(2)}
+		p.draw(r, []string{"op plain"}, 1, always, 150*time.Millisecond, 400*time.Millisecond, time.Second)
+		p.draw(r, []string{"sequence", "cut"}, 1, always, 300*time.Millisecond, time.Second)
+	},
+	// A node is deleted while the answer to its creation waits for a generation.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.hold = 2+r.IntN(2), 1, 5*time.Millisecond
+		p.alone, p.members = membersOnly, []int{r.IntN(2)}
+		p.draw(r, []string{"op plain"}, 1, always, 15*time.Millisecond, 40*time.Millisecond)
+		p.draw(r, []string{"turn"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
+	},
+	// The node of a create that was given up is made while its orphan is looked for.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far = 2, 0.3
+		p.alone, p.members = membersOnly, []int{r.IntN(2)}
+		p.session = 4037 * time.Millisecond
+		p.draw(r, []string{"op plain"}, 1, always, 3*time.Second, 10*time.Second)
+		p.draw(r, []string{"unresolved"}, 1, phase{100 * time.Second, time.Second}, 300*time.Millisecond)
+	},
+}
+
+// membersOnly is an alone for requests of members.
+var membersOnly = []int{aloneForms - 1}
+
+// concentrate gives the plan a focus instead of all that was drawn, for some of the seeds.
+func (p *plan) concentrate() {
+	if p.seed%focused != 0 {
+		return
+	}
+	r := rand.New(rand.NewPCG(p.seed, 3))
+	p.entries, p.foreign, p.fickle, p.far = nil, 0, 0.1, pick(r, []float64{0, 0.3, 0.7})
+	foci[p.seed/focused%uint64(len(foci))](p, r)
+}

@@ -1,0 +1,169 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// Histories that need several things within moments of each other.
+
+// askInMissing has a process ask at once for a lock whose directory is there and for one whose
+// directory the operator has deleted, and for the first again before there can be an answer.
+func (w *world) askInMissing(e entry) {
+	p, r := w.slots[e.slot], e.rand()
+	if p == nil || !p.isUp() || p.frozen || w.operator.open.Load() > 0 {
+		return
+	}
+	const there, missing = root + "/m0", root + "/rw"
+	w.operator.do(func() { w.line("operator deletes %s: %v", missing, w.operator.conn.Delete(missing, -1)) })
+	w.after(20*time.Millisecond+time.Duration(r.Int64N(int64(20*time.Millisecond))), func() {
+		w.askAt(p, r, there, "op plain")
+		w.askAt(p, r, missing, "op plain")
+		w.after(time.Duration(r.Int64N(int64(2*p.host.far+2*time.Millisecond))), func() { w.askAt(p, r, there, "op plain") })
+	})
+}
+
+// askReaders has readers of two processes hold together. The one that came first leaves, and the other
+// one's process does not notice. When that leaves, too, a try for the writer comes at once.
+func (w *world) askReaders(e entry) {
+	p, q, r := w.slots[e.slot], w.slots[(e.slot+1)%len(w.slots)], e.rand()
+	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() {
+		return
+	}
+	read := func(p *process, hold time.Duration) *request {
+		old := w.newRequest(p, r)
+		lock := p.locks.RWMutex(root + "/rw")
+		old.uses = []use{{root + "/rw", 0, 1}}
+		old.send("op plain", lock.Read())
+		old.hold = hold
+		return old
+	}
+	rtt := 2*p.host.far + 2*q.host.far + 10*time.Millisecond
+	read(q, rtt+time.Duration(r.Int64N(int64(100*time.Millisecond))))
+	w.after(rtt, func() {
+		read(p, time.Second+rtt).then = func() {
+			again := w.newRequest(p, r)
+			lock := p.locks.RWMutex(root + "/rw")
+			again.uses, again.try = []use{{root + "/rw", 0, allReaders}}, true
+			again.send("op again", lock.Write(), actors.Try())
+		}
+	})
+}
+
+// askFour has a process ask for a lock four times within moments, so that three transactions are in
+// flight, after the operator has deleted the session's own node. The process has a contender for the
+// lock already.
+func (w *world) askFour(e entry) {
+	const path = root + "/m0"
+	p, r := w.slots[e.slot], e.rand()
+	if p == nil || !p.isUp() {
+		return
+	}
+	first := w.askAt(p, r, path, "op plain")
+	first.hold = 4 * time.Second
+	own := fmt.Sprintf("session-%016x", uint64(p.session))
+	w.after(time.Second, func() {
+		w.operator.do(func() {
+			w.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return name == own })
+		})
+	})
+	for _, pause := range []time.Duration{0, 3, 6, 6} {
+		w.after(2500*time.Millisecond+pause*time.Millisecond, func() { w.askAt(p, r, path, "op plain") })
+	}
+}
+
+// replaceAfter replaces the directory of a mutex that was released, while the answer to the release is
+// on its way, with contenders of the operator's that have all numbers of the former ones. Then the
+// process asks for the mutex again.
+func (w *world) replaceAfter(old *request) {
+	p, directory := old.p, old.path
+	marker := markers[directory]
+	if marker == "" || old.multi {
+		return
+	}
+	p.replaces = false
+	w.faulty = w.now()
+	p.disturb(3 * time.Second)
+	p.host.answerLate(400 * time.Millisecond)
+	w.lasting(600*time.Millisecond, func() { p.host.answerLate(0) })
+	node, o := old.grant.Node(), w.operator
+	w.after(2*p.host.far+5*time.Millisecond, func() {
+		o.do(func() {
+			children, _, err := o.conn.Children(directory)
+			last := 0
+			for _, name := range append(slices.Clone(children), node) {
+				last = max(last, number(name))
+			}
+			numbers := 1 + last
+			if last >= 40 { // the next one is to be small again
+				numbers = 1
+			}
+			if err == nil {
+				o.replace(directory, marker, children, numbers, old.rand)
+			}
+		})
+	})
+	w.after(2*p.host.far+30*time.Millisecond, func() { w.askAt(p, old.rand, directory, "op plain") })
+}
+
+// number returns the sequence number in a name, or 0.
+func number(name string) int {
+	n, _ := strconv.Atoi(name[max(0, len(name)-10):])
+	return n
+}
+
+// turn raises the generation, and has the last contender of a directory deleted again and again
+// meanwhile.
+func (w *world) turn(p *process, r *rand.Rand) {
+	directory := w.busyDirectory(r)
+	go func() {
+		g, err := p.locks.RaiseGeneration(context.Background())
+		w.line("%s raises the generation to %d: %v", p.name, g, err)
+	}()
+	for range 8 {
+		w.after(time.Duration(r.Int64N(int64(6*p.host.far+10*time.Millisecond))), func() {
+			w.operator.do(func() { w.operator.deleteLast(directory) })
+		})
+	}
+}
+
+func (o *operator) deleteLast(directory string) {
+	children, _, err := o.conn.Children(directory)
+	if err == nil && len(children) > 0 {
+		o.deleteNode(directory + "/" + slices.MaxFunc(children, func(a, b string) int { return number(a) - number(b) }))
+	}
+}
+
+// leaveUnresolved has the next create of a process be on its way for long, and the process learn
+// nothing about it until the bridge gives it up.
+func (w *world) leaveUnresolved(p *process) {
+	session, timeout := p.session, w.plan.session
+	p.disturb(12 * timeout)
+	delayed := w.server.Inject(embedded.Fault{Op: embedded.OpMulti, Session: session, Action: embedded.DelayRequest, Delay: 9 * timeout})
+	over := false
+	w.lasting(9*timeout, func() {
+		over = true
+		delayed.Remove()
+	})
+	var cut func()
+	cut = func() {
+		switch {
+		case over:
+		case len(delayed.Firings()) == 0:
+			w.after(50*time.Millisecond, cut)
+		default:
+			cuts := w.server.Inject(embedded.Fault{Op: embedded.OpAny, Session: session, Times: -1, Action: embedded.CutBefore})
+			p.host.cut()
+			w.lasting(timeout*9/2, cuts.Remove)
+		}
+	}
+	cut()
+}
