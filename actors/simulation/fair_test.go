@@ -82,7 +82,7 @@ type ending struct {
 func (w *world) checkHandOver(now time.Duration, r *request) {
 	last := w.endings[r.path]
 	quiet := last.at - 8*r.p.host.far - 50*time.Millisecond
-	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || len(w.foreign) > 0 ||
+	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || w.futures || len(w.foreign) > 0 ||
 		w.calmSince == 0 || w.calmSince > quiet || last.of == nil || last.of.p == r.p || last.of.named || last.of.asked > quiet || last.prev > min(quiet, r.asked) ||
 		r.asked > quiet || last.of.asked > r.asked || last.at < r.asked || last.of.state != done || last.of.grant == nil {
 		return
@@ -145,7 +145,7 @@ const settled = 500 * time.Millisecond
 // released.
 func (r *request) checkTry(now time.Duration) {
 	w := r.w
-	if !r.isDirect() || r.named || w.overflow || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
+	if !r.isDirect() || r.named || w.overflow || w.futures || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
 		len(w.foreign) > 0 && (r.path == root+"/m0" || r.path == root+"/rw") {
 		return
 	}

@@ -31,6 +31,7 @@ func (w *world) askByFuture(e entry) {
 	timeout := time.Duration(1 + rnd.Int64N(int64(200*time.Millisecond)))
 	w.line("future %d of %s asks for %s: timeout %v", o.id, p.name, describe(o.uses), timeout)
 	w.owners = append(w.owners, o)
+	w.futures = true
 	o.ask(msg, timeout)
 }
 

@@ -64,7 +64,7 @@ func (w *world) askReaders(e entry) {
 func (w *world) askFour(e entry) {
 	const path = root + "/m0"
 	p, r := w.slots[e.slot], e.rand()
-	if p == nil || !p.isUp() {
+	if p == nil || !p.isUp() || len(w.open) > 3 { // it takes seconds
 		return
 	}
 	first := w.askAt(p, r, path, "op plain")

@@ -34,7 +34,8 @@ type world struct {
 	open    []*request
 	owners  []*owner
 	foreign []*foreigner
-	grants  int // so far
+	grants  int  // so far
+	futures bool // some requests were made by futures, which may have a contender after their end
 	asked   int
 	healing bool // all faults are over
 	stopped bool
