@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -62,13 +63,17 @@ var foci = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 15*time.Millisecond, 40*time.Millisecond)
 		p.draw(r, []string{"turn"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
 	},
-	// The node of a create that was given up is made while its orphan is looked for.
+	// The node of a create that was given up is made while its orphan is looked for. Its process asks for
+	// nothing else meanwhile, since any write has what is on its way executed first.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.far = 2, 0.3
+		const period, asks = 100 * time.Second, 1500 * time.Millisecond
+		p.processes, p.far, p.session = 2, 0.3, 4037*time.Millisecond
 		p.alone, p.members = membersOnly, []int{r.IntN(2)}
-		p.session = 4037 * time.Millisecond
-		p.draw(r, []string{"op plain"}, 1, always, 3*time.Second, 10*time.Second)
-		p.draw(r, []string{"unresolved"}, 1, phase{100 * time.Second, time.Second}, 300*time.Millisecond)
+		p.draw(r, []string{"op plain"}, 1, always, 500*time.Millisecond, time.Second)
+		p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return e.slot == 0 && e.at%period > asks })
+		for at := 100 * time.Millisecond; at < p.length; at += period {
+			p.entries = append(p.entries, entry{at: at, what: "unresolved", seed: r.Uint64()})
+		}
 	},
 }
 
