@@ -183,6 +183,8 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		w.follow(p, r, span)
 	case "replace":
 		p.replaces = true
+	case "lease":
+		w.operator.do(func() { w.operator.deleteOne(root+"/s3/leases", r, func(string) bool { return true }) })
 	case "turn":
 		w.turn(p, r)
 	case "unresolved":

@@ -19,9 +19,9 @@ var foci = []func(p *plan, r *rand.Rand){
 	},
 	// Several requests of one process have leases, and one of them loses one.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.hold, p.alone = 1+r.IntN(2), 500*time.Millisecond, []int{4}
+		p.processes, p.hold, p.alone, p.fickle = 1+r.IntN(2), 500*time.Millisecond, []int{4}, 0
 		p.draw(r, []string{"op plain"}, 1, always, 150*time.Millisecond, 400*time.Millisecond)
-		p.draw(r, []string{"delete"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
+		p.draw(r, []string{"lease"}, 1, phase{time.Minute, 15 * time.Second}, 100*time.Millisecond, time.Second)
 	},
 	// A transaction creates in a directory that is there, and in one that is missing.
 	func(p *plan, r *rand.Rand) {
