@@ -185,12 +185,13 @@ func (w *world) revoke(p *process, r *rand.Rand) {
 		if broken && grace == 0 {
 			w.fail(w.now(), "%s was deleted without a grace", node)
 		}
-		if grace > 0 {
-			w.deleted[node] = w.now()
-			if broken {
-				w.gone[node] = w.now()
-				w.took(w.now(), hasNode(node))
-			}
+		_, before := w.gone[node]
+		switch {
+		case broken:
+			w.deleted[node], w.gone[node] = w.now(), w.now()
+			w.took(w.now(), hasNode(node))
+		case err == nil && grace > 0 && !before: // its holder has released it
+			delete(w.deleted, node)
 		}
 	})
 }
