@@ -10,7 +10,7 @@ import (
 // checkOrder looks whether a request that was granted has overtaken an earlier one of its
 // process, for the same lock.
 func (w *world) checkOrder(now time.Duration, r *request) {
-	if r.named || r.multi || r.path == root+"/simplerw" || w.overflow || now < w.denied || r.p.isShaky() {
+	if r.named || r.multi || w.raising > 0 || r.path == root+"/simplerw" || w.overflow || now < w.denied || r.p.isShaky() {
 		return
 	}
 	for _, o := range w.open {

@@ -212,11 +212,22 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 	case "sequence":
 		w.sequence(directory, r)
 	case "generation":
-		go func() {
-			g, err := p.locks.RaiseGeneration(context.Background())
-			w.line("%s raises the generation to %d: %v", p.name, g, err)
-		}()
+		w.raise(p)
 	}
+}
+
+// raise has a process raise the generation. A create between two raises of which its process has
+// seen only the last is repeated, so the order of requests does not count until it is over.
+func (w *world) raise(p *process) {
+	w.raising++
+	go func() {
+		g, err := p.locks.RaiseGeneration(context.Background())
+		w.line("%s raises the generation to %d: %v", p.name, g, err)
+		w.locked(func() {
+			w.raising--
+			w.faulty = w.now()
+		})
+	}()
 }
 
 // goAway has the server be away: its connections break, and it takes no new ones. Sessions expire

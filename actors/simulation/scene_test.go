@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -124,10 +123,7 @@ func number(name string) int {
 // meanwhile.
 func (w *world) turn(p *process, r *rand.Rand) {
 	directory := w.busyDirectory(r)
-	go func() {
-		g, err := p.locks.RaiseGeneration(context.Background())
-		w.line("%s raises the generation to %d: %v", p.name, g, err)
-	}()
+	w.raise(p)
 	for range 8 {
 		w.after(time.Duration(r.Int64N(int64(6*p.host.far+10*time.Millisecond))), func() {
 			w.operator.do(func() { w.operator.deleteLast(directory) })

@@ -62,6 +62,7 @@ type world struct {
 	questions int                  // that are not answered
 	guarded   map[string][]guarded // writes behind guards, by lock
 	counts    []*count
+	raising   int  // raises of the generation that are under way
 	counting  bool // a change of the count is under way, or its outcome unknown
 
 	operator *operator
