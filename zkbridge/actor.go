@@ -63,7 +63,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		}
 	case zkconn.NodeChanged:
 		if a.isCurrent(msg.From) {
-			if msg.Path == GenerationPath { // before all else: no later answer may carry the former generation
+			if msg.Path == GenerationPath { // first: no later answer may carry the old generation
 				a.epoch.generationChanged()
 			}
 			a.epoch.watches.onEvent(a.epoch, msg.Path, msg.Deleted)

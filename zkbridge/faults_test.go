@@ -1,16 +1,10 @@
 package zkbridge
 
 import (
-	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -301,111 +295,4 @@ func TestReadRefused(t *testing.T) {
 	if n := s.Watches(t); n != 0 {
 		t.Errorf("%d watches are left", n)
 	}
-}
-
-// TestSessionRefused has a server that never grants a session.
-func TestSessionRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sessionIDs := make(chan int64, 10)
-		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: time.Second, Dial: handshakeServer(t, sessionIDs)})
-		u := newUser(t, b)
-		u.subscribe()
-		sessionIDs <- 0
-		sessionIDs <- 0
-		sessionIDs <- 77
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		if b.Session().Epoch != 3 || b.Session().ID != 77 {
-			t.Errorf("%+v", b.Session())
-		}
-	})
-}
-
-// TestForeignSession has a server that gives another session than it is asked for.
-func TestForeignSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sessionIDs := make(chan int64, 10)
-		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: 10 * time.Second, Dial: handshakeServer(t, sessionIDs)})
-		u := newUser(t, b)
-		u.subscribe()
-		sessionIDs <- 77
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		sessionIDs <- -1
-		sessionIDs <- 78
-		state(t, u.peer, messages.SessionState_LOST)
-		sessionIDs <- 79
-		if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
-			t.Errorf("%v", m)
-		}
-	})
-}
-
-// handshakeServer is a Dial to a server that answers the handshake with the next session id from sessionIDs,
-// and grants what was asked. After that it answers nothing. It keeps the connection until
-// the test ends, but that of session 77 until the next handshake.
-func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context, string, string) (net.Conn, error) {
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
-	return piped(func(conn net.Conn) {
-		request := make([]byte, 48)
-		if _, err := io.ReadFull(conn, request); err != nil {
-			return
-		}
-		var id int64
-		select {
-		case id = <-sessionIDs:
-		case <-stop:
-			return
-		}
-		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
-		go io.Copy(io.Discard, conn)
-		next := sessionIDs
-		if id != 77 {
-			next = nil
-		}
-		select {
-		case <-next:
-		case <-stop:
-		}
-	})
-}
-
-// A session ends while the server has a transaction before it: the answer names the first
-// operation, which is not to blame.
-func TestSessionEndsBeforeTransaction(t *testing.T) {
-	s := zktest.Embedded(t)
-	var fail atomic.Bool
-	failed := make(chan int, 1000)
-	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-		if !fail.Load() {
-			return send()
-		}
-		failed <- len(ops)
-		results := make([]zk.MultiResponse, len(ops))
-		results[0].Error = zk.ErrSessionExpired
-		return results, zk.ErrSessionExpired
-	}})
-	dir := s.Path(t)
-	u.created(dir, "n-")
-	fail.Store(true)
-	u.create(dir, "n-")
-	<-failed
-	u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: []*messages.Op{makeOp(dir+"/m", "")}}, u)
-	for <-failed != 1 { // the create is tried again
-	}
-	s.Expire(t, u.bridge.Session().ID)
-	for range 2 {
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() == messages.Reason_UNAVAILABLE {
-			t.Errorf("%v", m)
-		}
-	}
-}
-
-// frame is a message as the server sends it: length, and the fields.
-func frame(size int, fields ...int32) []byte {
-	b := make([]byte, 4+size)
-	binary.BigEndian.PutUint32(b, uint32(size))
-	for i, f := range fields {
-		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
-	}
-	return b
 }

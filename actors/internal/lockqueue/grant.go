@@ -51,7 +51,7 @@ func (s *State) tryGrant(c *entry) bool {
 // grantProven grants an entry that nothing blocks, once its node is proven to exist.
 func (s *State) grantProven(c *entry) bool {
 	switch {
-	case s.delay.entry != nil: // the former holder is about to leave
+	case s.delay.entry != nil: // an effect about the held marker is under way
 		return false
 	case !s.proven(c):
 		s.prove(c)

@@ -245,7 +245,7 @@ func (s *State) enterDirectory(directory int64) bool {
 	for _, c := range entries {
 		switch {
 		case !c.answered():
-			c.name = "" // seen in the former directory
+			c.name = "" // the node was in the deleted directory
 		case c.czxid < directory:
 			s.ownNodeDeleted(c)
 		default: // made since, in this directory or one that comes after it

@@ -67,7 +67,7 @@ func (e Session) apply(s *Contender) {
 	if e.Live && e.Epoch == s.epoch {
 		return
 	}
-	// The nodes of the former session are gone, or will be.
+	// ZooKeeper deletes the nodes of the lost session.
 	if s.stage == holding {
 		s.lose(requests.SessionLost)
 	}
