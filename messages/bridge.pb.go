@@ -296,8 +296,8 @@ type Create struct {
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// A contender of this process is in the directory, so that the directory exists. Otherwise
 	// the directory may be missing. The bridge then sends no later create in the directory
-	// before the answer to this one: another process could create the directory between the
-	// two, and the later create would come first.
+	// before the answer to this one, unless the same transaction deletes a node there: another
+	// process could create the directory between the two, and the later create would come first.
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -169,7 +169,8 @@ func (w *Writer) newBatch() *batch {
 
 // addToBatch adds a write to the batch unless the batch is full, and reports whether it has. A create
 // waits for the earlier creates of its directory: as long as these wait for a directory that is being
-// made, or are in a batch that may have to be sent again because a directory is missing.
+// made, or are in a batch that may have to be sent again because a directory is missing. A batch that
+// deletes a node of a directory before it creates there shows that the directory is not missing.
 func (w *Writer) addToBatch(b *batch, added write) bool {
 	for _, c := range added.creates() {
 		if directory, waits := w.awaitedDirectory(c); waits {

@@ -2,8 +2,11 @@ package writer
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,6 +25,40 @@ func TestMinBatch(t *testing.T) {
 		if w := inFlight(c.sizes...); w.minBatch() != c.want {
 			t.Errorf("beside %v: %d, want %d", c.sizes, w.minBatch(), c.want)
 		}
+	}
+}
+
+// A create whose directory may be missing holds back later creates of that directory until it is
+// answered. It does not if its batch deletes a node of the directory first: a directory with a node
+// exists. Locks that many requests share create and delete in each batch, and did a fifth less while
+// each batch waited for the one before.
+func TestDeleteShowsDirectory(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		release *Release
+		waits   bool
+	}{
+		{"no delete", nil, true},
+		{"delete in the directory", NewRelease(reply.To{}, "/locks/a", "n-1", false), false},
+		{"delete in a directory below", NewRelease(reply.To{}, "/locks/a/b", "n-1", false), true},
+		{"delete of the directory's name", NewRelease(reply.To{}, "/locks", "a", false), true},
+		{"delete in a directory with a longer name", NewRelease(reply.To{}, "/locks/ab", "n-1", false), true},
+		{"delete whose outcome is unknown", &Release{path: "/locks/a/n-1", unknownSince: time.Now()}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := New(nil, Config{})
+			w.SetOwnNode("/actorlock/sessions/1")
+			create := func() { w.Create(&Create{directory: "/locks/a", prefix: "n-"}) }
+			if test.release != nil {
+				w.Release(test.release)
+			}
+			create()
+			w.inFlight = []*batch{w.buildBatch()}
+			create()
+			if waits := w.buildBatch() == nil; waits != test.waits {
+				t.Errorf("a later create waits: %v", waits)
+			}
+		})
 	}
 }
 
