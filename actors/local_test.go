@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -289,20 +288,4 @@ func TestLocalDelay(t *testing.T) {
 		}
 		v.expectClean()
 	})
-}
-
-func ExampleLocalQueue() {
-	locks, err := actors.Connect(context.Background(), "127.0.0.1:2181", actors.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer locks.Close()
-	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.LocalQueueConfig{Time: 20 * time.Millisecond}))
-	grant, err := mu.Lock(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer grant.Release()
 }
