@@ -124,10 +124,25 @@ func literals(x ast.Expr) []string {
 	return []string{text}
 }
 
+// The page about tests has the whole test that it explains, as it is.
+func TestServiceTestIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../.github/TESTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := os.ReadFile("../zkbridge/embedded/service_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```go\n"+string(test)+"```\n") {
+		t.Error(".github/TESTING.md does not have zkbridge/embedded/service_test.go as it is")
+	}
+}
+
 // The files and headings that the project's pages link to exist.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "README.md", "../bench/README.md"} {
+	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "../.github/ACTORS.md", "../.github/TESTING.md", "README.md", "../bench/README.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
