@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -51,6 +53,28 @@ func nodePath(granted *messages.Granted) string { return granted.Path + "/" + gr
 
 // Session returns the id of the ZooKeeper session that holds the lock.
 func (g *Grant) Session() int64 { return g.acquisition.granted.SessionId }
+
+// String returns the grant for people: path, node, token and session, and why it is over, if it is.
+func (g *Grant) String() string {
+	text := fmt.Sprintf("grant of %s by %s, token %v, session %s", g.Path(), g.Node(), g.Token(), messages.FormatSession(g.Session()))
+	if err := g.Err(); err != nil {
+		text += ": " + err.Error()
+	}
+	return text
+}
+
+// LogValue implements slog.LogValuer.
+func (g *Grant) LogValue() slog.Value {
+	all := []slog.Attr{slog.String("path", g.Path()), slog.String("node", g.Node()), slog.Any("token", g.Token()),
+		slog.String("session", messages.FormatSession(g.Session()))}
+	if owner := g.acquisition.msg.Owner; owner != "" {
+		all = append(all, slog.String("owner", owner))
+	}
+	if err := g.Err(); err != nil {
+		all = append(all, slog.Any("error", err))
+	}
+	return slog.GroupValue(all...)
+}
 
 // Done returns a channel that is closed when the grant is over: lost or released.
 func (g *Grant) Done() <-chan struct{} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
@@ -38,6 +39,9 @@ func (t Token) Compare(other Token) int {
 func (t Token) String() string {
 	return fmt.Sprintf("%016x.%016x.%08x", t.Generation, uint64(t.Czxid), t.Step)
 }
+
+// LogValue implements slog.LogValuer by String.
+func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 // ParseToken returns the token of a text that String has returned. It returns ErrInvalid for any
 // other text.

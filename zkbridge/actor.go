@@ -215,7 +215,7 @@ func (a *bridgeActor) publish(detail string) {
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
 		a.tellState(to)
 	}
-	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", fmt.Sprintf("%#x", snap.ID), "why", detail)
+	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(snap.ID), "why", detail)
 }
 
 // tellState tells the present state to a subscriber. A subscriber that panics is not told again, and

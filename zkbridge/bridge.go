@@ -172,8 +172,8 @@ func (b *Bridge) Close() error {
 	case <-timer.C:
 	}
 	if c := b.lastConn; c != nil && !c.HasEnded() {
-		return fmt.Errorf("zkbridge: no server has confirmed the end of session %#x: its nodes stay until it expires, "+
-			"within %v", c.ID(), c.Timeout())
+		return fmt.Errorf("zkbridge: no server has confirmed the end of session %s: its nodes stay until it expires, "+
+			"within %v", messages.FormatSession(c.ID()), c.Timeout())
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package zkbridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -77,7 +77,7 @@ func (a *bridgeActor) closeLostSessions() {
 
 // onLostSessionClosed handles the result of an attempt to close a lost session.
 func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
-	log := a.cfg.Log.With("session", fmt.Sprintf("%#x", s.id))
+	log := a.cfg.Log.With("session", messages.FormatSession(s.id))
 	s.attempts++
 	switch {
 	case err == nil:

@@ -2,6 +2,8 @@ package zkbridge
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -22,6 +24,20 @@ type Session struct {
 	// LOST it is the deadline of the session that was lost, which may have ended earlier. It is zero
 	// before the first session and after Close.
 	Deadline time.Time
+}
+
+// String returns the session for people, as in "CONNECTED, session 0x1000a3f2c9b0001 of epoch 1".
+func (s Session) String() string {
+	if s.Epoch == 0 {
+		return s.State.String() + ", no session yet"
+	}
+	return fmt.Sprintf("%v, session %s of epoch %d", s.State, messages.FormatSession(s.ID), s.Epoch)
+}
+
+// LogValue implements slog.LogValuer.
+func (s Session) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("state", s.State.String()), slog.String("session", messages.FormatSession(s.ID)),
+		slog.Uint64("epoch", s.Epoch), slog.Duration("timeout", s.Timeout))
 }
 
 // ErrSessionTimeout is the error of a bridge whose server has granted another session timeout than

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -154,12 +155,12 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 	t.Helper()
 	if !s.Real() {
 		if !s.embedded.Expire(sessionID) {
-			t.Fatalf("zktest: no session %#x to expire", sessionID)
+			t.Fatalf("zktest: no session %s to expire", messages.FormatSession(sessionID))
 		}
 		return
 	}
 	if err := expireSession(strings.Split(s.addr, ","), sessionID); err != nil {
-		t.Fatalf("zktest: expire session %#x: %v", sessionID, err)
+		t.Fatalf("zktest: expire session %s: %v", messages.FormatSession(sessionID), err)
 	}
 }
 

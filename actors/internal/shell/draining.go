@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
 // A stopped actor drains while its session goes on: it takes in the bridge's answers until its
@@ -86,7 +88,7 @@ func (m *Manager) awaitDrained() error {
 		names += fmt.Sprintf(" and %d more", len(nodes)-most)
 	}
 	return fmt.Errorf("actors: ZooKeeper has not confirmed that these nodes are deleted: %s; "+
-		"they may stay until session %#x ends", names, session.ID)
+		"they may stay until session %s ends", names, messages.FormatSession(session.ID))
 }
 
 // undeletedNodes returns the nodes that may remain.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
 // SessionConn is one session of one epoch, and its connections one after the other. There is one
@@ -185,7 +187,7 @@ func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
 		return nil
 	}
 	c.Kill()
-	c.post(Expired{c, fmt.Sprintf("the server has opened session %#x instead", id)})
+	c.post(Expired{c, "the server has opened session " + messages.FormatSession(id) + " instead"})
 	return errOver
 }
 
