@@ -43,6 +43,11 @@ type Config struct {
 	// MaxNodeData bounds the bytes of WithData; more is ErrLimit. With 0 only the size of a message
 	// is bounded: 512 KiB together with the path, else ErrInvalid.
 	MaxNodeData int
+	// OmitHolder leaves the nodes of contenders without data where a request has no WithData.
+	// Otherwise such a node has as JSON the host's name, the process id, the program's name and the
+	// owner's name, if the owner has one; see Participant. Every client that may read the node can
+	// read them.
+	OmitHolder bool
 	// Dial opens connections to "host:port"; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS secures the connections that Dial opens; nil leaves them unsecured.
@@ -151,7 +156,7 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 
 // New returns Locks on the session of a bridge that the program has opened itself. It does not
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
-// Logger and the limits count. Close leaves bridge and system open; close them after it.
+// OmitHolder, Logger and the limits count. Close leaves bridge and system open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	log := cfg.Logger
 	if log == nil {
@@ -160,6 +165,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := shell.NewManager(system, bridge, shell.Config{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
+		OmitHolder:      cfg.OmitHolder,
 		Limits:          shell.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
 		Log:             log,
 	})

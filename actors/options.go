@@ -48,7 +48,8 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithData sets the data of the contender's node, which others can read: 512 KiB at most. A
+// WithData sets the data of the contender's node, which others can read: 512 KiB at most. They are
+// in place of the record that a node has otherwise, see Config.OmitHolder; empty data are as none. A
 // re-entry has no node of its own, so its data is dropped.
 func WithData(data []byte) Option {
 	return func(m *messages.Acquire) error {

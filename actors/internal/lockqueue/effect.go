@@ -10,7 +10,7 @@ type EffectKind uint8
 // The effects that the bridge performs. One that is answered has a Serial of its own, which the
 // answer repeats; DeleteNode has the Serial of the CreateNode.
 const (
-	// CreateNode: create an ephemeral sequential node with the prefix Node and with Data. If
+	// CreateNode: create an ephemeral sequential node of Owner with the prefix Node and with Data. If
 	// Beside is not empty, create an ephemeral node named Node while the node Beside exists, and
 	// answer Failed with NotHeld if that is gone. Answer Created or Failed.
 	//
@@ -29,7 +29,7 @@ const (
 	// the node may remain. WithDirectory has the directory deleted together with Node if nothing
 	// else is in it, so that its sequence numbers begin anew.
 	DeleteNode
-	// RestoreData: write Data to Node. There is no answer.
+	// RestoreData: write Data to Node, which is of Owner. There is no answer.
 	RestoreData
 	// CreateHeldMarker: create the held marker, with the name Node as its data, while Node
 	// exists; answer Transacted or Failed. The held marker is a node outside of the directory, which
@@ -86,6 +86,7 @@ type Effect struct {
 	// in it before the answer, to keep the order.
 	DirectoryExists bool
 	Data            []byte
+	Owner           string
 	Generation      uint64
 	Czxid           int64
 	Step            uint32

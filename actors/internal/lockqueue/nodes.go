@@ -32,7 +32,7 @@ func (s *State) requestCreate(c *entry) {
 	after := s.after(c)
 	put(&s.entries, c.serial, c)
 	s.unanswered = append(s.unanswered, c)
-	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), ListAfter: c.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
+	create := Effect{Kind: CreateNode, Serial: c.serial, Node: s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), Data: []byte(c.data), Owner: c.owner, ListAfter: c.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
 	if c.downgradeOf != nil {
 		c.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, c.downgradeOf.seq), c.downgradeOf.name

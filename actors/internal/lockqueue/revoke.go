@@ -10,9 +10,7 @@ func (s *State) revoke(c *entry) {
 	if c == nil || c.data == queue.RevokeData { // data that say so from the beginning mean nothing
 		return
 	}
-	if len(c.data) > 0 {
-		s.effect(Effect{Kind: RestoreData, Node: c.name, Data: []byte(c.data)})
-	}
+	s.effect(Effect{Kind: RestoreData, Node: c.name, Data: []byte(c.data), Owner: c.owner})
 	c.revoked = true
 	if c.stage == held {
 		s.notifyRevoked(c)

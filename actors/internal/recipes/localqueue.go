@@ -160,7 +160,8 @@ func localStep[E localqueue.Event](l *localQueueActor, e E) {
 func (l *localQueueActor) perform(f localqueue.Effect) {
 	switch f.Kind {
 	case localqueue.AcquireNode:
-		l.below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.ownerBelow, Kind: uint32(f.NodeKind), Try: f.Try, Data: f.Data, NotifyContended: true}, l.Self)
+		l.below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.ownerBelow, Kind: uint32(f.NodeKind), Try: f.Try,
+			Data: l.Manager.NodeData(f.Data, ""), NotifyContended: true}, l.Self)
 	case localqueue.ReleaseNode:
 		// Cancel takes back a grant as well, also one that is under way. It also says that the
 		// owner knows of the loss of a lost grant.

@@ -195,8 +195,10 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 		}
 		l.releaseNode(f.Serial, f.Node, handsOff)
 	case lockqueue.RestoreData:
-		l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
-			{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: f.Data}}}, nil)
+		if data := l.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
+			l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
+				{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: data}}}, nil)
+		}
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
@@ -218,8 +220,8 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 }
 
 func (l *lockActor) create(f lockqueue.Effect) {
-	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside, Data: f.Data, ListAfter: f.ListAfter, After: f.After,
-		DirectoryExists: f.DirectoryExists}
+	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
+		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
 	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
 	switch c := l.atomicCreates[f.ID]; {
 	case c != nil:

@@ -174,9 +174,9 @@ func (s *semaphoreActor) perform() {
 		}
 		switch f.Kind {
 		case semaphore.AcquireLease:
-			leases = append(leases, &messages.Acquire{RequestId: f.Serial, Try: f.Try, Data: f.Data, Revocable: f.Revocable})
+			leases = append(leases, &messages.Acquire{RequestId: f.Serial, Try: f.Try, Data: s.dataBelow(f), Revocable: f.Revocable})
 		case semaphore.EnterRequestQueue:
-			s.ask(s.queue, &messages.Acquire{RequestId: f.Serial, Kind: uint32(queue.Own), Try: f.Try})
+			s.ask(s.queue, &messages.Acquire{RequestId: f.Serial, Kind: uint32(queue.Own), Try: f.Try, Data: s.dataBelow(f)})
 		case semaphore.ReportTurn:
 			r := s.Request(f.ID)
 			r.Tell(queuePassed{r.Number()})
@@ -200,6 +200,15 @@ func (s *semaphoreActor) perform() {
 	}
 	s.askLeases(leases)
 	s.create = nil
+}
+
+// dataBelow returns the data of a request to one of the locks below, which do not know the owner. It
+// returns none for an owner without a name: the lock below knows as much.
+func (s *semaphoreActor) dataBelow(f semaphore.Effect) []byte {
+	if f.Owner == "" {
+		return f.Data
+	}
+	return s.Manager.NodeData(f.Data, f.Owner)
 }
 
 // ask sends a request to one of the locks below. If the message in hand is of a multi-lock, the

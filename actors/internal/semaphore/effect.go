@@ -37,12 +37,12 @@ type EffectKind uint8
 // The effects. The semaphore's actor performs the first five on the locks below and the others
 // for the owners.
 const (
-	// EnterRequestQueue: acquire the request queue by a request Serial, perhaps as a Try; call
-	// Granted, Refused and Lost.
+	// EnterRequestQueue: acquire the request queue by a request Serial of Owner, perhaps as a Try;
+	// call Granted, Refused and Lost.
 	EnterRequestQueue EffectKind = iota
 	// LeaveRequestQueue: withdraw the request Serial, or release what it was granted.
 	LeaveRequestQueue
-	// AcquireLease: acquire a lease of the request ID by a request Serial, with Data; call
+	// AcquireLease: acquire a lease of the request ID by a request Serial of Owner, with Data; call
 	// Granted, Refused and Lost. The leases of one request are asked for in a row: one
 	// transaction is to make them, and another transaction those of another request.
 	AcquireLease
@@ -73,6 +73,7 @@ type Effect struct {
 	Serial    uint64
 	Try       bool
 	Data      []byte
+	Owner     string
 	Leases    []Lease
 	Revocable bool
 }

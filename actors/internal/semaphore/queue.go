@@ -12,7 +12,7 @@ func (p *State) enterQueue(q *request) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
 	p.queued[q.queueSerial] = q
-	p.effect(Effect{Kind: EnterRequestQueue, Serial: q.queueSerial, Try: q.Try})
+	p.effect(Effect{Kind: EnterRequestQueue, Serial: q.queueSerial, Try: q.Try, Owner: q.Owner})
 }
 
 // Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
@@ -84,7 +84,7 @@ func (p *State) acquireLeases(q *request) {
 		p.lastSerial++
 		q.leases[i].Serial = p.lastSerial
 		p.leases[p.lastSerial] = q
-		p.effect(Effect{Kind: AcquireLease, ID: q.ID, Serial: p.lastSerial, Try: q.Try, Data: q.Data, Revocable: q.Revocable})
+		p.effect(Effect{Kind: AcquireLease, ID: q.ID, Serial: p.lastSerial, Try: q.Try, Data: q.Data, Owner: q.Owner, Revocable: q.Revocable})
 	}
 }
 

@@ -21,7 +21,9 @@ type Config struct {
 	// StopOnSuspended has the contexts of grants end when the connection is lost.
 	StopOnSuspended bool
 	Limits          Limits
-	Log             *slog.Logger
+	// OmitHolder leaves the data of nodes empty unless a request has data of its own.
+	OmitHolder bool
+	Log        *slog.Logger
 }
 
 // Limits bound requests; 0 is no limit.
@@ -51,6 +53,7 @@ type Manager struct {
 	tickInterval    time.Duration
 	stopOnSuspended bool
 	limits          Limits
+	holder          holderRecord
 	openRequests    atomic.Int64 // of owners, of all locks
 	misused         sync.Map     // paths that another recipe was seen to use
 
@@ -80,6 +83,9 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 		limits:          cfg.Limits,
 		entries:         map[string]*Entry{},
 		draining:        drainingActors{sessionGoesOn: true},
+	}
+	if !cfg.OmitHolder {
+		m.holder = newHolderRecord()
 	}
 	if m.idleTimeout <= 0 {
 		m.idleTimeout = defaultIdleTimeout
