@@ -23,6 +23,7 @@ type operator struct {
 	conn  *zk.Conn
 	tasks chan func()
 	open  atomic.Int32 // tasks that are not done
+	ended bool         // it takes no more tasks
 	over  chan struct{}
 	data  map[string]written // what it wrote to directories
 	turns int                // grants of its own
@@ -70,10 +71,20 @@ func (w *world) newOperator() *operator {
 	return o
 }
 
-// do has the operator do something after what it has to do already.
+// do has the operator do something after what it has to do already, or nothing when all is over: the
+// plan may have set a time for it after that.
 func (o *operator) do(task func()) {
+	if o.ended {
+		return
+	}
 	o.open.Add(1)
 	o.tasks <- task
+}
+
+// end is called once the operator has done all that it has to do.
+func (o *operator) end() {
+	o.ended = true
+	close(o.tasks)
 }
 
 // directories are those with contenders, of recipes that a deletion by hand does not break.

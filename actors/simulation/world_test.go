@@ -147,7 +147,7 @@ func (w *world) drain() {
 		w.operator.do(func() { w.operator.check(path) })
 	}
 	w.driver.run(w.now()+time.Minute, func() bool { return w.operator.open.Load() == 0 })
-	close(w.operator.tasks)
+	w.operator.end()
 	w.locked(func() {
 		w.stopped = true
 		for _, p := range w.all {
