@@ -154,6 +154,11 @@ func (d *driver) line(format string, args ...any) {
 	text := fmt.Sprintf("%v ", d.now()) + fmt.Sprintf(format, args...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.add(strings.ReplaceAll(text, "\n", `\n`)) // joined errors have several lines
+}
+
+// add adds a line. It needs the lock.
+func (d *driver) add(text string) {
 	d.history = append(d.history, text)
 	for _, c := range []byte(text) {
 		d.sum = (d.sum ^ uint64(c)) * 1099511628211

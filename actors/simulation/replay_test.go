@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +31,26 @@ func readHistory(text string) (p *plan, sum uint64, lines []string, err error) {
 	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d foreign %d hash %x", &seed, &drawn, &length, &processes, &foreign, &sum); err != nil {
 		return nil, 0, nil, fmt.Errorf("line 1, %q, is not what a failing run writes: %w", head, err)
 	}
+	lines = strings.Split(rest, "\n")
+	if is := hashOf(lines); is != sum {
+		return nil, 0, nil, fmt.Errorf("the %d lines behind line 1 have the hash %016x, and were written with %016x: the file was cut off or changed", len(lines), is, sum)
+	}
 	p = newPlan(seed, drawn).only(list)
 	p.length, p.processes, p.foreign = length, processes, foreign
-	return p, sum, strings.Split(rest, "\n"), nil
+	return p, sum, lines, nil
+}
+
+func hashOf(lines []string) uint64 {
+	d := newDriver()
+	for _, line := range lines {
+		d.add(line)
+	}
+	return d.sum
+}
+
+// save writes the history to a file, with its plan.
+func (w *world) save(file string) error {
+	return os.WriteFile(file, []byte(w.plan.header(w.sum)+"\n"+w.text()), 0o644)
 }
 
 // parting says where two histories part, or "".
@@ -74,41 +92,101 @@ func (d *driver) interruptions() string {
 	return fmt.Sprintf("%d events may have been interrupted, the first of them before lines %v", len(d.interrupted), first)
 }
 
+// recording is what the file of a history has.
+type recording struct {
+	plan  *plan
+	sum   uint64
+	lines []string
+}
+
+func load(t *testing.T, file string) (r recording) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.plan, r.sum, r.lines, err = readHistory(string(text)); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return r
+}
+
+// replay runs the plan until its history is the recorded one, and returns that run, or nil if none of
+// ten is. It says of each other run where it parts, and what it finds.
+func (r recording) replay(t *testing.T) *world {
+	t.Helper()
+	for try := range 10 {
+		w := simulate(t, r.plan)
+		if w.sum == r.sum {
+			t.Logf("run %d is the same", try+1)
+			return w
+		}
+		found := "nothing"
+		if w.failed() {
+			found = w.violations[0]
+		}
+		t.Logf("run %d parts: %s; %s; it finds %s", try+1, parting(r.lines, w.history), w.interruptions(), found)
+	}
+	return nil
+}
+
 // TestReplay runs the plan of a history again until it has that history.
 func TestReplay(t *testing.T) {
 	if *simReplay == "" {
 		t.Skip("needs -sim.replay")
 	}
-	text, err := os.ReadFile(*simReplay)
-	if err != nil {
+	w := load(t, *simReplay).replay(t)
+	if w == nil {
+		t.Fatal("no run was the same")
+	}
+	report(t, w)
+}
+
+// A part of a plan fails and writes its history, and the replay of that fails in the same way. The
+// checker, which takes the third grant for wrong, stands for a defect.
+func TestReplayOfAFailure(t *testing.T) {
+	defect := func(w *world) {
+		if w.grants >= 3 && !w.failed() {
+			w.fail(w.now(), "planted")
+		}
+	}
+	p := newPlan(5, 20*time.Second).with(func(e entry) bool { return e.slot > 0 })
+	p.length, p.foreign, p.defect = 15*time.Second, 0, defect
+	w := simulate(t, p)
+	file := t.TempDir() + "/history"
+	if err := w.save(file); err != nil {
 		t.Fatal(err)
 	}
-	p, sum, lines, err := readHistory(string(text))
-	if err != nil {
-		t.Fatalf("%s: %v", *simReplay, err)
+	r := load(t, file)
+	if r.plan.String() != p.String() || r.plan.list() != p.list() {
+		t.Errorf("%v is read back as %v", p, r.plan)
 	}
-	for try := range 10 {
-		w := simulate(t, p)
-		if w.sum == sum {
-			t.Logf("run %d is the same", try+1)
-			report(t, w)
-			return
-		}
-		t.Logf("run %d parts: %s; %s", try+1, parting(lines, w.history), w.interruptions())
+	r.plan.defect = defect
+	again := r.replay(t)
+	switch {
+	case again == nil && len(w.interrupted) > 0:
+		t.Skip("the machine is too busy: ", w.interruptions())
+	case again == nil:
+		t.Fatal("no run was the same")
 	}
-	t.Error("no run was the same")
+	if where := parting(w.history, again.history); where != "" || !w.failed() || !slices.Equal(again.violations, w.violations) {
+		t.Errorf("the replay finds %v instead of %v; %s", again.violations, w.violations, where)
+	}
 }
 
 // What a run writes is read again as the same plan.
 func TestHistoryReadsBack(t *testing.T) {
 	p := newPlan(3, time.Minute).only("1 4 7-9")
 	p.length, p.processes = 30*time.Second, 1
-	got, sum, lines, err := readHistory(p.header(0xabc) + "\none\ntwo")
-	if err != nil || got.String() != p.String() || got.list() != p.list() || sum != 0xabc || len(lines) != 2 {
-		t.Errorf("got %v %s %x %q %v, want %v", got, got.list(), sum, lines, err, p)
+	text := p.header(hashOf([]string{"one", "two"})) + "\none\ntwo"
+	got, _, lines, err := readHistory(text)
+	if err != nil || got.String() != p.String() || got.list() != p.list() || len(lines) != 2 {
+		t.Errorf("got %v %s %q %v, want %v", got, got.list(), lines, err, p)
 	}
-	if _, _, _, err := readHistory("something\nelse"); err == nil {
-		t.Error("something else is taken for a history")
+	for _, bad := range []string{"something\nelse", text + "\nthree", text[:len(text)-4]} {
+		if _, _, _, err := readHistory(bad); err == nil {
+			t.Errorf("%q is taken for a history", bad)
+		}
 	}
 	if got := parting([]string{"a", "b"}, []string{"a", "c"}); got != `line 2 was "b" and is "c"` {
 		t.Error(got)

@@ -120,7 +120,7 @@ func report(t *testing.T, w *world) {
 	if file == "" {
 		file = filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.txt", w.plan.seed))
 	}
-	if err := os.WriteFile(file, []byte(w.plan.header(w.sum)+"\n"+w.text()), 0o644); err == nil {
+	if err := w.save(file); err == nil {
 		t.Logf("the history is in %s", file)
 	}
 }
