@@ -30,12 +30,16 @@ func question[T any](w *world, limit time.Duration, call func(context.Context) (
 	}()
 }
 
+// roundTrips is how many round trips a question takes at most: Participants of a lock with shared permits reads the
+// count behind a barrier, lists behind one, reads the contenders in two rounds, and the generation behind a barrier.
+const roundTrips = 8
+
 // asks has the holder ask ZooKeeper about its grant, in one of four ways.
 func (r *request) asks() {
 	if r.state != holds || !r.believed || r.p.frozen || r.dropped {
 		return
 	}
-	limit := time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
+	limit := 2*roundTrips*r.p.host.far + time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
 	gone := r.isTaken()
 	switch how := r.rand.IntN(4); how {
 	case 0:
