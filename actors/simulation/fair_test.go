@@ -145,7 +145,7 @@ const settled = 500 * time.Millisecond
 // released.
 func (r *request) checkTry(now time.Duration) {
 	w := r.w
-	if !r.isDirect() || r.named || w.overflow || w.futures || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
+	if !r.isDirect() || r.named || r.early || w.overflow || w.futures || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
 		len(w.foreign) > 0 && (r.path == root+"/m0" || r.path == root+"/rw") {
 		return
 	}

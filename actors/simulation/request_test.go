@@ -24,6 +24,7 @@ type request struct {
 	named   bool
 	multi   bool
 	try     bool
+	early   bool // it was asked for before a release of the same moment
 	timeout time.Duration
 	cancel  bool // it may be cancelled
 	ctx     context.Context
@@ -95,11 +96,11 @@ func (w *world) ask(e entry) {
 
 // askMember asks for the member lock at a path, if there is one, as the program that releases a
 // request does in the same moment.
-func (w *world) askMember(old *request, path, what string, options ...actors.Option) {
+func (w *world) askMember(old *request, path, what string, options ...actors.Option) *request {
 	if len(w.open) > maxOpen || old.p.dead {
-		return
+		return nil
 	}
-	w.askAt(old.p, old.rand, path, what, options...)
+	return w.askAt(old.p, old.rand, path, what, options...)
 }
 
 // askAt asks for the member lock at a path, if there is one.
@@ -340,7 +341,9 @@ func (r *request) release() {
 	r.w.line("%d releases", r.id)
 	again := r.rand.IntN(4) == 0 && !r.multi
 	if again && r.rand.IntN(2) == 0 { // what follows goes together, when this is answered
-		r.w.askMember(r, pick(r.rand, []string{root + "/m0", root + "/m1"}), "op company")
+		if company := r.w.askMember(r, pick(r.rand, []string{root + "/m0", root + "/m1"}), "op company"); company != nil {
+			company.early = true
+		}
 	}
 	r.released = r.grant.Release()
 	if again {
