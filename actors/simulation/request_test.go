@@ -292,23 +292,27 @@ func (r *request) answered(now time.Duration) {
 	r.w.after(r.hold, r.release)
 }
 
-// note tells the checker of a grant, whose node may have gone before it was heard of.
+// note tells the checker of a grant, whose node may have gone before it was heard of. Where it is not known
+// whether a node was deleted, as after a Revoke that was not answered, its holder need not ever know.
 func (w *world) note(h *holding) {
-	at, ended := w.expired[h.session]
-	h.taken = ended
+	at, gone := w.expired[h.session]
+	h.taken = gone
 	for _, node := range h.nodes {
-		if since, gone := w.deleted[node]; gone {
-			at, h.taken = max(at, since), true
+		if _, may := w.deleted[node]; may {
+			h.taken = true
+		}
+		if since, was := w.gone[node]; was {
+			at, gone = max(at, since), true
 		}
 	}
-	if late := at + knowledge; h.taken && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
+	if late := at + knowledge; gone && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
 		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
 	}
 	if !h.foreign && len(h.nodes) == 1 {
 		h.gone = w.gone[h.nodes[0]]
 	}
 	h.until = never
-	if h.taken && !h.foreign {
+	if gone && !h.foreign {
 		h.until = w.now() + knowledge
 	}
 	w.specs[root+"/shared"].room = w.sharedRoom(h.calm)
