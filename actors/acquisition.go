@@ -192,6 +192,9 @@ func (a *acquisition) abandon(g *Grant, why error) {
 // RequestID implements shell.Acquisition.
 func (a *acquisition) RequestID() *requests.ID { return &a.id }
 
+// Owner implements shell.Acquisition.
+func (a *acquisition) Owner() string { return a.msg.Owner }
+
 // Tell implements ask.Recipient.
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
 

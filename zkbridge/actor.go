@@ -211,6 +211,7 @@ func (a *bridgeActor) publish(detail string) {
 	snap.failed = a.failed
 	snap.setOutage(a.bridge.state.Load(), detail)
 	a.bridge.state.Store(snap)
+	a.bridge.countState(s)
 	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
 		a.tellState(to)

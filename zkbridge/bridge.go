@@ -29,6 +29,7 @@ type Bridge struct {
 	closingConns sync.WaitGroup // connections that are being closed
 
 	state            atomic.Pointer[snapshot]
+	counters         counters
 	lastConnectError atomic.Pointer[connectError]
 	lastConn         *zkconn.SessionConn // when the actor stopped, nil if it had no session
 }

@@ -56,7 +56,7 @@ func newEpoch(a *bridgeActor, conn *zkconn.SessionConn) *epoch {
 	ep := &epoch{actor: a, number: conn.Epoch, conn: conn, client: zkconn.NewClient(conn, a.cfg.ACL, a.cfg.Root),
 		open: map[request]uint64{}, readSlots: make(readSlots, maxReads), jitter: zkconn.NewJitter()}
 	ep.startQueue = newWorkQueue(ep, 1)
-	ep.writer = writer.New(ep, writer.Config{Epoch: ep.number, ACL: a.cfg.ACL, Log: a.cfg.Log})
+	ep.writer = writer.New(ep, writer.Config{Epoch: ep.number, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
 	return ep

@@ -152,8 +152,15 @@ func (l *localQueueActor) setDetail(detail string) {
 
 // localStep feeds an event to the state and performs the effects.
 func localStep[E localqueue.Event](l *localQueueActor, e E) {
-	for _, f := range localqueue.Step(l.state, e) {
+	effects := localqueue.Step(l.state, e)
+	for _, f := range effects {
 		l.perform(f)
+	}
+	switch any(e).(type) {
+	case localqueue.Release, localqueue.Cancel:
+		if slices.ContainsFunc(effects, func(f localqueue.Effect) bool { return f.Kind == localqueue.Grant }) {
+			l.CountHandOff(true)
+		}
 	}
 }
 

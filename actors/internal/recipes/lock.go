@@ -28,6 +28,7 @@ type lockActor struct {
 	leaseCreates  []zkbridge.CreateSpec         // of the acquireLeases in hand; nil at other times
 	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
 	delayTimer    *time.Timer                   // of the LockDelay under way
+	left          departure                     // the last since the last grant, for the count of hand-offs
 }
 
 // acquireLeases is the message of a semaphore that acquires all leases of one request: their nodes
@@ -49,6 +50,9 @@ func newLock(e *shell.Entry) host.Actor {
 
 // Acquire implements shell.Behavior.
 func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+	if l.state.Idle() {
+		l.left = noDeparture
+	}
 	step(l, acquireEvent(r, msg))
 	l.refuseExpected(msg.Owner, r.Kind, nil)
 }
@@ -60,11 +64,17 @@ func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
 
 // Cancel implements shell.Behavior.
 func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
+	if r.Granted {
+		l.left = localDeparture
+	}
 	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
 }
 
 // Release implements shell.Behavior.
-func (l *lockActor) Release(r *shell.Request) { step(l, lockqueue.Release{ID: r.ID}) }
+func (l *lockActor) Release(r *shell.Request) {
+	l.left = localDeparture
+	step(l, lockqueue.Release{ID: r.ID})
+}
 
 // ReceiveOther implements shell.Behavior.
 func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
@@ -122,6 +132,9 @@ func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
 
 // Watched implements messages.BridgeClientHandler.
 func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
+	if len(msg.Gone) > 0 {
+		l.left = remoteDeparture
+	}
 	step(l, lockqueue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 
@@ -145,6 +158,9 @@ func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 
 // Wake implements messages.BridgeClientHandler.
 func (l *lockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
+	if msg.Deleted {
+		l.left = remoteDeparture
+	}
 	step(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
 }
 
@@ -176,6 +192,31 @@ func step[E lockqueue.Event](l *lockActor, e E) {
 	for _, f := range effects {
 		l.perform(f, handsOff)
 	}
+	if handsOff {
+		l.countHandOff(any(e))
+	}
+}
+
+// departure says whose contender has left a lock.
+type departure uint8
+
+const (
+	noDeparture departure = iota
+	localDeparture
+	remoteDeparture
+)
+
+// countHandOff counts the grant that an event has led to. A contender that is granted with its
+// creation or its re-entry had nothing to wait for.
+func (l *lockActor) countHandOff(event any) {
+	switch event.(type) {
+	case lockqueue.Created, lockqueue.Acquire:
+	default:
+		if l.left != noDeparture {
+			l.CountHandOff(l.left == localDeparture)
+		}
+	}
+	l.left = noDeparture
 }
 
 // perform performs one effect of an event. handsOff reports that the event also grants the lock

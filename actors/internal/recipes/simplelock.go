@@ -18,7 +18,8 @@ import (
 type simpleLockActor struct {
 	bridgeClient
 	messages.IgnoreBridgeClient[ask.Recipient]
-	state *simplelock.Contender
+	state      *simplelock.Contender
+	othersLeft bool // the node of another process went since the last grant
 }
 
 func newSimpleLock(e *shell.Entry) host.Actor {
@@ -90,6 +91,7 @@ func (s *simpleLockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleas
 
 // Wake implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
+	s.othersLeft = true
 	simpleStep(s, simplelock.Wake{Epoch: msg.Epoch, Node: msg.Node})
 }
 
@@ -149,6 +151,10 @@ func (s *simpleLockActor) perform(f simplelock.Effect) {
 func (s *simpleLockActor) answer(r *shell.Request, f simplelock.Effect) {
 	switch f.Kind {
 	case simplelock.Grant:
+		if s.othersLeft {
+			s.othersLeft = false
+			s.CountHandOff(false)
+		}
 		s.Grant(r, s.granted(f.OwnerNode, f.Generation, f.Czxid, 0))
 	case simplelock.Refuse:
 		s.RefuseRequest(r, messages.Reason(f.Reason))

@@ -15,6 +15,7 @@ func tell(to ask.Recipient, msg any) {
 
 // Grant tells the owner of the request that it holds the lock. It completes the message.
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
+	s.countGrant(r)
 	r.markGranted()
 	granted.RequestId = r.Number()
 	s.ownerOrAlias(r).Tell(granted)
@@ -23,6 +24,7 @@ func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 // GrantStep is Grant for an Acquisition by a message that other grants share. step is the step of
 // the grant's token. It spares an acquire by a local queue one message, a tenth of its time.
 func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
+	s.countGrant(r)
 	r.markGranted()
 	r.Acquisition().OnGranted(granted, step)
 }
@@ -40,6 +42,7 @@ func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
 	case reason == messages.Reason_CANCELLED && r.cancelReason != 0:
 		refusal.Reason, refusal.Detail = r.cancelReason, JoinDetail(s.Path, s.Manager.Bridge.outage())
 	}
+	s.countRefusal(r, refusal.Reason)
 	if r.Released {
 		tell(r.releaser, refusal)
 		return
@@ -50,6 +53,7 @@ func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
 // Lose tells the owner that its grant is lost. The request of a named owner stays open until
 // the owner releases it: until then the owner's requests are refused.
 func (s *Shell) Lose(r *Request, reason messages.Reason) {
+	s.countLoss(r, reason)
 	r.lost = true
 	if !r.Named {
 		s.Remove(r)

@@ -46,6 +46,8 @@ type Manager struct {
 	Bridge Bridge
 	// Log hears of misuse and of failures.
 	Log *slog.Logger
+	// Counters count the requests.
+	Counters Counters
 
 	system          *host.System
 	name            string // prefix of the actors' names
@@ -55,7 +57,8 @@ type Manager struct {
 	limits          Limits
 	holder          holderRecord
 	openRequests    atomic.Int64 // of owners, of all locks
-	misused         sync.Map     // paths that another recipe was seen to use
+	startedAt       time.Time
+	misused         sync.Map // paths that another recipe was seen to use
 
 	mu       sync.Mutex
 	entries  map[string]*Entry // by key
@@ -81,6 +84,7 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 		idleTimeout:     cfg.IdleTimeout,
 		stopOnSuspended: cfg.StopOnSuspended,
 		limits:          cfg.Limits,
+		startedAt:       time.Now(),
 		entries:         map[string]*Entry{},
 		draining:        drainingActors{sessionGoesOn: true},
 	}

@@ -84,6 +84,24 @@ func (r *Recipe) same(as *Recipe) bool {
 // String returns the name of the recipe.
 func (r *Recipe) String() string { return r.Name }
 
+// Family returns the name of the recipe without its options, the number of its permits and its
+// paths.
+func (r *Recipe) Family() string {
+	switch {
+	case r.MemberKinds != nil:
+		return "multi-lock"
+	case r.MaxPermits > 0:
+		return "semaphore"
+	case r.Unlisted:
+		return r.Name
+	case r.Rule.OwnMarkersOnly:
+		return "custom"
+	case len(r.Kinds) > 1:
+		return "read-write"
+	}
+	return "mutex"
+}
+
 // KindName returns the name of a kind. A kind of other libraries that the recipe does not know
 // has the name of the first kind.
 func (r *Recipe) KindName(k queue.Kind) string {

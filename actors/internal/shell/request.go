@@ -26,7 +26,8 @@ type Request struct {
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
 
-	key          *requestKey   // nil for an Acquisition, which needs none
+	key          *namedKey     // nil for an Acquisition, which needs none
+	since        time.Duration // when the request came, or was granted; see Manager.now
 	owner        ask.Recipient // gets all messages about the request but the answer to Release
 	releaser     ask.Recipient // gets the answer to Release; may be nil
 	waitLimit    *waitLimit    // nil if the request waits without limit
@@ -44,6 +45,8 @@ type Acquisition interface {
 	// RequestID returns where the actor keeps the request's ID while it is open. It spares the
 	// table a map entry for each request: more than a tenth of an acquire by a local queue.
 	RequestID() *requests.ID
+	// Owner returns the name of the owner, or "".
+	Owner() string
 	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
 	// the message, which nothing may write to.
 	OnGranted(granted *messages.Granted, step uint32)
@@ -91,6 +94,12 @@ type requestKey struct {
 	from  any    // another actor of this library, or a senderAddress; nil for a named owner
 	owner string // the name in the message
 	id    uint64
+}
+
+// namedKey is the key of a request with the name of its owner, or "".
+type namedKey struct {
+	requestKey
+	name string
 }
 
 // senderAddress is the PID of an actor.

@@ -101,6 +101,7 @@ func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 		tell(from, s.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
 		return
 	}
+	s.countRelease(r)
 	r.Released, r.releaser = true, from
 	s.behavior.Release(r)
 }
@@ -108,6 +109,8 @@ func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 // receiveOwn handles the messages that are not of the recipe.
 func (s *Shell) receiveOwn(msg any) {
 	switch msg := msg.(type) {
+	case openQuery:
+		msg.answer(s)
 	case waitExpired:
 		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
 			s.Detail = fmt.Sprintf("after %v", r.waitLimit.duration)
@@ -188,10 +191,14 @@ func (s *Shell) failAll() {
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (s *Shell) Refuse(from ask.Recipient, msg any) {
-	if e, ok := msg.(Envelope); ok {
-		for _, one := range e.Acquires() {
+	switch msg := msg.(type) {
+	case Envelope:
+		for _, one := range msg.Acquires() {
 			s.Refuse(from, one)
 		}
+		return
+	case openQuery:
+		msg.answer(s)
 		return
 	}
 	if !messages.DispatchLock(afterStop{s}, from, msg, from) {

@@ -49,7 +49,7 @@ func (t *requestTable) addID(r *Request) {
 	if t.ids == nil {
 		t.ids = map[requestKey]requests.ID{}
 	}
-	t.ids[*r.key] = r.ID
+	t.ids[r.key.requestKey] = r.ID
 }
 
 // remove takes a request out. Another request may use its memory, but not before the next
@@ -59,7 +59,7 @@ func (t *requestTable) remove(r *Request) {
 	if a := r.Acquisition(); a != nil {
 		*a.RequestID() = 0
 	} else {
-		delete(t.ids, *r.key)
+		delete(t.ids, r.key.requestKey)
 	}
 	if len(t.reusable) < maxReusable {
 		t.reusable = append(t.reusable, r)
@@ -111,19 +111,25 @@ func (s *Shell) Lookup(from ask.Recipient, owner string, id uint64) *Request {
 func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	s.used = true
 	by := senderOf(from)
+	if !by.isLockActor {
+		s.Manager.Counters.Requested.Add(1)
+	}
 	kind, reason, problem := s.check(by, msg)
 	if reason != 0 {
 		if from == nil { // no answer is possible
 			s.Manager.Log.Warn("acquire is refused", "path", s.Path, "owner", msg.GetOwner(), "why", problem)
+		}
+		if !by.isLockActor {
+			s.Manager.Counters.Refused[reason].Add(1)
 		}
 		tell(from, s.refusal(msg.GetRequestId(), reason, problem))
 		return nil
 	}
 	r := s.table.new()
 	r.owner, r.try, r.Kind, r.Named, r.FromLockActor = from, msg.Try, kind, msg.Owner != "", by.isLockActor
+	r.since = s.Manager.now()
 	if by.acquisition == nil {
-		key := by.key(msg.Owner, msg.RequestId)
-		r.key = &key
+		r.key = &namedKey{by.key(msg.Owner, msg.RequestId), msg.Owner}
 	}
 	s.table.addID(r)
 	s.addToSender(from, r)
@@ -142,6 +148,9 @@ func (s *Shell) Remove(r *Request) {
 	r.stopWaiting()
 	s.removeFromSender(r)
 	s.table.remove(r)
+	if r.lost && r.Named && !r.FromLockActor {
+		s.Manager.Counters.unreleased.Add(-1)
+	}
 	if !r.FromLockActor {
 		s.Manager.openRequests.Add(-1)
 	}

@@ -15,6 +15,7 @@ func (*acquisition) Tell(any)                            {}
 func (a *acquisition) RequestID() *requests.ID           { return &a.id }
 func (*acquisition) OnGranted(*messages.Granted, uint32) {}
 func (*acquisition) ArmLeakDetection()                   {}
+func (*acquisition) Owner() string                       { return "" }
 
 // The table finds a request by its sender, or by its owner, until it is removed; then it keeps
 // nothing of it.
@@ -24,7 +25,7 @@ func TestTableForgets(t *testing.T) {
 	byGoCode, byActor, byOwner := table.new(), table.new(), table.new()
 	byGoCode.owner = mine
 	actorKey, ownerKey := senderOf(other).key("", 7), senderOf(nil).key("me", 7)
-	byActor.key, byOwner.key = &actorKey, &ownerKey
+	byActor.key, byOwner.key = &namedKey{actorKey, ""}, &namedKey{ownerKey, "me"}
 	for _, r := range []*Request{byGoCode, byActor, byOwner} {
 		table.addID(r)
 	}

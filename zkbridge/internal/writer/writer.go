@@ -39,7 +39,9 @@ type Writer struct {
 type Config struct {
 	Epoch uint64   // for the log
 	ACL   []zk.ACL // of the nodes that the writer makes
-	Log   *slog.Logger
+	// OnBatch is called with the number of creates and deletes of each batch that is sent.
+	OnBatch func(operations int)
+	Log     *slog.Logger
 }
 
 const (
@@ -128,6 +130,7 @@ func (w *Writer) Flush() {
 			return
 		}
 		w.inFlight = append(w.inFlight, b)
+		w.cfg.OnBatch(len(b.writes))
 		b.send(w.session.Client(), func() { w.session.Post(func() { w.onBatchDone(b) }) })
 	}
 }

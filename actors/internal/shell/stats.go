@@ -1,0 +1,83 @@
+package shell
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Counters count what became of the requests of owners, of all locks of a manager. The requests of
+// one lock's actor to another are not counted. Any goroutine may read them.
+type Counters struct {
+	// Requested counts the requests that came to a lock, Acquired the grants, and Released the
+	// grants that their owners have given back.
+	Requested, Acquired, Released atomic.Uint64
+	// Lost counts the grants that ended otherwise, and Refused the requests that were never granted,
+	// by reason.
+	Lost, Refused [ReasonCount]atomic.Uint64
+	// LocalHandOffs counts the nodes that were granted because a contender of this process left,
+	// RemoteHandOffs those that were granted because the node of another process went.
+	LocalHandOffs, RemoteHandOffs atomic.Uint64
+
+	unreleased atomic.Int64 // lost grants of named owners, which have yet to release them
+}
+
+// ReasonCount is above the numbers of all reasons.
+const ReasonCount = 32
+
+// now returns the time since the manager was made, by the monotonic clock. It costs half as much as
+// time.Now.
+func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }
+
+// TimeOf returns the time that now returned.
+func (m *Manager) TimeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
+
+// countGrant counts a grant of the request. It must come before the owner hears of the grant.
+func (s *Shell) countGrant(r *Request) {
+	if !r.FromLockActor {
+		s.Manager.Counters.Acquired.Add(1)
+	}
+	r.since = s.Manager.now()
+}
+
+// countRelease counts the end of a grant that its owner has given back.
+func (s *Shell) countRelease(r *Request) {
+	if !r.FromLockActor && r.Holds() {
+		s.Manager.Counters.Released.Add(1)
+	}
+}
+
+// countRefusal counts the end of a request that was not granted; or of a grant, which its owner has
+// withdrawn.
+func (s *Shell) countRefusal(r *Request, reason messages.Reason) {
+	switch {
+	case r.FromLockActor:
+	case !r.Granted:
+		s.Manager.Counters.Refused[reason].Add(1)
+	default:
+		s.countRelease(r)
+	}
+}
+
+// countLoss counts the loss of a grant, unless it has been released.
+func (s *Shell) countLoss(r *Request, reason messages.Reason) {
+	if r.FromLockActor {
+		return
+	}
+	if r.Holds() {
+		s.Manager.Counters.Lost[reason].Add(1)
+	}
+	if r.Named && !r.lost {
+		s.Manager.Counters.unreleased.Add(1)
+	}
+}
+
+// CountHandOff counts a grant that followed the end of another contender.
+func (s *Shell) CountHandOff(local bool) {
+	if local {
+		s.Manager.Counters.LocalHandOffs.Add(1)
+	} else {
+		s.Manager.Counters.RemoteHandOffs.Add(1)
+	}
+}

@@ -1,0 +1,244 @@
+package actors_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// statsText is what the counters of requests have, without zeros.
+func statsText(s actors.Stats) string {
+	text := fmt.Sprintf("requested %d waiting %d acquired %d held %d released %d", s.Requested, s.Waiting, s.Acquired, s.Held, s.Released)
+	for name, all := range map[string]map[error]uint64{" lost": s.Lost, " refused": s.Refused} {
+		var parts []string
+		for err, n := range all {
+			parts = append(parts, fmt.Sprintf("%s: %v %d", name, err, n))
+		}
+		slices.Sort(parts)
+		if name == " lost" {
+			text += strings.Join(parts, "")
+		} else {
+			defer func() { text += strings.Join(parts, "") }()
+		}
+	}
+	return text
+}
+
+func expectStats(t testing.TB, locks *actors.Locks, requested, waiting, acquired, held, released uint64, lost, refused map[error]uint64) {
+	t.Helper()
+	s := locks.Stats()
+	if s.Requested != requested || uint64(s.Waiting) != waiting || s.Acquired != acquired || uint64(s.Held) != held ||
+		s.Released != released || !maps.Equal(s.Lost, lost) || !maps.Equal(s.Refused, refused) {
+		t.Errorf("%s", statsText(s))
+	}
+}
+
+// Each way in which a request and a grant can end has its count.
+func TestStats(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		expectStats(v, locks, 0, 0, 0, 0, 0, nil, nil)
+		g := lock(v, mu)
+		first, second := mu.Acquire(within(v)), mu.Acquire(within(v))
+		expectStats(v, locks, 3, 2, 1, 1, 0, nil, nil)
+		_, err := mu.Lock(within(v), actors.Try())
+		is(v, err, actors.ErrNotAcquired)
+		_, err = mu.Lock(within(v), actors.WithTimeout(time.Second))
+		is(v, err, actors.ErrTimedOut)
+		_, err = mu.Lock(within(v), actors.Permits(2))
+		is(v, err, actors.ErrInvalid)
+		second.Cancel()
+		synctest.Wait()
+		refused := map[error]uint64{actors.ErrNotAcquired: 1, actors.ErrTimedOut: 1, actors.ErrInvalid: 1, actors.ErrCancelled: 1}
+		expectStats(v, locks, 6, 1, 1, 1, 0, nil, refused)
+		g.Release()
+		synctest.Wait()
+		expectStats(v, locks, 6, 0, 2, 1, 1, nil, refused)
+		first.Cancel() // it is granted, and nobody has taken the grant
+		synctest.Wait()
+		expectStats(v, locks, 6, 0, 2, 0, 2, nil, refused)
+		synctest.Wait()
+		if s := locks.Stats(); s.LocalHandOffs != 1 || s.RemoteHandOffs != 0 || s.Suspensions+s.SessionsLost != 0 || s.Session.Epoch != 1 {
+			v.Errorf("%+v", s)
+		}
+
+		named := lock(v, mu, actors.WithOwner("me"))
+		v.Expire(locks.Session().ID)
+		closes(v, named.Done(), "the lost grant")
+		expectStats(v, locks, 7, 0, 3, 0, 2, map[error]uint64{actors.ErrSessionLost: 1}, refused)
+		named.Release()
+		last := lock(v, mu)
+		if broken, err := locks.Revoke(within(v), last.Node(), time.Nanosecond); !broken || err != nil {
+			v.Errorf("%v, %v", broken, err)
+		}
+		closes(v, last.Done(), "the deleted grant")
+		closed := lock(v, mu)
+		waiting := mu.Acquire(within(v))
+		s := locks.Stats()
+		if s.SessionsLost != 1 || s.Session.Epoch != 2 || s.Session.State != messages.SessionState_CONNECTED {
+			v.Errorf("%+v", s)
+		}
+		must(v, locks.Close())
+		is(v, closed.Err(), actors.ErrClosed)
+		is(v, failure(v, waiting), actors.ErrClosed)
+		refused[actors.ErrClosed] = 1
+		expectStats(v, locks, 10, 0, 5, 0, 2, map[error]uint64{actors.ErrSessionLost: 1, actors.ErrNodeDeleted: 1, actors.ErrClosed: 1}, refused)
+	})
+}
+
+// A lock that goes from one process to another is a remote hand-off; one that is free is none.
+func TestStatsHandOffs(t *testing.T) {
+	for name, of := range map[string]func(locks *actors.Locks) locker{
+		"mutex": func(locks *actors.Locks) locker { return locks.Mutex("/lock") },
+		"local": func(locks *actors.Locks) locker {
+			return locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{}))
+		},
+		"simple": func(locks *actors.Locks) locker { return locks.SimpleMutex("/lock") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				here, _ := v.mutex()
+				there, _ := v.mutex()
+				for n := range uint64(3) {
+					unlock(v, lock(v, of(here)))
+					unlock(v, lock(v, of(there)))
+					g := lock(v, of(there))
+					first, second := of(here).Acquire(within(v)), of(here).Acquire(within(v))
+					synctest.Wait()
+					unlock(v, g)
+					unlock(v, result(v, first))
+					unlock(v, result(v, second))
+					local := n + 1
+					if name == "simple" { // it makes each grant by a node of its own
+						local = 0
+					}
+					if s := here.Stats(); s.LocalHandOffs != local || s.RemoteHandOffs != n+1 {
+						v.Errorf("after %d of each: %d local and %d remote hand-offs", n+1, s.LocalHandOffs, s.RemoteHandOffs)
+					}
+				}
+				if s := here.Stats(); s.Batches == 0 && name != "simple" || s.BatchOperations < s.Batches {
+					v.Errorf("%d batches with %d operations", s.Batches, s.BatchOperations)
+				}
+			})
+		})
+	}
+}
+
+// model is what a random history expects of the counters.
+type model struct {
+	requested, acquired, released, lost, refused uint64
+	waiting, held                                int
+}
+
+// Whatever happens to requests of any recipe, the counters agree with what their owners see.
+func TestStatsHistory(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			bubble(t, func(v *virtual) { statsHistory(v, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+func statsHistory(v *virtual, random *rand.Rand) {
+	locks, mu := v.mutex()
+	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
+	all := []locker{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
+		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}
+	var waiting []*actors.Future[*actors.Grant]
+	var held []*actors.Grant
+	m := model{}
+	sort := func() { // those that are granted, refused or lost by now
+		synctest.Wait()
+		waiting = slices.DeleteFunc(waiting, func(f *actors.Future[*actors.Grant]) bool {
+			if !isClosed(f.Done()) {
+				return false
+			}
+			if g, err := f.Result(); err != nil {
+				m.refused++
+			} else {
+				m.acquired++
+				held = append(held, g)
+			}
+			return true
+		})
+		held = slices.DeleteFunc(held, func(g *actors.Grant) bool {
+			if g.Err() == nil {
+				return false
+			}
+			m.lost++
+			g.Release()
+			return true
+		})
+		m.waiting, m.held = len(waiting), len(held)
+	}
+	check := func(when string) {
+		v.Helper()
+		sort()
+		synctest.Wait()
+		s := locks.Stats()
+		var lost, refused uint64
+		for _, n := range s.Lost {
+			lost += n
+		}
+		for _, n := range s.Refused {
+			refused += n
+		}
+		if got := (model{s.Requested, s.Acquired, s.Released, lost, refused, s.Waiting, s.Held}); got != m {
+			v.Fatalf("%s: counted %+v, seen %+v", when, got, m)
+		}
+		if len(locks.Open()) != m.waiting+m.held {
+			v.Fatalf("%s: open %v, seen %+v", when, locks.Open(), m)
+		}
+	}
+	for range 60 {
+		switch n := random.IntN(12); {
+		case n < 6:
+			var options []actors.Option
+			switch random.IntN(4) {
+			case 0:
+				options = []actors.Option{actors.Try()}
+			case 1:
+				options = []actors.Option{actors.WithTimeout(time.Second)}
+			case 2:
+				options = []actors.Option{actors.WithOwner(actors.Owner(fmt.Sprint("owner", random.IntN(3))))}
+			}
+			waiting = append(waiting, all[random.IntN(len(all))].Acquire(within(v.T), options...))
+			m.requested++
+		case n < 9 && len(held) > 0:
+			i := random.IntN(len(held))
+			held[i].Release()
+			held = slices.Delete(held, i, i+1)
+			m.released++
+		case n < 10 && len(waiting) > 0:
+			i := random.IntN(len(waiting))
+			waiting[i].Cancel()
+		case n == 10:
+			<-time.After(time.Second)
+		case random.IntN(4) == 0:
+			v.Expire(locks.Session().ID)
+			<-time.After(3 * time.Second)
+		}
+		<-time.After(50 * time.Millisecond)
+		check("meanwhile")
+	}
+	for len(waiting)+len(held) > 0 {
+		for _, g := range held {
+			g.Release()
+			m.released++
+		}
+		held = nil
+		<-time.After(time.Second)
+		check("at the end")
+	}
+	if s := locks.Stats(); s.Waiting != 0 || s.Held != 0 {
+		v.Errorf("at the end: %s", statsText(s))
+	}
+}
