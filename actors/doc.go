@@ -10,6 +10,7 @@
 // Behind the handles of one path stands one actor per process, which the path's recipe makes and
 // a manager keeps. The actors are in internal packages; from the API down to the rules:
 //
+//   - actors/internal/campaign: the actor that takes part in an election by messages.
 //   - actors/internal/recipes: the actors of the recipes.
 //   - actors/internal/shell: the part that all of them share: owners, their open requests, the
 //     manager.
@@ -18,7 +19,8 @@
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //
 // The files of this package, in reading order: actors.go (Locks and Config), mutex.go,
-// rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), delay.go
+// rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), election.go,
+// campaign.go and singleton.go (leaders, by the handle of a mutex), delay.go
 // and localqueue.go (their options), options.go and errors.go (of requests), handle.go (what all
 // handles share), acquisition.go (one request of Go code, an owner to the lock's actor), grant.go,
 // token.go and generation.go, fence.go (checks of grants and tokens), participants.go, revoke.go

@@ -34,6 +34,7 @@ func TestNilContext(t *testing.T) {
 			"VerifyToken":   locks.VerifyToken(nil, g.Node(), g.Token()),
 			"Multi":         second(locks.Multi(nil, g.Guard()...)),
 			"Remaining":     second(s.Remaining(nil)),
+			"Leader":        second(locks.Election(b.path).Leader(nil)),
 			"Get":           second(count.Get(nil)),
 			"Set":           count.Set(nil, 1),
 			"TrySet":        second(count.TrySet(nil, actors.Count{Version: -1}, 1)),

@@ -23,6 +23,9 @@ var (
 	SimpleReadWrite = simpleForm("simple read-write lock", queue.SimpleReadWrite(), DefaultLocalQueue.Grants, "write", "read")
 )
 
+// LeaderLatch is a Mutex with the node names of Curator's LeaderLatch.
+var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{"-latch-"}}, []string{"leader"})
+
 var readWriteNumbers = []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}
 
 // DefaultLocalQueue is the budget of a local queue for which none is given.

@@ -1,0 +1,419 @@
+//lint:file-ignore SA1012 a nil context is what is tested
+
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// candidate is a campaign in a goroutine of its own.
+type candidate struct {
+	t     testing.TB
+	terms chan *actors.Term // receives each term
+	leave chan struct{}     // each value ends the body of a term
+	ended chan struct{}     // closed after the campaign
+	err   error             // why it has ended; nil if by stop
+	stop  context.CancelFunc
+}
+
+// campaign starts a candidate, who is stopped before nodes are counted.
+func (b *bed) campaign(e *actors.Election, options ...actors.Option) *candidate {
+	c := newCandidate(b, e, options...)
+	b.before = append(b.before, c.end)
+	return c
+}
+
+func newCandidate(t testing.TB, e *actors.Election, options ...actors.Option) *candidate {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &candidate{t: t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
+	t.Cleanup(stop)
+	go func() {
+		defer close(c.ended)
+		for term, err := range e.Campaign(ctx, options...) {
+			if err != nil {
+				c.err = err
+				continue // the loop must end by itself
+			}
+			select {
+			case c.terms <- term:
+			case <-term.Context().Done():
+				continue
+			}
+			select {
+			case <-c.leave:
+			case <-term.Context().Done():
+			}
+		}
+	}()
+	return c
+}
+
+// leads waits for the next term.
+func (c *candidate) leads() *actors.Term {
+	c.t.Helper()
+	select {
+	case term := <-c.terms:
+		return term
+	case <-c.ended:
+		c.t.Fatalf("the campaign has ended: %v", c.err)
+	case <-within(c.t).Done():
+		c.t.Fatal("no term")
+	}
+	return nil
+}
+
+// resigns leaves the body of a term.
+func (c *candidate) resigns() {
+	c.t.Helper()
+	select {
+	case c.leave <- struct{}{}:
+	case <-within(c.t).Done():
+		c.t.Fatal("the term had ended")
+	}
+}
+
+// waits checks that there is no term.
+func (c *candidate) waits() {
+	c.t.Helper()
+	select {
+	case term := <-c.terms:
+		c.t.Errorf("leads with token %v", term.Token())
+	case <-c.ended:
+		c.t.Errorf("the campaign has ended: %v", c.err)
+	default:
+	}
+}
+
+// fails waits for the end of the campaign.
+func (c *candidate) fails(want error) {
+	c.t.Helper()
+	closes(c.t, c.ended, "the campaign")
+	is(c.t, c.err, want)
+}
+
+func (c *candidate) end() {
+	c.t.Helper()
+	c.stop()
+	closes(c.t, c.ended, "the campaign")
+}
+
+// electionForms are both forms of nodes.
+var electionForms = map[string][]actors.ElectionOption{"selector": nil, "latch": {actors.LeaderLatchNodes()}}
+
+func eachForm(t *testing.T, f func(b *bed, form ...actors.ElectionOption)) {
+	for name, options := range electionForms {
+		t.Run(name, func(t *testing.T) { each(t, func(b *bed) { f(b, options...) }) })
+	}
+}
+
+// Three participants, two of them of one process, lead in the order in which they have queued. Each
+// that resigns queues again, and tokens grow.
+func TestCampaign(t *testing.T) {
+	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+		as := func(id string) []actors.ElectionOption { return append(form, actors.AsID(id)) }
+		here, there := b.locks(), b.locks()
+		follower := there.Election(b.path, form...)
+		_, err := follower.Leader(within(b))
+		is(b, err, actors.ErrNoLeader)
+
+		ids := []string{"one", "two", "three"}
+		var all []*candidate
+		for i, locks := range []*actors.Locks{here, here, there} {
+			all = append(all, b.campaign(locks.Election(b.path, as(ids[i])...)))
+			b.waitNodes(i + 1)
+		}
+		var last actors.Token
+		for round := range 2 {
+			for i, c := range all {
+				term := c.leads()
+				for _, other := range all {
+					other.waits()
+				}
+				if term.Token().Compare(last) <= 0 || term.Number() != round+1 || term.Context().Err() != nil || term.Grant().Err() != nil {
+					b.Errorf("%s leads with %v after %v, term %d, %v", ids[i], term.Token(), last, term.Number(), term.Grant().Err())
+				}
+				last = term.Token()
+				leader, err := follower.Leader(within(b))
+				if err != nil || string(leader.Data) != ids[i] || leader.Node != term.Grant().Node() || leader.Token != term.Token() {
+					b.Errorf("%s leads, and the leader is %+v, %v", ids[i], leader, err)
+				}
+				b.waitNodes(3)
+				queue, err := follower.Participants(within(b))
+				if err != nil || len(queue) != 3 {
+					b.Fatalf("participants %+v, %v", queue, err)
+				}
+				for k, p := range queue {
+					if want := ids[(i+k)%3]; string(p.Data) != want || p.Holds != (k == 0) {
+						b.Errorf("place %d has %+v, want %s", k, p, want)
+					}
+				}
+				c.resigns()
+				closes(b, term.Context().Done(), "the context of a term")
+			}
+		}
+	})
+}
+
+// The lock is held until the body has returned, and ZooKeeper has deleted the node when the next
+// statement runs, however the body is left.
+func TestLeavingTheBodyResigns(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		e := locks.Election(b.path)
+		var term *actors.Term
+		lead := func() bool {
+			for t, err := range e.Campaign(within(b)) {
+				must(b, err)
+				term = t
+				if len(b.nodes()) != 1 || t.Grant().Err() != nil {
+					b.Error("the leader does not hold")
+				}
+				return true
+			}
+			return false
+		}
+		for name, leave := range map[string]func(){
+			"return": func() { lead() },
+			"break": func() {
+				for t, err := range e.Campaign(within(b)) {
+					must(b, err)
+					term = t
+					break
+				}
+			},
+			"panic": func() {
+				defer func() {
+					if r := recover(); r != "of the body" {
+						b.Errorf("recovered %v", r)
+					}
+				}()
+				for t, err := range e.Campaign(within(b)) {
+					must(b, err)
+					term = t
+					panic("of the body")
+				}
+			},
+			"continue, with the end of the context": func() {
+				ctx, cancel := context.WithCancelCause(within(b))
+				defer cancel(nil)
+				bodies := 0
+				for t, err := range e.Campaign(ctx) {
+					if bodies++; bodies == 2 {
+						is(b, err, errEnough)
+						continue
+					}
+					must(b, err)
+					term = t
+					cancel(errEnough)
+					is(b, context.Cause(t.Context()), errEnough)
+				}
+				if bodies != 2 {
+					b.Errorf("%d calls of the body", bodies)
+				}
+			},
+			"a release": func() {
+				for t, err := range e.Campaign(within(b)) {
+					must(b, err)
+					term = t
+					unlock(b, t.Grant())
+					break
+				}
+			},
+		} {
+			leave()
+			is(b, term.Grant().Err(), actors.ErrReleased)
+			if term.Context().Err() == nil {
+				b.Errorf("%s: the term's context goes on", name)
+			}
+			if nodes := b.nodes(); len(nodes) > 0 {
+				b.Errorf("%s leaves %v", name, nodes)
+			}
+		}
+	})
+}
+
+var errEnough = errors.New("enough")
+
+// The errors that end a campaign: the body runs once with each.
+func TestCampaignFails(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		cancelled, cancel := context.WithCancelCause(context.Background())
+		cancel(errEnough)
+		holder := lock(b, b.mutex())
+		for _, c := range []struct {
+			path    string
+			options []actors.ElectionOption
+			ctx     context.Context
+			request []actors.Option
+			want    error
+		}{
+			{path: "relative", want: actors.ErrInvalid},
+			{path: b.path, options: []actors.ElectionOption{nil}, want: actors.ErrInvalid},
+			{path: b.path, options: []actors.ElectionOption{actors.AsID("")}, want: actors.ErrInvalid},
+			{path: b.path, request: []actors.Option{nil}, want: actors.ErrInvalid},
+			{path: b.path, request: []actors.Option{actors.WithOwner("me")}, want: actors.ErrInvalid},
+			{path: b.path, request: []actors.Option{actors.WithData([]byte("me"))}, want: actors.ErrInvalid},
+			{path: b.path, request: []actors.Option{actors.Permits(2)}, want: actors.ErrInvalid},
+			{path: b.path, request: []actors.Option{actors.WithTimeout(1)}, want: actors.ErrTimedOut},
+			{path: b.path, request: []actors.Option{actors.Try()}, want: actors.ErrNotAcquired},
+			{path: b.path, ctx: cancelled, want: errEnough},
+		} {
+			if c.ctx == nil {
+				c.ctx = within(b)
+			}
+			bodies := 0
+			for term, err := range locks.Election(c.path, c.options...).Campaign(c.ctx, c.request...) {
+				bodies++
+				is(b, err, c.want)
+				if term != nil {
+					b.Errorf("a term beside %v", err)
+				}
+			}
+			if bodies != 1 {
+				b.Errorf("%d calls of the body with %v", bodies, c.want)
+			}
+		}
+		for _, err := range locks.Election(b.path).Campaign(nil) {
+			is(b, err, actors.ErrInvalid)
+		}
+		_, err := locks.Election("relative").Leader(within(b))
+		is(b, err, actors.ErrInvalid)
+		unlock(b, holder)
+	})
+}
+
+// Locks are closed while one participant leads and another waits: both campaigns end.
+func TestCampaignOfClosedLocks(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		leader := b.campaign(locks.Election(b.path))
+		term := leader.leads()
+		waiter := b.campaign(locks.Election(b.path))
+		b.waitNodes(2)
+		other := b.campaign(b.locks().Election(b.path))
+		b.waitNodes(3)
+		must(b, locks.Close())
+		closes(b, term.Context().Done(), "the context of the term")
+		is(b, context.Cause(term.Context()), actors.ErrClosed)
+		leader.fails(actors.ErrClosed)
+		waiter.fails(actors.ErrClosed)
+		other.leads()
+	})
+}
+
+// A mutex on the path of an election is a contender like others.
+func TestElectionBesideMutex(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		mu, c := locks.Mutex(b.path), b.campaign(locks.Election(b.path))
+		term := c.leads()
+		_, err := mu.Lock(within(b), actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		pending(b, f)
+		c.resigns()
+		g := result(b, f)
+		c.waits()
+		unlock(b, g)
+		if next := c.leads(); next.Token().Compare(g.Token()) <= 0 || g.Token().Compare(term.Token()) <= 0 {
+			b.Errorf("tokens %v, %v, %v", term.Token(), g.Token(), next.Token())
+		}
+	})
+}
+
+// A handle of the process has a local queue on the path: the two would not exclude each other.
+func TestElectionBesideLocalQueue(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		g := lock(b, locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{})))
+		b.campaign(locks.Election(b.path)).fails(actors.ErrInvalid)
+		unlock(b, g)
+		other := b.campaign(b.locks().Election(b.path)) // of another process: it waits for the node
+		other.leads()
+	})
+}
+
+// The sessions of a leader and of a waiter end: both go on by themselves.
+func TestCampaignOutlivesSessions(t *testing.T) {
+	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+		here, there := b.locks(), b.locks()
+		one := b.campaign(here.Election(b.path, form...))
+		first := one.leads()
+		two := b.campaign(there.Election(b.path, form...))
+		b.waitNodes(2)
+		b.expire(there)
+		b.waitNodes(2)
+		two.waits()
+		b.expire(here)
+		closes(b, first.Context().Done(), "the context of the term")
+		is(b, context.Cause(first.Context()), actors.ErrSessionLost)
+		second := two.leads()
+		b.waitNodes(2) // the first waits again
+		two.resigns()
+		third := one.leads()
+		if third.Number() != 2 || second.Number() != 1 || third.Token().Compare(second.Token()) <= 0 || second.Token().Compare(first.Token()) <= 0 {
+			b.Errorf("terms %d %v, %d %v", second.Number(), second.Token(), third.Number(), third.Token())
+		}
+	})
+}
+
+// A request that fails for a time is repeated, and the log has a line.
+func TestCampaignRetries(t *testing.T) {
+	each(t, func(b *bed) {
+		var log logs
+		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
+		g := lock(b, locks.Mutex(b.path))
+		c := b.campaign(locks.Election(b.path))
+		zktest.Eventually(b, patience, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
+		c.waits()
+		unlock(b, g)
+		c.leads()
+	})
+}
+
+// A client asks the leader to resign, as Curator's Revoker does.
+func TestResignOnRevoke(t *testing.T) {
+	each(t, func(b *bed) {
+		revoker := b.locks()
+		one := b.campaign(b.locks().Election(b.path, actors.ResignOnRevoke()))
+		term := one.leads()
+		two := b.campaign(b.locks().Election(b.path), actors.Revocable())
+		b.waitNodes(2)
+		_, err := revoker.Revoke(within(b), term.Grant().Node(), 0)
+		must(b, err)
+		closes(b, term.Context().Done(), "the context of the term")
+		is(b, context.Cause(term.Context()), actors.ErrRevoked)
+
+		term = two.leads() // it decides by itself
+		_, err = revoker.Revoke(within(b), term.Grant().Node(), 0)
+		must(b, err)
+		closes(b, term.Grant().Revoked(), "the wait for the request")
+		if term.Context().Err() != nil {
+			b.Error("the term has ended")
+		}
+		two.resigns()
+		one.leads()
+	})
+}
+
+// With StopOnSuspended a leader resigns as soon as the connection is lost.
+func TestCampaignStopsOnSuspended(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		locks := b.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		c := b.campaign(locks.Election(b.path))
+		term := c.leads()
+		b.Embedded().DropConnections()
+		closes(b, term.Context().Done(), "the context of the term")
+		is(b, context.Cause(term.Context()), actors.ErrSuspended)
+		if next := c.leads(); next.Grant().Session() != term.Grant().Session() || next.Number() != 2 {
+			b.Errorf("term %d, session %x after %x", next.Number(), next.Grant().Session(), term.Grant().Session())
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package campaign
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// temporary are the reasons for which a request fails although a later one may succeed.
+var temporary = []messages.Reason{
+	messages.Reason_SESSION_LOST,
+	messages.Reason_NODE_DELETED,
+	messages.Reason_LIMIT_EXCEEDED,
+	messages.Reason_INTERNAL,
+	messages.Reason_SEQUENCE_EXHAUSTED,
+}
+
+// IsTemporary reports whether a participant whose request failed may lead if it asks again.
+func IsTemporary(err error) bool {
+	for _, reason := range temporary {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}
+
+// Retrying is the line of the log for a failed request that is repeated.
+const Retrying = "request of a participant in an election failed and is repeated"
+
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 10 * time.Second
+)
+
+// Pause returns the pause between a failed request and the next one, after so many others failed
+// in a row: twice as long each time up to 10 s, of which the half is random, so that
+// participants that failed at one moment do not ask again at one moment.
+func Pause(failed int) time.Duration {
+	longest := min(firstPause<<min(failed, 10), longestPause)
+	return longest/2 + rand.N(longest/2)
+}
