@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -101,6 +103,9 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 
 // SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
 func (m *Manager) SessionEndsWithClose() { m.draining.sessionGoesOn = false }
+
+// ActorSystem returns the system that the locks' actors run in.
+func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
 
 // StopsOnSuspended reports whether contexts of grants end when the connection is lost.
 func (m *Manager) StopsOnSuspended() bool { return m.stopOnSuspended }

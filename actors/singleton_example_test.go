@@ -1,0 +1,54 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// quietly are the options of a system without a log.
+var quietly = []actor.ConfigOption{
+	actor.WithDeadLetterThrottleInterval(time.Millisecond),
+	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
+}
+
+// An actor has a child while it leads. The child here stops its parent, which ends the campaign.
+func ExampleElection_Singleton() {
+	server, err := embedded.Start(embedded.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	system := actor.NewActorSystem(quietly...)
+	defer system.Shutdown()
+	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{System: system})
+	if err != nil {
+		panic(err)
+	}
+	defer locks.Close()
+
+	done := make(chan struct{})
+	singleton := locks.Election("/elections/scheduler").Singleton(func(token actors.Token) *actor.Props {
+		return actor.PropsFromFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				fmt.Println("the scheduler runs here, with a token:", token.Czxid > 0)
+				ctx.Stop(ctx.Parent())
+			case *actor.Stopped:
+				fmt.Println("the scheduler has stopped")
+				close(done)
+			}
+		})
+	})
+	system.Root.Spawn(singleton)
+	<-done
+	// Output:
+	// the scheduler runs here, with a token: true
+	// the scheduler has stopped
+}

@@ -1,0 +1,351 @@
+package actors_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// stage has the singletons of a test, and hears of their children.
+type stage struct {
+	*bed
+	system *actor.ActorSystem
+	log    logs
+	heard  chan event
+}
+
+// event is what has become of a child: started, stopping or stopped.
+type event struct {
+	what      string
+	singleton string
+	token     actors.Token
+	pid       *actor.PID
+	goOn      chan struct{} // closed to let a child end that is stopping
+}
+
+func newStage(b *bed) *stage {
+	s := &stage{bed: b, heard: make(chan event, 1000)}
+	s.system = actor.NewActorSystem(quietly...)
+	b.Cleanup(s.system.Shutdown)
+	return s
+}
+
+// locks are of a session of its own, in the system of the stage.
+func (s *stage) locks(configure ...func(*actors.Config)) *actors.Locks {
+	s.Helper()
+	return s.bed.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
+}
+
+// props are of a singleton whose children take until goOn to stop.
+func (s *stage) props(name string, e *actors.Election) *actor.Props {
+	return e.Singleton(func(token actors.Token) *actor.Props {
+		ev := event{singleton: name, token: token, goOn: make(chan struct{})}
+		say := func(c actor.Context, what string) {
+			ev.what, ev.pid = what, c.Self()
+			s.heard <- ev
+		}
+		return actor.PropsFromFunc(func(c actor.Context) {
+			switch msg := c.Message().(type) {
+			case *actor.Started:
+				say(c, "started")
+			case *actor.Stopping:
+				say(c, "stopping")
+				<-ev.goOn
+			case *actor.Stopped:
+				say(c, "stopped")
+			case string:
+				switch msg {
+				case "end":
+					c.Stop(c.Self())
+				case "end all":
+					c.Stop(c.Parent())
+				case "fail":
+					panic(msg)
+				}
+			}
+		})
+	})
+}
+
+// spawn starts a singleton, and waits until it has a node.
+func (s *stage) spawn(name string, e *actors.Election) *actor.PID {
+	s.Helper()
+	before := len(s.nodes())
+	self := s.system.Root.Spawn(s.props(name, e))
+	s.before = append(s.before, func() { s.stopped(self) })
+	s.waitNodes(before + 1)
+	return self
+}
+
+// stopped stops a singleton whose child, if any, may stop.
+func (s *stage) stopped(self *actor.PID) {
+	s.Helper()
+	future, ended := s.system.Root.StopFuture(self), make(chan struct{})
+	go func() { future.Wait(); close(ended) }()
+	for {
+		select {
+		case ev := <-s.heard:
+			if ev.what == "stopping" {
+				close(ev.goOn)
+			}
+		case <-within(s).Done():
+			s.Fatal("a singleton does not stop")
+		case <-ended:
+			return
+		}
+	}
+}
+
+// hears waits for the next event.
+func (s *stage) hears(what, singleton string) event {
+	s.Helper()
+	select {
+	case ev := <-s.heard:
+		if ev.what != what || ev.singleton != singleton {
+			s.Fatalf("the child of %s has %s, want of %s %s", ev.singleton, ev.what, singleton, what)
+		}
+		return ev
+	case <-within(s).Done():
+		s.Fatalf("the child of %s has not %s", singleton, what)
+	}
+	return event{}
+}
+
+// silent checks that nothing has become of any child.
+func (s *stage) silent() {
+	s.Helper()
+	select {
+	case ev := <-s.heard:
+		s.Fatalf("the child of %s has %s", ev.singleton, ev.what)
+	default:
+	}
+}
+
+// gone waits until an actor has ended.
+func (s *stage) gone(self *actor.PID) {
+	s.Helper()
+	zktest.Eventually(s, patience, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
+}
+
+// properly checks that no singleton has ended without giving its request back.
+func (s *stage) properly() {
+	s.Helper()
+	if lines := s.log.with(hasEnded); len(lines) > 0 {
+		s.Errorf("the log has %q", lines)
+	}
+}
+
+// Singletons of two processes lead in turn, and resign in the ways there are. The next leads only
+// after the child has terminated.
+func TestSingleton(t *testing.T) {
+	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+		s := newStage(b)
+		here, there := s.locks(), s.locks()
+		a := s.spawn("a", here.Election(s.path, append(form, actors.AsID("a"))...))
+		first := s.hears("started", "a")
+		z := s.spawn("z", there.Election(s.path, append(form, actors.AsID("z"), actors.ResignOnRevoke())...))
+		last := first.token
+		turn := func(from, to string, leave func(child event), now event) event {
+			s.Helper()
+			leave(now)
+			s.hears("stopping", from)
+			if leader, err := here.Election(s.path, form...).Leader(within(s)); err != nil || string(leader.Data) != from {
+				s.Errorf("%s leads, and the leader is %s, %v", from, leader.Data, err)
+			}
+			s.silent()
+			close(now.goOn)
+			s.hears("stopped", from)
+			next := s.hears("started", to)
+			if next.token.Compare(last) <= 0 {
+				s.Errorf("token %v after %v", next.token, last)
+			}
+			last = next.token
+			s.waitNodes(2)
+			return next
+		}
+		now := turn("a", "z", func(event) { s.system.Root.Send(a, actors.Resign{}) }, first)
+		now = turn("z", "a", func(child event) { s.system.Root.Send(child.pid, "end") }, now)
+		now = turn("a", "z", func(child event) { s.system.Root.Stop(child.pid) }, now)
+		now = turn("z", "a", func(event) {
+			leader, err := here.Election(s.path, form...).Leader(within(s))
+			must(s, err)
+			_, err = there.Revoke(within(s), leader.Node, 0)
+			must(s, err)
+		}, now)
+		s.system.Root.Send(now.pid, "fail") // its parent, which supervises it, starts it again
+		if again := s.hears("started", "a"); again.token != now.token {
+			s.Errorf("the term has another token after a restart of the child: %v, %v", again.token, now.token)
+		}
+		s.system.Root.Send(z, actors.Resign{}) // it does not lead
+		s.silent()
+		s.properly()
+	})
+}
+
+// The session of a leader ends: its child is told to stop at once, and another leads. The singleton
+// queues again when its child has terminated.
+func TestSingletonLosesSession(t *testing.T) {
+	each(t, func(b *bed) {
+		s := newStage(b)
+		here, there := s.locks(), s.locks()
+		s.spawn("a", here.Election(s.path))
+		first := s.hears("started", "a")
+		s.spawn("z", there.Election(s.path))
+		s.expire(here)
+		heard := map[string]event{}
+		for range 2 {
+			select {
+			case ev := <-s.heard:
+				heard[ev.singleton+" "+ev.what] = ev
+			case <-within(s).Done():
+			}
+		}
+		second, ok := heard["z started"]
+		if _, stopping := heard["a stopping"]; !ok || !stopping || second.token.Compare(first.token) <= 0 {
+			s.Fatalf("after the loss: %v", heard)
+		}
+		s.waitNodes(1)
+		s.silent()
+		close(first.goOn)
+		s.hears("stopped", "a")
+		s.waitNodes(2)
+		s.properly()
+	})
+}
+
+// A singleton that is stopped, or that its child stops, resigns after its child has terminated.
+func TestSingletonStops(t *testing.T) {
+	each(t, func(b *bed) {
+		s := newStage(b)
+		locks := s.locks()
+		for _, stop := range []func(self *actor.PID, child event){
+			func(self *actor.PID, _ event) { s.system.Root.Stop(self) },
+			func(self *actor.PID, _ event) { s.system.Root.Poison(self) },
+			func(_ *actor.PID, child event) { s.system.Root.Send(child.pid, "end all") },
+		} {
+			self := s.spawn("a", locks.Election(s.path))
+			child := s.hears("started", "a")
+			waiter := s.spawn("w", locks.Election(s.path))
+			stop(self, child)
+			s.hears("stopping", "a")
+			s.silent()
+			s.waitNodes(2)
+			close(child.goOn)
+			s.hears("stopped", "a")
+			s.gone(self)
+			next := s.hears("started", "w")
+			s.waitNodes(1)
+			s.system.Root.Stop(waiter)
+			close(next.goOn)
+			s.gone(waiter)
+			s.hears("stopping", "w")
+			s.hears("stopped", "w")
+			s.waitNodes(0)
+		}
+		// One that waits leaves the queue.
+		g := lock(s, locks.Mutex(s.path))
+		waiter := s.spawn("w", locks.Election(s.path))
+		s.system.Root.Stop(waiter)
+		s.waitNodes(1)
+		unlock(s, g)
+		s.silent()
+		s.properly()
+	})
+}
+
+// A supervisor restarts a singleton together with a sibling that failed, while its child takes its
+// time to stop. Then there is one request and, in a new term, one child.
+func TestSingletonIsRestarted(t *testing.T) {
+	each(t, func(b *bed) {
+		s := newStage(b)
+		e := s.locks().Election(s.path)
+		always := actor.NewAllForOneStrategy(100, time.Minute, func(any) actor.Directive { return actor.RestartDirective })
+		sibling := make(chan *actor.PID, 10)
+		parent := s.system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if _, is := c.Message().(*actor.Started); is {
+				c.Spawn(s.props("a", e))
+				sibling <- c.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+					if c.Message() == "fail" {
+						panic("fail")
+					}
+				}))
+			}
+		}, actor.WithSupervisor(always)))
+		s.before = append(s.before, func() { s.stopped(parent) })
+		failing := <-sibling
+		child := s.hears("started", "a")
+		for range 3 {
+			waiting := s.bed.mutex().Acquire(within(s))
+			s.waitNodes(2)
+			s.system.Root.Send(failing, "fail")
+			s.hears("stopping", "a")
+			pending(s, waiting)
+			close(child.goOn)
+			s.hears("stopped", "a")
+			g := result(s, waiting)
+			s.waitNodes(2)
+			s.silent()
+			unlock(s, g)
+			next := s.hears("started", "a")
+			if next.token.Compare(child.token) <= 0 {
+				s.Errorf("token %v after %v", next.token, child.token)
+			}
+			child = next
+			s.waitNodes(1)
+		}
+		s.properly()
+	})
+}
+
+// A final error stops a singleton, and the log has the error.
+func TestSingletonFails(t *testing.T) {
+	each(t, func(b *bed) {
+		s := newStage(b)
+		foreign := b.locks(s.log.config) // of another actor system
+		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.path)} {
+			s.gone(s.system.Root.Spawn(s.props("a", e)))
+			if lines := s.log.with("cannot take part"); len(lines) != i+1 {
+				s.Errorf("the log has %q", lines)
+			}
+		}
+		// The end of Locks is no failure.
+		locks := s.locks()
+		self := s.spawn("a", locks.Election(s.path))
+		child := s.hears("started", "a")
+		must(s, locks.Close())
+		s.hears("stopping", "a")
+		close(child.goOn)
+		s.hears("stopped", "a")
+		s.gone(self)
+		if lines := s.log.with("cannot take part"); len(lines) != 2 {
+			s.Errorf("the log has %q", lines)
+		}
+	})
+}
+
+// A singleton repeats a request that failed for a time. With StopOnSuspended it resigns as soon as
+// the connection is lost.
+func TestSingletonRetries(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		s := newStage(b)
+		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
+		g := lock(s, locks.Mutex(s.path))
+		self := s.system.Root.Spawn(s.props("a", locks.Election(s.path)))
+		s.before = append(s.before, func() { s.stopped(self) })
+		zktest.Eventually(s, patience, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
+		unlock(s, g)
+		child := s.hears("started", "a")
+		s.Embedded().DropConnections()
+		s.hears("stopping", "a")
+		close(child.goOn)
+		s.hears("stopped", "a")
+		if next := s.hears("started", "a"); next.token.Compare(child.token) <= 0 {
+			s.Errorf("token %v after %v", next.token, child.token)
+		}
+		s.properly()
+	})
+}
