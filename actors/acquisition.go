@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -50,6 +51,7 @@ type notifications struct {
 	done     chan struct{} // closed when the grant is over
 	revoked  chan struct{} // closed when another client has asked for the lock
 	contexts map[*grantContext]struct{}
+	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
 }
 
 // grantContext ends with its grant.
@@ -207,6 +209,9 @@ func (a *acquisition) Granted(_ struct{}, granted *messages.Granted) {
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step
+	if a.msg.HoldNanos > 0 {
+		a.notificationsLocked().holdEnd = time.Now().Add(time.Duration(a.msg.HoldNanos))
+	}
 	a.mu.Unlock()
 	g := &Grant{a}
 	if a.unarmed {
@@ -355,15 +360,23 @@ func (a *acquisition) takeContextsLocked() (contexts map[*grantContext]struct{})
 }
 
 // checkEnded returns why the grant is over, or nil. It ends the grant if the session must be
-// taken for lost: a process that was paused may not have noticed that yet.
+// taken for lost, or if the time of HoldAtMost is over: a process that was paused may not have noticed
+// that yet.
 func (a *acquisition) checkEnded() error {
 	a.mu.Lock()
 	ended := a.ended
+	holdExpired := a.notifications != nil && !a.notifications.holdEnd.IsZero() && !time.Now().Before(a.notifications.holdEnd)
 	a.mu.Unlock()
-	if ended != nil || !a.handle.manager.Bridge.Lost(a.granted.Epoch) {
+	switch {
+	case ended != nil:
 		return ended
+	case a.handle.manager.Bridge.Lost(a.granted.Epoch):
+		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
+	case holdExpired:
+		a.end(&messages.Lost{Reason: messages.Reason_HOLD_EXPIRED, Detail: a.handle.path})
+	default:
+		return nil
 	}
-	a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ended

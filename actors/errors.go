@@ -28,6 +28,10 @@ var (
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
 	// ErrClosed: Locks was closed.
 	ErrClosed error = messages.Reason_CLOSED
+	// ErrHoldExpired: the grant was held for as long as HoldAtMost allows.
+	ErrHoldExpired error = messages.Reason_HOLD_EXPIRED
+	// ErrDraining: Drain was called, which refuses new requests and those that wait.
+	ErrDraining error = messages.Reason_DRAINING
 	// ErrNotHeld: the grant was released before, or lost.
 	ErrNotHeld error = messages.Reason_NOT_HELD
 	// ErrInvalid: an argument is not acceptable; the text says which argument and why.

@@ -94,7 +94,7 @@ func (g *Grant) Done() <-chan struct{} {
 
 // Revoked returns a channel that is closed when another client asks for the lock: see
 // Locks.Revoke. Curator's Revoker asks in the same way. The holder should finish its work and
-// release; until then it holds. It may take two seconds from the grant until the channel is
+// release; until then it holds. HoldAtMost closes the channel, too. It may take two seconds from the grant until the channel is
 // closed, unless the request was made with Revocable.
 func (g *Grant) Revoked() <-chan struct{} {
 	a := g.acquisition
@@ -112,7 +112,7 @@ func (g *Grant) Revoked() <-chan struct{} {
 
 // Err returns nil while the grant holds, to the knowledge of this process. Afterwards it returns
 // ErrReleased, or why the grant was lost: errors.Is finds ErrSessionLost, ErrNodeDeleted,
-// ErrClosed or ErrInternal. It looks at the clock, so that a process that was paused for too
+// ErrHoldExpired, ErrClosed or ErrInternal. It looks at the clock, so that a process that was paused for too
 // long learns of the loss at once, before any timer has fired. It cannot know of a pause that
 // comes right after the call: see Guard and Token.
 func (g *Grant) Err() error { return g.acquisition.checkEnded() }

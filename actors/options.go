@@ -79,6 +79,33 @@ func Try() Option {
 	}
 }
 
+// HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
+// positive, whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so
+// that the holder can finish its work and release. At the end Err, Done and the contexts of the grant
+// change first, and then the node is deleted. As after any loss, only a resource that checks tokens
+// keeps a holder that goes on from doing harm. A re-entry is a grant of its own, by which the owner
+// goes on to hold the lock. After the end a named owner is refused the lock until it calls Release, as
+// WithOwner says of a loss.
+func HoldAtMost(d time.Duration) Option {
+	return func(m *messages.Acquire) error {
+		if d <= 0 {
+			return shell.Invalid(fmt.Sprintf("HoldAtMost %v: it must be positive; leave the option out to hold without limit", d))
+		}
+		m.HoldNanos = int64(d)
+		return nil
+	}
+}
+
+// FailOnSessionLoss ends the request with ErrSessionLost when the ZooKeeper session is lost while the
+// request waits, as Curator's acquire fails then. Without it the request queues again in the next
+// session, behind all others.
+func FailOnSessionLoss() Option {
+	return func(m *messages.Acquire) error {
+		m.FailOnSessionLoss = true
+		return nil
+	}
+}
+
 // Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All of
 // them are granted together, or none. Without it a request asks for one permit.
 func Permits(n int) Option {

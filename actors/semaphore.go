@@ -20,7 +20,9 @@ import (
 // own, even if its owner holds some: there is no re-entry. A request that would wait for ever for
 // other requests of its own owner ends with ErrDeadlock at once. A Try is also refused while
 // another process is about to acquire. A grant of several permits has a node for each, see
-// Grant.Nodes, and is lost as a whole.
+// Grant.Nodes, and is lost and released as a whole. Single permits of it cannot be released: the token
+// belongs to the permit created last, whose node could be gone then. To release permits one by one,
+// make a request for each.
 //
 // Curator's acquire of several leases takes one after the other, and other clients may come
 // between. A client of Curator that has some of its leases may wait in the request queue behind a

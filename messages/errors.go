@@ -28,6 +28,8 @@ var reasonText = map[Reason]string{
 	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
 	Reason_WOULD_DEADLOCK:     "request would wait for its own owner",
 	Reason_DISCONNECTED:       "no connection to ZooKeeper",
+	Reason_HOLD_EXPIRED:       "lock was held for as long as HoldAtMost allows",
+	Reason_DRAINING:           "locks are being drained: no new requests",
 }
 
 // Error returns the text of the reason and the detail.

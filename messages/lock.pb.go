@@ -55,7 +55,7 @@ const (
 )
 
 // Reason is the cause of a Refused, of a Lost, or of a Failed of the bridge. Lost has one
-// of SESSION_LOST, NODE_DELETED, CLOSED and INTERNAL.
+// of SESSION_LOST, NODE_DELETED, CLOSED, HOLD_EXPIRED and INTERNAL.
 type Reason int32
 
 const (
@@ -103,6 +103,10 @@ const (
 	Reason_WOULD_DEADLOCK Reason = 16
 	// The Acquire had try set, and there is no connection to ZooKeeper.
 	Reason_DISCONNECTED Reason = 17
+	// The owner has held the lock for hold_nanos. Its node is deleted.
+	Reason_HOLD_EXPIRED Reason = 18
+	// The process drains its locks: only owners that hold a lock may enter it again.
+	Reason_DRAINING Reason = 19
 )
 
 // Enum value maps for Reason.
@@ -126,6 +130,8 @@ var (
 		15: "OUTCOME_UNKNOWN",
 		16: "WOULD_DEADLOCK",
 		17: "DISCONNECTED",
+		18: "HOLD_EXPIRED",
+		19: "DRAINING",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -146,6 +152,8 @@ var (
 		"OUTCOME_UNKNOWN":    15,
 		"WOULD_DEADLOCK":     16,
 		"DISCONNECTED":       17,
+		"HOLD_EXPIRED":       18,
+		"DRAINING":           19,
 	}
 )
 
@@ -260,9 +268,17 @@ type Acquire struct {
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested at once, which costs one read for each grant. Otherwise the lock
 	// may send it only after it has been held for two seconds.
-	Revocable     bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
+	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
+	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),
+	// after which it deletes the node. 0: without limit. The lock refuses a negative value with
+	// INVALID.
+	HoldNanos int64 `protobuf:"varint,10,opt,name=hold_nanos,json=holdNanos,proto3" json:"hold_nanos,omitempty"`
+	// Refuse the request with SESSION_LOST if the ZooKeeper session is lost while it waits.
+	// Otherwise it queues again in the next session.
+	FailOnSessionLoss bool `protobuf:"varint,11,opt,name=fail_on_session_loss,json=failOnSessionLoss,proto3" json:"fail_on_session_loss,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Acquire) Reset() {
@@ -354,6 +370,20 @@ func (x *Acquire) GetNotifyContended() bool {
 func (x *Acquire) GetRevocable() bool {
 	if x != nil {
 		return x.Revocable
+	}
+	return false
+}
+
+func (x *Acquire) GetHoldNanos() int64 {
+	if x != nil {
+		return x.HoldNanos
+	}
+	return 0
+}
+
+func (x *Acquire) GetFailOnSessionLoss() bool {
+	if x != nil {
+		return x.FailOnSessionLoss
 	}
 	return false
 }
@@ -917,7 +947,7 @@ var File_actorlock_lock_proto protoreflect.FileDescriptor
 
 const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\xfa\x01\n" +
+	"\x14actorlock/lock.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\"\xca\x02\n" +
 	"\aAcquire\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
@@ -929,7 +959,11 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x04kind\x18\x06 \x01(\rR\x04kind\x12\x18\n" +
 	"\apermits\x18\a \x01(\rR\apermits\x12)\n" +
 	"\x10notify_contended\x18\b \x01(\bR\x0fnotifyContended\x12\x1c\n" +
-	"\trevocable\x18\t \x01(\bR\trevocable\"=\n" +
+	"\trevocable\x18\t \x01(\bR\trevocable\x12\x1d\n" +
+	"\n" +
+	"hold_nanos\x18\n" +
+	" \x01(\x03R\tholdNanos\x12/\n" +
+	"\x14fail_on_session_loss\x18\v \x01(\bR\x11failOnSessionLoss\"=\n" +
 	"\x06Cancel\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
@@ -976,7 +1010,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\"*\n" +
 	"\tContended\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\xbb\x02\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\xdb\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -997,7 +1031,9 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x0eLIMIT_EXCEEDED\x10\x0e\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x0f\x12\x12\n" +
 	"\x0eWOULD_DEADLOCK\x10\x10\x12\x10\n" +
-	"\fDISCONNECTED\x10\x11**\n" +
+	"\fDISCONNECTED\x10\x11\x12\x10\n" +
+	"\fHOLD_EXPIRED\x10\x12\x12\f\n" +
+	"\bDRAINING\x10\x13**\n" +
 	"\x04Kind\x12\r\n" +
 	"\tEXCLUSIVE\x10\x00\x12\b\n" +
 	"\x04READ\x10\x01\x12\t\n" +

@@ -58,3 +58,9 @@ func (in Incarnation) serial(name string) (uint64, bool) {
 	}
 	return binary.BigEndian.Uint64(id[8:]) &^ variant, true
 }
+
+// IsOwn reports whether a contender of this State has a node of the name, or had it.
+func (s *State) IsOwn(name string) bool {
+	_, own := s.incarnation.serial(name)
+	return own
+}

@@ -153,14 +153,14 @@ func (l *localQueueActor) setDetail(detail string) {
 // localStep feeds an event to the state and performs the effects.
 func localStep[E localqueue.Event](l *localQueueActor, e E) {
 	effects := localqueue.Step(l.state, e)
-	for _, f := range effects {
-		l.perform(f)
-	}
 	switch any(e).(type) {
 	case localqueue.Release, localqueue.Cancel:
 		if slices.ContainsFunc(effects, func(f localqueue.Effect) bool { return f.Kind == localqueue.Grant }) {
 			l.CountHandOff(true)
 		}
+	}
+	for _, f := range effects {
+		l.perform(f)
 	}
 }
 

@@ -132,8 +132,8 @@ func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
 
 // Watched implements messages.BridgeClientHandler.
 func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
-	if len(msg.Gone) > 0 {
-		l.left = remoteDeparture
+	for _, node := range msg.Gone {
+		l.noteGone(node)
 	}
 	step(l, lockqueue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
@@ -159,7 +159,7 @@ func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 // Wake implements messages.BridgeClientHandler.
 func (l *lockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 	if msg.Deleted {
-		l.left = remoteDeparture
+		l.noteGone(msg.Node)
 	}
 	step(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
 }
@@ -189,11 +189,11 @@ func (l *lockActor) onSession(epoch uint64, state lockqueue.SessionState) {
 func step[E lockqueue.Event](l *lockActor, e E) {
 	effects := lockqueue.Step(l.state, e)
 	handsOff := slices.ContainsFunc(effects, func(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant })
-	for _, f := range effects {
-		l.perform(f, handsOff)
-	}
 	if handsOff {
 		l.countHandOff(any(e))
+	}
+	for _, f := range effects {
+		l.perform(f, handsOff)
 	}
 }
 
@@ -205,6 +205,13 @@ const (
 	localDeparture
 	remoteDeparture
 )
+
+// noteGone notes that the node of a contender was deleted.
+func (l *lockActor) noteGone(node string) {
+	if node != "" && !l.state.IsOwn(node) {
+		l.left = remoteDeparture
+	}
+}
 
 // countHandOff counts the grant that an event has led to. A contender that is granted with its
 // creation or its re-entry had nothing to wait for.

@@ -15,8 +15,7 @@ func tell(to ask.Recipient, msg any) {
 
 // Grant tells the owner of the request that it holds the lock. It completes the message.
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
-	s.countGrant(r)
-	r.markGranted()
+	s.markGranted(r)
 	granted.RequestId = r.Number()
 	s.ownerOrAlias(r).Tell(granted)
 }
@@ -24,14 +23,16 @@ func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 // GrantStep is Grant for an Acquisition by a message that other grants share. step is the step of
 // the grant's token. It spares an acquire by a local queue one message, a tenth of its time.
 func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
-	s.countGrant(r)
-	r.markGranted()
+	s.markGranted(r)
 	r.Acquisition().OnGranted(granted, step)
 }
 
 // RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
 // Acquire.
 func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
+	if r.holdExpired {
+		return // it was told Lost, and is the Shell's: see expireHold
+	}
 	s.Remove(r)
 	refusal := s.refusal(r.Number(), reason, s.Detail)
 	switch {
@@ -59,6 +60,7 @@ func (s *Shell) Lose(r *Request, reason messages.Reason) {
 		s.Remove(r)
 	}
 	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: reason, Detail: JoinDetail(s.Path, s.Detail)})
+	s.Manager.noteEnd()
 }
 
 // LoseAndRemove is Lose for a request that does not stay open.

@@ -60,6 +60,7 @@ type Manager struct {
 	holder          holderRecord
 	openRequests    atomic.Int64 // of owners, of all locks
 	startedAt       time.Time
+	refusesNew      atomic.Bool
 	misused         sync.Map // paths that another recipe was seen to use
 
 	mu       sync.Mutex
@@ -71,6 +72,7 @@ type Manager struct {
 	closed   bool
 	started  uint64
 	draining drainingActors
+	drain    drain
 }
 
 // instances numbers the managers of this process: several may share a protoactor system.
@@ -258,7 +260,7 @@ func (m *Manager) Tell(msg any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.activeEntries() {
-		e.Self.Tell(connectionLost{})
+		e.Self.Tell(connectionLost{s.State == messages.SessionState_LOST})
 	}
 }
 

@@ -30,9 +30,11 @@ type Request struct {
 	since        time.Duration // when the request came, or was granted; see Manager.now
 	owner        ask.Recipient // gets all messages about the request but the answer to Release
 	releaser     ask.Recipient // gets the answer to Release; may be nil
-	waitLimit    *waitLimit    // nil if the request waits without limit
+	limits       *timeLimits   // nil for a request without limits
 	try          bool
+	failOnLoss   bool // of the session, while the request waits
 	lost         bool
+	holdExpired  bool // it is lost because it was held for too long; the recipe does not know the request any more
 	revokeSent   bool
 	cancelReason messages.Reason // the reason of a Cancel that the shell sends, where it is not CANCELLED
 	source       *requestSource  // the actor or the future that sent the request; nil for others
@@ -71,23 +73,6 @@ func (r *Request) Number() uint64 {
 
 // Tell sends a message to the owner of the request.
 func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
-
-func (r *Request) markGranted() {
-	r.Granted = true
-	r.stopWaiting()
-}
-
-func (r *Request) stopWaiting() {
-	if r.waitLimit != nil {
-		r.waitLimit.timer.Stop()
-	}
-}
-
-// waitLimit is how long a request waits.
-type waitLimit struct {
-	duration time.Duration
-	timer    *time.Timer
-}
 
 // requestKey identifies a request by its owner and the number that the owner has given it.
 type requestKey struct {

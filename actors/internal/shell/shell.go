@@ -23,6 +23,7 @@ type Shell struct {
 	table      requestTable // of open requests
 	senders    map[host.Identity]*watchedSender
 	failReason messages.Reason // of the actor; see StopFailed
+	expired    map[string]int  // by named owner: requests whose HoldAtMost is over and that are not released
 }
 
 // Init makes s the Shell of the entry's actor.
@@ -34,12 +35,15 @@ func (s *Shell) Init(e *Entry, b Behavior) {
 type (
 	// waitExpired: the wait of a request is over.
 	waitExpired struct{ id requests.ID }
+	// holdTime: a part of the time for which a request may hold is over.
+	holdTime struct{ id requests.ID }
 	// tick: the manager's timer has fired, as it does every second or more often.
 	tick struct{}
 )
 
-// connectionLost is sent to all actors when the bridge has lost the connection.
-type connectionLost struct{}
+// connectionLost is sent to all actors when the bridge has lost the connection, and again when it has
+// lost the session.
+type connectionLost struct{ sessionLost bool }
 
 // Receive implements host.Actor.
 func (s *Shell) Receive(from ask.Recipient, msg any) {
@@ -90,7 +94,7 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 // Cancel implements messages.LockHandler.
 func (s lockHandler) Cancel(from ask.Recipient, msg *messages.Cancel) {
 	if r := s.Lookup(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
-		s.behavior.Cancel(r, messages.Reason_CANCELLED)
+		s.cancel(r, messages.Reason_CANCELLED)
 	}
 }
 
@@ -103,6 +107,10 @@ func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 	}
 	s.countRelease(r)
 	r.Released, r.releaser = true, from
+	if r.holdExpired {
+		s.releaseExpired(r)
+		return
+	}
 	s.behavior.Release(r)
 }
 
@@ -111,15 +119,23 @@ func (s *Shell) receiveOwn(msg any) {
 	switch msg := msg.(type) {
 	case openQuery:
 		msg.answer(s)
+	case refuseWaiting:
+		s.refuseWaiting()
 	case waitExpired:
 		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
-			s.Detail = fmt.Sprintf("after %v", r.waitLimit.duration)
+			s.Detail = fmt.Sprintf("after %v", r.limits.wait)
 			s.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
+	case holdTime:
+		s.onHoldTime(msg.id)
 	case tick:
 		s.onTick()
 	case connectionLost:
 		s.refuseTries()
+		if msg.sessionLost {
+			s.Detail = s.Manager.Bridge.outage()
+			s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
+		}
 	case host.Terminated:
 		s.senderEnded(msg.Actor)
 	case host.Undelivered:
@@ -173,6 +189,11 @@ func (s *Shell) Stopped(failure any) {
 		s.failAll()
 	}
 	s.behavior.Close(s.failed)
+	for r := range s.Requests() {
+		if r.holdExpired { // the recipe does not know it
+			s.forgetExpired(r)
+		}
+	}
 	s.Detail = ""
 }
 

@@ -136,16 +136,14 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	if r.try && !r.FromLockActor && s.Manager.Bridge.isLost() {
 		s.refuseTry(r) // unless the request is decided without ZooKeeper
 	}
-	if msg.WaitNanos > 0 {
-		id, self, wait := r.ID, s.Self, time.Duration(msg.WaitNanos)
-		r.waitLimit = &waitLimit{wait, time.AfterFunc(wait, func() { self.Tell(waitExpired{id}) })}
-	}
+	r.failOnLoss = msg.FailOnSessionLoss
+	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
 	return r
 }
 
 // Remove takes a request out that is answered, or that needs no answer.
 func (s *Shell) Remove(r *Request) {
-	r.stopWaiting()
+	r.stopTimer()
 	s.removeFromSender(r)
 	s.table.remove(r)
 	if r.lost && r.Named && !r.FromLockActor {
@@ -153,6 +151,7 @@ func (s *Shell) Remove(r *Request) {
 	}
 	if !r.FromLockActor {
 		s.Manager.openRequests.Add(-1)
+		s.Manager.noteEnd()
 	}
 }
 
@@ -172,6 +171,10 @@ func (s *Shell) check(from sender, msg *messages.Acquire) (kind queue.Kind, reas
 		return 0, invalid, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
 		return 0, invalid, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
+	case msg.HoldNanos < 0:
+		return 0, invalid, fmt.Sprintf("hold_nanos %d is negative: 0 holds without limit", msg.HoldNanos)
+	case s.expired[msg.Owner] > 0:
+		return 0, messages.Reason_HOLD_EXPIRED, fmt.Sprintf("owner %q has not released what it held for too long", msg.Owner)
 	}
 	kind = queue.Kind(msg.Kind)
 	if !from.isInternal() {
@@ -206,6 +209,9 @@ func (s *Shell) overLimit(msg *messages.Acquire) (messages.Reason, string) {
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.NodeData)
 	case !s.Manager.countRequest():
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.Total)
+	case s.refusesNew(msg): // after it is counted: RefuseNew looks at the count after it has said so
+		s.Manager.openRequests.Add(-1)
+		return messages.Reason_DRAINING, "Drain was called"
 	}
 	return 0, ""
 }

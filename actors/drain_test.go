@@ -1,0 +1,147 @@
+package actors_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Drain refuses what waits and what comes, and returns when the holders have released.
+func TestDrain(t *testing.T) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+		g := lock(v, mu, actors.WithOwner("me"))
+		waiting := mu.Acquire(within(v))
+		synctest.Wait()
+		drained := make(chan error)
+		go func() { drained <- locks.Drain(within(v)) }()
+		is(v, failure(v, waiting), actors.ErrDraining)
+		_, err := mu.Lock(within(v))
+		is(v, err, actors.ErrDraining)
+		_, err = locks.Mutex("/another").Lock(within(v), actors.Try())
+		is(v, err, actors.ErrDraining)
+		if mayEnter(mu) {
+			inner := lock(v, mu, actors.WithOwner("me"))
+			unlock(v, inner)
+		}
+		synctest.Wait()
+		select {
+		case err := <-drained:
+			v.Fatalf("drained while a lock is held: %v", err)
+		default:
+		}
+		must(v, g.Err())
+		unlock(v, g)
+		must(v, <-drained)
+		must(v, locks.Drain(within(v)))
+		if s := locks.Stats(); s.Held+s.Waiting != 0 {
+			v.Error(statsText(s))
+		}
+		must(v, locks.Close())
+		must(v, locks.Drain(within(v)))
+	})
+}
+
+// mayEnter reports whether an owner that holds the lock may enter it again.
+func mayEnter(mu locker) bool {
+	_, semaphore := mu.(*actors.Semaphore)
+	return !semaphore && !strings.Contains(mu.Path(), "/all/m2") // nor a multi-lock of one
+}
+
+// Drain of locks that nobody uses returns at once; one that cannot end says what is held.
+func TestDrainEnds(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		other, _ := v.mutex()
+		must(v, other.Drain(within(v)))
+		g := lock(v, mu, actors.WithOwner("me"))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		err := locks.Drain(ctx)
+		is(v, err, context.DeadlineExceeded)
+		for _, want := range []string{"1 requests", "/lock", `by "me"`, "since"} {
+			if !strings.Contains(err.Error(), want) {
+				v.Errorf("%v lacks %q", err, want)
+			}
+		}
+		is(v, locks.Drain(nil), actors.ErrInvalid) //nolint:staticcheck // that is the test
+		// A lost grant is held no more, though its owner has not released it.
+		v.Expire(locks.Session().ID)
+		<-g.Done()
+		must(v, locks.Drain(within(v)))
+		unlockErr := g.Unlock(within(v))
+		is(v, unlockErr, actors.ErrSessionLost)
+	})
+}
+
+// Close ends a Drain that waits.
+func TestCloseWhileDraining(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		lock(v, mu)
+		drained := make(chan error)
+		go func() { drained <- locks.Drain(within(v)) }()
+		synctest.Wait()
+		must(v, locks.Close())
+		must(v, <-drained)
+	})
+}
+
+// Actors hear of it by the reason.
+func TestDrainMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 2)
+		locks := b.locks(config)
+		lock := pid(b, locks.Mutex(b.path))
+		all[0].send(lock, &messages.Acquire{RequestId: 1})
+		all[0].granted(1)
+		all[1].send(lock, &messages.Acquire{RequestId: 1})
+		b.waitNodes(2)
+		drained := make(chan error)
+		go func() { drained <- locks.Drain(within(b)) }()
+		all[1].refused(1, messages.Reason_DRAINING)
+		all[1].send(lock, &messages.Acquire{RequestId: 2})
+		all[1].refused(2, messages.Reason_DRAINING)
+		all[0].send(lock, &messages.Release{RequestId: 1})
+		all[0].released(1, 0)
+		must(b, <-drained)
+	})
+}
+
+// Many that come and go while Drain begins: no grant is left when it returns, and no request hangs.
+func TestDrainMeanwhile(t *testing.T) {
+	each(t, func(b *bed) {
+		for range 10 {
+			locks := b.locks()
+			local := locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{}))
+			ended := make(chan error)
+			for range 8 {
+				go func() {
+					for {
+						g, err := local.Lock(within(b))
+						if err != nil {
+							ended <- err
+							return
+						}
+						g.Release()
+					}
+				}()
+			}
+			unlockOne, err := local.Lock(within(b))
+			must(b, err)
+			unlockOne.Release()
+			must(b, locks.Drain(within(b)))
+			if s := locks.Stats(); s.Held != 0 {
+				b.Error(statsText(s))
+			}
+			for range 8 {
+				is(b, <-ended, actors.ErrDraining)
+			}
+			must(b, locks.Close())
+		}
+	})
+}

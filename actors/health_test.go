@@ -1,0 +1,44 @@
+package actors_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Health says what is wrong and since when.
+func TestHealth(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		must(v, locks.Health(within(v)))
+		g := lock(v, mu)
+		must(v, locks.Health(within(v)))
+		unlock(v, g)
+		v.Pause()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		err := locks.Health(ctx)
+		cancel()
+		is(v, err, context.DeadlineExceeded)
+		is(v, err, actors.ErrSuspended)
+		since := time.Now().Add(-time.Second).Format("15:04:05")
+		if !strings.Contains(err.Error(), since) {
+			v.Errorf("%v lacks %s", err, since)
+		}
+		<-time.After(2 * session)
+		err = locks.Health(within(v))
+		is(v, err, actors.ErrSessionLost)
+		if !strings.Contains(err.Error(), "no answer from ZooKeeper since") {
+			v.Error(err)
+		}
+		v.Resume()
+		state(v, locks, messages.SessionState_CONNECTED)
+		must(v, locks.Health(within(v)))
+		is(v, locks.Health(nil), actors.ErrInvalid) //nolint:staticcheck // that is the test
+		must(v, locks.Close())
+		is(v, locks.Health(within(v)), actors.ErrClosed)
+	})
+}

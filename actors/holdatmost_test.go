@@ -1,0 +1,225 @@
+package actors_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// allRecipes are handles of every recipe, on one connection. Their paths are below /all.
+func allRecipes(locks *actors.Locks) map[string]locker {
+	return map[string]locker{
+		"mutex":       locks.Mutex("/all/m"),
+		"delay":       locks.Mutex("/all/d", actors.LockDelay(time.Second)),
+		"local":       locks.Mutex("/all/l", actors.LocalQueue(actors.LocalQueueConfig{})),
+		"write":       locks.RWMutex("/all/rw").Write(),
+		"local write": locks.RWMutex("/all/lrw", actors.LocalQueue(actors.LocalQueueConfig{})).Write(),
+		"semaphore":   locks.Semaphore("/all/s", 1),
+		"multi":       locks.MultiLock(locks.Mutex("/all/m1"), locks.Semaphore("/all/m2", 1)),
+		"simple":      locks.SimpleMutex("/all/simple"),
+	}
+}
+
+// eachRecipe runs f in a bubble for every recipe.
+func eachRecipe(t *testing.T, f func(v *virtual, locks *actors.Locks, mu locker)) {
+	t.Helper()
+	for name := range allRecipes(&actors.Locks{}) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				locks, _ := v.mutex()
+				f(v, locks, allRecipes(locks)[name])
+			})
+		})
+	}
+}
+
+// The holder is asked to release when three quarters of the time are over, and at the end it has lost
+// the lock before the next contender has it.
+func TestHoldAtMost(t *testing.T) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+		g := lock(v, mu, actors.HoldAtMost(4*time.Second))
+		start := time.Now()
+		next, work := mu.Acquire(within(v)), g.Context(context.Background())
+		<-g.Revoked()
+		if d := time.Since(start); d != 3*time.Second || g.Err() != nil {
+			v.Errorf("asked to release after %v, %v", d, g.Err())
+		}
+		<-g.Done()
+		if d := time.Since(start); d != 4*time.Second {
+			v.Errorf("ended after %v", d)
+		}
+		is(v, g.Err(), actors.ErrHoldExpired)
+		is(v, context.Cause(work), actors.ErrHoldExpired)
+		second := result(v, next)
+		is(v, g.Err(), actors.ErrHoldExpired)
+		if second.Err() != nil || second.Token().Compare(g.Token()) <= 0 {
+			v.Errorf("next: %v, token %v after %v", second.Err(), second.Token(), g.Token())
+		}
+		is(v, g.Unlock(within(v)), actors.ErrHoldExpired)
+		is(v, g.Unlock(within(v)), actors.ErrNotHeld)
+		if second.Err() != nil {
+			v.Error("the release of the first has ended the second")
+		}
+		unlock(v, second)
+		synctest.Wait()
+		if s := locks.Stats(); s.Held != 0 || s.Waiting != 0 || s.Lost[actors.ErrHoldExpired] != 1 || s.Acquired != 2 || s.Released != 1 {
+			v.Error(statsText(s))
+		}
+		if open := locks.Open(); len(open) != 0 {
+			v.Errorf("open %v", open)
+		}
+	})
+}
+
+// A grant that is released in time does not expire, and neither does the next.
+func TestHoldAtMostReleased(t *testing.T) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+		for range 3 {
+			g := lock(v, mu, actors.HoldAtMost(4*time.Second))
+			<-time.After(3500 * time.Millisecond)
+			unlock(v, g)
+			is(v, g.Err(), actors.ErrReleased)
+		}
+		g := lock(v, mu)
+		<-time.After(time.Minute)
+		must(v, g.Err())
+		unlock(v, g)
+	})
+}
+
+// A named owner is refused the lock until it has released the grant that has expired, as after any
+// loss; a dropped grant does not keep it out.
+func TestHoldAtMostNamed(t *testing.T) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+		me := actors.WithOwner("me")
+		g := lock(v, mu, me, actors.HoldAtMost(time.Second))
+		<-g.Done()
+		_, err := mu.Lock(within(v), me)
+		_, semaphore := mu.(*actors.Semaphore)
+		if semaphore { // it has no re-entry to refuse
+			must(v, err)
+			return
+		}
+		is(v, err, actors.ErrHoldExpired)
+		other := lock(v, mu, actors.WithOwner("other"))
+		is(v, g.Unlock(within(v)), actors.ErrHoldExpired)
+		unlock(v, other)
+		unlock(v, lock(v, mu, me))
+		synctest.Wait()
+		if s := locks.Stats(); s.Held != 0 || len(locks.Open()) != 0 {
+			v.Errorf("%s; open %v", statsText(s), locks.Open())
+		}
+	})
+}
+
+// The hold of one request does not end the re-entry of another.
+func TestHoldAtMostReentry(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		me := actors.WithOwner("me")
+		outer := lock(v, mu, me, actors.HoldAtMost(time.Second))
+		inner := lock(v, mu, me)
+		<-outer.Done()
+		must(v, inner.Err())
+		_, err := mu.Lock(within(v), actors.Try())
+		is(v, err, actors.ErrNotAcquired)
+		unlock(v, inner)
+		unlock(v, lock(v, mu))
+		outer.Release()
+	})
+}
+
+// A process that was paused learns of the end by the clock, before any timer has fired.
+func TestHoldAtMostByTheClock(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		g := lock(b, b.mutex(), actors.HoldAtMost(50*time.Millisecond))
+		unlockClaim := actors.LockAcquisition(g) // so that the actor cannot tell it
+		<-time.After(60 * time.Millisecond)
+		unlockClaim()
+		is(b, g.Err(), actors.ErrHoldExpired)
+		is(b, g.Unlock(within(b)), actors.ErrHoldExpired)
+	})
+}
+
+// Actors have the limit as a field, and learn of the end by messages.
+func TestHoldAtMostMessages(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		alice := all[0]
+		lock := pid(b, b.mutex(config))
+		alice.send(lock, &messages.Acquire{RequestId: 1, HoldNanos: -1})
+		alice.refused(1, messages.Reason_INVALID)
+		for _, owner := range []string{"", "alice"} {
+			alice.send(lock, &messages.Acquire{RequestId: 2, Owner: owner, HoldNanos: int64(20 * time.Millisecond)})
+			alice.granted(2)
+			hear[*messages.RevokeRequested](alice)
+			if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_HOLD_EXPIRED || m.GetRequestId() != 2 {
+				b.Errorf("%v", m)
+			}
+			if owner != "" {
+				alice.send(lock, &messages.Acquire{RequestId: 3, Owner: owner})
+				alice.refused(3, messages.Reason_HOLD_EXPIRED)
+				alice.send(lock, &messages.Release{RequestId: 2, Owner: owner})
+				alice.refused(2, messages.Reason_HOLD_EXPIRED)
+				alice.send(lock, &messages.Acquire{RequestId: 2, Owner: owner, HoldNanos: int64(20 * time.Millisecond)})
+				alice.granted(2)
+				hear[*messages.RevokeRequested](alice)
+				hear[*messages.Lost](alice)
+				alice.send(lock, &messages.Cancel{RequestId: 2, Owner: owner})
+				alice.refused(2, messages.Reason_CANCELLED)
+			}
+			alice.send(lock, &messages.Release{RequestId: 2, Owner: owner})
+			alice.refused(2, messages.Reason_NOT_HELD)
+		}
+		b.waitNodes(0)
+	})
+}
+
+// A waiting request with FailOnSessionLoss fails with the session; one without goes on, and a new
+// request with it waits.
+func TestFailOnSessionLoss(t *testing.T) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+		holder := lock(v, mu)
+		fails, goesOn := mu.Acquire(within(v), actors.FailOnSessionLoss()), mu.Acquire(within(v))
+		synctest.Wait()
+		v.Expire(locks.Session().ID)
+		is(v, failure(v, fails), actors.ErrSessionLost)
+		closes(v, holder.Done(), "the lost grant")
+		g := result(v, goesOn)
+		waits := mu.Acquire(within(v), actors.FailOnSessionLoss())
+		v.DropConnections() // which is no loss
+		<-time.After(time.Second)
+		pending(v, waits)
+		unlock(v, g)
+		unlock(v, result(v, waits))
+		synctest.Wait()
+		if s := locks.Stats(); s.Held+s.Waiting != 0 || s.Refused[actors.ErrSessionLost] != 1 {
+			v.Error(statsText(s))
+		}
+	})
+}
+
+// It is an error of its own, not that of a context.
+func TestFailOnSessionLossWithoutServer(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		_, mu := v.mutex()
+		lock(v, mu)
+		f := mu.Acquire(within(v), actors.FailOnSessionLoss())
+		v.Pause()
+		start := time.Now()
+		err := failure(v, f)
+		is(v, err, actors.ErrSessionLost)
+		if !strings.Contains(err.Error(), "no answer from ZooKeeper since") {
+			v.Error(err)
+		}
+		if d := time.Since(start); d > session {
+			v.Errorf("after %v", d)
+		}
+		v.Resume()
+	})
+}

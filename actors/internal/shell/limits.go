@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// The limits of the time for which a request waits, and for which it holds.
+
+// timeLimits are the limits of a request; 0 is none.
+type timeLimits struct {
+	wait, hold time.Duration
+	timer      *time.Timer // until the next message about a limit; nil if there was none yet
+	revoked    bool        // the holder was asked to release
+}
+
+// limit sets the limits of a new request.
+func (s *Shell) limit(r *Request, wait, hold time.Duration) {
+	if wait <= 0 && hold <= 0 {
+		return
+	}
+	r.limits = &timeLimits{wait: wait, hold: hold}
+	if wait > 0 {
+		s.tellAfter(r, wait, waitExpired{r.ID})
+	}
+}
+
+func (s *Shell) tellAfter(r *Request, d time.Duration, msg any) {
+	self := s.Self
+	r.limits.timer = time.AfterFunc(d, func() { self.Tell(msg) })
+}
+
+func (r *Request) stopTimer() {
+	if r.limits != nil && r.limits.timer != nil {
+		r.limits.timer.Stop()
+	}
+}
+
+// markGranted notes the grant of a request. It must come before the owner hears of the grant.
+func (s *Shell) markGranted(r *Request) {
+	r.Granted = true
+	r.stopTimer()
+	s.countGrant(r)
+	if r.limits != nil && r.limits.hold > 0 {
+		s.tellAfter(r, r.limits.hold-HoldGrace(r.limits.hold), holdTime{r.ID})
+	}
+}
+
+// HoldGrace returns how long before the end of the time d a holder is asked to release.
+func HoldGrace(d time.Duration) time.Duration { return d / 4 }
+
+// onHoldTime asks a holder to release, and ends its grant the next time.
+func (s *Shell) onHoldTime(id requests.ID) {
+	r := s.table.requests.At(id)
+	switch {
+	case r == nil || !r.Holds():
+	case !r.limits.revoked:
+		r.limits.revoked = true
+		s.tellAfter(r, HoldGrace(r.limits.hold), holdTime{id})
+		s.RequestRevoke(r)
+	default:
+		s.expireHold(r)
+	}
+}
+
+// expireHold ends a grant at the end of its HoldAtMost. The owner is told first, and then the recipe
+// gives the lock to the next contender. As after any loss, the Shell refuses the lock to a named owner
+// until the owner releases: the recipe has forgotten the request. Semaphores have no re-entry to
+// refuse.
+func (s *Shell) expireHold(r *Request) {
+	s.countLoss(r, messages.Reason_HOLD_EXPIRED)
+	r.lost, r.holdExpired = true, true
+	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason_HOLD_EXPIRED, Detail: JoinDetail(s.Path, "after "+r.limits.hold.String())})
+	s.behavior.Cancel(r, messages.Reason_CANCELLED)
+	if !r.Named || s.Recipe.MaxPermits > 0 {
+		s.Remove(r)
+		return
+	}
+	if s.expired == nil {
+		s.expired = map[string]int{}
+	}
+	s.expired[r.ownerName()]++
+	s.Manager.noteEnd()
+}
+
+// forgetExpired removes a request of expireHold.
+func (s *Shell) forgetExpired(r *Request) {
+	owner := r.ownerName()
+	if s.expired[owner]--; s.expired[owner] == 0 {
+		delete(s.expired, owner)
+	}
+	s.Remove(r)
+}
+
+// releaseExpired answers the Release of a request of expireHold.
+func (s *Shell) releaseExpired(r *Request) {
+	s.forgetExpired(r)
+	tell(r.releaser, s.refusal(r.Number(), messages.Reason_HOLD_EXPIRED, ""))
+}
+
+// cancel withdraws a request.
+func (s *Shell) cancel(r *Request, reason messages.Reason) {
+	if !r.holdExpired {
+		s.behavior.Cancel(r, reason)
+		return
+	}
+	s.forgetExpired(r)
+	r.Tell(s.refusal(r.Number(), reason, ""))
+}
+
+// failWaiting ends the waiting requests of owners that match, at once: a request that waited for its
+// turn in the mailbox could be granted before.
+func (s *Shell) failWaiting(reason messages.Reason, match func(*Request) bool) {
+	var all []requests.ID
+	for r := range s.Requests() {
+		if !r.Granted && !r.FromLockActor && match(r) {
+			all = append(all, r.ID)
+		}
+	}
+	for _, id := range all {
+		if r := s.table.requests.At(id); r != nil && !r.Granted {
+			s.behavior.Cancel(r, reason)
+		}
+	}
+}
