@@ -88,6 +88,9 @@ func (c *CuratorClient) MultiLock(paths ...string) *Lock { return c.lock("multi"
 // LeaderLatch is a LeaderLatch: acquired when it leads, released when it is closed. Its participants are ids.
 func (c *CuratorClient) LeaderLatch(path, id string) *Lock { return c.lock("latch", path, id) }
 
+// LeaderSelector is a LeaderSelector: acquired when it leads, released when it is closed. Its participants are ids.
+func (c *CuratorClient) LeaderSelector(path, id string) *Lock { return c.lock("selector", path, id) }
+
 // Revoke asks the owner of a contender's node to give the lock back, as Curator's Revoker does.
 func (c *CuratorClient) Revoke(node string) error {
 	_, err := c.call("client", "client", "revoke", node)

@@ -61,6 +61,15 @@ func (l *Lock) Participants() ([]string, error) {
 	return a.values, a.err
 }
 
+// Leader returns the id of the leader of a LeaderLatch or LeaderSelector, and "" while none leads.
+func (l *Lock) Leader() (string, error) {
+	a := <-l.ask("leader")
+	if a.err != nil {
+		return "", a.err
+	}
+	return a.values[0], nil
+}
+
 // MakeRevocable has a Curator mutex listen to requests to give it back: for each an event of kind REVOKE comes. It goes
 // before the Acquire.
 func (l *Lock) MakeRevocable() (<-chan Event, error) {

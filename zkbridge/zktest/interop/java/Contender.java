@@ -5,14 +5,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
@@ -41,6 +46,8 @@ abstract class Contender implements Driver.Thing {
                 return Map.of(name, new OfLock(driver, name, new InterProcessMultiLock(driver.client, Arrays.asList(args)), false));
             case "latch":
                 return Map.of(name, new OfLatch(driver, args[0], args[1]));
+            case "selector":
+                return Map.of(name, new OfSelector(driver, args[0], args[1]));
             case "none":
                 return Map.of(name, new OfNothing());
             default:
@@ -56,6 +63,10 @@ abstract class Contender implements Driver.Thing {
 
     String node() throws Exception {
         return "";
+    }
+
+    String leader() throws Exception {
+        throw new UnsupportedOperationException("only an election has a leader");
     }
 
     boolean shared() {
@@ -78,6 +89,8 @@ abstract class Contender implements Driver.Thing {
                 return List.of(node());
             case "participants":
                 return List.copyOf(participants());
+            case "leader":
+                return List.of(leader());
             case "revocable":
                 makeRevocable();
                 return List.of();
@@ -236,11 +249,72 @@ abstract class Contender implements Driver.Thing {
 
         @Override
         Collection<String> participants() throws Exception {
-            List<String> ids = new java.util.ArrayList<>();
-            for (Participant participant : new LeaderLatch(driver.client, path).getParticipants()) {
-                ids.add(participant.getId());
+            return ids(new LeaderLatch(driver.client, path).getParticipants());
+        }
+
+        @Override
+        String leader() throws Exception {
+            return new LeaderLatch(driver.client, path).getLeader().getId();
+        }
+    }
+
+    private static List<String> ids(Collection<Participant> participants) {
+        List<String> ids = new ArrayList<>();
+        for (Participant participant : participants) {
+            ids.add(participant.getId());
+        }
+        return ids;
+    }
+
+    /** Leads until it is released, which closes the selector. */
+    private static final class OfSelector extends Contender {
+        private final Driver driver;
+        private final String path;
+        private final String id;
+        private LeaderSelector selector;
+
+        OfSelector(Driver driver, String path, String id) {
+            this.driver = driver;
+            this.path = path;
+            this.id = id;
+        }
+
+        private LeaderSelector make(Semaphore leads) {
+            return new LeaderSelector(driver.client, path, new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework client) throws InterruptedException {
+                    leads.release();
+                    new Semaphore(0).acquire(); // until close, or the loss of the connection, interrupts it
+                }
+            });
+        }
+
+        @Override
+        boolean acquire(long millis) throws Exception {
+            Semaphore leads = new Semaphore(0);
+            selector = make(leads);
+            selector.setId(id);
+            selector.start();
+            if (leads.tryAcquire(millis, TimeUnit.MILLISECONDS)) {
+                return true;
             }
-            return ids;
+            release();
+            return false;
+        }
+
+        @Override
+        void release() {
+            selector.close();
+        }
+
+        @Override
+        Collection<String> participants() throws Exception {
+            return ids(make(null).getParticipants());
+        }
+
+        @Override
+        String leader() throws Exception {
+            return make(null).getLeader().getId();
         }
     }
 
