@@ -5,6 +5,7 @@ package actors_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -21,17 +22,45 @@ type candidate struct {
 	stop  context.CancelFunc
 }
 
+// reign has the terms of all candidates of an election.
+type reign struct {
+	t     testing.TB
+	mu    sync.Mutex
+	last  *actors.Term
+	terms int
+}
+
+// begins checks, at the beginning of a term, that no other term goes on, and that tokens grow. A
+// term that is over when its body begins does not count.
+func (r *reign) begins(term *actors.Term) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if term.Context().Err() != nil {
+		return
+	}
+	if r.last != nil {
+		if r.last.Context().Err() == nil {
+			r.t.Errorf("the term with token %v goes on beside that with %v", r.last.Token(), term.Token())
+		}
+		if term.Token().Compare(r.last.Token()) <= 0 {
+			r.t.Errorf("token %v after %v", term.Token(), r.last.Token())
+		}
+	}
+	r.last = term
+	r.terms++
+}
+
 // campaign starts a candidate, who is stopped before nodes are counted.
 func (b *bed) campaign(e *actors.Election, options ...actors.Option) *candidate {
-	c := newCandidate(b, e, options...)
+	c := (&reign{t: b}).campaign(e, options...)
 	b.before = append(b.before, c.end)
 	return c
 }
 
-func newCandidate(t testing.TB, e *actors.Election, options ...actors.Option) *candidate {
+func (r *reign) campaign(e *actors.Election, options ...actors.Option) *candidate {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &candidate{t: t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
-	t.Cleanup(stop)
+	c := &candidate{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
+	r.t.Cleanup(stop)
 	go func() {
 		defer close(c.ended)
 		for term, err := range e.Campaign(ctx, options...) {
@@ -39,6 +68,7 @@ func newCandidate(t testing.TB, e *actors.Election, options ...actors.Option) *c
 				c.err = err
 				continue // the loop must end by itself
 			}
+			r.begins(term)
 			select {
 			case c.terms <- term:
 			case <-term.Context().Done():
