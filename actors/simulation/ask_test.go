@@ -59,25 +59,30 @@ func (r *request) asks() {
 	case 2:
 		r.guard(limit, gone)
 	case 3:
-		lock, ok := r.lock.(interface {
-			Participants(context.Context) ([]actors.Participant, error)
-		})
-		if !ok || r.multi || isSimple(r.path) {
-			return
-		}
-		// A grant may come before the nodes of former holders of its process are deleted, which takes
-		// long where a fault or missing rights are in the way.
-		settled := r.w.denied == 0 && !r.p.isShaky() && r.w.now() > r.since+10*r.p.host.far
-		question(r.w, limit, lock.Participants, func(all []actors.Participant, err error) {
-			r.w.line("participants beside %d: %d, %v", r.id, len(all), err)
-			if err == nil && !r.isAmong(all, settled) && r.believed && !r.isTaken() && r.grant.Err() == nil {
-				r.w.fail(r.w.now(), "%v is not among the participants: %v", r, all)
-			}
-			if err != nil && r.w.faulty == 0 {
-				r.w.fail(r.w.now(), "%v: Participants without a fault: %v", r, err)
-			}
-		})
+		r.asksWho(limit)
 	}
+}
+
+// asksWho has the holder look whether it is among the participants.
+func (r *request) asksWho(limit time.Duration) {
+	lock, ok := r.lock.(interface {
+		Participants(context.Context) ([]actors.Participant, error)
+	})
+	if !ok || r.multi || isSimple(r.path) {
+		return
+	}
+	// A grant may come before the nodes of former holders of its process are deleted, which takes
+	// long where a fault or missing rights are in the way.
+	settled := r.w.denied == 0 && !r.p.isShaky() && r.w.now() > r.since+10*r.p.host.far
+	question(r.w, limit, lock.Participants, func(all []actors.Participant, err error) {
+		r.w.line("participants beside %d: %d, %v", r.id, len(all), err)
+		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isTaken() && r.grant.Err() == nil {
+			r.w.fail(r.w.now(), "%v is not among the participants: %v", r, all)
+		}
+		if err != nil && r.w.faulty == 0 {
+			r.w.fail(r.w.now(), "%v: Participants without a fault: %v", r, err)
+		}
+	})
 }
 
 // isAmong reports whether the grant is among the participants, and as one that holds if all is settled.

@@ -16,23 +16,18 @@ var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "ki
 	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation",
 	"follower", "drop", "count", "revoke", "own node", "simple node"}
 
+// scenes are the operations that are more than one request.
+var scenes = map[string]func(*world, entry){
+	"op actor": (*world).askAsActor, "op future": (*world).askByFuture, "op missing": (*world).askInMissing,
+	"op readers": (*world).askReaders, "op four": (*world).askFour, "op lost": (*world).askBehindLost,
+	"op list": (*world).askAfterList, "op overdue": (*world).loseByClock, "op owner lost": (*world).askAfterLoss,
+	"op simple": (*world).deleteLockNode, "op observe": (*world).observe,
+}
+
 // perform does what the entry says.
 func (w *world) perform(e entry) {
-	switch e.what {
-	case "op actor":
-		w.askAsActor(e)
-		return
-	case "op future":
-		w.askByFuture(e)
-		return
-	case "op missing":
-		w.askInMissing(e)
-		return
-	case "op readers":
-		w.askReaders(e)
-		return
-	case "op four":
-		w.askFour(e)
+	if scene := scenes[e.what]; scene != nil {
+		scene(w, e)
 		return
 	}
 	if !e.isFault() {
@@ -182,13 +177,17 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 	case "follower":
 		w.follow(p, r, span)
 	case "replace":
-		p.replaces = true
+		p.replaces, p.hides = true, false
+	case "replace and hide":
+		p.replaces, p.hides = true, true
 	case "lease":
 		w.operator.do(func() { w.operator.deleteOne(root+"/s3/leases", r, func(string) bool { return true }) })
 	case "turn":
 		w.turn(p, r)
-	case "unresolved":
-		w.leaveUnresolved(p)
+	case "still":
+		w.standStill(p, span)
+	case "unresolved", "held":
+		w.leaveUnresolved(p, what == "unresolved")
 	case "drop":
 		w.dropGrants(p, r, span)
 	case "count":

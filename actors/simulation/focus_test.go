@@ -51,10 +51,11 @@ var foci = []func(p *plan, r *rand.Rand){
 	},
 	// Near the end of the numbers, the answer to a create is lost, and another one comes before it is found.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.far, p.hold = 1+r.IntN(2), 0.7, pick(r, []time.Duration{50 * time.Millisecond, 500 * time.Millisecond})
-		p.alone, p.members = membersOnly, []int{r.IntN(2)}
-		p.draw(r, []string{"op plain"}, 1, always, 150*time.Millisecond, 400*time.Millisecond, time.Second)
-		p.draw(r, []string{"sequence", "cut"}, 1, always, 300*time.Millisecond, time.Second)
+		p.processes, p.far, p.hold = 1+r.IntN(2), 0.7, 5*time.Millisecond
+		p.alone, p.members = membersOnly, []int{0}
+		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
+		p.draw(r, []string{"op lost"}, 1, always, 3*time.Second)
+		p.entries = append(p.entries, entry{at: 100 * time.Millisecond, what: "generation"}) // one that is there is read faster
 	},
 	// A node is deleted while the answer to its creation waits for a generation.
 	func(p *plan, r *rand.Rand) {
@@ -63,7 +64,7 @@ var foci = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 15*time.Millisecond, 40*time.Millisecond)
 		p.draw(r, []string{"turn"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
 	},
-	// The node of a create that was given up is made while its orphan is looked for. Its process asks for
+	// The node of a create that was given up, or whose answer is lost, is made while its orphan is looked for. Its process asks for
 	// nothing else meanwhile, since any write has what is on its way executed first.
 	func(p *plan, r *rand.Rand) {
 		const period, asks = 100 * time.Second, 1500 * time.Millisecond
@@ -72,8 +73,51 @@ var foci = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 500*time.Millisecond, time.Second)
 		p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return e.slot == 0 && e.at%period > asks })
 		for at := 100 * time.Millisecond; at < p.length; at += period {
-			p.entries = append(p.entries, entry{at: at, what: "unresolved", seed: r.Uint64()})
+			p.entries = append(p.entries, entry{at: at, what: pick(r, []string{"unresolved", "held"}), seed: r.Uint64()})
 		}
+	},
+	// A list that was asked for before a create is read after it, when the new node is gone.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.fickle, p.alone, p.members = 2, 0.7, 0, membersOnly, []int{0}
+		p.hold = 5 * time.Millisecond
+		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
+		p.draw(r, []string{"op list"}, 1, always, 5*time.Second)
+	},
+	// A session is lost by the clock of its process, which is connected again at once.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.session = 2, pick(r, []time.Duration{10053, 20071})*time.Millisecond
+		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
+		p.draw(r, []string{"op overdue"}, 1, always, 10*time.Second)
+	},
+	// The answer that would have kept a session comes after the deadline, when the actors stand still.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.hold, p.session, p.alone, p.members = 2, 500*time.Millisecond, 4037*time.Millisecond, membersOnly, []int{0}
+		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond)
+		p.draw(r, []string{"still"}, 1, phase{time.Minute, 30 * time.Second}, 5*time.Second)
+	},
+	// A directory is replaced between a release and the next create, and the new one cannot be read.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.hold = 1+r.IntN(3), 5*time.Millisecond
+		p.alone, p.members = membersOnly, []int{r.IntN(2)}
+		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
+		p.draw(r, []string{"replace and hide"}, 1, always, 3*time.Second)
+	},
+	// An owner has lost the lock, has not released it, and asks again.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
+		p.draw(r, []string{"op owner lost"}, 1, always, 3*time.Second)
+	},
+	// The lock node of a simple lock is another contender's, and the former holder has not left.
+	func(p *plan, r *rand.Rand) {
+		p.processes, p.far, p.fickle, p.members, p.alone = 2+r.IntN(2), 0.7, 0, []int{0}, membersOnly
+		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
+		p.draw(r, []string{"op simple"}, 1, always, 5*time.Second)
+	},
+	// Holders ask for the participants when several nodes of one transaction are near the end of the numbers.
+	func(p *plan, r *rand.Rand) {
+		p.far, p.fickle, p.members, p.alone = 0, 0, []int{1}, membersOnly
+		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
+		p.draw(r, []string{"op observe"}, 1, always, 3*time.Second)
 	},
 }
 

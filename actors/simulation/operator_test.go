@@ -129,7 +129,7 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 	sort.Strings(children)
 	how := r.IntN(6)
 	if marker := markers[directory]; how >= 4 && marker != "" {
-		o.replace(directory, marker, children, 0, r)
+		o.replace(directory, marker, children, 0, false, r)
 		return
 	}
 	if how > 1 {
@@ -150,15 +150,19 @@ var markers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", 
 
 // replace deletes a directory and makes it again, in one transaction, with contenders of the
 // operator's own in it, which then hold one after the other. If numbers is not 0, so many are made, and
-// the same transaction deletes all but the last few.
-func (o *operator) replace(directory, marker string, children []string, numbers int, r *rand.Rand) {
+// the same transaction deletes all but the last few. A hidden directory lets nobody read it for a second.
+func (o *operator) replace(directory, marker string, children []string, numbers int, hidden bool, r *rand.Rand) {
 	w := o.w
 	var ops, doomed []any
 	for _, name := range children {
 		ops = append(ops, &zk.DeleteRequest{Path: directory + "/" + name, Version: -1})
 	}
-	acl := zk.WorldACL(zk.PermAll)
-	ops = append(ops, &zk.DeleteRequest{Path: directory, Version: -1}, &zk.CreateRequest{Path: directory, Acl: acl})
+	acl, rights := zk.WorldACL(zk.PermAll), int32(zk.PermAll)
+	if hidden {
+		rights &^= zk.PermRead
+		o.w.locked(o.w.denies)
+	}
+	ops = append(ops, &zk.DeleteRequest{Path: directory, Version: -1}, &zk.CreateRequest{Path: directory, Acl: zk.WorldACL(rights)})
 	first, n := len(ops), 1+r.IntN(3)
 	kept := n
 	if numbers > 0 {
@@ -183,6 +187,9 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 	})
 	results, err := o.conn.Multi(ops...)
 	w.line("operator replaces %s: %v", directory, err)
+	if hidden {
+		w.locked(func() { o.giveBack(directory, time.Second) })
+	}
 	if err != nil {
 		for _, name := range children {
 			o.kept(directory+"/"+name, err)
@@ -305,10 +312,7 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 			perms |= one
 		}
 	}
-	o.w.locked(func() { // before the server hears of it
-		o.w.denied = o.w.now() + time.Hour
-		o.w.denials++
-	})
+	o.w.locked(o.w.denies)
 	_, err := o.conn.SetACL(directory, zk.WorldACL(perms), -1)
 	o.w.line("operator leaves rights %#x on %s: %v", perms, directory, err)
 	if err != nil && !errors.Is(err, zk.ErrConnectionClosed) {
@@ -334,6 +338,12 @@ func (o *operator) giveBack(directory string, span time.Duration) {
 			o.w.line("operator gives rights on %s back: %v", directory, err)
 		})
 	})
+}
+
+// denies notes that rights are about to be taken away.
+func (w *world) denies() {
+	w.denied = w.now() + time.Hour
+	w.denials++
 }
 
 // allow notes that rights are given back. Answers to former requests may come for a while.

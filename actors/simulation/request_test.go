@@ -48,7 +48,9 @@ type request struct {
 	dropped  bool          // the grant was: it holds until it is lost
 	free     time.Duration // since when it waits for what nobody holds
 	hold     time.Duration
-	then     func() // is called with the release, if it is set
+	granted  func() // is called with the grant, if it is set
+	lost     func() // with its loss
+	then     func() // with the release
 }
 
 type stage int
@@ -127,7 +129,9 @@ func (w *world) newRequest(p *process, rnd *rand.Rand) *request {
 func (r *request) send(what string, lock locker, options ...actors.Option) {
 	w, p, rnd := r.w, r.p, r.rand
 	if strings.Contains(what, "owner") {
-		r.owner, r.named = fmt.Sprint(p.name, "/", rnd.IntN(3)), true
+		if r.named = true; r.owner == "" {
+			r.owner = fmt.Sprint(p.name, "/", rnd.IntN(3))
+		}
 		options = append(options, actors.WithOwner(actors.Owner(r.owner)))
 		r.timeout = time.Duration(1 + rnd.Int64N(int64(20*time.Second))) // owners may wait for themselves
 	} else {
@@ -234,6 +238,9 @@ func (r *request) look(now time.Duration) {
 		if r.dropped {
 			r.finish()
 		}
+		if r.lost != nil {
+			r.lost()
+		}
 	}
 	if r.p.frozen || r.quit {
 		return
@@ -287,6 +294,9 @@ func (r *request) answered(now time.Duration) {
 		r.useRegisters()
 		if r.rand.IntN(8) == 0 {
 			r.w.after(time.Duration(r.rand.Int64N(1+int64(r.hold))), r.asks)
+		}
+		if r.granted != nil {
+			r.granted()
 		}
 	}
 	r.w.after(r.hold, r.release)

@@ -106,7 +106,7 @@ func (w *world) replaceAfter(old *request) {
 				numbers = 1
 			}
 			if err == nil {
-				o.replace(directory, marker, children, numbers, old.rand)
+				o.replace(directory, marker, children, numbers, p.hides, old.rand)
 			}
 		})
 	})
@@ -138,9 +138,84 @@ func (o *operator) deleteLast(directory string) {
 	}
 }
 
-// leaveUnresolved has the next create of a process be on its way for long, and the process learn
-// nothing about it until the bridge gives it up.
-func (w *world) leaveUnresolved(p *process) {
+// askBehindLost has a process ask for a mutex near the end of its numbers, and not hear the answer to
+// the create. It asks again before it is connected again, and before it has found the former node.
+func (w *world) askBehindLost(e entry) {
+	const path = root + "/m0"
+	p, r := w.slots[e.slot], e.rand()
+	if p == nil || !p.isUp() || len(w.open) > 3 {
+		return
+	}
+	w.askAt(p, r, path, "op plain")
+	w.after(6*p.host.far+10*time.Millisecond, func() { // the directory is there now
+		w.sequence(path, r)
+		w.faulty = w.now()
+		p.disturb(3*time.Second + w.plan.session)
+		lost := w.server.Inject(embedded.Fault{Op: embedded.OpMulti, Session: p.session, Action: embedded.DropReply})
+		w.lasting(w.plan.session, lost.Remove)
+		w.askAt(p, r, path, "op plain")
+		w.whenFired(lost, func() {
+			w.after(p.host.far+time.Duration(r.Int64N(int64(20*time.Millisecond))), func() {
+				if again := w.askAt(p, r, path, "op plain"); again != nil {
+					again.hold = time.Second
+				}
+			})
+		})
+	})
+}
+
+// whenFired calls do soon after a fault has fired for the first time.
+func (w *world) whenFired(i *embedded.Injected, do func()) {
+	if isDone(i.Fired()) {
+		do()
+	} else if !w.healing {
+		w.after(time.Millisecond, func() { w.whenFired(i, do) })
+	}
+}
+
+// askAfterList has a process ask for a mutex in the moment in which it lists the contenders, and the
+// operator delete all of these, which the answer to the create has shown, before the server reads the
+// list. Another process asks when the list is on its way.
+func (w *world) askAfterList(e entry) {
+	const path, late = root + "/m0", 400 * time.Millisecond
+	p, q, r := w.slots[e.slot], w.slots[(e.slot+1)%len(w.slots)], e.rand()
+	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(w.open) > 0 {
+		return
+	}
+	if p.host.far < q.host.far {
+		p, q = q, p
+	}
+	// The proof of the third one is of no use any more when the second one releases, since two ticks have
+	// passed; and a list proves the nodes of several at once.
+	long := w.askAt(p, r, path, "op plain")
+	second := w.askAt(p, r, path, "op plain")
+	for range 2 {
+		w.askAt(p, r, path, "op plain")
+	}
+	long.hold, second.hold = 3500*time.Millisecond, time.Millisecond
+	second.then = func() {
+		w.faulty = w.now()
+		slow := w.server.Inject(embedded.Fault{Op: embedded.OpGetChildren2, Session: p.session, Action: embedded.DelayRequest, Delay: late})
+		w.lasting(2*time.Second, slow.Remove)
+		w.askAt(p, r, path, "op plain")
+		w.whenFired(slow, func() {
+			w.operator.do(func() { w.operator.deleteAll(path) })
+			w.after(late+time.Duration(r.Int64N(int64(p.host.far/4+time.Millisecond))), func() { w.askAt(q, r, path, "op plain") })
+		})
+	}
+}
+
+func (o *operator) deleteAll(directory string) {
+	children, _, _ := o.conn.Children(directory)
+	slices.Sort(children)
+	for _, name := range children {
+		o.deleteNode(directory + "/" + name)
+	}
+}
+
+// leaveUnresolved has the next create of a process be on its way for long. Its connection is cut, and if
+// forLong is set the process learns nothing about the create until the bridge gives it up.
+func (w *world) leaveUnresolved(p *process, forLong bool) {
 	session, timeout := p.session, w.plan.session
 	p.disturb(12 * timeout)
 	delayed := w.server.Inject(embedded.Fault{Op: embedded.OpMulti, Session: session, Action: embedded.DelayRequest, Delay: 9 * timeout})
@@ -156,9 +231,11 @@ func (w *world) leaveUnresolved(p *process) {
 		case len(delayed.Firings()) == 0:
 			w.after(50*time.Millisecond, cut)
 		default:
-			cuts := w.server.Inject(embedded.Fault{Op: embedded.OpAny, Session: session, Times: -1, Action: embedded.CutBefore})
 			p.host.cut()
-			w.lasting(timeout*9/2, cuts.Remove)
+			if forLong {
+				cuts := w.server.Inject(embedded.Fault{Op: embedded.OpAny, Session: session, Times: -1, Action: embedded.CutBefore})
+				w.lasting(timeout*9/2, cuts.Remove)
+			}
 		}
 	}
 	cut()

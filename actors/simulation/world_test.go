@@ -267,6 +267,7 @@ type process struct {
 	frozen   bool
 	limited  bool
 	replaces bool               // the directory of the next mutex that is released is replaced: see replaceAfter
+	hides    bool               // by one that nobody may read
 	system   *actor.ActorSystem // where there are actors
 	session  int64
 	state    messages.SessionState
