@@ -78,9 +78,9 @@ var foci = []func(p *plan, r *rand.Rand){
 	},
 	// A list that was asked for before a create is read after it, when the new node is gone.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.far, p.fickle, p.alone, p.members = 2, 0.7, 0, membersOnly, []int{0}
-		p.hold = 5 * time.Millisecond
-		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
+		p.processes, p.away, p.fickle, p.alone, p.members = 2, []time.Duration{100 * time.Millisecond, near}, 0, membersOnly, []int{0}
+		p.hold, p.unlimited = 5*time.Millisecond, true
+		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
 		p.draw(r, []string{"op list"}, 1, always, 5*time.Second)
 	},
 	// A session is lost by the clock of its process, which is connected again at once.
@@ -115,7 +115,7 @@ var foci = []func(p *plan, r *rand.Rand){
 	},
 	// Holders ask for the participants when several nodes of one transaction are near the end of the numbers.
 	func(p *plan, r *rand.Rand) {
-		p.far, p.fickle, p.members, p.alone = 0, 0, []int{1}, membersOnly
+		p.far, p.fickle, p.members, p.alone, p.unlimited = 0, 0, []int{1}, membersOnly, true
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
 		p.draw(r, []string{"op observe"}, 1, always, 3*time.Second)
 	},

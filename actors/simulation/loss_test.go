@@ -5,8 +5,8 @@ import "time"
 // Losses, and what a process asks for after them.
 
 // loseByClock has a process lose the session of a mutex that it holds, by its own clock, and be
-// connected again at once. It asks for the mutex again, and so does another process: both wait for the
-// work under the lost grant to end.
+// connected again at once. It asks for the mutex again, or another process does: they wait for the work
+// under the lost grant to end.
 func (w *world) loseByClock(e entry) {
 	const path = root + "/m0"
 	p, q, r := w.slots[e.slot], w.slots[(e.slot+1)%len(w.slots)], e.rand()
@@ -16,8 +16,7 @@ func (w *world) loseByClock(e entry) {
 	holder, session := w.askAt(p, r, path, "op plain"), p.session
 	holder.hold = 3 * w.plan.session
 	w.after(8*p.host.far, func() {
-		w.askAt(p, r, path, "op plain")
-		w.askAt(q, r, path, "op plain")
+		w.askAt(pick(r, []*process{p, q}), r, path, "op plain")
 	})
 	w.after(8*p.host.far+8*q.host.far, func() {
 		w.faulty = w.now()
@@ -33,7 +32,7 @@ func (w *world) loseByClock(e entry) {
 			if _, lost := p.former[session]; lost || over {
 				p.free()
 			} else {
-				w.after(time.Millisecond, connect)
+				w.after(10*time.Millisecond, connect)
 			}
 		}
 		connect()

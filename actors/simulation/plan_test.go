@@ -19,11 +19,13 @@ type plan struct {
 	session   time.Duration
 	entries   []entry
 
-	far            float64       // how likely a client is one that is far from the server
-	foreign        int           // clients of other libraries
-	fickle         float64       // how likely a request has an option, as to be given up
-	hold           time.Duration // how long a grant is held, in the mean
-	members, alone []int         // forms of locks, see town
+	far            float64         // how likely a client is one that is far from the server
+	away           []time.Duration // how far each process is, if it is set
+	unlimited      bool            // no process bounds its requests
+	foreign        int             // clients of other libraries
+	fickle         float64         // how likely a request has an option, as to be given up
+	hold           time.Duration   // how long a grant is held, in the mean
+	members, alone []int           // forms of locks, see town
 
 	defect func(*world) // nil but in tests of the simulation: it is called at each step
 }

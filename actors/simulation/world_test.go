@@ -285,6 +285,9 @@ func (w *world) startProcess(slot, incarnation int) {
 	if r := w.rand(p.name, 3); r.Float64() < w.plan.far {
 		p.host.far = pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond})
 	}
+	if w.plan.away != nil {
+		p.host.far = w.plan.away[slot]
+	}
 	w.slots[slot] = p
 	w.all = append(w.all, p)
 	w.line("%s starts", p.name)
@@ -299,7 +302,7 @@ func (p *process) connect() {
 	r := p.w.rand(p.name, 1)
 	cfg := actors.Config{SessionTimeout: p.w.plan.session, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler)}
 	cfg.StopOnSuspended = r.IntN(4) == 0
-	if r.IntN(8) == 0 {
+	if r.IntN(8) == 0 && !p.w.plan.unlimited {
 		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
 	}
 	if r.IntN(4) == 0 {
