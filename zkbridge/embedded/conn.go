@@ -214,9 +214,6 @@ func (c *conn) close() {
 	}
 }
 
-// lagging reports whether the connection's session reads an old state.
-func (c *conn) lagging() bool { return c.session != nil && c.session.old != nil }
-
 func (c *conn) sendEvent(kind eventType, path string) {
 	if c.closing || c.hole {
 		return

@@ -84,8 +84,10 @@
 // [Server.Inject] makes a chosen request go wrong, by its kind, path, session
 // and number: a lost reply, a cut or refused connection, a delay, a black hole,
 // an expired session, stale reads. [Server.Freeze] serves stale reads as a
-// lagging follower does. [Server.Expire], [Server.DropConnections] and
-// [Server.Pause] act at once. All of it is logged.
+// lagging follower does, to one session, and [Server.FreezeAddress] to all
+// that is connected at one address, as one server of an ensemble.
+// [Server.Expire], [Server.DropConnections] and [Server.Pause] act at once. All
+// of it is logged.
 //
 // # Size
 //

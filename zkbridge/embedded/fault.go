@@ -225,7 +225,7 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 		}
 		c.close()
 	case StaleReads:
-		if sess := s.sessions[c.named]; sess != nil && sess.old == nil {
+		if sess := s.sessions[c.named]; sess != nil && sess.replica == nil {
 			s.lag(sess, s.tree.clone())
 		}
 		run()

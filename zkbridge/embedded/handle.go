@@ -49,7 +49,7 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 	case OpAuth:
 		s.authenticate(c, xid, d)
 	case OpSync:
-		s.catchUp(c.session)
+		s.catchUpAt(c)
 		fallthrough
 	case OpExists, OpGetData, OpGetACL, OpGetChildren, OpGetChildren2, OpMultiRead, OpGetEphemerals,
 		OpGetAllChildrenNumber, OpSetWatches, OpSetWatches2, OpAddWatch, OpCheckWatches, OpRemoveWatches, OpWhoAmI:
@@ -88,11 +88,7 @@ func (s *Server) hurry(c *conn) {
 
 // view is the state that the connection's session reads.
 func (s *Server) view(c *conn) *tree {
-	t := s.tree
-	if c.session.old != nil {
-		t = c.session.old
-	}
-	return s.haunted(c, t)
+	return s.haunted(c, c.replica().state(s))
 }
 
 func (s *Server) authenticate(c *conn, xid int32, d *decoder) {

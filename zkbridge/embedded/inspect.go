@@ -142,7 +142,7 @@ func (s *Server) Freeze(sessionID int64) {
 		old := s.tree.clone()
 		s.lagAll = s.lagAll || sessionID == 0
 		for id, sess := range s.sessions {
-			if sess.old == nil && (sessionID == 0 || sessionID == id) {
+			if sess.replica == nil && (sessionID == 0 || sessionID == id) {
 				s.lag(sess, old)
 			}
 		}
@@ -156,10 +156,13 @@ func (s *Server) Thaw(sessionID int64) {
 		s.cfg.Logger.Info("reads thawed", "session", hex(sessionID))
 		s.lagAll = s.lagAll && sessionID != 0
 		for id, sess := range s.sessions {
-			if sess.old != nil && (sessionID == 0 || sessionID == id) {
-				s.catchUp(sess)
-				sess.old = nil
-				delete(s.lagging, sess)
+			if r := sess.replica; r != nil && (sessionID == 0 || sessionID == id) {
+				if sess.conn != nil {
+					s.catchUp(s.replicas[sess.conn.address])
+				}
+				s.catchUp(r)
+				sess.replica = nil
+				delete(s.lagging, r)
 			}
 		}
 	})

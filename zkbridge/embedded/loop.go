@@ -172,7 +172,7 @@ func (s *Server) commit(x *txn) {
 	for _, ch := range x.changes {
 		s.notify(ch, nil)
 	}
-	for sess := range s.lagging {
-		sess.missed = append(sess.missed, x.changes...)
+	for r := range s.lagging {
+		r.missed = append(r.missed, x.changes...)
 	}
 }

@@ -30,7 +30,8 @@ type Server struct {
 	sessions     map[int64]*session
 	lastSession  int64
 	secret       [16]byte
-	lagging      map[*session]struct{}
+	lagging      map[*replica]struct{}
+	replicas     map[string]*replica // by address; see FreezeAddress
 	lagAll       bool
 	dataWatches  *watchTable
 	childWatches *watchTable
@@ -82,7 +83,8 @@ func newServer(cfg Config) *Server {
 		conns:        map[*conn]struct{}{},
 		sessions:     map[int64]*session{},
 		lastSession:  (now.UnixMilli() << 24 >> 8) & (1<<56 - 1), // as ZooKeeper with server id 0
-		lagging:      map[*session]struct{}{},
+		lagging:      map[*replica]struct{}{},
+		replicas:     map[string]*replica{},
 		dataWatches:  newWatchTable(),
 		childWatches: newWatchTable(),
 		timer:        time.NewTimer(time.Hour),
@@ -152,7 +154,7 @@ func (s *Server) accept() {
 		}
 		pause = time.Millisecond
 		accepted := false
-		s.call(func() { accepted = s.admit(nc, "") })
+		s.call(func() { accepted = s.admit(nc, localAddress(nc)) })
 		if !accepted {
 			nc.Close()
 		}
@@ -171,8 +173,15 @@ func (s *Server) call(f func()) bool {
 	}
 }
 
+func localAddress(nc net.Conn) string {
+	if address := nc.LocalAddr(); address != nil {
+		return address.String()
+	}
+	return ""
+}
+
 // admit takes a new connection in, unless a fault refuses it. The address is what [Server.Dial]
-// was given.
+// was given, or of the listener's side.
 func (s *Server) admit(nc net.Conn, address string) bool {
 	if s.halted {
 		return false

@@ -16,8 +16,7 @@ type session struct {
 	expires time.Time
 	conn    *conn // nil while no connection is attached
 
-	old    *tree    // what a lagging session reads; nil if it is up to date
-	missed []change // since old
+	replica *replica // what a lagging session reads; nil if it is up to date
 }
 
 // touch puts off the session's end. As in ZooKeeper it is rounded up to the
@@ -54,11 +53,7 @@ func (s *Server) connect(c *conn, frame []byte) {
 	}
 	c.oldClient = len(d.b) == 0
 	sess := s.sessions[id]
-	seen := s.tree
-	if sess != nil && sess.old != nil {
-		seen = sess.old
-	}
-	if lastZxid > seen.zxid {
+	if lastZxid > s.replicaOf(sess, c.address).state(s).zxid {
 		s.cfg.Logger.Info("refused a client that has seen a later state", "session", hex(id))
 		c.close()
 		return
@@ -66,6 +61,7 @@ func (s *Server) connect(c *conn, frame []byte) {
 	granted := min(max(time.Duration(timeout)*time.Millisecond, s.cfg.MinSessionTimeout), s.cfg.MaxSessionTimeout)
 	if id == 0 {
 		sess = s.newSession()
+		s.catchUp(s.replicas[c.address])
 	} else if sess != nil {
 		if sess.conn != nil {
 			sess.conn.close() // even before the password is looked at, as ZooKeeper does
@@ -122,7 +118,7 @@ func (s *Server) endSession(sess *session) {
 	x.endSession()
 	s.commit(x)
 	delete(s.sessions, sess.id)
-	delete(s.lagging, sess)
+	delete(s.lagging, sess.replica)
 }
 
 func (s *Server) expireSessions(now time.Time) {
@@ -143,26 +139,5 @@ func (s *Server) expire(sess *session) {
 	s.endSession(sess)
 	if sess.conn != nil {
 		sess.conn.close()
-	}
-}
-
-// lag lets the session read from the given state until it catches up.
-func (s *Server) lag(sess *session, old *tree) {
-	sess.old, sess.missed = old, nil
-	s.lagging[sess] = struct{}{}
-}
-
-// catchUp shows a lagging session all that it missed, as a follower does
-// before it answers a write or a sync. The session goes on to lag from here.
-func (s *Server) catchUp(sess *session) {
-	if sess.old == nil {
-		return
-	}
-	missed := sess.missed
-	sess.old, sess.missed = s.tree.clone(), nil
-	for _, ch := range missed {
-		if sess.conn != nil {
-			s.notify(ch, sess.conn)
-		}
 	}
 }

@@ -85,16 +85,16 @@ func (w *watchTable) removeConn(c *conn) {
 }
 
 // fire calls deliver for every connection that watches the path, once. It
-// takes one-shot watches away. A non-nil only restricts it to one connection.
-func (w *watchTable) fire(path string, kind eventType, only *conn, deliver func(*conn)) {
-	w.fireAt(path, kind, false, only, deliver)
+// takes one-shot watches away. A connection is passed over that reads another replica than by.
+func (w *watchTable) fire(path string, kind eventType, by *replica, deliver func(*conn)) {
+	w.fireAt(path, kind, false, by, deliver)
 	for above := path; w.recursive > 0 && above != "/" && above != ""; {
 		above = watchParent(above)
-		w.fireAt(above, kind, true, only, deliver)
+		w.fireAt(above, kind, true, by, deliver)
 	}
 }
 
-func (w *watchTable) fireAt(path string, kind eventType, above bool, only *conn, deliver func(*conn)) {
+func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica, deliver func(*conn)) {
 	list := w.watchers[path]
 	if len(list) == 0 {
 		return
@@ -104,7 +104,7 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, only *conn,
 		mode := w.byConn[c][path]
 		keep := true
 		switch {
-		case only != nil && c != only, only == nil && c.lagging():
+		case c.replica() != by:
 		case mode == watchRecursive:
 			if kind != nodeChildrenChanged {
 				deliver(c)
@@ -125,18 +125,18 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, only *conn,
 }
 
 // notify fires the watches that a change touches: those of all connections that do
-// not lag behind, or of one connection that catches up.
-func (s *Server) notify(ch change, only *conn) {
+// not lag behind, or of those that read a replica that catches up.
+func (s *Server) notify(ch change, by *replica) {
 	tell := s.teller(ch.path, ch.kind, ch.acl)
-	s.dataWatches.fire(ch.path, ch.kind, only, tell)
+	s.dataWatches.fire(ch.path, ch.kind, by, tell)
 	if ch.kind == nodeDataChanged {
 		return
 	}
 	if ch.kind == nodeDeleted {
-		s.childWatches.fire(ch.path, ch.kind, only, tell)
+		s.childWatches.fire(ch.path, ch.kind, by, tell)
 	}
 	parent := watchParent(ch.path)
-	s.childWatches.fire(parent, nodeChildrenChanged, only, s.teller(parent, nodeChildrenChanged, ch.parentACL))
+	s.childWatches.fire(parent, nodeChildrenChanged, by, s.teller(parent, nodeChildrenChanged, ch.parentACL))
 }
 
 // teller returns what sends an event to a connection, but not twice, even if

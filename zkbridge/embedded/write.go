@@ -19,7 +19,7 @@ func (s *Server) write(c *conn, xid int32, op Op, d *decoder) {
 		err = x.run(op, d, &s.body)
 	}
 	s.commit(x)
-	s.catchUp(c.session)
+	s.catchUpAt(c)
 	c.reply(xid, x.zxid, err, s.body.b)
 }
 
