@@ -176,6 +176,10 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		w.lasting(span, func() { w.server.Thaw(session) })
 	case "follower":
 		w.follow(p, r, span)
+	case "lag":
+		w.lag(r, span)
+	case "member":
+		w.leaveEnsemble(r, span)
 	case "replace":
 		p.replaces, p.hides = true, false
 	case "replace and hide":

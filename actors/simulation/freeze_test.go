@@ -22,9 +22,9 @@ type apart struct {
 }
 
 // openApart is actors.Connect from its public parts.
-func openApart(cfg actors.Config) (*actors.Locks, *apart, error) {
+func openApart(servers string, cfg actors.Config) (*actors.Locks, *apart, error) {
 	system := actorhost.NewSystem(cfg.System, cfg.Logger)
-	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: "server:2181", SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger})
+	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: servers, SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger})
 	if err == nil {
 		if err = bridge.Connected(context.Background()); err != nil {
 			bridge.Close()

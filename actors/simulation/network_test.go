@@ -21,11 +21,16 @@ type network struct {
 	hosts    []*host       // of all clients
 	accepted chan net.Conn // what the server's listener returns
 	closed   chan struct{}
-	refusing atomic.Bool // the server is away
+	refusing atomic.Bool // all servers are away
+	servers  []*member
 }
 
-func newNetwork(d *driver) *network {
-	return &network{d: d, accepted: make(chan net.Conn, 64), closed: make(chan struct{})}
+func newNetwork(d *driver, servers int) *network {
+	n := &network{d: d, accepted: make(chan net.Conn, 64), closed: make(chan struct{})}
+	for i := range servers {
+		n.servers = append(n.servers, &member{address: address(fmt.Sprint("server", i))})
+	}
+	return n
 }
 
 // Accept, Close and Addr implement net.Listener, for the server.
@@ -53,7 +58,7 @@ type host struct {
 	net  *network
 	seed uint64
 
-	plain bool          // go-zookeeper's client alone
+	plain bool          // go-zookeeper's client alone, which dials the first server only
 	far   time.Duration // the greatest delay, beside what faults add
 
 	mu      sync.Mutex
@@ -86,11 +91,12 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	n := h.dialed
 	dead := h.dead
 	h.mu.Unlock()
-	if dead || h.net.refusing.Load() {
+	to := h.server(n)
+	if dead || h.net.refusing.Load() || to.away.Load() {
 		h.net.d.line("%s.%d is refused", h.name, n)
 		return nil, &net.OpError{Op: "dial", Net: "simulated", Err: syscall.ECONNREFUSED}
 	}
-	c := &connection{host: h, number: n}
+	c := &connection{host: h, number: n, to: to}
 	c.name = fmt.Sprintf("%s.%d", h.name, n)
 	for i, to := range []string{"server", "client"} {
 		p := &c.pipes[i]
@@ -99,7 +105,7 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		p.changed = sync.NewCond(&p.mu)
 	}
 	client := &endpoint{c: c, in: &c.pipes[1], out: &c.pipes[0]}
-	server := &endpoint{c: c, in: &c.pipes[0], out: &c.pipes[1]}
+	server := &endpoint{c: c, in: &c.pipes[0], out: &c.pipes[1], local: to.address}
 	h.mu.Lock()
 	h.links = append(h.links, c)
 	h.mu.Unlock()
@@ -194,6 +200,7 @@ func (h *host) isHolding(to string) bool {
 // connection is two pipes: to the server and to the client.
 type connection struct {
 	host   *host
+	to     *member
 	number uint64
 	name   string
 	pipes  [2]pipe
@@ -364,6 +371,7 @@ func (p *pipe) fail(err error) {
 type endpoint struct {
 	c       *connection
 	in, out *pipe
+	local   address // of the server's side
 }
 
 func (e *endpoint) Read(b []byte) (int, error)  { return e.in.read(b) }
@@ -375,7 +383,7 @@ func (e *endpoint) Close() error {
 	return nil
 }
 
-func (e *endpoint) LocalAddr() net.Addr                { return address(e.c.name) }
+func (e *endpoint) LocalAddr() net.Addr                { return e.local }
 func (e *endpoint) RemoteAddr() net.Addr               { return address(e.c.name) }
 func (e *endpoint) SetReadDeadline(t time.Time) error  { e.in.setDeadline(t); return nil }
 func (e *endpoint) SetWriteDeadline(t time.Time) error { return nil }

@@ -16,6 +16,7 @@ type plan struct {
 	length    time.Duration
 	drawn     time.Duration // length as it was when the entries were drawn
 	processes int
+	servers   int // an ensemble of so many, each with a state of its own
 	session   time.Duration
 	entries   []entry
 
@@ -64,6 +65,7 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
 		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
 	}
+	p.drawServers(rand.New(rand.NewPCG(seed, 4)))
 	p.concentrate()
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {
@@ -175,5 +177,5 @@ func (p *plan) String() string {
 			ops[e.what]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.foreign, p.far, p.hold, p.members, p.alone, p.session, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d servers, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.servers, p.foreign, p.far, p.hold, p.members, p.alone, p.session, ops, faults)
 }

@@ -108,7 +108,7 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 	for slot := range p.processes {
 		s.try(s.best.with(func(e entry) bool { return e.slot != slot }))
 	}
-	for _, kind := range slices.Concat(faultKinds, opKinds) {
+	for _, kind := range slices.Concat(faultKinds, serverFaults, opKinds) {
 		s.try(s.best.with(func(e entry) bool { return e.what != kind }))
 	}
 	for size := len(s.best.entries) / 2; size > 0; size /= 2 {

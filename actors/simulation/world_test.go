@@ -82,7 +82,7 @@ func run(t *testing.T, p *plan) (w *world) {
 			endings: map[string]ending{}, rested: map[string]time.Duration{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
 		w.driver.step = w.look
-		w.net = newNetwork(w.driver)
+		w.net = newNetwork(w.driver, p.servers)
 		var err error
 		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
 			MaxSessionTimeout: time.Minute, ContainerInterval: containers})
@@ -318,10 +318,10 @@ func (p *process) connect() {
 	go func() {
 		defer close(ready)
 		if isApart {
-			p.locks, p.apart, p.err = openApart(cfg)
+			p.locks, p.apart, p.err = openApart(p.w.net.list(), cfg)
 			return
 		}
-		p.locks, p.err = actors.Connect(context.Background(), "server:2181", cfg)
+		p.locks, p.err = actors.Connect(context.Background(), p.w.net.list(), cfg)
 	}()
 }
 
