@@ -48,7 +48,8 @@ func (r *request) checkNews(now time.Duration, h *holding) {
 	}
 }
 
-// checkRelease looks whether the answer to a release tells that the node had been deleted.
+// checkRelease looks whether the answer to a release tells that the node had been deleted. It cannot if a fault was
+// in the way of the release: then the node may have been deleted by an attempt whose answer was lost.
 func (r *request) checkRelease(now time.Duration, err error) {
 	if !r.isDirect() || !r.sound {
 		return
@@ -57,7 +58,7 @@ func (r *request) checkRelease(now time.Duration, err error) {
 		r.p.warned[r.path] = now
 	}
 	gone, was := r.w.gone[r.grant.Nodes()[0]]
-	if err == nil && was && gone < r.since && !r.named && !r.p.isShaky() && !r.w.overflow {
+	if err == nil && was && gone < r.since && !r.named && r.p.calm() < r.since && !r.w.overflow {
 		r.w.fail(now, "%v: the release is a success, and the node was gone at %v", r, gone)
 	}
 }
