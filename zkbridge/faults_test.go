@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -160,22 +162,22 @@ func TestInconclusiveAnswer(t *testing.T) {
 }
 
 func TestAlwaysInconclusive(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-		if isCheck(ops) {
-			return send()
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			if isCheck(ops) {
+				return send()
+			}
+			return nil, zk.ErrAPIError
+		}})
+		u.create("/d", "n-")
+		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_UNAVAILABLE {
+			t.Errorf("%v", m)
 		}
-		return nil, zk.ErrAPIError
-	}})
-	dir := s.Path(t)
-	u.create(dir, "n-")
-	if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_UNAVAILABLE {
-		t.Errorf("%v", m)
-	}
-	if names := s.Nodes(t, dir); len(names) != 0 {
-		t.Errorf("left: %v", names)
-	}
+		if strings.Contains(s.Dump(), "/n-") {
+			t.Errorf("left:\n%s", s.Dump())
+		}
+	})
 }
 
 // TestUnnamedFailedOp has a server that refuses transactions of many as a whole.

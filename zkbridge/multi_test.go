@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -198,32 +199,33 @@ func (b *Bridge) openRequests() int {
 
 // TestMultiLater ends the wait for one that was sent, and then the session.
 func TestMultiLater(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	sent := make(chan struct{}, 2)
-	b := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-		sent <- struct{}{}
-		return send()
-	}}).bridge
-	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
-	ctx, cancel := context.WithCancel(context.Background())
-	abandoned, kept := make(chan error), make(chan error)
-	multi := func(ctx context.Context, done chan error) {
-		_, err := b.Multi(ctx, &zk.CreateRequest{Path: "/n"})
-		done <- err
-	}
-	go multi(ctx, abandoned)
-	go multi(inTime(t), kept)
-	<-sent
-	<-sent
-	cancel()
-	if err := <-abandoned; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	s.Expire(t, b.Session().ID)
-	if err := <-kept; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
+		sent := make(chan struct{}, 2)
+		b := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			sent <- struct{}{}
+			return send()
+		}}).bridge
+		s.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
+		ctx, cancel := context.WithCancel(context.Background())
+		abandoned, kept := make(chan error), make(chan error)
+		multi := func(ctx context.Context, done chan error) {
+			_, err := b.Multi(ctx, &zk.CreateRequest{Path: "/n"})
+			done <- err
+		}
+		go multi(ctx, abandoned)
+		go multi(inTime(t), kept)
+		<-sent
+		<-sent
+		cancel()
+		if err := <-abandoned; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		s.Expire(b.Session().ID)
+		if err := <-kept; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestMultiInAnotherEpoch(t *testing.T) {
