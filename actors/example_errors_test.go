@@ -20,10 +20,8 @@ import (
 // reports a lasting error of ZooKeeper, such as an exceeded quota.
 
 func ExampleErrNotAcquired() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -39,10 +37,8 @@ func ExampleErrNotAcquired() {
 
 // The end of the context is an error of the context, and WithTimeout has an error of its own.
 func ExampleErrTimedOut() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 
 	mu := locks.Mutex("/locks/orders")
 	held, err := mu.Lock(context.Background())
@@ -62,10 +58,8 @@ func ExampleErrTimedOut() {
 }
 
 func ExampleErrCancelled() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -83,7 +77,7 @@ func ExampleErrCancelled() {
 func ExampleErrSessionLost() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
+	locks := exampleLocksOf(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -106,7 +100,7 @@ func ExampleErrSessionLost() {
 func ExampleErrSuspended() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
+	locks := exampleLocksOf(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -126,7 +120,7 @@ func ExampleErrSuspended() {
 func ExampleErrNodeDeleted() {
 	server := exampleServer()
 	defer server.Close()
-	locks, operator := exampleLocks(server), exampleLocks(server)
+	locks, operator := exampleLocksOf(server), exampleLocksOf(server)
 	defer locks.Close()
 	defer operator.Close()
 	ctx := context.Background()
@@ -143,7 +137,7 @@ func ExampleErrNodeDeleted() {
 func ExampleErrClosed() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
+	locks := exampleLocksOf(server)
 	check(locks.Close())
 
 	_, err := locks.Mutex("/locks/orders").Lock(context.Background())
@@ -152,10 +146,8 @@ func ExampleErrClosed() {
 }
 
 func ExampleErrNotHeld() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -166,10 +158,8 @@ func ExampleErrNotHeld() {
 }
 
 func ExampleErrReleased() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -181,10 +171,8 @@ func ExampleErrReleased() {
 }
 
 func ExampleErrInvalid() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 
 	_, err := locks.Mutex("locks/orders").Lock(context.Background())
 	fmt.Println(err)
@@ -193,10 +181,8 @@ func ExampleErrInvalid() {
 
 // One path has one recipe.
 func ExampleErrInvalid_twoRecipes() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -216,7 +202,7 @@ func ExampleErrNoAuth() {
 		Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "billing:secret"}}, ACL: zkbridge.CreatorAll()})
 	check(err)
 	defer owner.Close()
-	other := exampleLocks(server)
+	other := exampleLocksOf(server)
 	defer other.Close()
 
 	grant, err := owner.Mutex("/orders").Lock(ctx)
@@ -247,10 +233,8 @@ func ExampleErrLimit() {
 
 // A reader cannot become a writer.
 func ExampleErrDeadlock() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	stock, me := locks.RWMutex("/locks/stock"), actors.WithOwner("billing")
@@ -266,7 +250,7 @@ func ExampleErrDeadlock() {
 func ExampleErrSequenceExhausted() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
+	locks := exampleLocksOf(server)
 	defer locks.Close()
 	ctx := context.Background()
 

@@ -11,10 +11,8 @@ import (
 
 // An owner that holds the lock is granted it again; the lock is free after the last release.
 func ExampleWithOwner() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu, me := locks.Mutex("/locks/orders"), actors.WithOwner("billing")
@@ -33,10 +31,8 @@ func ExampleWithOwner() {
 }
 
 func ExampleWithTimeout() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -49,10 +45,8 @@ func ExampleWithTimeout() {
 }
 
 func ExampleTry() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -68,7 +62,7 @@ func ExampleTry() {
 func ExampleWithData() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
+	locks := exampleLocksOf(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -83,7 +77,7 @@ func ExampleWithData() {
 func ExampleRevocable() {
 	server := exampleServer()
 	defer server.Close()
-	service, operator := exampleLocks(server), exampleLocks(server)
+	service, operator := exampleLocksOf(server), exampleLocksOf(server)
 	defer service.Close()
 	defer operator.Close()
 	ctx := context.Background()
@@ -101,10 +95,8 @@ func ExampleRevocable() {
 }
 
 func ExamplePermits() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	tapes := locks.Semaphore("/locks/tapes", 3)
@@ -118,10 +110,8 @@ func ExamplePermits() {
 
 // The number of permits is in a node that processes can change while they use the semaphore.
 func ExampleSharedPermits() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	count := locks.SharedCount("/config/tapes", 1)
@@ -136,10 +126,8 @@ func ExampleSharedPermits() {
 
 // The owners of a process pass one node on among themselves.
 func ExampleLocalQueue() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.LocalQueueConfig{Time: time.Minute}))
@@ -161,7 +149,7 @@ func ExampleLocalQueue() {
 func ExampleLockDelay() {
 	server := exampleServer()
 	defer server.Close()
-	first, second := exampleLocks(server), exampleLocks(server)
+	first, second := exampleLocksOf(server), exampleLocksOf(server)
 	defer first.Close()
 	defer second.Close()
 	ctx := context.Background()

@@ -13,13 +13,16 @@ import (
 )
 
 // The examples run on an embedded server; a service names the servers of its ensemble instead.
+
+// exampleServer starts a server, for examples with several processes.
 func exampleServer() *embedded.Server {
 	server, err := embedded.Start(embedded.Config{})
 	check(err)
 	return server
 }
 
-func exampleLocks(server *embedded.Server) *actors.Locks {
+// exampleLocksOf connects to a server.
+func exampleLocksOf(server *embedded.Server) *actors.Locks {
 	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{})
 	check(err)
 	return locks
@@ -65,10 +68,8 @@ func Example() {
 }
 
 func ExampleLocks_Mutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -86,7 +87,7 @@ func ExampleLocks_Mutex() {
 func ExampleLocks_Mutex_twoProcesses() {
 	server := exampleServer()
 	defer server.Close()
-	first, second := exampleLocks(server), exampleLocks(server)
+	first, second := exampleLocksOf(server), exampleLocksOf(server)
 	defer first.Close()
 	defer second.Close()
 	ctx := context.Background()
@@ -103,10 +104,8 @@ func ExampleLocks_Mutex_twoProcesses() {
 }
 
 func ExampleLocks_RWMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	stock := locks.RWMutex("/locks/stock")
@@ -123,10 +122,8 @@ func ExampleLocks_RWMutex() {
 
 // A writer becomes a reader without letting another writer in between.
 func ExampleLocks_RWMutex_downgrade() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	stock := locks.RWMutex("/locks/stock")
@@ -142,10 +139,8 @@ func ExampleLocks_RWMutex_downgrade() {
 }
 
 func ExampleLocks_Semaphore() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	tapes := locks.Semaphore("/locks/tapes", 3)
@@ -159,10 +154,8 @@ func ExampleLocks_Semaphore() {
 }
 
 func ExampleLocks_SemaphoreMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu, me := locks.SemaphoreMutex("/locks/orders"), actors.WithOwner("billing")
@@ -177,10 +170,8 @@ func ExampleLocks_SemaphoreMutex() {
 // A transfer locks both accounts. Two transfers cannot deadlock, in whatever order each of them
 // names the accounts.
 func ExampleLocks_MultiLock() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	transfer := func(from, to string) error {
@@ -198,10 +189,8 @@ func ExampleLocks_MultiLock() {
 }
 
 func ExampleLocks_SimpleMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	mu := locks.SimpleMutex("/locks/simple")
@@ -214,10 +203,8 @@ func ExampleLocks_SimpleMutex() {
 }
 
 func ExampleLocks_SimpleRWMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
 
 	lock := locks.SimpleRWMutex("/locks/simple")
