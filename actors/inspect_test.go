@@ -99,7 +99,7 @@ func TestLateGrant(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The actor's answer comes once more, to an acquisition whose promise is complete.
-		c := &acquisition{handle: h, entry: g.acquisition.entry}
+		c := &acquisition{handle: h, entry: g.acquisition.entry, msg: g.acquisition.msg}
 		c.Tell(&messages.Granted{Node: "late"})
 		g.Release().Result()
 		cancel()
