@@ -91,7 +91,7 @@ var foci = []func(p *plan, r *rand.Rand){
 	},
 	// The answer that would have kept a session comes after the deadline, when the actors stand still.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.hold, p.session, p.alone, p.members = 2, 500*time.Millisecond, 4037*time.Millisecond, membersOnly, []int{0}
+		p.processes, p.hold, p.session, p.alone, p.members = 2, 50*time.Millisecond, 4037*time.Millisecond, membersOnly, []int{0}
 		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond)
 		p.draw(r, []string{"still"}, 1, phase{time.Minute, 30 * time.Second}, 5*time.Second)
 	},
