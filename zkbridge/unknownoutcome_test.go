@@ -1,7 +1,10 @@
 package zkbridge
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +103,38 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 		}
 		cut.Remove()
 		time.Sleep(writer.MaxOrphanPause) // virtual
+		if names := u.list("/d"); len(names) != 1 {
+			t.Errorf("left: %v", names)
+		}
+		u.goesOn()
+	})
+}
+
+// TestOutcomeUnknownAndExecutedLate has a create that is on its way when the bridge has given it up,
+// and when its orphan is looked for: no transaction has come through since.
+func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout, late = time.Second, 20 * time.Second
+		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		var last atomic.Pointer[net.Conn]
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.Dial(ctx, network, address)
+			last.Store(&conn)
+			return conn, err
+		}
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: dial}))
+		u.created("/d", "first-")
+		delayed := s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d/n-", Action: embedded.DelayRequest, Delay: late})
+		cut := s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d", Nth: 2, Action: embedded.CutBefore, Times: -1})
+		id := u.create("/d", "n-")
+		<-delayed.Fired()
+		(*last.Load()).Close()
+		if m := next[*messages.Failed](t, u.peer); m.GetId() != id || m.GetReason() != messages.Reason_UNAVAILABLE {
+			t.Errorf("%v", m)
+		}
+		synctest.Wait()
+		cut.Remove()
+		time.Sleep(late) // virtual
 		if names := u.list("/d"); len(names) != 1 {
 			t.Errorf("left: %v", names)
 		}
