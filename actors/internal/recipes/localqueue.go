@@ -133,7 +133,7 @@ func (l *localQueueActor) Suspended(ask.Recipient, *messages.Suspended) { l.Susp
 func (l *localQueueActor) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
 	for r := range l.Requests() {
 		if r.Holds() {
-			l.RequestRevoke(r)
+			l.RequestRevoke(r.ID)
 		}
 	}
 }
@@ -179,13 +179,13 @@ func (l *localQueueActor) perform(f localqueue.Effect) {
 	case localqueue.Grant:
 		l.grant(f)
 	case localqueue.Refuse:
-		l.RefuseRequest(l.Request(f.ID), messages.Reason(f.Reason))
+		l.RefuseRequest(f.ID, f.Reason)
 	case localqueue.Lose:
-		l.Lose(l.Request(f.ID), messages.Reason(f.Reason))
+		l.Lose(f.ID, f.Reason)
 	case localqueue.ConfirmRelease:
-		l.ConfirmRelease(l.Request(f.ID), f.StillHeld)
+		l.ConfirmRelease(f.ID, f.StillHeld)
 	case localqueue.NotifyContended:
-		l.NotifyContended(l.Request(f.ID))
+		l.NotifyContended(f.ID)
 	}
 }
 

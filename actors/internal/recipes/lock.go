@@ -251,15 +251,15 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
 		delete(l.atomicCreates, f.ID) // the request may not have come to its node
-		l.RefuseRequest(l.Request(f.ID), messages.Reason(f.Reason))
+		l.RefuseRequest(f.ID, f.Reason)
 	case lockqueue.Lose:
-		l.Lose(l.Request(f.ID), messages.Reason(f.Reason))
+		l.Lose(f.ID, f.Reason)
 	case lockqueue.ConfirmRelease:
-		l.ConfirmRelease(l.Request(f.ID), f.StillHeld)
+		l.ConfirmRelease(f.ID, f.StillHeld)
 	case lockqueue.RequestRevoke:
-		l.RequestRevoke(l.Request(f.ID))
+		l.RequestRevoke(f.ID)
 	case lockqueue.NotifyContended:
-		l.NotifyContended(l.Request(f.ID))
+		l.NotifyContended(f.ID)
 	case lockqueue.ReportUnknownChild:
 		l.reportUnknownChild(f.Node)
 	default:

@@ -73,7 +73,7 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 // Acquire implements shell.Behavior.
 func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if reason := m.lostBy(msg.Owner); reason != 0 {
-		m.RefuseRequest(r, reason) // there is no re-entry into a lost multi-lock
+		m.RefuseRequest(r.ID, requests.Reason(reason)) // there is no re-entry into a lost multi-lock
 		return
 	}
 	m.begin(&attempt{r: r, msg: msg})
@@ -140,7 +140,7 @@ func (m *multiLockActor) Release(r *shell.Request) {
 	a := m.byRequest[r.ID]
 	if a.lost {
 		m.forget(a)
-		m.RefuseRequest(r, a.reason)
+		m.RefuseRequest(r.ID, requests.Reason(a.reason))
 		return
 	}
 	for i, member := range m.Deps {
@@ -230,7 +230,7 @@ func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 			a.lost, a.reason = true, msg.Reason
 			m.remember(a)
 		}
-		m.Lose(a.r, msg.Reason)
+		m.Lose(a.r.ID, requests.Reason(msg.Reason))
 	default:
 		m.restart(a, msg.Reason)
 	}
@@ -253,7 +253,7 @@ func (m *multiLockActor) Suspended(_ ask.Recipient, msg *messages.Suspended) {
 // RevokeRequested implements messages.OwnerHandler.
 func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
 	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.r.Holds() {
-		m.RequestRevoke(a.r)
+		m.RequestRevoke(a.r.ID)
 	}
 }
 
@@ -289,7 +289,7 @@ func (m *multiLockActor) restart(a *attempt, reason messages.Reason) {
 func (m *multiLockActor) end(a *attempt, reason messages.Reason) {
 	if a != nil {
 		m.withdraw(a)
-		m.RefuseRequest(a.r, reason)
+		m.RefuseRequest(a.r.ID, requests.Reason(reason))
 	}
 }
 
@@ -332,10 +332,10 @@ func (m *multiLockActor) onReleaseAnswered(a *attempt, reason messages.Reason) {
 	}
 	m.forget(a)
 	if a.reason != 0 {
-		m.RefuseRequest(a.r, a.reason)
+		m.RefuseRequest(a.r.ID, requests.Reason(a.reason))
 		return
 	}
-	m.ConfirmRelease(a.r, 0)
+	m.ConfirmRelease(a.r.ID, 0)
 }
 
 // Close implements shell.Behavior.
@@ -344,6 +344,6 @@ func (m *multiLockActor) Close(failed bool) {
 		m.withdraw(m.attempts[id])
 	}
 	if !failed {
-		m.EndAll(messages.Reason_CLOSED)
+		m.EndAll(requests.Closed)
 	}
 }

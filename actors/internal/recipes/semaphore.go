@@ -62,7 +62,7 @@ const unknownPermits = -1
 func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if s.count != nil && s.count.reason != 0 {
 		s.Detail = s.count.problem
-		s.RefuseRequest(r, s.count.reason)
+		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
 		return
 	}
 	s.requestOwner = msg.Owner
@@ -189,13 +189,13 @@ func (s *semaphoreActor) perform() {
 		case semaphore.Grant:
 			s.Grant(s.Request(f.ID), s.granted(f.Leases))
 		case semaphore.Refuse:
-			s.refuse(s.Request(f.ID), f.Reason)
+			s.refuse(f.ID, f.Reason)
 		case semaphore.Lose:
-			s.LoseAndRemove(s.Request(f.ID), messages.Reason(f.Reason)) // there is no re-entry to refuse
+			s.LoseAndRemove(f.ID, f.Reason) // there is no re-entry to refuse
 		case semaphore.ConfirmRelease:
-			s.ConfirmRelease(s.Request(f.ID), 0)
+			s.ConfirmRelease(f.ID, 0)
 		case semaphore.RequestRevoke:
-			s.RequestRevoke(s.Request(f.ID))
+			s.RequestRevoke(f.ID)
 		}
 	}
 	s.askLeases(leases)
@@ -234,12 +234,12 @@ func (s *semaphoreActor) askLeases(leases acquireLeases) {
 	}
 }
 
-func (s *semaphoreActor) refuse(r *shell.Request, reason requests.Reason) {
+func (s *semaphoreActor) refuse(id requests.ID, reason requests.Reason) {
 	if reason == requests.WouldDeadlock {
 		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.requestOwner, s.Recipe)
 		defer func() { s.Detail = "" }()
 	}
-	s.RefuseRequest(r, messages.Reason(reason))
+	s.RefuseRequest(id, reason)
 }
 
 // granted names nodes below the semaphore's path. The grant has the token of the lease that

@@ -3,6 +3,7 @@ package recipes
 import (
 	"crypto/rand"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -13,7 +14,7 @@ import (
 )
 
 // simpleLockActor is the actor of this process's contender for a lock of the simple form. It
-// turns messages into events of its simplelock.Contender, and performs the effects. Its one
+// turns messages into calls of its simplelock.Contender, and performs what that asks for. Its one
 // owner is the actor of a local queue.
 type simpleLockActor struct {
 	bridgeClient
@@ -29,7 +30,8 @@ func newSimpleLock(e *shell.Entry) host.Actor {
 	if shared {
 		lockNode = simpleWriterNode
 	}
-	s := &simpleLockActor{state: simplelock.New(lockNode, shared, in)}
+	s := &simpleLockActor{}
+	s.state = simplelock.New(s, lockNode, shared, in)
 	s.init(e, s)
 	return s
 }
@@ -38,19 +40,20 @@ func newSimpleLock(e *shell.Entry) host.Actor {
 
 // Acquire implements shell.Behavior.
 func (s *simpleLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
-	simpleStep(s, simplelock.Acquire{ID: r.ID, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+	s.state.Acquire(simplelock.LockRequest{ID: r.ID, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
 }
 
 // Cancel implements shell.Behavior.
 func (s *simpleLockActor) Cancel(r *shell.Request, reason messages.Reason) {
-	simpleStep(s, simplelock.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
+	s.state.Cancel(r.ID, requests.Reason(reason))
 }
 
 // Release implements shell.Behavior.
-func (s *simpleLockActor) Release(r *shell.Request) { simpleStep(s, simplelock.Release{ID: r.ID}) }
+func (s *simpleLockActor) Release(r *shell.Request) { s.state.Release(r.ID) }
 
 // ReceiveOther implements shell.Behavior.
 func (s *simpleLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	defer invariants.Check(s.state)
 	return messages.DispatchBridgeClient(s, from, msg, from)
 }
 
@@ -58,7 +61,7 @@ func (s *simpleLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 func (s *simpleLockActor) Idle() bool { return s.state.Idle() }
 
 // Tick implements shell.Behavior.
-func (s *simpleLockActor) Tick(bool) { simpleStep(s, simplelock.Tick{}) }
+func (s *simpleLockActor) Tick(bool) { s.state.Tick() }
 
 // ---- messages of the bridge
 
@@ -69,115 +72,103 @@ func (s *simpleLockActor) SessionChanged(from ask.Recipient, msg *messages.Sessi
 
 // Transacted implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	simpleStep(s, simplelock.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
+	s.state.Transacted(msg.Id, simplelock.Transaction{Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
 		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid,
 		Reason: requests.Reason(msg.NoGeneration)})
 }
 
 // Listed implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
-	simpleStep(s, simplelock.Listed{Serial: msg.Id, Children: msg.Children})
+	s.state.Listed(msg.Id, msg.Children)
 }
 
 // Watched implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
-	simpleStep(s, simplelock.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
+	s.state.Watched(msg.Id, simplelock.NodesRead{Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (s *simpleLockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	simpleStep(s, simplelock.Deleted{Serial: msg.Id})
+	s.state.Deleted(msg.Id)
 }
 
 // Wake implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 	s.othersLeft = true
-	simpleStep(s, simplelock.Wake{Epoch: msg.Epoch, Node: msg.Node})
+	s.state.Wake(msg.Epoch, msg.Node)
 }
 
 // Failed implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 	s.Detail = msg.Detail
-	simpleStep(s, simplelock.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
+	s.state.Failed(msg.Id, requests.Reason(msg.Reason))
 }
 
 func (s *simpleLockActor) onSession(epoch uint64, state lockqueue.SessionState) {
-	simpleStep(s, simplelock.Session{Epoch: epoch, Live: state != lockqueue.Lost})
+	s.state.Session(epoch, state != lockqueue.Lost)
 }
 
-// ---- effects
+// ---- what the contender asks for: simpleLockActor is a simplelock.Actor
 
-// simpleStep feeds an event to the state and performs the effects.
-func simpleStep[E simplelock.Event](s *simpleLockActor, e E) {
-	for _, f := range simplelock.Step(s.state, e) {
-		s.perform(f)
+// CreateNodes implements simplelock.Actor.
+func (s *simpleLockActor) CreateNodes(serial uint64, lockNode, ownerNode string, data []byte) {
+	var ops []*messages.Op
+	if lockNode != "" {
+		ops = append(ops, &messages.Op{Kind: messages.Op_CREATE, Path: s.nodePath(lockNode), Data: []byte(ownerNode), Ephemeral: true})
 	}
+	owner := s.nodePath(ownerNode)
+	s.transact(serial, s.Path, append(ops, &messages.Op{Kind: messages.Op_CREATE, Path: owner, Data: data, Ephemeral: true},
+		&messages.Op{Kind: messages.Op_SET, Path: owner, Data: data})...) // its answer has the czxid
 }
 
-func (s *simpleLockActor) perform(f simplelock.Effect) {
-	owner, lock := s.nodePath(f.OwnerNode), s.nodePath(f.LockNode)
-	switch f.Kind {
-	case simplelock.CreateNodes:
-		ops := []*messages.Op{
-			{Kind: messages.Op_CREATE, Path: owner, Data: f.Data, Ephemeral: true},
-			{Kind: messages.Op_SET, Path: owner, Data: f.Data}, // its answer has the czxid
-		}
-		if f.LockNode != "" {
-			ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: lock, Data: []byte(f.OwnerNode), Ephemeral: true}}, ops...)
-		}
-		s.transact(f.Serial, s.Path, ops...)
-	case simplelock.WriteOwnerNode:
-		s.transact(f.Serial, "", &messages.Op{Kind: messages.Op_SET, Path: owner, Data: f.Data})
-	case simplelock.DeleteNodes:
-		ops := []*messages.Op{{Kind: messages.Op_DELETE, Path: owner}}
-		if f.LockNode != "" {
-			ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: lock})
-		}
-		s.transact(f.Serial, "", ops...)
-	case simplelock.DeleteLockNode:
-		s.releaseNode(f.Serial, f.LockNode, false)
-	case simplelock.WatchNodes:
-		s.watch(f.Serial, f.Nodes, f.WithData)
-	case simplelock.ListDirectory:
-		s.list(f.Serial, false, f.Watch)
-	default:
-		if r := s.Request(f.ID); r != nil { // otherwise the Shell has answered the request of a failed actor
-			s.answer(r, f)
-		}
-	}
+// WriteOwnerNode implements simplelock.Actor.
+func (s *simpleLockActor) WriteOwnerNode(serial uint64, ownerNode string, data []byte) {
+	s.transact(serial, "", &messages.Op{Kind: messages.Op_SET, Path: s.nodePath(ownerNode), Data: data})
 }
 
-// answer performs the effects for the owner.
-func (s *simpleLockActor) answer(r *shell.Request, f simplelock.Effect) {
-	switch f.Kind {
-	case simplelock.Grant:
-		if s.othersLeft {
-			s.othersLeft = false
-			s.CountHandOff(false)
-		}
-		s.Grant(r, s.granted(f.OwnerNode, f.Generation, f.Czxid, 0))
-	case simplelock.Refuse:
-		s.RefuseRequest(r, messages.Reason(f.Reason))
-	case simplelock.Lose:
-		s.Lose(r, messages.Reason(f.Reason))
-	case simplelock.ConfirmRelease:
-		s.ConfirmRelease(r, 0)
-	case simplelock.NotifyContended:
-		s.NotifyContended(r)
+// DeleteNodes implements simplelock.Actor.
+func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
+	var ops []*messages.Op
+	for _, node := range nodes {
+		ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: s.nodePath(node)})
 	}
+	s.transact(serial, "", ops...)
+}
+
+// DeleteLockNode implements simplelock.Actor.
+func (s *simpleLockActor) DeleteLockNode(serial uint64, lockNode string) {
+	s.releaseNode(serial, lockNode, false)
+}
+
+// WatchNodes implements simplelock.Actor.
+func (s *simpleLockActor) WatchNodes(serial uint64, nodes []string) { s.watch(serial, nodes, true) }
+
+// ListDirectory implements simplelock.Actor.
+func (s *simpleLockActor) ListDirectory(serial uint64, watch bool) { s.list(serial, false, watch) }
+
+// GrantBy implements simplelock.Actor.
+func (s *simpleLockActor) GrantBy(id requests.ID, ownerNode string, generation uint64, czxid int64) {
+	if s.othersLeft {
+		s.othersLeft = false
+		s.CountHandOff(false)
+	}
+	s.Grant(s.Request(id), s.granted(ownerNode, generation, czxid, 0))
 }
 
 // ---- the end
 
-func (s *simpleLockActor) close() { simpleStep(s, simplelock.Close{Reason: requests.Closed}) }
+func (s *simpleLockActor) close() { s.state.Close(requests.Closed) }
 
 func (s *simpleLockActor) ending() bool { return s.state.Ending() }
 
 func (s *simpleLockActor) nodes() []string { return s.state.Nodes() }
 
 // Close implements shell.Behavior.
-func (s *simpleLockActor) Close(bool) {
+func (s *simpleLockActor) Close(failed bool) {
 	s.unsubscribe()
+	if failed {
+		s.state.Forget()
+	}
 	s.close()
 	s.drain()
 }

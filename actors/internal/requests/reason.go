@@ -1,7 +1,7 @@
 // Package requests holds what all state machines and actors say about the requests of owners:
-// their IDs, a table of the open ones, and the reasons for which they end.
+// their IDs, a table of the open ones, the reasons for which they end, and the answers.
 //
-// To be read in this order: reason.go, table.go.
+// To be read in this order: reason.go, owners.go, table.go.
 package requests
 
 import "strconv"

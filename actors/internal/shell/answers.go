@@ -29,18 +29,19 @@ func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 
 // RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
 // Acquire.
-func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
+func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
+	r := s.Request(id)
 	if r.holdExpired {
 		return // it was told Lost, and is the Shell's: see expireHold
 	}
 	s.Remove(r)
-	refusal := s.refusal(r.Number(), reason, s.Detail)
+	refusal := s.refusal(r.Number(), messages.Reason(why), s.Detail)
 	switch {
-	case reason == messages.Reason_TIMED_OUT:
+	case why == requests.TimedOut:
 		if outage := s.Manager.Bridge.outage(); outage != "" {
 			refusal.Disconnected, refusal.Detail = true, refusal.Detail+"; "+outage
 		}
-	case reason == messages.Reason_CANCELLED && r.cancelReason != 0:
+	case why == requests.Cancelled && r.cancelReason != 0:
 		refusal.Reason, refusal.Detail = r.cancelReason, JoinDetail(s.Path, s.Manager.Bridge.outage())
 	}
 	s.countRefusal(r, refusal.Reason)
@@ -53,25 +54,27 @@ func (s *Shell) RefuseRequest(r *Request, reason messages.Reason) {
 
 // Lose tells the owner that its grant is lost. The request of a named owner stays open until
 // the owner releases it: until then the owner's requests are refused.
-func (s *Shell) Lose(r *Request, reason messages.Reason) {
-	s.countLoss(r, reason)
+func (s *Shell) Lose(id requests.ID, why requests.Reason) {
+	r := s.Request(id)
+	s.countLoss(r, messages.Reason(why))
 	r.lost = true
 	if !r.Named {
 		s.Remove(r)
 	}
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: reason, Detail: JoinDetail(s.Path, s.Detail)})
+	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason(why), Detail: JoinDetail(s.Path, s.Detail)})
 	s.Manager.noteEnd()
 }
 
 // LoseAndRemove is Lose for a request that does not stay open.
-func (s *Shell) LoseAndRemove(r *Request, reason messages.Reason) {
-	r.Named = false
-	s.Lose(r, reason)
+func (s *Shell) LoseAndRemove(id requests.ID, why requests.Reason) {
+	s.Request(id).Named = false
+	s.Lose(id, why)
 }
 
 // ConfirmRelease ends a request whose release is done. stillHeld other requests of its owner
 // hold the lock yet.
-func (s *Shell) ConfirmRelease(r *Request, stillHeld int) {
+func (s *Shell) ConfirmRelease(id requests.ID, stillHeld int) {
+	r := s.Request(id)
 	s.Remove(r)
 	answer := plainReleased
 	if r.Acquisition() == nil {
@@ -94,26 +97,29 @@ func (s *Shell) SuspendHolders() {
 
 // RequestRevoke tells a holder that another client asks for the lock. It does so once for a
 // grant, though a grant may have several nodes.
-func (s *Shell) RequestRevoke(r *Request) {
-	if !r.revokeSent {
+func (s *Shell) RequestRevoke(id requests.ID) {
+	if r := s.Request(id); !r.revokeSent {
 		r.revokeSent = true
 		r.Tell(&messages.RevokeRequested{RequestId: r.Number()})
 	}
 }
 
 // NotifyContended tells a holder that other contenders wait.
-func (s *Shell) NotifyContended(r *Request) { r.Tell(&messages.Contended{RequestId: r.Number()}) }
+func (s *Shell) NotifyContended(id requests.ID) {
+	r := s.Request(id)
+	r.Tell(&messages.Contended{RequestId: r.Number()})
+}
 
 // Holds reports whether the request holds the lock, and its release has not begun.
 func (r *Request) Holds() bool { return r.Granted && !r.Released && !r.lost }
 
 // EndAll ends all requests.
-func (s *Shell) EndAll(reason messages.Reason) {
+func (s *Shell) EndAll(why requests.Reason) {
 	for r := range s.Requests() {
 		if r.Holds() {
-			s.LoseAndRemove(r, reason)
+			s.LoseAndRemove(r.ID, why)
 		} else {
-			s.RefuseRequest(r, reason)
+			s.RefuseRequest(r.ID, why)
 		}
 	}
 }

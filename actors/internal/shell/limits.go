@@ -59,7 +59,7 @@ func (s *Shell) onHoldTime(id requests.ID) {
 	case !r.limits.revoked:
 		r.limits.revoked = true
 		s.tellAfter(r, HoldGrace(r.limits.hold), holdTime{id})
-		s.RequestRevoke(r)
+		s.RequestRevoke(r.ID)
 	default:
 		s.expireHold(r)
 	}

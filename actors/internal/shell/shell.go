@@ -206,7 +206,7 @@ func (s *Shell) failAll() {
 	case reason == messages.Reason_INTERNAL:
 		s.Detail = "see the log"
 	}
-	s.EndAll(reason)
+	s.EndAll(requests.Reason(reason))
 	s.Detail = ""
 }
 

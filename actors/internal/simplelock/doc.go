@@ -1,6 +1,6 @@
 // Package simplelock is the state machine of one process's contender for a lock that is one node
-// instead of a queue. It does no I/O and knows neither time nor contexts: events come in, effects go
-// out. The recipe exists for comparison: each release wakes all contenders.
+// instead of a queue. It does no I/O and knows neither time nor contexts: its Actor performs what it asks
+// for. The recipe exists for comparison: each release wakes all contenders.
 //
 // # Rules
 //
@@ -22,8 +22,8 @@
 //
 // # Files
 //
-// To be read in this order: event.go and effect.go, what comes in and goes out; contender.go, the
-// fields, stages and decisions; step.go, the events; invariants.go, what holds between two events.
+// To be read in this order: contender.go, the Actor, the fields, stages and decisions; step.go, what the
+// actor calls; invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed
 //

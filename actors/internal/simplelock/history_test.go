@@ -50,56 +50,56 @@ type process struct {
 	kind    queue.Kind
 	try     bool
 	holds   string   // a node
-	effects []Effect // not done yet
+	effects []effect // not done yet
 	news    []news   // not heard yet
 	watches map[string]bool
 }
 
 // news is an event; proves reports whether the process's nodes existed when the server answered.
 type news struct {
-	Event
+	event
 	proves bool
 }
 
 // tell answers a process.
-func (p *world) tell(v *process, e Event) {
+func (p *world) tell(v *process, e event) {
 	mark, gate := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
 	proves := mark != nil && (!v.s.hasLockNode && gate == nil || v.s.hasLockNode && gate != nil && gate.mark == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
-func (p *world) step(v *process, e Event) {
+func (p *world) step(v *process, e event) {
 	for _, f := range slices.Clone(step(v.s, e)) {
-		switch f.Kind {
-		case Grant:
+		switch f.kind {
+		case "Grant":
 			p.granted(v, f)
-		case Refuse:
-			if f.ID != v.id || v.holds == "" && f.Reason == requests.NotAcquired && !v.try {
+		case "Refuse":
+			if f.id != v.id || v.holds == "" && f.reason == requests.NotAcquired && !v.try {
 				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
 			}
 			v.id, v.holds = 0, ""
-		case Lose, ConfirmRelease:
-			if f.ID != v.id || v.holds == "" {
+		case "Lose", "ConfirmRelease":
+			if f.id != v.id || v.holds == "" {
 				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
 			}
 			v.id, v.holds = 0, ""
-		case NotifyContended:
+		case "NotifyContended":
 		default:
 			v.effects = append(v.effects, f)
 		}
 	}
 }
 
-func (p *world) granted(v *process, f Effect) {
-	n := p.nodes[f.OwnerNode]
-	if p.struck[f.OwnerNode] && f.ID == v.id && v.holds == "" { // it learns of the deletion later
+func (p *world) granted(v *process, f effect) {
+	n := p.nodes[f.ownerNode]
+	if p.struck[f.ownerNode] && f.id == v.id && v.holds == "" { // it learns of the deletion later
 		if !p.proven {
-			p.t.Fatalf("%d is granted by %s, whose nodes were not there when that was answered", v.n, f.OwnerNode)
+			p.t.Fatalf("%d is granted by %s, whose nodes were not there when that was answered", v.n, f.ownerNode)
 		}
-		v.holds = f.OwnerNode
+		v.holds = f.ownerNode
 		return
 	}
-	if f.ID != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.Czxid || f.Generation != machinetest.GenerationAt(f.Czxid) {
+	if f.id != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.czxid || f.generation != machinetest.GenerationAt(f.czxid) {
 		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
 	}
 	for _, o := range p.all {
@@ -107,11 +107,11 @@ func (p *world) granted(v *process, f Effect) {
 			p.t.Fatalf("%d holds beside %d", v.n, o.n)
 		}
 	}
-	if f.Czxid <= p.token[queue.Exclusive] || v.kind == queue.Exclusive && f.Czxid <= p.token[queue.Shared] {
-		p.t.Fatalf("%d: token %d after %v", v.n, f.Czxid, p.token)
+	if f.czxid <= p.token[queue.Exclusive] || v.kind == queue.Exclusive && f.czxid <= p.token[queue.Shared] {
+		p.t.Fatalf("%d: token %d after %v", v.n, f.czxid, p.token)
 	}
-	p.token[v.kind] = max(p.token[v.kind], f.Czxid)
-	v.holds = f.OwnerNode
+	p.token[v.kind] = max(p.token[v.kind], f.czxid)
+	v.holds = f.ownerNode
 }
 
 // change wakes the processes that watch a node or the directory.
@@ -120,7 +120,8 @@ func (p *world) change(name string) {
 		for _, watched := range []string{name, ""} {
 			if v.watches[watched] {
 				delete(v.watches, watched)
-				p.tell(v, Wake{Epoch: v.epoch, Node: watched})
+				epoch := v.epoch
+				p.tell(v, func(s *Contender) { s.Wake(epoch, watched) })
 			}
 		}
 	}
@@ -147,64 +148,62 @@ func (p *world) strike(name string) {
 }
 
 // do performs what was asked for, and gives the answer.
-func (p *world) do(v *process, f Effect) Event {
+func (p *world) do(v *process, f effect) event {
 	p.zxid++
-	done, missing := Transacted{Serial: f.Serial, Done: true}, Transacted{Serial: f.Serial, Missing: true}
-	switch mark := p.nodes[f.OwnerNode]; f.Kind {
-	case CreateNodes:
-		if p.nodes[f.LockNode] != nil {
-			return Transacted{Serial: f.Serial}
+	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})
+	switch mark := p.nodes[f.ownerNode]; f.kind {
+	case "CreateNodes":
+		if p.nodes[f.lockNode] != nil {
+			return transacted(f.serial, Transaction{})
 		}
-		if f.LockNode != "" {
-			p.make(v, f.LockNode, f.OwnerNode, []byte(f.OwnerNode))
+		if f.lockNode != "" {
+			p.make(v, f.lockNode, f.ownerNode, []byte(f.ownerNode))
 		}
-		p.make(v, f.OwnerNode, "", f.Data)
+		p.make(v, f.ownerNode, "", f.data)
 		done.Generation, done.Czxid = machinetest.GenerationAt(p.zxid), p.zxid
-	case WriteOwnerNode:
+	case "WriteOwnerNode":
 		if mark == nil {
 			return missing
 		}
 		done.Generation, done.Czxid = machinetest.GenerationAt(mark.czxid), mark.czxid
-	case DeleteNodes:
+	case "DeleteNodes":
 		if mark == nil {
 			return missing
 		}
-		if gate := p.nodes[f.LockNode]; f.LockNode != "" && gate == nil {
-			return Transacted{Serial: f.Serial, Op: 1, Missing: true}
-		} else if f.LockNode != "" && gate.mark != f.OwnerNode {
-			p.strike(f.LockNode)
-		} else if f.LockNode != "" {
-			p.remove(f.LockNode)
+		if gate := p.nodes[f.lockNode]; f.lockNode != "" && gate == nil {
+			return transacted(f.serial, Transaction{Op: 1, Missing: true})
+		} else if f.lockNode != "" && gate.mark != f.ownerNode {
+			p.strike(f.lockNode)
+		} else if f.lockNode != "" {
+			p.remove(f.lockNode)
 		}
-		p.remove(f.OwnerNode)
-	case DeleteLockNode:
-		if gate := p.nodes[f.LockNode]; gate != nil && gate.owner != v {
-			p.strike(f.LockNode)
+		p.remove(f.ownerNode)
+	case "DeleteLockNode":
+		if gate := p.nodes[f.lockNode]; gate != nil && gate.owner != v {
+			p.strike(f.lockNode)
 		} else if gate != nil {
-			p.remove(f.LockNode)
+			p.remove(f.lockNode)
 		}
-		return Deleted{Serial: f.Serial}
-	case ListDirectory:
-		v.watches[""] = v.watches[""] || f.Watch
+		return func(s *Contender) { s.Deleted(f.serial) }
+	case "ListDirectory":
+		v.watches[""] = v.watches[""] || f.watch
 		names := slices.Sorted(maps.Keys(p.nodes))
-		return Listed{Serial: f.Serial, Children: names}
-	case WatchNodes:
-		answer := Watched{Serial: f.Serial, Data: map[string][]byte{}, Czxids: map[string]int64{}}
-		for _, name := range f.Nodes {
+		return func(s *Contender) { s.Listed(f.serial, names) }
+	case "WatchNodes":
+		answer := NodesRead{Data: map[string][]byte{}, Czxids: map[string]int64{}}
+		for _, name := range f.nodes {
 			if n := p.nodes[name]; n == nil {
 				answer.Gone = append(answer.Gone, name)
 			} else {
 				v.watches[name] = true
-				if f.WithData {
-					answer.Data[name], answer.Czxids[name] = []byte(n.data), n.czxid
-				}
+				answer.Data[name], answer.Czxids[name] = []byte(n.data), n.czxid
 			}
 		}
-		return answer
+		return func(s *Contender) { s.Watched(f.serial, answer) }
 	default:
 		p.t.Fatalf("unknown effect %+v", f)
 	}
-	return done
+	return transacted(f.serial, done)
 }
 
 func (p *world) serve(v *process, fault string) {
@@ -213,16 +212,16 @@ func (p *world) serve(v *process, fault string) {
 	}
 	f := v.effects[0]
 	v.effects = v.effects[1:]
-	unknown := Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown}
-	writes := f.Kind == CreateNodes || f.Kind == WriteOwnerNode || f.Kind == DeleteNodes
+	unknown := failed(f.serial, requests.OutcomeUnknown)
+	writes := f.kind == "CreateNodes" || f.kind == "WriteOwnerNode" || f.kind == "DeleteNodes"
 	switch {
 	case fault == "lost before" && writes:
 		p.tell(v, unknown)
 	case fault == "lost after" && writes:
 		p.do(v, f)
 		p.tell(v, unknown)
-	case fault == "refused" && f.Kind != CreateNodes:
-		p.tell(v, Failed{Serial: f.Serial, Reason: 14})
+	case fault == "refused" && f.kind != "CreateNodes":
+		p.tell(v, failed(f.serial, 14))
 	default:
 		p.tell(v, p.do(v, f))
 	}
@@ -232,13 +231,13 @@ func (p *world) hear(v *process, i int) {
 	e := v.news[i]
 	v.news = slices.Delete(v.news, i, i+1)
 	p.proven = e.proves
-	p.step(v, e.Event)
+	p.step(v, e.event)
 	p.proven = false
 }
 
 // expire ends the session: the process knows before the nodes go.
 func (p *world) expire(v *process) {
-	p.step(v, Session{Epoch: v.epoch, Live: false})
+	p.step(v, func(s *Contender) { s.Session(v.epoch, false) })
 	v.up, v.effects, v.news, v.watches = false, nil, nil, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
 		if p.nodes[name].owner == v {
@@ -250,7 +249,7 @@ func (p *world) expire(v *process) {
 func (p *world) connect(v *process) {
 	v.epoch++
 	v.up = true
-	p.step(v, Session{Epoch: v.epoch, Live: true})
+	p.step(v, func(s *Contender) { s.Session(v.epoch, true) })
 }
 
 // rest lets all that is under way come to its end, without faults.
@@ -274,7 +273,7 @@ func (p *world) rest() {
 		if !busy {
 			ticks++
 			for _, v := range p.all {
-				p.step(v, Tick{})
+				p.step(v, (*Contender).Tick)
 			}
 		}
 	}
@@ -313,16 +312,18 @@ func (p *world) actions() map[string]func(*rapid.T) {
 			if v.s.shared {
 				v.kind = rapid.SampledFrom([]queue.Kind{queue.Exclusive, queue.Shared}).Draw(t, "kind")
 			}
-			p.step(v, Acquire{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
+			p.step(v, func(s *Contender) {
+				s.Acquire(LockRequest{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
+			})
 		},
 		"cancel": func(t *rapid.T) {
 			if v := some(t); v.id != 0 {
-				p.step(v, Cancel{ID: v.id, Reason: requests.Cancelled})
+				p.step(v, cancelled(v.id))
 			}
 		},
 		"release": func(t *rapid.T) {
 			if v := some(t); v.holds != "" {
-				p.step(v, Release{ID: v.id})
+				p.step(v, func(s *Contender) { s.Release(v.id) })
 			}
 		},
 		"serve": func(t *rapid.T) { p.serve(some(t), "") },
@@ -348,7 +349,7 @@ func (p *world) actions() map[string]func(*rapid.T) {
 				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(t, "which"))
 			}
 		},
-		"tick": func(t *rapid.T) { p.step(some(t), Tick{}) },
+		"tick": func(t *rapid.T) { p.step(some(t), (*Contender).Tick) },
 		"session": func(t *rapid.T) {
 			if v := some(t); !v.up {
 				p.connect(v)
@@ -375,14 +376,14 @@ func TestHistories(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := &world{t: t, nodes: map[string]*node{}, struck: map[string]bool{}}
 				for n := range 3 {
-					p.all = append(p.all, &process{n: n, s: New("lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+					p.all = append(p.all, &process{n: n, s: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
 				machinetest.Repeat(t, p.actions())
 				p.rest()
 				p.checkRest()
 				for _, v := range p.all {
 					if v.id != 0 {
-						p.step(v, Cancel{ID: v.id, Reason: requests.Cancelled})
+						p.step(v, cancelled(v.id))
 					}
 				}
 				p.rest()

@@ -13,7 +13,7 @@ import (
 // The scripts are like those of lockqueue. The name of an own owner node is written lock-mine-1:
 // mine stands for the unique part, 1 is the serial.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New("lock", false, [8]byte{})} })
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(&recorder{}, "lock", false, [8]byte{})} })
 }
 
 type script struct{ *Contender }
@@ -23,34 +23,35 @@ func (s *script) Step(t *testing.T, line string) []string {
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
 	_, tell := args["notify"]
-	var e Event
+	var e event
 	switch word {
 	case "readwrite":
-		s.Contender = New("W", true, [8]byte{})
+		s.Contender = New(&recorder{}, "W", true, [8]byte{})
 		return nil
 	case "acquire":
-		e = Acquire{ID: id, Kind: machinetest.Kind(t, args["kind"], []string{"exclusive", "shared"}), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		r := LockRequest{ID: id, Kind: machinetest.Kind(t, args["kind"], []string{"exclusive", "shared"}), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		e = func(s *Contender) { s.Acquire(r) }
 	case "done":
-		e = Transacted{Serial: serial, Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: machinetest.Reason(t, args["reason"], 0)}
+		e = transacted(serial, Transaction{Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: machinetest.Reason(t, args["reason"], 0)})
 	case "missing":
-		e = Transacted{Serial: serial, Op: uint32(num("op", 0)), Missing: true}
+		e = transacted(serial, Transaction{Op: uint32(num("op", 0)), Missing: true})
 	case "exists":
-		e = Transacted{Serial: serial}
+		e = transacted(serial, Transaction{})
 	case "listed":
-		e = Listed{Serial: serial, Children: s.long(args["children"])}
+		e = func(c *Contender) { c.Listed(serial, s.long(args["children"])) }
 	case "watched":
 		gate := strings.Join(s.long(args["lock-node"]), "")
-		w := Watched{Serial: serial, Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(gate)}}
+		w := NodesRead{Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(gate)}}
 		if gate != "" {
 			w.Czxids = map[string]int64{s.lockNode: num("czxid", 1)}
 			if gate == s.ownerNode {
 				w.Czxids[s.lockNode] = num("czxid", s.czxid)
 			}
 		}
-		e = w
+		e = func(s *Contender) { s.Watched(serial, w) }
 	case "wake":
 		node := strings.Join(s.long(args["node"]), "")
-		e = Wake{Epoch: epoch, Node: node}
+		e = func(s *Contender) { s.Wake(epoch, node) }
 	default:
 		e = parseOthers(t, line)
 	}
@@ -62,62 +63,64 @@ func (s *script) Step(t *testing.T, line string) []string {
 }
 
 // parseOthers reads the events without names of nodes.
-func parseOthers(t *testing.T, line string) Event {
+func parseOthers(t *testing.T, line string) event {
 	word, args, num := machinetest.Parse(t, line)
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	switch word {
 	case "cancel":
-		return Cancel{ID: id, Reason: requests.Cancelled}
+		return func(s *Contender) { s.Cancel(id, requests.Cancelled) }
 	case "release":
-		return Release{ID: id}
+		return func(s *Contender) { s.Release(id) }
 	case "deleted":
-		return Deleted{Serial: serial}
+		return func(s *Contender) { s.Deleted(serial) }
 	case "failed":
-		return Failed{Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.OutcomeUnknown)}
+		why := machinetest.Reason(t, args["reason"], requests.OutcomeUnknown)
+		return func(s *Contender) { s.Failed(serial, why) }
 	case "connected", "suspended":
-		return Session{Epoch: epoch, Live: true}
+		return func(s *Contender) { s.Session(epoch, true) }
 	case "lost":
-		return Session{Epoch: epoch}
+		return func(s *Contender) { s.Session(epoch, false) }
 	case "tick":
-		return Tick{}
+		return (*Contender).Tick
 	case "close":
-		return Close{Reason: requests.Closed}
+		return func(s *Contender) { s.Close(requests.Closed) }
 	}
 	t.Fatalf("unknown event %q", line)
 	return nil
 }
 
 // showOthers shows the effects that are like those of other machines.
-func showOthers(f Effect) string {
-	switch f.Kind {
-	case ListDirectory:
-		return fmt.Sprintf("list serial=%d%s", f.Serial, machinetest.When(f.Watch, " watch"))
-	case WatchNodes:
-		return fmt.Sprintf("watch serial=%d nodes=%s", f.Serial, strings.Join(f.Nodes, ","))
-	case DeleteLockNode:
-		return fmt.Sprintf("delete-lock-node serial=%d node=%s", f.Serial, f.LockNode)
-	case Grant:
-		return fmt.Sprintf("grant id=%d node=%s token=%d.0", f.ID, f.OwnerNode, f.Czxid)
+func showOthers(f effect) string {
+	switch f.kind {
+	case "ListDirectory":
+		return fmt.Sprintf("list serial=%d%s", f.serial, machinetest.When(f.watch, " watch"))
+	case "WatchNodes":
+		return fmt.Sprintf("watch serial=%d nodes=%s", f.serial, strings.Join(f.nodes, ","))
+	case "DeleteLockNode":
+		return fmt.Sprintf("delete-lock-node serial=%d node=%s", f.serial, f.lockNode)
+	case "Grant":
+		return fmt.Sprintf("grant id=%d node=%s token=%d.0", f.id, f.ownerNode, f.czxid)
 	}
-	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, 0)
+	return machinetest.ShowAnswer(f, f.id, f.reason, 0)
 }
 
 func (s *script) long(list string) []string {
 	return strings.FieldsFunc(strings.ReplaceAll(list, "mine", hex.EncodeToString(s.unique[:])), func(r rune) bool { return r == ',' })
 }
 
-func (s *script) show(f Effect) string {
+func (s *script) show(f effect) string {
 	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.unique[:]), "mine") }
-	switch f.Kind {
-	case CreateNodes:
-		return fmt.Sprintf("create-nodes serial=%d lock-node=%s owner-node=%s data=%q", f.Serial, f.LockNode, short(f.OwnerNode), f.Data)
-	case WriteOwnerNode:
-		return fmt.Sprintf("write-owner-node serial=%d owner-node=%s data=%q", f.Serial, short(f.OwnerNode), f.Data)
-	case DeleteNodes:
-		return fmt.Sprintf("delete-nodes serial=%d lock-node=%s owner-node=%s", f.Serial, f.LockNode, short(f.OwnerNode))
+	switch f.kind {
+	case "CreateNodes":
+		return fmt.Sprintf("create-nodes serial=%d lock-node=%s owner-node=%s data=%q", f.serial, f.lockNode, short(f.ownerNode), f.data)
+	case "WriteOwnerNode":
+		return fmt.Sprintf("write-owner-node serial=%d owner-node=%s data=%q", f.serial, short(f.ownerNode), f.data)
+	case "DeleteNodes":
+		return fmt.Sprintf("delete-nodes serial=%d lock-node=%s owner-node=%s", f.serial, f.lockNode, short(f.ownerNode))
 	}
 	return short(showOthers(f))
 }
 
-// step is Step for an event of any type.
-func step(s *Contender, e Event) []Effect { return Step(s, e) }
+func transacted(serial uint64, t Transaction) event {
+	return func(s *Contender) { s.Transacted(serial, t) }
+}

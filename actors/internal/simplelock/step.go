@@ -3,208 +3,237 @@ package simplelock
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// The events of a Contender.
+// ---- calls of the owner
 
-// Step applies an event to the Contender and returns what is to be done because of it, in order.
-// The slice is valid until the next Step.
-func Step[E Event](s *Contender, e E) []Effect {
-	s.out = s.out[:0]
-	e.apply(s)
-	invariants.Check(s)
-	return s.out
-}
-
-// ---- events of the owner
-
-func (e Acquire) apply(s *Contender) {
+// Acquire takes in a new request. A Contender has one request at a time and refuses a second one.
+func (s *Contender) Acquire(r LockRequest) {
 	switch {
 	case s.closed != 0:
-		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: s.closed})
+		s.actor.RefuseRequest(r.ID, s.closed)
 		return
 	case s.request != nil:
-		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.Invalid})
+		s.actor.RefuseRequest(r.ID, requests.Invalid)
 		return
 	}
-	s.request = &request{id: e.ID, kind: e.Kind, try: e.Try, tell: e.NotifyContended, data: e.Data}
+	s.request = &r
 	if s.stage == free && s.live {
 		s.createNodes()
 	}
 }
 
-func (e Cancel) apply(s *Contender) {
-	if s.request != nil && s.request.id == e.ID {
-		s.refuse(e.Reason)
+// Cancel withdraws the request, because of why. It releases a grant, too.
+func (s *Contender) Cancel(id requests.ID, why requests.Reason) {
+	if s.request != nil && s.request.ID == id {
+		s.refuse(why)
 		s.requestEnded()
 	}
 }
 
-func (e Release) apply(s *Contender) {
-	if s.request == nil || s.request.id != e.ID || s.stage != holding {
-		s.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.NotHeld})
+// Release releases the grant.
+func (s *Contender) Release(id requests.ID) {
+	if s.request == nil || s.request.ID != id || s.stage != holding {
+		s.actor.RefuseRequest(id, requests.NotHeld)
 		return
 	}
 	s.request = nil
-	s.effect(Effect{Kind: ConfirmRelease, ID: e.ID})
+	s.actor.ConfirmRelease(id, 0)
 	s.requestEnded()
 }
 
-func (e Close) apply(s *Contender) {
-	s.closed = e.Reason
-	if s.stage == holding {
-		s.lose(e.Reason)
+// Close refuses the request or ends its grant, because of why, and deletes the nodes.
+func (s *Contender) Close(why requests.Reason) {
+	s.closed = why
+	if s.stage == holding && s.request != nil {
+		s.lose(why)
 	}
-	s.refuse(e.Reason)
+	s.refuse(why)
 	s.requestEnded()
 }
 
-// ---- events of the bridge
+// Forget drops the request, which the actor has answered after a failure. Close must follow.
+func (s *Contender) Forget() { s.request = nil }
 
-func (e Session) apply(s *Contender) {
-	if e.Live && e.Epoch == s.epoch {
+// ---- calls for the bridge
+
+// Session notes a change of the ZooKeeper session: it is live, or it is lost. A new session has a
+// higher epoch.
+func (s *Contender) Session(epoch uint64, live bool) {
+	if live && epoch == s.epoch {
 		return
 	}
 	// ZooKeeper deletes the nodes of the lost session.
 	if s.stage == holding {
 		s.lose(requests.SessionLost)
 	}
-	s.epoch, s.live = e.Epoch, e.Live
+	s.epoch, s.live = epoch, live
 	s.yielded = false
 	s.nodesGone()
 }
 
-func (e Transacted) apply(s *Contender) {
-	if e.Serial != s.awaited {
-		return
-	}
-	switch s.stage {
-	case creating:
-		switch {
-		case e.Done:
-			s.nodesMade(e)
-		case e.Missing: // the directory was deleted in between
-			s.nodesGone()
-		default:
-			s.lockNodeTaken()
-		}
-	case proving:
-		switch {
-		case e.Done:
-			s.nodesMade(e)
-		case s.hasLockNode: // the nodes were not made, or another client has deleted the owner node
-			s.readLockNode()
-		default:
-			s.nodesGone()
-		}
-	case deleting:
-		s.nodesDeleted(e)
+// Transaction is the result of CreateNodes, WriteOwnerNode or DeleteNodes. The transaction is done as
+// a whole; or not at all, because its operation Op failed.
+type Transaction struct {
+	Done bool
+	// Op is 0 if it concerns the owner node; of DeleteNodes it is 1 if it concerns the lock node.
+	Op uint32
+	// Missing reports that the failed operation found no node.
+	Missing bool
+	// Czxid is the czxid of the owner node.
+	Czxid int64
+	// Generation is the generation in force at Czxid, if Reason is 0. Reason says why the
+	// generation is not known: after NodeDeleted a later node has one.
+	Generation uint64
+	Reason     requests.Reason
+}
+
+// Transacted takes the result of a transaction.
+func (s *Contender) Transacted(serial uint64, t Transaction) {
+	switch {
+	case serial != s.awaited:
+	case s.stage == deleting:
+		s.nodesDeleted(t)
+	case t.Done:
+		s.nodesMade(t.Generation, t.Czxid, t.Reason)
+	case s.stage == creating && !t.Missing:
+		s.lockNodeTaken()
+	case s.stage == proving && s.hasLockNode: // the nodes were not made, or another client has deleted the owner node
+		s.watchLockNode(cleaningUp)
+	default: // the same, or the directory was deleted in between
+		s.nodesGone()
 	}
 }
 
-func (s *Contender) nodesDeleted(e Transacted) {
+func (s *Contender) nodesDeleted(t Transaction) {
 	switch {
-	case e.Done || !s.hasLockNode:
+	case t.Done || !s.hasLockNode:
 		s.nodesGone()
-	case e.Op == 0: // the owner node
-		s.readLockNode()
+	case t.Op == 0: // the owner node
+		s.watchLockNode(cleaningUp)
 	default:
 		s.hasLockNode = false
 		s.deleteNodes()
 	}
 }
 
-func (e Listed) apply(s *Contender) {
-	if e.Serial != s.awaited {
+// Listed takes the names in the directory.
+func (s *Contender) Listed(serial uint64, children []string) {
+	if serial != s.awaited {
 		return
 	}
-	there := s.hasLockNode && slices.Contains(e.Children, s.lockNode)
+	there := s.hasLockNode && slices.Contains(children, s.lockNode)
 	switch {
-	case !slices.Contains(e.Children, s.ownerNode) || s.hasLockNode != there:
+	case !slices.Contains(children, s.ownerNode) || s.hasLockNode != there:
 		s.hasLockNode = there // another client has deleted it: begin anew
 		s.deleteNodes()
-	case s.blocked(e.Children):
+	case s.blocked(children):
 		s.giveWay()
-	case s.hasLockNode && s.otherWriter(e.Children):
-		s.compareLockNode()
+	case s.hasLockNode && s.otherWriter(children):
+		s.watchNodes(comparing)
 	default:
 		s.hold()
 	}
 }
 
-func (e Deleted) apply(s *Contender) {
-	if e.Serial == s.awaited {
+// Deleted notes that the lock node is deleted.
+func (s *Contender) Deleted(serial uint64) {
+	if serial == s.awaited {
 		s.nodesGone()
 	}
 }
 
-func (e Watched) apply(s *Contender) {
+// NodesRead is the result of WatchNodes: all nodes except those Gone are watched now.
+type NodesRead struct {
+	Gone   []string
+	Data   map[string][]byte
+	Czxids map[string]int64
+}
+
+// Watched takes the result of WatchNodes. The lock node may be another contender's by now: then this
+// process does not delete it.
+func (s *Contender) Watched(serial uint64, n NodesRead) {
+	ours := s.isOurs(n)
 	switch {
-	case e.Serial == s.awaited && s.stage == comparing:
-		s.lockNodeCompared(e)
-	case e.Serial == s.watchSerial && s.watchSerial != 0:
-		s.nodesWatched(e)
-	case e.Serial != s.awaited || s.awaited == 0:
-	case s.stage == cleaningUp && s.isOurs(e):
-		s.ask(cleaningUp, Effect{Kind: DeleteLockNode, LockNode: s.lockNode})
+	case serial != s.awaited || serial == 0:
+	case s.stage == cleaningUp && ours:
+		s.actor.DeleteLockNode(s.await(cleaningUp), s.lockNode)
 	case s.stage == cleaningUp:
 		s.nodesGone()
-	case len(e.Gone) > 0 || s.changed:
+	case s.stage == waiting && (len(n.Gone) > 0 || s.changed):
 		s.yielded = false
 		s.nodesGone()
-	default:
-		s.stage, s.awaited = waiting, 0
-	}
-}
-
-// apply: the news may concern a node that is gone since, so the holder's nodes are read again.
-func (e Wake) apply(s *Contender) {
-	if e.Epoch != s.epoch {
-		return
-	}
-	switch s.stage {
-	case watching, listing, comparing:
-		s.changed = true
-	case waiting:
-		if e.Node == s.lockNode {
-			s.yielded = false
-			s.nodesGone()
-		}
-	case awaitingReaders:
-		s.listOthers()
-	case holding:
-		if e.Node != "" && s.watchSerial != 0 {
-			s.watchNodes()
-		}
-	}
-}
-
-func (e Failed) apply(s *Contender) {
-	switch {
-	case e.Serial == s.watchSerial && s.watchSerial != 0 && e.Serial != s.awaited:
-		s.watchSerial = 0 // again at the next Tick
-	case e.Serial == s.awaited && s.closed != 0 && e.Reason == requests.Closed:
-		s.nodesGone() // the nodes go with the session
-	case e.Serial == s.awaited && s.closed != 0 && e.Reason == requests.SessionLost:
+	case s.stage == waiting:
 		s.awaited = 0
-	case e.Serial != s.awaited || e.Reason == requests.SessionLost || e.Reason == requests.Closed: // a Session event says what follows
-	case e.Reason == requests.OutcomeUnknown && s.stage == deleting:
+	case ours != s.hasLockNode || slices.Contains(n.Gone, s.ownerNode) || !s.wanted():
+		if s.stage == holding {
+			s.lose(requests.NodeDeleted)
+		}
+		s.hasLockNode = ours
+		s.deleteNodes() // and begin anew
+	case s.stage == comparing:
+		s.hold()
+	}
+}
+
+// isOurs reports whether the lock node is the one that was made with the owner node. Another client
+// may have overwritten its data; its czxid cannot change. If the czxid of the owner node is not
+// known, the data decide.
+func (s *Contender) isOurs(n NodesRead) bool {
+	czxid, there := n.Czxids[s.lockNode]
+	if s.czxid != 0 {
+		return there && czxid == s.czxid
+	}
+	return there && string(n.Data[s.lockNode]) == s.ownerNode
+}
+
+// Wake notes that a watched node changed, or, if node is empty, that a child of the watched directory
+// came or went. The news may concern a node that is gone since, so the holder's nodes are read again.
+func (s *Contender) Wake(epoch uint64, node string) {
+	switch {
+	case epoch != s.epoch:
+	case s.stage == holding:
+		if node != "" && s.awaited != 0 {
+			s.watchNodes(holding)
+		}
+	case s.awaited != 0:
+		s.changed = true
+	case s.stage == waiting && node == s.lockNode:
+		s.yielded = false
+		s.nodesGone()
+	case s.stage == listing:
+		s.listOthers()
+	}
+}
+
+// Failed notes that what was asked for could not be done. OutcomeUnknown is the reason of a
+// transaction that may have been done. The next Tick tries again what must be done.
+func (s *Contender) Failed(serial uint64, why requests.Reason) {
+	switch {
+	case serial != s.awaited:
+	case s.closed != 0 && why == requests.Closed:
+		s.nodesGone() // the nodes go with the session
+	case s.closed != 0 && why == requests.SessionLost:
+		s.awaited = 0
+	case why == requests.SessionLost || why == requests.Closed: // Session says what follows
+	case s.stage == holding:
+		s.awaited = 0
+	case why == requests.OutcomeUnknown && s.stage == deleting:
 		s.deleteNodes()
-	case e.Reason == requests.OutcomeUnknown:
+	case why == requests.OutcomeUnknown:
 		s.proveOwnerNode()
 	default:
-		s.failed(e.Reason)
+		s.failed(why)
 	}
 }
 
-// failed goes on after an effect that was not done and cannot be.
+// failed goes on after what was not done and cannot be.
 func (s *Contender) failed(why requests.Reason) {
 	s.awaited = 0
 	switch s.stage {
-	case creating, watching:
-		if s.stage == watching || s.wanted() {
+	case creating, waiting:
+		if s.stage == waiting || s.wanted() {
 			s.refuse(why)
 		}
 		s.nodesGone()
@@ -213,19 +242,21 @@ func (s *Contender) failed(why requests.Reason) {
 		s.deleteNodes()
 	case cleaningUp:
 		s.refuse(why)
-	} // the rest is tried again at the next Tick, but not after Close
+	}
 }
 
-func (Tick) apply(s *Contender) {
+// Tick says that a moment has passed. What has failed is tried again, but not after Close, and the
+// nodes of a grant get a watch.
+func (s *Contender) Tick() {
 	switch {
 	case s.awaited != 0 || !s.live:
-	case s.stage == holding && s.watchSerial == 0:
-		s.watchNodes()
+	case s.stage == holding:
+		s.watchNodes(holding)
 	case s.stage == proving:
 		s.proveOwnerNode()
 	case s.stage == deleting:
 		s.deleteNodes()
 	case s.stage == cleaningUp:
-		s.readLockNode()
+		s.watchLockNode(cleaningUp)
 	}
 }
