@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -21,7 +22,7 @@ func newSemaphoreStack(t *rapid.T) *stack {
 	s := newStack(t, queue.RequestQueue(), queue.Leases(permits))
 	s.permits, s.atRest, s.hear = permits, s.semaphoresAtRest, s.semaphoreHears
 	for _, f := range s.fronts {
-		f.semaphore = semaphore.New(permits, true)
+		f.semaphore = semaphore.New(semaphoreActor{s, f}, permits, true)
 	}
 	s.acquire = func(t *rapid.T, f *front) {
 		d := s.request(f, ownerRequest{
@@ -29,16 +30,16 @@ func newSemaphoreStack(t *rapid.T) *stack {
 			Permits: rapid.IntRange(1, permits).Draw(t, "permits"),
 			Try:     rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		f.semaphore.Acquire(semaphore.Acquire{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
-		s.performSemaphore(f)
+		f.semaphore.Acquire(semaphore.PermitRequest{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
+		invariants.Check(f.semaphore)
 	}
 	s.cancel = func(f *front, id requests.ID) {
 		f.semaphore.Cancel(id, requests.Cancelled)
-		s.performSemaphore(f)
+		invariants.Check(f.semaphore)
 	}
 	s.release = func(f *front, id requests.ID) {
 		f.semaphore.Release(id)
-		s.performSemaphore(f)
+		invariants.Check(f.semaphore)
 	}
 	s.end = func(f *front) {
 		if p := f.semaphore; !p.Idle() || p.Check() != nil {
@@ -48,62 +49,74 @@ func newSemaphoreStack(t *rapid.T) *stack {
 	return s
 }
 
-func (s *stack) performSemaphore(f *front) {
-	gate, leases := f.layers[0], f.layers[1]
-	orders := slices.Clone(f.semaphore.Effects())
-	for i, o := range orders {
-		switch o.Kind {
-		case semaphore.EnterRequestQueue:
-			gate.send(func() { gate.ask(o.Serial, Acquire{Kind: queue.Own, Try: o.Try}) })
-		case semaphore.AcquireLease:
-			if i > 0 && orders[i-1].Kind == semaphore.AcquireLease && orders[i-1].ID == o.ID {
-				break // went with the first of the request
-			}
-			var all []semaphore.Effect
-			for _, other := range orders[i:] {
-				if other.Kind != semaphore.AcquireLease || other.ID != o.ID {
-					break
-				}
-				all = append(all, other)
-			}
-			leases.send(func() {
-				for _, o := range all {
-					leases.ask(o.Serial, Acquire{Try: o.Try})
-				}
-			})
-		case semaphore.LeaveRequestQueue:
-			gate.send(func() { gate.cancel(o.Serial) })
-		case semaphore.WithdrawLease:
-			leases.send(func() { leases.cancel(o.Serial) })
-		case semaphore.ReleaseLease:
-			leases.send(func() { leases.release(o.Serial) })
-		case semaphore.Grant:
-			s.semaphoreGrants(f, o)
-		default:
-			s.answered(f, o.Kind, o.ID, o.Reason)
-		}
-		f.note(o)
-	}
+// semaphoreActor performs what the semaphore of a front asks for. It notes which requests ask for leases.
+type semaphoreActor struct {
+	s *stack
+	f *front
 }
 
-// note notes which requests ask for leases.
-func (f *front) note(o semaphore.Effect) {
-	id := o.ID
-	switch o.Kind {
-	case semaphore.AcquireLease:
-		f.leases[o.Serial] = id
-		if !slices.Contains(f.asking, id) {
-			f.asking = append(f.asking, id)
-		}
-		return
-	case semaphore.WithdrawLease:
-		id = f.leases[o.Serial]
-	case semaphore.Grant, semaphore.Refuse, semaphore.Lose:
-	default:
-		return
-	}
-	f.asking = slices.DeleteFunc(f.asking, func(other requests.ID) bool { return other == id })
+func (a semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
+	gate := a.f.layers[0]
+	gate.send(func() { gate.ask(serial, Acquire{Kind: queue.Own, Try: r.Try}) })
 }
+
+func (a semaphoreActor) LeaveRequestQueue(serial uint64) {
+	gate := a.f.layers[0]
+	gate.send(func() { gate.cancel(serial) })
+}
+
+func (a semaphoreActor) AcquireLeases(r semaphore.PermitRequest, all []semaphore.Lease) {
+	a.f.asking = append(a.f.asking, r.ID)
+	leases, all := a.f.layers[1], slices.Clone(all)
+	for _, l := range all {
+		a.f.leases[l.Serial] = r.ID
+	}
+	leases.send(func() {
+		for _, l := range all {
+			leases.ask(l.Serial, Acquire{Try: r.Try})
+		}
+	})
+}
+
+func (a semaphoreActor) WithdrawLease(serial uint64) {
+	a.asksNoMore(a.f.leases[serial])
+	leases := a.f.layers[1]
+	leases.send(func() { leases.cancel(serial) })
+}
+
+func (a semaphoreActor) ReleaseLease(serial uint64) {
+	leases := a.f.layers[1]
+	leases.send(func() { leases.release(serial) })
+}
+
+func (a semaphoreActor) asksNoMore(id requests.ID) {
+	a.f.asking = slices.DeleteFunc(a.f.asking, func(other requests.ID) bool { return other == id })
+}
+
+func (a semaphoreActor) ReportTurn(requests.ID) {}
+
+func (a semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
+	a.asksNoMore(id)
+	a.s.semaphoreGrants(a.f, id, leases)
+}
+
+func (a semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
+	a.asksNoMore(id)
+	a.s.answered(a.f, Refuse, id, why)
+}
+
+func (a semaphoreActor) Lose(id requests.ID, why requests.Reason) {
+	a.asksNoMore(id)
+	a.s.answered(a.f, Lose, id, why)
+}
+
+func (a semaphoreActor) ConfirmRelease(id requests.ID, _ int) {
+	a.s.answered(a.f, ConfirmRelease, id, 0)
+}
+
+func (a semaphoreActor) RequestRevoke(requests.ID) {}
+
+func (a semaphoreActor) NotifyContended(requests.ID) {}
 
 func (s *stack) semaphoreHears(f *front, _ *layer, m message) {
 	switch m.Kind {
@@ -116,20 +129,20 @@ func (s *stack) semaphoreHears(f *front, _ *layer, m message) {
 	case ConfirmRelease:
 		f.semaphore.Released(m.serial)
 	}
-	s.performSemaphore(f)
+	invariants.Check(f.semaphore)
 }
 
 // semaphoreGrants checks a grant: its permits exist, and its token is greater than those of all
 // former grants beside which it could not be held.
-func (s *stack) semaphoreGrants(f *front, o semaphore.Effect) {
-	d, leases := f.open[o.ID], f.layers[1]
-	if d == nil || d.state != "waiting" || len(o.Leases) != d.Permits {
-		s.t.Fatalf("process %d: request %d is granted %v and was %+v: %s", f.n, o.ID, o.Leases, d, s)
+func (s *stack) semaphoreGrants(f *front, id requests.ID, granted []semaphore.Lease) {
+	d, leases := f.open[id], f.layers[1]
+	if d == nil || d.state != "waiting" || len(granted) != d.Permits {
+		s.t.Fatalf("process %d: request %d is granted %v and was %+v: %s", f.n, id, granted, d, s)
 	}
-	for _, l := range o.Leases {
+	for _, l := range granted {
 		x := leases.by[l.Serial]
 		if x == nil || x.node == "" || x.node != l.Node || l.Generation != machinetest.GenerationAt(l.Czxid) {
-			s.t.Fatalf("process %d: request %d is granted %+v, its lease is %+v: %s", f.n, o.ID, l, x, s)
+			s.t.Fatalf("process %d: request %d is granted %+v, its lease is %+v: %s", f.n, id, l, x, s)
 		}
 		d.nodes = append(d.nodes, x)
 		if t := [2]int64{l.Czxid, int64(l.Step)}; slices.Compare(t[:], d.token[:]) > 0 {
@@ -143,11 +156,11 @@ func (s *stack) semaphoreGrants(f *front, o semaphore.Effect) {
 	held := d.Permits
 	s.live(d, func(other *ownerRequest) { held += other.Permits })
 	if held > s.permits {
-		s.t.Fatalf("process %d: request %d is granted, and %d of %d permits are held: %s", f.n, o.ID, held, s.permits, s)
+		s.t.Fatalf("process %d: request %d is granted, and %d of %d permits are held: %s", f.n, id, held, s.permits, s)
 	}
 	for permits, token := range s.tokens {
 		if permits+d.Permits > s.permits && slices.Compare(d.token[:], token[:]) <= 0 {
-			s.t.Fatalf("process %d: request %d has token %v after %v: %s", f.n, o.ID, d.token, token, s)
+			s.t.Fatalf("process %d: request %d has token %v after %v: %s", f.n, id, d.token, token, s)
 		}
 	}
 	s.record(d.Permits, d.token)

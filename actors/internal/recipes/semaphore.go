@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/semaphore"
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -15,7 +16,7 @@ import (
 )
 
 // semaphoreActor is the actor of one semaphore in this process. It feeds the messages of owners
-// and of the two locks below to its semaphore.State, and performs the effects.
+// and of the two locks below to its semaphore.State, and performs what that asks for.
 type semaphoreActor struct {
 	shell.Shell
 	shell.Defaults
@@ -45,9 +46,9 @@ func newSemaphore(e *shell.Entry) host.Actor {
 	}
 	s.Init(e, s)
 	if e.Recipe.CountPath == "" {
-		s.state = semaphore.New(e.Recipe.Permits, true)
+		s.state = semaphore.New(s, e.Recipe.Permits, true)
 	} else {
-		s.state = semaphore.New(unknownPermits, false)
+		s.state = semaphore.New(s, unknownPermits, false)
 		s.count = newPermitCount(s)
 	}
 	s.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
@@ -69,22 +70,17 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if s.create != nil && s.state.Has(msg.Owner) {
 		s.create.reportKnown(s.Path, 0)
 	}
-	s.state.Acquire(semaphore.Acquire{ID: r.ID, Owner: msg.Owner, MultiLock: s.create != nil, Permits: int(max(msg.Permits, 1)),
+	s.state.Acquire(semaphore.PermitRequest{ID: r.ID, Owner: msg.Owner, MultiLock: s.create != nil, Permits: int(max(msg.Permits, 1)),
 		Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
-	s.perform()
 }
 
 // Cancel implements shell.Behavior.
 func (s *semaphoreActor) Cancel(r *shell.Request, reason messages.Reason) {
 	s.state.Cancel(r.ID, requests.Reason(reason))
-	s.perform()
 }
 
 // Release implements shell.Behavior.
-func (s *semaphoreActor) Release(r *shell.Request) {
-	s.state.Release(r.ID)
-	s.perform()
-}
+func (s *semaphoreActor) Release(r *shell.Request) { s.state.Release(r.ID) }
 
 // ReceiveOther implements shell.Behavior.
 func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
@@ -99,15 +95,13 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 		if r := s.Lookup(from, "", msg.requestID); r != nil {
 			s.create = msg.create
 			s.state.Proceed(r.ID)
+			s.create = nil
 		}
 	default:
-		known := from == nil && (messages.DispatchOwner(s, from, msg, nil) ||
-			messages.DispatchBridgeClient(s, from, msg, nil))
-		if !known {
-			return false
-		}
+		known := from == nil && (messages.DispatchOwner(s, from, msg, nil) || messages.DispatchBridgeClient(s, from, msg, nil))
+		invariants.Check(s.state)
+		return known
 	}
-	s.perform()
 	return true
 }
 
@@ -161,54 +155,57 @@ func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRe
 	s.state.Revoke(msg.RequestId)
 }
 
-// ---- effects
+// ---- what the state asks for: semaphoreActor is a semaphore.Actor
 
-// perform performs the effects of the message in hand.
-func (s *semaphoreActor) perform() {
-	var leases acquireLeases // of the request leasesOf
-	var leasesOf requests.ID
-	for _, f := range s.state.Effects() {
-		if f.Kind != semaphore.AcquireLease || f.ID != leasesOf {
-			s.askLeases(leases)
-			leases, leasesOf = nil, f.ID
-		}
-		switch f.Kind {
-		case semaphore.AcquireLease:
-			leases = append(leases, &messages.Acquire{RequestId: f.Serial, Try: f.Try, Data: s.dataBelow(f), Revocable: f.Revocable})
-		case semaphore.EnterRequestQueue:
-			s.ask(s.queue, &messages.Acquire{RequestId: f.Serial, Kind: uint32(queue.Own), Try: f.Try, Data: s.dataBelow(f)})
-		case semaphore.ReportTurn:
-			r := s.Request(f.ID)
-			r.Tell(queuePassed{r.Number()})
-		case semaphore.LeaveRequestQueue:
-			s.queue.SendCancel(&messages.Cancel{RequestId: f.Serial}, s.Self)
-		case semaphore.WithdrawLease:
-			s.leases.SendCancel(&messages.Cancel{RequestId: f.Serial}, s.Self)
-		case semaphore.ReleaseLease:
-			s.leases.SendRelease(&messages.Release{RequestId: f.Serial}, s.Self)
-		case semaphore.Grant:
-			s.Grant(s.Request(f.ID), s.granted(f.Leases))
-		case semaphore.Refuse:
-			s.refuse(f.ID, f.Reason)
-		case semaphore.Lose:
-			s.LoseAndRemove(f.ID, f.Reason) // there is no re-entry to refuse
-		case semaphore.ConfirmRelease:
-			s.ConfirmRelease(f.ID, 0)
-		case semaphore.RequestRevoke:
-			s.RequestRevoke(f.ID)
-		}
-	}
-	s.askLeases(leases)
-	s.create = nil
+// EnterRequestQueue implements semaphore.Actor.
+func (s *semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
+	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.Own), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
 }
+
+// LeaveRequestQueue implements semaphore.Actor.
+func (s *semaphoreActor) LeaveRequestQueue(serial uint64) {
+	s.queue.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
+}
+
+// AcquireLeases implements semaphore.Actor. The leases of one transaction have one token.
+func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, leases []semaphore.Lease) {
+	var all acquireLeases
+	for _, l := range leases {
+		all = append(all, &messages.Acquire{RequestId: l.Serial, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable})
+	}
+	if s.create != nil {
+		s.ask(s.leases, all[0]) // a multi-lock has one permit of each semaphore
+		return
+	}
+	ask.Send(s.leases.To, all, s.Self)
+}
+
+// WithdrawLease implements semaphore.Actor.
+func (s *semaphoreActor) WithdrawLease(serial uint64) {
+	s.leases.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
+}
+
+// ReleaseLease implements semaphore.Actor.
+func (s *semaphoreActor) ReleaseLease(serial uint64) {
+	s.leases.SendRelease(&messages.Release{RequestId: serial}, s.Self)
+}
+
+// ReportTurn implements semaphore.Actor.
+func (s *semaphoreActor) ReportTurn(id requests.ID) {
+	r := s.Request(id)
+	r.Tell(queuePassed{r.Number()})
+}
+
+// Lose implements semaphore.Actor. There is no re-entry to refuse.
+func (s *semaphoreActor) Lose(id requests.ID, why requests.Reason) { s.LoseAndRemove(id, why) }
 
 // dataBelow returns the data of a request to one of the locks below, which do not know the owner. It
 // returns none for an owner without a name: the lock below knows as much.
-func (s *semaphoreActor) dataBelow(f semaphore.Effect) []byte {
-	if f.Owner == "" {
-		return f.Data
+func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
+	if owner == "" {
+		return data
 	}
-	return s.Manager.NodeData(f.Data, f.Owner)
+	return s.Manager.NodeData(data, owner)
 }
 
 // ask sends a request to one of the locks below. If the message in hand is of a multi-lock, the
@@ -222,29 +219,17 @@ func (s *semaphoreActor) ask(below messages.LockRef, msg *messages.Acquire) {
 	s.create = nil
 }
 
-// askLeases asks for the leases of one request. The leases of another request need another
-// transaction: the leases of one transaction have one token.
-func (s *semaphoreActor) askLeases(leases acquireLeases) {
-	switch {
-	case len(leases) == 0:
-	case s.create != nil:
-		s.ask(s.leases, leases[0]) // a multi-lock has one permit of each semaphore
-	default:
-		ask.Send(s.leases.To, leases, s.Self)
-	}
-}
-
-func (s *semaphoreActor) refuse(id requests.ID, reason requests.Reason) {
-	if reason == requests.WouldDeadlock {
+// RefuseRequest implements semaphore.Actor.
+func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
+	if why == requests.WouldDeadlock {
 		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.requestOwner, s.Recipe)
-		defer func() { s.Detail = "" }()
 	}
-	s.RefuseRequest(id, reason)
+	s.Shell.RefuseRequest(id, why)
 }
 
-// granted names nodes below the semaphore's path. The grant has the token of the lease that
-// was created last.
-func (s *semaphoreActor) granted(leases []semaphore.Lease) *messages.Granted {
+// GrantLeases implements semaphore.Actor. It names nodes below the semaphore's path. The grant has the
+// token of the lease that was created last.
+func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 	one := func(l semaphore.Lease) *messages.Granted {
 		return &messages.Granted{Path: s.Path, Node: LeaseSuffix[1:] + "/" + l.Node,
 			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
@@ -257,7 +242,7 @@ func (s *semaphoreActor) granted(leases []semaphore.Lease) *messages.Granted {
 			all.Parts = append(all.Parts, one(l))
 		}
 	}
-	return all
+	s.Grant(s.Request(id), all)
 }
 
 // ---- the end
@@ -266,10 +251,8 @@ func (s *semaphoreActor) granted(leases []semaphore.Lease) *messages.Granted {
 func (s *semaphoreActor) Close(failed bool) {
 	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.Self)
 	if failed {
-		s.state.Effects() // of the message that failed
 		s.state.Leave()
 	} else {
 		s.state.Close(requests.Closed)
 	}
-	s.perform()
 }

@@ -53,8 +53,9 @@ func (s *simpleLockActor) Release(r *shell.Request) { s.state.Release(r.ID) }
 
 // ReceiveOther implements shell.Behavior.
 func (s *simpleLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
-	defer invariants.Check(s.state)
-	return messages.DispatchBridgeClient(s, from, msg, from)
+	known := messages.DispatchBridgeClient(s, from, msg, from)
+	invariants.Check(s.state)
+	return known
 }
 
 // Idle implements shell.Behavior.

@@ -1,5 +1,5 @@
 // Package semaphore is the state machine of the requests of one process for the permits of a
-// semaphore. It does no I/O and knows neither time nor contexts: calls come in, effects go out.
+// semaphore. It does no I/O and knows neither time nor contexts: its Actor performs what it asks for.
 //
 // # Rules
 //
@@ -35,9 +35,9 @@
 //
 // # Files
 //
-// To be read in this order: effect.go, what goes out; state.go, the fields and the calls of owners;
+// To be read in this order: actor.go, what goes out; state.go, the fields and the calls of owners;
 // queue.go, the way through the request queue to the leases; invariants.go, what holds between two
-// calls of Effects.
+// calls.
 //
 // # Faults that show that the rules are needed
 //

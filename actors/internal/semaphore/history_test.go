@@ -49,7 +49,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 			if !joint {
 				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
 			}
-			m.state.Acquire(Acquire{ID: s.ids, MultiLock: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			m.state.Acquire(PermitRequest{ID: s.ids, MultiLock: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			s.perform(m)
 		},
 		"cancel": func(t *rapid.T) {

@@ -12,7 +12,7 @@ func (p *State) enterQueue(q *request) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
 	p.queued[q.queueSerial] = q
-	p.effect(Effect{Kind: EnterRequestQueue, Serial: q.queueSerial, Try: q.Try, Owner: q.Owner})
+	p.actor.EnterRequestQueue(q.queueSerial, q.PermitRequest)
 }
 
 // Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
@@ -51,9 +51,9 @@ func (p *State) grant(q *request) {
 	}
 	q.held, q.passedQueue = true, false
 	p.leaveQueue(q)
-	p.effect(Effect{Kind: Grant, ID: q.ID, Leases: q.leases})
+	p.actor.GrantLeases(q.ID, q.leases)
 	if q.revoked {
-		p.effect(Effect{Kind: RequestRevoke, ID: q.ID})
+		p.actor.RequestRevoke(q.ID)
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *State) advance() {
 		q := p.next[0]
 		if q.MultiLock {
 			p.dropNext(0)
-			p.effect(Effect{Kind: ReportTurn, ID: q.ID})
+			p.actor.ReportTurn(q.ID)
 			continue
 		}
 		if len(p.asked) > 0 && p.missing+q.Permits > max(p.permits, lookAhead) {
@@ -84,8 +84,8 @@ func (p *State) acquireLeases(q *request) {
 		p.lastSerial++
 		q.leases[i].Serial = p.lastSerial
 		p.leases[p.lastSerial] = q
-		p.effect(Effect{Kind: AcquireLease, ID: q.ID, Serial: p.lastSerial, Try: q.Try, Data: q.Data, Owner: q.Owner, Revocable: q.Revocable})
 	}
+	p.actor.AcquireLeases(q.PermitRequest, q.leases)
 }
 
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
@@ -148,7 +148,7 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 		p.leaseReleased(q, serial, why)
 	case q.held:
 		p.end(q)
-		p.effect(Effect{Kind: Lose, ID: q.ID, Reason: why})
+		p.actor.Lose(q.ID, why)
 	case q.MultiLock:
 		p.refuse(q, why)
 		p.advance()
@@ -176,9 +176,9 @@ func (p *State) leaseReleased(q *request, serial uint64, why requests.Reason) {
 	}
 	delete(p.requests, q.ID)
 	if q.reason != 0 {
-		p.effect(Effect{Kind: Refuse, ID: q.ID, Reason: q.reason})
+		p.actor.RefuseRequest(q.ID, q.reason)
 	} else {
-		p.effect(Effect{Kind: ConfirmRelease, ID: q.ID})
+		p.actor.ConfirmRelease(q.ID, 0)
 	}
 }
 
@@ -195,7 +195,7 @@ func (p *State) withdraw(q *request) {
 func (p *State) leaveQueue(q *request) {
 	if p.queued[q.queueSerial] == q {
 		delete(p.queued, q.queueSerial)
-		p.effect(Effect{Kind: LeaveRequestQueue, Serial: q.queueSerial})
+		p.actor.LeaveRequestQueue(q.queueSerial)
 	}
 	q.queueSerial = 0
 }
@@ -207,7 +207,7 @@ func (p *State) withdrawLeases(q *request) {
 	for _, l := range q.leases {
 		if p.leases[l.Serial] == q {
 			delete(p.leases, l.Serial)
-			p.effect(Effect{Kind: WithdrawLease, Serial: l.Serial})
+			p.actor.WithdrawLease(l.Serial)
 		}
 	}
 	p.missing -= q.missing

@@ -48,64 +48,64 @@ type process struct {
 func newWorld(t *rapid.T) *world {
 	s := &world{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
 	for n := range rapid.IntRange(1, 3).Draw(t, "processes") {
-		s.processes = append(s.processes, &process{n: n, state: New(s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
+		s.processes = append(s.processes, &process{n: n, state: New(&recorder{}, s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
 	}
 	return s
 }
 
 // perform performs the effects of a State.
 func (s *world) perform(m *process) {
-	for _, o := range slices.Clone(m.state.Effects()) {
-		switch o.Kind {
-		case EnterRequestQueue:
-			s.queue = append(s.queue, &node{owner: m, serial: o.Serial, try: o.Try, joint: m.state.queued[o.Serial].MultiLock})
-		case ReportTurn:
-			m.turns = append(m.turns, o.ID)
-		case AcquireLease:
+	for _, o := range effectsSince(m.state) {
+		switch o.kind {
+		case "EnterRequestQueue":
+			s.queue = append(s.queue, &node{owner: m, serial: o.serial, try: o.try, joint: m.state.queued[o.serial].MultiLock})
+		case "ReportTurn":
+			m.turns = append(m.turns, o.id)
+		case "AcquireLease":
 			if s.inTurn(m) == nil && len(m.fromQueue) == 0 { // a loss may be on its way
-				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.Serial, s)
+				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &node{owner: m, serial: o.Serial, try: o.Try, joint: m.state.requests[o.ID].MultiLock, czxid: s.czxid})
-		case LeaveRequestQueue:
-			s.queue = m.without(s.queue, o.Serial)
-		case WithdrawLease:
-			s.leases = m.without(s.leases, o.Serial)
-		case ReleaseLease:
+			s.leases = append(s.leases, &node{owner: m, serial: o.serial, try: o.try, joint: m.state.requests[o.id].MultiLock, czxid: s.czxid})
+		case "LeaveRequestQueue":
+			s.queue = m.without(s.queue, o.serial)
+		case "WithdrawLease":
+			s.leases = m.without(s.leases, o.serial)
+		case "ReleaseLease":
 			was := len(s.leases)
-			s.leases = m.without(s.leases, o.Serial)
+			s.leases = m.without(s.leases, o.serial)
 			if len(s.leases) < was {
-				m.fromLeases = append(m.fromLeases, func() { m.state.Released(o.Serial) })
+				m.fromLeases = append(m.fromLeases, func() { m.state.Released(o.serial) })
 			} else {
-				m.fromLeases = append(m.fromLeases, func() { m.state.Refused(o.Serial, requests.NotHeld) })
+				m.fromLeases = append(m.fromLeases, func() { m.state.Refused(o.serial, requests.NotHeld) })
 			}
-		case Grant:
+		case "Grant":
 			s.granted(m, o)
-		case Refuse, ConfirmRelease:
-			if m.open[o.ID] == "" {
-				s.t.Fatalf("process %d: request %d is answered again by %d", m.n, o.ID, o.Kind)
+		case "Refuse", "ConfirmRelease":
+			if m.open[o.id] == "" {
+				s.t.Fatalf("process %d: request %d is answered again by %s", m.n, o.id, o.kind)
 			}
-			delete(m.open, o.ID)
-		case Lose:
-			if m.open[o.ID] != "held" {
-				s.t.Fatalf("process %d: request %d is lost but was %q", m.n, o.ID, m.open[o.ID])
+			delete(m.open, o.id)
+		case "Lose":
+			if m.open[o.id] != "held" {
+				s.t.Fatalf("process %d: request %d is lost but was %q", m.n, o.id, m.open[o.id])
 			}
-			delete(m.open, o.ID)
+			delete(m.open, o.id)
 		}
 	}
 	s.decide()
 }
 
-func (s *world) granted(m *process, o Effect) {
-	if m.open[o.ID] != "waiting" || len(o.Leases) != m.permits[o.ID] {
-		s.t.Fatalf("process %d: request %d for %d permits was %q and got %d", m.n, o.ID, m.permits[o.ID], m.open[o.ID], len(o.Leases))
+func (s *world) granted(m *process, o effect) {
+	if m.open[o.id] != "waiting" || len(o.leases) != m.permits[o.id] {
+		s.t.Fatalf("process %d: request %d for %d permits was %q and got %d", m.n, o.id, m.permits[o.id], m.open[o.id], len(o.leases))
 	}
-	for _, l := range o.Leases {
+	for _, l := range o.leases {
 		if l.Czxid == 0 || l.Generation != machinetest.GenerationAt(l.Czxid) {
-			s.t.Fatalf("process %d: request %d was granted %v", m.n, o.ID, o.Leases)
+			s.t.Fatalf("process %d: request %d was granted %v", m.n, o.id, o.leases)
 		}
 	}
-	m.open[o.ID], m.grants[o.ID] = "held", o.Leases
+	m.open[o.id], m.grants[o.id] = "held", o.leases
 }
 
 // inTurn returns a node of the process to which the request queue was granted.

@@ -4,13 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
 // State holds the requests of one process for the permits of a semaphore. It is used by one
 // goroutine at a time; the package's documentation says how it works.
 type State struct {
+	actor      Actor
 	permits    int // less than 0 until Resize says it
 	fixed      bool
 	closed     requests.Reason
@@ -26,8 +26,6 @@ type State struct {
 	next    []*request // have passed the request queue, behind those that have asked
 	tries   int        // how many of next are tries
 	missing int        // leases that were asked for and are not granted
-
-	out []Effect
 }
 
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
@@ -36,7 +34,7 @@ const lookAhead = 8
 // request is an open request. Either it is in the request queue (queueSerial is not 0), or it is
 // held, and then none of its leases is missing.
 type request struct {
-	Acquire
+	PermitRequest
 	queueSerial uint64  // of its request to the request queue; 0: it has left
 	passedQueue bool    // it has passed the request queue and is not held: it is in next, or in asked once it has leases
 	leases      []Lease // asked for, all at once
@@ -50,9 +48,9 @@ type request struct {
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
 // Resize says them. fixed says that their number does not change.
-func New(permits int, fixed bool) *State {
+func New(actor Actor, permits int, fixed bool) *State {
 	return &State{
-		permits: permits, fixed: fixed,
+		actor: actor, permits: permits, fixed: fixed,
 		requests: map[requests.ID]*request{},
 		owners:   map[string]int{},
 		queued:   map[uint64]*request{},
@@ -60,30 +58,21 @@ func New(permits int, fixed bool) *State {
 	}
 }
 
-// Effects returns what is to be done because of the calls since the last Effects, in order. The
-// slice is valid until the next call of another method.
-func (p *State) Effects() []Effect {
-	invariants.Check(p)
-	out := p.out
-	p.out = p.out[:0]
-	return out
-}
-
 // Idle reports whether no request is open.
 func (p *State) Idle() bool { return len(p.requests) == 0 }
 
 // Acquire takes in a new request. It refuses a request with WouldDeadlock if its owner could have
 // the permits only after its own release, unless the number of permits may change.
-func (p *State) Acquire(e Acquire) {
+func (p *State) Acquire(e PermitRequest) {
 	switch {
 	case p.closed != 0:
-		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: p.closed})
+		p.actor.RefuseRequest(e.ID, p.closed)
 	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
-		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.WouldDeadlock})
+		p.actor.RefuseRequest(e.ID, requests.WouldDeadlock)
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
-		p.effect(Effect{Kind: Refuse, ID: e.ID, Reason: requests.NotAcquired})
+		p.actor.RefuseRequest(e.ID, requests.NotAcquired)
 	default:
-		q := &request{Acquire: e}
+		q := &request{PermitRequest: e}
 		p.requests[e.ID] = q
 		p.count(q, e.Permits)
 		p.enterQueue(q)
@@ -98,7 +87,7 @@ func (p *State) Revoke(serial uint64) {
 	}
 	q.revoked = true
 	if q.held && !q.released {
-		p.effect(Effect{Kind: RequestRevoke, ID: q.ID})
+		p.actor.RequestRevoke(q.ID)
 	}
 }
 
@@ -114,13 +103,13 @@ func (p *State) Cancel(id requests.ID, why requests.Reason) {
 func (p *State) Release(id requests.ID) {
 	q := p.requests[id]
 	if q == nil || !q.held || q.released {
-		p.effect(Effect{Kind: Refuse, ID: id, Reason: requests.NotHeld})
+		p.actor.RefuseRequest(id, requests.NotHeld)
 		return
 	}
 	q.released, q.releasing = true, len(q.leases)
 	p.count(q, -q.Permits)
 	for _, l := range q.leases {
-		p.effect(Effect{Kind: ReleaseLease, Serial: l.Serial})
+		p.actor.ReleaseLease(l.Serial)
 	}
 }
 
@@ -144,9 +133,9 @@ func (p *State) Close(why requests.Reason) {
 	p.Leave()
 	for _, id := range slices.Sorted(maps.Keys(parties)) {
 		if q := parties[id]; q.held && !q.released {
-			p.effect(Effect{Kind: Lose, ID: id, Reason: why})
+			p.actor.Lose(id, why)
 		} else {
-			p.effect(Effect{Kind: Refuse, ID: id, Reason: why})
+			p.actor.RefuseRequest(id, why)
 		}
 	}
 }
@@ -155,10 +144,10 @@ func (p *State) Close(why requests.Reason) {
 // actor has answered them after a failure.
 func (p *State) Leave() {
 	for _, serial := range slices.Sorted(maps.Keys(p.queued)) {
-		p.effect(Effect{Kind: LeaveRequestQueue, Serial: serial})
+		p.actor.LeaveRequestQueue(serial)
 	}
 	for _, serial := range slices.Sorted(maps.Keys(p.leases)) {
-		p.effect(Effect{Kind: WithdrawLease, Serial: serial})
+		p.actor.WithdrawLease(serial)
 	}
 	clear(p.queued)
 	clear(p.leases)
@@ -166,8 +155,6 @@ func (p *State) Leave() {
 	p.requests, p.asked, p.next = map[requests.ID]*request{}, nil, nil
 	p.used, p.tries, p.missing = 0, 0, 0
 }
-
-func (p *State) effect(o Effect) { p.out = append(p.out, o) }
 
 func (p *State) count(q *request, permits int) {
 	p.used += permits
@@ -181,7 +168,7 @@ func (p *State) count(q *request, permits int) {
 // refuse ends a request that is not released, and says why.
 func (p *State) refuse(q *request, why requests.Reason) {
 	p.end(q)
-	p.effect(Effect{Kind: Refuse, ID: q.ID, Reason: why})
+	p.actor.RefuseRequest(q.ID, why)
 }
 
 // end forgets a request that is not released, and leaves what it has of the locks below.

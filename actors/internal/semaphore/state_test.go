@@ -12,30 +12,30 @@ import (
 // effectsOf returns the effects of a State, in short.
 func effectsOf(p *State) string {
 	var all []string
-	for _, o := range p.Effects() {
-		switch o.Kind {
-		case EnterRequestQueue:
-			all = append(all, fmt.Sprintf("ask gate %d", o.Serial))
-		case LeaveRequestQueue:
-			all = append(all, fmt.Sprintf("leave gate %d", o.Serial))
-		case AcquireLease:
-			all = append(all, fmt.Sprintf("ask lease %d", o.Serial))
-		case WithdrawLease:
-			all = append(all, fmt.Sprintf("leave lease %d", o.Serial))
-		case ReportTurn:
-			all = append(all, fmt.Sprintf("pass %d", o.ID))
-		case ReleaseLease:
-			all = append(all, fmt.Sprintf("return lease %d", o.Serial))
-		case Grant:
-			all = append(all, fmt.Sprintf("grant %d", o.ID))
-		case Refuse:
-			all = append(all, fmt.Sprintf("refuse %d: %d", o.ID, o.Reason))
-		case Lose:
-			all = append(all, fmt.Sprintf("lose %d: %d", o.ID, o.Reason))
-		case ConfirmRelease:
-			all = append(all, fmt.Sprintf("released %d", o.ID))
-		case RequestRevoke:
-			all = append(all, fmt.Sprintf("revoke %d", o.ID))
+	for _, o := range effectsSince(p) {
+		switch o.kind {
+		case "EnterRequestQueue":
+			all = append(all, fmt.Sprintf("ask gate %d", o.serial))
+		case "LeaveRequestQueue":
+			all = append(all, fmt.Sprintf("leave gate %d", o.serial))
+		case "AcquireLease":
+			all = append(all, fmt.Sprintf("ask lease %d", o.serial))
+		case "WithdrawLease":
+			all = append(all, fmt.Sprintf("leave lease %d", o.serial))
+		case "ReportTurn":
+			all = append(all, fmt.Sprintf("pass %d", o.id))
+		case "ReleaseLease":
+			all = append(all, fmt.Sprintf("return lease %d", o.serial))
+		case "Grant":
+			all = append(all, fmt.Sprintf("grant %d", o.id))
+		case "Refuse":
+			all = append(all, fmt.Sprintf("refuse %d: %d", o.id, o.reason))
+		case "Lose":
+			all = append(all, fmt.Sprintf("lose %d: %d", o.id, o.reason))
+		case "ConfirmRelease":
+			all = append(all, fmt.Sprintf("released %d", o.id))
+		case "RequestRevoke":
+			all = append(all, fmt.Sprintf("revoke %d", o.id))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -61,9 +61,9 @@ func (s calls) granted(serials ...uint64) {
 }
 
 func TestState(t *testing.T) {
-	s := calls{t, New(3, true)}
-	s.Acquire(Acquire{ID: 1, Permits: 2})
-	s.Acquire(Acquire{ID: 2, Permits: 2})
+	s := calls{t, New(&recorder{}, 3, true)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 2})
+	s.Acquire(PermitRequest{ID: 2, Permits: 2})
 	s.want("ask gate 1, ask gate 2")
 	s.granted(1, 2) // both have passed the request queue: one process
 	s.want("ask lease 3, ask lease 4, ask lease 5, ask lease 6")
@@ -93,9 +93,9 @@ func TestState(t *testing.T) {
 // A node that was deleted is made again behind those of the next request: that request gives back
 // what it is granted before its turn.
 func TestOutOfTurn(t *testing.T) {
-	s := calls{t, New(4, true)}
-	s.Acquire(Acquire{ID: 1, Permits: 3})
-	s.Acquire(Acquire{ID: 2, Permits: 3})
+	s := calls{t, New(&recorder{}, 4, true)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 3})
+	s.Acquire(PermitRequest{ID: 2, Permits: 3})
 	s.granted(1, 2)
 	effectsOf(s.State)
 	s.granted(3, 4) // 5 comes to stand behind 6, 7 and 8
@@ -111,30 +111,30 @@ func TestOutOfTurn(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	s := calls{t, New(3, true)}
-	s.Acquire(Acquire{ID: 1, Permits: 2, Owner: "a"})
-	s.Acquire(Acquire{ID: 2, Permits: 2, Owner: "a", Try: true})
-	s.Acquire(Acquire{ID: 3, Permits: 2, Try: true})
-	s.Acquire(Acquire{ID: 4, Permits: 1, Owner: "a"})
+	s := calls{t, New(&recorder{}, 3, true)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 2, Owner: "a"})
+	s.Acquire(PermitRequest{ID: 2, Permits: 2, Owner: "a", Try: true})
+	s.Acquire(PermitRequest{ID: 3, Permits: 2, Try: true})
+	s.Acquire(PermitRequest{ID: 4, Permits: 1, Owner: "a"})
 	s.want("ask gate 1, refuse 2: 16, refuse 3: 1, ask gate 2")
 	s.Refused(1, requests.NotAcquired)
 	s.want("refuse 1: 1")
-	s.Acquire(Acquire{ID: 5, Permits: 2, Owner: "a"})
+	s.Acquire(PermitRequest{ID: 5, Permits: 2, Owner: "a"})
 	s.granted(2, 3)
 	s.want("ask gate 3, ask lease 4, ask lease 5, ask lease 6")
 	s.Refused(5, requests.NodeDeleted)
 	s.want("leave lease 6, leave gate 3, refuse 5: 5")
 	s.Close(requests.Closed)
 	s.want("leave gate 2, leave lease 4, refuse 4: 6")
-	s.Acquire(Acquire{ID: 6, Permits: 1})
+	s.Acquire(PermitRequest{ID: 6, Permits: 1})
 	s.want("refuse 6: 6")
 }
 
 // No lease is asked for before the number of permits is known, and then not more than needed.
 func TestResize(t *testing.T) {
-	s := calls{t, New(-1, false)}
+	s := calls{t, New(&recorder{}, -1, false)}
 	for id := range requests.ID(20) {
-		s.Acquire(Acquire{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
+		s.Acquire(PermitRequest{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
 		s.granted(uint64(id + 1))
 	}
 	effectsOf(s.State)
@@ -158,8 +158,8 @@ func TestResize(t *testing.T) {
 // Another client asks for a lease whose request still waits for a second one: the request is told
 // when it holds, and not once it has released.
 func TestRevoke(t *testing.T) {
-	s := calls{t, New(2, true)}
-	s.Acquire(Acquire{ID: 1, Permits: 2})
+	s := calls{t, New(&recorder{}, 2, true)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 2})
 	s.granted(1)
 	s.want("ask gate 1, ask lease 2, ask lease 3")
 	s.granted(2)
@@ -175,10 +175,10 @@ func TestRevoke(t *testing.T) {
 // The request of a multi-lock stops behind the request queue, keeps to no order among the leases,
 // and is refused when it loses a node before the grant.
 func TestMultiLock(t *testing.T) {
-	s := calls{t, New(2, true)}
-	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
-	s.Acquire(Acquire{ID: 2, Permits: 1})
-	s.Acquire(Acquire{ID: 3, Permits: 1, MultiLock: true})
+	s := calls{t, New(&recorder{}, 2, true)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
+	s.Acquire(PermitRequest{ID: 2, Permits: 1})
+	s.Acquire(PermitRequest{ID: 3, Permits: 1, MultiLock: true})
 	s.granted(1, 2)
 	s.want("ask gate 1, ask gate 2, ask gate 3, pass 1, ask lease 4")
 	if !s.Has("a") || s.Has("") || s.Has("b") {
@@ -204,8 +204,8 @@ func TestMultiLock(t *testing.T) {
 // The number of permits is not known yet: the request of a multi-lock waits for it, or it would
 // take its place in all queues for nothing.
 func TestMultiLockBeforeTheSize(t *testing.T) {
-	s := calls{t, New(-1, false)}
-	s.Acquire(Acquire{ID: 1, Permits: 1, MultiLock: true})
+	s := calls{t, New(&recorder{}, -1, false)}
+	s.Acquire(PermitRequest{ID: 1, Permits: 1, MultiLock: true})
 	s.granted(1)
 	s.want("ask gate 1")
 	s.Resize(1)

@@ -162,7 +162,7 @@ func (s *Contender) wanted() bool { return s.request != nil && s.request.ID == s
 
 func (s *Contender) hold() {
 	s.stage, s.awaited = holding, 0 // the next Tick watches the nodes
-	if s.request.NotifyContended { // the waiters are not known, so assume from the beginning that there are some
+	if s.request.NotifyContended {  // the waiters are not known, so assume from the beginning that there are some
 		s.actor.NotifyContended(s.request.ID)
 	}
 	s.actor.GrantBy(s.request.ID, s.ownerNode, s.generation, s.czxid)

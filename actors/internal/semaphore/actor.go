@@ -1,0 +1,56 @@
+package semaphore
+
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
+// Actor performs what a State asks for. The first five methods are about the locks below, in which a
+// State has requests by serials of its own; the others are for the owners.
+type Actor interface {
+	// EnterRequestQueue acquires the request queue for r. The State's Granted, Refused and Lost must be
+	// called.
+	EnterRequestQueue(serial uint64, r PermitRequest)
+	// LeaveRequestQueue withdraws the request, or releases what it was granted.
+	LeaveRequestQueue(serial uint64)
+	// AcquireLeases acquires the leases of a request, whose Serials are set. One transaction is to make
+	// them, and another transaction those of another request. The State's Granted, Refused and Lost
+	// must be called.
+	AcquireLeases(r PermitRequest, leases []Lease)
+	// WithdrawLease withdraws the request, or releases the lease. No answer is awaited.
+	WithdrawLease(serial uint64)
+	// ReleaseLease releases the lease. The State's Released or Refused must be called.
+	ReleaseLease(serial uint64)
+	// ReportTurn: the request, of a multi-lock, has passed the request queue. The State's Proceed must
+	// be called once the multi-lock has passed the request queues of all its semaphores.
+	ReportTurn(id requests.ID)
+	// GrantLeases: the request holds its leases.
+	GrantLeases(id requests.ID, leases []Lease)
+	requests.Owners
+}
+
+// PermitRequest is a request for permits.
+type PermitRequest struct {
+	ID requests.ID
+	// Owner names the owner. Its requests do not enter again: they add up.
+	Owner string
+	// Permits is how many permits are wanted, 1 or more.
+	Permits int
+	// Try refuses the request rather than let it wait.
+	Try bool
+	// MultiLock marks the request of a multi-lock: see [State.Proceed].
+	MultiLock bool
+	// Data is the data of the leases.
+	Data []byte
+	// Revocable is Acquire.Revocable of the leases' own requests.
+	Revocable bool
+}
+
+// Lease is one permit. Serial is the serial of the request for it; the rest is known once it is
+// granted.
+type Lease struct {
+	Serial     uint64
+	Node       string
+	Generation uint64
+	Czxid      int64
+	Step       uint32
+	Session    int64
+	Epoch      uint64
+}
