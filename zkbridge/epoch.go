@@ -143,19 +143,10 @@ func (ep *epoch) flush() {
 		conn.Cork()
 		defer conn.Uncork()
 	}
-	if ep.startQueue.mayStart {
-		ep.startQueue.flush()
-	}
-	if !ep.started {
-		return
-	}
-	if ep.writer.MayStart() { // before singles, to which the writer adds jobs
-		ep.writer.Flush()
-	}
-	if ep.singles.mayStart {
+	ep.startQueue.flush()
+	if ep.started {
+		ep.writer.Flush() // before singles, to which the writer adds jobs
 		ep.singles.flush()
-	}
-	if ep.reads.mayStart {
 		ep.reads.flush()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -61,11 +62,11 @@ func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
 
 // copyOp returns a copy and its size in a message, or nil for a value that is no operation.
 func copyOp(op any, acl []zk.ACL) (c any, size int) {
+	if v := reflect.ValueOf(op); v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, 0
+	}
 	switch op := op.(type) {
 	case *zk.CreateRequest:
-		if op == nil {
-			return nil, 0
-		}
 		cr := *op
 		cr.Data, cr.Acl = bytes.Clone(op.Data), slices.Clone(op.Acl)
 		if cr.Acl == nil {
@@ -73,21 +74,12 @@ func copyOp(op any, acl []zk.ACL) (c any, size int) {
 		}
 		return &cr, zkconn.OpBytes + len(cr.Path) + len(cr.Data) + zkconn.ACLBytes(cr.Acl)
 	case *zk.SetDataRequest:
-		if op == nil {
-			return nil, 0
-		}
 		return &zk.SetDataRequest{Path: op.Path, Data: bytes.Clone(op.Data), Version: op.Version},
 			zkconn.OpBytes + len(op.Path) + len(op.Data)
 	case *zk.DeleteRequest:
-		if op == nil {
-			return nil, 0
-		}
 		d := *op
 		return &d, zkconn.OpBytes + len(d.Path)
 	case *zk.CheckVersionRequest:
-		if op == nil {
-			return nil, 0
-		}
 		d := *op
 		return &d, zkconn.OpBytes + len(d.Path)
 	}

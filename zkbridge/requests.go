@@ -122,10 +122,7 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 }
 
 // replyToOf returns where to send the answer to a message.
-func (a *bridgeActor) replyToOf(from ask.Recipient, msg interface {
-	GetId() uint64
-	GetEpoch() uint64
-}) reply.To {
+func (a *bridgeActor) replyToOf(from ask.Recipient, msg requestMessage) reply.To {
 	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: a.cfg.Log}
 }
 
@@ -159,47 +156,18 @@ func (a *bridgeActor) rejectReason(epoch uint64, n int) (why messages.Reason, de
 
 // Refuse implements host.Actor: it answers messages that come after the bridge has ended.
 func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
-	if msg, ok := msg.(request); ok { // a callRequest or an atomicCreateRequest
+	switch msg := msg.(type) {
+	case request: // a callRequest or an atomicCreateRequest
 		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
-		return
-	}
-	messages.DispatchBridge(refuser{a.lastChange}, from, msg, from)
-}
-
-// refuser answers for a bridge that has ended.
-type refuser struct{ lastChange *messages.SessionChanged }
-
-func (r refuser) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
-	if from != nil {
-		from.Tell(r.lastChange)
+	case *messages.Subscribe:
+		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)
+	case requestMessage:
+		a.replyToOf(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	}
 }
 
-func (refuser) Unsubscribe(ask.Recipient, *messages.Unsubscribe) {}
-
-func (r refuser) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	r.refuse(from, msg)
-}
-
-func (r refuser) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	r.refuse(from, msg)
-}
-
-func (r refuser) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	r.refuse(from, msg)
-}
-
-func (r refuser) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r.refuse(from, msg)
-}
-
-func (r refuser) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
-	r.refuse(from, msg)
-}
-
-func (r refuser) refuse(from ask.Recipient, msg interface {
+// requestMessage is a message that the bridge answers.
+type requestMessage interface {
 	GetId() uint64
 	GetEpoch() uint64
-}) {
-	reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch()}.Fail(messages.Reason_CLOSED, r.lastChange.GetDetail())
 }

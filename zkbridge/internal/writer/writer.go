@@ -119,6 +119,9 @@ func (w *Writer) InFlight() int { return len(w.inFlight) }
 
 // Flush sends the batches that are worth it.
 func (w *Writer) Flush() {
+	if !w.mayStart {
+		return
+	}
 	w.mayStart = false
 	limit := MaxInFlight
 	if w.ownNode == "" {

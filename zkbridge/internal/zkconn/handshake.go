@@ -164,15 +164,9 @@ type Credentials struct{ Scheme, Credential string }
 
 // frame returns the message with the credentials.
 func (a Credentials) frame() []byte {
-	b := make([]byte, lengthSize)
-	xid := int32(xidAuth)
-	b = binary.BigEndian.AppendUint32(b, uint32(xid))
-	b = binary.BigEndian.AppendUint32(b, opAuth)
-	b = binary.BigEndian.AppendUint32(b, 0) // a type that has only this value
-	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Scheme)))
-	b = append(b, a.Scheme...)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Credential)))
-	b = append(b, a.Credential...)
+	b := appendInt(appendInt(make([]byte, lengthSize), xidAuth), opAuth)
+	b = appendInt(b, 0) // a type that has only this value
+	b = appendText(appendText(b, a.Scheme), a.Credential)
 	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
 	return b
 }
