@@ -191,7 +191,7 @@ func (a *bridgeActor) onAuthRefused(err error) {
 func (a *bridgeActor) connected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
 		a.armDeadline()
-		a.epoch.createOwnNode()
+		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
 	} else {
 		a.epoch.generationChanged() // it may have changed: its watch went with the connection

@@ -4,9 +4,9 @@
 //
 // A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the moment it is
 // established until it is lost. Requests name their epoch and never run in another one. A session is
-// CONNECTED, or SUSPENDED as long as it has no connection, until it is LOST. It has one node of its
-// own, below [GenerationDirectory]: each transaction that creates contenders writes that node, to learn
-// its zxid.
+// CONNECTED, or SUSPENDED as long as it has no connection, until it is LOST. It has one
+// session node, below [GenerationDirectory]: each transaction that creates contenders writes that node,
+// to learn its zxid.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
@@ -82,8 +82,8 @@
 //   - bridge.go, sessionstream.go: Bridge, which other goroutines call.
 //   - actor.go: the actor; it opens epochs and ends them.
 //   - epoch.go, workqueue.go: all that the bridge does within one session, and how much at a time.
-//   - ownnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests: its
-//     session's own node is made, and the generation is read.
+//   - sessionnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests: the
+//     session node is made, and the generation is read.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - watches.go, reads.go: lists, and watches of nodes.

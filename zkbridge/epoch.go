@@ -21,7 +21,7 @@ type epoch struct {
 	conn      *zkconn.SessionConn
 	client    zkconn.Client
 	connected bool // the session is CONNECTED: jobs may start
-	started   bool // the session is ready for requests; see createOwnNode
+	started   bool // the session is ready for requests; see createSessionNode
 	over      bool
 
 	open   map[request]uint64 // requests that are not answered, with the number of each

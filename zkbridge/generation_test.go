@@ -219,28 +219,28 @@ func TestGenerationIsReadAgain(t *testing.T) {
 	})
 }
 
-// Whatever stands against writing the session's own node, it is not tried without end.
-func TestOwnNodeCannotBeWritten(t *testing.T) {
+// Whatever stands against writing the session node, it is not tried without end.
+func TestSessionNodeCannotBeWritten(t *testing.T) {
 	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // the latter of a quota
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.do(func(c *bridgeActor) {
-			if c.epoch.OwnNodeFailed(refusal); c.epoch.writer.OwnNode() != "" || !c.epoch.started {
-				t.Errorf("%v: the session's own node is %q", refusal, c.epoch.writer.OwnNode())
+			if c.epoch.SessionNodeFailed(refusal); c.epoch.writer.SessionNode() != "" || !c.epoch.started {
+				t.Errorf("%v: the session node is %q", refusal, c.epoch.writer.SessionNode())
 			}
 		})
 		u.created("/d", "n-")
 	}
 }
 
-// An operator who deletes the session's own node, or its directory too, delays creates and deletes and no
+// An operator who deletes the session node, or its directory too, delays creates and deletes and no
 // more.
-func TestOwnNodeIsDeleted(t *testing.T) {
+func TestSessionNodeIsDeleted(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		u, conn, root := below(t, s)
 		for _, all := range []bool{false, true, false} {
 			first := u.created("/d", "n-")
-			must(t, conn.Delete(root+ownNodePath(u.bridge.Session().ID), -1))
+			must(t, conn.Delete(root+sessionNodePath(u.bridge.Session().ID), -1))
 			if all {
 				must(t, conn.Delete(root+homeDirectory, -1))
 			}
@@ -258,8 +258,8 @@ func TestOwnNodeIsDeleted(t *testing.T) {
 					t.Errorf("%v", m)
 				}
 			}
-			if exists, _, err := conn.Exists(root + ownNodePath(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
-				t.Errorf("%d answers; own node %v, %v", answers, exists, err)
+			if exists, _, err := conn.Exists(root + sessionNodePath(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
+				t.Errorf("%d answers; session node %v, %v", answers, exists, err)
 			}
 		}
 		if names := s.Nodes(t, root+"/d"); len(names) != 6 {

@@ -12,13 +12,13 @@ import (
 )
 
 // Contenders get their nodes in the order in which they came, also where several transactions in
-// a row are refused because another client has deleted the session's own node.
-func TestOrderWithoutOwnNode(t *testing.T) {
+// a row are refused because another client has deleted the session node.
+func TestOrderWithoutSessionNode(t *testing.T) {
 	s := zktest.Embedded(t)
 	var count counter
 	u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t), s.Client(t)
 	u.created(dir, "zero-")
-	must(t, conn.Delete(ownNodePath(u.bridge.Session().ID), -1))
+	must(t, conn.Delete(sessionNodePath(u.bridge.Session().ID), -1))
 	count.take()
 	s.Embedded().Pause()
 	sent := 0

@@ -182,14 +182,14 @@ func withoutOwn(t *testing.T, s *zktest.Server) *user {
 	u.do(func(c *bridgeActor) {})
 	zktest.Eventually(t, patience, func() bool {
 		ready := make(chan bool, 1)
-		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.writer.OwnNode() == "" })
+		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.writer.SessionNode() == "" })
 		return <-ready
-	}, "the session begins without a node of its own")
+	}, "the session begins without a session node")
 	return u
 }
 
-// TestOutcomeUnknownWithoutOwnNode cuts the connection at a create that is a request of its own.
-func TestOutcomeUnknownWithoutOwnNode(t *testing.T) {
+// TestOutcomeUnknownWithoutSessionNode cuts the connection at a create that is a request of its own.
+func TestOutcomeUnknownWithoutSessionNode(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		s := zktest.Embedded(t)

@@ -14,7 +14,7 @@ import (
 // faultKinds are the faults. A random subset is switched on per seed.
 var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
 	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation",
-	"follower", "drop", "count", "revoke", "own node", "simple node"}
+	"follower", "drop", "count", "revoke", "session node", "simple node"}
 
 // scenes are the operations that are more than one request.
 var scenes = map[string]func(*world, entry){
@@ -198,7 +198,7 @@ func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Du
 		w.changeCount(p, r)
 	case "revoke":
 		w.revoke(p, r)
-	case "own node":
+	case "session node":
 		w.operator.do(func() {
 			w.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return strings.HasPrefix(name, "session-") })
 		})

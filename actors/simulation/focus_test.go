@@ -30,7 +30,7 @@ var foci = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
 		p.draw(r, []string{"op missing"}, 1, always, time.Second, 3*time.Second)
 	},
-	// The own node of a session is gone when several transactions are in flight.
+	// The session node is gone when several transactions are in flight.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.far, p.fickle, p.alone, p.members = 1, 1, 0, membersOnly, []int{1}
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)

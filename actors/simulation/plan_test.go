@@ -103,7 +103,7 @@ var themes = [][]string{
 	{"expire", "actor stops", "close"},       // ends
 	{"server away", "cut", "delete", "hole"}, // reconnects
 	{"drop", "expire", "close"},              // what programs have forgotten
-	{"follower", "revoke", "own node"},       // what is known late
+	{"follower", "revoke", "session node"},   // what is known late
 }
 
 // drawFaults draws no faults, some of many kinds, or many of a few kinds.

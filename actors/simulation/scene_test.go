@@ -58,7 +58,7 @@ func (w *world) askReaders(e entry) {
 }
 
 // askFour has a process ask for a lock four times within moments, so that three transactions are in
-// flight, after the operator has deleted the session's own node. The process has a contender for the
+// flight, after the operator has deleted the session node. The process has a contender for the
 // lock already.
 func (w *world) askFour(e entry) {
 	const path = root + "/m0"

@@ -11,18 +11,18 @@ import (
 )
 
 // batch is a transaction: creates and deletes in the order in which they came. A batch with a create
-// ends with one operation that writes the session's own node: its result has the transaction's zxid,
+// ends with one operation that writes the session node: its result has the transaction's zxid,
 // which is the czxid of all nodes created. Reads of the directories that the batch creates in follow
 // in the same flight. ZooKeeper answers a session's requests in order, so the reads see the new nodes.
 type batch struct {
-	writes        []write
-	creates       uint32 // among the writes
-	mayFail       bool   // the directory of one of the creates may be missing, so that nothing is executed
-	reads         []directoryRead
-	readIndex     map[string]int32 // of a directory among the reads
-	ops           []any            // those of the writes, then that on the session's own node
-	writesOwnNode bool             // the last operation writes the session's own node
-	size          int              // bytes
+	writes            []write
+	creates           uint32 // among the writes
+	mayFail           bool   // the directory of one of the creates may be missing, so that nothing is executed
+	reads             []directoryRead
+	readIndex         map[string]int32 // of a directory among the reads
+	ops               []any            // those of the writes, then that on the session node
+	writesSessionNode bool             // the last operation writes the session node
+	size              int              // bytes
 
 	unanswered atomic.Int32 // requests
 	results    []zk.MultiResponse
@@ -53,8 +53,8 @@ const (
 
 // add puts w into the batch unless the batch is full, and reports whether it has. Without an own
 // node each create goes alone.
-func (b *batch) add(w write, ownNode bool) bool {
-	if len(b.writes) > 0 && !b.fits(w, ownNode) {
+func (b *batch) add(w write, sessionNode bool) bool {
+	if len(b.writes) > 0 && !b.fits(w, sessionNode) {
 		return false
 	}
 	creates := w.creates()
@@ -71,7 +71,7 @@ func (b *batch) add(w write, ownNode bool) bool {
 }
 
 // fits reports whether w fits behind the others.
-func (b *batch) fits(w write, ownNode bool) bool {
+func (b *batch) fits(w write, sessionNode bool) bool {
 	n := 1
 	if w.atomic != nil {
 		n = len(w.atomic.parts)
@@ -79,7 +79,7 @@ func (b *batch) fits(w write, ownNode bool) bool {
 	switch {
 	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
 		return false
-	case !ownNode && (b.creates > 0 || w.release == nil):
+	case !sessionNode && (b.creates > 0 || w.release == nil):
 		return false
 	case len(b.writes)+n+1 > maxOps:
 		return false
@@ -152,9 +152,9 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].withNames = b.reads[i].withNames || c.withNames
 }
 
-// buildOps makes the operations. Nodes get the ACL. ownNode is the path of the session's own node,
+// buildOps makes the operations. Nodes get the ACL. sessionNode is the path of the session node,
 // or empty.
-func (b *batch) buildOps(acl []zk.ACL, ownNode string) {
+func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	b.ops = slices.Grow(b.ops, len(b.writes)+1)
 	for _, w := range b.writes {
 		if w.create != nil {
@@ -163,15 +163,15 @@ func (b *batch) buildOps(acl []zk.ACL, ownNode string) {
 			b.ops = append(b.ops, w.release.deleteOp())
 		}
 	}
-	if b.writesOwnNode = ownNode != "" && b.creates > 0; b.writesOwnNode {
-		b.ops = append(b.ops, &zk.SetDataRequest{Path: ownNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
+	if b.writesSessionNode = sessionNode != "" && b.creates > 0; b.writesSessionNode {
+		b.ops = append(b.ops, &zk.SetDataRequest{Path: sessionNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
 	}
 }
 
-// isSingleCreate reports whether the batch is one create without the session's own node: a request
+// isSingleCreate reports whether the batch is one create without the session node: a request
 // of its own returns its czxid.
 func (b *batch) isSingleCreate() bool {
-	return !b.writesOwnNode && len(b.writes) == 1 && b.writes[0].create != nil
+	return !b.writesSessionNode && len(b.writes) == 1 && b.writes[0].create != nil
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
@@ -224,5 +224,5 @@ func (b *batch) reset() {
 	clear(b.readIndex)
 	clear(b.ops)
 	b.writes, b.reads, b.ops = b.writes[:0], b.reads[:0], b.ops[:0]
-	b.creates, b.mayFail, b.writesOwnNode, b.size, b.results, b.err = 0, false, false, 0, nil, nil
+	b.creates, b.mayFail, b.writesSessionNode, b.size, b.results, b.err = 0, false, false, 0, nil, nil
 }

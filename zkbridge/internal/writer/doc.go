@@ -3,8 +3,7 @@
 // the outcome is known: an answer that was lost makes it look for the node.
 //
 // A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Session] stands for. No
-// method blocks, and none may be called from another goroutine. The own node is here that of the
-// session, which each batch writes to learn its zxid.
+// method blocks, and none may be called from another goroutine.
 //
 // The files, in reading order:
 //

@@ -19,7 +19,7 @@ func (w *Writer) onBatchDone(b *batch) {
 // handleResult answers the requests of a batch, or sends them again.
 func (w *Writer) handleResult(b *batch) {
 	results, err := b.results, b.err
-	if err == nil && len(results) == len(b.ops) && !(b.writesOwnNode && b.czxid() == 0) {
+	if err == nil && len(results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
 		w.onSuccess(b)
 		return
 	}
@@ -81,7 +81,7 @@ func (w *Writer) onSuccess(b *batch) {
 // requests go again.
 func (w *Writer) onOpFailure(b *batch, i int, err error) {
 	if i == len(b.writes) {
-		w.session.OwnNodeFailed(err)
+		w.session.SessionNodeFailed(err)
 		w.requeue(regrouped(b.writes))
 		return
 	}

@@ -35,8 +35,8 @@ type Session interface {
 	// WithGeneration calls then with the generation that was in force at a czxid, or with the
 	// reason why the generation is not known. It may do so later.
 	WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string))
-	// OwnNodeFailed notes that the session's own node could not be written.
-	OwnNodeFailed(err error)
+	// SessionNodeFailed notes that the session node could not be written.
+	SessionNodeFailed(err error)
 }
 
 // Request is a request that the bridge will answer.

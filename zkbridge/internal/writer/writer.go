@@ -21,8 +21,8 @@ type Writer struct {
 	cfg     Config
 	jitter  zkconn.Jitter
 
-	ownNode  string // path of the session's own node; empty if the session has none
-	mayStart bool   // something has changed since the last Flush, so that a batch may be worth sending
+	sessionNode string // path of the session node; empty if the session has none
+	mayStart    bool   // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []write
 	unsent      []write  // of batches that could not be sent; retryUnsent puts them in front of the queue
@@ -49,21 +49,21 @@ const (
 	// are best, as measured.
 	MaxInFlight = 3
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
-	// without an own node, which have one request each.
+	// without a session node, which have one request each.
 	MaxSingle = 29
 )
 
-// New returns a writer without an own node.
+// New returns a writer without a session node.
 func New(session Session, cfg Config) *Writer {
 	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
 }
 
-// SetOwnNode sets the path of the session's own node. Each batch that creates contenders writes the
+// SetSessionNode sets the path of the session node. Each batch that creates contenders writes the
 // node, to learn the batch's zxid. With an empty path the writer creates contenders one by one.
-func (w *Writer) SetOwnNode(path string) { w.ownNode = path }
+func (w *Writer) SetSessionNode(path string) { w.sessionNode = path }
 
-// OwnNode returns the path of the session's own node, or "".
-func (w *Writer) OwnNode() string { return w.ownNode }
+// SessionNode returns the path of the session node, or "".
+func (w *Writer) SessionNode() string { return w.sessionNode }
 
 // Create creates the node of a request.
 func (w *Writer) Create(c *Create) {
@@ -124,7 +124,7 @@ func (w *Writer) Flush() {
 	}
 	w.mayStart = false
 	limit := MaxInFlight
-	if w.ownNode == "" {
+	if w.sessionNode == "" {
 		limit = MaxSingle // each batch has one request only
 	}
 	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
@@ -159,7 +159,7 @@ func (w *Writer) buildBatch() *batch {
 		w.freeBatches = append(w.freeBatches, b)
 		return nil
 	}
-	b.buildOps(w.cfg.ACL, w.ownNode)
+	b.buildOps(w.cfg.ACL, w.sessionNode)
 	return b
 }
 
@@ -187,7 +187,7 @@ func (w *Writer) addToBatch(b *batch, added write) bool {
 			return false
 		}
 	}
-	return b.add(added, w.ownNode != "")
+	return b.add(added, w.sessionNode != "")
 }
 
 // Stop stops the writer's timers. The epoch is over.

@@ -47,7 +47,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Config{})
-			w.SetOwnNode("/actorlock/sessions/1")
+			w.SetSessionNode("/actorlock/sessions/1")
 			create := func() { w.Create(&Create{directory: "/locks/a", prefix: "n-"}) }
 			if test.release != nil {
 				w.Release(test.release)

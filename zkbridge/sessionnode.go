@@ -12,26 +12,26 @@ import (
 // homeDirectory is the directory of this library's own nodes, below the chroot.
 const homeDirectory = GenerationDirectory
 
-// ownNodePath returns the path of a session's own node. Each batch that creates contenders writes
+// sessionNodePath returns the path of a session node. Each batch that creates contenders writes
 // that node, to learn the batch's zxid without writing another client's data. The creation of the
 // node is also the first transaction of a session: what the session reads later is not older than
 // what any former session of this process has seen.
-func ownNodePath(session int64) string {
+func sessionNodePath(session int64) string {
 	return fmt.Sprintf("%s/session-%016x", homeDirectory, uint64(session))
 }
 
-// createOwnNode makes the session ready for its first request. The bridge sends nothing else before.
-func (ep *epoch) createOwnNode() {
+// createSessionNode makes the session ready for its first request. The bridge sends nothing else before.
+func (ep *epoch) createSessionNode() {
 	ep.started = false
 	ep.startQueue.addBlocking(func() func() {
-		path := ownNodePath(ep.conn.ID())
-		err := createOwnNode(ep.client, path)
-		return func() { ep.onOwnNodeCreated(path, err) }
+		path := sessionNodePath(ep.conn.ID())
+		err := createSessionNode(ep.client, path)
+		return func() { ep.onSessionNodeCreated(path, err) }
 	})
 }
 
-// createOwnNode creates the session's own node. A node of that path can only be this session's.
-func createOwnNode(c zkconn.Client, path string) error {
+// createSessionNode creates the session node. A node of that path can only be this session's.
+func createSessionNode(c zkconn.Client, path string) error {
 	err := c.CreateEphemeral(path)
 	if zkconn.IsMissing(err) {
 		// All clients may read the directory: those that ask for the generation need to.
@@ -46,17 +46,17 @@ func createOwnNode(c zkconn.Client, path string) error {
 	return err
 }
 
-func (ep *epoch) onOwnNodeCreated(path string, err error) {
+func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	if err != nil {
 		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent || zkconn.IsMissing(err) {
-			ep.RetryLater(ep.createOwnNode)
+			ep.RetryLater(ep.createSessionNode)
 			return
 		}
-		ep.actor.cfg.Log.Info("the session has no node of its own: contenders are created one by one", "epoch", ep.number,
+		ep.actor.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
 			"node", path, "why", zkconn.RightOnParent("CREATE", path).Explain(err))
 		path = ""
 	}
-	ep.writer.SetOwnNode(path)
+	ep.writer.SetSessionNode(path)
 	ep.generationChanged() // since a former session has read it, if one has
 }
 
@@ -67,13 +67,13 @@ func (ep *epoch) setReady() {
 	ep.startAll()
 }
 
-// OwnNodeFailed implements writer.Session. It creates the session's own node again if another client
+// SessionNodeFailed implements writer.Session. It creates the session node again if another client
 // has deleted it. The session goes on without the node if it cannot be written for another reason.
-func (ep *epoch) OwnNodeFailed(err error) {
+func (ep *epoch) SessionNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {
-		ep.actor.cfg.Log.Info("the session's own node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
-		ep.writer.SetOwnNode("")
+		ep.actor.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
+		ep.writer.SetSessionNode("")
 		return
 	}
-	ep.createOwnNode()
+	ep.createSessionNode()
 }
