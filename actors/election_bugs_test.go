@@ -2,6 +2,8 @@ package actors_test
 
 import (
 	"context"
+	"io"
+	"log"
 	"net"
 	"slices"
 	"strings"
@@ -197,6 +199,7 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 		d.one.end() // it would lead at once, before the leader has heard of the deletion
 		conn, err := zkClient(v)
 		must(d, err)
+		defer conn.Close()
 		must(d, conn.Delete(term.Grant().Node(), -1))
 		closes(d, term.Context().Done(), "the term")
 		is(d, context.Cause(term.Context()), actors.ErrNodeDeleted)
@@ -210,7 +213,7 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 func zkClient(v *virtual) (*zk.Conn, error) {
 	conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithDialer(func(network, address string, _ time.Duration) (net.Conn, error) {
 		return v.Dial(context.Background(), network, address)
-	}), zk.WithLogInfo(false))
+	}), zk.WithLogger(log.New(io.Discard, "", 0)))
 	return conn, err
 }
 

@@ -1,0 +1,129 @@
+package actors_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// candidate is a campaign in a goroutine of its own.
+type candidate struct {
+	t     testing.TB
+	terms chan *actors.Term // receives each term
+	leave chan struct{}     // each value ends the body of a term
+	ended chan struct{}     // closed after the campaign
+	err   error             // why it has ended; nil if by stop
+	stop  context.CancelFunc
+}
+
+// reign has the terms of all candidates of an election.
+type reign struct {
+	t     testing.TB
+	mu    sync.Mutex
+	last  *actors.Term
+	terms int
+}
+
+// begins checks, at the beginning of a term, that no other term goes on, and that tokens grow. A
+// term that is over when its body begins does not count.
+func (r *reign) begins(term *actors.Term) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if term.Context().Err() != nil {
+		return
+	}
+	if r.last != nil {
+		if r.last.Context().Err() == nil {
+			r.t.Errorf("the term with token %v goes on beside that with %v", r.last.Token(), term.Token())
+		}
+		if term.Token().Compare(r.last.Token()) <= 0 {
+			r.t.Errorf("token %v after %v", term.Token(), r.last.Token())
+		}
+	}
+	r.last = term
+	r.terms++
+}
+
+// campaign starts a candidate, who is stopped before nodes are counted.
+func (b *bed) campaign(e *actors.Election, options ...actors.Option) *candidate {
+	c := (&reign{t: b}).campaign(e, options...)
+	b.before = append(b.before, c.end)
+	return c
+}
+
+func (r *reign) campaign(e *actors.Election, options ...actors.Option) *candidate {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &candidate{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
+	r.t.Cleanup(stop)
+	go func() {
+		defer close(c.ended)
+		for term, err := range e.Campaign(ctx, options...) {
+			if err != nil {
+				c.err = err
+				continue // the loop must end by itself
+			}
+			r.begins(term)
+			select {
+			case c.terms <- term:
+			case <-term.Context().Done():
+				continue
+			}
+			select {
+			case <-c.leave:
+			case <-term.Context().Done():
+			}
+		}
+	}()
+	return c
+}
+
+// leads waits for the next term.
+func (c *candidate) leads() *actors.Term {
+	c.t.Helper()
+	select {
+	case term := <-c.terms:
+		return term
+	case <-c.ended:
+		c.t.Fatalf("the campaign has ended: %v", c.err)
+	case <-within(c.t).Done():
+		c.t.Fatal("no term")
+	}
+	return nil
+}
+
+// resigns leaves the body of a term.
+func (c *candidate) resigns() {
+	c.t.Helper()
+	select {
+	case c.leave <- struct{}{}:
+	case <-within(c.t).Done():
+		c.t.Fatal("the term had ended")
+	}
+}
+
+// waits checks that there is no term.
+func (c *candidate) waits() {
+	c.t.Helper()
+	select {
+	case term := <-c.terms:
+		c.t.Errorf("leads with token %v", term.Token())
+	case <-c.ended:
+		c.t.Errorf("the campaign has ended: %v", c.err)
+	default:
+	}
+}
+
+// fails waits for the end of the campaign.
+func (c *candidate) fails(want error) {
+	c.t.Helper()
+	closes(c.t, c.ended, "the campaign")
+	is(c.t, c.err, want)
+}
+
+func (c *candidate) end() {
+	c.t.Helper()
+	c.stop()
+	closes(c.t, c.ended, "the campaign")
+}
