@@ -1,0 +1,59 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// candidate is one participant.
+type candidate struct {
+	servers, path, id string
+	session           time.Duration
+	child             bool
+}
+
+// run leads, again and again, until ctx ends.
+func (c *candidate) run(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.child {
+		go func() {
+			io.Copy(io.Discard, os.Stdin) // until the program that has started this one has ended
+			cancel()
+		}()
+	}
+	locks, err := actors.Connect(ctx, c.servers, actors.Config{SessionTimeout: c.session})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	for term, err := range locks.Election(c.path, actors.AsID(c.id)).Campaign(ctx) {
+		if err != nil {
+			if errors.Is(err, context.Canceled) { // a signal
+				err = nil
+			}
+			return err
+		}
+		fmt.Fprintln(out, leads, term.Token())
+		work(term.Context())
+		fmt.Fprintln(out, isOver, context.Cause(term.Context()))
+	}
+	return nil
+}
+
+// The lines of a candidate begin with these words.
+const (
+	leads  = "leads with token"
+	isOver = "its term is over:"
+)
+
+// work is where a program does what only its leader may do. It returns when the term is over.
+func work(ctx context.Context) { <-ctx.Done() }

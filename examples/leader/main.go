@@ -1,0 +1,204 @@
+//go:build unix
+
+// Command leader elects a leader among processes, and shows how another one takes over:
+//
+//	go run ./examples/leader [-zk SERVERS]
+//
+// It starts three candidates and has something happen to each leader: SIGTERM, kill -9, a pause
+// (SIGSTOP), and a network that loses all packets. Without -zk it starts the embedded server.
+//
+//	go run ./examples/leader -zk SERVERS -id one
+//
+// is one candidate, until it is interrupted: run it in three terminals.
+//
+//	go run ./examples/leader -zk SERVERS -failover [-sessions 4s,10s,20s] [-rounds 5]
+//
+// measures how long it takes until the next leader leads, by session timeout.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+func main() {
+	var c candidate
+	flag.StringVar(&c.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one)")
+	flag.DurationVar(&c.session, "session", 4*time.Second, "the session timeout; 4s is the least that servers grant by default")
+	flag.StringVar(&c.path, "path", "/leader/demo", "the path of the election, with -id")
+	flag.StringVar(&c.id, "id", "", "be one candidate with this `name`")
+	flag.BoolVar(&c.child, "child", false, "used by the program itself: end with the standard input")
+	failover := flag.Bool("failover", false, "measure how long it takes until the next leader leads")
+	sessions := flag.String("sessions", "4s,10s,20s", "the session timeouts of -failover")
+	rounds := flag.Int("rounds", 5, "how often -failover measures each")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case c.id != "" && c.servers == "":
+		err = fmt.Errorf("-id %s: give the servers, -zk, that the candidates have in common", c.id)
+	case c.id != "":
+		err = c.run(ctx, os.Stdout)
+	case *failover:
+		err = measure(ctx, c.servers, *sessions, *rounds, os.Stdout)
+	default:
+		err = run(ctx, c.servers, c.session, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "leader:", err)
+		os.Exit(1)
+	}
+}
+
+// run shows what becomes of leaders.
+func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if servers == "" {
+		server, err := embedded.Start(embedded.Config{TickTime: 200 * time.Millisecond})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		servers, session = server.Addr(), 2*time.Second
+	}
+	e, err := open(ctx, servers, session)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	fmt.Fprintf(out, "Three processes are candidates at %s, with sessions of %v\n", e.path, session)
+	for _, id := range []string{"one", "two", "three"} {
+		if err := e.start(ctx, id); err != nil {
+			return err
+		}
+	}
+	leader, err := e.nextLeader(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  %s leads, process %d, token %v\n", leader.id, leader.pid(), leader.token)
+	for _, f := range faults {
+		took, next, err := e.failOver(ctx, leader, f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s %s:\n  %s leads %v later, token %v\n", f.name, leader.id, next.id, took.Round(time.Millisecond), next.token)
+		if next.token.Compare(leader.token) <= 0 {
+			return fmt.Errorf("token %v comes after %v", next.token, leader.token)
+		}
+		if err := e.recover(ctx, leader, f); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "  %s\n", f.after)
+		leader = next
+	}
+	return nil
+}
+
+// election is the candidates of one path, as the program sees them.
+type election struct {
+	*actors.Election
+	locks   *actors.Locks
+	path    string
+	servers string
+	session time.Duration
+	all     []*process
+	led     chan *process // a process that leads now
+}
+
+// open connects the program itself, which takes no part.
+func open(ctx context.Context, servers string, session time.Duration) (*election, error) {
+	locks, err := actors.Connect(ctx, servers, actors.Config{SessionTimeout: session})
+	if err != nil {
+		return nil, err
+	}
+	path := "/leader/" + rand.Text()[:8] // used by no other run
+	return &election{Election: locks.Election(path), locks: locks, path: path, servers: servers, session: session, led: make(chan *process, 100)}, nil
+}
+
+func (e *election) close() {
+	for _, p := range e.all {
+		p.kill()
+	}
+	e.locks.Close()
+}
+
+// start starts a candidate, and waits until it takes part.
+func (e *election) start(ctx context.Context, id string) error {
+	p, err := startProcess(ctx, e, id)
+	if err != nil {
+		return err
+	}
+	e.all = append(e.all, p)
+	return e.await(ctx, p)
+}
+
+// await waits until a candidate takes part.
+func (e *election) await(ctx context.Context, p *process) error {
+	for {
+		all, err := e.Participants(ctx)
+		if err != nil {
+			return err
+		}
+		for _, participant := range all {
+			if string(participant.Data) == p.id {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-p.ended:
+			return fmt.Errorf("%s has ended early", p.id)
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not take part: %w", p.id, context.Cause(ctx))
+		}
+	}
+}
+
+func (e *election) nextLeader(ctx context.Context) (*process, error) {
+	select {
+	case p := <-e.led:
+		return p, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("there is no leader: %w", context.Cause(ctx))
+	}
+}
+
+// failOver has something happen to the leader, and returns when the next one leads.
+func (e *election) failOver(ctx context.Context, leader *process, f fault) (took time.Duration, next *process, err error) {
+	began := time.Now()
+	if err := f.strike(leader); err != nil {
+		return 0, nil, err
+	}
+	next, err = e.nextLeader(ctx)
+	return time.Since(began), next, err
+}
+
+// recover undoes a fault. A process that has ended is started again.
+func (e *election) recover(ctx context.Context, p *process, f fault) error {
+	if f.undo == nil {
+		p.kill()
+		return e.start(ctx, p.id)
+	}
+	if err := f.undo(p); err != nil {
+		return err
+	}
+	select {
+	case <-p.over:
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not noticed that its term is over: %w", p.id, context.Cause(ctx))
+	}
+	return e.await(ctx, p)
+}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-id" { // started by run
+		main()
+		os.Exit(0)
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the processes that run starts
+	zktest.Main(m)
+}
+
+func TestRun(t *testing.T) {
+	t.Run("alone", func(t *testing.T) {
+		t.Parallel()
+		check(t, "")
+	})
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		check(t, s.Addr())
+	})
+}
+
+func check(t *testing.T, servers string) {
+	var out bytes.Buffer
+	if err := run(t.Context(), servers, 4*time.Second, &out); err != nil {
+		t.Fatalf("%v after\n%s", err, &out)
+	}
+	t.Logf("\n%s", &out)
+	leaders := regexp.MustCompile(`(?m)^  (\w+) leads.*token \S+$`).FindAllStringSubmatch(out.String(), -1)
+	var names []string
+	for _, leader := range leaders {
+		names = append(names, leader[1])
+	}
+	if got := strings.Join(names, " "); got != "one two three one two" {
+		t.Errorf("the leaders are %s", got)
+	}
+}
+
+// An interrupted run leaves no process.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := writer{at: "SIGTERM to one", do: cancel}
+	if err := run(ctx, "", 0, &out); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v after\n%s", err, &out)
+	}
+}
+
+// writer calls a function when a text is written.
+type writer struct {
+	bytes.Buffer
+	at string
+	do func()
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.at)) {
+		w.do()
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	var out bytes.Buffer
+	if err := measure(t.Context(), s.Addr()+"/chroot", "2s", 1, &out); err != nil {
+		t.Fatalf("%v after\n%s", err, &out)
+	}
+	t.Logf("\n%s", &out)
+	row := regexp.MustCompile(`(?m)^\| 2s \|( \d+\.\d\d s \(.*\) \|){5}$`)
+	if !row.MatchString(out.String()) {
+		t.Errorf("the table is incomplete:\n%s", &out)
+	}
+	for _, wrong := range []struct {
+		servers, sessions string
+		rounds            int
+	}{{"", "4s", 1}, {s.Addr(), "4", 1}, {s.Addr(), "4s", 0}} {
+		if err := measure(t.Context(), wrong.servers, wrong.sessions, wrong.rounds, &out); err == nil {
+			t.Errorf("no error for %+v", wrong)
+		}
+	}
+}
