@@ -50,13 +50,15 @@ func (t *Term) Grant() *Grant { return t.grant }
 // LeaderSelector does the same when takeLeadership returns. Afterwards the loop queues again, at
 // the end.
 //
-// The campaign outlives the loss of the session and of the connection: the context of a term ends,
-// and after the body the loop waits for the next term. It also goes on after ErrLimit, ErrInternal
+// The campaign outlives the loss of the session and of the connection, the deletion of its node, and
+// the end of HoldAtMost: the context of a term ends, and after the body the loop waits for the next
+// term. It also goes on after ErrLimit, ErrInternal
 // and ErrSequenceExhausted, with pauses of up to 10 s, of which the log has a line. All other
 // errors are final: the loop runs the body once more, with the error and a nil Term, and ends. These
-// are the cause of ctx, ErrClosed, ErrInvalid, ErrNoAuth, ErrUnavailable, and what the options ask
-// for: ErrTimedOut of WithTimeout, ErrNotAcquired and ErrSuspended of Try. After a break out of the
-// loop there is no further call of the body.
+// are the cause of ctx, ErrClosed, ErrDraining, ErrInvalid, ErrNoAuth, ErrUnavailable, and what the
+// options ask for: ErrTimedOut of WithTimeout, ErrNotAcquired and ErrSuspended of Try, ErrSessionLost
+// of FailOnSessionLoss for a request that waits. After a break out of the loop there is no further
+// call of the body. Locks.Drain ends a campaign that waits, but no term: end ctx for that.
 //
 // The options are those of each term's request. WithOwner and WithData are refused (ErrInvalid):
 // each loop is an owner of its own, so that several campaigns in one process exclude each other.
@@ -68,9 +70,10 @@ func (e *Election) Campaign(ctx context.Context, options ...Option) iter.Seq2[*T
 			yield(nil, shell.ErrNilContext)
 			return
 		}
-		options := e.withID(options)
+		var failOnLoss bool
+		options := e.withID(options, &failOnLoss)
 		for number := 1; ; number++ {
-			grant, err := e.await(ctx, options)
+			grant, err := e.await(ctx, options, &failOnLoss)
 			if err == nil {
 				var more bool
 				if more, err = e.lead(ctx, grant, number, yield); !more {
@@ -85,11 +88,12 @@ func (e *Election) Campaign(ctx context.Context, options ...Option) iter.Seq2[*T
 	}
 }
 
-// await blocks until this participant leads. Its error is final.
-func (e *Election) await(ctx context.Context, options []Option) (*Grant, error) {
+// await blocks until this participant leads. Its error is final. failOnLoss is whether the last
+// request had FailOnSessionLoss.
+func (e *Election) await(ctx context.Context, options []Option, failOnLoss *bool) (*Grant, error) {
 	for attempt := 0; ; attempt++ {
 		grant, err := e.lock.Lock(ctx, options...)
-		if !campaign.IsTemporary(err) {
+		if !campaign.IsTemporary(err) || *failOnLoss && errors.Is(err, ErrSessionLost) {
 			return grant, err
 		}
 		pause := campaign.Pause(attempt)

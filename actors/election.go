@@ -59,8 +59,8 @@ func LeaderLatchNodes() ElectionOption {
 }
 
 // ResignOnRevoke ends the context of a term, with ErrRevoked, when another client asks for the
-// lock by Locks.Revoke or by Curator's Revoker. A Singleton then stops its child. The leader still
-// leads until it has resigned. It costs a read for each term.
+// lock by Locks.Revoke or by Curator's Revoker, and when HoldAtMost does. A Singleton then stops its
+// child. The leader still leads until it has resigned. It costs a read for each term.
 func ResignOnRevoke() ElectionOption {
 	return func(e *Election) error {
 		e.resignOnRevoke = true
@@ -107,8 +107,9 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 	return Participant{}, fmt.Errorf("%s: %w", e.Path(), ErrNoLeader)
 }
 
-// withID returns the options of a request of this participant, after those of the user.
-func (e *Election) withID(options []Option) []Option {
+// withID returns the options of a request of this participant, after those of the user. A request
+// sets failOnLoss to whether it has FailOnSessionLoss.
+func (e *Election) withID(options []Option, failOnLoss *bool) []Option {
 	return append(slices.Clone(options), func(m *messages.Acquire) error {
 		switch {
 		case m.Owner != "":
@@ -116,6 +117,7 @@ func (e *Election) withID(options []Option) []Option {
 		case m.Data != nil:
 			return shell.Invalid("WithData: the nodes of an election have the participant's id: use AsID")
 		}
+		*failOnLoss = m.FailOnSessionLoss
 		m.Data, m.Revocable = e.id, m.Revocable || e.resignOnRevoke
 		return nil
 	})

@@ -6,28 +6,17 @@ import (
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // A participant leads twice. The body of the loop is the work of a term, and leaving it resigns.
 func ExampleElection_Campaign() {
-	server, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer server.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
-	locks, err := actors.Connect(ctx, server.Addr(), actors.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer locks.Close()
 
 	election := locks.Election("/elections/scheduler", actors.AsID("node-1"))
 	for term, err := range election.Campaign(ctx) {
-		if err != nil {
-			panic(err) // the campaign has ended
-		}
+		check(err) // the campaign has ended
 		leader, err := election.Leader(ctx)
 		fmt.Printf("term %d: %s leads %v\n", term.Number(), leader.Data, err)
 		fmt.Println("  its work may go on:", term.Context().Err() == nil, "with a token:", term.Token() == leader.Token)
@@ -35,7 +24,7 @@ func ExampleElection_Campaign() {
 			break
 		}
 	}
-	_, err = election.Leader(ctx)
+	_, err := election.Leader(ctx)
 	fmt.Println(err)
 	// Output:
 	// term 1: node-1 leads <nil>
@@ -47,30 +36,18 @@ func ExampleElection_Campaign() {
 
 // A program that does not take part asks for the leader.
 func ExampleElection_Leader() {
-	server, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer server.Close()
+	locks, end := exampleLocks()
+	defer end()
 	ctx := context.Background()
-	locks, err := actors.Connect(ctx, server.Addr(), actors.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer locks.Close()
 
 	election := locks.Election("/elections/scheduler")
 	if _, err := election.Leader(ctx); errors.Is(err, actors.ErrNoLeader) {
 		fmt.Println("no leader yet")
 	}
 	for _, err := range locks.Election("/elections/scheduler", actors.AsID("node-1")).Campaign(ctx) {
-		if err != nil {
-			panic(err)
-		}
+		check(err)
 		leader, err := election.Leader(ctx)
-		if err != nil {
-			panic(err)
-		}
+		check(err)
 		fmt.Printf("%s leads\n", leader.Data)
 		break
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -324,5 +325,64 @@ func TestCampaignStopsOnSuspended(t *testing.T) {
 		if next := c.leads(); next.Grant().Session() != term.Grant().Session() || next.Number() != 2 {
 			b.Errorf("term %d, session %x after %x", next.Number(), next.Grant().Session(), term.Grant().Session())
 		}
+	})
+}
+
+// With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on.
+func TestCampaignFailsOnSessionLoss(t *testing.T) {
+	each(t, func(b *bed) {
+		here, there := b.locks(), b.locks()
+		leader := b.campaign(here.Election(b.path), actors.FailOnSessionLoss())
+		term := leader.leads()
+		waiter := b.campaign(there.Election(b.path), actors.FailOnSessionLoss())
+		b.waitNodes(2)
+		b.expire(there)
+		waiter.fails(actors.ErrSessionLost)
+		b.expire(here)
+		closes(b, term.Context().Done(), "the term")
+		if next := leader.leads(); next.Number() != 2 {
+			b.Errorf("term %d", next.Number())
+		}
+	})
+}
+
+// HoldAtMost ends a term, and the next one begins. With ResignOnRevoke the context ends earlier, and
+// the leader still leads then.
+func TestCampaignHoldsAtMost(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		for want, options := range map[error][]actors.ElectionOption{
+			actors.ErrHoldExpired: nil,
+			actors.ErrRevoked:     {actors.ResignOnRevoke()},
+		} {
+			c := (&reign{t: v}).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
+			for range 3 {
+				term := c.leads()
+				closes(v, term.Context().Done(), "the term")
+				is(v, context.Cause(term.Context()), want)
+			}
+			c.end()
+		}
+		v.expectClean()
+	})
+}
+
+// Drain ends a campaign that waits, and waits itself for one that leads.
+func TestCampaignOfDrainedLocks(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		leader := b.campaign(locks.Election(b.path))
+		term := leader.leads()
+		waiter := b.campaign(locks.Election(b.path))
+		b.waitNodes(2)
+		drained := make(chan error)
+		go func() { drained <- locks.Drain(within(b)) }()
+		waiter.fails(actors.ErrDraining)
+		if term.Context().Err() != nil {
+			b.Errorf("the term is over: %v", context.Cause(term.Context()))
+		}
+		leader.resigns()
+		leader.fails(actors.ErrDraining)
+		must(b, <-drained)
 	})
 }

@@ -33,7 +33,7 @@ type Resign = campaign.Resign
 // as every parent does: a child that is restarted stays in its term.
 //
 // As a Campaign it repeats requests that failed for a time, and outlives the loss of the session.
-// After a final error it logs the error, unless it is ErrClosed, and stops itself.
+// After a final error it stops itself, and logs the error unless that is ErrClosed or ErrDraining.
 func (e *Election) Singleton(child func(Token) *actor.Props) *actor.Props {
 	h := &e.lock
 	return campaign.Singleton(&campaign.Config{

@@ -9,7 +9,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // quietly are the options of a system without a log.
@@ -20,17 +19,12 @@ var quietly = []actor.ConfigOption{
 
 // An actor has a child while it leads. The child here stops its parent, which ends the campaign.
 func ExampleElection_Singleton() {
-	server, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		panic(err)
-	}
+	server := exampleServer()
 	defer server.Close()
 	system := actor.NewActorSystem(quietly...)
 	defer system.Shutdown()
 	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{System: system})
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer locks.Close()
 
 	done := make(chan struct{})

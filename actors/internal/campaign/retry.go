@@ -8,16 +8,18 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// temporary are the reasons for which a request fails although a later one may succeed.
+// temporary are the reasons for which a request fails, or a grant ends, although a later request may
+// succeed.
 var temporary = []messages.Reason{
 	messages.Reason_SESSION_LOST,
 	messages.Reason_NODE_DELETED,
+	messages.Reason_HOLD_EXPIRED,
 	messages.Reason_LIMIT_EXCEEDED,
 	messages.Reason_INTERNAL,
 	messages.Reason_SEQUENCE_EXHAUSTED,
 }
 
-// IsTemporary reports whether a participant whose request failed may lead if it asks again.
+// IsTemporary reports whether a participant may lead if it asks again after the error.
 func IsTemporary(err error) bool {
 	for _, reason := range temporary {
 		if errors.Is(err, reason) {
