@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-const contendRounds = 40
+// contendRounds is how often each contender has its turn.
+var contendRounds = sample.Size(15, 40)
 
 // contend has a lock of ours and those of others contend on one path. Everybody must
 // get through, and nobody meets whom the modes exclude.
@@ -182,6 +184,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 
 // A Curator process is killed while it holds: we get the lock when its session is over.
 func TestCuratorDies(t *testing.T) {
+	zktest.OneRunIn(t, 4)
 	besides(t, func(b *bed) {
 		curator := b.curator(interop.SessionTimeout(8 * time.Second))
 		theirs := curator.Mutex(b.path)

@@ -17,6 +17,7 @@ func three(t *testing.T, opts ...zktest.Option) *bed {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
+	zktest.OneRunIn(t, 3)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
 	return &bed{T: t, Server: s, path: s.Path(t)}

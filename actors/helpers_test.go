@@ -51,15 +51,19 @@ type bed struct {
 }
 
 // each runs f on both servers. f releases what it acquires: when it returns, no node
-// may be left, and no watch. By habit it runs beside other tests, as with besides, and in
-// an exhaustive run alone, as with serially.
+// may be left, and no watch. By habit it runs beside other tests, as with besides. In
+// an exhaustive run no other test uses the real server meanwhile, and its watches are counted, too.
 func each(t *testing.T, f func(b *bed)) {
 	t.Helper()
-	if sample.Exhaustive() {
-		serially(t, f)
-	} else {
+	if !sample.Exhaustive() {
 		besides(t, f)
+		return
 	}
+	t.Run("zookeeper", func(t *testing.T) { onServer(t, zktest.Real(t), f, false) })
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		onServer(t, zktest.Embedded(t), f, false)
+	})
 }
 
 // serially is each for a test that counts watches or messages: no other test of this
@@ -78,13 +82,15 @@ func besides(t *testing.T, f func(b *bed)) {
 }
 
 // onEither is besides on one server, drawn by lot, for tests with a client of another library,
-// whose process takes seconds to start. An exhaustive run has them on both.
+// whose process takes seconds to start. A run by habit has one in four of them, an exhaustive run
+// all on both.
 func onEither(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	if sample.Exhaustive() {
 		serially(t, f)
 		return
 	}
+	zktest.OneRunIn(t, 4)
 	t.Parallel()
 	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
 	if rand.N(2) == 0 {

@@ -174,6 +174,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
+	zktest.OneRunIn(t, 3)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3)
 	b := &bed{T: t, Server: s, path: s.Path(t)}

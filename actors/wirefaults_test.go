@@ -29,6 +29,7 @@ func TestWireFaults(t *testing.T) {
 		if testing.Short() {
 			t.Skip("starts three servers")
 		}
+		zktest.OneRunIn(t, 3)
 		t.Parallel()
 		wireFaults(t, zktest.Ensemble(t, 3), slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
 	})

@@ -15,6 +15,7 @@ import (
 const (
 	envJars    = "ACTORLOCK_ZOOKEEPER_JARS"
 	envRequire = "ACTORLOCK_REQUIRE_ZOOKEEPER"
+	envAll     = "ACTORLOCK_EXHAUSTIVE"
 	debianJars = "/usr/share/java"
 )
 
