@@ -41,6 +41,7 @@ func (r *request) asks() {
 	}
 	limit := 2*roundTrips*r.p.host.far + time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
 	gone := r.isTaken()
+	r.checkHeldHere()
 	switch how := r.rand.IntN(4); how {
 	case 0:
 		question(r.w, limit, func(ctx context.Context) (any, error) { return nil, r.grant.Verify(ctx) }, func(_ any, err error) {

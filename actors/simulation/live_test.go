@@ -42,6 +42,7 @@ func (w *world) checkSleepers(now time.Duration) {
 		w.calmSince = now
 	}
 	w.checkFormer(now)
+	w.checkCounts()
 	for _, r := range w.open {
 		if !calm || r.state != waiting || w.isBusy(r.uses) {
 			r.free = 0

@@ -181,7 +181,7 @@ func (w *world) connected() bool {
 	return true
 }
 
-// left tells which nodes and watches are there that should not be.
+// left tells which nodes, watches and requests are there that should not be.
 func (w *world) left() string {
 	var nodes []string
 	for line := range strings.Lines(w.server.Dump()) {
@@ -193,6 +193,9 @@ func (w *world) left() string {
 		if strings.HasPrefix(path, root+"/") && !(n <= len(w.slots) && w.wasForced(path)) {
 			nodes = append(nodes, fmt.Sprint(n, " watches of ", path))
 		}
+	}
+	for _, p := range w.slots {
+		nodes = append(nodes, p.leftOpen()...)
 	}
 	return strings.Join(nodes, ", ")
 }
