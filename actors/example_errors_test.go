@@ -20,8 +20,10 @@ import (
 // reports a lasting error of ZooKeeper, such as an exceeded quota.
 
 func ExampleErrNotAcquired() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -37,8 +39,10 @@ func ExampleErrNotAcquired() {
 
 // The end of the context is an error of the context, and WithTimeout has an error of its own.
 func ExampleErrTimedOut() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 
 	mu := locks.Mutex("/locks/orders")
 	held, err := mu.Lock(context.Background())
@@ -58,8 +62,10 @@ func ExampleErrTimedOut() {
 }
 
 func ExampleErrCancelled() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -77,7 +83,7 @@ func ExampleErrCancelled() {
 func ExampleErrSessionLost() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocksOf(server)
+	locks := exampleLocks(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -100,7 +106,7 @@ func ExampleErrSessionLost() {
 func ExampleErrSuspended() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocksOf(server)
+	locks := exampleLocks(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -120,7 +126,7 @@ func ExampleErrSuspended() {
 func ExampleErrNodeDeleted() {
 	server := exampleServer()
 	defer server.Close()
-	locks, operator := exampleLocksOf(server), exampleLocksOf(server)
+	locks, operator := exampleLocks(server), exampleLocks(server)
 	defer locks.Close()
 	defer operator.Close()
 	ctx := context.Background()
@@ -137,7 +143,7 @@ func ExampleErrNodeDeleted() {
 func ExampleErrClosed() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocksOf(server)
+	locks := exampleLocks(server)
 	check(locks.Close())
 
 	_, err := locks.Mutex("/locks/orders").Lock(context.Background())
@@ -146,8 +152,10 @@ func ExampleErrClosed() {
 }
 
 func ExampleErrNotHeld() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -158,8 +166,10 @@ func ExampleErrNotHeld() {
 }
 
 func ExampleErrReleased() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -171,8 +181,10 @@ func ExampleErrReleased() {
 }
 
 func ExampleErrInvalid() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 
 	_, err := locks.Mutex("locks/orders").Lock(context.Background())
 	fmt.Println(err)
@@ -181,8 +193,10 @@ func ExampleErrInvalid() {
 
 // One path has one recipe.
 func ExampleErrInvalid_twoRecipes() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	grant, err := locks.Mutex("/locks/orders").Lock(ctx)
@@ -202,7 +216,7 @@ func ExampleErrNoAuth() {
 		Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "billing:secret"}}, ACL: zkbridge.CreatorAll()})
 	check(err)
 	defer owner.Close()
-	other := exampleLocksOf(server)
+	other := exampleLocks(server)
 	defer other.Close()
 
 	grant, err := owner.Mutex("/orders").Lock(ctx)
@@ -233,8 +247,10 @@ func ExampleErrLimit() {
 
 // A reader cannot become a writer.
 func ExampleErrDeadlock() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	stock, me := locks.RWMutex("/locks/stock"), actors.WithOwner("billing")
@@ -250,7 +266,7 @@ func ExampleErrDeadlock() {
 func ExampleErrSequenceExhausted() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocksOf(server)
+	locks := exampleLocks(server)
 	defer locks.Close()
 	ctx := context.Background()
 

@@ -11,8 +11,10 @@ import (
 
 // An owner that holds the lock is granted it again; the lock is free after the last release.
 func ExampleWithOwner() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu, me := locks.Mutex("/locks/orders"), actors.WithOwner("billing")
@@ -31,8 +33,10 @@ func ExampleWithOwner() {
 }
 
 func ExampleWithTimeout() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -45,8 +49,10 @@ func ExampleWithTimeout() {
 }
 
 func ExampleTry() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -62,7 +68,7 @@ func ExampleTry() {
 func ExampleWithData() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocksOf(server)
+	locks := exampleLocks(server)
 	defer locks.Close()
 	ctx := context.Background()
 
@@ -77,7 +83,7 @@ func ExampleWithData() {
 func ExampleRevocable() {
 	server := exampleServer()
 	defer server.Close()
-	service, operator := exampleLocksOf(server), exampleLocksOf(server)
+	service, operator := exampleLocks(server), exampleLocks(server)
 	defer service.Close()
 	defer operator.Close()
 	ctx := context.Background()
@@ -95,8 +101,10 @@ func ExampleRevocable() {
 }
 
 func ExamplePermits() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	tapes := locks.Semaphore("/locks/tapes", 3)
@@ -110,8 +118,10 @@ func ExamplePermits() {
 
 // The number of permits is in a node that processes can change while they use the semaphore.
 func ExampleSharedPermits() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	count := locks.SharedCount("/config/tapes", 1)
@@ -126,8 +136,10 @@ func ExampleSharedPermits() {
 
 // The owners of a process pass one node on among themselves.
 func ExampleLocalQueue() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/counter", actors.LocalQueue(actors.LocalQueueConfig{Time: time.Minute}))
@@ -149,7 +161,7 @@ func ExampleLocalQueue() {
 func ExampleLockDelay() {
 	server := exampleServer()
 	defer server.Close()
-	first, second := exampleLocksOf(server), exampleLocksOf(server)
+	first, second := exampleLocks(server), exampleLocks(server)
 	defer first.Close()
 	defer second.Close()
 	ctx := context.Background()

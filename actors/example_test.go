@@ -13,16 +13,13 @@ import (
 )
 
 // The examples run on an embedded server; a service names the servers of its ensemble instead.
-
-// exampleServer starts a server, for examples with several processes.
 func exampleServer() *embedded.Server {
 	server, err := embedded.Start(embedded.Config{})
 	check(err)
 	return server
 }
 
-// exampleLocksOf connects to a server.
-func exampleLocksOf(server *embedded.Server) *actors.Locks {
+func exampleLocks(server *embedded.Server) *actors.Locks {
 	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{})
 	check(err)
 	return locks
@@ -68,8 +65,10 @@ func Example() {
 }
 
 func ExampleLocks_Mutex() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
@@ -87,7 +86,7 @@ func ExampleLocks_Mutex() {
 func ExampleLocks_Mutex_twoProcesses() {
 	server := exampleServer()
 	defer server.Close()
-	first, second := exampleLocksOf(server), exampleLocksOf(server)
+	first, second := exampleLocks(server), exampleLocks(server)
 	defer first.Close()
 	defer second.Close()
 	ctx := context.Background()
@@ -104,8 +103,10 @@ func ExampleLocks_Mutex_twoProcesses() {
 }
 
 func ExampleLocks_RWMutex() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	stock := locks.RWMutex("/locks/stock")
@@ -122,8 +123,10 @@ func ExampleLocks_RWMutex() {
 
 // A writer becomes a reader without letting another writer in between.
 func ExampleLocks_RWMutex_downgrade() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	stock := locks.RWMutex("/locks/stock")
@@ -139,8 +142,10 @@ func ExampleLocks_RWMutex_downgrade() {
 }
 
 func ExampleLocks_Semaphore() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	tapes := locks.Semaphore("/locks/tapes", 3)
@@ -154,8 +159,10 @@ func ExampleLocks_Semaphore() {
 }
 
 func ExampleLocks_SemaphoreMutex() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu, me := locks.SemaphoreMutex("/locks/orders"), actors.WithOwner("billing")
@@ -170,8 +177,10 @@ func ExampleLocks_SemaphoreMutex() {
 // A transfer locks both accounts. Two transfers cannot deadlock, in whatever order each of them
 // names the accounts.
 func ExampleLocks_MultiLock() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	transfer := func(from, to string) error {
@@ -189,8 +198,10 @@ func ExampleLocks_MultiLock() {
 }
 
 func ExampleLocks_SimpleMutex() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.SimpleMutex("/locks/simple")
@@ -203,8 +214,10 @@ func ExampleLocks_SimpleMutex() {
 }
 
 func ExampleLocks_SimpleRWMutex() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	lock := locks.SimpleRWMutex("/locks/simple")
