@@ -10,7 +10,7 @@ import (
 
 // A participant leads twice. The body of the loop is the work of a term, and leaving it resigns.
 func ExampleElection_Campaign() {
-	locks, end := exampleLocks()
+	locks, end := exampleOpen()
 	defer end()
 	ctx := context.Background()
 
@@ -36,7 +36,7 @@ func ExampleElection_Campaign() {
 
 // A program that does not take part asks for the leader.
 func ExampleElection_Leader() {
-	locks, end := exampleLocks()
+	locks, end := exampleOpen()
 	defer end()
 	ctx := context.Background()
 

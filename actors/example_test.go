@@ -25,6 +25,13 @@ func exampleLocks(server *embedded.Server) *actors.Locks {
 	return locks
 }
 
+// exampleOpen connects to a server of its own, until the returned function is called.
+func exampleOpen() (locks *actors.Locks, end func()) {
+	server := exampleServer()
+	locks = exampleLocks(server)
+	return locks, func() { locks.Close(); server.Close() }
+}
+
 func check(err error) {
 	if err != nil {
 		panic(err)

@@ -7,32 +7,18 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
-
-// exampleLocks connects to a server of its own, until the returned function is called.
-func exampleLocks() (*actors.Locks, func()) {
-	server, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		panic(err)
-	}
-	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{})
-	if err != nil {
-		panic(err)
-	}
-	return locks, func() { locks.Close(); server.Close() }
-}
 
 // A holder that hangs does not keep the lock for ever.
 func ExampleHoldAtMost() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	g, err := locks.Mutex("/locks/report").Lock(ctx, actors.HoldAtMost(200*time.Millisecond))
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	<-g.Revoked()
 	fmt.Println("asked to release:", g.Err())
 	<-g.Done()
@@ -44,16 +30,16 @@ func ExampleHoldAtMost() {
 
 // A service that ends lets its holders finish, and begins nothing new.
 func ExampleLocks_Drain() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
 	mu := locks.Mutex("/locks/import")
 	g, err := mu.Lock(ctx)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	waiting := mu.Acquire(ctx)
 	go func() {
 		_, err := waiting.Result()
@@ -70,19 +56,17 @@ func ExampleLocks_Drain() {
 
 // Either of two machines will do.
 func ExampleFirst() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	busy, err := locks.Mutex("/machines/1").Lock(ctx)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer busy.Release()
 	g, err := actors.First(ctx, locks.Mutex("/machines/1").Acquire(ctx), locks.Mutex("/machines/2").Acquire(ctx))
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer g.Release()
 	fmt.Println(g.Path())
 	// Output: /machines/2
@@ -90,15 +74,15 @@ func ExampleFirst() {
 
 // What this process holds and waits for.
 func ExampleLocks_Open() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
 	g, err := mu.Lock(ctx, actors.WithOwner("importer"))
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	waiting := mu.Acquire(ctx, actors.WithOwner("reporter"))
 	for _, r := range locks.Open() {
 		fmt.Println(r.Path, r.Recipe, r.Owner, r.State)
@@ -114,15 +98,15 @@ func ExampleLocks_Open() {
 
 // The counts of a service's own health page.
 func ExampleLocks_Stats() {
-	locks, end := exampleLocks()
-	defer end()
+	server := exampleServer()
+	defer server.Close()
+	locks := exampleLocks(server)
+	defer locks.Close()
 	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
 	g, err := mu.Lock(ctx)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	_, err = mu.Lock(ctx, actors.Try())
 	stats := locks.Stats()
 	fmt.Println("held", stats.Held, "refused", stats.Refused[actors.ErrNotAcquired], "as", err)
@@ -135,23 +119,15 @@ func ExampleLocks_Stats() {
 
 // A request that would rather fail than queue again after a loss of the session.
 func ExampleFailOnSessionLoss() {
-	server, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		panic(err)
-	}
+	server := exampleServer()
 	defer server.Close()
-	ctx := context.Background()
-	locks, err := actors.Connect(ctx, server.Addr(), actors.Config{})
-	if err != nil {
-		panic(err)
-	}
+	locks := exampleLocks(server)
 	defer locks.Close()
+	ctx := context.Background()
 
 	mu := locks.Mutex("/locks/orders")
 	g, err := mu.Lock(ctx)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	waiting := mu.Acquire(ctx, actors.FailOnSessionLoss())
 	server.Expire(locks.Session().ID)
 	_, err = waiting.Result()
