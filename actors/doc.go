@@ -23,8 +23,8 @@
 // campaign.go and singleton.go (leaders, by the handle of a mutex), delay.go
 // and localqueue.go (their options), options.go and errors.go (of requests), handle.go (what all
 // handles share), acquisition.go (one request of Go code, an owner to the lock's actor), grant.go,
-// token.go and generation.go, fence.go (checks of grants and tokens), participants.go, revoke.go
-// and sharedcount.go.
+// token.go and generation.go, fence.go (checks of grants and tokens), participants.go and inspect.go
+// (queues), revoke.go and sharedcount.go.
 //
 // # Why tokens increase
 //

@@ -3,11 +3,14 @@ package actors
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Participant is a contender for a lock: a holder or a waiter.
@@ -16,7 +19,14 @@ type Participant struct {
 	Node string
 	// Kind is the kind that it wants, such as "read".
 	Kind string
-	// Data is the data of its node: see WithData.
+	// Host, PID and Program are those of its process, and Owner is the owner's name, as the record in
+	// its node's data says; see Config.OmitHolder. What is not known is empty.
+	Host    string
+	PID     int
+	Program string
+	Owner   string
+	// Data is the data of its node, as WithData or another library has written it. It is nil for a
+	// record, and if this process may not read the node.
 	Data []byte
 	// Since is when its node was created, by the clock of ZooKeeper's leader.
 	Since time.Time
@@ -50,36 +60,81 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, err
 	}
 	bridge := h.manager.Bridge
-	children, err := bridge.Children(ctx, directory)
+	children, err := bridge.Children(ctx, directory, nil)
 	if err != nil {
 		return nil, err
-	}
-	index := map[string]int{}
-	seen := make([]queue.Child, len(children))
-	for i, c := range children {
-		index[c.Name], seen[i] = i, queue.Child{Name: c.Name, Czxid: c.Stat.Czxid}
 	}
 	present, err := readGeneration(ctx, bridge) // read last, so that it is not older than the nodes
 	if err != nil {
 		return nil, err
 	}
-	session := bridge.Session().ID
-	var all []Participant
-	for _, p := range rule.Positions(seen) {
-		c := children[index[p.Name]]
-		all = append(all, Participant{
-			Node:    directory + "/" + p.Name,
-			Kind:    h.recipe.KindName(p.Kind),
+	return participants(directory, children, rule.Positions, h.recipe.KindName, present, bridge.Session().ID), nil
+}
+
+// participants returns the contenders among the children of a directory.
+func participants(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
+	present generation, session int64) (all []Participant) {
+	index := map[string]int{}
+	seen := make([]queue.Child, len(children))
+	for i, c := range children {
+		index[c.Name], seen[i] = i, queue.Child{Name: c.Name, Czxid: c.Stat.Czxid}
+	}
+	for _, at := range positions(seen) {
+		c := children[index[at.Name]]
+		p := Participant{
+			Node:    directory + "/" + at.Name,
+			Kind:    kindName(at.Kind),
 			Data:    c.Data,
 			Since:   time.UnixMilli(c.Stat.Ctime),
 			Session: c.Stat.EphemeralOwner,
 			Mine:    c.Stat.EphemeralOwner == session,
 			Token:   present.token(c.Stat.Czxid),
-			Ahead:   p.Ahead,
-			Holds:   p.Holds,
-		})
+			Ahead:   at.Ahead,
+			Holds:   at.Holds,
+		}
+		if h, ok := shell.ParseHolder(c.Data); ok {
+			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
+		}
+		all = append(all, p)
 	}
-	return all, nil
+	return all
+}
+
+// String returns the participant for people: whether it holds, its kind, since when, its session, what
+// is known of the process and the owner, and its node.
+func (p Participant) String() string {
+	text := "waits"
+	if p.Holds {
+		text = "holds"
+	}
+	text += fmt.Sprintf(" (%s) since %s, session %s", p.Kind, p.Since.Format(time.RFC3339), messages.FormatSession(p.Session))
+	for _, known := range p.known() {
+		text += fmt.Sprintf(", %s %s", known.Key, known.Value)
+	}
+	return text + ", node " + p.Node
+}
+
+// LogValue implements slog.LogValuer.
+func (p Participant) LogValue() slog.Value {
+	all := []slog.Attr{slog.Bool("holds", p.Holds), slog.String("kind", p.Kind), slog.String("node", p.Node),
+		slog.String("session", messages.FormatSession(p.Session)), slog.Time("since", p.Since)}
+	return slog.GroupValue(append(all, p.known()...)...)
+}
+
+// known returns what is known of the process and the owner.
+func (p Participant) known() (all []slog.Attr) {
+	for _, text := range []struct{ key, value string }{{"owner", p.Owner}, {"host", p.Host}, {"program", p.Program}} {
+		if text.value != "" {
+			all = append(all, slog.String(text.key, text.value))
+		}
+	}
+	if p.PID != 0 {
+		all = append(all, slog.Int("pid", p.PID))
+	}
+	if len(p.Data) > 0 {
+		all = append(all, slog.String("data", fmt.Sprintf("%.100q", p.Data)))
+	}
+	return all
 }
 
 // queue returns the directory and the rule of the lock's contenders.

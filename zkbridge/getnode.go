@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -60,7 +61,8 @@ func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
 	})
 }
 
-// Child is one node of a directory as [Bridge.Children] has read it.
+// Child is one node of a directory as [Bridge.Children] has read it. A node whose data ZooKeeper
+// denies to this client has none here.
 type Child struct {
 	Name string
 	Data []byte
@@ -68,13 +70,13 @@ type Child struct {
 }
 
 // Children reads the nodes of a directory, in no order; none if there is no directory. It leaves out
-// nodes that are deleted while it reads. Otherwise it is as [Bridge.GetNode]; it sends a request for
-// each node.
-func (b *Bridge) Children(ctx context.Context, directory string) ([]Child, error) {
+// nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only the name;
+// a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for each node.
+func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
 	if err := checkRead(directory); err != nil {
 		return nil, err
 	}
-	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory) })
+	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory, wanted) })
 }
 
 func checkRead(path string) error {
@@ -84,23 +86,40 @@ func checkRead(path string) error {
 	return nil
 }
 
-func readChildren(c zkconn.Client, s readSlots, directory string) ([]Child, error) {
+func readChildren(c zkconn.Client, s readSlots, directory string, wanted func(string) bool) ([]Child, error) {
 	in, err := c.Children(directory)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Child, len(in.Children))
-	err = s.each(len(all), func(i int) error {
-		name := in.Children[i]
-		data, stat, err := c.Get(zkconn.JoinPath(directory, name))
-		if err == nil {
-			all[i] = Child{name, data, stat}
-		} else if zkconn.IsMissing(err) {
-			return nil
+	var all, read []Child
+	for _, name := range in.Children {
+		if wanted == nil || wanted(name) {
+			read = append(read, Child{Name: name})
+		} else {
+			all = append(all, Child{Name: name})
 		}
+	}
+	err = s.each(len(read), func(i int) (err error) {
+		read[i], err = readChild(c, directory, read[i].Name)
 		return err
 	})
-	return slices.DeleteFunc(all, func(c Child) bool { return c.Name == "" }), err
+	return append(all, slices.DeleteFunc(read, func(c Child) bool { return c.Name == "" })...), err
+}
+
+// readChild reads one node. A missing node has no name in the result.
+func readChild(c zkconn.Client, directory, name string) (Child, error) {
+	path := zkconn.JoinPath(directory, name)
+	data, stat, err := c.Get(path)
+	if errors.Is(err, zk.ErrNoAuth) { // the stat needs no right
+		var exists bool
+		if stat, exists, err = c.Exists(path); err == nil && !exists {
+			err = zk.ErrNoNode
+		}
+	}
+	if zkconn.IsMissing(err) {
+		return Child{}, nil
+	}
+	return Child{name, data, stat}, err
 }
 
 // readRequest is a call that only reads. The bridge may send it again at any time.

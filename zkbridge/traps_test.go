@@ -227,7 +227,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 		done := make(chan error, callers)
 		for range callers {
 			go func() {
-				all, err := u.bridge.Children(inTime(t), "/d")
+				all, err := u.bridge.Children(inTime(t), "/d", nil)
 				if len(all) != nodes {
 					t.Errorf("%d children", len(all))
 				}

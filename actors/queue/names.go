@@ -57,18 +57,41 @@ func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
 // IsContender reports whether a name is a contender's by some rule: it has a known form, or begins
 // and ends as the names of this library do.
 func IsContender(name string) bool {
-	_, _, known := Parse(name)
-	rest, ours := strings.CutPrefix(name, protected)
-	if known || !ours || len(rest) < uuidLen+seqLen {
-		return known
-	}
-	_, ok := parseSeq(rest[len(rest)-seqLen:])
+	_, ok := Marker(name)
 	return ok
 }
 
+// Marker returns what a contender's name has between the unique part and the sequence number, and so
+// tells recipes and kinds apart: for a name of a known form its marker, such as "__READ__", and "x-"
+// for ZooKeeper's own recipe; for another name that begins and ends as those of this library do, what
+// stands between, such as "-latch-". ok is false for a name that is no contender's by any rule.
+func Marker(name string) (marker string, ok bool) {
+	for _, f := range forms {
+		if i := strings.LastIndex(name, f.marker); i >= 0 {
+			if _, ok := parseSeq(name[i+len(f.marker):]); ok {
+				return f.marker, true
+			}
+		}
+	}
+	if _, _, ok := parseRecipesLock(name); ok {
+		return recipesLockPrefix, true
+	}
+	rest, ours := strings.CutPrefix(name, protected)
+	if !ours || len(rest) < uuidLen+seqLen {
+		return "", false
+	}
+	end := len(rest) - seqLen
+	if _, ok = parseSeq(rest[end:]); ok {
+		marker = rest[uuidLen:end]
+	}
+	return marker, ok
+}
+
+const recipesLockPrefix = "x-"
+
 // parseRecipesLock parses x-<session>-<seq>, the form of zookeeper-recipes-lock.
 func parseRecipesLock(name string) (int64, Kind, bool) {
-	rest, ok := strings.CutPrefix(name, "x-")
+	rest, ok := strings.CutPrefix(name, recipesLockPrefix)
 	if !ok {
 		return 0, 0, false
 	}

@@ -67,3 +67,21 @@ func FuzzParse(f *testing.F) {
 		IsContender(name)
 	})
 }
+
+func TestMarker(t *testing.T) {
+	for name, want := range map[string]string{
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007":    "-lock-",
+		"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lock-0000000008":        "-lock-",
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-__READ__000000001":  "",
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-__READ__0000000010": "__READ__",
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-latch-0000000001":   "-latch-",
+		"_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-north-0000000007":   "-north-",
+		"da57cafe00000000000000000000beef__rlock__0000000013":        "__rlock__",
+		"x-72057594037927936-0000000014":                             "x-",
+		"config":                                                     "",
+	} {
+		if marker, ok := Marker(name); marker != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v; want %q", name, marker, ok, want)
+		}
+	}
+}

@@ -14,5 +14,5 @@
 //
 // To be read in this order: bridgeclient.go and lock.go; delay.go; localqueue.go; simplelock.go;
 // atomiccreate.go, member.go and multilock.go; semaphore.go and permitcount.go; countnode.go;
-// misuse.go; recipes.go, which makes each recipe.
+// misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

@@ -17,7 +17,7 @@ import (
 // exclude recipes whose contenders have other names. It returns "" for a name of no recipe.
 func otherRecipe(name string) string {
 	switch {
-	case name == requestQueueSuffix[1:], name == LeaseSuffix[1:]:
+	case name == RequestQueueSuffix[1:], name == LeaseSuffix[1:]:
 		return "semaphore"
 	case name == simpleLockNode:
 		return "simple mutex"

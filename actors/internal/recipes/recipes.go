@@ -69,7 +69,7 @@ func Semaphore(permits int, countPath string) *shell.Recipe {
 		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
 		leases = 0 // until the number is known
 	}
-	r.Deps = []shell.Dependency{{Suffix: requestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
+	r.Deps = []shell.Dependency{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
 	return r
 }
 

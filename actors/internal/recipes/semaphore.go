@@ -33,7 +33,8 @@ type semaphoreActor struct {
 
 // Where the two locks below are, in the order of Recipe.Deps.
 const (
-	requestQueueSuffix = "/locks"
+	// RequestQueueSuffix makes the path of a semaphore's request queue.
+	RequestQueueSuffix = "/locks"
 	// LeaseSuffix makes the path of a semaphore's leases.
 	LeaseSuffix = "/leases"
 )

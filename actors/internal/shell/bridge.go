@@ -111,8 +111,8 @@ func (b Bridge) GetData(ctx context.Context, path string) (zkbridge.NodeView, er
 }
 
 // Children is zkbridge.Bridge.Children, guarded.
-func (b Bridge) Children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
-	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Child, error) { return b.Bridge.Children(ctx, directory) })
+func (b Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]zkbridge.Child, error) {
+	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Child, error) { return b.Bridge.Children(ctx, directory, wanted) })
 }
 
 // Transact has the bridge perform all of the operations or none, guarded. within is a directory

@@ -1,0 +1,225 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Queue is the queue of one lock at one moment, as its nodes show it.
+type Queue struct {
+	// Path is the lock's path.
+	Path string
+	// Recipe is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple read-write" or
+	// "custom", by the names of the nodes. It is empty while the lock has no node.
+	Recipe string
+	// Permits is how many permits a semaphore has, and 0 if that is not known. Only kazoo writes the
+	// number into its nodes.
+	Permits int
+	// Participants are the holders and the waiters, in their order.
+	//
+	// Those of a semaphore are its leases, with the kind "permit", and behind them the requests in
+	// the request queue, with the kind "request"; a request near the front may have leases, too. If
+	// Permits is not known, Holds is true of the leases that hold for certain. Others may hold, too:
+	// the last leases of a session that has requests in the request queue.
+	//
+	// Of a custom lock none Holds, because its rule is not known: ask its handle for Participants.
+	// The waiters of simple locks, and those of kazoo's that poll, have no nodes.
+	Participants []Participant
+}
+
+// String returns the recipe and the path, and how many hold and wait.
+func (q Queue) String() string {
+	if q.Recipe == "" {
+		return q.Path + ": not in use"
+	}
+	holders := 0
+	for _, p := range q.Participants {
+		if p.Holds {
+			holders++
+		}
+	}
+	return fmt.Sprintf("%s %s: %d hold, %d wait", q.Recipe, q.Path, holders, len(q.Participants)-holders)
+}
+
+// Inspect returns the queue of the lock at path, whichever client or library uses it. It finds the
+// recipe by the names of the nodes, and needs no handle. A lock that is not in use, and a path that
+// does not exist, have an empty queue.
+//
+// The names in a directory are of one moment during the call, and include all nodes that ZooKeeper had
+// acknowledged when Inspect was called; the contenders hold by these names. The data are read
+// after them. Nodes that are deleted meanwhile are left out, which lets the contenders behind them appear
+// to hold: by then they do. A semaphore's request queue is read before its leases, so that no request
+// is missed between the two.
+//
+// It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or the
+// connection is lost (ErrSuspended). It returns ErrNoAuth if this process may not list the directory;
+// contenders whose data it may not read have none.
+func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
+	if err := shell.CheckPath(path); err != nil {
+		return Queue{}, err
+	}
+	r := queueReader{
+		children: func(directory string) ([]zkbridge.Child, error) {
+			return l.bridge.Children(ctx, directory, recipes.MayContend)
+		},
+		data:    func(path string) (zkbridge.NodeView, error) { return l.bridge.GetData(ctx, path) },
+		session: l.bridge.Session().ID,
+	}
+	q, err := r.read(path)
+	if err != nil || len(q.Participants) == 0 {
+		return q, err
+	}
+	present, err := readGeneration(ctx, l.bridge) // read last, so that it is not older than the nodes
+	for i := range q.Participants {
+		p := &q.Participants[i]
+		p.Token = present.token(p.Token.Czxid)
+	}
+	return q, err
+}
+
+// queueReader reads queues. The tokens have generation 0.
+type queueReader struct {
+	children func(directory string) ([]zkbridge.Child, error) // contenders with data, others as names
+	data     func(path string) (zkbridge.NodeView, error)
+	session  int64 // of this process
+}
+
+func (r *queueReader) read(path string) (Queue, error) {
+	q := Queue{Path: path}
+	children, err := r.children(path)
+	if err != nil {
+		return q, err
+	}
+	form, contenders := recognize(children)
+	switch {
+	case form.KazooSemaphore:
+		err = r.readKazooSemaphore(&q, form, contenders)
+	case form.Name != "":
+		q.Recipe, q.Participants = form.Name, r.participants(path, form, contenders)
+		if form.Name == semaphore { // path is that of its leases
+			holdKnown(q.Participants, nil)
+		}
+	case slices.ContainsFunc(children, func(c zkbridge.Child) bool { return c.Name == recipes.LeaseSuffix[1:] }):
+		err = r.readSemaphore(&q)
+	}
+	return q, err
+}
+
+const (
+	mutex     = "mutex"
+	semaphore = "semaphore"
+)
+
+// recognize returns the recipe by the children of a directory, and those that may be contenders.
+func recognize(children []zkbridge.Child) (recipes.Form, []zkbridge.Child) {
+	var names []string
+	var contenders []zkbridge.Child
+	for _, c := range children {
+		// A node without a sequence number may be anything; a contender's is ephemeral.
+		if queue.IsContender(c.Name) || recipes.MayContend(c.Name) && c.Stat.EphemeralOwner != 0 {
+			names, contenders = append(names, c.Name), append(contenders, c)
+		}
+	}
+	return recipes.Recognize(names), contenders
+}
+
+func (r *queueReader) participants(directory string, form recipes.Form, contenders []zkbridge.Child) []Participant {
+	return participants(directory, contenders, form.Positions, form.KindName, generation{}, r.session)
+}
+
+// readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in the
+// places of its directories, there is no semaphore.
+func (r *queueReader) readSemaphore(q *Queue) error {
+	requests, isQueue, err := r.readDirectory(q.Path+recipes.RequestQueueSuffix, mutex)
+	if err != nil {
+		return err
+	}
+	held, areLeases, err := r.readDirectory(q.Path+recipes.LeaseSuffix, semaphore)
+	if err != nil || !isQueue || !areLeases {
+		return err
+	}
+	holdKnown(held, requests)
+	q.setSemaphore(held, requests)
+	return nil
+}
+
+// readDirectory returns the contenders of a semaphore's request queue or leases. It returns false if the
+// directory has contenders of another recipe.
+func (r *queueReader) readDirectory(directory, recipe string) ([]Participant, bool, error) {
+	children, err := r.children(directory)
+	if err != nil {
+		return nil, false, err
+	}
+	form, contenders := recognize(children)
+	if form.Name != recipe {
+		return nil, form.Name == "", nil
+	}
+	return r.participants(directory, form, contenders), true, nil
+}
+
+// setSemaphore makes the queue a semaphore's, with the requests behind the leases.
+func (q *Queue) setSemaphore(held, requests []Participant) {
+	if len(held)+len(requests) == 0 {
+		return
+	}
+	for i := range requests {
+		requests[i].Kind, requests[i].Holds, requests[i].Ahead = "request", false, len(held)+i
+	}
+	q.Recipe, q.Participants = semaphore, append(held, requests...)
+}
+
+// holdKnown has those leases hold of which that is known without the number of permits. A request
+// leaves the request queue when it holds all its leases. One transaction has created them, so of a
+// session with n requests the leases of the last n transactions may wait. Leases are granted in their
+// order, and there is one permit at least.
+func holdKnown(held, requests []Participant) {
+	mayWait := map[int64]int{} // by session: how many more transactions may have created leases that wait
+	for _, p := range requests {
+		mayWait[p.Session]++
+	}
+	last, oldest := len(held)-1, map[int64]int64{} // by session: the transaction of the last lease seen
+	for ; last > 0; last-- {
+		p := held[last]
+		if p.Token.Czxid != oldest[p.Session] {
+			mayWait[p.Session]--
+			oldest[p.Session] = p.Token.Czxid
+		}
+		if mayWait[p.Session] < 0 {
+			break
+		}
+	}
+	for i := range held {
+		held[i].Holds = i <= last
+	}
+}
+
+// readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder, and its
+// requests wait in a lock beside it.
+func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders []zkbridge.Child) error {
+	requests, _, err := r.readDirectory(q.Path+kazooRequestQueueSuffix, mutex)
+	if err != nil {
+		return err
+	}
+	directory, err := r.data(q.Path)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(directory.Data))); err == nil && n > 0 {
+		q.Permits = n
+	}
+	held := r.participants(q.Path, form, contenders)
+	holdKnown(held, nil)
+	q.setSemaphore(held, requests)
+	return nil
+}
+
+// kazooRequestQueueSuffix makes the path of a kazoo semaphore's lock.
+const kazooRequestQueueSuffix = "-__lock__"

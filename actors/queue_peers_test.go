@@ -1,0 +1,84 @@
+package actors_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
+)
+
+// begins has a client of another library acquire, and waits until its node is there.
+func begins(b *bed, l *interop.Lock) <-chan interop.Result {
+	b.Helper()
+	return l.Begin(patience)
+}
+
+func gets(b *bed, l *interop.Lock) {
+	b.Helper()
+	if ok, err := l.Acquire(patience); !ok || err != nil {
+		b.Fatalf("%v, %v", ok, err)
+	}
+}
+
+// The queue of clients of Curator, as Inspect and those who follow it see it.
+func TestInspectCurator(t *testing.T) {
+	onEither(t, func(b *bed) {
+		one, two := interop.Curator(b, b.Addr()), interop.Curator(b, b.Addr())
+		locks := b.locks()
+		reader, _ := one.ReadWriteLock(b.path + "-rw")
+		for _, c := range []struct {
+			path          string
+			first, second *interop.Lock
+			want          string
+		}{
+			{"-m", one.Mutex(b.path + "-m"), two.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},
+			{"-rw", reader, two.WriteLock(b.path + "-rw"), "read-write: read! write"},
+			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! permit request"},
+			{"-sm", one.SemaphoreMutex(b.path + "-sm"), two.SemaphoreMutex(b.path + "-sm"), "semaphore: permit! permit request"},
+			{"-l", one.LeaderLatch(b.path+"-l", "first"), two.LeaderLatch(b.path+"-l", "second"), "leader latch: exclusive! exclusive"},
+		} {
+			gets(b, c.first)
+			done := begins(b, c.second)
+			q := looksLike(b, locks, b.path+c.path, c.want)
+			if q.Participants[0].Session != one.SessionID() || q.Participants[1].Session != two.SessionID() {
+				b.Errorf("%+v", q)
+			}
+			if q.Participants[0].Host != "" || len(q.Participants[0].Data) == 0 { // its address, or the id of a latch
+				b.Errorf("%+v", q.Participants[0])
+			}
+			must(b, c.first.Release())
+			if r := <-done; !r.Held || r.Err != nil {
+				b.Fatalf("%+v", r)
+			}
+			must(b, c.second.Release())
+		}
+	})
+}
+
+func TestInspectKazoo(t *testing.T) {
+	onEither(t, func(b *bed) {
+		one, two := interop.Kazoo(b, b.Addr()), interop.Kazoo(b, b.Addr())
+		locks := b.locks()
+		for _, c := range []struct {
+			path          string
+			first, second *interop.Lock
+			want          string
+		}{
+			{"-m", one.Lock(b.path + "-m"), two.Lock(b.path + "-m"), "mutex: exclusive! exclusive"},
+			{"-rw", one.ReadLock(b.path + "-rw"), two.WriteLock(b.path + "-rw"), "read-write: read! write"},
+			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! request"},
+		} {
+			gets(b, c.first)
+			done := begins(b, c.second)
+			q := looksLike(b, locks, b.path+c.path, c.want)
+			if strings.HasSuffix(c.path, "-s") && q.Permits != 1 {
+				b.Errorf("%d permits", q.Permits)
+			}
+			must(b, c.first.Release())
+			if r := <-done; !r.Held || r.Err != nil {
+				b.Fatalf("%+v", r)
+			}
+			must(b, c.second.Release())
+		}
+	})
+}

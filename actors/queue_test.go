@@ -1,0 +1,240 @@
+package actors_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// outline is a queue in short: "mutex: exclusive! exclusive" for a holder and a waiter.
+func outline(q actors.Queue) string {
+	text := q.Recipe + ":"
+	for i, p := range q.Participants {
+		text += " " + p.Kind
+		if p.Holds {
+			text += "!"
+		}
+		if p.Ahead > i {
+			text += fmt.Sprintf(" (%d ahead of place %d)", p.Ahead, i)
+		}
+	}
+	return text
+}
+
+func inspect(t testing.TB, locks *actors.Locks, path string) actors.Queue {
+	t.Helper()
+	q, err := locks.Inspect(within(t), path)
+	must(t, err)
+	if q.Path != path {
+		t.Errorf("path %q, want %q", q.Path, path)
+	}
+	return q
+}
+
+// looksLike waits until the queue of the lock is as outlined.
+func looksLike(t testing.TB, locks *actors.Locks, path, want string) actors.Queue {
+	t.Helper()
+	var q actors.Queue
+	got := []string{""} // prints what it is by then
+	zktest.Eventually(t, patience, func() bool {
+		q = inspect(t, locks, path)
+		got[0] = outline(q)
+		return got[0] == want
+	}, "the queue is %v, want %s", &got, want)
+	return q
+}
+
+func TestInspectEachRecipe(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, reader := b.locks(), b.locks()
+		rw := locks.RWMutex(b.path + "-rw")
+		simple := locks.SimpleRWMutex(b.path + "-srw")
+		for _, c := range []struct {
+			first, second locker
+			want          string
+		}{
+			{locks.Mutex(b.path + "-m"), locks.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},
+			{rw.Read(), rw.Write(), "read-write: read! write"},
+			{rw.Read(), rw.Read(), "read-write: read! read!"},
+			{rw.Write(), rw.Read(), "read-write: write! read"},
+			{locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), "mutex: exclusive! exclusive"},
+			{locks.Semaphore(b.path+"-s", 1), locks.Semaphore(b.path+"-s", 1), "semaphore: permit! permit request"},
+			{locks.SimpleMutex(b.path + "-sm"), locks.SimpleMutex(b.path + "-sm"), "simple mutex: exclusive!"},
+			{simple.Read(), simple.Write(), "simple read-write: read!"},
+			{simple.Write(), simple.Read(), "simple read-write: write!"},
+		} {
+			g := lock(b, c.first, actors.WithOwner("first"))
+			f := c.second.Acquire(within(b))
+			q := looksLike(b, reader, g.Path(), c.want)
+			holder, host := q.Participants[0], inspectHost()
+			simple := strings.HasPrefix(q.Recipe, "simple")
+			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
+				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
+				(holder.Owner == "first") == simple || time.Since(holder.Since) > patience {
+				b.Errorf("%s: %+v of %v", c.want, holder, g)
+			}
+			if q := inspect(b, locks, g.Path()); !q.Participants[0].Mine {
+				b.Errorf("not of this process: %v", q)
+			}
+			unlock(b, g)
+			unlock(b, result(b, f))
+			looksLike(b, reader, g.Path(), ":")
+		}
+	})
+}
+
+func inspectHost() string {
+	host, _ := os.Hostname()
+	return host
+}
+
+func TestInspectUnused(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, conn := b.locks(), b.Client(b)
+		q := inspect(b, locks, b.path+"/none/below")
+		if want := b.path + "/none/below: not in use"; outline(q) != ":" || q.String() != want {
+			b.Errorf("%v, want %s", q, want)
+		}
+		for _, path := range []string{"relative", "/", "/actorlock/sessions", "/a//b"} {
+			_, err := locks.Inspect(within(b), path)
+			is(b, err, actors.ErrInvalid)
+		}
+		// Directories of locks, and other nodes, are no contenders.
+		for _, path := range []string{b.path, b.path + "/locks", b.path + "/leases", b.path + "/lock", b.path + "/W",
+			b.path + "/0123456789abcdef0123456789abcdef", b.path + "/config"} {
+			_, err := conn.Create(path, []byte("data"), 0, zk.WorldACL(zk.PermAll))
+			must(b, err)
+			b.before = append(b.before, func() { conn.Delete(path, -1) })
+		}
+		slices.Reverse(b.before)
+		for _, path := range []string{b.path, b.path + "/config", b.path + "/locks"} {
+			if q := inspect(b, locks, path); outline(q) != ":" {
+				b.Errorf("%s: %s", path, outline(q))
+			}
+		}
+		// Locks in the places of a semaphore's directories.
+		for _, name := range []string{"/locks", "/leases"} {
+			g := lock(b, locks.Mutex(b.path+name))
+			if q := inspect(b, locks, b.path); name == "/leases" && outline(q) != ":" {
+				b.Errorf("with a mutex at %s: %s", name, outline(q))
+			}
+			unlock(b, g)
+		}
+	})
+}
+
+// A semaphore's leases hold as far as that is known.
+func TestInspectASemaphore(t *testing.T) {
+	each(t, func(b *bed) {
+		here, there, reader := b.locks(), b.locks(), b.locks()
+		two := lock(b, here.Semaphore(b.path, 3), actors.Permits(2), actors.WithOwner("two"))
+		one := lock(b, there.Semaphore(b.path, 3), actors.WithData([]byte("one")))
+		looksLike(b, reader, b.path, "semaphore: permit! permit! permit!")
+		wait := there.Semaphore(b.path, 3).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
+		// The last leases are of the session that waits, and so is the third. Its transaction tells them apart.
+		q := looksLike(b, reader, b.path, "semaphore: permit! permit! permit! permit permit request")
+		if q.Permits != 0 || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
+			q.Participants[3].Owner != "waits" || q.Participants[5].Owner != "waits" {
+			b.Errorf("%+v", q)
+		}
+		if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
+			b.Errorf("%v of the leases", q)
+		}
+		unlock(b, two)
+		unlock(b, result(b, wait))
+		unlock(b, one)
+	})
+}
+
+func TestInspectADowngrade(t *testing.T) {
+	each(t, func(b *bed) {
+		rw, reader := b.rw(), b.locks()
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		next := rw.Read().Acquire(within(b))
+		looksLike(b, reader, b.path, "read-write: write! read! read")
+		unlock(b, w)
+		unlock(b, result(b, next))
+		unlock(b, r)
+	})
+}
+
+// Forms of other libraries, by hand.
+func TestInspectForeignForms(t *testing.T) {
+	each(t, func(b *bed) {
+		conn, reader := b.Client(b), b.locks()
+		for _, c := range []struct{ first, second, want string }{
+			{foreign["zk-recipes"], foreign["go-zookeeper"], "mutex: exclusive! exclusive"},
+			{foreign["kazoo"], foreign["Curator"], "mutex: exclusive! exclusive"},
+			{foreign["kazoo reader"], foreign["kazoo"], "read-write: read! write"},
+			{curatorID + "-latch-", curatorID + "-latch-", "leader latch: exclusive! exclusive"},
+			{curatorID + "-north-", curatorID + "-no-north-", "custom: north no-north"},
+			{foreign["lease"], foreign["lease"], "semaphore: permit! permit!"},
+		} {
+			one, two := b.rival(conn, c.first), b.rival(conn, c.second)
+			if got := outline(inspect(b, reader, b.path)); got != c.want {
+				b.Errorf("%s, %s: %s, want %s", c.first, c.second, got, c.want)
+			}
+			one.leave()
+			two.leave()
+		}
+	})
+}
+
+// A node whose data this process may not read is a contender all the same.
+func TestInspectUnreadable(t *testing.T) {
+	each(t, func(b *bed) {
+		secret := b.locks(func(cfg *actors.Config) {
+			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
+		})
+		reader, conn := b.locks(), b.Client(b)
+		g := lock(b, secret.Mutex(b.path), actors.WithOwner("me"))
+		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		_, err := conn.SetACL(g.Node(), zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+		q := inspect(b, reader, b.path)
+		if outline(q) != "mutex: exclusive!" || q.Participants[0].Owner != "" || q.Participants[0].Data != nil || q.Participants[0].Session != g.Session() {
+			b.Errorf("%+v", q)
+		}
+		all, err := reader.Mutex(b.path).Participants(within(b))
+		if err != nil || len(all) != 1 || all[0].Session != g.Session() {
+			b.Errorf("%v, %v", all, err)
+		}
+		_, err = conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+		_, err = reader.Inspect(within(b), b.path)
+		is(b, err, actors.ErrNoAuth)
+		if q := inspect(b, secret, b.path); q.Participants[0].Owner != "me" {
+			b.Errorf("%+v", q)
+		}
+		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
+		must(b, err)
+		unlock(b, g)
+	})
+}
+
+func TestTextOfAParticipant(t *testing.T) {
+	p := actors.Participant{Node: "/l/_c_x-lock-0000000000", Kind: "exclusive", Holds: true, Session: -1, Since: time.Unix(0, 0).UTC(),
+		Host: "h", PID: 7, Program: "p", Owner: "o"}
+	want := "holds (exclusive) since 1970-01-01T00:00:00Z, session 0xffffffffffffffff, owner o, host h, program p, pid 7, node /l/_c_x-lock-0000000000"
+	if got := p.String(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	contains(t, logLine(p), "is.holds=true", "is.kind=exclusive", "is.session="+messages.FormatSession(-1), "is.owner=o", "is.host=h", "is.pid=7")
+	p = actors.Participant{Data: []byte("10.0.0.1\n")}
+	contains(t, p.String(), "waits", `, data "10.0.0.1\n", node`)
+	q := actors.Queue{Path: "/l", Recipe: "mutex", Participants: []actors.Participant{{Holds: true}, {}, {}}}
+	if got, want := q.String(), "mutex /l: 1 hold, 2 wait"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
