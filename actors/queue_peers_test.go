@@ -23,7 +23,7 @@ func gets(b *bed, l *interop.Lock) {
 // The queue of clients of Curator, as Inspect and those who follow it see it.
 func TestInspectCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
-		one, two := interop.Curator(b, b.Addr()), interop.Curator(b, b.Addr())
+		one, two := b.curator(), b.curator()
 		locks := b.locks()
 		reader, _ := one.ReadWriteLock(b.path + "-rw")
 		for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestInspectCurator(t *testing.T) {
 
 func TestInspectKazoo(t *testing.T) {
 	onEither(t, func(b *bed) {
-		one, two := interop.Kazoo(b, b.Addr()), interop.Kazoo(b, b.Addr())
+		one, two := b.kazoo(), b.kazoo()
 		locks := b.locks()
 		for _, c := range []struct {
 			path          string
