@@ -153,7 +153,7 @@ func (r *request) checkTry(now time.Duration) {
 		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
 	}
 	for _, o := range w.open {
-		if o != r && touches(o.uses) && (o.multi || o.p != r.p || o.state != releasing || o.since > r.asked) {
+		if o != r && touches(o.uses) && (o.multi || o.p != r.p || o.released == nil || o.since > r.asked) {
 			return
 		}
 	}

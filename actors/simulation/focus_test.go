@@ -13,7 +13,7 @@ const focused = 4
 var foci = []func(p *plan, r *rand.Rand){
 	// A reader of another process leaves unnoticed, and then a try comes for the writer.
 	func(p *plan, r *rand.Rand) {
-		p.processes, p.alone, p.members = 2, membersOnly, []int{r.IntN(2)}
+		p.processes, p.alone, p.members, p.fickle = 2, membersOnly, []int{r.IntN(2)}, 0
 		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
 		p.draw(r, []string{"op readers"}, 1, always, 3*time.Second)
 	},

@@ -34,7 +34,7 @@ func (w *world) askInMissing(e entry) {
 // one's process does not notice. When that leaves, too, a try for the writer comes at once.
 func (w *world) askReaders(e entry) {
 	p, q, r := w.slots[e.slot], w.slots[(e.slot+1)%len(w.slots)], e.rand()
-	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() {
+	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(w.open) > 0 {
 		return
 	}
 	read := func(p *process, hold time.Duration) *request {
