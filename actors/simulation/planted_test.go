@@ -1,8 +1,10 @@
 package simulation
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +28,24 @@ func TestPlantedApply(t *testing.T) {
 		check.Dir = filepath.Join("..", "..")
 		if out, err := check.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", patch, err, out)
+		}
+	}
+}
+
+// TestPlantedAreListed shows that the README's table has each deliberate fault.
+func TestPlantedAreListed(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patches, err := filepath.Glob("planted/*.patch")
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("no patches: %v", err)
+	}
+	for _, patch := range patches {
+		name := strings.TrimSuffix(filepath.Base(patch), ".patch")
+		if !strings.Contains(string(readme), "\n| "+name+" | ") {
+			t.Errorf("README.md does not say what finds %s", name)
 		}
 	}
 }
