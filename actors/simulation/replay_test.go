@@ -147,38 +147,6 @@ func TestReplay(t *testing.T) {
 	report(t, w)
 }
 
-// A part of a plan fails and writes its history, and the replay of that fails in the same way. The
-// checker, which takes the third grant for wrong, stands for a defect.
-func TestReplayOfAFailure(t *testing.T) {
-	defect := func(w *world) {
-		if w.grants >= 3 && !w.failed() {
-			w.fail(w.now(), "planted")
-		}
-	}
-	p := newPlan(5, 20*time.Second).with(func(e entry) bool { return e.slot > 0 })
-	p.length, p.foreign, p.defect = 15*time.Second, 0, defect
-	w := simulate(t, p)
-	file := t.TempDir() + "/history"
-	if err := w.save(file); err != nil {
-		t.Fatal(err)
-	}
-	r := load(t, file)
-	if r.plan.String() != p.String() || r.plan.list() != p.list() {
-		t.Errorf("%v is read back as %v", p, r.plan)
-	}
-	r.plan.defect = defect
-	again, quiet := r.replay(t)
-	switch {
-	case again == nil && (len(w.interrupted) > 0 || quiet == 0):
-		t.Skip("the machine is too busy: ", w.interruptions())
-	case again == nil:
-		t.Fatal("no run was the same")
-	}
-	if where := parting(w.history, again.history); where != "" || !w.failed() || !slices.Equal(again.violations, w.violations) {
-		t.Errorf("the replay finds %v instead of %v; %s", again.violations, w.violations, where)
-	}
-}
-
 // What a run writes is read again as the same plan.
 func TestHistoryReadsBack(t *testing.T) {
 	p := newPlan(3, time.Minute).only("1 4 7-9")

@@ -303,7 +303,8 @@ func (p *process) connect() {
 		return
 	}
 	r := p.w.rand(p.name, 1)
-	cfg := actors.Config{SessionTimeout: p.w.plan.session, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler)}
+	// A history must be the same in another process, and on another host: no node names them.
+	cfg := actors.Config{SessionTimeout: p.w.plan.session, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler), OmitHolder: true}
 	cfg.StopOnSuspended = r.IntN(4) == 0
 	if r.IntN(8) == 0 && !p.w.plan.unlimited {
 		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
