@@ -317,6 +317,7 @@ func (w *world) lasting(d time.Duration, undo func()) {
 // heal ends all faults.
 func (w *world) heal() {
 	w.healing = true
+	w.dismissCandidates()
 	w.line("all faults end")
 	for len(w.undo) > 0 {
 		undo := w.undo

@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -28,6 +30,24 @@ func (w *world) isCalm(now time.Duration) bool {
 	return now > 2*w.plan.session
 }
 
+// pending says what is open.
+func (w *world) pending() string {
+	var all []string
+	for _, r := range w.open {
+		all = append(all, r.String())
+	}
+	for _, o := range w.owners {
+		all = append(all, o.String())
+	}
+	if w.questions > 0 {
+		all = append(all, fmt.Sprint(w.questions, " questions"))
+	}
+	if w.operator.open.Load() > 0 || !w.foreignersAreDone() || !w.candidatesAreDone() {
+		all = append(all, "operator, another library or a candidate")
+	}
+	return strings.Join(all, "; ")
+}
+
 // checkSleepers finds requests that wait although nobody holds what they are for, nor what
 // multi-locks tie to it. It looks once a second.
 func (w *world) checkSleepers(now time.Duration) {
@@ -43,6 +63,7 @@ func (w *world) checkSleepers(now time.Duration) {
 	}
 	w.checkFormer(now)
 	w.checkCounts()
+	w.checkElection(now, calm)
 	for _, r := range w.open {
 		if !calm || r.state != waiting || w.isBusy(r.uses) {
 			r.free = 0

@@ -17,6 +17,7 @@ type plan struct {
 	drawn     time.Duration // length as it was when the entries were drawn
 	processes int
 	servers   int // an ensemble of so many, each with a state of its own
+	election  bool
 	session   time.Duration
 	entries   []entry
 
@@ -66,6 +67,7 @@ func newPlan(seed uint64, length time.Duration) *plan {
 		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
 	}
 	p.drawServers(rand.New(rand.NewPCG(seed, 4)))
+	p.drawCandidates(rand.New(rand.NewPCG(seed, 5)))
 	p.concentrate()
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {

@@ -45,7 +45,7 @@ func specs() map[string]*spec {
 		root + "/s1": {room: 1, permits: true}, root + "/s3": {room: 3, permits: true},
 		root + "/sm": {room: 1, permits: true}, root + "/custom": {excludes: excludes},
 		root + "/shared": {permits: true, most: maxShared},
-		root + "/simple": one(), root + "/simplerw": many(),
+		root + "/simple": one(), root + "/simplerw": many(), root + "/election": one(),
 	}
 }
 

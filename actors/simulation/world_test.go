@@ -34,6 +34,9 @@ type world struct {
 	open    []*request
 	owners  []*owner
 	foreign []*foreigner
+
+	candidates []*candidate
+
 	grants  int  // so far
 	futures bool // some requests were made by futures, which may have a contender after their end
 	asked   int
@@ -120,7 +123,7 @@ func (w *world) rand(name string, n int) *rand.Rand {
 func (w *world) drain() {
 	w.locked(w.heal)
 	settled := func() bool {
-		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.questions == 0 && w.connected() && w.operator.open.Load() == 0 && w.foreignersAreDone()
+		return w.failed() || len(w.open) == 0 && len(w.owners) == 0 && w.questions == 0 && w.connected() && w.operator.open.Load() == 0 && w.foreignersAreDone() && w.candidatesAreDone()
 	}
 	w.driver.run(w.now()+drainTime, settled)
 	w.locked(func() {
@@ -228,29 +231,13 @@ func (w *world) look() {
 	}
 	w.open = slices.DeleteFunc(w.open, func(r *request) bool { return r.state == done })
 	w.lookAtOwners(now)
+	w.lookAtCandidates(now)
 	w.tick(now)
 	w.checkSleepers(now)
 	w.seen = now
 	if w.plan.defect != nil {
 		w.plan.defect(w)
 	}
-}
-
-func (w *world) pending() string {
-	var all []string
-	for _, r := range w.open {
-		all = append(all, r.String())
-	}
-	for _, o := range w.owners {
-		all = append(all, o.String())
-	}
-	if w.questions > 0 {
-		all = append(all, fmt.Sprint(w.questions, " questions"))
-	}
-	if w.operator.open.Load() > 0 || !w.foreignersAreDone() {
-		all = append(all, "operator or another library")
-	}
-	return strings.Join(all, "; ")
 }
 
 // process is one process: a connection and its locks.
@@ -269,6 +256,7 @@ type process struct {
 	foggy    time.Duration // until when faults may delay what it hears
 	frozen   bool
 	limited  bool
+	runs     bool               // its candidate was started, if it has one
 	replaces bool               // the directory of the next mutex that is released is replaced: see replaceAfter
 	hides    bool               // by one that nobody may read
 	system   *actor.ActorSystem // where there are actors
@@ -351,6 +339,10 @@ func (p *process) look() {
 	}
 	if p.locks == nil {
 		return
+	}
+	if !p.runs {
+		p.runs = true
+		p.w.startCandidate(p)
 	}
 	s := p.locks.Session()
 	if s.State != p.state || s.ID != p.session {
