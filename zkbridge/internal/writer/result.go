@@ -47,7 +47,6 @@ func (w *Writer) handleResult(b *batch) {
 
 func (w *Writer) onSuccess(b *batch) {
 	czxid := b.czxid()
-	created := make([]messages.Created, b.creates) // one allocation for all is quicker
 	for i, done := range b.writes {
 		if done.release != nil {
 			w.released(done.release, false)
@@ -59,10 +58,8 @@ func (w *Writer) onSuccess(b *batch) {
 			w.lookUpCreated(c, node)
 			continue
 		}
-		msg := &created[0]
-		created = created[1:]
-		msg.Id, msg.Epoch, msg.Czxid, msg.Step = c.ID, c.Epoch, czxid, c.step
-		msg.Node = strings.Clone(node) // a waiter keeps the name, and need not keep the whole path
+		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
+			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
 		if c.read == noReadNeeded {
 			msg.SameDirectory = true
 		} else if r := &b.reads[c.read]; r.err == nil {

@@ -41,7 +41,8 @@ func newMessage(op int32, size int) []byte {
 	return appendInt(b, op)
 }
 
-// messagePool holds messages that were sent, for re-use.
+// messagePool holds messages that were sent, for re-use: more than 5 % of the CPU time of an acquire of a
+// hot lock.
 var messagePool sync.Pool
 
 func recycle(request []byte) {
