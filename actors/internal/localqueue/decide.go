@@ -105,7 +105,7 @@ func (l *Queue) dropFirst() bool {
 	if !l.holding.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || l.waiting.first != nil && !l.budgetUsed() {
 		return false
 	}
-	l.effect(Effect{Kind: ReleaseNode, Serial: first.serial})
+	l.actor.ReleaseNode(first.serial)
 	*first, *beside = *beside, node{}
 	return true
 }
@@ -131,13 +131,13 @@ func (l *Queue) idle() bool {
 // acquireNode asks for a node.
 func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
 	l.lastSerial++
-	l.effect(Effect{Kind: AcquireNode, Serial: l.lastSerial, NodeKind: kind, Try: try, Data: data})
+	l.actor.AcquireNode(l.lastSerial, kind, try, data)
 	return node{stage: creating, serial: l.lastSerial, kind: kind, try: try}
 }
 
 func (l *Queue) releaseNodes() {
 	for _, serial := range l.NodeHolds() {
-		l.effect(Effect{Kind: ReleaseNode, Serial: serial})
+		l.actor.ReleaseNode(serial)
 	}
 	l.hold = nodeHold{}
 }
@@ -146,7 +146,7 @@ func (l *Queue) releaseNodes() {
 // granted: it is started once more when it ends.
 func (l *Queue) startTimer() {
 	l.timerRuns, l.unused = true, true
-	l.effect(Effect{Kind: StartIdleTimer})
+	l.actor.StartIdleTimer()
 }
 
 func (l *Queue) grant(b *localOwner) {
@@ -166,7 +166,7 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 		r.try = false
 		l.tries--
 	}
-	l.effect(Effect{Kind: Grant, ID: r.id, Serial: l.nodeFor(r.kind).serial, Generation: l.hold.generation, Czxid: l.hold.czxid, Step: b.step})
+	l.actor.GrantBy(r.id, l.nodeFor(r.kind).serial, l.hold.generation, l.hold.czxid, b.step)
 	if l.contended() {
 		l.notifyContended(r)
 	}
@@ -202,7 +202,7 @@ func (l *Queue) refuseEntering(why requests.Reason) {
 func (l *Queue) notifyContended(r *request) {
 	if r.notifyContended && !r.enters {
 		r.notifyContended = false
-		l.effect(Effect{Kind: NotifyContended, ID: r.id})
+		l.actor.NotifyContended(r.id)
 	}
 }
 
@@ -212,7 +212,7 @@ func (l *Queue) lose(why requests.Reason) {
 	for _, b := range l.holders {
 		b.stage, b.reason = lost, why
 		for _, r := range b.requests {
-			l.effect(Effect{Kind: Lose, ID: r.id, Reason: why})
+			l.actor.Lose(r.id, why)
 			if b.owner == "" {
 				l.requests.Remove(r.id)
 			}

@@ -1,6 +1,6 @@
 // Package localqueue is the state machine of a local queue: the owners of one process use one
-// contender of a lock in turn. It does no I/O and knows neither time nor contexts: events come in,
-// effects go out.
+// contender of a lock in turn. It does no I/O and knows neither time nor contexts: its Actor
+// performs what it asks for.
 //
 // # Rules
 //
@@ -25,7 +25,7 @@
 //
 // # Files
 //
-// To be read in this order: event.go and effect.go, what comes in and goes out; queue.go, the fields
+// To be read in this order: actor.go, what goes out; queue.go, the fields
 // and the events; decide.go, what the queue decides; owners.go, the owners of the process;
 // invariants.go, what holds between two events.
 //

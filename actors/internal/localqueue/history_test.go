@@ -64,19 +64,19 @@ func (b *model) contended() bool {
 
 func (b *model) budgetUsed() bool { return b.contended() && (b.timeUsed || b.granted >= b.grants) }
 
-func (b *model) step(e Event) {
-	for _, f := range slices.Clone(step(b.queue, e)) {
+func (b *model) step(e event) {
+	for _, f := range step(b.queue, e) {
 		b.perform(f)
 	}
 	b.check()
 }
 
-func (b *model) perform(f Effect) {
+func (b *model) perform(f machinetest.LocalEffect) {
 	a := b.open[f.ID]
 	switch f.Kind {
-	case AcquireNode:
+	case "AcquireNode":
 		b.acquireNode(f)
-	case ReleaseNode:
+	case "ReleaseNode":
 		p := b.nodeOf(f.Serial)
 		if p == nil {
 			b.t.Fatalf("loan %d is returned and not here", f.Serial)
@@ -87,22 +87,22 @@ func (b *model) perform(f Effect) {
 				b.t.Fatalf("the loan is returned while %d holds by it", a.id)
 			}
 		}
-	case StartIdleTimer:
+	case "StartIdleTimer":
 		if b.timerRuns {
 			b.t.Fatal("a second timer")
 		}
 		b.timerRuns = true
-	case Grant:
+	case "Grant":
 		if f.Generation != machinetest.GenerationAt(f.Czxid) {
 			b.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
 		}
 		b.grant(a, b.nodeOf(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
-	case Refuse:
+	case "Refuse":
 		if a == nil {
 			b.t.Fatalf("request %d is refused but was not open", f.ID)
 		}
 		b.forget(a)
-	case Lose:
+	case "Lose":
 		if a.stage != held {
 			b.t.Fatalf("request %d is lost but was in stage %d", f.ID, a.stage)
 		}
@@ -110,7 +110,7 @@ func (b *model) perform(f Effect) {
 		if a.owner == "" {
 			b.forget(a)
 		}
-	case ConfirmRelease:
+	case "ConfirmRelease":
 		if a.stage != leaving {
 			b.t.Fatalf("request %d is released but was in stage %d", f.ID, a.stage)
 		}
@@ -123,7 +123,7 @@ func (b *model) forget(a *modelRequest) {
 	b.line = slices.DeleteFunc(b.line, func(o *modelRequest) bool { return o == a })
 }
 
-func (b *model) acquireNode(f Effect) {
+func (b *model) acquireNode(f machinetest.LocalEffect) {
 	switch {
 	case len(b.nodes) == 0:
 		b.first, b.timeUsed, b.refused, b.granted = f.Serial, false, false, 0
@@ -254,7 +254,7 @@ func (b *model) release(a *modelRequest) {
 	if a.stage == held {
 		a.stage = leaving
 	}
-	b.step(Release{a.id})
+	b.step(func(l *Queue) { l.Release(a.id) })
 }
 
 func (b *model) nodeGranted(p *node) {
@@ -262,7 +262,7 @@ func (b *model) nodeGranted(p *node) {
 	if p.serial == b.first {
 		b.czxid++
 	}
-	b.step(NodeGranted{Serial: p.serial, Generation: machinetest.GenerationAt(b.czxid), Czxid: b.czxid, Step: uint32(b.czxid % 3)})
+	b.step(func(l *Queue) { l.NodeGranted(p.serial, machinetest.GenerationAt(b.czxid), b.czxid, uint32(b.czxid%3)) })
 }
 
 // acquire makes a request of an owner that may wait already, or hold, or have lost the lock.
@@ -286,21 +286,21 @@ func (b *model) acquire(t *rapid.T) {
 		b.line = append(b.line, a)
 		slices.SortStableFunc(b.line, func(x, y *modelRequest) int { return int(x.places) - int(y.places) })
 	}
-	b.step(Acquire{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try})
+	b.step(func(l *Queue) { l.Acquire(LocalRequest{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try}) })
 }
 
 func (b *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": b.acquire,
-		"cancel":  func(*rapid.T) { b.step(Cancel{ID: b.pick(queued).id, Reason: requests.Cancelled}) },
+		"cancel":  func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(queued).id, requests.Cancelled) }) },
 		"give up a grant": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
 				a := b.pick(held)
 				a.stage = leaving
-				b.step(Cancel{ID: a.id, Reason: requests.Cancelled})
+				b.step(func(l *Queue) { l.Cancel(a.id, requests.Cancelled) })
 			}
 		},
-		"cancel a downgrade":      func(*rapid.T) { b.step(Cancel{ID: b.pick(creating).id, Reason: requests.Cancelled}) },
+		"cancel a downgrade":      func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(creating).id, requests.Cancelled) }) },
 		"release":                 func(*rapid.T) { b.release(b.pick(held)) },
 		"owner hears of the loss": func(*rapid.T) { b.release(b.pick(lost)) },
 		"borrowed":                func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
@@ -311,32 +311,32 @@ func (b *model) actions() map[string]func(*rapid.T) {
 			}
 			b.refused = p.serial != b.first
 			b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
-			b.step(NodeRefused{Serial: p.serial, Reason: why})
+			b.step(func(l *Queue) { l.NodeRefused(p.serial, why) })
 		},
-		"lost": func(*rapid.T) { b.step(NodeLost{Serial: b.someNode(held).serial, Reason: requests.SessionLost}) },
+		"lost": func(*rapid.T) { b.step(func(l *Queue) { l.NodeLost(b.someNode(held).serial, requests.SessionLost) }) },
 		"wanted": func(*rapid.T) {
 			p := b.someNode(held)
 			p.contended = true
-			b.step(NodeContended{Serial: p.serial})
+			b.step(func(l *Queue) { l.NodeContended(p.serial) })
 		},
 		"overdue": func(*rapid.T) {
 			b.someNode(held)
 			b.timeUsed = true
-			b.step(TimeBudgetUsed{Serial: b.first})
+			b.step(func(l *Queue) { l.TimeBudgetUsed(b.first) })
 		},
 		"news of a former loan": func(t *rapid.T) {
 			serial := b.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
 			if b.nodeOf(serial) != nil || serial == b.first {
 				t.Skip("it is not over")
 			}
-			b.step(rapid.SampledFrom([]Event{NodeGranted{Serial: serial}, NodeRefused{serial, requests.Cancelled}, NodeLost{serial, requests.SessionLost}, NodeContended{serial}, TimeBudgetUsed{serial}}).Draw(t, "news"))
+			b.step(rapid.SampledFrom([]event{func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) }, func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) }, func(l *Queue) { l.NodeLost(serial, requests.SessionLost) }, func(l *Queue) { l.NodeContended(serial) }, func(l *Queue) { l.TimeBudgetUsed(serial) }}).Draw(t, "news"))
 		},
 		"lingered": func(t *rapid.T) {
 			if !b.timerRuns {
 				t.Skip("no timer")
 			}
 			b.timerRuns = false
-			b.step(IdleTimedOut{})
+			b.step((*Queue).IdleTimedOut)
 		},
 		"": func(*rapid.T) {},
 	}
@@ -359,7 +359,7 @@ func (b *model) finish() {
 		}
 		if b.timerRuns {
 			b.timerRuns = false
-			b.step(IdleTimedOut{})
+			b.step((*Queue).IdleTimedOut)
 		}
 	}
 	l := b.queue
@@ -372,7 +372,7 @@ func (b *model) finish() {
 func testLocalQueue(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		grants := rapid.IntRange(1, 4).Draw(t, "grants")
-		b := &model{t: t, rule: rule, grants: grants, queue: New(rule, uint32(grants)), open: map[requests.ID]*modelRequest{}}
+		b := &model{t: t, rule: rule, grants: grants, queue: New(&machinetest.LocalRecorder{}, rule, uint32(grants)), open: map[requests.ID]*modelRequest{}}
 		machinetest.Repeat(t, b.actions())
 		b.finish()
 	})

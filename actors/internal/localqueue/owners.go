@@ -45,7 +45,7 @@ type localOwner struct {
 }
 
 func (l *Queue) refuse(id requests.ID, why requests.Reason) {
-	l.effect(Effect{Kind: Refuse, ID: id, Reason: why})
+	l.actor.RefuseRequest(id, why)
 }
 
 func (l *Queue) add(b *localOwner, r request) {

@@ -1,7 +1,6 @@
 package localqueue
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -9,6 +8,7 @@ import (
 // Queue is the queue of the owners of one process for one lock. It is used by one goroutine at a
 // time; the package's documentation says how it works.
 type Queue struct {
+	actor  Actor
 	rule   queue.Rule
 	budget uint32
 	closed requests.Reason
@@ -25,15 +25,13 @@ type Queue struct {
 
 	timerRuns bool // an IdleTimedOut is to come
 	unused    bool // and no owner has been granted since the timer was started
-
-	out []Effect
 }
 
 // New returns a Queue without owners. budget is how many grants in a row it makes of one node hold
 // while other processes wait. Of the rule only the kinds count: which block each other, and which
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
-func New(rule queue.Rule, budget uint32) *Queue {
-	return &Queue{rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{},
+func New(actor Actor, rule queue.Rule, budget uint32) *Queue {
+	return &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{},
 		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
 }
 
@@ -74,15 +72,6 @@ const (
 	mostGrants = 1<<stepBits - 1
 )
 
-// Step applies an event to the Queue and returns what is to be done because of it, in order. The
-// slice is valid until the next Step.
-func Step[E Event](l *Queue, e E) []Effect {
-	l.out = l.out[:0]
-	e.apply(l)
-	invariants.Check(l)
-	return l.out
-}
-
 // Idle reports whether no request is open and no node is held or asked for.
 func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
 
@@ -96,11 +85,10 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 	return serials
 }
 
-func (l *Queue) effect(e Effect) { l.out = append(l.out, e) }
+// ---- calls of owners
 
-// ---- events of owners
-
-func (e Acquire) apply(l *Queue) {
+// Acquire takes in a new request.
+func (l *Queue) Acquire(e LocalRequest) {
 	if l.closed != 0 {
 		l.refuse(e.ID, l.closed)
 		return
@@ -126,7 +114,7 @@ func (e Acquire) apply(l *Queue) {
 }
 
 // join lets a further request of an owner share what the owner has.
-func (l *Queue) join(b *localOwner, e Acquire) {
+func (l *Queue) join(b *localOwner, e LocalRequest) {
 	r := request{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage == lost:
@@ -149,40 +137,43 @@ func (l *Queue) join(b *localOwner, e Acquire) {
 	}
 }
 
-func (e Cancel) apply(l *Queue) {
-	b := l.requests.At(e.ID)
+// Cancel withdraws a request, because of why. It releases a grant, too.
+func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
+	b := l.requests.At(id)
 	if b == nil {
 		return
 	}
-	l.refuse(e.ID, e.Reason)
-	l.drop(b, e.ID)
+	l.refuse(id, why)
+	l.drop(b, id)
 	l.proceed()
 }
 
-func (e Release) apply(l *Queue) {
-	b := l.requests.At(e.ID)
-	if b == nil || b.stage == queued || b.entering(e.ID) {
-		l.refuse(e.ID, requests.NotHeld)
+// Release releases a grant.
+func (l *Queue) Release(id requests.ID) {
+	b := l.requests.At(id)
+	if b == nil || b.stage == queued || b.entering(id) {
+		l.refuse(id, requests.NotHeld)
 		return
 	}
-	stage, why, others := b.stage, b.reason, b.othersOfKind(e.ID)
-	l.drop(b, e.ID)
+	stage, why, others := b.stage, b.reason, b.othersOfKind(id)
+	l.drop(b, id)
 	if stage == lost {
-		l.refuse(e.ID, why)
+		l.refuse(id, why)
 		return
 	}
 	l.proceed() // first of all: the next owner waits for it
-	l.effect(Effect{Kind: ConfirmRelease, ID: e.ID, StillHeld: others})
+	l.actor.ConfirmRelease(id, others)
 }
 
-func (e Close) apply(l *Queue) {
-	l.closed = e.Reason
-	l.refuseAll(e.Reason)
-	l.lose(e.Reason)
+// Close refuses all requests, ends all grants and releases the node hold, because of why.
+func (l *Queue) Close(why requests.Reason) {
+	l.closed = why
+	l.refuseAll(why)
+	l.lose(why)
 	l.releaseNodes()
 }
 
-// ---- events of the lock below
+// ---- calls for the lock below
 
 // nodeOf returns the node of a serial, or nil for news of an earlier node hold.
 func (l *Queue) nodeOf(serial uint64) *node {
@@ -194,49 +185,53 @@ func (l *Queue) nodeOf(serial uint64) *node {
 	return nil
 }
 
-func (e NodeGranted) apply(l *Queue) {
-	p := l.nodeOf(e.Serial)
+// NodeGranted answers AcquireNode: the lock is held by the node, with the token.
+func (l *Queue) NodeGranted(serial, generation uint64, czxid int64, step uint32) {
+	p := l.nodeOf(serial)
 	if p == nil {
 		return
 	}
 	p.stage = held
 	if p == &l.hold.node { // the node beside has the same token
-		l.hold.generation, l.hold.czxid, l.hold.step = e.Generation, e.Czxid, e.Step
+		l.hold.generation, l.hold.czxid, l.hold.step = generation, czxid, step
 	}
 	l.grantEntering()
 	l.proceed()
 }
 
-func (e NodeRefused) apply(l *Queue) {
-	p := l.nodeOf(e.Serial)
+// NodeRefused answers AcquireNode: the lock below has refused the request.
+func (l *Queue) NodeRefused(serial uint64, why requests.Reason) {
+	p := l.nodeOf(serial)
 	switch {
 	case p == nil:
 		return
 	case p == &l.hold.beside:
 		p.stage = lost
-		l.refuseEntering(e.Reason)
+		l.refuseEntering(why)
 		l.proceed()
 		return
 	}
 	l.hold = nodeHold{}
-	if e.Reason == requests.NotAcquired {
+	if why == requests.NotAcquired {
 		l.refuseTries()
 	} else {
-		l.refuseAll(e.Reason)
+		l.refuseAll(why)
 	}
 	l.proceed()
 }
 
-func (e NodeLost) apply(l *Queue) {
-	if l.nodeOf(e.Serial) != nil {
-		l.lose(e.Reason)
+// NodeLost notes that a granted node is lost.
+func (l *Queue) NodeLost(serial uint64, why requests.Reason) {
+	if l.nodeOf(serial) != nil {
+		l.lose(why)
 		l.releaseNodes()
 		l.proceed()
 	}
 }
 
-func (e NodeContended) apply(l *Queue) {
-	p := l.nodeOf(e.Serial)
+// NodeContended notes that contenders of other processes wait for the node.
+func (l *Queue) NodeContended(serial uint64) {
+	p := l.nodeOf(serial)
 	if p == nil {
 		return
 	}
@@ -249,14 +244,17 @@ func (e NodeContended) apply(l *Queue) {
 	l.proceed()
 }
 
-func (e TimeBudgetUsed) apply(l *Queue) {
-	if l.hold.id == e.Serial {
+// TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may while
+// others wait.
+func (l *Queue) TimeBudgetUsed(serial uint64) {
+	if l.hold.id == serial {
 		l.hold.timeUsed = true
 		l.proceed()
 	}
 }
 
-func (IdleTimedOut) apply(l *Queue) {
+// IdleTimedOut answers StartIdleTimer.
+func (l *Queue) IdleTimedOut() {
 	l.timerRuns = false
 	switch {
 	case !l.idle():

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -12,7 +13,7 @@ import (
 // The scripts are like those of lockqueue. A step is written as that of the node hold and the number
 // of the grant: 0/2.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(queue.Mutex(), 3)} })
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
 }
 
 var kinds = []string{"exclusive", "shared"}
@@ -24,7 +25,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), machinetest.Reason(t, args["reason"], requests.SessionLost)
 	_, try := args["try"]
 	_, tell := args["notify"]
-	var e Event
+	var e event
 	switch word {
 	case "rule":
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
@@ -33,25 +34,26 @@ func (s *script) Step(t *testing.T, line string) []string {
 		s.hold.grants = uint32(num("times", 0))
 		return nil
 	case "acquire":
-		e = Acquire{ID: id, Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		r := LocalRequest{ID: id, Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		e = func(l *Queue) { l.Acquire(r) }
 	case "cancel":
-		e = Cancel{ID: id, Reason: requests.Cancelled}
+		e = func(l *Queue) { l.Cancel(id, requests.Cancelled) }
 	case "release":
-		e = Release{ID: id}
+		e = func(l *Queue) { l.Release(id) }
 	case "node-granted":
-		e = NodeGranted{Serial: serial, Czxid: num("czxid", 100+int64(serial)), Step: uint32(num("step", 0))}
+		e = func(l *Queue) { l.NodeGranted(serial, 0, num("czxid", 100+int64(serial)), uint32(num("step", 0))) }
 	case "node-refused":
-		e = NodeRefused{Serial: serial, Reason: why}
+		e = func(l *Queue) { l.NodeRefused(serial, why) }
 	case "node-lost":
-		e = NodeLost{Serial: serial, Reason: why}
+		e = func(l *Queue) { l.NodeLost(serial, why) }
 	case "node-contended":
-		e = NodeContended{Serial: serial}
+		e = func(l *Queue) { l.NodeContended(serial) }
 	case "time-budget-used":
-		e = TimeBudgetUsed{Serial: serial}
+		e = func(l *Queue) { l.TimeBudgetUsed(serial) }
 	case "idle-timed-out":
-		e = IdleTimedOut{}
+		e = (*Queue).IdleTimedOut
 	case "close":
-		e = Close{Reason: requests.Closed}
+		e = func(l *Queue) { l.Close(requests.Closed) }
 	default:
 		t.Fatalf("unknown event %q", line)
 	}
@@ -62,19 +64,26 @@ func (s *script) Step(t *testing.T, line string) []string {
 	return effects
 }
 
-func show(f Effect) string {
+func show(f machinetest.LocalEffect) string {
 	switch f.Kind {
-	case AcquireNode:
+	case "AcquireNode":
 		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", f.Serial, kinds[f.NodeKind], f.Try, f.Data)
-	case ReleaseNode:
+	case "ReleaseNode":
 		return fmt.Sprintf("release-node serial=%d", f.Serial)
-	case StartIdleTimer:
+	case "StartIdleTimer":
 		return "start-idle-timer"
-	case Grant:
+	case "Grant":
 		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>stepBits, f.Step&mostGrants)
 	}
-	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
+	return machinetest.ShowAnswer(f, f.ID, f.Reason, f.StillHeld)
 }
 
-// step is Step for an event of any type.
-func step(l *Queue, e Event) []Effect { return Step(l, e) }
+// event is a call of a Queue.
+type event func(*Queue)
+
+// step applies an event to a Queue with a recorder, and returns the effects.
+func step(l *Queue, e event) []machinetest.LocalEffect {
+	e(l)
+	invariants.Check(l)
+	return l.actor.(*machinetest.LocalRecorder).Take()
+}

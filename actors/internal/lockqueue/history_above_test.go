@@ -203,19 +203,21 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 	s.atRest, s.hear = s.localQueuesAtRest, s.localQueueHears
 	grants := uint32(rapid.IntRange(1, 3).Draw(t, "grants"))
 	for _, f := range s.fronts {
-		f.localQueue = localqueue.New(rule, grants)
+		f.localQueue = localqueue.New(&f.localActor, rule, grants)
 	}
 	s.cancel = func(f *front, id requests.ID) {
-		s.stepLocalQueue(f, localqueue.Cancel{ID: id, Reason: requests.Cancelled})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) { l.Cancel(id, requests.Cancelled) })
 	}
-	s.release = func(f *front, id requests.ID) { s.stepLocalQueue(f, localqueue.Release{ID: id}) }
+	s.release = func(f *front, id requests.ID) { s.stepLocalQueue(f, func(l *localqueue.Queue) { l.Release(id) }) }
 	s.acquire = func(t *rapid.T, f *front) {
 		d := s.request(f, ownerRequest{
 			Owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		s.stepLocalQueue(f, localqueue.Acquire{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) {
+			l.Acquire(localqueue.LocalRequest{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
+		})
 	}
 	s.end = func(f *front) {
 		if l := f.localQueue; !l.Idle() || l.Check() != nil {
@@ -225,26 +227,28 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 	return s
 }
 
-func (s *stack) stepLocalQueue(f *front, e localqueue.Event) {
+func (s *stack) stepLocalQueue(f *front, event func(*localqueue.Queue)) {
 	l, owner := f.layers[0], ""
 	if l.w.rule.Downgrades() {
 		owner = "the local queue"
 	}
-	for _, o := range slices.Clone(localqueue.Step(f.localQueue, e)) {
+	event(f.localQueue)
+	invariants.Check(f.localQueue)
+	for _, o := range f.localActor.Take() {
 		switch o.Kind {
-		case localqueue.AcquireNode:
+		case "AcquireNode":
 			if len(f.localQueue.NodeHolds()) == 1 {
 				f.first = o.Serial
 			}
 			l.send(func() { l.ask(o.Serial, Acquire{Owner: owner, Kind: o.NodeKind, Try: o.Try, NotifyContended: true}) })
-		case localqueue.ReleaseNode:
+		case "ReleaseNode":
 			l.send(func() { l.cancel(o.Serial) })
-		case localqueue.StartIdleTimer:
+		case "StartIdleTimer":
 			f.timing = true
-		case localqueue.Grant:
+		case "Grant":
 			s.localQueueGrants(f, o)
 		default:
-			s.answered(f, o.Kind, o.ID, o.Reason)
+			s.answered(f, o, o.ID, o.Reason)
 		}
 	}
 }
@@ -252,19 +256,19 @@ func (s *stack) stepLocalQueue(f *front, e localqueue.Event) {
 func (s *stack) localQueueHears(f *front, _ *layer, m message) {
 	switch m.Kind {
 	case Grant:
-		s.stepLocalQueue(f, localqueue.NodeGranted{Serial: m.serial, Generation: m.Generation, Czxid: m.Czxid, Step: m.Step})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) { l.NodeGranted(m.serial, m.Generation, m.Czxid, m.Step) })
 	case Refuse:
-		s.stepLocalQueue(f, localqueue.NodeRefused{Serial: m.serial, Reason: m.Reason})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) { l.NodeRefused(m.serial, m.Reason) })
 	case Lose:
-		s.stepLocalQueue(f, localqueue.NodeLost{Serial: m.serial, Reason: m.Reason})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) { l.NodeLost(m.serial, m.Reason) })
 	case NotifyContended:
-		s.stepLocalQueue(f, localqueue.NodeContended{Serial: m.serial})
+		s.stepLocalQueue(f, func(l *localqueue.Queue) { l.NodeContended(m.serial) })
 	}
 }
 
 // localQueueGrants checks a grant: no other blocks it, and its token is greater than those of all
 // former grants that would have, except for its own owner's.
-func (s *stack) localQueueGrants(f *front, e localqueue.Effect) {
+func (s *stack) localQueueGrants(f *front, e machinetest.LocalEffect) {
 	d, x := f.open[e.ID], f.layers[0].by[e.Serial]
 	if d == nil || d.state != "waiting" || x == nil || x.node == "" || e.Generation != machinetest.GenerationAt(e.Czxid) {
 		s.t.Fatalf("process %d: %+v, was %+v, is lent %+v: %s", f.n, e, d, x, s)
@@ -331,14 +335,14 @@ func testStack(t *testing.T, make func(*rapid.T) *stack) {
 						t.Skip("no timer")
 					}
 					f.timing = false
-					s.stepLocalQueue(f, localqueue.IdleTimedOut{})
+					s.stepLocalQueue(f, (*localqueue.Queue).IdleTimedOut)
 				}
 				actions["overdue"] = func(t *rapid.T) {
 					f := rapid.SampledFrom(s.fronts).Draw(t, "process")
 					if f.localQueue == nil || len(f.localQueue.NodeHolds()) == 0 {
 						t.Skip("no loan")
 					}
-					s.stepLocalQueue(f, localqueue.TimeBudgetUsed{Serial: f.first})
+					s.stepLocalQueue(f, func(l *localqueue.Queue) { l.TimeBudgetUsed(f.first) })
 				}
 				s.run(actions)
 				s.finish()

@@ -41,6 +41,7 @@ type front struct {
 	n          int
 	semaphore  *semaphore.State
 	localQueue *localqueue.Queue
+	localActor machinetest.LocalRecorder
 	layers     []*layer // one in each world
 	open       map[requests.ID]*ownerRequest
 	timing     bool                   // an IdleTimedOut is to come
@@ -367,7 +368,7 @@ func (s *stack) finish() {
 			}
 			if f.timing {
 				f.timing = false
-				s.stepLocalQueue(f, localqueue.IdleTimedOut{})
+				s.stepLocalQueue(f, (*localqueue.Queue).IdleTimedOut)
 				open++
 			}
 		}

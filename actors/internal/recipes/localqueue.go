@@ -5,16 +5,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // localQueueActor is the actor of a lock whose node the owners of this process share. It turns
-// messages into events of its localqueue.Queue, and performs the effects on the owners and on
+// messages into calls of its localqueue.Queue, and performs what that asks for on the owners and on
 // the lock below, of which it is an owner itself.
 type localQueueActor struct {
 	shell.Shell
@@ -27,12 +29,13 @@ type localQueueActor struct {
 	holds       []*messages.Granted // the nodes of the node hold: one, or two after a downgrade
 	budgetTimer *time.Timer         // of the node hold
 	idleTimer   *time.Timer
+	mayHandOff  bool // a grant of the call in hand hands the lock on
 }
 
 func newLocalQueue(e *shell.Entry) host.Actor {
 	config := *e.Recipe.LocalQueue
-	l := &localQueueActor{config: config, state: localqueue.New(e.Recipe.Rule, uint32(min(config.Grants, 1<<30))),
-		below: messages.LockRef{To: e.Deps[0].Self}}
+	l := &localQueueActor{config: config, below: messages.LockRef{To: e.Deps[0].Self}}
+	l.state = localqueue.New(l, e.Recipe.Rule, uint32(min(config.Grants, 1<<30)))
 	l.Init(e, l)
 	if e.Recipe.Rule.Downgrades() {
 		l.ownerBelow = "the local queue"
@@ -52,26 +55,34 @@ type (
 
 // Acquire implements shell.Behavior.
 func (l *localQueueActor) Acquire(r *shell.Request, msg *messages.Acquire) {
-	localStep(l, localqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+	l.state.Acquire(localqueue.LocalRequest{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
 }
 
 // Cancel implements shell.Behavior.
 func (l *localQueueActor) Cancel(r *shell.Request, reason messages.Reason) {
-	localStep(l, localqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
+	l.mayHandOff = true
+	l.state.Cancel(r.ID, requests.Reason(reason))
+	l.mayHandOff = false
 }
 
 // Release implements shell.Behavior.
-func (l *localQueueActor) Release(r *shell.Request) { localStep(l, localqueue.Release{ID: r.ID}) }
+func (l *localQueueActor) Release(r *shell.Request) {
+	l.mayHandOff = true
+	l.state.Release(r.ID)
+	l.mayHandOff = false
+}
 
 // ReceiveOther implements shell.Behavior.
 func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
 	case budgetOver:
-		localStep(l, localqueue.TimeBudgetUsed{Serial: msg.serial})
+		l.state.TimeBudgetUsed(msg.serial)
 	case idleOver:
-		localStep(l, localqueue.IdleTimedOut{})
+		l.state.IdleTimedOut()
 	default:
-		return messages.DispatchOwner(l, from, msg, from)
+		known := messages.DispatchOwner(l, from, msg, from)
+		invariants.Check(l.state)
+		return known
 	}
 	return true
 }
@@ -90,7 +101,7 @@ func (l *localQueueActor) Epoch() uint64 {
 
 // SessionOverdue implements shell.Behavior.
 func (l *localQueueActor) SessionOverdue() {
-	localStep(l, localqueue.NodeLost{Serial: l.holds[0].RequestId, Reason: requests.SessionLost})
+	l.state.NodeLost(l.holds[0].RequestId, requests.SessionLost)
 }
 
 // ---- messages of the lock below
@@ -107,14 +118,14 @@ func (l *localQueueActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 		l.budgetTimer = time.AfterFunc(l.config.Time, func() { self.Tell(budgetOver{serial}) })
 	}
 	l.holds = append(l.holds, msg)
-	localStep(l, localqueue.NodeGranted{Serial: serial, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step})
+	l.state.NodeGranted(serial, msg.Generation, msg.Czxid, msg.Step)
 }
 
 // Refused implements messages.OwnerHandler. A withdrawn request is refused, too.
 func (l *localQueueActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
 		l.setDetail(msg.Detail)
-		localStep(l, localqueue.NodeRefused{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
+		l.state.NodeRefused(msg.RequestId, requests.Reason(msg.Reason))
 	}
 }
 
@@ -122,7 +133,7 @@ func (l *localQueueActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 func (l *localQueueActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
 		l.setDetail(msg.Detail)
-		localStep(l, localqueue.NodeLost{Serial: msg.RequestId, Reason: requests.Reason(msg.Reason)})
+		l.state.NodeLost(msg.RequestId, requests.Reason(msg.Reason))
 	}
 }
 
@@ -140,7 +151,7 @@ func (l *localQueueActor) RevokeRequested(ask.Recipient, *messages.RevokeRequest
 
 // Contended implements messages.OwnerHandler.
 func (l *localQueueActor) Contended(_ ask.Recipient, msg *messages.Contended) {
-	localStep(l, localqueue.NodeContended{Serial: msg.RequestId})
+	l.state.NodeContended(msg.RequestId)
 }
 
 // setDetail takes the detail of a message from below, which names the path already.
@@ -148,62 +159,42 @@ func (l *localQueueActor) setDetail(detail string) {
 	l.Detail = strings.TrimPrefix(strings.TrimPrefix(detail, l.Path), ": ")
 }
 
-// ---- effects
+// ---- what the state asks for: localQueueActor is a localqueue.Actor
 
-// localStep feeds an event to the state and performs the effects.
-func localStep[E localqueue.Event](l *localQueueActor, e E) {
-	effects := localqueue.Step(l.state, e)
-	switch any(e).(type) {
-	case localqueue.Release, localqueue.Cancel:
-		if slices.ContainsFunc(effects, func(f localqueue.Effect) bool { return f.Kind == localqueue.Grant }) {
-			l.CountHandOff(true)
-		}
-	}
-	for _, f := range effects {
-		l.perform(f)
-	}
+// AcquireNode implements localqueue.Actor.
+func (l *localQueueActor) AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte) {
+	l.below.SendAcquire(&messages.Acquire{RequestId: serial, Owner: l.ownerBelow, Kind: uint32(kind), Try: try,
+		Data: l.Manager.NodeData(data, ""), NotifyContended: true}, l.Self)
 }
 
-func (l *localQueueActor) perform(f localqueue.Effect) {
-	switch f.Kind {
-	case localqueue.AcquireNode:
-		l.below.SendAcquire(&messages.Acquire{RequestId: f.Serial, Owner: l.ownerBelow, Kind: uint32(f.NodeKind), Try: f.Try,
-			Data: l.Manager.NodeData(f.Data, ""), NotifyContended: true}, l.Self)
-	case localqueue.ReleaseNode:
-		// Cancel takes back a grant as well, also one that is under way. It also says that the
-		// owner knows of the loss of a lost grant.
-		l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == f.Serial })
-		l.below.SendCancel(&messages.Cancel{RequestId: f.Serial, Owner: l.ownerBelow}, l.Self)
-	case localqueue.StartIdleTimer:
-		l.startIdleTimer()
-	case localqueue.Grant:
-		l.grant(f)
-	case localqueue.Refuse:
-		l.RefuseRequest(f.ID, f.Reason)
-	case localqueue.Lose:
-		l.Lose(f.ID, f.Reason)
-	case localqueue.ConfirmRelease:
-		l.ConfirmRelease(f.ID, f.StillHeld)
-	case localqueue.NotifyContended:
-		l.NotifyContended(f.ID)
-	}
+// ReleaseNode implements localqueue.Actor. Cancel takes back a grant as well, also one that is under
+// way. It also says that the owner knows of the loss of a lost grant.
+func (l *localQueueActor) ReleaseNode(serial uint64) {
+	l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == serial })
+	l.below.SendCancel(&messages.Cancel{RequestId: serial, Owner: l.ownerBelow}, l.Self)
 }
 
-func (l *localQueueActor) grant(f localqueue.Effect) {
+// GrantBy implements localqueue.Actor.
+func (l *localQueueActor) GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32) {
+	if l.mayHandOff {
+		l.mayHandOff = false
+		l.CountHandOff(true)
+	}
 	by := l.holds[0]
-	if by.RequestId != f.Serial {
+	if by.RequestId != serial {
 		by = l.holds[1]
 	}
-	r := l.Request(f.ID)
+	r := l.Request(id)
 	if r.Acquisition() != nil {
-		l.GrantStep(r, by, f.Step)
+		l.GrantStep(r, by, step)
 		return
 	}
 	l.Grant(r, &messages.Granted{Path: l.Path, Node: by.Node,
-		Generation: f.Generation, Czxid: f.Czxid, Step: f.Step, SessionId: by.SessionId, Epoch: by.Epoch})
+		Generation: generation, Czxid: czxid, Step: step, SessionId: by.SessionId, Epoch: by.Epoch})
 }
 
-func (l *localQueueActor) startIdleTimer() {
+// StartIdleTimer implements localqueue.Actor.
+func (l *localQueueActor) StartIdleTimer() {
 	if l.idleTimer == nil {
 		self := l.Self
 		l.idleTimer = time.AfterFunc(l.config.Linger, func() { self.Tell(idleOver{}) })
@@ -230,10 +221,10 @@ func (l *localQueueActor) stopWithLockBelow(serial uint64, reason messages.Reaso
 func (l *localQueueActor) Close(failed bool) {
 	if failed {
 		for _, serial := range l.state.NodeHolds() {
-			l.perform(localqueue.Effect{Kind: localqueue.ReleaseNode, Serial: serial})
+			l.ReleaseNode(serial)
 		}
 	} else {
-		localStep(l, localqueue.Close{Reason: requests.Closed})
+		l.state.Close(requests.Closed)
 	}
 	stopTimer(l.budgetTimer)
 	stopTimer(l.idleTimer)

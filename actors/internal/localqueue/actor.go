@@ -1,0 +1,37 @@
+package localqueue
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Actor performs what a Queue asks for: the first two methods on the lock below, the last two for the
+// owners.
+type Actor interface {
+	// AcquireNode acquires the lock below for a kind, as a try or not, as the owner of the other node
+	// that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost and
+	// NodeContended.
+	AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte)
+	// ReleaseNode releases a node, also if it is lost, or withdraws the request. No answer is awaited.
+	ReleaseNode(serial uint64)
+	// StartIdleTimer: the Queue's IdleTimedOut must be called when the node hold may have been unused
+	// for long.
+	StartIdleTimer()
+	// GrantBy: the request holds the lock by the node, with the token.
+	GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32)
+	requests.Owners
+}
+
+// LocalRequest is a request of a local owner.
+type LocalRequest struct {
+	ID requests.ID
+	// Owner names the owner. The owner's request enters again where the rule lets it.
+	Owner string
+	Kind  queue.Kind
+	// Try refuses the request rather than let it wait.
+	Try bool
+	// NotifyContended asks for one NotifyContended while the request holds the lock.
+	NotifyContended bool
+	// Data is the data of a node that is acquired for the request.
+	Data []byte
+}
