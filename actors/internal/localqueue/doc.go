@@ -26,8 +26,8 @@
 // # Files
 //
 // To be read in this order: actor.go, what goes out; queue.go, the fields
-// and the events; decide.go, what the queue decides; owners.go, the owners of the process;
-// invariants.go, what holds between two events.
+// and the calls; decide.go, what the queue decides; owners.go, the owners of the process;
+// invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed
 //
