@@ -44,30 +44,6 @@ func (b *bed) closeLeavesNothing(locks *actors.Locks) {
 	}
 }
 
-func TestCloseOfNew(t *testing.T) {
-	each(t, func(b *bed) {
-		open := b.ownBridge()
-		for range 5 {
-			locks := open()
-			lock(b, locks.Mutex(b.path))
-			locks.Mutex(b.path).Acquire(context.Background()) // waits
-			b.waitNodes(2)
-			locks.Mutex(b.path).Acquire(context.Background()) // has no node yet
-			b.closeLeavesNothing(locks)
-		}
-		locks := open()
-		lock(b, locks.Semaphore(b.path+"-semaphore", 3), actors.Permits(2))
-		lock(b, locks.SimpleMutex(b.path+"-simple"))
-		lock(b, locks.Mutex(b.path+"-lent", actors.LocalQueue(actors.LocalQueueConfig{})))
-		must(b, locks.Close())
-		for _, path := range []string{"-semaphore/leases", "-semaphore/locks", "-simple", "-lent"} {
-			if left := b.Nodes(b, b.path+path); len(left) != 0 {
-				b.Errorf("Close has left %v in %s", left, path)
-			}
-		}
-	})
-}
-
 // A transaction is under way when Close comes: its answer is lost, or it is not done.
 func TestCloseOfNewDuringTransaction(t *testing.T) {
 	kinds := map[string]func(*actors.Locks, string) locker{

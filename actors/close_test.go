@@ -1,8 +1,6 @@
 package actors_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,63 +8,8 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-func TestClose(t *testing.T) {
-	each(t, func(b *bed) {
-		locks, other := b.locks(), b.mutex()
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu, actors.WithOwner("me"))
-		ctx := g.Context(b.Context())
-		waiting, timed := mu.Acquire(context.Background()), mu.Acquire(within(b), actors.WithTimeout(time.Hour))
-		b.waitNodes(3)
-		creating := mu.Acquire(context.Background())
-		elsewhere := locks.Mutex(b.path + "-new").Acquire(context.Background())
-		must(b, locks.Close())
-		for _, f := range []*actors.Future[*actors.Grant]{waiting, timed, creating, elsewhere} {
-			if !isClosed(f.Done()) {
-				b.Error("a request is pending after Close")
-			}
-			if g, err := f.Result(); err == nil { // elsewhere may have been granted
-				is(b, g.Err(), actors.ErrClosed)
-			} else {
-				is(b, err, actors.ErrClosed)
-			}
-		}
-		is(b, g.Err(), actors.ErrClosed)
-		is(b, context.Cause(ctx), actors.ErrClosed)
-		is(b, failure(b, g.Release()), actors.ErrClosed)
-		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
-		if nodes := b.nodes(); len(nodes) != 0 {
-			b.Errorf("Close has left %v", nodes)
-		}
-		unlock(b, lock(b, other))
-		must(b, locks.Close())
-		for _, late := range []*actors.Mutex{mu, locks.Mutex(b.path), locks.Mutex(b.path + "-later")} {
-			_, err := late.Lock(within(b))
-			is(b, err, actors.ErrClosed)
-			_, err = late.PID()
-			is(b, err, actors.ErrClosed)
-		}
-	})
-}
-
-// A release that ZooKeeper has not confirmed ends with Close, too.
-func TestCloseDuringRelease(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
-		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path))
-		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
-		f := g.Release()
-		must(b, locks.Close())
-		if _, err := f.Wait(within(b)); err != nil {
-			is(b, err, actors.ErrClosed)
-		}
-	})
-}
 
 // Close comes while everything is going on. All that was asked for ends.
 func TestCloseInTheMiddle(t *testing.T) {
@@ -152,32 +95,5 @@ func TestLimits(t *testing.T) {
 		g.Release()
 		unlock(b, lock(b, mu))
 		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
-	})
-}
-
-func TestStopOnSuspended(t *testing.T) {
-	besides(t, func(b *bed) {
-		proxy := zktest.Proxy(b, b.Addr())
-		strict := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		lax := connect(b.T, proxy.Addr())
-		g, h := lock(b, strict.Mutex(b.path)), lock(b, lax.Mutex(b.path+"-lax"))
-		ctx, other := g.Context(b.Context()), h.Context(b.Context())
-		proxy.Refuse(true)
-		proxy.Cut()
-		closes(b, ctx.Done(), "the context")
-		is(b, context.Cause(ctx), actors.ErrSuspended)
-		meanwhile := g.Context(b.Context())
-		if g.Err() != nil || h.Err() != nil || other.Err() != nil {
-			b.Errorf("%v, %v, %v", g.Err(), h.Err(), other.Err())
-		}
-		proxy.Refuse(false)
-		zktest.Eventually(b, patience, func() bool { return strict.Session().State == messages.SessionState_CONNECTED }, "connected again")
-		again := g.Context(b.Context())
-		if again.Err() != nil || !errors.Is(context.Cause(meanwhile), actors.ErrSuspended) && meanwhile.Err() != nil {
-			b.Errorf("%v, %v", again.Err(), context.Cause(meanwhile))
-		}
-		unlock(b, g)
-		unlock(b, h)
-		is(b, context.Cause(again), actors.ErrReleased)
 	})
 }

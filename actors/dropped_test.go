@@ -48,17 +48,3 @@ func TestReleasedIsNotDropped(t *testing.T) {
 		}
 	})
 }
-
-// The owner of a grant that was dropped, and lost later, can lock again.
-func TestDroppedGrantLostLater(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
-		var log logs
-		locks := b.locks(log.config)
-		mu, me := locks.Mutex(b.path), actors.WithOwner("me")
-		done := lock(b, mu, me).Done()
-		collected(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the dropped grant is noticed")
-		b.expire(locks)
-		closes(b, done, "the lost grant")
-		unlock(b, lock(b, mu, me))
-	})
-}

@@ -288,29 +288,6 @@ func TestGrantInContext(t *testing.T) {
 	})
 }
 
-// The owner of a grant that was lost and dropped can lock again.
-func TestDroppedLostGrant(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
-		locks := b.locks()
-		mu, me := locks.Mutex(b.path), actors.WithOwner("me")
-		done := lock(b, mu, me).Done()
-		b.expire(locks)
-		closes(b, done, "the lost grant")
-		begun := time.Now()
-		for {
-			runtime.GC()
-			g, err := mu.Lock(within(b), me)
-			if err == nil {
-				unlock(b, g)
-				return
-			}
-			if time.Since(begun) > patience {
-				b.Fatalf("a grant that nobody has keeps its owner from the lock: %v", err)
-			}
-		}
-	})
-}
-
 // The future's end does not wait for ZooKeeper, which does not answer.
 func TestCancelWithoutAnswer(t *testing.T) {
 	onEmbedded(t, func(b *bed) {

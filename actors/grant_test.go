@@ -107,23 +107,3 @@ func TestGrantContext(t *testing.T) {
 		b.waitNodes(0)
 	})
 }
-
-func TestGrantContextLoss(t *testing.T) {
-	besides(t, func(b *bed) {
-		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path))
-		ctx, done := g.Context(b.Context()), g.Done()
-		child, cancel := context.WithTimeout(ctx, time.Hour)
-		defer cancel()
-		b.Expire(b, g.Session())
-		closes(b, child.Done(), "the context of a lost grant")
-		closes(b, done, "the lost grant")
-		for _, err := range []error{context.Cause(ctx), context.Cause(child), g.Err(), context.Cause(g.Context(b.Context()))} {
-			is(b, err, actors.ErrSessionLost)
-		}
-		is(b, ctx.Err(), context.Canceled)
-		is(b, failure(b, g.Release()), actors.ErrSessionLost)
-		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
-		is(b, g.Err(), actors.ErrSessionLost)
-	})
-}

@@ -15,66 +15,8 @@ import (
 // Paths are those of the locks whose actors run.
 func Paths(l *Locks) []string { return l.manager.Paths() }
 
-// Poison makes the mutex's actor panic.
-func Poison(m *Mutex) {
-	l, err := m.entry()
-	if err != nil {
-		panic(err)
-	}
-	// A bridge's answer without contents is nothing that its handler expects.
-	l.Self.Tell((*messages.Created)(nil))
-}
-
 // found is a handle of any lock.
 type found interface{ entry() (*shell.Entry, error) }
-
-// PoisonFront makes the actor of a local queue panic.
-func PoisonFront(m found) {
-	l, err := m.entry()
-	if err != nil {
-		panic(err)
-	}
-	l.Self.Tell((*messages.Contended)(nil))
-}
-
-// PoisonBelow makes the actor panic on which the one of a local queue builds.
-func PoisonBelow(m found) {
-	l, err := m.entry()
-	if err != nil {
-		panic(err)
-	}
-	l.Deps[0].Self.Tell((*messages.Created)(nil))
-}
-
-// PoisonSimple makes the simple mutex's actor panic, or the one below.
-func PoisonSimple(m *SimpleMutex, below bool) {
-	l, err := m.entry()
-	if err != nil {
-		panic(err)
-	}
-	if below {
-		l.Deps[0].Self.Tell((*messages.Transacted)(nil))
-		return
-	}
-	l.Self.Tell((*messages.Contended)(nil))
-}
-
-// PoisonSemaphore makes the semaphore's actor panic, or the one of its queue or its
-// leases.
-func PoisonSemaphore(s *Semaphore, part string) {
-	p, err := s.entry()
-	if err != nil {
-		panic(err)
-	}
-	switch part {
-	case "semaphore":
-		p.Self.Tell((*messages.Granted)(nil))
-	case "queue":
-		p.Deps[0].Self.Tell((*messages.Created)(nil))
-	case "leases":
-		p.Deps[1].Self.Tell((*messages.Created)(nil))
-	}
-}
 
 // A grant that came just too late for who had given up is given back, and the log
 // does not blame the user.
@@ -114,4 +56,17 @@ func TestLateGrant(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("the log says: %s", log.String())
 	}
+}
+
+// Poison makes an actor of a lock panic: 0 for the one that requests go to, and n for the
+// nth that it builds on.
+func Poison(m any, n int, message any) {
+	e, err := m.(found).entry()
+	if err != nil {
+		panic(err)
+	}
+	if n > 0 {
+		e = e.Deps[n-1]
+	}
+	e.Self.Tell(message)
 }

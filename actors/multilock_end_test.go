@@ -14,9 +14,9 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 	each(t, func(b *bed) {
 		locks := b.locks()
 		for name, poison := range map[string]func(){
-			"mutex":     func() { actors.Poison(locks.Mutex(b.path + "-a")) },
-			"semaphore": func() { actors.PoisonSemaphore(locks.Semaphore(b.path+"-s", 1), "semaphore") },
-			"queue":     func() { actors.PoisonSemaphore(locks.Semaphore(b.path+"-s", 1), "queue") },
+			"mutex":     func() { actors.Poison(locks.Mutex(b.path+"-a"), 0, noCreated) },
+			"semaphore": func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
+			"queue":     func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
 		} {
 			multi := locks.MultiLock(append(b.three(locks), locks.Semaphore(b.path+"-s", 1))...)
 			unlock(b, lock(b, multi))

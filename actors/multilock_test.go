@@ -134,34 +134,6 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// One member's node is deleted by somebody, or the session is lost: all is lost, and the
-// others are given up.
-func TestMultiLockIsLost(t *testing.T) {
-	each(t, func(b *bed) {
-		locks := b.locks()
-		multi := locks.MultiLock(b.three(locks)...)
-		conn := b.Client(b)
-		for _, owner := range [][]actors.Option{nil, {actors.WithOwner("me")}} {
-			g := lock(b, multi, owner...)
-			must(b, conn.Delete(g.Nodes()[1], -1))
-			closes(b, g.Done(), "the grant")
-			is(b, g.Err(), actors.ErrNodeDeleted)
-			b.cleaned()
-			if len(owner) > 0 {
-				_, err := multi.Lock(within(b), owner...)
-				is(b, err, actors.ErrNodeDeleted)
-			}
-			is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
-		}
-		g := lock(b, multi, actors.WithOwner("me"))
-		b.expire(locks)
-		closes(b, g.Done(), "the grant")
-		is(b, g.Unlock(within(b)), actors.ErrSessionLost)
-		unlock(b, lock(b, multi, actors.WithOwner("me")))
-		b.cleaned()
-	})
-}
-
 // A request that waits when the session is lost begins anew, in all queues at once.
 func TestMultiLockOutlivesSessions(t *testing.T) {
 	each(t, func(b *bed) {

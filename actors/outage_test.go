@@ -97,61 +97,6 @@ func TestAcquireWhileAway(t *testing.T) {
 	})
 }
 
-// Without an answer a holder is told before the session can have expired.
-func TestBlackHole(t *testing.T) {
-	besides(t, func(b *bed) {
-		proxy := zktest.Proxy(b, b.Addr())
-		const timeout = 10 * time.Second
-		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-		mu, path := locks.Mutex(b.path), b.path
-		g := lock(b, mu)
-		waiting := mu.Acquire(within(b))
-		b.waitNodes(2)
-		deadline := locks.Session().Deadline
-		proxy.BlackHole(true)
-		begun := time.Now()
-		ctx, cancel := context.WithTimeout(b.Context(), 50*time.Millisecond)
-		defer cancel()
-		_, err := locks.Mutex(path + "-other").Lock(ctx)
-		is(b, err, context.DeadlineExceeded)
-		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
-		is(b, err, actors.ErrTimedOut)
-		closes(b, g.Done(), "the grant") // when that is, the tests of overdue_test.go measure
-		is(b, g.Err(), actors.ErrSessionLost)
-		if deadline.After(begun.Add(timeout - timeout/5)) {
-			b.Errorf("deadline %v after the last answer", deadline.Sub(begun))
-		}
-		pending(b, waiting)
-		proxy.Cut()
-		proxy.BlackHole(false)
-		h := result(b, waiting)
-		if h.Session() == g.Session() {
-			b.Error("granted in the session that was given up")
-		}
-		unlock(b, h)
-		g.Release()
-	})
-}
-
-func TestCloseInBlackHole(t *testing.T) {
-	besides(t, func(b *bed) {
-		proxy := zktest.Proxy(b, b.Addr())
-		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) {
-			cfg.SessionTimeout, cfg.ConnectTimeout = 10*time.Second, 2*time.Second
-		})
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu)
-		f := mu.Acquire(within(b))
-		b.waitNodes(2)
-		proxy.BlackHole(true)
-		if err := locks.Close(); err == nil {
-			b.Error("Close says that the session has ended")
-		}
-		is(b, failure(b, f), actors.ErrClosed)
-		is(b, g.Err(), actors.ErrClosed)
-	})
-}
-
 // The server freezes, as a virtual machine does that is moved.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,42 +57,6 @@ func (p *party) stop() {
 }
 
 const hasEnded = "actor has ended"
-
-// What an actor holds, and what it waits for, ends with it.
-func TestActorEnds(t *testing.T) {
-	for _, owner := range []string{"", "billing"} {
-		t.Run(owner, func(t *testing.T) {
-			each(t, func(b *bed) {
-				var log logs
-				config, all := parties(b.T, 2*9)
-				locks := b.locks(config, log.config)
-				for name, f := range b.forms(locks) {
-					alice, bob := all[0], all[1]
-					all = all[2:]
-					to := f.pid(b)
-					alice.send(to, &messages.Acquire{RequestId: 7, Owner: owner, Kind: f.kind})
-					alice.granted(7)
-					bob.send(to, &messages.Acquire{RequestId: 8, Owner: "another", Kind: f.kind})
-					waiting := f.lock.Acquire(within(b))
-					pending(b, waiting)
-					bob.stop()
-					alice.stop()
-					unlock(b, result(b, waiting))
-					for _, p := range []*party{alice, bob} {
-						lines := log.with(p.self.Id + " ")
-						if len(lines) != 1 || !strings.Contains(lines[0], hasEnded) || !strings.Contains(lines[0], f.lock.Path()) {
-							b.Errorf("%s: the log has %q", name, lines)
-						}
-					}
-					if lines := log.with(alice.self.Id + " "); !strings.Contains(lines[0], "held=true") || !strings.Contains(lines[0], "owner="+owner) {
-						b.Errorf("%s: the log has %q", name, lines)
-					}
-				}
-				b.formsCleaned()
-			})
-		})
-	}
-}
 
 // An actor that ended before the lock got its Acquire does not hold it.
 func TestActorEndedBefore(t *testing.T) {

@@ -7,51 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// The holder's session expires.
-func TestHolderLosesSession(t *testing.T) {
-	besides(t, func(b *bed) {
-		locks := b.locks()
-		mu, me := locks.Mutex(b.path), actors.WithOwner("me")
-		g, again := lock(b, mu, me), lock(b, mu, me)
-		ctx := again.Context(b.Context())
-		waiting := mu.Acquire(within(b))
-		b.waitNodes(2)
-		b.expire(locks)
-		closes(b, g.Done(), "the first grant")
-		closes(b, again.Done(), "the re-entered grant")
-		closes(b, ctx.Done(), "its context")
-		for _, err := range []error{g.Err(), again.Err(), context.Cause(ctx)} {
-			is(b, err, actors.ErrSessionLost)
-		}
-		// Nobody enters on what was lost, not even who releases half of it.
-		_, err := mu.Lock(within(b), me)
-		is(b, err, actors.ErrSessionLost)
-		is(b, failure(b, g.Release()), actors.ErrSessionLost)
-		_, err = mu.Lock(within(b), me, actors.Try())
-		is(b, err, actors.ErrSessionLost)
-		h := result(b, waiting)
-		if h.Session() == g.Session() || h.Session() != locks.Session().ID || h.Token().Compare(g.Token()) <= 0 {
-			b.Errorf("session %#x, token %v, after %#x, %v", h.Session(), h.Token(), g.Session(), g.Token())
-		}
-		is(b, again.Unlock(within(b)), actors.ErrSessionLost)
-		f := mu.Acquire(within(b), me)
-		b.waitNodes(2)
-		pending(b, f)
-		if h.Err() != nil {
-			b.Errorf("releasing what was lost has ended another grant: %v", h.Err())
-		}
-		unlock(b, h)
-		fresh := result(b, f)
-		if fresh.Err() != nil || fresh.Session() != locks.Session().ID {
-			b.Errorf("%v, session %#x", fresh.Err(), fresh.Session())
-		}
-		unlock(b, fresh)
-	})
-}
 
 // A waiter's session expires: it queues again, behind the others, and gets the lock.
 func TestKilledSession(t *testing.T) {
@@ -184,25 +140,5 @@ func TestSessionsComeAndGo(t *testing.T) {
 				b.Error("somebody never had a turn")
 			}
 		}
-	})
-}
-
-// Releases that were under way when the session ended are done: the node is gone.
-func TestReleaseOutlivesSession(t *testing.T) {
-	besides(t, func(b *bed) {
-		proxy := zktest.Proxy(b, b.Addr())
-		locks := connect(b.T, proxy.Addr())
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu)
-		proxy.BlackHole(true)
-		f := g.Release()
-		b.Expire(b, g.Session())
-		proxy.Cut()
-		proxy.BlackHole(false)
-		if _, err := f.Wait(within(b)); err != nil {
-			is(b, err, actors.ErrSessionLost)
-		}
-		state(b, locks, messages.SessionState_CONNECTED)
-		unlock(b, lock(b, mu))
 	})
 }

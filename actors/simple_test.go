@@ -154,44 +154,6 @@ func count(ops []embedded.Op, of embedded.Op) (n int) {
 	return n
 }
 
-// The session goes: the holder is told, who waits goes on in the next session.
-func TestSimpleMutexSessionLost(t *testing.T) {
-	besides(t, func(b *bed) {
-		locks, others := b.locks(), b.locks()
-		g := lock(b, locks.SimpleMutex(b.path))
-		waiting, local := others.SimpleMutex(b.path).Acquire(within(b)), locks.SimpleMutex(b.path).Acquire(within(b))
-		b.expire(others)
-		pending(b, waiting)
-		b.expire(locks)
-		closes(b, g.Done(), "the grant")
-		is(b, g.Err(), actors.ErrSessionLost)
-		go func() { unlock(b, result(b, local)) }()
-		unlock(b, result(b, waiting))
-		closes(b, local.Done(), "the other one")
-	})
-}
-
-// Somebody deletes one of the holder's two nodes: it is told, and the other goes, too.
-func TestSimpleMutexNodeDeleted(t *testing.T) {
-	besides(t, func(b *bed) {
-		for _, which := range []string{"gate", "mark"} {
-			mu, other := b.locks().SimpleMutex(b.path), b.locks().SimpleMutex(b.path)
-			g := lock(b, mu)
-			waiting := other.Acquire(within(b))
-			node := g.Node()
-			if which == "gate" {
-				node = b.path + "/lock"
-			}
-			must(b, b.Client(b).Delete(node, -1))
-			closes(b, g.Done(), "the grant")
-			is(b, g.Err(), actors.ErrNodeDeleted)
-			unlock(b, result(b, waiting))
-			b.waitNodes(0)
-			unlock(b, lock(b, mu))
-		}
-	})
-}
-
 // A node of that name that somebody else made, for ever: it is waited for like any other.
 func TestSimpleMutexForeignNode(t *testing.T) {
 	each(t, func(b *bed) {
@@ -303,24 +265,6 @@ func TestSimpleRWMutexHistory(t *testing.T) {
 	})
 }
 
-// The actor fails: all are told, the nodes go, and another one serves.
-func TestSimplePanic(t *testing.T) {
-	each(t, func(b *bed) {
-		locks := b.locks()
-		mu := locks.SimpleMutex(b.path)
-		for _, below := range []bool{false, true} {
-			g := lock(b, mu)
-			waiting := mu.Acquire(within(b))
-			actors.PoisonSimple(mu, below)
-			closes(b, g.Done(), "the grant")
-			is(b, g.Err(), actors.ErrInternal)
-			is(b, failure(b, waiting), actors.ErrInternal)
-			unlock(b, lock(b, mu))
-			b.waitNodes(0)
-		}
-	})
-}
-
 // Actors ask for it by messages as for any lock.
 func TestSimpleMessages(t *testing.T) {
 	each(t, func(b *bed) {
@@ -352,20 +296,5 @@ func TestSimpleInvalid(t *testing.T) {
 		_, err = locks.SimpleMutex("no path").Lock(within(b))
 		is(b, err, actors.ErrInvalid)
 		unlock(b, g)
-	})
-}
-
-// When it was idle for long its actors go.
-func TestSimpleIdle(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex(idle(time.Second))
-		for range 2 {
-			unlock(v, lock(v, locks.SimpleMutex("/lock")))
-			<-time.After(time.Hour)
-			v.expectClean()
-			if paths := actors.Paths(locks); len(paths) != 0 {
-				v.Errorf("actors %v", paths)
-			}
-		}
 	})
 }

@@ -16,10 +16,10 @@ import (
 //	a lagging server shows the node of a dead session    TestDeadSessionsNode
 //	a create without an answer, then a lagging server    TestCreateOnALaggingServer, TestWireFaults/three servers,
 //	                                                     TestEveryFaultAtEveryRequest/*/stale and drop reply
-//	entering again on a dead session                     TestHolderLosesSession
+//	entering again on a dead session                     TestEndings
 //	histories under faults, checked for linearizability  TestHistory
 //	a holder paused beyond its session; fenced writes    examples/fencing, TestGuard
-//	time-outs with the server a black hole               TestBlackHole, TestCloseInBlackHole,
+//	time-outs with the server a black hole               TestEndings,
 //	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
 //	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
 //	watches are gone at the end                          bed.clean, virtual.expectClean

@@ -1,0 +1,330 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// site is a server, and the network between it and the holder's process.
+type site interface {
+	testing.TB
+	// dial connects to the server.
+	dial(ctx context.Context, network, address string) (net.Conn, error)
+	connect(configure ...func(*actors.Config)) *actors.Locks
+	// shared returns Locks that actors.New makes, and their bridge, which end stops.
+	shared() (locks *actors.Locks, bridge *zkbridge.Bridge, end func())
+	children(directory string) []string
+	// by runs f with a plain client.
+	by(f func(conn *zk.Conn))
+	// end ends a session on the server.
+	end(session int64)
+	// settle waits until all requests so far have had the time to wait where they wait.
+	settle()
+	watches() int
+}
+
+// realSite is a site in real time.
+type realSite struct{ *bed }
+
+func (s realSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+func (s realSite) connect(configure ...func(*actors.Config)) *actors.Locks {
+	return s.locks(configure...)
+}
+func (s realSite) children(directory string) []string { return s.Nodes(s, directory) }
+func (s realSite) by(f func(*zk.Conn))                { f(s.Client(s)) }
+func (s realSite) end(session int64)                  { s.Expire(s, session) }
+func (s realSite) settle()                            {}
+
+func (s realSite) watches() int {
+	if s.Real() {
+		return 0 // those of other tests are counted as well
+	}
+	return s.Watches(s)
+}
+
+func (s realSite) shared() (*actors.Locks, *zkbridge.Bridge, func()) {
+	return s.ownBridge()(), nil, func() {}
+}
+
+// virtualSite is a site in a bubble.
+type virtualSite struct{ *virtual }
+
+func (s virtualSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.Dial(ctx, network, address)
+}
+
+func (s virtualSite) connect(configure ...func(*actors.Config)) *actors.Locks {
+	locks, _ := s.mutex(configure...)
+	return locks
+}
+
+func (s virtualSite) shared() (*actors.Locks, *zkbridge.Bridge, func()) { return s.withBridge() }
+
+func (s virtualSite) children(directory string) (names []string) {
+	for line := range strings.Lines(s.Dump()) {
+		path, _, _ := strings.Cut(line, " ")
+		if name, ok := strings.CutPrefix(path, strings.TrimSuffix(directory, "/")+"/"); ok && !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s virtualSite) end(session int64) { s.Expire(session) }
+func (s virtualSite) watches() int      { return zktest.WatchesOf(s.Server) }
+
+func (s virtualSite) settle() {
+	<-time.After(time.Second)
+	synctest.Wait()
+}
+
+// cell is one recipe and one ending of TestEndings. One owner of the process "ours" holds; a
+// request of that process and one of "theirs" wait.
+type cell struct {
+	site
+	row     tableRow
+	path    string
+	log     logs
+	network *network // of ours
+	ours    *actors.Locks
+	theirs  *actors.Locks
+
+	parties     []*party
+	grants      []*actors.Grant
+	before      []string          // the nodes that there are when the owner holds
+	holding     *actors.Locks     // the process whose owner holds
+	done        []<-chan struct{} // of the grants
+	contexts    []context.Context // of the grants
+	here, there *actors.Future[*actors.Grant]
+	last        actors.Token
+}
+
+func newCell(s site, row tableRow, path string, configure ...func(*actors.Config)) *cell {
+	c := &cell{site: s, row: row, path: path}
+	c.network = &network{dial: s.dial}
+	c.ours = s.connect(append([]func(*actors.Config){c.log.config, func(cfg *actors.Config) { cfg.Dial = c.network.Dial }}, configure...)...)
+	c.theirs = s.connect()
+	return c
+}
+
+// hold has the owner acquire what the row is about.
+func (c *cell) hold() {
+	c.Helper()
+	if c.row.hold != nil {
+		c.grants = c.row.hold(c, c)
+	} else {
+		c.grants = []*actors.Grant{lock(c, c.row.holder(c.ours, c.path), append(c.row.options, actors.WithOwner(asMe))...)}
+	}
+	c.holding, c.done, c.contexts = c.ours, nil, nil
+	for _, g := range c.grants {
+		if g.Err() != nil {
+			c.Errorf("granted, and over: %v", g.Err())
+		}
+		c.later(g)
+		c.done, c.contexts = append(c.done, g.Done()), append(c.contexts, g.Context(context.Background()))
+	}
+	if c.before = c.own(); c.row.unqueued {
+		c.before = c.nodes()
+	}
+}
+
+// holdElsewhere has theirs hold.
+func (c *cell) holdElsewhere() *actors.Grant {
+	c.Helper()
+	c.grants, c.holding = nil, c.theirs
+	return lock(c, c.row.holder(c.theirs, c.path), c.row.options...)
+}
+
+// later checks that the grant's token is not smaller than the one before.
+func (c *cell) later(g *actors.Grant) {
+	c.Helper()
+	if g.Token().Compare(c.last) < 0 {
+		c.Errorf("token %v after %v", g.Token(), c.last)
+	}
+	c.last = g.Token()
+}
+
+// request has one more request wait in a process for what is held.
+func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Future[*actors.Grant] {
+	c.Helper()
+	before := len(c.nodes())
+	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
+	if !c.row.unqueued && !(c.row.localQueue && locks == c.holding) {
+		zktest.Eventually(c, patience, func() bool { return len(c.nodes()) > before }, "the request in the queue")
+	}
+	c.settle()
+	pending(c, f)
+	return f
+}
+
+// wait has a request of each process wait.
+func (c *cell) wait() {
+	c.Helper()
+	c.here = c.request(c.ours)
+	c.there = c.request(c.theirs)
+}
+
+// held checks that the owner still holds.
+func (c *cell) held() {
+	c.Helper()
+	for i, g := range c.grants {
+		if g.Err() != nil || isClosed(c.done[i]) {
+			c.Errorf("the grant is over: %v", g.Err())
+		}
+	}
+}
+
+// over waits for the end of the grants, and checks all that users see of it. The owner may
+// acquire again when all its grants are released.
+func (c *cell) over(why error) {
+	c.Helper()
+	for i, g := range c.grants {
+		closes(c, c.done[i], "the grant")
+		closes(c, c.contexts[i].Done(), "its context")
+		is(c, g.Err(), why)
+		is(c, context.Cause(c.contexts[i]), why)
+		is(c, context.Cause(g.Context(context.Background())), why)
+	}
+	for _, g := range c.grants {
+		if !c.row.once && why != actors.ErrInternal { // a new actor knows nothing of the former one's owners
+			_, err := c.row.holder(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+			is(c, err, why)
+		}
+		is(c, failure(c, g.Release()), why)
+		is(c, failure(c, g.Release()), actors.ErrNotHeld)
+		is(c, g.Err(), why)
+	}
+}
+
+// release has the owner release, and checks that the nodes are gone by then.
+func (c *cell) release() {
+	c.Helper()
+	for i, g := range c.grants {
+		f := g.Release()
+		if !isClosed(c.done[i]) || c.contexts[i].Err() == nil {
+			c.Error("the grant goes on after Release")
+		}
+		is(c, g.Err(), actors.ErrReleased)
+		is(c, context.Cause(c.contexts[i]), actors.ErrReleased)
+		result(c, f)
+		is(c, failure(c, g.Release()), actors.ErrNotHeld)
+	}
+}
+
+// served waits until each request has had its turn.
+func (c *cell) served(fs ...*actors.Future[*actors.Grant]) {
+	c.Helper()
+	waiting := slices.Clone(fs)
+	for len(waiting) > 0 {
+		var f *actors.Future[*actors.Grant]
+		zktest.Eventually(c, patience, func() bool {
+			i := slices.IndexFunc(waiting, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
+			if i >= 0 {
+				f = waiting[i]
+				waiting = slices.Delete(waiting, i, i+1)
+			}
+			return i >= 0
+		}, "one of %d requests is granted", len(waiting))
+		g, err := f.Result()
+		if err != nil {
+			c.Fatalf("a request that waits: %v", err)
+		}
+		if g.Err() != nil {
+			c.Errorf("granted, and over: %v", g.Err())
+		}
+		c.after(g)
+		unlock(c, g)
+	}
+}
+
+// after checks that a grant comes after those of the row's owner.
+func (c *cell) after(g *actors.Grant) {
+	c.Helper()
+	for _, former := range c.grants {
+		if g.Token().Compare(former.Token()) <= 0 {
+			c.Errorf("token %v after %v", g.Token(), former.Token())
+		}
+	}
+}
+
+// usable checks that both processes can acquire what the owner and the waiters have had.
+func (c *cell) usable() {
+	c.Helper()
+	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
+		for _, handle := range []func(*actors.Locks, string) locker{c.row.holder, c.row.waiter} {
+			var g *actors.Grant
+			zktest.Eventually(c, patience, func() bool { // an actor that has failed may refuse one more
+				var err error
+				g, err = handle(locks, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+				if err != nil && !errors.Is(err, actors.ErrInternal) {
+					c.Fatalf("lock: %v", err)
+				}
+				return err == nil
+			}, "the lock works again")
+			unlock(c, g)
+		}
+	}
+}
+
+// clean waits until nothing is left of the lock.
+func (c *cell) clean() {
+	c.Helper()
+	var nodes []string
+	zktest.Eventually(c, patience, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
+	i := strings.LastIndexByte(c.path, '/')
+	if slices.Contains(c.children(c.path[:max(i, 1)]), c.path[i+1:]+mark) {
+		c.Errorf("a held marker is left: %s%s", c.path, mark)
+	}
+	zktest.Eventually(c, patience, func() bool { return c.watches() == 0 }, "no watch is left")
+}
+
+// expire ends the session of ours, and waits for the next one.
+func (c *cell) expire() {
+	c.Helper()
+	old := c.ours.Session()
+	c.network.fail(true, true) // else it may see the end of its nodes first
+	c.end(old.ID)
+	c.network.fail(false, false)
+	zktest.Eventually(c, patience, func() bool {
+		s := c.ours.Session()
+		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
+	}, "a new session")
+}
+
+// remove deletes nodes in one transaction, as another client.
+func (c *cell) remove(nodes ...string) {
+	c.Helper()
+	c.by(func(conn *zk.Conn) {
+		var deletes []any
+		for _, node := range nodes {
+			deletes = append(deletes, &zk.DeleteRequest{Path: node, Version: -1})
+		}
+		_, err := conn.Multi(deletes...)
+		must(c, err)
+	})
+}
+
+// own returns the nodes of the grants.
+func (c *cell) own() (nodes []string) {
+	for _, g := range c.grants {
+		nodes = append(nodes, g.Nodes()...)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
