@@ -52,6 +52,9 @@ type notifications struct {
 	revoked  chan struct{} // closed when another client has asked for the lock
 	contexts map[*grantContext]struct{}
 	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
+	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
+	heldSince time.Time
+	acquired  stack // of the goroutine that has made the request, if Config.RecordStacks is set
 }
 
 // grantContext ends with its grant.
@@ -102,6 +105,9 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	}
 	if ctx.Err() != nil {
 		return a.handle.contextError(ctx)
+	}
+	if a.handle.manager.RecordsStacks() {
+		a.notifications = &notifications{acquired: callers()}
 	}
 	return nil
 }
@@ -173,7 +179,8 @@ func (a *acquisition) complete(g *Grant, err error) bool {
 // abandon is called when the user has given the request up, or the grant before taking it.
 func (a *acquisition) abandon(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
-		a.handle.manager.Log.Warn("future of a lock was dropped; the request is cancelled", "path", a.handle.path, "held", g != nil)
+		log := a.droppedLog()
+		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil)
 	}
 	if g != nil {
 		g.Release()
@@ -217,7 +224,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	if a.unarmed {
 		a.unarmedGrant = g
 	} else {
-		g.watchDropped()
+		a.armGrant(g, time.Now())
 	}
 	if !a.complete(g, nil) { // the user has given up before
 		a.end(ErrReleased)
@@ -285,37 +292,6 @@ func (a *acquisition) RevokeRequested(struct{}, *messages.RevokeRequested) {
 		close(n.revoked)
 	}
 	a.revokeRequested = true
-}
-
-// ArmLeakDetection implements shell.Acquisition. Before it is called, the acquisition keeps its
-// Future and its Grant alive, as an exception. Leak detection is expensive, and most
-// acquisitions are over before.
-func (a *acquisition) ArmLeakDetection() {
-	if !a.unarmed {
-		return
-	}
-	if a.unarmedFuture != nil {
-		ask.ArmLeakDetection(a.unarmedFuture)
-	}
-	if a.unarmedGrant != nil {
-		a.unarmedGrant.watchDropped()
-	}
-	a.unarmed, a.unarmedFuture, a.unarmedGrant = false, nil, nil
-}
-
-// dropped is called when the Grant was collected.
-func (a *acquisition) dropped() {
-	a.mu.Lock()
-	held, released := a.ended == nil, a.release != nil || errors.Is(a.ended, ErrReleased)
-	a.droppedHeld = held
-	a.mu.Unlock()
-	switch {
-	case held:
-		a.handle.manager.Log.Error("grant was dropped without Release; the lock is held until the session ends",
-			"path", a.handle.path, "owner", a.msg.Owner)
-	case !released:
-		a.sendRelease() // of a lost grant: no user can release it any more, and it keeps its owner from the lock
-	}
 }
 
 // ---- the end of the grant

@@ -65,8 +65,12 @@ type Config struct {
 	// System is the protoactor system to run in, for programs that have one; Close does not shut
 	// it down. nil means a private one.
 	System *actor.ActorSystem
+	// RecordStacks has each request remember where it was made, which the log then says of a grant or
+	// a future that was dropped. It costs a request about a microsecond and half a kilobyte.
+	RecordStacks bool
 	// Logger gets messages about the session and about misuse. nil means slog.Default for the
-	// messages that must not go unnoticed, such as a dropped grant, and drops all others.
+	// messages that must not go unnoticed, such as a lost session or a dropped grant, and drops all
+	// others.
 	Logger *slog.Logger
 }
 
@@ -167,6 +171,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		StopOnSuspended: cfg.StopOnSuspended,
 		OmitHolder:      cfg.OmitHolder,
 		Limits:          shell.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
+		RecordStacks:    cfg.RecordStacks,
 		Log:             log,
 	})
 	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}

@@ -41,7 +41,7 @@ type Stats struct {
 func (l *Locks) Stats() Stats {
 	c := &l.manager.Counters
 	s := Stats{Lost: map[error]uint64{}, Refused: map[error]uint64{}}
-	var lost, refused uint64 // read before what they are subtracted from
+	var lost, refused uint64 // read before the numbers that they are subtracted from
 	for reason := range messages.Reason(shell.ReasonCount) {
 		lost += count(s.Lost, reason, c.Lost[reason].Load())
 		refused += count(s.Refused, reason, c.Refused[reason].Load())

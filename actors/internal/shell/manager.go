@@ -25,7 +25,9 @@ type Config struct {
 	Limits          Limits
 	// OmitHolder leaves the data of nodes empty unless a request has data of its own.
 	OmitHolder bool
-	Log        *slog.Logger
+	// RecordStacks has Acquisitions record where they were made.
+	RecordStacks bool
+	Log          *slog.Logger
 }
 
 // Limits bound requests; 0 is no limit.
@@ -56,6 +58,7 @@ type Manager struct {
 	idleTimeout     time.Duration
 	tickInterval    time.Duration
 	stopOnSuspended bool
+	recordStacks    bool
 	limits          Limits
 	holder          holderRecord
 	openRequests    atomic.Int64 // of owners, of all locks
@@ -73,6 +76,8 @@ type Manager struct {
 	started  uint64
 	draining drainingActors
 	drain    drain
+
+	sessionLog sessionLog
 }
 
 // instances numbers the managers of this process: several may share a protoactor system.
@@ -87,8 +92,10 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
 		idleTimeout:     cfg.IdleTimeout,
 		stopOnSuspended: cfg.StopOnSuspended,
+		recordStacks:    cfg.RecordStacks,
 		limits:          cfg.Limits,
 		startedAt:       time.Now(),
+		sessionLog:      newSessionLog(),
 		entries:         map[string]*Entry{},
 		draining:        drainingActors{sessionGoesOn: true},
 	}
@@ -111,6 +118,9 @@ func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
 
 // StopsOnSuspended reports whether contexts of grants end when the connection is lost.
 func (m *Manager) StopsOnSuspended() bool { return m.stopOnSuspended }
+
+// RecordsStacks reports whether requests record where they were made.
+func (m *Manager) RecordsStacks() bool { return m.recordStacks }
 
 // Suspended reports whether contexts of grants have to be at their end for the time being.
 func (m *Manager) Suspended() bool {
@@ -254,6 +264,9 @@ func (m *Manager) isClosed() bool {
 // of the connection on to all actors.
 func (m *Manager) Tell(msg any) {
 	s, ok := msg.(*messages.SessionChanged)
+	if ok {
+		m.logSession(s)
+	}
 	if !ok || !isLost(s.State) {
 		return
 	}

@@ -53,8 +53,9 @@ type Acquisition interface {
 	// the message, which nothing may write to.
 	OnGranted(granted *messages.Granted, step uint32)
 	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant.
-	// The actor calls it at each tick: most requests are over before the first.
-	ArmLeakDetection()
+	// The actor calls it at each tick: most requests are over before the first. since is when the request
+	// was made, or granted.
+	ArmLeakDetection(since time.Time)
 }
 
 // Acquisition returns the request of Go code, or nil if another sender has made the request.

@@ -156,7 +156,7 @@ func (s *Shell) onTick() {
 	}
 	for _, r := range s.table.requests.All() {
 		if a := r.Acquisition(); a != nil {
-			a.ArmLeakDetection()
+			a.ArmLeakDetection(s.Manager.TimeOf(r.since))
 		}
 	}
 	s.unwatchIdleSenders()

@@ -26,6 +26,19 @@ type Counters struct {
 // ReasonCount is above the numbers of all reasons.
 const ReasonCount = 32
 
+// HeldAndWaiting returns how many grants hold and how many requests wait. A request that ends
+// meanwhile may still count, but neither number is negative.
+func (c *Counters) HeldAndWaiting() (held, waiting int) {
+	var lost, refused uint64 // read before the numbers that they are subtracted from
+	for reason := range ReasonCount {
+		lost += c.Lost[reason].Load()
+		refused += c.Refused[reason].Load()
+	}
+	released := c.Released.Load()
+	acquired := c.Acquired.Load()
+	return int(acquired - released - lost), int(c.Requested.Load() - acquired - refused)
+}
+
 // now returns the time since the manager was made, by the monotonic clock. It costs half as much as
 // time.Now.
 func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }

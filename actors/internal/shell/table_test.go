@@ -2,6 +2,7 @@ package shell
 
 import (
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/host"
@@ -14,7 +15,7 @@ type acquisition struct{ id requests.ID }
 func (*acquisition) Tell(any)                            {}
 func (a *acquisition) RequestID() *requests.ID           { return &a.id }
 func (*acquisition) OnGranted(*messages.Granted, uint32) {}
-func (*acquisition) ArmLeakDetection()                   {}
+func (*acquisition) ArmLeakDetection(time.Time)          {}
 func (*acquisition) Owner() string                       { return "" }
 
 // The table finds a request by its sender, or by its owner, until it is removed; then it keeps

@@ -1,0 +1,138 @@
+package actors_test
+
+import (
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// defaultLog has slog.Default write to the result, until the test ends.
+func defaultLog(t *testing.T) *logs {
+	var log logs
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return &log
+}
+
+// expect checks that there is one line, with all of the words.
+func (l *logs) expect(t testing.TB, words ...string) {
+	t.Helper()
+	l.mu.Lock()
+	lines := l.lines
+	l.lines = nil
+	l.mu.Unlock()
+	if len(lines) != 1 {
+		t.Errorf("%d lines: %q", len(lines), lines)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(lines[0], word) {
+			t.Errorf("no %q in %s", word, lines[0])
+		}
+	}
+}
+
+// Without a logger, slog.Default has one line for each change of the session, with the holders and
+// waiters, and none for a normal start and end.
+func TestSessionLog(t *testing.T) {
+	log := defaultLog(t)
+	bubble(t, func(v *virtual) {
+		locks, mu := v.mutex()
+		var kept []*actors.Future[*actors.Grant] // the garbage collector is outside of the bubble
+		defer func() { runtime.KeepAlive(kept) }()
+		other := locks.Semaphore("/other", 1)
+		g, h := lock(v, mu), lock(v, other)
+		kept = append(kept, mu.Acquire(within(v)), mu.Acquire(within(v)))
+		f := other.Acquire(within(v))
+		synctest.Wait()
+		if len(log.with("")) > 0 {
+			v.Errorf("at a normal start: %q", log.with(""))
+		}
+		v.Pause()
+		v.DropConnections()
+		synctest.Wait()
+		log.expect(v, "level=WARN", "connection to ZooKeeper is lost", "held=2", "waiting=3", "session=0x", "deadline=", "why=")
+		<-time.After(time.Second)
+		v.Resume()
+		<-time.After(time.Second)
+		log.expect(v, "connection to ZooKeeper is back", "held=2", "waiting=3", "after=")
+		must(v, g.Err())
+		v.Pause()
+		v.DropConnections()
+		synctest.Wait()
+		log.expect(v, "connection to ZooKeeper is lost")
+		<-time.After(2 * session)
+		log.expect(v, "ZooKeeper session is lost", "held=2", "waiting=3", "since=")
+		is(v, h.Err(), actors.ErrSessionLost)
+		<-time.After(5 * time.Second)
+		v.Resume()
+		<-time.After(session)
+		log.expect(v, "there is a new ZooKeeper session", "after=")
+		unlock(v, result(v, f))
+		v.Expire(locks.Session().ID)
+		synctest.Wait()
+		<-time.After(session)
+		log.mu.Lock()
+		lines := strings.Join(log.lines, "")
+		log.lines = nil
+		log.mu.Unlock()
+		for _, want := range []string{"ZooKeeper session is lost", "there is a new"} {
+			if strings.Count(lines, want) != 1 {
+				v.Errorf("%q is not once in %s", want, lines)
+			}
+		}
+		must(v, locks.Close())
+		if len(log.with("")) > 0 {
+			v.Errorf("at a normal end: %q", log.with(""))
+		}
+	})
+}
+
+// A server that is away at the start is an error of Connect, not a line of the log.
+func TestNoSessionLogWithoutSession(t *testing.T) {
+	log := defaultLog(t)
+	bubble(t, func(v *virtual) {
+		v.Pause()
+		_, err := actors.Connect(within(v), "embedded:1", actors.Config{SessionTimeout: session, Dial: v.Dial})
+		if err == nil || len(log.with("")) > 0 {
+			v.Errorf("%v; %q", err, log.with(""))
+		}
+		v.Resume()
+	})
+}
+
+// With RecordStacks the line about a dropped grant or future says which function has made the request.
+func TestRecordStacks(t *testing.T) {
+	onEmbedded(t, func(b *bed) {
+		var log logs
+		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.RecordStacks, cfg.IdleTimeout = true, 10*time.Millisecond })
+		dropGrant(b, locks.Mutex(b.path))
+		collected(b, func() bool { return len(log.with("grant was dropped")) == 1 }, "the dropped grant is noticed")
+		locks.Mutex(b.path).Acquire(within(b))
+		collected(b, func() bool { return len(log.with("future of a lock was dropped")) == 1 }, "the dropped future is noticed")
+		if line := log.with("grant was dropped")[0]; !strings.Contains(line, "since=") || !strings.Contains(line, "owner=forgetful") {
+			b.Error(line)
+		}
+		for line, function := range map[string]string{"grant was dropped": "dropGrant", "future of a lock": "TestRecordStacks"} {
+			for _, want := range []string{"path=" + b.path, function, "sessionlog_test.go:"} {
+				if found := log.with(line)[0]; !strings.Contains(found, want) {
+					b.Errorf("no %q in %s", want, found)
+				}
+			}
+		}
+		must(b, locks.Close())
+	})
+}
+
+func dropGrant(b *bed, mu *actors.Mutex) {
+	b.Helper()
+	if _, err := mu.Lock(within(b), actors.WithOwner("forgetful")); err != nil {
+		b.Fatal(err)
+	}
+}
