@@ -96,7 +96,11 @@ type generation struct {
 }
 
 func readGeneration(ctx context.Context, bridge shell.Bridge) (generation, error) {
-	view, err := bridge.GetData(ctx, zkbridge.GenerationPath)
+	return generationOf(bridge.GetData(ctx, zkbridge.GenerationPath))
+}
+
+// generationOf returns the generation by the generation's node.
+func generationOf(view zkbridge.NodeView, err error) (generation, error) {
 	if err != nil || !view.Exists {
 		return generation{}, err
 	}

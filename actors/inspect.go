@@ -33,6 +33,9 @@ type Queue struct {
 	// Of a custom lock none Holds, because its rule is not known: ask its handle for Participants.
 	// The waiters of simple locks, and those of kazoo's that poll, have no nodes.
 	Participants []Participant
+	// Err is why Observe cannot read the queue at present; Participants are then those that it has
+	// read last. It is nil in the result of Inspect.
+	Err error
 }
 
 // String returns the recipe and the path, and how many hold and wait.
@@ -74,15 +77,24 @@ func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 		session: l.bridge.Session().ID,
 	}
 	q, err := r.read(path)
-	if err != nil || len(q.Participants) == 0 {
-		return q, err
+	if err == nil {
+		err = q.stampTokens(r.data)
 	}
-	present, err := readGeneration(ctx, l.bridge) // read last, so that it is not older than the nodes
+	return q, err
+}
+
+// stampTokens completes the tokens with the generation. It reads that after the nodes, so that it is not
+// older than they are.
+func (q *Queue) stampTokens(data func(path string) (zkbridge.NodeView, error)) error {
+	if len(q.Participants) == 0 {
+		return nil
+	}
+	present, err := generationOf(data(zkbridge.GenerationPath))
 	for i := range q.Participants {
 		p := &q.Participants[i]
 		p.Token = present.token(p.Token.Czxid)
 	}
-	return q, err
+	return err
 }
 
 // queueReader reads queues. The tokens have generation 0.

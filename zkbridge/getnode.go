@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -48,11 +49,21 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 
 // GetData is GetNode with the node's data, and without the directory.
 func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
+	directory, _ := zkconn.SplitPath(path)
+	return b.getData(ctx, path, directory)
+}
+
+// PeekData is GetData without the transaction: on a server that lags behind it may see less than
+// ZooKeeper had acknowledged to other clients, though not less than this session has seen before.
+func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
+	return b.getData(ctx, path, noBarrier)
+}
+
+func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
 	if err := checkRead(path); err != nil {
 		return NodeView{}, err
 	}
-	directory, _ := zkconn.SplitPath(path)
-	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return read(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		data, stat, err := c.Get(path)
 		if err = zkconn.RightOn("READ", path).Explain(err); err != nil {
 			return NodeView{}, err
@@ -79,6 +90,30 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory, wanted) })
 }
 
+// WatchChildren is Children without the transaction, see PeekData. It sets a watch: to gets one Wake when
+// names have come to the directory or have gone since, or the directory itself has gone. exists is
+// false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
+// they are gone, too, when the session is lost.
+func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
+	err = checkRead(directory)
+	if err == nil && (to == nil || !watchable(to)) {
+		err = fmt.Errorf("zkbridge: %w: %s", messages.Reason_INVALID, notWatchable(to))
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
+		in, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, true, then) })
+		if err != nil {
+			return nil, err
+		}
+		return readNamed(c, s, directory, in.Children, wanted)
+	})
+	r.watch = to
+	children, err = r.wait(ctx, b)
+	return children, err == nil && !r.missing, err
+}
+
 func checkRead(path string) error {
 	if err := zkconn.CheckPath(path); err != nil {
 		return fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
@@ -91,15 +126,19 @@ func readChildren(c zkconn.Client, s readSlots, directory string, wanted func(st
 	if err != nil {
 		return nil, err
 	}
+	return readNamed(c, s, directory, in.Children, wanted)
+}
+
+func readNamed(c zkconn.Client, s readSlots, directory string, names []string, wanted func(string) bool) ([]Child, error) {
 	var all, read []Child
-	for _, name := range in.Children {
+	for _, name := range names {
 		if wanted == nil || wanted(name) {
 			read = append(read, Child{Name: name})
 		} else {
 			all = append(all, Child{Name: name})
 		}
 	}
-	err = s.each(len(read), func(i int) (err error) {
+	err := s.each(len(read), func(i int) (err error) {
 		read[i], err = readChild(c, directory, read[i].Name)
 		return err
 	})
@@ -128,12 +167,28 @@ type readRequest[T any] struct {
 	path      string // for errors
 	directory string // of the barrier: nothing that is older than the call is read in it
 	read      func(zkconn.Client, readSlots) (T, error)
+	missing   bool // there is no such node or directory
+
+	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil. watcher is not
+	// nil then, while the read is under way.
+	watch   ask.Recipient
+	watcher *watcher
 }
+
+// noBarrier is in the place of a barrier's directory.
+const noBarrier = ""
 
 // read waits for the result of do behind a barrier. The zero value stands for a directory that does
 // not exist.
 func read[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) (T, error) {
-	r := &readRequest[T]{newCall[T](b.Session().Epoch), path, directory, do}
+	return newRead(b, path, directory, do).wait(ctx, b)
+}
+
+func newRead[T any](b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
+	return &readRequest[T]{call: newCall[T](b.Session().Epoch), path: path, directory: directory, read: do}
+}
+
+func (r *readRequest[T]) wait(ctx context.Context, b *Bridge) (T, error) {
 	b.ref.Tell(r)
 	select {
 	case result := <-r.done:
@@ -141,11 +196,14 @@ func read[T any](ctx context.Context, b *Bridge, path, directory string, do func
 	case <-ctx.Done():
 		b.withdraw(r)
 		var none T
-		return none, fmt.Errorf("zkbridge: look at %s: %w", path, context.Cause(ctx))
+		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(ctx))
 	}
 }
 
 func (r *readRequest[T]) start(ep *epoch) {
+	if r.watch != nil { // before the read is sent: the event may come before the answer
+		r.watcher = ep.watches.add(r.watch, zkconn.ChildrenPath(r.path))
+	}
 	ep.singles.addBlocking(func() func() {
 		value, err := r.behindBarrier(ep.client, ep.readSlots)
 		return func() { r.handleResult(ep, value, err) }
@@ -153,16 +211,24 @@ func (r *readRequest[T]) start(ep *epoch) {
 }
 
 func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, err error) {
-	if err = zkconn.Barrier(c, r.directory); err == nil {
+	if r.directory != noBarrier {
+		err = zkconn.Barrier(c, r.directory)
+	}
+	if err == nil {
 		value, err = r.read(c, s)
 	}
-	if zkconn.IsMissing(err) { // the directory, and all its nodes
+	if r.missing = zkconn.IsMissing(err); r.missing { // the directory, and all its nodes
 		err = nil
 	}
 	return value, err
 }
 
 func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
+	if err == nil && !r.missing {
+		ep.watches.onReadDone(r.watcher)
+	} else {
+		ep.watches.onReadFailed(r.watcher)
+	}
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting
 	}

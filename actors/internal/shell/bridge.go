@@ -122,3 +122,17 @@ func (b Bridge) Transact(ctx context.Context, within string, ops []*messages.Op)
 		return b.Ref().Transact(&messages.Transact{Epoch: b.Session().Epoch, Directory: within, Ops: ops}).Wait(ctx)
 	})
 }
+
+// PeekData is zkbridge.Bridge.PeekData, guarded.
+func (b Bridge) PeekData(ctx context.Context, path string) (zkbridge.NodeView, error) {
+	return guard(ctx, b, func(ctx context.Context) (zkbridge.NodeView, error) { return b.Bridge.PeekData(ctx, path) })
+}
+
+// WatchChildren is zkbridge.Bridge.WatchChildren, guarded.
+func (b Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []zkbridge.Child, exists bool, err error) {
+	children, err = guard(ctx, b, func(ctx context.Context) (all []zkbridge.Child, err error) {
+		all, exists, err = b.Bridge.WatchChildren(ctx, directory, wanted, to)
+		return all, err
+	})
+	return children, exists, err
+}

@@ -110,6 +110,9 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 	return m
 }
 
+// Send sends a message to an actor, without a sender.
+func (m *Manager) Send(to *actor.PID, msg any) { m.system.Actors.Root.Send(to, msg) }
+
 // SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
 func (m *Manager) SessionEndsWithClose() { m.draining.sessionGoesOn = false }
 

@@ -1,0 +1,205 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+const (
+	// observePause is the least time between two reads of an observed queue.
+	observePause = 100 * time.Millisecond
+	// observePoll is the time between two reads of a directory that does not exist, and so has no
+	// watch, and of one that cannot be read.
+	observePoll = time.Second
+)
+
+// Observe returns a channel with the queue of the lock at path, as Inspect returns it, and then again
+// whenever contenders come or go:
+//
+//	for q := range locks.Observe(ctx, "/locks/orders") { fmt.Println(q) }
+//
+// A slow reader finds the newest queue, not those between, and delays no other part of the program. The
+// queue is read ten times a second at most, and what a new contender brings is read once: a hot lock with
+// many waiters costs little more than an idle one. ZooKeeper has one watch of this session for each of
+// the lock's directories, however many observers there are; while the directory does not exist, Observe
+// asks for it every second.
+//
+// Observe outlives the loss of connections and sessions. While the queue cannot be read, its Err is
+// set, and the participants are those that were read last. The server that this process is connected to
+// may lag behind the others: see Inspect. The channel is closed when ctx ends or Locks is closed. If path is not acceptable or ctx is nil, the
+// channel has one Queue with the Err, and is closed.
+func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
+	out := make(chan Queue, 1)
+	l.observe(ctx, path, func(q Queue) {
+		select {
+		case <-out: // not read yet
+		default:
+		}
+		out <- q
+	}, func() { close(out) })
+	return out
+}
+
+// ObserveTo is Observe for an actor: it gets each Queue as a message, in order, from the start until ctx
+// ends or Locks is closed. An actor that is slow gets all of them.
+func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
+	l.observe(ctx, path, func(q Queue) { l.manager.Send(to, q) }, func() {})
+}
+
+func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), end func()) {
+	err := shell.CheckPath(path)
+	if ctx == nil {
+		err = shell.ErrNilContext
+	}
+	if err != nil {
+		publish(Queue{Path: path, Err: err})
+		end()
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	unwatch := context.AfterFunc(l.closed, cancel)
+	o := &observer{bridge: l.bridge, path: path, changed: make(chan struct{}, 1), publish: publish}
+	go func() {
+		o.run(ctx)
+		unwatch()
+		cancel()
+		end()
+	}()
+}
+
+// observer follows one queue in a goroutine of its own. The bridge wakes it.
+type observer struct {
+	bridge  shell.Bridge
+	path    string
+	changed chan struct{} // has room for one: the queue or the session may have changed
+	publish func(Queue)
+
+	last    Queue                     // published last
+	started bool                      // last has been published
+	absent  bool                      // a directory did not exist at the last read
+	known   map[string]zkbridge.Child // contenders by path, as read; never written to once it is here
+}
+
+// Tell implements ask.Recipient, for Wake and SessionChanged.
+func (o *observer) Tell(any) {
+	select {
+	case o.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (o *observer) run(ctx context.Context) {
+	o.bridge.Ref().SendSubscribe(&messages.Subscribe{}, o)
+	defer o.bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, o)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		q, err := o.read(ctx)
+		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return
+		}
+		if err != nil {
+			q, q.Err = o.last, err
+			q.Path = o.path
+		}
+		if !o.started || !sameQueue(q, o.last) {
+			o.publish(q)
+			o.last, o.started = q, true
+		}
+		if !wait(ctx, pause, observePause, nil) {
+			return
+		}
+		limit := time.Duration(0) // none
+		if err != nil || o.absent {
+			limit = observePoll
+		}
+		if !wait(ctx, pause, limit, o.changed) {
+			return
+		}
+	}
+}
+
+// wait blocks until changed has something, or for d if d is not 0. It returns false if ctx has ended.
+func wait(ctx context.Context, timer *time.Timer, d time.Duration, changed <-chan struct{}) bool {
+	var over <-chan time.Time
+	if d > 0 {
+		timer.Reset(d)
+		over = timer.C
+	}
+	select {
+	case <-changed:
+	case <-over:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// sameQueue reports whether a reader would see no difference. Two errors of one kind are the same,
+// although the text of ErrSuspended says for how long.
+func sameQueue(a, b Queue) bool {
+	if a.Err != nil && b.Err != nil && errors.Is(a.Err, ErrSuspended) && errors.Is(b.Err, ErrSuspended) {
+		a.Err = b.Err
+	}
+	if a.Err != nil && b.Err != nil && a.Err.Error() == b.Err.Error() {
+		a.Err = b.Err
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// read reads the queue, and sets the watches.
+func (o *observer) read(ctx context.Context) (Queue, error) {
+	known := map[string]zkbridge.Child{}
+	o.absent = false
+	r := queueReader{
+		children: func(directory string) ([]zkbridge.Child, error) { return o.children(ctx, directory, known) },
+		data:     func(path string) (zkbridge.NodeView, error) { return o.bridge.PeekData(ctx, path) },
+		session:  o.bridge.Session().ID,
+	}
+	q, err := r.read(o.path)
+	if err == nil {
+		err = q.stampTokens(r.data)
+	}
+	if err == nil {
+		o.known = known
+	}
+	return q, err
+}
+
+// children reads and watches the names in a directory, and those contenders that are not known yet. It
+// notes all of them in known.
+func (o *observer) children(ctx context.Context, directory string, known map[string]zkbridge.Child) ([]zkbridge.Child, error) {
+	before := o.known
+	all, exists, err := o.bridge.WatchChildren(ctx, directory, func(name string) bool {
+		_, is := before[directory+"/"+name]
+		return !is && recipes.MayContend(name)
+	}, o)
+	o.absent = o.absent || !exists
+	for i, c := range all {
+		path := directory + "/" + c.Name
+		if was, is := before[path]; is {
+			all[i] = was
+		}
+		if keeps(all[i]) {
+			known[path] = all[i]
+		}
+	}
+	return all, err
+}
+
+// keeps reports whether a node of this name will never be another, and its data stay: names that begin
+// like this are unique. A holder restores the data that a revocation has overwritten.
+func keeps(c zkbridge.Child) bool {
+	return strings.HasPrefix(c.Name, "_c_") && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
+}

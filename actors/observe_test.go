@@ -1,0 +1,244 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// observed reads queues until one is as outlined.
+func observed(t testing.TB, queues <-chan actors.Queue, want string) actors.Queue {
+	t.Helper()
+	got, limit := []string{}, within(t).Done()
+	for {
+		select {
+		case q, ok := <-queues:
+			if !ok {
+				t.Fatalf("the channel is closed after %q, want %s", got, want)
+			}
+			if q.Err == nil && outline(q) == want {
+				return q
+			}
+			got = append(got, q.String()+" "+outline(q))
+		case <-limit:
+			t.Fatalf("observed %q, want %s", got, want)
+		}
+	}
+}
+
+// observerEnds waits until an observer's channel is closed.
+func observerEnds(t testing.TB, queues <-chan actors.Queue) {
+	t.Helper()
+	limit := within(t).Done()
+	for {
+		select {
+		case _, ok := <-queues:
+			if !ok {
+				return
+			}
+		case <-limit:
+			t.Fatal("the channel is not closed")
+		}
+	}
+}
+
+// observe observes the bed's lock until the test of this server ends.
+func (b *bed) observe(locks *actors.Locks, path string) <-chan actors.Queue {
+	ctx, cancel := context.WithCancel(context.Background())
+	queues := locks.Observe(ctx, path)
+	b.before = append(b.before, func() {
+		cancel()
+		observerEnds(b, queues)
+	})
+	return queues
+}
+
+func TestObserve(t *testing.T) {
+	each(t, func(b *bed) {
+		here, there, reader := b.locks(), b.locks(), b.locks()
+		queues, others := b.observe(reader, b.path), b.observe(reader, b.path)
+		observed(b, queues, ":") // there is no directory yet
+		g := lock(b, here.Mutex(b.path), actors.WithOwner("me"))
+		q := observed(b, queues, "mutex: exclusive!")
+		if p := q.Participants[0]; p.Owner != "me" || p.Node != g.Node() || p.Token != g.Token() || p.Session != g.Session() {
+			b.Errorf("%+v", p)
+		}
+		f := there.Mutex(b.path).Acquire(within(b))
+		q = observed(b, queues, "mutex: exclusive! exclusive")
+		if q.Participants[0].Owner != "me" { // known from before
+			b.Errorf("%+v", q)
+		}
+		observed(b, others, "mutex: exclusive! exclusive")
+		unlock(b, g)
+		q = observed(b, queues, "mutex: exclusive!")
+		h := result(b, f)
+		if q.Participants[0].Node != h.Node() {
+			b.Errorf("%+v, %v holds", q, h)
+		}
+		unlock(b, h)
+		observed(b, queues, ":")
+	})
+}
+
+func TestObserveASemaphore(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, reader := b.locks(), b.locks()
+		queues := b.observe(reader, b.path)
+		s := locks.Semaphore(b.path, 1)
+		g := lock(b, s)
+		observed(b, queues, "semaphore: permit!")
+		f := s.Acquire(within(b))
+		observed(b, queues, "semaphore: permit! permit request")
+		unlock(b, g)
+		observed(b, queues, "semaphore: permit!")
+		unlock(b, result(b, f))
+		observed(b, queues, ":")
+	})
+}
+
+// A slow reader finds the newest queue, and a closed channel after it.
+func TestObserveSlowly(t *testing.T) {
+	each(t, func(b *bed) {
+		mu, reader := b.mutex(), b.locks()
+		ctx, cancel := context.WithCancel(context.Background())
+		slow, quick := reader.Observe(ctx, b.path), b.observe(reader, b.path)
+		for range 20 {
+			unlock(b, lock(b, mu))
+		}
+		g := lock(b, mu)
+		for q := range quick {
+			if len(q.Participants) == 1 && q.Participants[0].Node == g.Node() {
+				break
+			}
+		}
+		// What slow has is at most as old as its last read, which ends soon.
+		for q := range slow {
+			if len(q.Participants) == 1 && q.Participants[0].Node == g.Node() {
+				break
+			}
+		}
+		cancel()
+		observerEnds(b, slow)
+		unlock(b, g)
+	})
+}
+
+// The loss of the observer's session, of the directory, and of rights.
+func TestObserveGoesOn(t *testing.T) {
+	each(t, func(b *bed) {
+		mu, reader, conn := b.mutex(), b.locks(), b.Client(b)
+		queues := b.observe(reader, b.path)
+		g := lock(b, mu)
+		observed(b, queues, "mutex: exclusive!")
+		b.expire(reader)
+		f := mu.Acquire(within(b))
+		observed(b, queues, "mutex: exclusive! exclusive")
+
+		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		_, err := conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+		third := b.rival(conn, foreign["Curator"])
+		b.expire(reader) // ZooKeeper sends no event to a client that may not read the names
+		for q := range queues {
+			if errors.Is(q.Err, actors.ErrNoAuth) { // after ErrSuspended
+				if outline(q) != "mutex: exclusive! exclusive" && outline(q) != "mutex: exclusive! exclusive exclusive" {
+					b.Errorf("%v", q)
+				}
+				break
+			}
+		}
+		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
+		must(b, err)
+		observed(b, queues, "mutex: exclusive! exclusive exclusive")
+		third.leave()
+		unlock(b, g)
+		unlock(b, result(b, f))
+		observed(b, queues, ":")
+		for {
+			err := conn.Delete(b.path, -1)
+			if err == nil || errors.Is(err, zk.ErrNoNode) {
+				break
+			}
+		}
+		g = lock(b, mu)
+		q := observed(b, queues, "mutex: exclusive!")
+		if q.Participants[0].Node != g.Node() {
+			b.Errorf("%+v", q)
+		}
+		unlock(b, g)
+	})
+}
+
+// While the connection is lost the last queue stays, with the reason.
+func TestObserveWithoutAConnection(t *testing.T) {
+	each(t, func(b *bed) {
+		mu, proxy := b.mutex(), zktest.Proxy(b, b.Addr())
+		reader := connect(b.T, proxy.Addr())
+		queues := b.observe(reader, b.path)
+		g := lock(b, mu)
+		observed(b, queues, "mutex: exclusive!")
+		proxy.Refuse(true)
+		proxy.Cut()
+		for q := range queues {
+			if q.Err != nil {
+				is(b, q.Err, actors.ErrSuspended)
+				if outline(q) != "mutex: exclusive!" {
+					b.Errorf("%v", q)
+				}
+				break
+			}
+		}
+		f := mu.Acquire(within(b))
+		b.waitNodes(2)
+		proxy.Refuse(false)
+		observed(b, queues, "mutex: exclusive! exclusive")
+		unlock(b, g)
+		unlock(b, result(b, f))
+	})
+}
+
+func TestObserveEnds(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		queues := locks.Observe(context.Background(), b.path)
+		observed(b, queues, ":")
+		must(b, locks.Close())
+		observerEnds(b, queues)
+		observerEnds(b, locks.Observe(context.Background(), b.path)) // after Close
+		for path, ctx := range map[string]context.Context{"relative": context.Background(), b.path: nil} {
+			queues := locks.Observe(ctx, path)
+			q := <-queues
+			is(b, q.Err, actors.ErrInvalid)
+			observerEnds(b, queues)
+		}
+	})
+}
+
+// An actor gets the queues as messages.
+func TestObserveTo(t *testing.T) {
+	each(t, func(b *bed) {
+		system := actor.NewActorSystem()
+		b.before = append(b.before, system.Shutdown)
+		locks := b.locks(func(cfg *actors.Config) { cfg.System = system })
+		queues := make(chan actors.Queue, 100)
+		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if q, ok := c.Message().(actors.Queue); ok {
+				queues <- q
+			}
+		}))
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		locks.ObserveTo(ctx, b.path, pid)
+		observed(b, queues, ":")
+		g := lock(b, b.mutex())
+		observed(b, queues, "mutex: exclusive!")
+		unlock(b, g)
+		observed(b, queues, ":")
+	})
+}
