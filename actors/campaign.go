@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -66,8 +67,8 @@ func (t *Term) Grant() *Grant { return t.grant }
 // ErrInvalid. An actor must not call it: see Singleton.
 func (e *Election) Campaign(ctx context.Context, options ...Option) iter.Seq2[*Term, error] {
 	return func(yield func(*Term, error) bool) {
-		if ctx == nil {
-			yield(nil, shell.ErrNilContext)
+		if err := e.lock.problem; err != nil || ctx == nil {
+			yield(nil, cmp.Or(err, shell.ErrNilContext))
 			return
 		}
 		var failOnLoss bool

@@ -37,14 +37,14 @@ type ElectionOption func(*Election) error
 
 // AsID sets the id of this participant: the data of its nodes, which Curator's participants show
 // as its id, and Participants as Data. Several participants may have one id. Without it the nodes
-// have the data that the nodes of all locks have.
+// have the data that the nodes of all locks have. An id longer than Config.MaxNodeData is ErrLimit.
 func AsID(id string) ElectionOption {
 	return func(e *Election) error {
 		if id == "" {
 			return shell.Invalid("id is empty: it must be a name, or leave AsID out")
 		}
 		e.id = []byte(id)
-		return nil
+		return e.lock.manager.CheckNodeData(e.id)
 	}
 }
 

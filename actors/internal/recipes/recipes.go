@@ -24,7 +24,7 @@ var (
 )
 
 // LeaderLatch is a Mutex with the node names of Curator's LeaderLatch.
-var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{"-latch-"}}, []string{"leader"})
+var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{latchMarker}}, Mutex.Kinds)
 
 var readWriteNumbers = []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}
 

@@ -56,9 +56,7 @@ func Recognize(names []string) Form {
 	case has["-lock-"] || has["__lock__"] || has["x-"]:
 		return Form{Name: "mutex", rule: queue.Mutex(), kinds: Mutex.Kinds}
 	case has[latchMarker]:
-		rule := queue.Mutex()
-		rule.Markers, rule.OwnMarkersOnly = []string{latchMarker}, true
-		return Form{Name: "leader latch", rule: rule, kinds: Mutex.Kinds}
+		return Form{Name: LeaderLatch.Name, rule: LeaderLatch.Rule, kinds: LeaderLatch.Kinds}
 	case has[simpleWriterNode] || has[simpleReaderPrefix]:
 		return Form{Name: "simple read-write", rule: queue.SimpleReadWrite(), kinds: SimpleReadWrite.Kinds, czxids: true}
 	case has[simpleLockNode]:

@@ -119,6 +119,22 @@ func (m *Manager) SessionEndsWithClose() { m.draining.sessionGoesOn = false }
 // ActorSystem returns the system that the locks' actors run in.
 func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
 
+// CheckNodeData returns the error that every request with the data gets, or nil.
+func (m *Manager) CheckNodeData(data []byte) error {
+	if problem := m.limits.nodeDataProblem(data); problem != "" {
+		return &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED, Detail: problem}
+	}
+	return nil
+}
+
+// nodeDataProblem returns what is wrong with the data of a request, or "".
+func (l *Limits) nodeDataProblem(data []byte) string {
+	if l.NodeData > 0 && len(data) > l.NodeData {
+		return fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(data), l.NodeData)
+	}
+	return ""
+}
+
 // StopsOnSuspended reports whether contexts of grants end when the connection is lost.
 func (m *Manager) StopsOnSuspended() bool { return m.stopOnSuspended }
 

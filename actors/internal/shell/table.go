@@ -205,8 +205,8 @@ func (s *Shell) overLimit(msg *messages.Acquire) (messages.Reason, string) {
 	switch limits := &s.Manager.limits; {
 	case limits.PerLock > 0 && s.table.requests.Len() >= limits.PerLock:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.PerLock)
-	case limits.NodeData > 0 && len(msg.Data) > limits.NodeData:
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(msg.Data), limits.NodeData)
+	case limits.nodeDataProblem(msg.Data) != "":
+		return messages.Reason_LIMIT_EXCEEDED, limits.nodeDataProblem(msg.Data)
 	case !s.Manager.countRequest():
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.Total)
 	case s.refusesNew(msg): // after it is counted: RefuseNew looks at the count after it has said so

@@ -1,0 +1,101 @@
+package actors_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// An id that no node may have is a final error, though requests over other limits are repeated.
+func TestElectionWithTooLongAnID(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
+		b.campaign(locks.Election(b.path, actors.AsID("four"))).fails(actors.ErrLimit)
+		b.campaign(locks.Election(b.path, actors.AsID("two"))).leads()
+	})
+}
+
+// The nodes of LeaderSelector and of LeaderLatch do not exclude each other: within a process that is
+// refused, across processes it is logged.
+func TestElectionFormsDoNotMix(t *testing.T) {
+	each(t, func(b *bed) {
+		var log logs
+		locks := b.locks()
+		b.campaign(locks.Election(b.path)).leads()
+		b.campaign(locks.Election(b.path, actors.LeaderLatchNodes())).fails(actors.ErrInvalid)
+		b.campaign(b.locks(log.config).Election(b.path, actors.LeaderLatchNodes())).leads()
+		zktest.Eventually(b, patience, func() bool { return len(log.with("two recipes use one path")) == 1 }, "a line of the log")
+	})
+}
+
+// The body ends its goroutine, as testing's FailNow does: that resigns, too.
+func TestBodyEndsItsGoroutine(t *testing.T) {
+	each(t, func(b *bed) {
+		e, ended := b.locks().Election(b.path), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for _, err := range e.Campaign(within(b)) {
+				must(b, err)
+				runtime.Goexit()
+			}
+		}()
+		closes(b, ended, "the goroutine")
+		if nodes := b.nodes(); len(nodes) > 0 {
+			b.Errorf("nodes %v are left", nodes)
+		}
+	})
+}
+
+// ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not wait
+// behind its own node.
+func TestResigningWithoutTheRight(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		must(b, conn.AddAuth("digest", []byte("admin:secret")))
+		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
+		_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
+		must(b, err)
+		locks := b.locks()
+		c := b.campaign(locks.Election(b.path))
+		c.leads()
+		c.resigns()
+		c.fails(actors.ErrNoAuth)
+		must(b, locks.Close())
+		b.waitNodes(0)
+		must(b, conn.Delete(b.path, -1))
+	})
+}
+
+// The leader resigns while ZooKeeper is away: that blocks until ZooKeeper is back, or the session is
+// lost, and not longer. The campaign goes on, or ends with its context.
+func TestResigningWithoutZooKeeper(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		c := (&reign{t: v}).campaign(locks.Election("/lock"))
+		c.leads()
+		v.Halt()
+		c.resigns()
+		<-time.After(time.Second)
+		c.waits()
+		v.Restart()
+		if term := c.leads(); term.Number() != 2 || locks.Session().Epoch != 1 {
+			v.Errorf("term %d in session %d", term.Number(), locks.Session().Epoch)
+		}
+		v.Halt()
+		left := time.Now()
+		c.stop()
+		closes(v, c.ended, "the campaign")
+		if took := time.Since(left); took > session {
+			v.Errorf("resigning took %v", took)
+		}
+		is(v, c.err, context.Canceled)
+		v.Restart()
+		v.expectClean()
+	})
+}
