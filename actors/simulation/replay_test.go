@@ -19,25 +19,25 @@ var simReplay = flag.String("sim.replay", "", "a history that a failing run has 
 
 // header is the first line of a history's file. It has all that makes the plan.
 func (p *plan) header(sum uint64) string {
-	return fmt.Sprintf("seed %d time %d length %d processes %d foreign %d hash %016x entries %s", p.seed, p.drawn, p.length, p.processes, p.foreign, sum, p.list())
+	return fmt.Sprintf("seed %d time %d length %d processes %d servers %d foreign %d election %t hash %016x entries %s",
+		p.seed, p.drawn, p.length, p.processes, p.servers, p.foreign, p.election, sum, p.list())
 }
 
 // readHistory returns the plan of a history's file, its hash and its lines.
 func readHistory(text string) (p *plan, sum uint64, lines []string, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
-	var seed uint64
-	var drawn, length time.Duration
-	var processes, foreign int
+	part := plan{}
 	head, list, _ := strings.Cut(head, " entries ")
-	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d foreign %d hash %x", &seed, &drawn, &length, &processes, &foreign, &sum); err != nil {
+	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d servers %d foreign %d election %t hash %x",
+		&part.seed, &part.drawn, &part.length, &part.processes, &part.servers, &part.foreign, &part.election, &sum); err != nil {
 		return nil, 0, nil, fmt.Errorf("line 1, %q, is not what a failing run writes: %w", head, err)
 	}
 	lines = strings.Split(rest, "\n")
 	if is := hashOf(lines); is != sum {
 		return nil, 0, nil, fmt.Errorf("the %d lines behind line 1 have the hash %016x, and were written with %016x: the file was cut off or changed", len(lines), is, sum)
 	}
-	p = newPlan(seed, drawn).only(list)
-	p.length, p.processes, p.foreign = length, processes, foreign
+	p = newPlan(part.seed, part.drawn).only(list)
+	p.length, p.processes, p.servers, p.foreign, p.election = part.length, part.processes, part.servers, part.foreign, part.election
 	return p, sum, lines, nil
 }
 
@@ -150,10 +150,10 @@ func TestReplay(t *testing.T) {
 // What a run writes is read again as the same plan.
 func TestHistoryReadsBack(t *testing.T) {
 	p := newPlan(3, time.Minute).only("1 4 7-9")
-	p.length, p.processes = 30*time.Second, 1
+	p.length, p.processes, p.servers, p.election = 30*time.Second, 1, 3, true
 	text := p.header(hashOf([]string{"one", "two"})) + "\none\ntwo"
 	got, _, lines, err := readHistory(text)
-	if err != nil || got.String() != p.String() || got.list() != p.list() || len(lines) != 2 {
+	if err != nil || got.String() != p.String() || got.election != p.election || got.list() != p.list() || len(lines) != 2 {
 		t.Errorf("got %v %s %q %v, want %v", got, got.list(), lines, err, p)
 	}
 	d := newDriver()

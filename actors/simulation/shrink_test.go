@@ -81,7 +81,8 @@ func class(violation string) string {
 
 // try takes the plan for the best if it fails as the first one did.
 func (s *shrinker) try(p *plan) bool {
-	if time.Now().After(s.until) || len(p.entries) == len(s.best.entries) && p.processes == s.best.processes && p.foreign == s.best.foreign && p.length == s.best.length {
+	if time.Now().After(s.until) || len(p.entries) == len(s.best.entries) && p.processes == s.best.processes &&
+		p.servers == s.best.servers && p.foreign == s.best.foreign && p.election == s.best.election && p.length == s.best.length {
 		return false
 	}
 	s.tries++
@@ -101,9 +102,18 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 		shorter.length = end
 		s.try(shorter)
 	}
-	alone := *s.best
-	alone.foreign = 0
-	s.try(&alone)
+	for _, without := range []func(*plan){
+		func(p *plan) { p.foreign = 0 },
+		func(p *plan) { p.election = false },
+		func(p *plan) {
+			*p = *p.with(func(e entry) bool { return !slices.Contains(serverFaults, e.what) })
+			p.servers = 1
+		},
+	} {
+		part := *s.best
+		without(&part)
+		s.try(&part)
+	}
 	for slot := range p.processes {
 		s.try(s.best.with(func(e entry) bool { return e.slot != slot }))
 	}
@@ -136,10 +146,10 @@ func (p *plan) asTest() string {
 	return fmt.Sprintf(`
 func TestSeed%d(t *testing.T) {
 	p := newPlan(%d, %d).only(%q)
-	p.length, p.processes, p.foreign = %d, %d, %d
+	p.length, p.processes, p.servers, p.foreign, p.election = %d, %d, %d, %d, %t
 	report(t, simulate(t, p))
 }
-`, p.seed, p.seed, p.drawn, p.list(), p.length, p.processes, p.foreign)
+`, p.seed, p.seed, p.drawn, p.list(), p.length, p.processes, p.servers, p.foreign, p.election)
 }
 
 // A plan without some entries has the others as they were.
@@ -152,7 +162,7 @@ func TestPartOfAPlan(t *testing.T) {
 }
 
 // A checker that takes the third grant for wrong stands for a defect: what is left of the plan
-// has to have three operations at most, or four, and no fault. A program may ask again by itself.
+// has to have three operations at most, or four, no fault and one server. A program may ask again by itself.
 func TestShrink(t *testing.T) {
 	p := newPlan(5, 20*time.Second)
 	p.foreign, p.election = 0, false // their grants count as well
@@ -166,7 +176,7 @@ func TestShrink(t *testing.T) {
 		t.Fatal("the plan does not fail")
 	}
 	small := shrink(t, p, w, 30*time.Second)
-	if n := len(small.entries); n < 1 || n > 4 || slices.ContainsFunc(small.entries, entry.isFault) {
+	if n := len(small.entries); n < 1 || n > 4 || slices.ContainsFunc(small.entries, entry.isFault) || small.servers != 1 {
 		t.Errorf("%d entries are left: %v", n, small)
 	}
 }
