@@ -54,7 +54,9 @@ type notifications struct {
 	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
 	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
 	heldSince time.Time
-	acquired  stack // of the goroutine that has made the request, if Config.RecordStacks is set
+	// ctx is the context of the request until the lock's actor asks for it; nil without a Monitor.
+	ctx      context.Context
+	acquired stack // of the goroutine that has made the request, if Config.RecordStacks is set
 }
 
 // grantContext ends with its grant.
@@ -107,7 +109,10 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 		return a.handle.contextError(ctx)
 	}
 	if a.handle.manager.RecordsStacks() {
-		a.notifications = &notifications{acquired: callers()}
+		a.notificationsLocked().acquired = callers()
+	}
+	if a.handle.manager.Monitored() {
+		a.notificationsLocked().ctx = ctx
 	}
 	return nil
 }
@@ -203,6 +208,15 @@ func (a *acquisition) RequestID() *requests.ID { return &a.id }
 
 // Owner implements shell.Acquisition.
 func (a *acquisition) Owner() string { return a.msg.Owner }
+
+// Context implements shell.Acquisition.
+func (a *acquisition) Context() context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ctx := a.notifications.ctx
+	a.notifications.ctx = nil
+	return ctx
+}
 
 // Tell implements ask.Recipient.
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }

@@ -65,6 +65,9 @@ type Config struct {
 	// System is the protoactor system to run in, for programs that have one; Close does not shut
 	// it down. nil means a private one.
 	System *actor.ActorSystem
+	// Monitor hears of all requests, for metrics and traces; nil is none. Package actors/telemetry has
+	// one for OpenTelemetry.
+	Monitor Monitor
 	// RecordStacks has each request remember where it was made, which the log then says of a grant or
 	// a future that was dropped. It costs a request about a microsecond and half a kilobyte.
 	RecordStacks bool
@@ -85,6 +88,7 @@ type Locks struct {
 	closed  context.Context // ends with Close
 	end     context.CancelFunc
 
+	stopMonitor func()
 	closing     sync.Once
 	closeOwned  func() error // closes what Connect has opened
 	closeFailed error
@@ -160,7 +164,7 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 
 // New returns Locks on the session of a bridge that the program has opened itself. It does not
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
-// OmitHolder, Logger and the limits count. Close leaves bridge and system open; close them after it.
+// OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	log := cfg.Logger
 	if log == nil {
@@ -172,10 +176,12 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		OmitHolder:      cfg.OmitHolder,
 		Limits:          shell.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
 		RecordStacks:    cfg.RecordStacks,
+		Monitor:         monitorOf(cfg.Monitor),
 		Log:             log,
 	})
 	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}
 	l.closed, l.end = context.WithCancel(context.Background())
+	l.stopMonitor = l.startMonitor(cfg.Monitor)
 	return l
 }
 
@@ -224,6 +230,7 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 func (l *Locks) Close() error {
 	l.closing.Do(func() {
 		l.closeFailed = cmp.Or(l.manager.Close(), l.closeOwned())
+		l.stopMonitor()
 		l.end()
 	})
 	return l.closeFailed

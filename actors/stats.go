@@ -60,12 +60,8 @@ func (l *Locks) Stats() Stats {
 
 // count adds n under the error of the reason, unless it is 0, and returns n.
 func count(all map[error]uint64, reason messages.Reason, n uint64) uint64 {
-	switch {
-	case n == 0:
-	case reason == messages.Reason_CANCELLED:
-		all[ErrCancelled] = n
-	default:
-		all[reason] = n
+	if n > 0 {
+		all[reasonError(reason)] = n
 	}
 	return n
 }

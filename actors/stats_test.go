@@ -148,7 +148,8 @@ func TestStatsHistory(t *testing.T) {
 }
 
 func statsHistory(v *virtual, random *rand.Rand) {
-	locks, mu := v.mutex()
+	w := newWitness(v)
+	locks, mu := v.mutex(w.config)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
 	all := []locker{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
 		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}
@@ -193,6 +194,9 @@ func statsHistory(v *virtual, random *rand.Rand) {
 		}
 		if got := (model{s.Requested, s.Acquired, s.Released, lost, refused, s.Waiting, s.Held}); got != m {
 			v.Fatalf("%s: counted %+v, seen %+v", when, got, m)
+		}
+		if err := w.agrees(s); err != nil {
+			v.Fatalf("%s: %v", when, err)
 		}
 		if len(locks.Open()) != m.waiting+m.held {
 			v.Fatalf("%s: open %v, seen %+v", when, locks.Open(), m)

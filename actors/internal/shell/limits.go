@@ -9,11 +9,19 @@ import (
 
 // The limits of the time for which a request waits, and for which it holds.
 
-// timeLimits are the limits of a request; 0 is none.
-type timeLimits struct {
+// extras are what few requests have. A limit of 0 is none.
+type extras struct {
 	wait, hold time.Duration
 	timer      *time.Timer // until the next message about a limit; nil if there was none yet
-	revoked    bool        // the holder was asked to release
+	revoked    bool        // the holder was asked to release at the end of hold
+	monitor    RequestMonitor
+}
+
+func (r *Request) needExtras() *extras {
+	if r.extras == nil {
+		r.extras = &extras{}
+	}
+	return r.extras
 }
 
 // limit sets the limits of a new request.
@@ -21,7 +29,8 @@ func (s *Shell) limit(r *Request, wait, hold time.Duration) {
 	if wait <= 0 && hold <= 0 {
 		return
 	}
-	r.limits = &timeLimits{wait: wait, hold: hold}
+	x := r.needExtras()
+	x.wait, x.hold = wait, hold
 	if wait > 0 {
 		s.tellAfter(r, wait, waitExpired{r.ID})
 	}
@@ -29,22 +38,22 @@ func (s *Shell) limit(r *Request, wait, hold time.Duration) {
 
 func (s *Shell) tellAfter(r *Request, d time.Duration, msg any) {
 	self := s.Self
-	r.limits.timer = time.AfterFunc(d, func() { self.Tell(msg) })
+	r.extras.timer = time.AfterFunc(d, func() { self.Tell(msg) })
 }
 
 func (r *Request) stopTimer() {
-	if r.limits != nil && r.limits.timer != nil {
-		r.limits.timer.Stop()
+	if r.extras != nil && r.extras.timer != nil {
+		r.extras.timer.Stop()
 	}
 }
 
 // markGranted notes the grant of a request. It must come before the owner hears of the grant.
-func (s *Shell) markGranted(r *Request) {
+func (s *Shell) markGranted(r *Request, granted *messages.Granted, step uint32) {
+	s.countGrant(r, granted, step)
 	r.Granted = true
 	r.stopTimer()
-	s.countGrant(r)
-	if r.limits != nil && r.limits.hold > 0 {
-		s.tellAfter(r, r.limits.hold-HoldGrace(r.limits.hold), holdTime{r.ID})
+	if r.extras != nil && r.extras.hold > 0 {
+		s.tellAfter(r, r.extras.hold-HoldGrace(r.extras.hold), holdTime{r.ID})
 	}
 }
 
@@ -56,9 +65,9 @@ func (s *Shell) onHoldTime(id requests.ID) {
 	r := s.table.requests.At(id)
 	switch {
 	case r == nil || !r.Holds():
-	case !r.limits.revoked:
-		r.limits.revoked = true
-		s.tellAfter(r, HoldGrace(r.limits.hold), holdTime{id})
+	case !r.extras.revoked:
+		r.extras.revoked = true
+		s.tellAfter(r, HoldGrace(r.extras.hold), holdTime{id})
 		s.RequestRevoke(r.ID)
 	default:
 		s.expireHold(r)
@@ -72,7 +81,7 @@ func (s *Shell) onHoldTime(id requests.ID) {
 func (s *Shell) expireHold(r *Request) {
 	s.countLoss(r, messages.Reason_HOLD_EXPIRED)
 	r.lost, r.holdExpired = true, true
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason_HOLD_EXPIRED, Detail: JoinDetail(s.Path, "after "+r.limits.hold.String())})
+	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason_HOLD_EXPIRED, Detail: JoinDetail(s.Path, "after "+r.extras.hold.String())})
 	s.behavior.Cancel(r, messages.Reason_CANCELLED)
 	if !r.Named || s.Recipe.MaxPermits > 0 {
 		s.Remove(r)

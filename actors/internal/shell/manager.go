@@ -27,7 +27,9 @@ type Config struct {
 	OmitHolder bool
 	// RecordStacks has Acquisitions record where they were made.
 	RecordStacks bool
-	Log          *slog.Logger
+	// Monitor hears of the requests; nil for none.
+	Monitor Monitor
+	Log     *slog.Logger
 }
 
 // Limits bound requests; 0 is no limit.
@@ -59,6 +61,7 @@ type Manager struct {
 	tickInterval    time.Duration
 	stopOnSuspended bool
 	recordStacks    bool
+	monitor         Monitor
 	limits          Limits
 	holder          holderRecord
 	openRequests    atomic.Int64 // of owners, of all locks
@@ -93,6 +96,7 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 		idleTimeout:     cfg.IdleTimeout,
 		stopOnSuspended: cfg.StopOnSuspended,
 		recordStacks:    cfg.RecordStacks,
+		monitor:         cfg.Monitor,
 		limits:          cfg.Limits,
 		startedAt:       time.Now(),
 		sessionLog:      newSessionLog(),

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -30,7 +31,7 @@ type Request struct {
 	since        time.Duration // when the request came, or was granted; see Manager.now
 	owner        ask.Recipient // gets all messages about the request but the answer to Release
 	releaser     ask.Recipient // gets the answer to Release; may be nil
-	limits       *timeLimits   // nil for a request without limits
+	extras       *extras       // nil for a request without them
 	try          bool
 	failOnLoss   bool // of the session, while the request waits
 	lost         bool
@@ -49,6 +50,9 @@ type Acquisition interface {
 	RequestID() *requests.ID
 	// Owner returns the name of the owner, or "".
 	Owner() string
+	// Context returns the context that the request was made with. The actor calls it once, and only if
+	// the manager has a Monitor.
+	Context() context.Context
 	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
 	// the message, which nothing may write to.
 	OnGranted(granted *messages.Granted, step uint32)

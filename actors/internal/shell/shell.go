@@ -123,7 +123,7 @@ func (s *Shell) receiveOwn(msg any) {
 		s.refuseWaiting()
 	case waitExpired:
 		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
-			s.Detail = fmt.Sprintf("after %v", r.limits.wait)
+			s.Detail = fmt.Sprintf("after %v", r.extras.wait)
 			s.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
 	case holdTime:

@@ -47,17 +47,22 @@ func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }
 func (m *Manager) TimeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
 
 // countGrant counts a grant of the request. It must come before the owner hears of the grant.
-func (s *Shell) countGrant(r *Request) {
+func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
+	now := s.Manager.now()
 	if !r.FromLockActor {
 		s.Manager.Counters.Acquired.Add(1)
+		if m := r.monitor(); m != nil {
+			m.Granted(now-r.since, granted, step)
+		}
 	}
-	r.since = s.Manager.now()
+	r.since = now
 }
 
 // countRelease counts the end of a grant that its owner has given back.
 func (s *Shell) countRelease(r *Request) {
 	if !r.FromLockActor && r.Holds() {
 		s.Manager.Counters.Released.Add(1)
+		s.endMonitor(r, 0)
 	}
 }
 
@@ -68,6 +73,7 @@ func (s *Shell) countRefusal(r *Request, reason messages.Reason) {
 	case r.FromLockActor:
 	case !r.Granted:
 		s.Manager.Counters.Refused[reason].Add(1)
+		s.endMonitor(r, reason)
 	default:
 		s.countRelease(r)
 	}
@@ -80,6 +86,7 @@ func (s *Shell) countLoss(r *Request, reason messages.Reason) {
 	}
 	if r.Holds() {
 		s.Manager.Counters.Lost[reason].Add(1)
+		s.endMonitor(r, reason)
 	}
 	if r.Named && !r.lost {
 		s.Manager.Counters.unreleased.Add(1)

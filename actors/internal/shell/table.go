@@ -137,6 +137,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		s.refuseTry(r) // unless the request is decided without ZooKeeper
 	}
 	r.failOnLoss = msg.FailOnSessionLoss
+	s.beginMonitor(r)
 	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
 	return r
 }

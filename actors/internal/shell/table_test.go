@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ type acquisition struct{ id requests.ID }
 func (*acquisition) Tell(any)                            {}
 func (a *acquisition) RequestID() *requests.ID           { return &a.id }
 func (*acquisition) OnGranted(*messages.Granted, uint32) {}
+func (*acquisition) Context() context.Context            { return nil }
 func (*acquisition) ArmLeakDetection(time.Time)          {}
 func (*acquisition) Owner() string                       { return "" }
 

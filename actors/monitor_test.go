@@ -1,0 +1,142 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// witness is a Monitor that checks the order of its calls and counts them, as Stats does.
+type witness struct {
+	t  testing.TB
+	mu sync.Mutex
+
+	waiting, held, batches int
+	acquired, released     uint64
+	lost, refused          map[error]uint64
+	stopped                bool
+	requests               []actors.MonitoredRequest
+	contexts               []context.Context
+}
+
+func newWitness(t testing.TB) *witness {
+	return &witness{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
+}
+
+func (w *witness) config(cfg *actors.Config) { cfg.Monitor = w }
+
+func (w *witness) Start(func() actors.Stats) (stop func()) { return func() { w.stopped = true } }
+
+func (w *witness) Batch(operations int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.batches++; operations < 1 {
+		w.t.Errorf("a batch of %d", operations)
+	}
+}
+
+func (w *witness) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting++
+	w.requests, w.contexts = append(w.requests, r), append(w.contexts, ctx)
+	return &witnessed{w: w}
+}
+
+type witnessed struct {
+	w     *witness
+	state actors.RequestState
+}
+
+// go on from one state to another; waiting is "".
+func (q *witnessed) turn(from, to actors.RequestState, after time.Duration) *witness {
+	q.w.mu.Lock()
+	if q.state != from || after < 0 {
+		q.w.t.Errorf("%q after %q and %v", to, q.state, after)
+	}
+	q.state = to
+	return q.w
+}
+
+func (q *witnessed) Granted(waited time.Duration, token actors.Token) {
+	w := q.turn("", actors.RequestHeld, waited)
+	defer w.mu.Unlock()
+	w.waiting--
+	w.held++
+	if w.acquired++; token.Czxid == 0 {
+		w.t.Errorf("token %v", token)
+	}
+}
+
+func (q *witnessed) Refused(waited time.Duration, err error) {
+	w := q.turn("", actors.RequestLost, waited)
+	defer w.mu.Unlock()
+	w.waiting--
+	w.refused[err]++
+}
+
+func (q *witnessed) Ended(held time.Duration, err error) {
+	w := q.turn(actors.RequestHeld, actors.RequestLost, held)
+	defer w.mu.Unlock()
+	if w.held--; err == nil {
+		w.released++
+	} else {
+		w.lost[err]++
+	}
+}
+
+// agrees checks that the calls are those that Stats has counted. A request that its lock has not
+// accepted is only counted there.
+func (w *witness) agrees(s actors.Stats) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting != s.Waiting || w.held != s.Held || w.acquired != s.Acquired || w.released != s.Released ||
+		!maps.Equal(w.lost, s.Lost) || !maps.Equal(w.refused, s.Refused) {
+		return fmt.Errorf("a monitor has heard of %d waiting, %d held, %d acquired, %d released, %v lost, %v refused; counted are %s",
+			w.waiting, w.held, w.acquired, w.released, w.lost, w.refused, statsText(s))
+	}
+	return nil
+}
+
+// A Monitor gets the context of each request, and hears of actors' requests, too.
+func TestMonitor(t *testing.T) {
+	each(t, func(b *bed) {
+		config, all := parties(b.T, 1)
+		w := newWitness(b)
+		locks := b.locks(config, w.config)
+		type key struct{}
+		ctx := context.WithValue(within(b), key{}, "mine")
+		g, err := locks.RWMutex(b.path).Write().Lock(ctx, actors.WithOwner("me"))
+		must(b, err)
+		unlock(b, g)
+		m := locks.MultiLock(locks.Mutex(b.path+"/1"), locks.Mutex(b.path+"/2"))
+		unlock(b, lock(b, m))
+		actorLock := pid(b, locks.Mutex(b.path+"/1"))
+		all[0].send(actorLock, &messages.Acquire{RequestId: 1})
+		all[0].granted(1)
+		all[0].send(actorLock, &messages.Release{RequestId: 1})
+		all[0].released(1, 0)
+		want := []actors.MonitoredRequest{{Path: b.path, Recipe: "read-write", Kind: "write", Owner: "me"},
+			{Path: m.Path(), Recipe: "multi-lock", Kind: "exclusive"}, {Path: b.path + "/1", Recipe: "mutex", Kind: "exclusive"}}
+		if fmt.Sprint(w.requests) != fmt.Sprint(want) {
+			b.Errorf("heard of %v", w.requests)
+		}
+		if w.contexts[0].Value(key{}) != "mine" || w.contexts[2].Value(key{}) != nil {
+			b.Errorf("contexts %v", w.contexts)
+		}
+		must(b, w.agrees(locks.Stats()))
+		if uint64(w.batches) != locks.Stats().Batches {
+			b.Errorf("%d batches, of %d", w.batches, locks.Stats().Batches)
+		}
+		must(b, locks.Close())
+		if !w.stopped {
+			b.Error("Close does not stop the monitor")
+		}
+	})
+}
