@@ -168,7 +168,7 @@ func (a *bridgeActor) checkTimeout() bool {
 	case a.timeoutGranted:
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout)
 	default:
-		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v; ask for a timeout within the server's limits",
+		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
 			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
 		return false
 	}

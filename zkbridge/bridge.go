@@ -102,7 +102,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 func (b *Bridge) unreachable(cause error) error {
 	servers := strings.Join(b.cfg.Servers, ",")
 	if last := b.lastConnectError.Load(); last != nil {
-		return fmt.Errorf("zkbridge: no session with %s: %w (the last attempt: %w)", servers, cause, last.err)
+		return fmt.Errorf("zkbridge: no session with %s: %w (%w)", servers, last.err, cause)
 	}
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
 }

@@ -68,11 +68,17 @@ func TestMute(t *testing.T) {
 // What is behind a port that accepts connections is named, also before an attempt has
 // failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
-	const mute = "it accepts connections but does not answer as ZooKeeper"
+	const port = ": check that the port is ZooKeeper's clientPort"
+	const mute = "it accepts connections but does not answer as ZooKeeper" + port
 	for _, c := range []struct{ does, says string }{
 		{"", mute},
-		{"HTTP/1.1 400 Bad Request\r\n", mute + ": a message of"},
-		{"\x15\x03\x01\x00\x02\x02\x50", mute + ": a message of"}, // an alert of TLS
+		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers" + port},
+		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers" + port},
+		{"-ERR unknown command\r\n", "a Redis server answers" + port},
+		{"-NOAUTH Authentication required.\r\n", "a Redis server answers" + port},
+		{"220 mail ready\r\n", "a mail or FTP server answers" + port},
+		{"\x15\x03\x01\x00\x02\x02\x50", "the port accepts TLS only: set Config.TLS"}, // an alert
+		{"J\x00\x00\x00\x0a8.0.36\x00", mute + " (a message of"},                      // MySQL
 		{"hang up", "hangs up, as a ZooKeeper server without a quorum does"},
 	} {
 		for _, patient := range []bool{false, true} {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -164,6 +165,34 @@ func TestTLS(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNoTLSBehindPort has servers without TLS.
+func TestNoTLSBehindPort(t *testing.T) {
+	for _, c := range []struct{ does, says string }{
+		{"", "the server does not answer: check that the port"},
+		{"hang up", "the server hangs up, as it does on a port without TLS: check that the port"},
+		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers: check that the port"},
+		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers: check that the port"},
+		{"hello", "a server without TLS answers: check that the port"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, Config{Servers: "port:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
+				Dial: piped(func(conn net.Conn) {
+					if c.does == "hang up" {
+						conn.Read(make([]byte, 10_000)) // the whole ClientHello
+						return
+					}
+					go io.WriteString(conn, c.does)
+					io.Copy(io.Discard, conn)
+				})})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%q: %v", c.does, err)
+			}
+		})
+	}
 }
 
 // TestTLSHangs has a server that accepts and does not go on with TLS.

@@ -1,8 +1,10 @@
 package zkconn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -42,7 +44,23 @@ func (cfg *Config) secure(ctx context.Context, raw net.Conn, address string) (ne
 	}
 	conn := tls.Client(raw, t)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS with %s: %w", address, err)
+		return nil, fmt.Errorf("TLS with %s: %w", address, explainNoTLS(err))
 	}
 	return conn, nil
+}
+
+// explainNoTLS returns the error of a TLS handshake, with an explanation if the server does not
+// speak TLS.
+func explainNoTLS(err error) error {
+	var noTLS tls.RecordHeaderError
+	switch {
+	case errors.As(err, &noTLS):
+		server := cmp.Or(protocolOf(noTLS.RecordHeader[:]), "a server without TLS")
+		return fmt.Errorf("%s answers: check that the port is ZooKeeper's secureClientPort: %w", server, err)
+	case isHangUp(err):
+		return fmt.Errorf("the server hangs up, as it does on a port without TLS: check that the port is ZooKeeper's secureClientPort: %w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the server does not answer: check that the port is ZooKeeper's secureClientPort: %w", err)
+	}
+	return err
 }

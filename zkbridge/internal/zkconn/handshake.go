@@ -17,7 +17,8 @@ import (
 func (c *Conn) handshake() error {
 	hello, err := c.readConnectResponse()
 	if err != nil {
-		return explainNoAnswer(err)
+		head, _ := c.reader.Peek(min(c.reader.Buffered(), lengthSize))
+		return explainNoAnswer(err, head)
 	}
 	if hello.session != 0 && hello.timeout <= 0 { // go-zookeeper's timers would panic
 		return fmt.Errorf("the server grants a session timeout of %d ms", hello.timeout)
@@ -42,15 +43,41 @@ func (c *Conn) handshake() error {
 	return nil
 }
 
-// explainNoAnswer returns err with an explanation why there is no connect response.
-func explainNoAnswer(err error) error {
-	if isHangUp(err) {
-		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does: %w", err)
+// explainNoAnswer returns err with an explanation why there is no connect response. head is the
+// beginning of what the server has sent.
+func explainNoAnswer(err error, head []byte) error {
+	switch protocol := protocolOf(head); {
+	case protocol != "":
+		return fmt.Errorf("%s answers: %s", protocol, checkPort)
+	case isTLSAlert(head):
+		return errors.New("the port accepts TLS only: set Config.TLS")
+	case isHangUp(err):
+		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does, "+
+			"and one whose port is for TLS (set Config.TLS): %w", err)
 	}
-	return fmt.Errorf("%w: %w", errNoZooKeeper, err)
+	return fmt.Errorf("%w (%w)", errNoZooKeeper, err)
 }
 
-var errNoZooKeeper = errors.New("it accepts connections but does not answer as ZooKeeper")
+const checkPort = "check that the port is ZooKeeper's clientPort"
+
+var errNoZooKeeper = errors.New("it accepts connections but does not answer as ZooKeeper: " + checkPort)
+
+// protocolOf returns the kind of server that begins its answers with head, and an empty text if that
+// is not known.
+func protocolOf(head []byte) string {
+	for _, p := range []struct{ begins, server string }{
+		{"HTTP", "an HTTP server"}, {"SSH-", "an SSH server"}, {"-ERR", "a Redis server"}, {"-NOAUTH", "a Redis server"}, {"220", "a mail or FTP server"},
+	} {
+		begins := p.begins[:min(len(p.begins), lengthSize)]
+		if bytes.HasPrefix(head, []byte(begins)) {
+			return p.server
+		}
+	}
+	return ""
+}
+
+// isTLSAlert reports whether a message of TLS begins with head, by which a server refuses the request.
+func isTLSAlert(head []byte) bool { return bytes.HasPrefix(head, []byte{0x15, 3}) }
 
 // handshakeError is the error of a handshake.
 type handshakeError struct {
@@ -154,7 +181,7 @@ func (c *Conn) authenticate(a Credentials) error {
 	case xid != xidAuth:
 		return errors.New("the server answers something else while authenticating")
 	case code != 0:
-		return fmt.Errorf("%w: the server refuses the credentials of scheme %q", zk.ErrAuthFailed, a.Scheme)
+		return fmt.Errorf("%w: the server refuses the credentials of scheme %q: they are wrong, or it has no such scheme", zk.ErrAuthFailed, a.Scheme)
 	}
 	return nil
 }
