@@ -64,9 +64,9 @@ func TestLostSessionIsClosed(t *testing.T) {
 	})
 	t.Run("TLS", func(t *testing.T) {
 		t.Parallel()
-		ca := newAuthority(t)
+		ca := zktest.NewAuthority(t)
 		secureServers(t, ca, func(t *testing.T, _ *zktest.Server, addr string) {
-			u := newUser(t, connected(t, Config{Servers: addr, Margin: margin, TLS: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{ca.issue("client")}}}))
+			u := newUser(t, connected(t, Config{Servers: addr, Margin: margin, TLS: &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{ca.Issue("client")}}}))
 			u.subscribe()
 			u.created("/d", "n-")
 			u.bridge.lose()

@@ -2,19 +2,10 @@ package zkbridge
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,109 +16,26 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// authority issues certificates for a test.
-type authority struct {
-	t    testing.TB
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t testing.TB) *authority {
-	a := &authority{t: t}
-	template := template("authority", 1)
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign
-	a.cert, a.key = a.sign(template)
-	return a
-}
-
-func template(name string, serial int64) *x509.Certificate {
-	return &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature}
-}
-
-func (a *authority) sign(c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(a.t, err)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = c, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	must(a.t, err)
-	c, err = x509.ParseCertificate(der)
-	must(a.t, err)
-	return c, key
-}
-
-// issue gives a certificate for both sides of a connection to localhost.
-func (a *authority) issue(name string) tls.Certificate {
-	c := template(name, 2)
-	c.DNSNames = []string{"localhost"}
-	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	cert, key := a.sign(c)
-	return tls.Certificate{Certificate: [][]byte{cert.Raw, a.cert.Raw}, PrivateKey: key}
-}
-
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
-// files writes what Java wants: the server's key with its certificates, and whom
-// to trust.
-func (a *authority) files(c tls.Certificate) (keys, trust string) {
-	dir := a.t.TempDir()
-	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	must(a.t, err)
-	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	for _, cert := range c.Certificate {
-		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})...)
-	}
-	keys, trust = filepath.Join(dir, "keys.pem"), filepath.Join(dir, "trust.pem")
-	must(a.t, os.WriteFile(keys, text, 0o600))
-	must(a.t, os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600))
-	return keys, trust
-}
-
 // secureServers gives the secure ports of both servers, which want a certificate of
 // clients, and the server itself if it is a real one.
-func secureServers(t *testing.T, a *authority, f func(t *testing.T, s *zktest.Server, addr string)) {
+func secureServers(t *testing.T, a *zktest.Authority, f func(t *testing.T, s *zktest.Server, addr string)) {
 	t.Run("embedded", func(t *testing.T) {
-		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{a.issue("server")},
-			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool()})
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{a.Issue("server")},
+			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()})
 		must(t, err)
 		embedded.Run(t, embedded.Config{Listener: l, TickTime: 200 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		f(t, nil, strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1))
 	})
 	t.Run("zookeeper", func(t *testing.T) {
-		keys, trust := a.files(a.issue("server"))
-		port := freePort(t)
-		s := zktest.Own(t,
-			zktest.Setting("secureClientPort", port), zktest.Setting("secureClientPortAddress", "127.0.0.1"),
-			zktest.Setting("serverCnxnFactory", "org.apache.zookeeper.server.NettyServerCnxnFactory"),
-			zktest.Setting("ssl.keyStore.location", keys), zktest.Setting("ssl.keyStore.type", "PEM"),
-			zktest.Setting("ssl.trustStore.location", trust), zktest.Setting("ssl.trustStore.type", "PEM"),
-			zktest.Setting("authProvider.x509", "org.apache.zookeeper.server.auth.X509AuthenticationProvider"))
-		f(t, s, "localhost:"+port)
+		addr, settings := a.SecureSettings()
+		f(t, zktest.Own(t, settings...), addr)
 	})
-}
-
-func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	must(t, err)
-	return port
 }
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	mutual := &tls.Config{RootCAs: a.pool(), Certificates: []tls.Certificate{a.issue("client")}}
+	a := zktest.NewAuthority(t)
+	mutual := &tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{a.Issue("client")}}
 	secureServers(t, a, func(t *testing.T, s *zktest.Server, addr string) {
 		var log record
 		b := connected(t, log.of(t, Config{Servers: addr, TLS: mutual, Auth: digest("a")}))
@@ -146,9 +54,9 @@ func TestTLS(t *testing.T) {
 			cfg  *tls.Config
 			says string
 		}{
-			{"no certificate of ours", &tls.Config{RootCAs: a.pool()}, "certificate"},
-			{"another authority", &tls.Config{RootCAs: newAuthority(t).pool()}, "certificate signed by unknown authority"},
-			{"another name", &tls.Config{RootCAs: a.pool(), Certificates: mutual.Certificates, ServerName: "elsewhere"}, "elsewhere"},
+			{"no certificate of ours", &tls.Config{RootCAs: a.Pool()}, "certificate"},
+			{"another authority", &tls.Config{RootCAs: zktest.NewAuthority(t).Pool()}, "certificate signed by unknown authority"},
+			{"another name", &tls.Config{RootCAs: a.Pool(), Certificates: mutual.Certificates, ServerName: "elsewhere"}, "elsewhere"},
 			{"no TLS", nil, "handshake with"},
 		} {
 			b := open(t, Config{Servers: addr, TLS: c.cfg, ConnectTimeout: patience})
