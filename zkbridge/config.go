@@ -26,7 +26,8 @@ type Config struct {
 	// servers do not answer, their last answer counts. Each attempt begins with another address of
 	// a name. A path behind the list, as in "h1,h2/app", is a chroot: all other paths are below it
 	// and do not show it. The bridge creates the chroot, and missing directories above it, together
-	// with the first directory in it; the log says so at level INFO.
+	// with the first directory in it; the log says so at level WARN, because a wrong chroot has locks
+	// of its own.
 	Servers string
 
 	// SessionTimeout is how long ZooKeeper keeps the session of a silent process, and with it the
