@@ -158,7 +158,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 func (c *Conn) read(p []byte) (int, error) {
 	if !c.handshakeDone.Load() {
 		if err := c.handshake(); err != nil {
-			err = &handshakeError{c.RemoteAddr().String(), err}
+			err = &handshakeError{"handshake", c.RemoteAddr().String(), err}
 			c.session.noteError(err)
 			return 0, err
 		}

@@ -44,7 +44,7 @@ func (cfg *Config) secure(ctx context.Context, raw net.Conn, address string) (ne
 	}
 	conn := tls.Client(raw, t)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS with %s: %w", address, explainNoTLS(err))
+		return nil, &handshakeError{"TLS", address, explainNoTLS(err)}
 	}
 	return conn, nil
 }
@@ -60,7 +60,9 @@ func explainNoTLS(err error) error {
 	case isHangUp(err):
 		return fmt.Errorf("the server hangs up, as it does on a port without TLS: check that the port is ZooKeeper's secureClientPort: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the server does not answer: check that the port is ZooKeeper's secureClientPort: %w", err)
+		return fmt.Errorf("%w: %w", errNoTLS, err)
 	}
 	return err
 }
+
+var errNoTLS = errors.New("the server does not answer: check that the port is ZooKeeper's secureClientPort")

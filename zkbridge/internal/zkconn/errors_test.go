@@ -1,6 +1,7 @@
 package zkconn
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -58,6 +59,28 @@ func TestFirstFailedOp(t *testing.T) {
 	} {
 		if at, err := FirstFailedOp(c.results); at != c.at || err != c.err {
 			t.Errorf("%v: %v, %v", c.results, at, err)
+		}
+	}
+}
+
+// An attempt without an answer does not hide why the attempt before has failed.
+func TestMoreTelling(t *testing.T) {
+	hangUp := &handshakeError{"handshake", "a:1", io.EOF}
+	silent := &handshakeError{"handshake", "a:1", errNoZooKeeper}
+	refused := &handshakeError{"TLS", "a:1", io.EOF}
+	silentTLS := &handshakeError{"TLS", "a:1", fmt.Errorf("%w: %w", errNoTLS, context.DeadlineExceeded)}
+	other := &handshakeError{"TLS", "b:1", errNoTLS}
+	for _, c := range []struct{ last, err, want error }{
+		{hangUp, silent, hangUp},
+		{silent, hangUp, hangUp},
+		{refused, silentTLS, refused},
+		{silentTLS, refused, refused},
+		{refused, other, other},
+		{refused, silent, silent},
+		{io.EOF, silentTLS, silentTLS},
+	} {
+		if got := MoreTelling(c.last, c.err); got != c.want {
+			t.Errorf("%v, then %v: %v", c.last, c.err, got)
 		}
 	}
 }

@@ -81,11 +81,14 @@ func isTLSAlert(head []byte) bool { return bytes.HasPrefix(head, []byte{0x15, 3}
 
 // handshakeError is the error of a handshake.
 type handshakeError struct {
-	server string // the address
-	err    error
+	protocol string // "handshake" for ZooKeeper's, or "TLS"
+	server   string // the address
+	err      error
 }
 
-func (e *handshakeError) Error() string { return fmt.Sprintf("handshake with %s: %v", e.server, e.err) }
+func (e *handshakeError) Error() string {
+	return fmt.Sprintf("%s with %s: %v", e.protocol, e.server, e.err)
+}
 
 func (e *handshakeError) Unwrap() error { return e.err }
 
@@ -202,8 +205,13 @@ func (a Credentials) frame() []byte {
 // before, if err only says that the same server has not answered yet; otherwise err.
 func MoreTelling(last, err error) error {
 	was, now := (*handshakeError)(nil), (*handshakeError)(nil)
-	if errors.As(last, &was) && errors.As(err, &now) && now.err == errNoZooKeeper && was.server == now.server {
+	if errors.As(last, &was) && errors.As(err, &now) && now.isSilent() && was.server == now.server && was.protocol == now.protocol {
 		return last
 	}
 	return err
+}
+
+// isSilent reports whether the server has not answered in the time of the attempt.
+func (e *handshakeError) isSilent() bool {
+	return e.err == errNoZooKeeper || errors.Is(e.err, errNoTLS)
 }
