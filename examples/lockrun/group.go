@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,14 +12,17 @@ import (
 // group is a command that runs in a process group of its own.
 type group struct {
 	cmd       *exec.Cmd
-	ended     chan struct{} // closed when the command has ended; others of its group may run on
-	stopGuard func()        // ends the process of startGuard
+	ended     chan struct{}  // closed when the command has ended; others of its group may run on
+	code      int            // exit code, once ended is closed
+	stops     chan os.Signal // each signal that has stopped the command
+	stopGuard func()         // ends the process of startGuard
+	terminal                 // that the command may read from
 }
 
 // start starts the command in a thread of its own, which stays until the command has ended. On
 // Linux the kernel kills the command when that thread ends, hence when lockrun dies.
 func start(cmd *exec.Cmd) (*group, error) {
-	g := &group{cmd: cmd, ended: make(chan struct{}), stopGuard: func() {}}
+	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), stopGuard: func() {}}
 	isolate(cmd)
 	started := make(chan error)
 	go func() {
@@ -30,14 +32,14 @@ func start(cmd *exec.Cmd) (*group, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			cmd.Wait() // its error is in ProcessState
+			g.wait()
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	if err := g.startGuard(); err != nil {
-		fmt.Fprintln(os.Stderr, "lockrun: the command may outlive a lockrun that is killed:", err)
+		warn("the command may outlive a lockrun that is killed: %v", err)
 	}
 	return g, nil
 }

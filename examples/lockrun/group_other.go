@@ -20,7 +20,11 @@ func catch() <-chan os.Signal {
 
 func number(os.Signal) int { return 2 } // the number of SIGINT on Unix
 
-func exitCode(p *os.ProcessState) int { return p.ExitCode() }
+// wait blocks until the command has ended.
+func (g *group) wait() {
+	g.cmd.Wait() // its error is in ProcessState
+	g.code = g.cmd.ProcessState.ExitCode()
+}
 
 func isolate(*exec.Cmd) {}
 

@@ -31,11 +31,30 @@ func catch() <-chan os.Signal {
 
 func number(s os.Signal) int { return int(s.(syscall.Signal)) }
 
-func exitCode(p *os.ProcessState) int {
-	if status := p.Sys().(syscall.WaitStatus); status.Signaled() {
-		return exitSignal + int(status.Signal())
+// wait blocks until the command has ended. os/exec would not report that a signal has stopped the
+// command.
+func (g *group) wait() {
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(g.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // no such child: the system has forgotten how it ended
+			g.code = exitUnavailable
+			return
+		case status.Stopped():
+			select {
+			case g.stops <- status.StopSignal():
+			default: // another one is waiting to be handled, by which the command goes on
+			}
+		case status.Signaled():
+			g.code = exitSignal + int(status.Signal())
+			return
+		default:
+			g.code = status.ExitStatus()
+			return
+		}
 	}
-	return p.ExitCode()
 }
 
 func isolate(cmd *exec.Cmd) {

@@ -22,7 +22,9 @@
 //	126  the command cannot be run
 //	127  the command was not found
 //
-// A command that reads from a terminal does not work: its group is not in the foreground.
+// The command has the standard input, output and error of lockrun. A command that reads from the
+// terminal gets the terminal's foreground, and its signals: Ctrl-C reaches the command alone, and
+// Ctrl-Z does not stop it.
 //
 //	lockrun generation -zk zk1:2181,zk2:2181
 //	lockrun generation -zk zk1:2181,zk2:2181 -raise
@@ -61,10 +63,13 @@ const (
 func main() {
 	code, err := lockrun(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lockrun:", err)
+		warn("%v", err)
 	}
 	os.Exit(code)
 }
+
+// warn prints a line to standard error.
+func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "lockrun: "+format+"\n", args...) }
 
 func lockrun(args []string) (code int, err error) {
 	if len(args) > 0 && args[0] == "generation" {

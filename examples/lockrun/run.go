@@ -162,10 +162,16 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 		return notRun(err)
 	}
 	defer g.stopGuard()
+	defer g.giveTerminalBack()
+	continued := catchContinue()
 	for {
 		select {
 		case s := <-signals:
 			g.signal(s)
+		case s := <-g.stops:
+			g.onStop(s)
+		case <-continued:
+			g.onContinue()
 		case <-grant.Done():
 			g.stop(o.grace(grant, locks))
 			return exitLost, fmt.Errorf("the command was stopped because its lock was lost: %w", grant.Err())
@@ -175,7 +181,7 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
 			}
 			release(o, grant)
-			return exitCode(cmd.ProcessState), nil
+			return g.code, nil
 		}
 	}
 }
@@ -200,7 +206,7 @@ func release(o *options, grant *actors.Grant) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(o.session, 5*time.Second))
 	defer cancel()
 	if err := grant.Unlock(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "lockrun: the lock stays taken until its session expires, within %v: %v\n", o.session, err)
+		warn("the lock stays taken until its session expires, within %v: %v", o.session, err)
 	}
 }
 

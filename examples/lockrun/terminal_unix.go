@@ -1,0 +1,97 @@
+//go:build linux || darwin || freebsd || netbsd
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"unsafe"
+)
+
+// terminal is the controlling terminal. The command starts in its background. The system stops the
+// command when it reads from the terminal; then lockrun gives the command's group the foreground. A
+// command that does not read leaves the terminal to other programs, such as the pager of a pipeline.
+type terminal struct {
+	tty     *os.File // nil before the command asks for it
+	given   bool     // the command's group has got the foreground from lockrun's group
+	waiting bool     // the command is stopped, and lockrun itself is in the background
+}
+
+// catchContinue returns a channel that receives when lockrun is continued, as by the shell's fg. It
+// also prevents the terminal from stopping lockrun when lockrun writes from the background. The
+// command must have been started: it would inherit that.
+func catchContinue() <-chan os.Signal {
+	signal.Ignore(syscall.SIGTTOU)
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	return continued
+}
+
+// onStop continues a command that a signal of the terminal has stopped: it would keep the lock while
+// it does nothing. lockrun cannot stop with it, so the shell would not get the terminal back either.
+func (g *group) onStop(s os.Signal) {
+	switch s {
+	case syscall.SIGTSTP:
+		g.signal(syscall.SIGCONT)
+	case syscall.SIGTTIN, syscall.SIGTTOU:
+		if g.waiting = !g.takeTerminal(); g.waiting {
+			warn("the command holds the lock but is stopped, since it needs the terminal: bring lockrun to the foreground (fg)")
+			return
+		}
+		g.signal(syscall.SIGCONT)
+	}
+}
+
+func (g *group) onContinue() {
+	if g.waiting && g.takeTerminal() {
+		g.waiting = false
+		g.signal(syscall.SIGCONT)
+	}
+}
+
+// takeTerminal moves the terminal's foreground from lockrun's group to the command's. It reports
+// whether the command's group has the foreground.
+func (g *group) takeTerminal() bool {
+	if g.tty == nil {
+		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err != nil {
+			return false
+		}
+		g.tty = tty
+	}
+	switch foreground(g.tty) {
+	case g.cmd.Process.Pid:
+		return true
+	case syscall.Getpgrp():
+		g.given = setForeground(g.tty, g.cmd.Process.Pid)
+		return g.given
+	}
+	return false
+}
+
+// giveTerminalBack makes lockrun's group the foreground again, if it was that before.
+func (g *group) giveTerminalBack() {
+	if g.given {
+		setForeground(g.tty, syscall.Getpgrp())
+	}
+	if g.tty != nil {
+		g.tty.Close()
+	}
+}
+
+// foreground returns the process group in the terminal's foreground, or 0.
+func foreground(tty *os.File) int {
+	var group int32
+	if _, _, failed := syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group))); failed != 0 {
+		return 0
+	}
+	return int(group)
+}
+
+// setForeground reports whether it has put a process group into the terminal's foreground.
+func setForeground(tty *os.File, process int) bool {
+	group := int32(process)
+	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
+	return failed == 0
+}
