@@ -207,7 +207,7 @@ func splitHostPort(item string) (host, port string, err error) {
 	case !found:
 		port = defaultPort
 	case strings.Contains(port, ":"):
-		return "", "", errors.New("more than one colon: an IPv6 address stands in brackets, as in [::1]:2181")
+		return "", "", errors.New("more than one colon: commas separate servers, and an IPv6 address stands in brackets, as in [::1]:2181")
 	}
 	if host == "" {
 		return "", "", errors.New("the host is missing")

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // open opens a connection, by Config.Dial if that is set, and secures it. raw is the connection below
@@ -19,7 +21,7 @@ func (cfg *Config) open(ctx, life context.Context, lookups *sync.WaitGroup, netw
 		raw, err = cfg.Resolver.dial(ctx, life, lookups, network, address)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, explainDial(err)
 	}
 	if conn, err = cfg.secure(ctx, raw, address); err != nil {
 		raw.Close()
@@ -49,6 +51,14 @@ func (cfg *Config) secure(ctx context.Context, raw net.Conn, address string) (ne
 	return conn, nil
 }
 
+// explainDial returns the error of a dial, with an explanation if no program listens at the address.
+func explainDial(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w: check that ZooKeeper runs there, and that the port is its clientPort", err)
+	}
+	return err
+}
+
 // explainNoTLS returns the error of a TLS handshake, with an explanation if the server does not
 // speak TLS.
 func explainNoTLS(err error) error {
@@ -61,6 +71,8 @@ func explainNoTLS(err error) error {
 		return fmt.Errorf("the server hangs up, as it does on a port without TLS: check that the port is ZooKeeper's secureClientPort: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", errNoTLS, err)
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Errorf("%w: set TLS.RootCAs to the authority of the servers' certificates", err)
 	}
 	return err
 }

@@ -1,0 +1,168 @@
+package actors_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// The likely mistakes of a new user, each with one error that names what is wrong and says what to do.
+
+// The mistakes in Connect. {addr} stands for the address that the mistake names.
+func TestConnectMistakes(t *testing.T) {
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		for _, test := range []struct {
+			name string
+			addr string
+			cfg  actors.Config
+			want string
+		}{
+			{"no server", closedPort(t), actors.Config{}, "connection refused: check that ZooKeeper runs there, and that the port is its clientPort"},
+			{"no servers named", "", actors.Config{}, `it must name a server, as in "host:2181"`},
+			{"semicolons", "zk1:2181;zk2:2181", actors.Config{}, "commas separate servers"},
+			{"a web server", webServer(t, false), actors.Config{}, "does not answer as ZooKeeper: check that the port is ZooKeeper's clientPort"},
+			{"an SSH port", greeting(t, "SSH-2.0-OpenSSH_9.2\r\n"), actors.Config{}, "an SSH server answers: check that the port is ZooKeeper's clientPort"},
+			{"a TLS port", webServer(t, true), actors.Config{}, "one whose port is for TLS (set Config.TLS)"},
+			{"TLS to a plain port", s.Addr(), actors.Config{TLS: &tls.Config{}}, "check that the port is ZooKeeper's secureClientPort"},
+			{"an unknown authority", webServer(t, true), actors.Config{TLS: &tls.Config{}}, "set TLS.RootCAs to the authority of the servers' certificates"},
+			{"a session timeout out of range", s.Addr(), actors.Config{SessionTimeout: 10 * time.Hour}, "which the server's minSessionTimeout and maxSessionTimeout allow"},
+			{"a session timeout of a moment", s.Addr(), actors.Config{SessionTimeout: time.Millisecond}, "it must be from 100ms to"},
+			{"an unknown scheme", s.Addr(), actors.Config{Auth: []zkbridge.Auth{{Scheme: "digset", Credential: "a:b"}}}, `the server refuses the credentials of scheme "digset"`},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				locks, err := actors.Connect(ctx, test.addr, test.cfg)
+				if err == nil {
+					locks.Close()
+					t.Fatal("Connect succeeds")
+				}
+				if !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.addr) && errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the error does not say %q, or not of which server:\n%v", test.want, err)
+				}
+			})
+		}
+	})
+}
+
+// A chroot that does not exist is made, and the log says so.
+func TestMissingChroot(t *testing.T) {
+	each(t, func(b *bed) {
+		var logged logs
+		locks, err := actors.Connect(within(b), b.Addr()+b.path, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		must(b, err)
+		defer locks.Close()
+		unlock(b, lock(b, locks.Mutex("/orders")))
+		if len(logged.with("the chroot was missing and is made")) == 0 {
+			b.Errorf("the log has %v", logged.with(""))
+		}
+	})
+}
+
+// The mistakes with a lock.
+func TestLockMistakes(t *testing.T) {
+	each(t, func(b *bed) {
+		conn := b.Client(b)
+		must(b, conn.AddAuth("digest", []byte("owner:secret")))
+		theirs := b.path + "-theirs"
+		_, err := conn.Create(theirs, nil, 0, zk.AuthACL(zk.PermAll))
+		must(b, err)
+		defer conn.Delete(theirs, -1)
+		locks := b.locks()
+		mu := locks.Mutex(b.path)
+		says := func(err, class error, text string) {
+			b.Helper()
+			is(b, err, class)
+			if err == nil || !strings.Contains(err.Error(), text) {
+				b.Errorf("the error does not say %q: %v", text, err)
+			}
+		}
+		_, err = locks.Mutex("orders").Lock(within(b))
+		says(err, actors.ErrInvalid, `lock path "orders" must begin with /`)
+		_, err = locks.Mutex(theirs).Lock(within(b))
+		says(err, actors.ErrNoAuth, "CREATE is not granted on "+theirs)
+
+		grant := lock(b, mu)
+		_, err = locks.Semaphore(b.path, 2).Lock(within(b))
+		says(err, actors.ErrInvalid, "it is in use as a mutex, and asked for as a semaphore of 2")
+		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
+		says(err, actors.ErrTimedOut, b.path+": after 50ms")
+		unlock(b, grant)
+		says(grant.Unlock(within(b)), actors.ErrNotHeld, b.path+" was released before")
+
+		must(b, locks.Close())
+		_, err = mu.Lock(within(b))
+		says(err, actors.ErrClosed, "closed")
+	})
+}
+
+// A grant that is never released, and is dropped, shows in the log with its path and its owner.
+func TestForgottenRelease(t *testing.T) {
+	s := zktest.Embedded(t)
+	var logged logs
+	locks := connect(t, s.Addr(), logged.config)
+	func() { lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
+	collected(t, func() bool {
+		lines := logged.with("grant was dropped without Release")
+		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
+	}, "the log says which grant was forgotten")
+}
+
+func closedPort(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	listener.Close()
+	return listener.Addr().String()
+}
+
+func webServer(t *testing.T, secure bool) string {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// greeting is a server that says something first, as SSH and mail servers do.
+func greeting(t *testing.T, text string) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Write([]byte(text))
+			defer conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
