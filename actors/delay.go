@@ -13,8 +13,8 @@ import (
 const maxDelay = time.Minute
 
 // LockDelay keeps a mutex closed for d after a holder that did not release it: a holder whose
-// session was lost, whose process ended or closed its Locks, or whose node was deleted. Its last
-// writes may still be under way. d is the time for them to arrive, if the protected resource
+// session was lost, whose process ended or closed its Locks, whose node was deleted, or whose time
+// was over by HoldAtMost. Its last writes may still be under way. d is the time for them to arrive, if the protected resource
 // cannot check tokens. After a release the next contender holds at once. d must be positive and
 // at most a minute. The delay counts from when the next contender notices the end of the holder.
 //

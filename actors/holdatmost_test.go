@@ -117,6 +117,30 @@ func TestHoldAtMostNamed(t *testing.T) {
 	})
 }
 
+// The work of a holder whose time is over may go on: a lock-delay keeps the next one waiting.
+func TestHoldAtMostLockDelay(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks, _ := v.mutex()
+		mu := locks.Mutex("/all/d", actors.LockDelay(time.Second))
+		for name, end := range map[string]func(*actors.Grant) time.Duration{
+			"expired":  func(*actors.Grant) time.Duration { return time.Second },
+			"released": func(g *actors.Grant) time.Duration { unlock(v, g); return 0 },
+		} {
+			g := lock(v, mu, actors.HoldAtMost(4*time.Second))
+			next := mu.Acquire(within(v))
+			<-g.Revoked()
+			delay := end(g)
+			<-g.Done()
+			start := time.Now()
+			second := result(v, next)
+			if d := time.Since(start); d < delay || d > delay+100*time.Millisecond {
+				v.Errorf("%s: the next one holds after %v", name, d)
+			}
+			unlock(v, second)
+		}
+	})
+}
+
 // The hold of one request does not end the re-entry of another.
 func TestHoldAtMostReentry(t *testing.T) {
 	bubble(t, func(v *virtual) {

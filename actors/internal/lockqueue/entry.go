@@ -50,6 +50,8 @@ type entry struct {
 	// revocable has the node watched from the grant on, and revoked reports whether another
 	// client has asked for the lock.
 	revocable, revoked bool
+	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
+	unclean bool
 	// reason is why the grant was lost, if stage is lost.
 	reason requests.Reason
 

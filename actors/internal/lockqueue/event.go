@@ -39,6 +39,9 @@ type Acquire struct {
 type Cancel struct {
 	ID     requests.ID
 	Reason requests.Reason
+	// Unclean reports that the work under the grant may go on: then the held marker stays, and the
+	// next contender waits for the lock-delay.
+	Unclean bool
 }
 
 // Release releases a grant.

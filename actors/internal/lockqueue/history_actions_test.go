@@ -91,6 +91,10 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			p := w.proc()
 			w.step(p, Cancel{ID: w.pick(p, "waiting"), Reason: requests.Cancelled})
 		},
+		"take back": func(t *rapid.T) {
+			p := w.proc()
+			w.step(p, Cancel{ID: w.pick(p, "held"), Reason: requests.Cancelled, Unclean: rapid.Bool().Draw(t, "unclean")})
+		},
 		"release": func(*rapid.T) {
 			p := w.proc()
 			id := w.pick(p, "held")

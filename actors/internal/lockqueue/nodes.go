@@ -87,7 +87,11 @@ func (s *State) leave(c *entry) {
 	case created, queued, makingMarker:
 		s.deleteNode(c)
 	case held:
-		s.deleteCleanly(c)
+		if c.unclean {
+			s.deleteNode(c)
+		} else {
+			s.deleteCleanly(c)
+		}
 	}
 }
 

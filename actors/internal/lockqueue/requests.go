@@ -116,6 +116,7 @@ func (s *State) blockedLocally(kind queue.Kind) bool {
 
 func (e Cancel) apply(s *State) {
 	if c := s.requests.At(e.ID); c != nil {
+		c.unclean = e.Unclean && len(c.requests) == 1
 		s.withdraw(c, e.ID, e.Reason)
 		s.grantEligible()
 	}

@@ -84,7 +84,8 @@ func commonEvent(t *testing.T, line string) Event {
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	switch word {
 	case "cancel":
-		return Cancel{ID: id, Reason: requests.Cancelled}
+		_, unclean := args["unclean"]
+		return Cancel{ID: id, Reason: requests.Cancelled, Unclean: unclean}
 	case "release":
 		return Release{ID: id}
 	case "deleted":

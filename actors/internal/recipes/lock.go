@@ -67,7 +67,7 @@ func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
 	if r.Granted {
 		l.left = localDeparture
 	}
-	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason)})
+	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason), Unclean: r.HoldExpired()})
 }
 
 // Release implements shell.Behavior.

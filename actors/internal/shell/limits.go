@@ -94,6 +94,9 @@ func (s *Shell) expireHold(r *Request) {
 	s.Manager.noteEnd()
 }
 
+// HoldExpired reports whether the grant has ended because it was held for too long.
+func (r *Request) HoldExpired() bool { return r.holdExpired }
+
 // forgetExpired removes a request of expireHold.
 func (s *Shell) forgetExpired(r *Request) {
 	owner := r.ownerName()
