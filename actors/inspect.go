@@ -119,11 +119,13 @@ func (r *queueReader) read(path string) (Queue, error) {
 		if form.Name == semaphore { // path is that of its leases
 			holdKnown(q.Participants, nil)
 		}
-	case slices.ContainsFunc(children, func(c zkbridge.Child) bool { return c.Name == recipes.LeaseSuffix[1:] }):
+	case slices.ContainsFunc(children, isLeases):
 		err = r.readSemaphore(&q)
 	}
 	return q, err
 }
+
+func isLeases(c zkbridge.Child) bool { return c.Name == recipes.LeaseSuffix[1:] }
 
 const (
 	mutex     = "mutex"

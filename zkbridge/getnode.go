@@ -90,20 +90,20 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory, wanted) })
 }
 
-// WatchChildren is Children without the transaction, see PeekData. It sets a watch: to gets one Wake when
+// WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a watch: to gets one Wake when
 // names have come to the directory or have gone since, or the directory itself has gone. exists is
 // false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
 // they are gone, too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
 	err = checkRead(directory)
-	if err == nil && (to == nil || !watchable(to)) {
+	if err == nil && !watchable(to) {
 		err = fmt.Errorf("zkbridge: %w: %s", messages.Reason_INVALID, notWatchable(to))
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
-		in, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, true, then) })
+		in, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, to != nil, then) })
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,116 @@
+package actors_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+func TestFind(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, reader, conn := b.locks(), b.locks(), b.Client(b)
+		root := b.path + "-root"
+		for _, path := range []string{root, root + "/config", root + "/lock", root + "/W", root + "/secret"} {
+			_, err := conn.Create(path, make([]byte, 100_000), 0, zk.WorldACL(zk.PermAll))
+			must(b, err)
+		}
+		_, err := conn.Create(root+"/kazoo", []byte("3"), 0, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		for _, path := range []string{"/kazoo/0123456789abcdef0123456789abcdef", "/config/0-foreign"} {
+			_, err := conn.Create(root+path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			must(b, err)
+		}
+		_, err = conn.Create(root+"/kazoo-__lock__", nil, 0, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		_, err = conn.Create(root+"/kazoo-__lock__/"+foreign["kazoo"], nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		var grants []*actors.Grant
+		for _, l := range []locker{
+			locks.Mutex(root + "/a"), locks.Mutex(root + "/a/b/c"), locks.RWMutex(root + "/rw").Read(), locks.Semaphore(root+"/s", 2),
+			locks.Semaphore(root+"/s/below", 2), locks.Mutex(root + "/lock"), locks.Mutex(root + "/config/locks"), locks.SimpleMutex(root + "/simple"),
+		} {
+			grants = append(grants, lock(b, l))
+		}
+		unlock(b, lock(b, locks.Mutex(root+"/unused")))
+		hidden := lock(b, locks.Mutex(root+"/secret"))
+		_, err = conn.SetACL(root+"/secret", zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+
+		want := []string{"/a", "/a/b/c", "/config/locks", "/kazoo", "/lock", "/rw", "/s", "/s/below", "/simple"}
+		for i := range want {
+			want[i] = root + want[i]
+		}
+		got, err := reader.Find(within(b), root)
+		if err != nil || !slices.Equal(got, want) {
+			b.Errorf("found %q, %v; want %q", got, err, want)
+		}
+		got, err = reader.Find(within(b), root+"/s")
+		if err != nil || !slices.Equal(got, []string{root + "/s", root + "/s/below"}) {
+			b.Errorf("found %q, %v", got, err)
+		}
+		all, err := reader.Find(within(b), "/")
+		for _, path := range want {
+			if !slices.Contains(all, path) {
+				b.Errorf("%s is not among %q, %v", path, all, err)
+			}
+		}
+		none, err := reader.Find(within(b), root+"/none")
+		if err != nil || len(none) != 0 {
+			b.Errorf("found %q, %v", none, err)
+		}
+		_, err = reader.Find(within(b), "relative")
+		is(b, err, actors.ErrInvalid)
+
+		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		_, err = conn.SetACL(root+"/secret", zk.WorldACL(zk.PermAll), -1)
+		must(b, err)
+		for _, g := range append(grants, hidden) {
+			unlock(b, g)
+		}
+	})
+}
+
+// A page shows 1,000 locks at once.
+func TestFindManyLocks(t *testing.T) {
+	each(t, func(b *bed) {
+		locks, reader := b.locks(), b.locks()
+		var want []string
+		var pending []*actors.Future[*actors.Grant]
+		for i := range 1000 {
+			path := fmt.Sprintf("%s-many/%03d", b.path, i)
+			want = append(want, path)
+			pending = append(pending, locks.Mutex(path).Acquire(within(b)))
+		}
+		for _, f := range pending {
+			result(b, f)
+		}
+		got, err := reader.Find(within(b), b.path+"-many")
+		if err != nil || !slices.Equal(got, want) {
+			b.Errorf("%d locks, %v", len(got), err)
+		}
+		must(b, locks.Close())
+	})
+}
+
+// Too deep a tree is refused, with what was found.
+func TestFindDepth(t *testing.T) {
+	each(t, func(b *bed) {
+		locks := b.locks()
+		deep := b.path + "-deep"
+		for range 20 {
+			deep += "/d"
+		}
+		top, bottom := lock(b, locks.Mutex(b.path+"-deep")), lock(b, locks.Mutex(deep))
+		got, err := locks.Find(within(b), b.path+"-deep")
+		is(b, err, actors.ErrLimit)
+		if !slices.Equal(got, []string{b.path + "-deep"}) {
+			b.Errorf("%q", got)
+		}
+		unlock(b, top)
+		unlock(b, bottom)
+	})
+}
