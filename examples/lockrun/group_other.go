@@ -20,6 +20,9 @@ func catch() <-chan os.Signal {
 
 func number(os.Signal) int { return 2 } // the number of SIGINT on Unix
 
+// signals are the values of -on-revoke.
+var signals = map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}
+
 // wait blocks until the command has ended.
 func (g *group) wait() {
 	g.cmd.Wait() // its error is in ProcessState

@@ -31,6 +31,10 @@ func catch() <-chan os.Signal {
 
 func number(s os.Signal) int { return int(s.(syscall.Signal)) }
 
+// signals are the values of -on-revoke.
+var signals = map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT,
+	"TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2}
+
 // wait blocks until the command has ended. os/exec would not report that a signal has stopped the
 // command.
 func (g *group) wait() {

@@ -1,8 +1,22 @@
-// Command lockrun runs a command while holding a lock on ZooKeeper:
+// Command lockrun runs a command while holding a lock on ZooKeeper, and shows and breaks the locks
+// of all clients:
 //
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/backup -wait 1m -- ./backup.sh --full
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/data -mode read -- ./report.sh
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh
+//
+//	lockrun who -zk zk1:2181 /locks/backup      the holders and waiters of a lock, in order
+//	lockrun watch -zk zk1:2181 /locks/backup    the same, again at each change
+//	lockrun revoke -zk zk1:2181 /locks/backup   asks the holders to release
+//	lockrun break -zk zk1:2181 /locks/backup    takes the lock from its holders
+//	lockrun verify -zk zk1:2181 TOKEN NODE      whether the grant of a token still holds
+//	lockrun generation -zk zk1:2181 [-raise]    the generation of the ensemble's tokens
+//	lockrun completion bash                     the completion of a shell
+//
+// lockrun -h and lockrun SUBCOMMAND -h have more examples and all flags. Flags of a subcommand may
+// stand before or behind its arguments.
+//
+// # The command
 //
 // The environment of the command has ACTORLOCK_TOKEN, the fencing token in its sortable text
 // form, ACTORLOCK_PATH, the path of the lock, and ACTORLOCK_NODE, the full path of the holder's
@@ -11,43 +25,54 @@
 // processes of the command still run in the background. lockrun stops the group if the lock is
 // lost, before the ZooKeeper session can expire. The group is killed if lockrun is killed.
 //
-// The exit code is that of the command, 128 plus the signal's number if a signal has ended
-// the command, or one of these:
-//
-//	 64  the command line is not acceptable
-//	 69  ZooKeeper cannot be reached, does not answer, or refuses, also within -wait
-//	 70  the lock was lost; the command's process group has been stopped
-//	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
-//	     at most one second later
-//	126  the command cannot be run
-//	127  the command was not found
-//
 // The command has the standard input, output and error of lockrun. A command that reads from the
 // terminal gets the terminal's foreground, and its signals: Ctrl-C reaches the command alone, and
 // Ctrl-Z does not stop it.
 //
-//	lockrun generation -zk zk1:2181,zk2:2181
-//	lockrun generation -zk zk1:2181,zk2:2181 -raise
+// With -on-revoke TERM the command gets a signal when another client asks for the lock. With -v
+// lockrun prints to standard error the holder of the lock, its own place in the queue, and how long it
+// has waited and held.
 //
-// prints the generation with which the ensemble's tokens begin. With -raise it raises the
-// generation first: do that after a restore from a backup, or a move of the locks to another
-// ensemble, before clients connect again. The exit code is 0, or 64, 69 or 128 plus a signal's
-// number as above.
+// # A secured ensemble
+//
+// -tls-ca, -tls-cert, -tls-key and -tls-server-name connect by TLS. -auth-file names a file of
+// credentials, one scheme:credentials per line, as in digest:backup:secret; a file that all users
+// may read is refused. -acl creator grants the rights on new nodes to these credentials alone. The
+// environment has the same: ACTORLOCK_ZK, ACTORLOCK_TLS_CA, ACTORLOCK_TLS_CERT, ACTORLOCK_TLS_KEY,
+// ACTORLOCK_TLS_SERVER_NAME, ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL and ACTORLOCK_SESSION, and
+// ACTORLOCK_AUTH for the lines of an -auth-file. A flag overrules its variable. The command inherits
+// the environment.
+//
+// # Output
+//
+// With -json, who and watch print an array of the lock's contenders in queue order, watch one array
+// per line. An object has place (from 0), holds, kind, node, session, since, owner, host, pid,
+// program and data. The output leaves out a field that is not known.
+// An object of revoke and break has node and outcome: asked, released, broken or failed. verify prints an
+// object with holds, token, node, and a reason if the grant does not hold; generation an object with
+// generation.
+//
+// # Exit codes
+//
+// The exit code is that of the command, 128 plus the signal's number if a signal has ended
+// the command or lockrun, or one of these:
+//
+//	  0  a subcommand has done its work, also if the lock has no contender
+//	 64  the command line is not acceptable, or a file that it names
+//	 69  ZooKeeper cannot be reached, does not answer, or refuses, also within -wait
+//	 70  the lock was lost, and the command's process group has been stopped; of verify: the grant
+//	     does not hold
+//	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
+//	     at most one second later; of revoke: not released within -wait; of break: not confirmed
+//	126  the command cannot be run
+//	127  the command was not found
 package main
 
 import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"maps"
-	"math"
 	"os"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/actorlock/actorlock/zkbridge"
 )
 
 const (
@@ -60,6 +85,9 @@ const (
 	exitSignal        = 128 // plus the signal's number
 )
 
+const exitCodes = "64 usage, 69 ZooKeeper unreachable or refuses, 70 lock lost, 75 not acquired in time,\n" +
+	"126 command cannot be run, 127 command not found, 128 plus a signal's number"
+
 func main() {
 	code, err := lockrun(os.Args[1:])
 	if err != nil {
@@ -68,103 +96,21 @@ func main() {
 	os.Exit(code)
 }
 
-// warn prints a line to standard error.
-func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "lockrun: "+format+"\n", args...) }
-
-func lockrun(args []string) (code int, err error) {
-	if len(args) > 0 && args[0] == "generation" {
-		return generation(args[1:])
-	}
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0, nil
-	}
-	if err == nil {
-		err = o.check()
-	}
+// lockrun returns the exit code, and an error if the code is not the command's own.
+func lockrun(args []string) (int, error) {
+	c, args, err := find(args)
 	if err != nil {
 		return exitUsage, err
 	}
-	return run(o)
-}
-
-type options struct {
-	servers string
-	path    string
-	mode    string
-	permits int
-	wait    time.Duration
-	forever bool // no -wait
-	session time.Duration
-	command []string
-}
-
-const usage = `usage: lockrun -zk SERVERS -lock PATH [flags] -- CMD ARG...
-       lockrun generation -zk SERVERS [-raise]
-Runs CMD while holding the lock PATH on ZooKeeper.
-`
-
-func parse(args []string) (*options, error) {
-	o := &options{}
-	flags := newFlags(o)
-	flags.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
-	flags.StringVar(&o.mode, "mode", "mutex", "how to hold the lock: "+accepted())
-	flags.IntVar(&o.permits, "permits", 1, "how many may hold the semaphore at a time; the same number for all users of the semaphore")
-	flags.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
-	flags.DurationVar(&o.session, "session", 20*time.Second, "the session timeout: how long the lock outlives a lockrun that is cut off")
-	err := parseFlags(flags, usage, args)
-	o.forever = true
-	flags.Visit(func(f *flag.Flag) { o.forever = o.forever && f.Name != "wait" })
-	o.command = flags.Args()
-	return o, err
-}
-
-// newFlags returns the flags that all uses of lockrun have.
-func newFlags(o *options) *flag.FlagSet {
-	flags := flag.NewFlagSet("lockrun", flag.ContinueOnError)
-	flags.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181")
-	return flags
-}
-
-// parseFlags parses args, and prints the usage for -h. Its caller prints the error.
-func parseFlags(flags *flag.FlagSet, usage string, args []string) error {
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(os.Stdout)
-		fmt.Print(usage)
-		flags.PrintDefaults()
-	}
-	return err
-}
-
-var errNoServers = errors.New("-zk is missing: it must name the ZooKeeper servers, as in zk1:2181,zk2:2181")
-
-func (o *options) check() error {
+	o, err := c.parse(args)
 	switch {
-	case o.servers == "":
-		return errNoServers
-	case o.path == "":
-		return errors.New("-lock is missing: it must be a path on ZooKeeper, as in /locks/backup")
-	case o.path == "/":
-		return errors.New("-lock /: it must be a path below the root, as in /locks/backup")
-	case o.permits < 1 || o.permits > math.MaxInt32:
-		return fmt.Errorf("-permits %d: it must be from 1 to %d", o.permits, math.MaxInt32)
-	case modes[o.mode] == nil:
-		return fmt.Errorf("-mode %q is not available: accepted is %s", o.mode, accepted())
-	case o.mode != "semaphore" && o.permits != 1:
-		return fmt.Errorf("-permits %d: only a semaphore has more than 1, see -mode", o.permits)
-	case o.wait < 0:
-		return fmt.Errorf("-wait %v: it must not be negative; leave it out to wait for ever", o.wait)
-	case o.session <= 0:
-		return fmt.Errorf("-session %v: it must be positive", o.session)
-	case len(o.command) == 0 || o.command[0] == "":
-		return errors.New("the command is missing: write it behind --, as in -- ./backup.sh --full")
+	case errors.Is(err, flag.ErrHelp):
+		return 0, nil
+	case err != nil:
+		return exitUsage, err
 	}
-	if err := zkbridge.CheckPath(o.path); err != nil {
-		return fmt.Errorf("-lock: %w", err)
-	}
-	return nil
+	return c.run(o)
 }
 
-func accepted() string { return strings.Join(slices.Sorted(maps.Keys(modes)), ", ") }
+// warn prints a line to standard error.
+func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "lockrun: "+format+"\n", args...) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +31,27 @@ const timeLimit = time.Minute
 // process is a running lockrun.
 type process struct {
 	cmd    *exec.Cmd
-	stderr bytes.Buffer
+	stderr errorOutput
 	lines  chan string // of standard output; closed when no process has it open any more
 	ended  chan struct{}
+}
+
+// errorOutput may be read while it is written.
+type errorOutput struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (e *errorOutput) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.text.Write(b)
+}
+
+func (e *errorOutput) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.text.String()
 }
 
 // launch starts lockrun, and kills it when the test ends.

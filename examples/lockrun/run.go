@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -41,10 +42,12 @@ func run(o *options) (int, error) {
 	grant, code, err := acquire(o, start, locks, signals)
 	if err != nil {
 		closeWithin(min(closeLimit(locks), o.left(start, slack)), locks)
-		return code, err
+		return code, plain(err)
 	}
+	o.say("holds %s after %v, token %v", o.path, since(start), grant.Token())
 	defer func() { closeWithin(closeLimit(locks), locks) }()
-	return hold(o, program, locks, grant, signals)
+	code, err = hold(o, program, locks, grant, signals)
+	return code, plain(err)
 }
 
 // lockrun may fail later than -wait: by answerSlack while it connects and waits for answers, and
@@ -63,31 +66,6 @@ func (o *options) left(start time.Time, extra time.Duration) time.Duration {
 	return time.Until(start.Add(o.wait + extra))
 }
 
-// margin returns the time before the possible expiry of the session at which the lock counts as
-// lost. The command has the first half of it to end after SIGTERM.
-func (o *options) margin() time.Duration { return o.session / 5 }
-
-// outageLimit returns how long lockrun waits for ZooKeeper to come back.
-func (o *options) outageLimit() time.Duration { return max(o.session, 5*time.Second) }
-
-// open connects within -wait and outageLimit. It returns the exit code with an error.
-func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
-	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
-	defer stop()
-	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
-	defer cancel()
-	locks, err := actors.Connect(ctx, o.servers, actors.Config{SessionTimeout: o.session, Margin: o.margin()})
-	switch {
-	case err == nil:
-		return locks, 0, nil
-	case errors.Is(err, actors.ErrInvalid):
-		return nil, exitUsage, err
-	case notified.Err() != nil:
-		return nil, exitSignal + number(<-signals), err
-	}
-	return nil, exitUnavailable, err
-}
-
 // acquire waits for the lock. If it fails, the end of the session takes the request out of the
 // queue.
 func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os.Signal) (*actors.Grant, int, error) {
@@ -97,9 +75,14 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 		ctx, cancel = context.WithTimeout(ctx, o.left(start, answerSlack))
 		defer cancel()
 	}
-	pending := modes[o.mode](locks, o).Acquire(ctx, o.waiting(start)...)
+	pending := modes[o.mode](locks, o).Acquire(ctx, o.request(start)...)
 	watching, done := context.WithCancel(context.Background())
+	var narrator sync.WaitGroup
+	defer narrator.Wait() // it prints nothing later
 	defer done()
+	if o.verbose {
+		narrator.Go(func() { o.narrate(watching, locks) })
+	}
 	sessions := locks.Sessions(watching)
 	var outage <-chan time.Time // receives when ZooKeeper has been away for outageLimit
 	for {
@@ -122,21 +105,24 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 	}
 }
 
-// waiting returns the options that limit the request to the rest of -wait: one try if nothing
-// is left.
-func (o *options) waiting(start time.Time) []actors.Option {
+// request returns the options of the request. They limit it to the rest of -wait: one try if
+// nothing is left. Its owner is named after the command, so that other clients see it.
+func (o *options) request(start time.Time) []actors.Option {
+	all := []actors.Option{actors.WithOwner(actors.Owner(filepath.Base(o.command[0])))}
+	if o.data != "" {
+		all = append(all, actors.WithData([]byte(o.data)))
+	}
+	if o.onRevoke != "" {
+		all = append(all, actors.Revocable())
+	}
 	left := o.left(start, 0)
 	switch {
 	case o.forever:
-		return nil
+		return all
 	case left <= 0:
-		return []actors.Option{actors.Try()}
+		return append(all, actors.Try())
 	}
-	return []actors.Option{actors.WithTimeout(left)}
-}
-
-func connected(locks *actors.Locks) bool {
-	return locks.Session().State == messages.SessionState_CONNECTED
+	return append(all, actors.WithTimeout(left))
 }
 
 func acquireCode(err error) int {
@@ -147,86 +133,4 @@ func acquireCode(err error) int {
 		return exitNotAcquired
 	}
 	return exitUnavailable // also for a try without an answer
-}
-
-// hold runs the command, and stops it if the grant is lost.
-func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, signals <-chan os.Signal) (int, error) {
-	cmd := exec.Command(program, o.command[1:]...)
-	cmd.Args[0] = o.command[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(),
-		"ACTORLOCK_TOKEN="+grant.Token().String(), "ACTORLOCK_PATH="+grant.Path(), "ACTORLOCK_NODE="+grant.Node())
-	g, err := start(cmd)
-	if err != nil {
-		release(o, grant)
-		return notRun(err)
-	}
-	defer g.stopGuard()
-	defer g.giveTerminalBack()
-	continued := catchContinue()
-	for {
-		select {
-		case s := <-signals:
-			g.signal(s)
-		case s := <-g.stops:
-			g.onStop(s)
-		case <-continued:
-			g.onContinue()
-		case <-grant.Done():
-			g.stop(o.grace(grant, locks))
-			return exitLost, fmt.Errorf("the command was stopped because its lock was lost: %w", grant.Err())
-		case <-g.ended:
-			if lost := grant.Err(); lost != nil {
-				g.stop(o.grace(grant, locks)) // processes that the command has left behind
-				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
-			}
-			release(o, grant)
-			return g.code, nil
-		}
-	}
-}
-
-// grace returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
-// if lockrun was paused.
-func (o *options) grace(grant *actors.Grant, locks *actors.Locks) time.Duration {
-	half := o.margin() / 2
-	s := locks.Session()
-	switch {
-	case !errors.Is(grant.Err(), actors.ErrSessionLost):
-		return half
-	case s.ID != grant.Session():
-		return 0 // the next session is open already
-	}
-	return min(half, time.Until(s.Deadline.Add(half)))
-}
-
-// release waits until ZooKeeper has deleted the node, so that the lock is free when lockrun has
-// ended.
-func release(o *options, grant *actors.Grant) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(o.session, 5*time.Second))
-	defer cancel()
-	if err := grant.Unlock(ctx); err != nil {
-		warn("the lock stays taken until its session expires, within %v: %v", o.session, err)
-	}
-}
-
-// closeLimit returns how long lockrun waits for the close of the session.
-func closeLimit(locks *actors.Locks) time.Duration {
-	if connected(locks) {
-		return 5 * time.Second
-	}
-	return time.Second
-}
-
-// closeWithin closes the session, and waits at most limit for it.
-func closeWithin(limit time.Duration, locks *actors.Locks) {
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		locks.Close()
-	}()
-	select {
-	case <-closed:
-	case <-time.After(limit):
-	}
 }

@@ -160,3 +160,25 @@ func TestCommandInBackgroundNeedsTerminal(t *testing.T) {
 	c.shows(t, "read one")
 	c.shows(t, "code 0")
 }
+
+// break asks on a terminal.
+func TestBreakAsks(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	path := s.Path(t)
+	held := holder(t, s, path)
+	for _, answer := range []struct {
+		keys, says string
+	}{{"no\n", "code 75"}, {"\x03", "code 130"}, {"yes\n", "code 0"}} {
+		c, _ := onConsole(t, `trap : INT; "$LOCKRUN" break -grace 0 "$LOCK" -zk "$ZK"; echo "code $?"`, "ZK="+s.Addr(), "LOCK="+path)
+		c.shows(t, "Type yes")
+		if n := len(s.Nodes(t, path)); n != 1 {
+			t.Errorf("%d nodes before the answer", n)
+		}
+		c.types(t, answer.keys)
+		c.shows(t, answer.says)
+	}
+	if code := held.code(t); code != exitLost {
+		t.Errorf("the holder's code is %d; %s", code, &held.stderr)
+	}
+}

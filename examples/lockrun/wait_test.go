@@ -29,7 +29,7 @@ func TestWaitBoundsTheWhole(t *testing.T) {
 		{"lock that is taken", s.Addr(), "300ms", exitNotAcquired},
 		{"server that goes away", gone.Addr(), "3s", exitNotAcquired},
 	} {
-		o, err := parse([]string{"-zk", c.addr, "-lock", taken, "-wait", c.wait, "--", "true"})
+		o, err := runCommand.parse([]string{"-zk", c.addr, "-lock", taken, "-wait", c.wait, "--", "true"})
 		if err != nil {
 			t.Fatal(err)
 		}

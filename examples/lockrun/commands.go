@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// command is one way to use lockrun.
+type command struct {
+	name      string // empty for the command that runs another one under a lock
+	arguments string
+	about     string
+	examples  []string                       // without the word lockrun
+	define    func(o *options, flags *flags) // its own flags; nil if it has none
+	check     func(o *options) error         // also takes the arguments from o.args
+	run       func(o *options) (int, error)  // returns the exit code
+	connects  bool                           // it has the flags of a server
+}
+
+// commands is the table of lockrun's uses. The first one has no name.
+func commands() []*command {
+	return []*command{runCommand, whoCommand, watchCommand, revokeCommand, breakCommand, verifyCommand,
+		generationCommand, completionCommand}
+}
+
+// flags are the flags of one command.
+type flags struct {
+	*flag.FlagSet
+	fromEnv []string          // names of the flags that the environment sets as well
+	values  map[string]string // of a flag with few values: the values, separated by spaces; for completion
+	files   []string          // names of the flags whose values are files
+}
+
+// find returns the command that the arguments are for, and its own arguments.
+func find(args []string) (*command, []string, error) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return runCommand, args, nil
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c, args[1:], nil
+		}
+	}
+	return nil, nil, fmt.Errorf("subcommand %q: it must be one of %s; a command to run follows the flags and --, see lockrun -h",
+		args[0], strings.Join(names(), ", "))
+}
+
+func names() (all []string) {
+	for _, c := range commands() {
+		if c.name != "" {
+			all = append(all, c.name)
+		}
+	}
+	return all
+}
+
+// flagsOf returns the flags of the command, which set o.
+func (c *command) flagsOf(o *options) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet("lockrun", flag.ContinueOnError), values: map[string]string{}}
+	f.SetOutput(io.Discard) // main prints the error
+	if c.define != nil {
+		c.define(o, f)
+	}
+	if c.connects {
+		o.server.define(f)
+	}
+	return f
+}
+
+// parse returns the options in the arguments and the environment. It prints the usage for -h, and
+// returns flag.ErrHelp.
+func (c *command) parse(args []string) (*options, error) {
+	o := &options{forever: true}
+	f := c.flagsOf(o)
+	var err error
+	o.args, err = c.scan(f, args)
+	if errors.Is(err, flag.ErrHelp) {
+		c.help(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.readEnvironment(os.LookupEnv); err != nil {
+		return nil, err
+	}
+	f.Visit(func(set *flag.Flag) { o.forever = o.forever && set.Name != "wait" })
+	if c.connects {
+		if err := o.server.check(); err != nil {
+			return nil, err
+		}
+	}
+	return o, c.check(o)
+}
+
+// scan parses the flags and returns the other arguments. Flags may follow arguments, except those
+// of a command to run.
+func (c *command) scan(f *flags, args []string) (rest []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		left := f.Args()
+		parsed := len(args) - len(left)
+		ended := parsed > 0 && args[parsed-1] == "--"
+		if c.name == "" || ended || len(left) == 0 {
+			return append(rest, left...), nil
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+}
+
+// envName returns the name of the environment variable for a flag.
+func envName(flag string) string {
+	return "ACTORLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// readEnvironment sets the flags that the command line does not have.
+func (f *flags) readEnvironment(look func(string) (string, bool)) error {
+	given := map[string]bool{}
+	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
+	for _, name := range f.fromEnv {
+		value, ok := look(envName(name))
+		if !ok || value == "" || given[name] {
+			continue
+		}
+		if err := f.Set(name, value); err != nil {
+			return fmt.Errorf("environment variable %s: %q: %w", envName(name), value, err)
+		}
+	}
+	return nil
+}
+
+// help prints the usage.
+func (c *command) help(f *flags) {
+	fmt.Printf("usage: lockrun %s\n%s\n", strings.TrimSpace(c.name+" "+c.arguments), c.about)
+	fmt.Print("\nExamples:\n")
+	for _, example := range c.examples {
+		fmt.Println("  lockrun", example)
+	}
+	if c.name == "" {
+		fmt.Print("\nSubcommands, each with -h of its own:\n")
+		for _, sub := range commands()[1:] {
+			about, _, _ := strings.Cut(sub.about, "\n")
+			fmt.Printf("  %-38s %s\n", sub.name+" "+short(sub.arguments), about)
+		}
+	}
+	fmt.Print("\nFlags:\n")
+	f.SetOutput(os.Stdout)
+	f.PrintDefaults()
+	if len(f.fromEnv) > 0 {
+		fmt.Printf("\nA flag of the server that is left out is taken from the environment: %s for -%s, and so on.\n%s\n",
+			envName(f.fromEnv[0]), f.fromEnv[0], credentialsHelp)
+	}
+	fmt.Print("\nExit codes: 0; " + exitCodes + "\n")
+}
+
+// short returns the arguments of a subcommand without its flags.
+func short(arguments string) string {
+	words := strings.Fields(arguments)
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "[") }), " ")
+}

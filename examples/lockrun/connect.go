@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// open connects within -wait and outageLimit. It returns the exit code with an error.
+func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
+	cfg, err := o.server.config()
+	if err != nil {
+		return nil, exitUsage, err
+	}
+	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
+	defer stop()
+	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
+	defer cancel()
+	locks, err := actors.Connect(ctx, o.servers, cfg)
+	switch {
+	case err == nil:
+		return locks, 0, nil
+	case errors.Is(err, actors.ErrInvalid):
+		return nil, exitUsage, plain(err)
+	case notified.Err() != nil:
+		return nil, exitSignal + number(<-signals), plain(err)
+	}
+	return nil, exitUnavailable, plain(err)
+}
+
+// errNotDone is the error of a subcommand that has not done its work because of other processes or
+// the user.
+var errNotDone = errors.New("not done")
+
+// ask connects and calls f, whose context ends when lockrun gets a signal. It returns the exit code
+// for the error of f.
+func ask(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
+	caught := catch()
+	locks, code, err := open(o, time.Now(), caught)
+	if err != nil {
+		return code, err
+	}
+	defer closeWithin(closeLimit(locks), locks)
+	ctx, stop := signal.NotifyContext(context.Background(), forwarded()...)
+	defer stop()
+	err = f(ctx, locks)
+	switch {
+	case ctx.Err() != nil:
+		return exitSignal + number(<-caught), nil
+	case err == nil:
+		return 0, nil
+	case errors.Is(err, actors.ErrNotHeld):
+		return exitLost, plain(err)
+	case errors.Is(err, errNotDone):
+		return exitNotAcquired, err
+	}
+	return exitUnavailable, plain(err)
+}
+
+// soon returns a context for a request to ZooKeeper.
+func (o *options) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.outageLimit())
+}
+
+func connected(locks *actors.Locks) bool {
+	return locks.Session().State == messages.SessionState_CONNECTED
+}
+
+// closeLimit returns how long lockrun waits for the close of the session.
+func closeLimit(locks *actors.Locks) time.Duration {
+	if connected(locks) {
+		return 5 * time.Second
+	}
+	return time.Second
+}
+
+// closeWithin closes the session, and waits at most limit for it.
+func closeWithin(limit time.Duration, locks *actors.Locks) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		locks.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(limit):
+	}
+}

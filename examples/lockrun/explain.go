@@ -1,0 +1,57 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// plainError is an error of the library in the words of lockrun: with flags in place of Go's names, and
+// with what to do.
+type plainError struct{ error }
+
+func (e plainError) Unwrap() error { return e.error }
+
+func (e plainError) Error() string { return flagNames.Replace(e.error.Error()) + advice(e.error) }
+
+var flagNames = strings.NewReplacer("zkbridge: ", "", "actors: ", "", "invalid request: ", "", "Config.TLS", "-tls-ca",
+	"SessionTimeout is", "-session")
+
+// plain returns nil for nil.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return plainError{err}
+}
+
+// advice returns which flag or server to look at, if lockrun knows it.
+func advice(err error) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var lookup *net.DNSError
+	switch text := err.Error(); {
+	case errors.As(err, &authority):
+		return "; -tls-ca names the file with the server's authority"
+	case errors.As(err, &host):
+		return "; -tls-server-name gives the name in the server's certificate"
+	case strings.Contains(text, "remote error: tls:"):
+		return "; the server wants a certificate that it trusts: -tls-cert, -tls-key"
+	case errors.Is(err, zkbridge.ErrSessionTimeout):
+		return "; -session asks for another one"
+	case strings.Contains(text, "refuses the credentials"):
+		return "; look at -auth-file: a line is scheme:credentials, as in digest:user:password"
+	case errors.Is(err, actors.ErrNoAuth):
+		return "; -auth-file and -tls-cert give lockrun other credentials"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ": no server listens there; check host and port in -zk"
+	case errors.As(err, &lookup):
+		return ": check the host in -zk"
+	}
+	return ""
+}

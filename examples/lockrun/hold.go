@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// hold runs the command, and stops it if the grant is lost.
+func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, signals <-chan os.Signal) (int, error) {
+	held := time.Now()
+	cmd := exec.Command(program, o.command[1:]...)
+	cmd.Args[0] = o.command[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(),
+		"ACTORLOCK_TOKEN="+grant.Token().String(), "ACTORLOCK_PATH="+grant.Path(), "ACTORLOCK_NODE="+grant.Node())
+	g, err := start(cmd)
+	if err != nil {
+		release(o, grant, held)
+		return notRun(err)
+	}
+	defer g.stopGuard()
+	defer g.giveTerminalBack()
+	continued, revoked := catchContinue(), grant.Revoked()
+	for {
+		select {
+		case s := <-signals:
+			g.signal(s)
+		case s := <-g.stops:
+			g.onStop(s)
+		case <-continued:
+			g.onContinue()
+		case <-revoked:
+			revoked = nil
+			o.forwardRevocation(g)
+		case <-grant.Done():
+			g.stop(o.killAfter(grant, locks))
+			return exitLost, fmt.Errorf("the command was stopped because its lock was lost after %v: %w", since(held), grant.Err())
+		case <-g.ended:
+			if lost := grant.Err(); lost != nil {
+				g.stop(o.killAfter(grant, locks)) // processes that the command has left behind
+				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
+			}
+			release(o, grant, held)
+			return g.code, nil
+		}
+	}
+}
+
+// forwardRevocation signals the command after another client has asked for the lock.
+func (o *options) forwardRevocation(g *group) {
+	if o.onRevoke == "" {
+		warn("another client asks for %s; the command goes on (-on-revoke TERM would end it)", o.path)
+		return
+	}
+	o.say("another client asks for %s: the command gets the signal %s", o.path, o.onRevoke)
+	g.signal(revokeSignal(o.onRevoke))
+}
+
+// killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
+// if lockrun was paused.
+func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Duration {
+	half := o.margin() / 2
+	s := locks.Session()
+	switch {
+	case !errors.Is(grant.Err(), actors.ErrSessionLost):
+		return half
+	case s.ID != grant.Session():
+		return 0 // the next session is open already
+	}
+	return min(half, time.Until(s.Deadline.Add(half)))
+}
+
+// release waits until ZooKeeper has deleted the node, so that the lock is free when lockrun has
+// ended.
+func release(o *options, grant *actors.Grant, held time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), min(o.session, 5*time.Second))
+	defer cancel()
+	if err := grant.Unlock(ctx); err != nil {
+		warn("the lock stays taken until its session expires, within %v: %v", o.session, plain(err))
+		return
+	}
+	o.say("released %s after %v", o.path, since(held))
+}

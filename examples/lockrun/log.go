@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// logger prints the library's lines at WARN and ERROR as lines of lockrun.
+var logger = slog.New(lineHandler{})
+
+// lineHandler prints each record as one line to standard error, without the time.
+type lineHandler struct{ attributes string }
+
+// Enabled implements slog.Handler.
+func (h lineHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn
+}
+
+// Handle implements slog.Handler.
+func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
+	line := "lockrun: " + r.Message + h.attributes
+	r.Attrs(func(a slog.Attr) bool {
+		line += format(a)
+		return true
+	})
+	_, err := fmt.Fprintln(os.Stderr, line)
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (h lineHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	for _, a := range attributes {
+		h.attributes += format(a)
+	}
+	return h
+}
+
+// WithGroup implements slog.Handler. It leaves out the names of groups.
+func (h lineHandler) WithGroup(string) slog.Handler { return h }
+
+func format(a slog.Attr) string {
+	return fmt.Sprintf(" %s=%s", a.Key, printable(strings.TrimSpace(a.Value.Resolve().String())))
+}

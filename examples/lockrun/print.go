@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// printJSON prints a value as one line of JSON.
+func printJSON(value any) error {
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// printable returns text without characters that control a terminal: other clients have written it.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		quoted := strconv.QuoteToGraphic(text)
+		return quoted[1 : len(quoted)-1]
+	}
+	return text
+}
+
+// print prints the queue as a table.
+func (q lockQueue) print(w io.Writer) {
+	fmt.Fprintln(w, q.title())
+	if len(q.all) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PLACE\tHOLDS\tKIND\tSINCE\tWHO\tSESSION\tNODE\tDATA")
+	for _, c := range q.all {
+		holds := "waits"
+		if c.Holds {
+			holds = "holds"
+		}
+		_, name, _ := cutLast(c.Node)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.who(), c.Session, name, c.Data)
+	}
+	table.Flush()
+}
+
+// title is the line about a lock as a whole.
+func (q lockQueue) title() string {
+	holders := len(q.holders())
+	title := q.path
+	if q.recipe != "" {
+		title += ": " + q.recipe
+	}
+	if q.permits > 0 {
+		title += fmt.Sprintf(" of %d permits", q.permits)
+	}
+	if len(q.all) == 0 {
+		return title + ": no holder and no waiter (the lock is free, or the path or chroot is another one)"
+	}
+	return fmt.Sprintf("%s, %s, %s", title, count(holders, "holder"), count(len(q.all)-holders, "waiter"))
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// when returns since when the contender is in the queue, and how long that is.
+func (c contender) when() string {
+	if c.Since == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(*c.Since), 0).Round(time.Second))
+}
+
+// who returns the known parts of the owner and process of the contender, as in "billing, backup[123] on host1".
+func (c contender) who() string {
+	process := c.Program
+	if c.PID != 0 {
+		process += fmt.Sprintf("[%d]", c.PID)
+	}
+	if c.Host != "" {
+		process = strings.TrimSpace(process + " on " + c.Host)
+	}
+	if c.Owner != "" && process != "" {
+		return c.Owner + ", " + process
+	}
+	return c.Owner + process
+}
+
+// name returns a name of the contender for people: its owner and process, or else its session.
+func (c contender) name() string {
+	if who := c.who(); who != "" {
+		return who
+	}
+	if c.Data != "" {
+		return fmt.Sprintf("a client of session %s (%s)", c.Session, c.Data)
+	}
+	return "a client of session " + c.Session
+}

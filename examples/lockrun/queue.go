@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// contender is a holder or waiter of a lock, as -json prints it.
+type contender struct {
+	Place   int        `json:"place"` // from 0
+	Holds   bool       `json:"holds"`
+	Kind    string     `json:"kind,omitempty"`
+	Node    string     `json:"node"`
+	Session string     `json:"session,omitempty"` // hexadecimal
+	Since   *time.Time `json:"since,omitempty"`
+	Owner   string     `json:"owner,omitempty"`
+	Host    string     `json:"host,omitempty"`
+	PID     int        `json:"pid,omitempty"`
+	Program string     `json:"program,omitempty"`
+	Data    string     `json:"data,omitempty"`
+
+	mine bool // it is this lockrun
+}
+
+// lockQueue is the contenders of a lock, in queue order.
+type lockQueue struct {
+	path    string
+	recipe  string
+	permits int // 0 if it is not known
+	all     []contender
+}
+
+// holders returns the contenders that hold.
+func (q lockQueue) holders() []contender {
+	holders := []contender{}
+	for _, c := range q.all {
+		if c.Holds {
+			holders = append(holders, c)
+		}
+	}
+	return holders
+}
+
+// inspect reads the queue of a lock.
+func inspect(ctx context.Context, locks *actors.Locks, path string) (lockQueue, error) {
+	q, err := locks.Inspect(ctx, path)
+	return queueOf(q), err
+}
+
+func queueOf(q actors.Queue) lockQueue {
+	all := make([]contender, len(q.Participants))
+	for i, p := range q.Participants {
+		all[i] = contender{Place: i, Holds: p.Holds, Kind: printable(p.Kind), Node: p.Node, Session: messages.FormatSession(p.Session),
+			Since: &p.Since, Owner: printable(p.Owner), Host: printable(p.Host), PID: p.PID, Program: printable(p.Program),
+			Data: printable(string(p.Data)), mine: p.Mine}
+	}
+	return lockQueue{q.Path, q.Recipe, q.Permits, all}
+}
+
+// checkLock takes the argument that names a lock, or a node of its queue.
+func (o *options) checkLock() error {
+	switch {
+	case len(o.args) == 0:
+		return errors.New("the lock is missing: it must be a path on ZooKeeper, as in /locks/backup")
+	case len(o.args) > 1:
+		return fmt.Errorf("argument %q: one lock is accepted, and %s came before", o.args[1], o.args[0])
+	}
+	return o.setLock(o.args[0])
+}
+
+func (o *options) setLock(path string) error {
+	o.path = path
+	directory, name, _ := cutLast(path)
+	if queue.IsContender(name) {
+		o.node, o.path = path, directory
+		if strings.Contains(name, "-lease-") {
+			o.path = strings.TrimSuffix(directory, recipeLeases)
+		}
+	}
+	return checkPath("path", path)
+}
+
+// recipeLeases is where a semaphore has its leases, below its path.
+const recipeLeases = "/leases"
+
+// cutLast cuts a path before its last name.
+func cutLast(path string) (directory, name string, found bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// say prints a line to standard error with -v.
+func (o *options) say(format string, args ...any) {
+	if o.verbose {
+		warn(format, args...)
+	}
+}
+
+// since returns the time since start, rounded for people.
+func since(start time.Time) time.Duration {
+	d := time.Since(start)
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// narrate prints the place of lockrun in the queue, and the holder, at each change until ctx ends.
+func (o *options) narrate(ctx context.Context, locks *actors.Locks) {
+	last := ""
+	for q := range locks.Observe(ctx, o.path) {
+		if line := queueOf(q).position(); line != "" && line != last {
+			o.say("%s", line)
+			last = line
+		}
+	}
+}
+
+// position returns the place of lockrun in the queue, and the holder, for people. It returns an empty text if lockrun does not wait.
+func (q lockQueue) position() string {
+	for _, c := range q.all {
+		if !c.mine || c.Holds {
+			continue
+		}
+		line := fmt.Sprintf("waits for %s at place %d of %d", q.path, c.Place, len(q.all))
+		if holders := q.holders(); len(holders) > 0 {
+			line += fmt.Sprintf(", held by %s since %s", holders[0].name(), holders[0].Since.Local().Format(time.DateTime))
+			if more := len(holders) - 1; more > 0 {
+				line += fmt.Sprintf(" and %d more", more)
+			}
+		}
+		return line
+	}
+	return ""
+}
