@@ -20,6 +20,7 @@ import (
 // Mutex on the path of a LeaderSelector is one more contender. An Election is a cheap handle; its
 // methods may be called from any goroutine.
 type Election struct {
+	locks          *Locks
 	lock           handle
 	id             []byte // data of the participant's nodes; nil for the data of every lock
 	resignOnRevoke bool
@@ -72,7 +73,7 @@ func ResignOnRevoke() ElectionOption {
 // when needed. It does not block or ask ZooKeeper: an unacceptable path or option shows at the
 // first use, as ErrInvalid.
 func (l *Locks) Election(path string, options ...ElectionOption) *Election {
-	e := &Election{lock: l.handle(path, recipes.Mutex, nil)}
+	e := &Election{locks: l, lock: l.handle(path, recipes.Mutex, nil)}
 	for i, option := range options {
 		err := shell.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
 		if option != nil {
@@ -105,6 +106,24 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 		return all[i], nil
 	}
 	return Participant{}, fmt.Errorf("%s: %w", e.Path(), ErrNoLeader)
+}
+
+// Observe returns a channel with the participants, and then again whenever they change: see
+// Locks.Observe. So a program follows the leader, which is the first participant, without taking part:
+//
+//	for q := range election.Observe(ctx) {
+//		if q.Err == nil && len(q.Participants) > 0 {
+//			route(q.Participants[0].Data) // the id of the leader
+//		}
+//	}
+func (e *Election) Observe(ctx context.Context) <-chan Queue {
+	if e.lock.problem == nil {
+		return e.locks.Observe(ctx, e.Path())
+	}
+	failed := make(chan Queue, 1)
+	failed <- Queue{Path: e.Path(), Err: e.lock.problem}
+	close(failed)
+	return failed
 }
 
 // withID returns the options of a request of this participant, after those of the user. A request

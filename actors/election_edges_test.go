@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,5 +98,57 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 		is(v, c.err, context.Canceled)
 		v.Restart()
 		v.expectClean()
+	})
+}
+
+// A process that takes no part follows the leader, also over the loss of its own session.
+func TestElectionObserve(t *testing.T) {
+	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+		follower := b.locks()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		queues := follower.Election(b.path, form...).Observe(ctx)
+		sees := func(want ...string) {
+			b.Helper()
+			limit, ids := within(b).Done(), []string(nil)
+			for !slices.Equal(ids, want) {
+				select {
+				case q := <-queues:
+					ids = nil
+					for i, p := range q.Participants {
+						ids = append(ids, string(p.Data))
+						if q.Err == nil && p.Holds != (i == 0) {
+							b.Errorf("participant %d of %v: %v", i, q, p)
+						}
+					}
+				case <-limit:
+					b.Fatalf("sees %v, not %v", ids, want)
+				}
+			}
+		}
+		as := func(id string) []actors.ElectionOption { return append(slices.Clone(form), actors.AsID(id)) }
+		one := b.campaign(b.locks().Election(b.path, as("one")...))
+		one.leads()
+		sees("one")
+		two := b.campaign(b.locks().Election(b.path, as("two")...))
+		sees("one", "two")
+		one.resigns()
+		two.leads()
+		sees("two", "one")
+		b.expire(follower)
+		two.resigns()
+		one.leads()
+		sees("one", "two")
+		one.end()
+		two.leads()
+		two.end()
+		sees()
+		cancel()
+		for range queues { // until it is closed
+		}
+		q, open := <-follower.Election(b.path, nil).Observe(within(b))
+		if is(b, q.Err, actors.ErrInvalid); !open {
+			b.Error("no queue with the error")
+		}
 	})
 }

@@ -55,3 +55,27 @@ func ExampleElection_Leader() {
 	// no leader yet
 	// node-1 leads
 }
+
+// A program follows the leader without taking part.
+func ExampleElection_Observe() {
+	locks, end := exampleOpen()
+	defer end()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	go func() {
+		for term, err := range locks.Election("/elections/scheduler", actors.AsID("node-1")).Campaign(ctx) {
+			if err != nil {
+				return
+			}
+			<-term.Context().Done()
+		}
+	}()
+	for q := range locks.Election("/elections/scheduler").Observe(ctx) {
+		if q.Err == nil && len(q.Participants) > 0 {
+			fmt.Printf("%s leads\n", q.Participants[0].Data)
+			break
+		}
+	}
+	// Output: node-1 leads
+}

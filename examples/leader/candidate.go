@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -35,7 +36,11 @@ func (c *candidate) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer locks.Close()
-	for term, err := range locks.Election(c.path, actors.AsID(c.id)).Campaign(ctx) {
+	election := locks.Election(c.path, actors.AsID(c.id))
+	if !c.child {
+		go follow(election.Observe(ctx), out)
+	}
+	for term, err := range election.Campaign(ctx) {
 		if err != nil {
 			if errors.Is(err, context.Canceled) { // a signal
 				err = nil
@@ -47,6 +52,22 @@ func (c *candidate) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintln(out, isOver, context.Cause(term.Context()))
 	}
 	return nil
+}
+
+// follow prints who leads and who waits.
+func follow(queues <-chan actors.Queue, out io.Writer) {
+	for q := range queues {
+		var ids []string
+		for _, p := range q.Participants {
+			ids = append(ids, string(p.Data))
+		}
+		switch {
+		case q.Err != nil:
+			fmt.Fprintln(out, "the queue cannot be read:", q.Err)
+		case len(ids) > 0:
+			fmt.Fprintf(out, "%s leads, waiting: %s\n", ids[0], strings.Join(ids[1:], ", "))
+		}
+	}
 }
 
 // The lines of a candidate begin with these words.
