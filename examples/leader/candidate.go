@@ -4,11 +4,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -31,7 +30,11 @@ func (c *candidate) run(ctx context.Context, out io.Writer) error {
 			cancel()
 		}()
 	}
-	locks, err := actors.Connect(ctx, c.servers, actors.Config{SessionTimeout: c.session})
+	config := actors.Config{SessionTimeout: c.session}
+	if c.child {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	locks, err := actors.Connect(ctx, c.servers, config)
 	if err != nil {
 		return err
 	}
@@ -42,7 +45,7 @@ func (c *candidate) run(ctx context.Context, out io.Writer) error {
 	}
 	for term, err := range election.Campaign(ctx) {
 		if err != nil {
-			if errors.Is(err, context.Canceled) { // a signal
+			if ctx.Err() != nil { // a signal
 				err = nil
 			}
 			return err
@@ -65,7 +68,7 @@ func follow(queues <-chan actors.Queue, out io.Writer) {
 		case q.Err != nil:
 			fmt.Fprintln(out, "the queue cannot be read:", q.Err)
 		case len(ids) > 0:
-			fmt.Fprintf(out, "%s leads, waiting: %s\n", ids[0], strings.Join(ids[1:], ", "))
+			fmt.Fprintf(out, "%s leads, and %d wait %v\n", ids[0], len(ids)-1, ids[1:])
 		}
 	}
 }
