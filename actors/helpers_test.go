@@ -50,20 +50,32 @@ type bed struct {
 	before   []func() // to be done before clean
 }
 
-// each runs f on both servers. f releases what it acquires: when it returns, no node
-// may be left, and no watch. By habit it runs beside other tests, as with besides. In
-// an exhaustive run no other test uses the real server meanwhile, and its watches are counted, too.
+// each runs f on both servers, beside other tests. f releases what it acquires: when it returns, no node
+// may be left, and no watch. In an exhaustive run no other test uses the real server meanwhile, and its
+// watches are counted, too.
 func each(t *testing.T, f func(b *bed)) {
 	t.Helper()
-	if !sample.Exhaustive() {
-		besides(t, f)
-		return
-	}
-	t.Run("zookeeper", func(t *testing.T) { onServer(t, zktest.Real(t), f, false) })
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		onServer(t, zktest.Embedded(t), f, false)
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		alone := s.Real() && sample.Exhaustive()
+		if alone {
+			realServer.Lock()
+			t.Cleanup(realServer.Unlock)
+		}
+		onServer(t, s, f, !alone)
 	})
+}
+
+// realServer is locked by a parallel test that counts the watches of the real server, which all tests
+// share, and locked to read by others that use it.
+var realServer sync.RWMutex
+
+// sharesServer keeps those out that count the watches of the real server, until the test ends.
+func sharesServer(t *testing.T, s *zktest.Server) {
+	if s.Real() {
+		realServer.RLock()
+		t.Cleanup(realServer.RUnlock)
+	}
 }
 
 // serially is each for a test that counts watches or messages: no other test of this
@@ -106,6 +118,9 @@ func onEach(t *testing.T, f func(b *bed), parallel bool) {
 
 func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
 	t.Helper()
+	if parallel {
+		sharesServer(t, s)
+	}
 	b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
 	f(b)
 	if !t.Failed() {

@@ -60,6 +60,7 @@ func TestEndings(t *testing.T) {
 }
 
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
+	sharesServer(t, s)
 	path := s.Path(t)
 	e.on(t, realSite{&bed{T: t, Server: s, path: path}}, row, path)
 }

@@ -23,7 +23,9 @@ import (
 func TestWireFaults(t *testing.T) {
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		wireFaults(t, zktest.Real(t), wireWays)
+		s := zktest.Real(t)
+		sharesServer(t, s)
+		wireFaults(t, s, wireWays)
 	})
 	t.Run("three servers", func(t *testing.T) {
 		if testing.Short() {
