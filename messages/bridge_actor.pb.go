@@ -235,7 +235,9 @@ type BridgeClientHandler[C any] interface {
 	// Transacted answers Transact.
 	Transacted(ctx C, msg *Transacted)
 
-	// Failed answers any request that has failed.
+	// Failed answers any request that has failed. SessionChanged(LOST) ends all requests of its
+	// epoch: a subscriber hears it before the Failed(SESSION_LOST) of any of them, which it may
+	// ignore.
 	Failed(ctx C, msg *Failed)
 
 	// Wake: a watched node or directory has changed. It may arrive before the answer to the
@@ -364,7 +366,9 @@ func (r BridgeClientRef) SendTransacted(msg *Transacted, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Failed answers any request that has failed.
+// Failed answers any request that has failed. SessionChanged(LOST) ends all requests of its
+// epoch: a subscriber hears it before the Failed(SESSION_LOST) of any of them, which it may
+// ignore.
 func (r BridgeClientRef) Failed(msg *Failed) {
 	r.To.Tell(msg)
 }

@@ -51,6 +51,34 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
+// TestLostBeforeItsRequestsFail expects that a subscriber hears of the loss before the failure of any
+// request of the epoch.
+func TestLostBeforeItsRequestsFail(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
+		const requests = 200
+		answers, session, lost := make(mailbox, 2*requests), b.Session(), false
+		b.Ref().SendSubscribe(&messages.Subscribe{}, answers)
+		s.Expire(t, session.ID)
+		for i := range uint64(requests) {
+			b.Ref().SendCreate(&messages.Create{Id: i, Epoch: session.Epoch, Directory: dir, Prefix: "n-"}, answers)
+		}
+		for n := 0; n < requests; {
+			switch m := (<-answers).(type) {
+			case *messages.SessionChanged:
+				lost = lost || m.State == messages.SessionState_LOST
+			case *messages.Failed:
+				n++
+				if m.Reason == messages.Reason_SESSION_LOST && !lost {
+					t.Fatalf("%v before the loss", m)
+				}
+			case *messages.Created:
+				n++
+			}
+		}
+	})
+}
+
 func TestEpochs(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})

@@ -24,10 +24,10 @@ func TestStanding(t *testing.T) {
 	want("a", queue.Exclusive, OwnerStanding{Known: true, AtomicCreate: 7})
 	want("a", queue.Shared, OwnerStanding{Known: true}) // it does not hold yet
 	want("b", queue.Exclusive, OwnerStanding{})
-	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1, Children: []string{create.Node + "0000000000"}})
+	Step(s, Created{Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1, Children: []string{create.Node + "0000000000"}})
 	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7})
 	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: queue.Shared})[0]
-	Step(s, Created{Epoch: 1, Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
+	Step(s, Created{Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
 	Step(s, Release{ID: 1})
 	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // its token is that of the node it came from
 	want("a", queue.Exclusive, OwnerStanding{Known: true})

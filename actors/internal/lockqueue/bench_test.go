@@ -22,7 +22,7 @@ func BenchmarkHandOff(b *testing.B) {
 			arrive := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
-				created := Created{Epoch: 1, Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
+				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
 				if next == 1 {
 					created.Children = []string{created.Node}
 				}

@@ -3,7 +3,6 @@ package lockqueue
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -136,14 +135,11 @@ func (s *State) listArrived(set bool) {
 
 // assumeContended goes on after a list that failed: others may wait unnoticed by the holders, so
 // it notifies them.
-func (s *State) assumeContended(e Failed) {
+func (s *State) assumeContended() {
 	if !s.contention.requested {
 		return
 	}
 	s.listArrived(false)
-	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
-		return
-	}
 	for c := range own(s.contenders[:s.endOfHolders()]) {
 		if c.wantsContention() {
 			s.notifyContended(c)

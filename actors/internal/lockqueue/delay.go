@@ -161,7 +161,6 @@ func (s *State) markerFailed(why requests.Reason) {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
 		delete(s.entries, m.entry.serial)
 		s.delay = delay{}
-	case why == requests.SessionLost: // a Session event says what follows
 	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before
 		m.outcomeUnknown = true
 		s.requestMarker(m.kind)

@@ -11,7 +11,7 @@ import (
 // The answers of lists and watches, and the passing of time.
 
 func (e Listed) apply(s *State) {
-	if e.Epoch != s.epoch || e.Serial != s.listing.serial {
+	if e.Serial != s.listing.serial {
 		return
 	}
 	s.listing.serial = 0
@@ -169,9 +169,6 @@ func (s *State) report(name string) {
 const maxReported = 100
 
 func (e Watched) apply(s *State) {
-	if e.Epoch != s.epoch {
-		return
-	}
 	if s.awaitsMarker(e.Serial) {
 		s.heldMarkerRead(e)
 	}
@@ -276,7 +273,7 @@ func (e Failed) apply(s *State) {
 		s.markerFailed(e.Reason)
 	} else if e.Serial == s.listing.serial {
 		s.listing.serial, s.listing.again = 0, false
-		s.assumeContended(e)
+		s.assumeContended()
 		s.readFailed(e)
 	} else if s.unwatch(e.Serial) {
 		s.readFailed(e)
@@ -324,7 +321,7 @@ func (s *State) createFailed(c *entry, e Failed) {
 	case origin != nil && e.Reason == requests.NodeDeleted:
 		c.downgradeOf = origin
 		s.requestCreate(c)
-	case e.Reason == requests.SessionLost, e.Reason == requests.NodeDeleted:
+	case e.Reason == requests.NodeDeleted:
 		s.requestCreate(c)
 	default:
 		c.stage = leaving // there is no node to delete
@@ -334,9 +331,6 @@ func (s *State) createFailed(c *entry, e Failed) {
 
 // readFailed refuses the waiting requests: without the read nothing would wake them.
 func (s *State) readFailed(e Failed) {
-	if e.Epoch != s.epoch || e.Reason == requests.SessionLost {
-		return // a Session event says what follows
-	}
 	for _, c := range s.waitingInOrder() {
 		s.refuseAll(c, e.Reason)
 	}

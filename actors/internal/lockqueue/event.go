@@ -78,9 +78,9 @@ const (
 
 // Created answers CreateNode. The Serial of this and of other answers is that of the effect.
 type Created struct {
-	Epoch, Serial uint64
-	Node          string
-	Czxid         int64
+	Serial uint64
+	Node   string
+	Czxid  int64
 	// Generation is the generation in force at Czxid.
 	Generation uint64
 	// Step is the place of the node among all nodes with the same Czxid, in any directory.
@@ -98,8 +98,8 @@ type Created struct {
 
 // Listed answers ListDirectory.
 type Listed struct {
-	Epoch, Serial uint64
-	Children      []string
+	Serial   uint64
+	Children []string
 	// Czxids are those of the Children, if the effect had WithCzxids; 0 for a child that has
 	// gone since.
 	Czxids []int64
@@ -110,8 +110,8 @@ type Listed struct {
 // Watched answers WatchNodes: all nodes except those Gone are watched now. It answers
 // ReadHeldMarker, too (delay.go says what a held marker is for).
 type Watched struct {
-	Epoch, Serial uint64
-	Gone          []string
+	Serial uint64
+	Gone   []string
 	// Data holds the data of the nodes, if the effect had WithData.
 	Data map[string][]byte
 }
@@ -146,6 +146,6 @@ type DelayElapsed struct{ Serial uint64 }
 // ever granted, and the bridge deletes a node that it may have made. OutcomeUnknown is the
 // reason of a transaction that may have been done.
 type Failed struct {
-	Epoch, Serial uint64
-	Reason        requests.Reason
+	Serial uint64
+	Reason requests.Reason
 }

@@ -27,7 +27,7 @@ func TestCreateInExistingDirectory(t *testing.T) {
 	if first.DirectoryExists || second.DirectoryExists {
 		t.Errorf("there is no node yet: %v, %v", first.DirectoryExists, second.DirectoryExists)
 	}
-	Step(s, Created{Epoch: 1, Serial: first.Serial, Node: first.Node + "0000000000", Czxid: 9, Directory: 8, Children: []string{first.Node + "0000000000"}})
+	Step(s, Created{Serial: first.Serial, Node: first.Node + "0000000000", Czxid: 9, Directory: 8, Children: []string{first.Node + "0000000000"}})
 	if third := created(Step(s, Acquire{ID: 3})); !third.DirectoryExists {
 		t.Error("the first node is there")
 	}

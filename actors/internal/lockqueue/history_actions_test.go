@@ -254,10 +254,6 @@ func (w *world) actions() map[string]func(*rapid.T) {
 
 // loseSession begins another session. The nodes of the old one are still there.
 func (w *world) loseSession(p *process) {
-	// What is not answered fails, which may be heard before.
-	for i, early := 0, rapid.IntRange(0, len(p.requests)).Draw(w.t, "failures"); i < early; i++ {
-		w.step(p, Failed{Epoch: p.epoch, Serial: p.requests[i].Serial, Reason: requests.SessionLost})
-	}
 	w.step(p, Session{Epoch: p.epoch, State: Lost})
 	w.connect(p)
 }

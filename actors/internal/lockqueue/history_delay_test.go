@@ -33,13 +33,13 @@ func (w *world) elapse() {
 func (w *world) transact(p *process, f Effect) {
 	fate := rapid.IntRange(0, 9).Draw(w.t, "fate")
 	if fate == 0 {
-		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Reason: requests.OutcomeUnknown})
+		p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
 		return
 	}
 	e := w.execute(f)
 	w.catchUp(p)
 	if fate == 1 {
-		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Reason: requests.OutcomeUnknown})
+		p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
 		return
 	}
 	p.reply(e)
@@ -72,7 +72,7 @@ func (w *world) look(p *process, f Effect) {
 	if p.view.mark != "" {
 		data["the mark"] = []byte(p.view.mark)
 	}
-	p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Data: data})
+	p.reply(Watched{Serial: f.Serial, Data: data})
 }
 
 func TestHistoriesOfADelayedMutex(t *testing.T) {

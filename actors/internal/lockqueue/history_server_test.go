@@ -92,7 +92,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 		w.create(p, creates, gone)
 	case ListDirectory:
 		p.directoryWatched = p.directoryWatched || f.Watch && p.view.directory != 0
-		l := Listed{Epoch: p.epoch, Serial: f.Serial, Children: w.names(p), Directory: p.view.directory}
+		l := Listed{Serial: f.Serial, Children: w.names(p), Directory: p.view.directory}
 		for _, name := range l.Children {
 			if n := p.view.nodes[name]; f.WithCzxids && n != nil {
 				l.Czxids = append(l.Czxids, n.czxid)
@@ -110,7 +110,7 @@ func (w *world) serve(p *process, i int, batch bool) {
 				p.watches[name] = true
 			}
 		}
-		p.reply(Watched{Epoch: p.epoch, Serial: f.Serial, Gone: gone, Data: p.data(f)})
+		p.reply(Watched{Serial: f.Serial, Gone: gone, Data: p.data(f)})
 	case RestoreData:
 		w.write(f.Node, false)
 		w.catchUp(p)
@@ -153,7 +153,7 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 			kind = queue.Own
 		}
 		n := w.add(f.Node, kind, p)
-		b.created = append(b.created, Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid,
+		b.created = append(b.created, Created{Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid,
 			Step: step, SameDirectory: gone[f.After]})
 		b.look[f.Serial] = f.ListAfter
 		if answerLost {
@@ -183,7 +183,7 @@ func (w *world) search(p *process) {
 	w.catchUp(p) // the bridge writes before it searches
 	for _, n := range w.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
-			p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.directory, Children: w.names(p)})
+			p.reply(Created{Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.directory, Children: w.names(p)})
 			return
 		}
 	}
@@ -216,14 +216,14 @@ func (w *world) createBeside(p *process, f Effect) {
 	w.catchUp(p)
 	leader := w.nodes[f.Beside]
 	if leader == nil {
-		p.reply(Failed{Epoch: p.epoch, Serial: f.Serial, Reason: requests.NotHeld})
+		p.reply(Failed{Serial: f.Serial, Reason: requests.NotHeld})
 		return
 	}
 	w.zxid++
 	_, kind, _ := w.rule.Parse(f.Node)
 	w.put(&node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
 	w.catchUp(p)
-	p.reply(Created{Epoch: p.epoch, Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.directory})
+	p.reply(Created{Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.directory})
 	p.answers[len(p.answers)-1].due = p.ticks + 1 // it is granted by, whenever it comes
 }
 

@@ -123,7 +123,7 @@ func (s *State) deleteNode(c *entry) {
 
 func (e Created) apply(s *State) {
 	c := s.entries[e.Serial]
-	if c == nil || e.Epoch != s.epoch || c.answered() {
+	if c == nil || c.answered() {
 		return
 	}
 	if e.Directory != 0 {

@@ -18,11 +18,11 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1})[0]
 	own := create.Node + "2147483002"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 106, Directory: 1, Children: []string{own}})[0]
+	list := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 106, Directory: 1, Children: []string{own}})[0]
 	if list.Kind != ListDirectory || !list.WithCzxids {
 		t.Fatalf("%+v", list)
 	}
-	Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
+	Step(s, Listed{Serial: list.Serial, Directory: 1, Children: []string{second, first, own}, Czxids: []int64{105, 105, 106}})
 	if len(s.contenders) != 3 || s.contenders[0].name != first || s.contenders[1].name != second {
 		for _, c := range s.contenders {
 			t.Error(c.name, c.rank)
@@ -38,8 +38,8 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	create := Step(s, Acquire{ID: 1, NotifyContended: true})[0]
 	own := create.Node + "2147483646"
-	list := Step(s, Created{Epoch: 1, Serial: create.Serial, Node: own, Czxid: 104, Directory: 1, Children: []string{own}})[0]
-	effects := Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
+	list := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 104, Directory: 1, Children: []string{own}})[0]
+	effects := Step(s, Listed{Serial: list.Serial, Directory: 1, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
 		Czxids: []int64{104, 105, 105, 105}})
 	if !slices.ContainsFunc(effects, func(e Effect) bool { return e.Kind == NotifyContended && e.ID == 1 }) {
 		t.Errorf("%+v", effects)
@@ -57,14 +57,14 @@ func TestUnlistedAhead(t *testing.T) {
 		}
 	}
 	names = names[1:]
-	list := Step(s, Created{Epoch: 1, Serial: 3, Node: names[2], Czxid: 106, Directory: 1, Children: names})[0]
-	Step(s, Listed{Epoch: 1, Serial: list.Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}})
-	Step(s, Created{Epoch: 1, Serial: 1, Node: names[0], Czxid: 104})
-	effects := slices.Clone(Step(s, Created{Epoch: 1, Serial: 2, Node: names[1], Czxid: 105}))
+	list := Step(s, Created{Serial: 3, Node: names[2], Czxid: 106, Directory: 1, Children: names})[0]
+	Step(s, Listed{Serial: list.Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}})
+	Step(s, Created{Serial: 1, Node: names[0], Czxid: 104})
+	effects := slices.Clone(Step(s, Created{Serial: 2, Node: names[1], Czxid: 105}))
 	if len(effects) != 1 || effects[0].Kind != ListDirectory {
 		t.Fatalf("%+v", effects)
 	}
-	effects = slices.Clone(Step(s, Listed{Epoch: 1, Serial: effects[0].Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}}))
+	effects = slices.Clone(Step(s, Listed{Serial: effects[0].Serial, Directory: 1, Children: names, Czxids: []int64{104, 105, 106}}))
 	for _, e := range effects {
 		if e.Kind == Grant && e.ID != 1 {
 			t.Errorf("%+v", e)

@@ -52,11 +52,11 @@ func (s *script) Step(t *testing.T, line string) []string {
 	case "acquire":
 		e = Acquire{ID: requests.ID(num("id", 0)), Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], s.kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"]), Revocable: revocable, AtomicCreate: atomic}
 	case "created":
-		e = Created{Epoch: epoch, Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1), SameDirectory: same}
+		e = Created{Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1), SameDirectory: same}
 	case "listed":
-		e = Listed{Epoch: epoch, Serial: serial, Children: s.names(args["children"]), Czxids: machinetest.Numbers(t, args["czxids"]), Directory: num("directory", 1)}
+		e = Listed{Serial: serial, Children: s.names(args["children"]), Czxids: machinetest.Numbers(t, args["czxids"]), Directory: num("directory", 1)}
 	case "watched":
-		e = Watched{Epoch: epoch, Serial: serial, Gone: s.names(args["gone"]), Data: s.data(args)}
+		e = Watched{Serial: serial, Gone: s.names(args["gone"]), Data: s.data(args)}
 	case "wake":
 		e = Wake{Epoch: epoch, Node: s.name(args["node"]), Deleted: !kept}
 	case "transacted":
@@ -91,7 +91,7 @@ func commonEvent(t *testing.T, line string) Event {
 	case "deleted":
 		return Deleted{Serial: serial, Missing: missing}
 	case "failed":
-		return Failed{Epoch: epoch, Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.SessionLost)}
+		return Failed{Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.SessionLost)}
 	case "connected":
 		return Session{Epoch: epoch, State: Connected}
 	case "suspended":

@@ -121,13 +121,13 @@ func (l *lockActor) Tick(quiet bool) {
 
 // Created implements messages.BridgeClientHandler.
 func (l *lockActor) Created(_ ask.Recipient, msg *messages.Created) {
-	step(l, lockqueue.Created{Epoch: msg.Epoch, Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
+	step(l, lockqueue.Created{Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
 		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
 }
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
-	step(l, lockqueue.Listed{Epoch: msg.Epoch, Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+	step(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.
@@ -135,7 +135,7 @@ func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
 	for _, node := range msg.Gone {
 		l.noteGone(node)
 	}
-	step(l, lockqueue.Watched{Epoch: msg.Epoch, Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+	step(l, lockqueue.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
@@ -145,15 +145,14 @@ func (l *lockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
 
 // Failed implements messages.BridgeClientHandler.
 func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
-	if msg.Reason != messages.Reason_SESSION_LOST && l.releaseAfterReset(msg.Id) {
+	if l.releaseAfterReset(msg.Id) {
 		return
 	}
-	delete(l.resets, msg.Id)
 	l.Detail = msg.Detail
 	if l.draining {
 		l.noteUndeleted(msg)
 	}
-	step(l, lockqueue.Failed{Epoch: msg.Epoch, Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
+	step(l, lockqueue.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
 
 // Wake implements messages.BridgeClientHandler.
@@ -180,6 +179,9 @@ func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 }
 
 func (l *lockActor) onSession(epoch uint64, state lockqueue.SessionState) {
+	if state == lockqueue.Lost {
+		l.resets = nil
+	}
 	step(l, lockqueue.Session{Epoch: epoch, State: state})
 }
 

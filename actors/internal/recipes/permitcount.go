@@ -92,7 +92,7 @@ func (c *permitCount) failed(msg *messages.Failed) {
 		return
 	}
 	switch msg.Reason {
-	case messages.Reason_SESSION_LOST, messages.Reason_CLOSED: // SessionChanged says what follows
+	case messages.Reason_CLOSED: // SessionChanged says what follows
 	case messages.Reason_OUTCOME_UNKNOWN:
 		c.read()
 	default:

@@ -51,6 +51,9 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 		s.Refuse(from, msg)
 		return
 	}
+	if failed, is := msg.(*messages.Failed); is && failed.Reason == messages.Reason_SESSION_LOST {
+		return // SessionChanged has ended the request
+	}
 	s.checkSession(msg)
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)

@@ -216,7 +216,7 @@ func (s *Contender) Failed(serial uint64, why requests.Reason) {
 		s.nodesGone() // the nodes go with the session
 	case s.closed != 0 && why == requests.SessionLost:
 		s.awaited = 0
-	case why == requests.SessionLost || why == requests.Closed: // Session says what follows
+	case why == requests.Closed: // Session says what follows
 	case s.stage == holding:
 		s.awaited = 0
 	case why == requests.OutcomeUnknown && s.stage == deleting:
