@@ -295,5 +295,5 @@ func ExampleConnect_sessionTimeout() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// zkbridge: server does not grant the session timeout: asked for 1h0m0s, granted 40s; ask for a timeout within the server's limits
+	// zkbridge: server does not grant the session timeout: asked for 1h0m0s, granted 40s, which the server's minSessionTimeout and maxSessionTimeout allow
 }
