@@ -55,7 +55,8 @@ func TestFirst(t *testing.T) {
 		is(b, err, actors.ErrCancelled)
 		_, err = actors.First(within(b))
 		is(b, err, actors.ErrInvalid)
-		_, err = actors.First(nil, all[0].Acquire(within(b))) //nolint:staticcheck // that is the test
+		//lint:ignore SA1012 that is the test
+		_, err = actors.First(nil, all[0].Acquire(within(b)))
 		is(b, err, actors.ErrInvalid)
 		zktest.Eventually(b, patience, func() bool { s := locks.Stats(); return s.Held+s.Waiting == 0 }, "nothing waits or holds")
 	})

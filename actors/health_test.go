@@ -37,7 +37,8 @@ func TestHealth(t *testing.T) {
 		v.Resume()
 		state(v, locks, messages.SessionState_CONNECTED)
 		must(v, locks.Health(within(v)))
-		is(v, locks.Health(nil), actors.ErrInvalid) //nolint:staticcheck // that is the test
+		//lint:ignore SA1012 that is the test
+		is(v, locks.Health(nil), actors.ErrInvalid)
 		must(v, locks.Close())
 		is(v, locks.Health(within(v)), actors.ErrClosed)
 	})
