@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// board holds the queues of the locks below a path, as they were last seen. Each change has a
+// version, so that a page can be sent what has changed since the version that it has.
+type board struct {
+	locks *actors.Locks
+	root  string
+
+	mu      sync.Mutex
+	version uint64
+	shown   map[string]shown // by path
+	gone    map[string]uint64
+	session sessionState
+	changed chan struct{} // closed at the next change
+}
+
+// shown is a lock with the version of its last change.
+type shown struct {
+	lock    lock
+	version uint64
+	stop    context.CancelFunc // of the observer
+}
+
+// sessionState is the state of the connection to ZooKeeper.
+type sessionState struct {
+	State string    `json:"state"`
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"`
+}
+
+// findEvery is how often the board looks for locks that it does not know.
+const findEvery = 2 * time.Second
+
+func newBoard(locks *actors.Locks, root string) *board {
+	return &board{locks: locks, root: root, shown: map[string]shown{}, gone: map[string]uint64{}, changed: make(chan struct{})}
+}
+
+// run keeps the board up to date until ctx ends.
+func (b *board) run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { b.watchSession(ctx) })
+	timer := time.NewTicker(findEvery)
+	defer timer.Stop()
+	for {
+		if found, err := b.locks.Find(ctx, b.root); err == nil {
+			b.observe(ctx, &running, found)
+		}
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// observe starts an observer for each lock that is new, and ends those of locks that are gone.
+func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for path, s := range b.shown {
+		if !slices.Contains(found, path) {
+			s.stop()
+			b.change()
+			delete(b.shown, path)
+			b.gone[path] = b.version
+		}
+	}
+	for _, path := range found {
+		if _, known := b.shown[path]; known {
+			continue
+		}
+		ctx, stop := context.WithCancel(ctx)
+		delete(b.gone, path)
+		b.shown[path] = shown{stop: stop} // pages are told of it when it was observed
+		running.Go(func() {
+			for q := range b.locks.Observe(ctx, path) {
+				b.put(q)
+			}
+		})
+	}
+}
+
+func (b *board) put(q actors.Queue) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, known := b.shown[q.Path]; known {
+		b.change()
+		b.shown[q.Path] = shown{newLock(q), b.version, s.stop}
+	}
+}
+
+func (b *board) watchSession(ctx context.Context) {
+	for s := range b.locks.Sessions(ctx) {
+		b.mu.Lock()
+		b.change()
+		b.session = sessionState{State: s.State.String(), ID: sessionText(s.ID), Since: time.Now()}
+		b.mu.Unlock()
+	}
+}
+
+// change counts a change. The caller holds mu.
+func (b *board) change() {
+	b.version++
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// update is what has changed on the board since a version.
+type update struct {
+	Whole   bool     `json:"whole"` // the update has all locks
+	Changed []lock   `json:"changed"`
+	Gone    []string `json:"gone"`
+}
+
+// since returns what has changed after version, the present version, and a channel that is closed at
+// the next change.
+func (b *board) since(version uint64) (u update, s sessionState, now uint64, next <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u = update{Whole: version == 0, Changed: []lock{}, Gone: []string{}}
+	for _, path := range slices.Sorted(maps.Keys(b.shown)) {
+		if each := b.shown[path]; each.version > version {
+			u.Changed = append(u.Changed, each.lock)
+		}
+	}
+	for path, v := range b.gone {
+		if v > version {
+			u.Gone = append(u.Gone, path)
+		}
+	}
+	return u, b.session, b.version, b.changed
+}
+
+func connected(s sessionState) bool { return s.State == messages.SessionState_CONNECTED.String() }

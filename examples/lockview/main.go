@@ -1,0 +1,128 @@
+// Command lockview serves a page that shows the locks below a path as queues, live: holders, waiters
+// in their order, since when, of which process and session, and hand-offs as they happen.
+//
+//	go run ./examples/lockview                                # on an embedded server, with a demonstration
+//	go run ./examples/lockview -zk zk1:2181,zk2:2181 /locks
+//
+// It prints the address of the page. The page is served on the loopback interface, and is read-only:
+// with -revoke it can ask a holder to release. It needs READ on the locks' directories and on the
+// nodes in them. The locks may be of any client: of this library, Curator, kazoo or go-zookeeper.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+type options struct {
+	servers string
+	listen  string
+	root    string
+	revoke  bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one with a demonstration)")
+	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the `address` of the page; port 0 is a free port")
+	flag.BoolVar(&o.revoke, "revoke", false, "let the page ask holders to release")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\nServes a page that shows the locks at and below PATH (default /).\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := o.parsePath(flag.Args())
+	if err == nil {
+		err = run(ctx, o, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lockview:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) parsePath(args []string) error {
+	o.root = "/"
+	switch {
+	case len(args) > 1:
+		return fmt.Errorf("argument %q: one path is accepted, after the flags", args[1])
+	case len(args) == 1 && !strings.HasPrefix(args[0], "/"):
+		return fmt.Errorf("path %q: it must begin with /", args[0])
+	case len(args) == 1:
+		o.root = args[0]
+	}
+	return nil
+}
+
+// run serves the page until ctx ends.
+func run(ctx context.Context, o options, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	demonstration := o.servers == ""
+	if demonstration {
+		server, err := embedded.Start(embedded.Config{})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		o.servers = server.Addr()
+	}
+	connecting, connected := context.WithTimeout(ctx, 15*time.Second)
+	defer connected()
+	locks, err := actors.Connect(connecting, o.servers, actors.Config{})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	s := &server{board: newBoard(locks, o.root)}
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
+		s.host = address.String()
+	}
+	if o.revoke {
+		s.revoke = func(ctx context.Context, node string) error {
+			_, err := locks.Revoke(ctx, node, 0)
+			return err
+		}
+	}
+	fmt.Fprintf(out, "locks below %s: http://%s/\n", o.root, listener.Addr())
+
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.board.run(ctx)
+	}()
+	if demonstration {
+		stop, err := demonstrate(ctx, o.servers)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	defer context.AfterFunc(ctx, func() { web.Close() })()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-stopped
+	return nil
+}
