@@ -24,7 +24,7 @@ type command struct {
 
 // commands is the table of lockrun's uses. The first one has no name.
 func commands() []*command {
-	return []*command{runCommand, whoCommand, watchCommand, revokeCommand, breakCommand, verifyCommand,
+	return []*command{runCommand, lsCommand, whoCommand, watchCommand, revokeCommand, breakCommand, verifyCommand,
 		generationCommand, completionCommand}
 }
 

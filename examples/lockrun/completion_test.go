@@ -16,8 +16,8 @@ func TestBashCompletion(t *testing.T) {
 	}
 	script := completions["bash"]()
 	for _, c := range []struct{ line, want, not string }{
-		{"lockrun w", "who watch", "revoke"},
-		{"lockrun ", "who watch revoke break verify generation completion", ""},
+		{"lockrun w", "who watch", "ls"},
+		{"lockrun ", "ls who watch revoke break verify generation completion", ""},
 		{"lockrun -", "-zk -lock -mode -on-revoke -v -wait -auth-file -h", "-json -yes"},
 		{"lockrun -mode r", "read", "write"},
 		{"lockrun -acl ", "creator world", "-zk"},

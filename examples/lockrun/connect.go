@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/signal"
 	"time"
@@ -17,6 +18,7 @@ func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks,
 	if err != nil {
 		return nil, exitUsage, err
 	}
+	cfg.Logger = slog.New(lineHandler{least: o.leastLevel()})
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
 	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
@@ -31,6 +33,15 @@ func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks,
 		return nil, exitSignal + number(<-signals), plain(err)
 	}
 	return nil, exitUnavailable, plain(err)
+}
+
+// leastLevel returns the level from which the library's lines concern the user. Those at WARN are about
+// held locks, which a subcommand does not have.
+func (o *options) leastLevel() slog.Level {
+	if len(o.command) > 0 {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
 }
 
 // errNotDone is the error of a subcommand that has not done its work because of other processes or

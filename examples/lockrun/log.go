@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// logger prints the library's lines at WARN and ERROR as lines of lockrun.
-var logger = slog.New(lineHandler{})
-
-// lineHandler prints each record as one line to standard error, without the time.
-type lineHandler struct{ attributes string }
+// lineHandler prints each record of the library's log as one line to standard error, without the time.
+type lineHandler struct {
+	least      slog.Level
+	attributes string
+}
 
 // Enabled implements slog.Handler.
 func (h lineHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn
+	return level >= h.least
 }
 
 // Handle implements slog.Handler.

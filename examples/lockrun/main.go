@@ -5,6 +5,7 @@
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/data -mode read -- ./report.sh
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh
 //
+//	lockrun ls -zk zk1:2181 /locks              the locks below /locks: recipe, holders, waiters
 //	lockrun who -zk zk1:2181 /locks/backup      the holders and waiters of a lock, in order
 //	lockrun watch -zk zk1:2181 /locks/backup    the same, again at each change
 //	lockrun revoke -zk zk1:2181 /locks/backup   asks the holders to release
@@ -48,6 +49,7 @@
 // With -json, who and watch print an array of the lock's contenders in queue order, watch one array
 // per line. An object has place (from 0), holds, kind, node, session, since, owner, host, pid,
 // program and data. The output leaves out a field that is not known.
+// An object of ls has path, recipe, permits, holders (an array as of who) and waiters (their number).
 // An object of revoke and break has node and outcome: asked, released, broken or failed. verify prints an
 // object with holds, token, node, and a reason if the grant does not hold; generation an object with
 // generation.

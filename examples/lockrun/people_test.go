@@ -39,7 +39,7 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// who and watch show the contenders of all libraries in their order, and break takes the
+// who and watch show the contenders of all libraries in their order, ls the lock, and break takes the
 // lock from a holder of Curator's.
 func TestContendersOfAllLibraries(t *testing.T) {
 	s := zktest.Real(t)
@@ -84,10 +84,17 @@ func TestContendersOfAllLibraries(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(all[1])); !slices.Equal(keys, []string{"data", "holds", "kind", "node", "place", "session", "since"}) {
 		t.Errorf("kazoo's has %q", keys) // its data is its identifier
 	}
+	if table := output(t, 0, "ls", "-zk", s.Addr(), "/"); !strings.Contains(table, path+" ") || !strings.Contains(table, "mutex") {
+		t.Errorf("ls / shows\n%s", table)
+	}
 	for _, part := range []string{"mutex, 1 holder, 2 waiters", "sh, " + all[2]["program"].(string), "PLACE"} {
 		if table := output(t, 0, "who", path, "-zk", s.Addr()); !strings.Contains(table, part) {
 			t.Errorf("%q is not in\n%s", part, table)
 		}
+	}
+	list := objects(t, output(t, 0, "ls", "-json", "-zk", s.Addr(), strings.TrimSuffix(path, "/orders")))
+	if len(list) != 1 || list[0]["path"] != path || list[0]["recipe"] != "mutex" || list[0]["waiters"] != 2.0 || len(list[0]["holders"].([]any)) != 1 {
+		t.Errorf("ls: %v", list)
 	}
 	zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(ours.stderr.String(), "at place 2 of 3, held by") }, "-v says the place")
 
@@ -125,7 +132,7 @@ func TestContendersOfAllLibraries(t *testing.T) {
 func TestFreeLock(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
-		for _, args := range []string{"who", "revoke", "break -yes"} {
+		for _, args := range []string{"who", "ls", "revoke", "break -yes"} {
 			words := append(strings.Fields(args), path, "-zk", s.Addr())
 			if text := output(t, 0, append(words, "-json")...); text != "[]" {
 				t.Errorf("%s: %s", args, text)

@@ -65,7 +65,7 @@ func (s *server) check() error {
 // config returns the configuration of a connection. The errors concern the command line and the
 // files that it names.
 func (s *server) config() (actors.Config, error) {
-	cfg := actors.Config{SessionTimeout: s.session, Margin: s.margin(), Logger: logger}
+	cfg := actors.Config{SessionTimeout: s.session, Margin: s.margin()}
 	var err error
 	if cfg.TLS, err = s.tls(); err != nil {
 		return cfg, err

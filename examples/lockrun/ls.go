@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+var lsCommand = &command{
+	name:      "ls",
+	arguments: "[flags] PATH",
+	about:     "Lists the locks at and below PATH: recipe, holders, waiters.",
+	examples: []string{
+		"ls -zk zk1:2181 /locks",
+		"ls -zk zk1:2181 / -json | jq '.[] | select(.waiters > 0) | .path'",
+	},
+	define:   defineJSON,
+	check:    (*options).checkFolder,
+	run:      ls,
+	connects: true,
+}
+
+func (o *options) checkFolder() error {
+	switch {
+	case len(o.args) == 0:
+		return errors.New("the path is missing: it must be a path on ZooKeeper, as in /locks, or / for all locks")
+	case len(o.args) > 1:
+		return fmt.Errorf("argument %q: one path is accepted, and %s came before", o.args[1], o.args[0])
+	}
+	o.path = o.args[0]
+	if err := zkbridge.CheckPath(o.path); err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+	return nil
+}
+
+// listed is a lock as -json prints it.
+type listed struct {
+	Path    string      `json:"path"`
+	Recipe  string      `json:"recipe,omitempty"`
+	Permits int         `json:"permits,omitempty"`
+	Holders []contender `json:"holders"`
+	Waiters int         `json:"waiters"`
+}
+
+func ls(o *options) (int, error) {
+	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := o.soon(ctx)
+		defer cancel()
+		paths, limit := locks.Find(ctx, o.path)
+		if limit != nil && !errors.Is(limit, actors.ErrLimit) {
+			return limit
+		}
+		all, err := list(ctx, locks, paths)
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			err = printJSON(all)
+		default:
+			printList(o.path, all)
+		}
+		return errors.Join(err, limit)
+	})
+}
+
+// inspections is how many locks ls reads at a time.
+const inspections = 16
+
+// list inspects the locks at the paths. It leaves out those that have become free.
+func list(ctx context.Context, locks *actors.Locks, paths []string) ([]listed, error) {
+	queues := make([]lockQueue, len(paths))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(inspections)
+	for i, path := range paths {
+		g.Go(func() (err error) {
+			queues[i], err = inspect(ctx, locks, path)
+			return err
+		})
+	}
+	err := g.Wait()
+	all := []listed{}
+	for _, q := range queues {
+		if holders := q.holders(); len(q.all) > 0 {
+			all = append(all, listed{q.path, q.recipe, q.permits, holders, len(q.all) - len(holders)})
+		}
+	}
+	return all, err
+}
+
+func printList(path string, all []listed) {
+	if len(all) == 0 {
+		fmt.Printf("%s: no lock at or below this path has a contender\n", path)
+		return
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "LOCK\tRECIPE\tHOLDERS\tWAITERS\tHELD BY")
+	for _, l := range all {
+		by := ""
+		if len(l.Holders) > 0 {
+			by = l.Holders[0].name()
+		}
+		if len(l.Holders) > 1 {
+			by += fmt.Sprintf(" and %d more", len(l.Holders)-1)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", l.Path, l.Recipe, len(l.Holders), l.Waiters, by)
+	}
+	table.Flush()
+}
