@@ -129,6 +129,11 @@ func TestFailureLines(t *testing.T) {
 	_, otherTrust := other.Files(other.Issue("client"))
 	otherKeys, _ := other.Files(other.Issue("client"))
 	mutual := []string{"-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
+	text, err := os.ReadFile(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publicKey := written(t, string(text), 0o644)
 	forbidden := s.Path(t)
 	holder(t, s, forbidden, "-auth-file", written(t, "digest:a:b", 0o600), "-acl", "creator")
 	cases := []struct {
@@ -161,6 +166,7 @@ func TestFailureLines(t *testing.T) {
 		{"no file of an authority", []string{"-zk", s.Addr(), "-tls-ca", "/no/such"}, exitUsage, []string{"-tls-ca", "/no/such"}},
 		{"no certificate in the file", []string{"-zk", s.Addr(), "-tls-ca", written(t, "text", 0o600)}, exitUsage, []string{"BEGIN CERTIFICATE"}},
 		{"key of another certificate", []string{"-zk", s.Addr(), "-tls-cert", keys, "-tls-key", otherKeys}, exitUsage, []string{"-tls-key " + otherKeys, "does not match"}},
+		{"public key", []string{"-zk", secure, "-tls-ca", trust, "-tls-cert", keys, "-tls-key", publicKey}, 0, []string{"chmod 600 " + publicKey}},
 		{"chroot that is missing", []string{"-zk", s.Addr() + s.Path(t)}, 0, []string{"the chroot was missing and is made"}},
 	}
 	var runs []*process
