@@ -27,10 +27,11 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	}
 	// An acquisition that is kept from hearing of its grant keeps the multi-lock's actor from
 	// hearing of anything else.
-	owner := &acquisition{handle: &multi.handle, entry: actor, ended: ErrReleased, release: ask.NewPromise[struct{}](nil)}
+	owner := &acquisition{handle: &multi.handle, entry: actor, msg: &messages.Acquire{Revocable: true}, ended: ErrReleased,
+		release: ask.NewPromise[struct{}](nil)}
 	owner.promise.Store(ask.NewPromise[*Grant](nil))
 	owner.mu.Lock()
-	ask.Send(actor.Self, &messages.Acquire{Revocable: true}, owner)
+	ask.Send(actor.Self, owner.msg, owner)
 	zktest.Eventually(t, 10*time.Second, func() bool { return s.Watches(t) == 2 }, "both members watch their nodes")
 	owner.sendRelease()
 	if err := s.Client(t).Delete("/a/"+s.Nodes(t, "/a")[0], -1); err != nil {
