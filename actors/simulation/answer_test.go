@@ -22,7 +22,9 @@ func (r *request) fits(now time.Duration, err error) bool {
 		return r.try && r.w.faulty > 0
 	case errors.Is(err, actors.ErrDeadlock):
 		return r.named
-	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted):
+	case errors.Is(err, actors.ErrSessionLost) && r.fails:
+		return r.w.faulty > 0
+	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted), errors.Is(err, actors.ErrHoldExpired):
 		return r.named && !r.isAlone()
 	case errors.Is(err, actors.ErrUnavailable):
 		return r.w.faulty > 0 && (r.named || isLocal(r.path) || now > r.asked+unresolved*r.w.plan.session) // it may share what its owner, or its local queue, has asked for before
@@ -52,7 +54,7 @@ func (r *request) isAlone() bool {
 
 // checkLoss looks whether the grant may have ended so.
 func (r *request) checkLoss(now time.Duration) {
-	if r.w.faulty == 0 {
+	if r.w.faulty == 0 && !errors.Is(r.over, actors.ErrHoldExpired) {
 		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
 	}
 }

@@ -84,7 +84,7 @@ func (w *world) checkHandOver(now time.Duration, r *request) {
 	quiet := last.at - 8*r.p.host.far - 50*time.Millisecond
 	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || w.futures || len(w.foreign) > 0 ||
 		w.calmSince == 0 || w.calmSince > quiet || last.of == nil || last.of.p == r.p || last.of.named || last.of.asked > quiet || last.prev > min(quiet, r.asked) ||
-		r.asked > quiet || last.of.asked > r.asked || last.at < r.asked || last.of.state != done || last.of.grant == nil {
+		r.asked > quiet || last.of.asked > r.asked || last.at < r.asked || last.of.state != done || last.of.grant == nil || last.of.most > 0 {
 		return
 	}
 	touches := func(uses []use) bool {

@@ -26,7 +26,9 @@ type request struct {
 	try     bool
 	early   bool // it was asked for before a release of the same moment
 	timeout time.Duration
-	cancel  bool // it may be cancelled
+	cancel  bool          // it may be cancelled
+	most    time.Duration // it holds so long at most; 0: without limit
+	fails   bool          // it ends with its session
 	ctx     context.Context
 	end     context.CancelFunc
 	session int64 // when it asked
@@ -161,6 +163,7 @@ func (r *request) send(what string, lock locker, options ...actors.Option) {
 			w.after(time.Duration(rnd.Int64N(int64(5*time.Second))), r.drop)
 		}
 	}
+	options = append(options, r.limits()...)
 	if r.timeout > 0 {
 		options = append(options, actors.WithTimeout(r.timeout))
 	}
@@ -229,19 +232,6 @@ func isDone(c <-chan struct{}) bool {
 
 // look goes on as far as it can.
 func (r *request) look(now time.Duration) {
-	if r.believed && r.grant.Err() != nil {
-		r.believed = false
-		r.over = r.grant.Err()
-		r.w.line("%d ends: %v", r.id, r.over)
-		r.endGrant(now)
-		r.checkLoss(now)
-		if r.dropped {
-			r.finish()
-		}
-		if r.lost != nil {
-			r.lost()
-		}
-	}
 	if r.p.frozen || r.quit {
 		return
 	}

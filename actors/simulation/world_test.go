@@ -226,6 +226,9 @@ func (w *world) look() {
 			p.look()
 		}
 	}
+	for _, r := range w.open {
+		r.lookAtEnd(now)
+	}
 	for i := 0; i < len(w.open); i++ { // a holder that heeds a revocation may ask anew, which makes the list longer
 		w.open[i].look(now)
 	}
