@@ -152,27 +152,27 @@ func (ep *epoch) flush() {
 }
 
 // The epoch is the writer's Session.
-var _ writer.Session = (*epoch)(nil)
+var _ writer.Epoch = (*epoch)(nil)
 
-// Client implements writer.Session.
+// Client implements writer.Epoch.
 func (ep *epoch) Client() zkconn.Client { return ep.client }
 
-// ID implements writer.Session.
+// ID implements writer.Epoch.
 func (ep *epoch) ID() int64 { return ep.conn.ID() }
 
-// Timeout implements writer.Session.
+// Timeout implements writer.Epoch.
 func (ep *epoch) Timeout() time.Duration { return ep.conn.Timeout() }
 
-// IsOpen implements writer.Session.
+// IsOpen implements writer.Epoch.
 func (ep *epoch) IsOpen(r request) bool {
 	_, open := ep.open[r]
 	return open
 }
 
-// Close implements writer.Session.
+// Close implements writer.Epoch.
 func (ep *epoch) Close(r request) { delete(ep.open, r) }
 
-// Run implements writer.Session.
+// Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.singles.addBlocking(func() func() { return work(ep.client) })
 }
@@ -183,15 +183,15 @@ type posted struct {
 	f     func()
 }
 
-// Post implements writer.Session.
+// Post implements writer.Epoch.
 func (ep *epoch) Post(f func()) { ep.actor.self.Tell(&posted{ep, f}) }
 
-// AfterFunc implements writer.Session.
+// AfterFunc implements writer.Epoch.
 func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { ep.Post(f) })
 }
 
-// RetryLater implements writer.Session.
+// RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)
 	ep.armRetry()

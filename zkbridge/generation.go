@@ -113,7 +113,7 @@ func (ep *epoch) onGenerationKnown() {
 	}
 }
 
-// WithGeneration implements writer.Session: it calls then at once, or when a read that is under way
+// WithGeneration implements writer.Epoch: it calls then at once, or when a read that is under way
 // is answered.
 func (ep *epoch) WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string)) {
 	g := &ep.actor.generations

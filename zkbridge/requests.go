@@ -130,7 +130,7 @@ func (a *bridgeActor) replyToOf(from ask.Recipient, msg requestMessage) reply.To
 // requests at once.
 func (a *bridgeActor) accept(r request, epoch uint64) bool {
 	n := 1
-	if _, ok := r.(*writer.Release); ok {
+	if _, ok := r.(*writer.NodeRelease); ok {
 		n = 0 // a release is never over the limit: its node would stay
 	}
 	if why, detail := a.rejectReason(epoch, n); why != 0 {

@@ -67,7 +67,7 @@ func (ep *epoch) setReady() {
 	ep.startAll()
 }
 
-// SessionNodeFailed implements writer.Session. It creates the session node again if another client
+// SessionNodeFailed implements writer.Epoch. It creates the session node again if another client
 // has deleted it. The session goes on without the node if it cannot be written for another reason.
 func (ep *epoch) SessionNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {

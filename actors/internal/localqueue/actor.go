@@ -5,9 +5,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Actor performs what a Queue asks for: the first two methods on the lock below, the last two for the
+// QueueActor performs what a Queue asks for: the first two methods on the lock below, the last two for the
 // owners.
-type Actor interface {
+type QueueActor interface {
 	// AcquireNode acquires the lock below for a kind, as a try or not, as the owner of the other node
 	// that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost and
 	// NodeContended.

@@ -1,5 +1,5 @@
 // Package localqueue is the state machine of a local queue: the owners of one process use one
-// contender of a lock in turn. It does no I/O and knows neither time nor contexts: its Actor
+// contender of a lock in turn. It does no I/O and knows neither time nor contexts: its QueueActor
 // performs what it asks for.
 //
 // # Rules

@@ -8,7 +8,7 @@ import (
 // Queue is the queue of the owners of one process for one lock. It is used by one goroutine at a
 // time; the package's documentation says how it works.
 type Queue struct {
-	actor  Actor
+	actor  QueueActor
 	rule   queue.Rule
 	budget uint32
 	closed requests.Reason
@@ -30,7 +30,7 @@ type Queue struct {
 // New returns a Queue without owners. budget is how many grants in a row it makes of one node hold
 // while other processes wait. Of the rule only the kinds count: which block each other, and which
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
-func New(actor Actor, rule queue.Rule, budget uint32) *Queue {
+func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
 	return &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{},
 		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// LocalEffect is a call of a localqueue.Actor: the method's name and arguments.
+// LocalEffect is a call of a localqueue.QueueActor: the method's name and arguments.
 type LocalEffect struct {
 	Kind       string
 	ID         requests.ID
@@ -22,7 +22,7 @@ type LocalEffect struct {
 
 func (e LocalEffect) String() string { return e.Kind }
 
-// LocalRecorder is a localqueue.Actor that keeps what it is asked for.
+// LocalRecorder is a localqueue.QueueActor that keeps what it is asked for.
 type LocalRecorder struct{ effects []LocalEffect }
 
 // Take returns what the LocalRecorder was asked for since the last call.

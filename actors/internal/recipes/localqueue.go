@@ -159,22 +159,22 @@ func (l *localQueueActor) setDetail(detail string) {
 	l.Detail = strings.TrimPrefix(strings.TrimPrefix(detail, l.Path), ": ")
 }
 
-// ---- what the state asks for: localQueueActor is a localqueue.Actor
+// ---- what the state asks for: localQueueActor is a localqueue.QueueActor
 
-// AcquireNode implements localqueue.Actor.
+// AcquireNode implements localqueue.QueueActor.
 func (l *localQueueActor) AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte) {
 	l.below.SendAcquire(&messages.Acquire{RequestId: serial, Owner: l.ownerBelow, Kind: uint32(kind), Try: try,
 		Data: l.Manager.NodeData(data, ""), NotifyContended: true}, l.Self)
 }
 
-// ReleaseNode implements localqueue.Actor. Cancel takes back a grant as well, also one that is under
+// ReleaseNode implements localqueue.QueueActor. Cancel takes back a grant as well, also one that is under
 // way. It also says that the owner knows of the loss of a lost grant.
 func (l *localQueueActor) ReleaseNode(serial uint64) {
 	l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == serial })
 	l.below.SendCancel(&messages.Cancel{RequestId: serial, Owner: l.ownerBelow}, l.Self)
 }
 
-// GrantBy implements localqueue.Actor.
+// GrantBy implements localqueue.QueueActor.
 func (l *localQueueActor) GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32) {
 	if l.mayHandOff {
 		l.mayHandOff = false
@@ -193,7 +193,7 @@ func (l *localQueueActor) GrantBy(id requests.ID, serial, generation uint64, czx
 		Generation: generation, Czxid: czxid, Step: step, SessionId: by.SessionId, Epoch: by.Epoch})
 }
 
-// StartIdleTimer implements localqueue.Actor.
+// StartIdleTimer implements localqueue.QueueActor.
 func (l *localQueueActor) StartIdleTimer() {
 	if l.idleTimer == nil {
 		self := l.Self

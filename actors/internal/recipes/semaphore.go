@@ -156,19 +156,19 @@ func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRe
 	s.state.Revoke(msg.RequestId)
 }
 
-// ---- what the state asks for: semaphoreActor is a semaphore.Actor
+// ---- what the state asks for: semaphoreActor is a semaphore.PermitActor
 
-// EnterRequestQueue implements semaphore.Actor.
+// EnterRequestQueue implements semaphore.PermitActor.
 func (s *semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
 	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.Own), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
 }
 
-// LeaveRequestQueue implements semaphore.Actor.
+// LeaveRequestQueue implements semaphore.PermitActor.
 func (s *semaphoreActor) LeaveRequestQueue(serial uint64) {
 	s.queue.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
 }
 
-// AcquireLeases implements semaphore.Actor. The leases of one transaction have one token.
+// AcquireLeases implements semaphore.PermitActor. The leases of one transaction have one token.
 func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, leases []semaphore.Lease) {
 	var all acquireLeases
 	for _, l := range leases {
@@ -181,23 +181,23 @@ func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, leases []semap
 	ask.Send(s.leases.To, all, s.Self)
 }
 
-// WithdrawLease implements semaphore.Actor.
+// WithdrawLease implements semaphore.PermitActor.
 func (s *semaphoreActor) WithdrawLease(serial uint64) {
 	s.leases.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
 }
 
-// ReleaseLease implements semaphore.Actor.
+// ReleaseLease implements semaphore.PermitActor.
 func (s *semaphoreActor) ReleaseLease(serial uint64) {
 	s.leases.SendRelease(&messages.Release{RequestId: serial}, s.Self)
 }
 
-// ReportTurn implements semaphore.Actor.
+// ReportTurn implements semaphore.PermitActor.
 func (s *semaphoreActor) ReportTurn(id requests.ID) {
 	r := s.Request(id)
 	r.Tell(queuePassed{r.Number()})
 }
 
-// Lose implements semaphore.Actor. There is no re-entry to refuse.
+// Lose implements semaphore.PermitActor. There is no re-entry to refuse.
 func (s *semaphoreActor) Lose(id requests.ID, why requests.Reason) { s.LoseAndRemove(id, why) }
 
 // dataBelow returns the data of a request to one of the locks below, which do not know the owner. It
@@ -220,7 +220,7 @@ func (s *semaphoreActor) ask(below messages.LockRef, msg *messages.Acquire) {
 	s.create = nil
 }
 
-// RefuseRequest implements semaphore.Actor.
+// RefuseRequest implements semaphore.PermitActor.
 func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	if why == requests.WouldDeadlock {
 		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.requestOwner, s.Recipe)
@@ -228,7 +228,7 @@ func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	s.Shell.RefuseRequest(id, why)
 }
 
-// GrantLeases implements semaphore.Actor. It names nodes below the semaphore's path. The grant has the
+// GrantLeases implements semaphore.PermitActor. It names nodes below the semaphore's path. The grant has the
 // token of the lease that was created last.
 func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 	one := func(l semaphore.Lease) *messages.Granted {

@@ -109,9 +109,9 @@ func (s *simpleLockActor) onSession(epoch uint64, state lockqueue.SessionState) 
 	s.state.Session(epoch, state != lockqueue.Lost)
 }
 
-// ---- what the contender asks for: simpleLockActor is a simplelock.Actor
+// ---- what the contender asks for: simpleLockActor is a simplelock.ContenderActor
 
-// CreateNodes implements simplelock.Actor.
+// CreateNodes implements simplelock.ContenderActor.
 func (s *simpleLockActor) CreateNodes(serial uint64, lockNode, ownerNode string, data []byte) {
 	var ops []*messages.Op
 	if lockNode != "" {
@@ -122,12 +122,12 @@ func (s *simpleLockActor) CreateNodes(serial uint64, lockNode, ownerNode string,
 		&messages.Op{Kind: messages.Op_SET, Path: owner, Data: data})...) // its answer has the czxid
 }
 
-// WriteOwnerNode implements simplelock.Actor.
+// WriteOwnerNode implements simplelock.ContenderActor.
 func (s *simpleLockActor) WriteOwnerNode(serial uint64, ownerNode string, data []byte) {
 	s.transact(serial, "", &messages.Op{Kind: messages.Op_SET, Path: s.nodePath(ownerNode), Data: data})
 }
 
-// DeleteNodes implements simplelock.Actor.
+// DeleteNodes implements simplelock.ContenderActor.
 func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
 	var ops []*messages.Op
 	for _, node := range nodes {
@@ -136,18 +136,18 @@ func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
 	s.transact(serial, "", ops...)
 }
 
-// DeleteLockNode implements simplelock.Actor.
+// DeleteLockNode implements simplelock.ContenderActor.
 func (s *simpleLockActor) DeleteLockNode(serial uint64, lockNode string) {
 	s.releaseNode(serial, lockNode, false)
 }
 
-// WatchNodes implements simplelock.Actor.
+// WatchNodes implements simplelock.ContenderActor.
 func (s *simpleLockActor) WatchNodes(serial uint64, nodes []string) { s.watch(serial, nodes, true) }
 
-// ListDirectory implements simplelock.Actor.
+// ListDirectory implements simplelock.ContenderActor.
 func (s *simpleLockActor) ListDirectory(serial uint64, watch bool) { s.list(serial, false, watch) }
 
-// GrantBy implements simplelock.Actor.
+// GrantBy implements simplelock.ContenderActor.
 func (s *simpleLockActor) GrantBy(id requests.ID, ownerNode string, generation uint64, czxid int64) {
 	if s.othersLeft {
 		s.othersLeft = false

@@ -2,9 +2,9 @@ package semaphore
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// Actor performs what a State asks for. The first five methods are about the locks below, in which a
+// PermitActor performs what a State asks for. The first five methods are about the locks below, in which a
 // State has requests by serials of its own; the others are for the owners.
-type Actor interface {
+type PermitActor interface {
 	// EnterRequestQueue acquires the request queue for r. The State's Granted, Refused and Lost must be
 	// called.
 	EnterRequestQueue(serial uint64, r PermitRequest)

@@ -1,5 +1,5 @@
 // Package semaphore is the state machine of the requests of one process for the permits of a
-// semaphore. It does no I/O and knows neither time nor contexts: its Actor performs what it asks for.
+// semaphore. It does no I/O and knows neither time nor contexts: its PermitActor performs what it asks for.
 //
 // # Rules
 //

@@ -5,7 +5,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// effect is a call of an Actor. AcquireLeases is one AcquireLease for each lease.
+// effect is a call of an PermitActor. AcquireLeases is one AcquireLease for each lease.
 type effect struct {
 	kind   string
 	id     requests.ID
@@ -15,7 +15,7 @@ type effect struct {
 	leases []Lease
 }
 
-// recorder is an Actor that keeps what it is asked for.
+// recorder is an PermitActor that keeps what it is asked for.
 type recorder struct{ effects []effect }
 
 func (r *recorder) add(e effect) { r.effects = append(r.effects, e) }

@@ -10,7 +10,7 @@ import (
 // State holds the requests of one process for the permits of a semaphore. It is used by one
 // goroutine at a time; the package's documentation says how it works.
 type State struct {
-	actor      Actor
+	actor      PermitActor
 	permits    int // less than 0 until Resize says it
 	fixed      bool
 	closed     requests.Reason
@@ -48,7 +48,7 @@ type request struct {
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
 // Resize says them. fixed says that their number does not change.
-func New(actor Actor, permits int, fixed bool) *State {
+func New(actor PermitActor, permits int, fixed bool) *State {
 	return &State{
 		actor: actor, permits: permits, fixed: fixed,
 		requests: map[requests.ID]*request{},

@@ -10,9 +10,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Actor performs what a Contender asks for. Each of the methods with a serial is answered by a call
+// ContenderActor performs what a Contender asks for. Each of the methods with a serial is answered by a call
 // of the method of Contender that is named, with the same serial.
-type Actor interface {
+type ContenderActor interface {
 	// CreateNodes creates the lock node, if lockNode is not empty, with the name ownerNode as its
 	// data, and the owner node with data. The answer is Transacted or Failed.
 	CreateNodes(serial uint64, lockNode, ownerNode string, data []byte)
@@ -37,7 +37,7 @@ type Actor interface {
 // Contender is one process's contender for a lock of the simple form. It serves one request at a
 // time. It is used by one goroutine at a time; the package's documentation says how it works.
 type Contender struct {
-	actor    Actor
+	actor    ContenderActor
 	lockNode string // the name of the lock node
 	shared   bool   // the lock has readers
 	unique   [8]byte
@@ -92,7 +92,7 @@ const readerPrefix = "R-"
 // New returns a Contender without a request. Writers make the lock node with the given name; shared
 // says that there are readers. The bytes of in are part of the owner nodes' names: those of each
 // Contender are different.
-func New(actor Actor, lockNode string, shared bool, in [8]byte) *Contender {
+func New(actor ContenderActor, lockNode string, shared bool, in [8]byte) *Contender {
 	return &Contender{actor: actor, lockNode: lockNode, shared: shared, unique: in}
 }
 

@@ -1,5 +1,5 @@
 // Package simplelock is the state machine of one process's contender for a lock that is one node
-// instead of a queue. It does no I/O and knows neither time nor contexts: its Actor performs what it asks
+// instead of a queue. It does no I/O and knows neither time nor contexts: its ContenderActor performs what it asks
 // for. The recipe exists for comparison: each release wakes all contenders.
 //
 // # Rules
@@ -22,7 +22,7 @@
 //
 // # Files
 //
-// To be read in this order: contender.go, the Actor, the fields, stages and decisions; step.go, what the
+// To be read in this order: contender.go, the ContenderActor, the fields, stages and decisions; step.go, what the
 // actor calls; invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed

@@ -8,7 +8,7 @@ import (
 // event is a call of a Contender.
 type event func(*Contender)
 
-// effect is a call of an Actor.
+// effect is a call of an ContenderActor.
 type effect struct {
 	kind       string
 	id         requests.ID
@@ -25,7 +25,7 @@ type effect struct {
 
 func (e effect) String() string { return e.kind }
 
-// recorder is an Actor that keeps what it is asked for.
+// recorder is an ContenderActor that keeps what it is asked for.
 type recorder struct{ effects []effect }
 
 func (r *recorder) add(e effect) { r.effects = append(r.effects, e) }

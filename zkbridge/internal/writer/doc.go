@@ -2,12 +2,12 @@
 // while others are under way, and sends them as one transaction. It answers each request only when
 // the outcome is known: an answer that was lost makes it look for the node.
 //
-// A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Session] stands for. No
+// A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Epoch] stands for. No
 // method blocks, and none may be called from another goroutine.
 //
 // The files, in reading order:
 //
-//   - session.go: what the writer needs of the bridge.
+//   - epoch.go: what the writer needs of the bridge.
 //   - request.go: a create, a release, an atomic create, and how ZooKeeper is asked for them.
 //   - batch.go: one transaction of such requests, and the reads of directories behind it.
 //   - writer.go: the queue of requests, and when a batch is sent.

@@ -83,10 +83,10 @@ func (c *Create) createOp(acl []zk.ACL) *zk.CreateRequest {
 	return &c.op
 }
 
-// Release is a messages.ReleaseNode that is not answered. A delete may be sent again: that does no
+// NodeRelease is a messages.ReleaseNode that is not answered. A delete may be sent again: that does no
 // harm. A release fails when the epoch ends. The node then goes with the session, but a session that
 // the bridge has given up may live on at the servers for longer than the bridge can know.
-type Release struct {
+type NodeRelease struct {
 	reply.To
 	path         string
 	relaxed      bool             // no other contender waits for the delete
@@ -97,17 +97,17 @@ type Release struct {
 
 // NewRelease returns a release of a node. A relaxed one waits for the next request while others are
 // under way.
-func NewRelease(to reply.To, directory, node string, relaxed bool) *Release {
-	return &Release{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
+func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease {
+	return &NodeRelease{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
 }
 
 // answer answers that the node is deleted. missing reports that the first delete, whose answer came,
 // found no node.
-func (r *Release) answer(missing bool) {
+func (r *NodeRelease) answer(missing bool) {
 	r.Tell(&messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
 }
 
-func (r *Release) deleteOp() *zk.DeleteRequest {
+func (r *NodeRelease) deleteOp() *zk.DeleteRequest {
 	r.op = zk.DeleteRequest{Path: r.path, Version: zkconn.AnyVersion}
 	return &r.op
 }
@@ -151,7 +151,7 @@ func (c *Create) AtomicBytes(root zkconn.Chroot) int {
 // release.
 type write struct {
 	create  *Create
-	release *Release
+	release *NodeRelease
 	atomic  *AtomicCreate
 }
 

@@ -138,7 +138,7 @@ func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 	}
 }
 
-func (w *Writer) retryDelete(r *Release, err error) {
+func (w *Writer) retryDelete(r *NodeRelease, err error) {
 	if w.unknownTooLong(&r.unknownSince) {
 		w.abandonRelease(r, finalReason(err), err)
 		return
@@ -157,7 +157,7 @@ func deleteNode(client zkconn.Client, path string) error {
 }
 
 // onDeleted handles the result of a delete that went alone.
-func (w *Writer) onDeleted(r *Release, err error) {
+func (w *Writer) onDeleted(r *NodeRelease, err error) {
 	if err == nil {
 		w.released(r, false)
 		return
@@ -169,7 +169,7 @@ func (w *Writer) onDeleted(r *Release, err error) {
 	w.retryDelete(r, err)
 }
 
-func (w *Writer) released(r *Release, missing bool) {
+func (w *Writer) released(r *NodeRelease, missing bool) {
 	w.session.Close(r)
 	r.answer(missing)
 }

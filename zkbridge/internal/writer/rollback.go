@@ -46,14 +46,14 @@ func (f rollbackReply) Tell(msg any) {
 
 // onReleaseRefused handles a release that ZooKeeper refuses because of err. The writer does not try
 // again to delete a node of another session.
-func (w *Writer) onReleaseRefused(r *Release, err error) {
+func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 	w.session.Run(func(client zkconn.Client) func() {
 		node, exists, lookupErr := client.Exists(r.path)
 		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
 	})
 }
 
-func (w *Writer) onReleaseLookup(r *Release, err error, node zk.Stat, exists bool, lookupErr error) {
+func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists bool, lookupErr error) {
 	_, why := zkconn.Classify(err)
 	explained := zkconn.RightOnParent("DELETE", r.path).Explain(err)
 	switch {
@@ -69,7 +69,7 @@ func (w *Writer) onReleaseLookup(r *Release, err error, node zk.Stat, exists boo
 }
 
 // abandonRelease answers a release whose node may exist. The writer goes on deleting the node.
-func (w *Writer) abandonRelease(r *Release, why messages.Reason, err error) {
+func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) {
 	w.addOrphan(r.path, nil, err)
 	w.failRequest(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
 }

@@ -17,7 +17,7 @@ import (
 // requests that ZooKeeper refuses to execute together for another reason go again behind the batches
 // in flight, and so may requests whose outcome is unknown.
 type Writer struct {
-	session Session
+	session Epoch
 	cfg     Config
 	jitter  zkconn.Jitter
 
@@ -54,7 +54,7 @@ const (
 )
 
 // New returns a writer without a session node.
-func New(session Session, cfg Config) *Writer {
+func New(session Epoch, cfg Config) *Writer {
 	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
 }
 
@@ -78,7 +78,7 @@ func (w *Writer) Create(c *Create) {
 func (w *Writer) CreateAtomically(a *AtomicCreate) { w.add(write{atomic: a}) }
 
 // Release deletes the node of a request.
-func (w *Writer) Release(r *Release) { w.add(write{release: r}) }
+func (w *Writer) Release(r *NodeRelease) { w.add(write{release: r}) }
 
 func (w *Writer) add(added write) {
 	for _, c := range added.creates() {

@@ -35,7 +35,7 @@ func TestMinBatch(t *testing.T) {
 func TestDeleteShowsDirectory(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		release *Release
+		release *NodeRelease
 		waits   bool
 	}{
 		{"no delete", nil, true},
@@ -43,7 +43,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		{"delete in a directory below", NewRelease(reply.To{}, "/locks/a/b", "n-1", false), true},
 		{"delete of the directory's name", NewRelease(reply.To{}, "/locks", "a", false), true},
 		{"delete in a directory with a longer name", NewRelease(reply.To{}, "/locks/ab", "n-1", false), true},
-		{"delete whose outcome is unknown", &Release{path: "/locks/a/n-1", unknownSince: time.Now()}, true},
+		{"delete whose outcome is unknown", &NodeRelease{path: "/locks/a/n-1", unknownSince: time.Now()}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Config{})

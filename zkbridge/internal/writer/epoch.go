@@ -7,9 +7,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Session is the epoch that a writer writes in. Its methods do not block. All but Post must be
+// Epoch is what a writer needs of the epoch that it writes in. Its methods do not block. All but Post must be
 // called in the bridge's actor.
-type Session interface {
+type Epoch interface {
 	// Client returns the client that sends requests over the present connection.
 	Client() zkconn.Client
 	// ID returns ZooKeeper's number of the session.
