@@ -20,7 +20,8 @@ func (e plainError) Unwrap() error { return e.error }
 func (e plainError) Error() string { return flagNames.Replace(e.error.Error()) + advice(e.error) }
 
 var flagNames = strings.NewReplacer("zkbridge: ", "", "actors: ", "", "invalid request: ", "", "Config.TLS", "-tls-ca",
-	"SessionTimeout is", "-session")
+	"SessionTimeout is", "-session",
+	": set TLS.RootCAs to the authority of the servers' certificates", "")
 
 // plain returns nil for nil.
 func plain(err error) error {
@@ -49,9 +50,9 @@ func advice(err error) string {
 	case errors.Is(err, actors.ErrNoAuth):
 		return "; -auth-file and -tls-cert give lockrun other credentials"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return ": no server listens there; check host and port in -zk"
+		return "; -zk has host and port"
 	case errors.As(err, &lookup):
-		return ": check the host in -zk"
+		return "; check the host in -zk"
 	}
 	return ""
 }

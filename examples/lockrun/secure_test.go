@@ -142,7 +142,7 @@ func TestFailureLines(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		{"no server", []string{"-zk", "127.0.0.1:1"}, exitUnavailable, []string{"127.0.0.1:1", "connection refused", "check host and port in -zk"}},
+		{"no server", []string{"-zk", "127.0.0.1:1"}, exitUnavailable, []string{"127.0.0.1:1", "connection refused", "check that ZooKeeper runs there", "-zk"}},
 		{"no such name", []string{"-zk", "no-such-host.invalid"}, exitUnavailable, []string{"no-such-host.invalid", "check the host in -zk"}},
 		{"HTTP", []string{"-zk", speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, exitUnavailable, []string{"an HTTP server answers", "clientPort"}},
 		{"SSH", []string{"-zk", speaks(t, "SSH-2.0-OpenSSH_9.2\r\n")}, exitUnavailable, []string{"an SSH server answers", "clientPort"}},
