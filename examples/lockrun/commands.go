@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/actorlock/actorlock/examples/internal/zkflags"
 )
 
 // command is one way to use lockrun.
@@ -31,9 +33,8 @@ func commands() []*command {
 // flags are the flags of one command.
 type flags struct {
 	*flag.FlagSet
-	fromEnv []string          // names of the flags that the environment sets as well
-	values  map[string]string // of a flag with few values: the values, separated by spaces; for completion
-	files   []string          // names of the flags whose values are files
+	values map[string]string // of a flag with few values: the values, separated by spaces; for completion
+	files  []string          // names of the flags whose values are files
 }
 
 // find returns the command that the arguments are for, and its own arguments.
@@ -67,7 +68,9 @@ func (c *command) flagsOf(o *options) *flags {
 		c.define(o, f)
 	}
 	if c.connects {
-		o.server.define(f)
+		o.Flags.Define(f.FlagSet)
+		f.files = append(f.files, zkflags.Files...)
+		f.values["acl"] = strings.Join(zkflags.ACLs, " ")
 	}
 	return f
 }
@@ -75,7 +78,7 @@ func (c *command) flagsOf(o *options) *flags {
 // parse returns the options in the arguments and the environment. It prints the usage for -h, and
 // returns flag.ErrHelp.
 func (c *command) parse(args []string) (*options, error) {
-	o := &options{forever: true}
+	o := &options{Flags: zkflags.Flags{Warn: warn}, forever: true}
 	f := c.flagsOf(o)
 	var err error
 	o.args, err = c.scan(f, args)
@@ -85,12 +88,14 @@ func (c *command) parse(args []string) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.readEnvironment(os.LookupEnv); err != nil {
-		return nil, err
+	if c.connects {
+		if err := zkflags.ReadEnvironment(f.FlagSet, os.LookupEnv); err != nil {
+			return nil, err
+		}
 	}
 	f.Visit(func(set *flag.Flag) { o.forever = o.forever && set.Name != "wait" })
 	if c.connects {
-		if err := o.server.check(); err != nil {
+		if err := o.Flags.Check(); err != nil {
 			return nil, err
 		}
 	}
@@ -114,27 +119,6 @@ func (c *command) scan(f *flags, args []string) (rest []string, err error) {
 	}
 }
 
-// envName returns the name of the environment variable for a flag.
-func envName(flag string) string {
-	return "ACTORLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// readEnvironment sets the flags that the command line does not have.
-func (f *flags) readEnvironment(look func(string) (string, bool)) error {
-	given := map[string]bool{}
-	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
-	for _, name := range f.fromEnv {
-		value, ok := look(envName(name))
-		if !ok || value == "" || given[name] {
-			continue
-		}
-		if err := f.Set(name, value); err != nil {
-			return fmt.Errorf("environment variable %s: %q: %w", envName(name), value, err)
-		}
-	}
-	return nil
-}
-
 // help prints the usage.
 func (c *command) help(f *flags) {
 	fmt.Printf("usage: lockrun %s\n%s\n", strings.TrimSpace(c.name+" "+c.arguments), c.about)
@@ -152,9 +136,9 @@ func (c *command) help(f *flags) {
 	fmt.Print("\nFlags:\n")
 	f.SetOutput(os.Stdout)
 	f.PrintDefaults()
-	if len(f.fromEnv) > 0 {
+	if c.connects {
 		fmt.Printf("\nA flag of the server that is left out is taken from the environment: %s for -%s, and so on.\n%s\n",
-			envName(f.fromEnv[0]), f.fromEnv[0], credentialsHelp)
+			zkflags.EnvName(zkflags.Names[0]), zkflags.Names[0], zkflags.AuthHelp)
 	}
 	fmt.Print("\nExit codes: 0; " + exitCodes + "\n")
 }

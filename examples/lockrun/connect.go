@@ -14,16 +14,17 @@ import (
 
 // open connects within -wait and outageLimit. It returns the exit code with an error.
 func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
-	cfg, err := o.server.config()
+	cfg, err := o.Flags.Config()
 	if err != nil {
 		return nil, exitUsage, err
 	}
+	cfg.Margin = o.margin()
 	cfg.Logger = slog.New(lineHandler{least: o.leastLevel()})
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
 	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
 	defer cancel()
-	locks, err := actors.Connect(ctx, o.servers, cfg)
+	locks, err := actors.Connect(ctx, o.Servers, cfg)
 	switch {
 	case err == nil:
 		return locks, 0, nil
@@ -102,3 +103,10 @@ func closeWithin(limit time.Duration, locks *actors.Locks) {
 	case <-time.After(limit):
 	}
 }
+
+// margin returns the time before the possible expiry of the session at which a lock counts as
+// lost. The command has the first half of it to end after SIGTERM.
+func (o *options) margin() time.Duration { return o.Session / 5 }
+
+// outageLimit returns how long lockrun waits for ZooKeeper to come back.
+func (o *options) outageLimit() time.Duration { return max(o.Session, 5*time.Second) }

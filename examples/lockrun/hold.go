@@ -79,10 +79,10 @@ func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Durat
 // release waits until ZooKeeper has deleted the node, so that the lock is free when lockrun has
 // ended.
 func release(o *options, grant *actors.Grant, held time.Time) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(o.session, 5*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), min(o.Session, 5*time.Second))
 	defer cancel()
 	if err := grant.Unlock(ctx); err != nil {
-		warn("the lock stays taken until its session expires, within %v: %v", o.session, plain(err))
+		warn("the lock stays taken until its session expires, within %v: %v", o.Session, plain(err))
 		return
 	}
 	o.say("released %s after %v", o.path, since(held))

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/examples/internal/zkflags"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // options are the flags and arguments of all commands.
 type options struct {
-	server
+	zkflags.Flags
 	args []string // that are no flags
 
 	// of a command to run

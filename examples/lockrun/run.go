@@ -100,7 +100,7 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 				outage = time.After(o.outageLimit())
 			}
 		case <-outage:
-			return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.servers)
+			return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.Servers)
 		}
 	}
 }

@@ -3,7 +3,9 @@
 //
 //	go run ./examples/lockview                                # on an embedded server, with a demonstration
 //	go run ./examples/lockview -zk zk1:2181,zk2:2181 /locks
+//	go run ./examples/lockview -zk zk1:2281 -tls-ca ca.pem -auth-file lockview.auth /locks
 //
+// The flags and environment variables of a secured ensemble are those of lockrun.
 // It prints the address of the page. The page is served on the loopback interface, and is read-only:
 // with -revoke it can ask a holder to release. It needs READ on the locks' directories and on the
 // nodes in them. The locks may be of any client: of this library, Curator, kazoo or go-zookeeper.
@@ -24,29 +26,37 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/zkflags"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 type options struct {
-	servers string
-	listen  string
-	root    string
-	revoke  bool
+	zkflags.Flags
+	listen string
+	root   string
+	revoke bool
 }
 
 func main() {
-	var o options
-	flag.StringVar(&o.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one with a demonstration)")
+	o := options{Flags: zkflags.Flags{Warn: func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "lockview: "+format+"\n", args...)
+	}}}
+	o.Define(flag.CommandLine)
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the `address` of the page; port 0 is a free port")
 	flag.BoolVar(&o.revoke, "revoke", false, "let the page ask holders to release")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\nServes a page that shows the locks at and below PATH (default /).\n")
+		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\n"+
+			"Serves a page that shows the locks at and below PATH (default /). Without -zk it shows a demonstration.\n")
 		flag.PrintDefaults()
+		fmt.Fprintf(flag.CommandLine.Output(), "The environment sets flags as well: %s sets -zk, and so on.\n%s\n", zkflags.EnvName("zk"), zkflags.AuthHelp)
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := o.parsePath(flag.Args())
+	err := zkflags.ReadEnvironment(flag.CommandLine, os.LookupEnv)
+	if err == nil {
+		err = o.parsePath(flag.Args())
+	}
 	if err == nil {
 		err = run(ctx, o, os.Stdout)
 	}
@@ -73,18 +83,25 @@ func (o *options) parsePath(args []string) error {
 func run(ctx context.Context, o options, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	demonstration := o.servers == ""
+	demonstration := o.Servers == ""
 	if demonstration {
 		server, err := embedded.Start(embedded.Config{})
 		if err != nil {
 			return err
 		}
 		defer server.Close()
-		o.servers = server.Addr()
+		o.Servers = server.Addr()
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	cfg, err := o.Config()
+	if err != nil {
+		return err
 	}
 	connecting, connected := context.WithTimeout(ctx, 15*time.Second)
 	defer connected()
-	locks, err := actors.Connect(connecting, o.servers, actors.Config{})
+	locks, err := actors.Connect(connecting, o.Servers, cfg)
 	if err != nil {
 		return err
 	}
@@ -111,7 +128,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		s.board.run(ctx)
 	}()
 	if demonstration {
-		stop, err := demonstrate(ctx, o.servers)
+		stop, err := demonstrate(ctx, o.Servers)
 		if err != nil {
 			return err
 		}

@@ -67,6 +67,15 @@ func view(t *testing.T, o options) (url string) {
 	return url
 }
 
+// at sets the flags that lead to a server.
+func at(t *testing.T, s *zktest.Server, o options) options {
+	t.Helper()
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	o.Define(set)
+	must(t, set.Parse([]string{"-zk", s.Addr()}))
+	return o
+}
+
 func connect(t *testing.T, s *zktest.Server) *actors.Locks {
 	t.Helper()
 	locks, err := actors.Connect(within(t), s.Addr(), actors.Config{})
@@ -115,7 +124,7 @@ func TestEvents(t *testing.T) {
 		first := hold(t, locks.Mutex(path), actors.WithOwner("ann"))
 		second := locks.Mutex(path).Acquire(within(t), actors.WithOwner("bob"))
 		want := []string{"ann holds, bob", "bob holds", ""}
-		events(t, view(t, options{servers: s.Addr(), root: path}), func(event, data string) bool {
+		events(t, view(t, at(t, s, options{root: path})), func(event, data string) bool {
 			if event != "locks" {
 				return false
 			}
@@ -170,7 +179,7 @@ func TestOtherSites(t *testing.T) {
 		{"revoke", "POST", "revoke", "", "application/json", true, 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			url := view(t, options{servers: s.Addr(), root: "/", revoke: test.revoke})
+			url := view(t, at(t, s, options{root: "/", revoke: test.revoke}))
 			request, err := http.NewRequestWithContext(within(t), test.method, url+test.path, strings.NewReader(body))
 			must(t, err)
 			if test.host != "" {
