@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +29,7 @@ type candidate struct {
 	term *term // that the goroutine has begun and not ended
 	err  error // of the campaign that has ended last; nil once it was looked at
 
-	seen  *term         // the term that was looked at
-	idle  time.Duration // since when no candidate leads, though this one wants to; 0: one leads
+	seen  *term // the term that was looked at
 	turns int
 	began time.Duration // of the campaign
 }
@@ -156,6 +156,7 @@ func (c *candidate) look(now time.Duration) {
 func (c *candidate) begin(now time.Duration, t *term) {
 	grant := t.Grant()
 	c.turns++
+	c.w.led = now
 	c.w.grants++
 	c.w.line("candidate %s leads, term %d: token %v, node %s", c.p.name, t.Number(), t.Token(), grant.Node())
 	if grant.Err() == nil {
@@ -182,6 +183,7 @@ func (c *candidate) resign(t *term) {
 // end notes that a candidate leads no more, by its own doing or as its grant is lost.
 func (c *candidate) end(now time.Duration, t *term) {
 	t.believed = false
+	c.w.led = now
 	err := t.Grant().Err()
 	c.w.line("candidate %s has led: %v", c.p.name, err)
 	if err != nil && !errors.Is(err, actors.ErrReleased) && c.w.faulty == 0 {
@@ -203,20 +205,14 @@ func (c *candidate) fits(now time.Duration, err error) bool {
 	return false
 }
 
-// checkElection looks whether a candidate waits although none leads.
+// checkElection looks whether a candidate waits although none leads, nor has led for some time.
 func (w *world) checkElection(now time.Duration, calm bool) {
-	leads := false
-	for _, h := range w.held {
-		leads = leads || h.uses[0].path == electionPath
+	if !calm || slices.ContainsFunc(w.held, func(h *holding) bool { return h.uses[0].path == electionPath }) {
+		w.led = now
 	}
 	for _, c := range w.candidates {
-		switch {
-		case !calm || leads || c.p.dead || c.over.Load():
-			c.idle = 0
-		case c.idle == 0:
-			c.idle = now
-		case now > c.idle+patience:
-			w.fail(now, "candidate %s: none leads since %v", c.p.name, c.idle)
+		if !c.p.dead && !c.over.Load() && now > w.led+patience {
+			w.fail(now, "candidate %s: none leads since %v", c.p.name, w.led)
 		}
 	}
 }

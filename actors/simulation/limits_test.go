@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -38,6 +39,11 @@ func (r *request) checkLimit(now time.Duration) {
 	case r.believed && held > r.most+time.Millisecond && r.grant.Err() == nil:
 		r.w.fail(now, "%v is held for %v instead of %v", r, held, r.most)
 	}
+}
+
+// hasUnread reports whether the owner has another request for the lock, whose answer nothing reads.
+func (r *request) hasUnread() bool {
+	return slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.absent && o.owner == r.owner && o.path == r.path })
 }
 
 // lookAtEnd notes that the grant has ended by itself. That comes before all that is new, which may be another

@@ -107,6 +107,10 @@ func (w *world) margin() time.Duration { return w.plan.session / 5 }
 // endGrant notes that the request's grant has ended by itself. The work under a lost session may
 // go on for almost the margin: so long nobody else is granted the lock.
 func (r *request) endGrant(now time.Duration) {
+	if errors.Is(r.over, actors.ErrHoldExpired) && r.hasUnread() { // its owner goes on to hold
+		r.w.ended(now, r.id)
+		return
+	}
 	_, expired := r.w.expired[r.grant.Session()]
 	if !errors.Is(r.over, actors.ErrSessionLost) || expired || r.p.dead {
 		r.w.lost(now, r.id)

@@ -36,6 +36,7 @@ type world struct {
 	foreign []*foreigner
 
 	candidates []*candidate
+	led        time.Duration // when one led last
 
 	grants  int  // so far
 	futures bool // some requests were made by futures, which may have a contender after their end
