@@ -62,7 +62,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 			s.release(m, s.pick(m, "held"))
 		},
 		"proceed":       func(t *rapid.T) { s.proceed(proc(t)) },
-		"the gate says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromQueue) },
+		"the request queue says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromQueue) },
 		"leases say":    func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
 		"rival comes": func(*rapid.T) {
 			s.ids++
@@ -76,7 +76,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"somebody deletes": func(t *rapid.T) {
-			if g := spotOf(t, s.queue); rapid.Bool().Draw(t, "the gate's") && g.owner != nil {
+			if g := spotOf(t, s.queue); rapid.Bool().Draw(t, "the request queue's") && g.owner != nil {
 				s.queue = s.vanish(s.queue, g)
 			} else if len(s.leases) > 0 {
 				s.leases = s.vanish(s.leases, spotOf(t, s.leases))

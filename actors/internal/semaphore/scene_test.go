@@ -63,7 +63,7 @@ func (s *world) perform(m *process) {
 			m.turns = append(m.turns, o.id)
 		case "AcquireLease":
 			if s.inTurn(m) == nil && len(m.fromQueue) == 0 { // a loss may be on its way
-				s.t.Fatalf("process %d asks for lease %d outside of the gate: %s", m.n, o.serial, s)
+				s.t.Fatalf("process %d asks for lease %d before its turn in the request queue: %s", m.n, o.serial, s)
 			}
 			s.czxid++
 			s.leases = append(s.leases, &node{owner: m, serial: o.serial, try: o.try, joint: m.state.requests[o.id].MultiLock, czxid: s.czxid})
@@ -124,17 +124,17 @@ func (m *process) without(list []*node, serial uint64) []*node {
 
 // decide grants what the rules allow.
 func (s *world) decide() {
-	s.decideGate()
+	s.decideQueue()
 	s.decideLeases()
 }
 
-func (s *world) decideGate() {
+func (s *world) decideQueue() {
 	for i, g := range s.queue {
 		switch mine := g.owner == s.queue[0].owner && (g.owner != nil || i == 0); {
 		case !mine && g.try && g.owner != nil:
 			s.queue = slices.Delete(s.queue, i, i+1)
 			g.owner.fromQueue = append(g.owner.fromQueue, func() { g.owner.state.Refused(g.serial, requests.NotAcquired) })
-			s.decideGate()
+			s.decideQueue()
 			return
 		case !mine:
 			return
@@ -199,7 +199,7 @@ func (s *world) vanish(list []*node, x *node) []*node {
 }
 
 func (s *world) String() string {
-	text := "gate:"
+	text := "queue:"
 	for _, g := range s.queue {
 		text += g.String()
 	}

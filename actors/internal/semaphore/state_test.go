@@ -15,9 +15,9 @@ func effectsOf(p *State) string {
 	for _, o := range effectsSince(p) {
 		switch o.kind {
 		case "EnterRequestQueue":
-			all = append(all, fmt.Sprintf("ask gate %d", o.serial))
+			all = append(all, fmt.Sprintf("enter queue %d", o.serial))
 		case "LeaveRequestQueue":
-			all = append(all, fmt.Sprintf("leave gate %d", o.serial))
+			all = append(all, fmt.Sprintf("leave queue %d", o.serial))
 		case "AcquireLease":
 			all = append(all, fmt.Sprintf("ask lease %d", o.serial))
 		case "WithdrawLease":
@@ -64,13 +64,13 @@ func TestState(t *testing.T) {
 	s := calls{t, New(&recorder{}, 3, true)}
 	s.Acquire(PermitRequest{ID: 1, Permits: 2})
 	s.Acquire(PermitRequest{ID: 2, Permits: 2})
-	s.want("ask gate 1, ask gate 2")
+	s.want("enter queue 1, enter queue 2")
 	s.granted(1, 2) // both have passed the request queue: one process
 	s.want("ask lease 3, ask lease 4, ask lease 5, ask lease 6")
 	s.granted(3)
 	s.want("")
 	s.granted(4)
-	s.want("leave gate 1, grant 1")
+	s.want("leave queue 1, grant 1")
 	s.granted(5)
 	s.Release(1)
 	s.want("return lease 3, return lease 4")
@@ -80,7 +80,7 @@ func TestState(t *testing.T) {
 	s.Released(3)
 	s.want("released 1")
 	s.granted(6)
-	s.want("leave gate 2, grant 2")
+	s.want("leave queue 2, grant 2")
 	s.Lost(6, requests.NodeDeleted)
 	s.want("leave lease 5, leave lease 6, lose 2: 5")
 	s.Release(2)
@@ -103,11 +103,11 @@ func TestOutOfTurn(t *testing.T) {
 	s.want("leave lease 6, leave lease 7, leave lease 8, ask lease 9, ask lease 10, ask lease 11")
 	s.granted(7) // the grant of a withdrawn request is ignored
 	s.granted(5)
-	s.want("leave gate 1, grant 1")
+	s.want("leave queue 1, grant 1")
 	s.granted(9)
 	s.Release(1)
 	s.granted(10, 11)
-	s.want("return lease 3, return lease 4, return lease 5, leave gate 2, grant 2")
+	s.want("return lease 3, return lease 4, return lease 5, leave queue 2, grant 2")
 }
 
 func TestRefusals(t *testing.T) {
@@ -116,16 +116,16 @@ func TestRefusals(t *testing.T) {
 	s.Acquire(PermitRequest{ID: 2, Permits: 2, Owner: "a", Try: true})
 	s.Acquire(PermitRequest{ID: 3, Permits: 2, Try: true})
 	s.Acquire(PermitRequest{ID: 4, Permits: 1, Owner: "a"})
-	s.want("ask gate 1, refuse 2: 16, refuse 3: 1, ask gate 2")
+	s.want("enter queue 1, refuse 2: 16, refuse 3: 1, enter queue 2")
 	s.Refused(1, requests.NotAcquired)
 	s.want("refuse 1: 1")
 	s.Acquire(PermitRequest{ID: 5, Permits: 2, Owner: "a"})
 	s.granted(2, 3)
-	s.want("ask gate 3, ask lease 4, ask lease 5, ask lease 6")
+	s.want("enter queue 3, ask lease 4, ask lease 5, ask lease 6")
 	s.Refused(5, requests.NodeDeleted)
-	s.want("leave lease 6, leave gate 3, refuse 5: 5")
+	s.want("leave lease 6, leave queue 3, refuse 5: 5")
 	s.Close(requests.Closed)
-	s.want("leave gate 2, leave lease 4, refuse 4: 6")
+	s.want("leave queue 2, leave lease 4, refuse 4: 6")
 	s.Acquire(PermitRequest{ID: 6, Permits: 1})
 	s.want("refuse 6: 6")
 }
@@ -150,9 +150,9 @@ func TestResize(t *testing.T) {
 		t.Errorf("%d leases are asked for, want %d", n, lookAhead)
 	}
 	s.granted(21)
-	s.want("leave gate 1, grant 1, ask lease 29")
+	s.want("leave queue 1, grant 1, ask lease 29")
 	s.Lost(29, requests.SessionLost) // not granted yet: then it waits anew
-	s.want("leave lease 29, leave gate 9, ask gate 30, ask lease 31")
+	s.want("leave lease 29, leave queue 9, enter queue 30, ask lease 31")
 }
 
 // Another client asks for a lease whose request still waits for a second one: the request is told
@@ -161,12 +161,12 @@ func TestRevoke(t *testing.T) {
 	s := calls{t, New(&recorder{}, 2, true)}
 	s.Acquire(PermitRequest{ID: 1, Permits: 2})
 	s.granted(1)
-	s.want("ask gate 1, ask lease 2, ask lease 3")
+	s.want("enter queue 1, ask lease 2, ask lease 3")
 	s.granted(2)
 	s.Revoke(2)
 	s.want("")
 	s.granted(3)
-	s.want("leave gate 1, grant 1, revoke 1")
+	s.want("leave queue 1, grant 1, revoke 1")
 	s.Release(1)
 	s.Revoke(3)
 	s.want("return lease 2, return lease 3")
@@ -180,7 +180,7 @@ func TestMultiLock(t *testing.T) {
 	s.Acquire(PermitRequest{ID: 2, Permits: 1})
 	s.Acquire(PermitRequest{ID: 3, Permits: 1, MultiLock: true})
 	s.granted(1, 2)
-	s.want("ask gate 1, ask gate 2, ask gate 3, pass 1, ask lease 4")
+	s.want("enter queue 1, enter queue 2, enter queue 3, pass 1, ask lease 4")
 	if !s.Has("a") || s.Has("") || s.Has("b") {
 		t.Error("the owners are not known")
 	}
@@ -189,16 +189,16 @@ func TestMultiLock(t *testing.T) {
 	s.Proceed(2)
 	s.want("ask lease 5")
 	s.granted(5) // its lease came first: that is its turn
-	s.want("leave gate 1, grant 1")
+	s.want("leave queue 1, grant 1")
 	s.granted(3)
 	s.want("pass 3")
 	s.Lost(3, requests.NodeDeleted)
-	s.want("leave gate 3, refuse 3: 5")
+	s.want("leave queue 3, refuse 3: 5")
 	s.Proceed(3)
 	s.want("")
 	s.granted(4)
 	s.Lost(5, requests.SessionLost)
-	s.want("leave gate 2, grant 2, leave lease 5, lose 1: 4")
+	s.want("leave queue 2, grant 2, leave lease 5, lose 1: 4")
 }
 
 // The number of permits is not known yet: the request of a multi-lock waits for it, or it would
@@ -207,9 +207,30 @@ func TestMultiLockBeforeTheSize(t *testing.T) {
 	s := calls{t, New(&recorder{}, -1, false)}
 	s.Acquire(PermitRequest{ID: 1, Permits: 1, MultiLock: true})
 	s.granted(1)
-	s.want("ask gate 1")
+	s.want("enter queue 1")
 	s.Resize(1)
 	s.want("pass 1")
 	s.Cancel(1, requests.Cancelled)
-	s.want("leave gate 1, refuse 1: 3")
+	s.want("leave queue 1, refuse 1: 3")
+}
+
+// A request that lost a lease while it released is refused with the reason, also if its other leases
+// are released after that.
+func TestLeaseLostDuringRelease(t *testing.T) {
+	for _, lostFirst := range []bool{true, false} {
+		s := calls{t, New(&recorder{}, 2, true)}
+		s.Acquire(PermitRequest{ID: 1, Permits: 2})
+		s.granted(1, 2, 3)
+		s.want("enter queue 1, ask lease 2, ask lease 3, leave queue 1, grant 1")
+		s.Release(1)
+		s.want("return lease 2, return lease 3")
+		if lostFirst {
+			s.Lost(2, requests.NodeDeleted)
+			s.Released(3)
+		} else {
+			s.Released(2)
+			s.Lost(3, requests.NodeDeleted)
+		}
+		s.want(fmt.Sprintf("refuse 1: %d", requests.NodeDeleted))
+	}
 }

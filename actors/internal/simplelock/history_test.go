@@ -63,8 +63,8 @@ type news struct {
 
 // tell answers a process.
 func (p *world) tell(v *process, e event) {
-	mark, gate := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
-	proves := mark != nil && (!v.s.hasLockNode && gate == nil || v.s.hasLockNode && gate != nil && gate.mark == v.s.ownerNode)
+	mark, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
+	proves := mark != nil && (!v.s.hasLockNode && lock == nil || v.s.hasLockNode && lock != nil && lock.mark == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
@@ -170,18 +170,18 @@ func (p *world) do(v *process, f effect) event {
 		if mark == nil {
 			return missing
 		}
-		if gate := p.nodes[f.lockNode]; f.lockNode != "" && gate == nil {
+		if lock := p.nodes[f.lockNode]; f.lockNode != "" && lock == nil {
 			return transacted(f.serial, Transaction{Op: 1, Missing: true})
-		} else if f.lockNode != "" && gate.mark != f.ownerNode {
+		} else if f.lockNode != "" && lock.mark != f.ownerNode {
 			p.strike(f.lockNode)
 		} else if f.lockNode != "" {
 			p.remove(f.lockNode)
 		}
 		p.remove(f.ownerNode)
 	case "DeleteLockNode":
-		if gate := p.nodes[f.lockNode]; gate != nil && gate.owner != v {
+		if lock := p.nodes[f.lockNode]; lock != nil && lock.owner != v {
 			p.strike(f.lockNode)
-		} else if gate != nil {
+		} else if lock != nil {
 			p.remove(f.lockNode)
 		}
 		return func(s *Contender) { s.Deleted(f.serial) }
@@ -294,8 +294,8 @@ func (p *world) checkRest() {
 	if waiters > 0 && holders == 0 {
 		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
 	}
-	if gate := p.nodes[p.all[0].s.lockNode]; gate != nil && p.nodes[gate.mark] == nil {
-		p.t.Fatalf("%d has left the gate of %s, which is gone: %v", gate.owner.n, gate.mark, p.nodes)
+	if lock := p.nodes[p.all[0].s.lockNode]; lock != nil && p.nodes[lock.mark] == nil {
+		p.t.Fatalf("%d has left the lock of %s, which is gone: %v", lock.owner.n, lock.mark, p.nodes)
 	}
 }
 
@@ -337,11 +337,11 @@ func (p *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"overwrite": func(t *rapid.T) {
-			gate := p.all[0].s.lockNode
-			if n := p.nodes[gate]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
+			lock := p.all[0].s.lockNode
+			if n := p.nodes[lock]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
 				p.zxid++
 				n.data = "overwritten"
-				p.change(gate)
+				p.change(lock)
 			}
 		},
 		"hear": func(t *rapid.T) {

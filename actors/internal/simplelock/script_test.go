@@ -40,11 +40,11 @@ func (s *script) Step(t *testing.T, line string) []string {
 	case "listed":
 		e = func(c *Contender) { c.Listed(serial, s.long(args["children"])) }
 	case "watched":
-		gate := strings.Join(s.long(args["lock-node"]), "")
-		w := NodesRead{Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(gate)}}
-		if gate != "" {
+		lock := strings.Join(s.long(args["lock-node"]), "")
+		w := NodesRead{Gone: s.long(args["gone"]), Data: map[string][]byte{s.lockNode: []byte(lock)}}
+		if lock != "" {
 			w.Czxids = map[string]int64{s.lockNode: num("czxid", 1)}
-			if gate == s.ownerNode {
+			if lock == s.ownerNode {
 				w.Czxids[s.lockNode] = num("czxid", s.czxid)
 			}
 		}
