@@ -15,9 +15,9 @@ import (
 type Monitor interface {
 	// Start is called once for each Locks, with its Stats. Close calls the function that it returns.
 	Start(stats func() Stats) (stop func())
-	// Request is called when a lock has accepted a request. ctx is that of Acquire or Lock; for the
-	// request of an actor it is context.Background. Without a result nothing more is called for the
-	// request.
+	// Request is called when a lock has accepted a request. ctx is the context of Acquire or Lock; for
+	// the request of an actor it is context.Background. If the result is nil, nothing more is called for
+	// the request.
 	Request(ctx context.Context, r MonitoredRequest) RequestMonitor
 	// Batch is called with the number of creates and deletes of each transaction of contenders' nodes.
 	Batch(operations int)

@@ -16,8 +16,8 @@
 //	actorlock.batch.size        histogram      creates and deletes in one transaction
 //	actorlock.session.state     gauge          1 for the present state: state
 //
-// The outcome of an acquire is acquired or a reason, that of a hold is released or a reason. Reasons
-// are those of lock.proto in small letters: timed_out, session_lost. A lock's path becomes an attribute
+// The outcome of an acquire is acquired or a reason; the outcome of a hold is released or a reason.
+// lock.proto has the reasons, which stand here in small letters: timed_out, session_lost. A lock's path becomes an attribute
 // only as what the user's [Label] makes of it: a path with an id in it would make a series of its own
 // for each lock.
 //

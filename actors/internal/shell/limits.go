@@ -74,10 +74,9 @@ func (s *Shell) onHoldTime(id requests.ID) {
 	}
 }
 
-// expireHold ends a grant at the end of its HoldAtMost. The owner is told first, and then the recipe
-// gives the lock to the next contender. As after any loss, the Shell refuses the lock to a named owner
-// until the owner releases: the recipe has forgotten the request. Semaphores have no re-entry to
-// refuse.
+// expireHold ends a grant when the time of HoldAtMost is over. The owner gets Lost first, and then the
+// next contender gets the lock. The further requests of a named owner are refused until it releases
+// the grant. Semaphores have no re-entry to refuse.
 func (s *Shell) expireHold(r *Request) {
 	s.countLoss(r, messages.Reason_HOLD_EXPIRED)
 	r.lost, r.holdExpired = true, true

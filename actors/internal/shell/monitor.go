@@ -9,8 +9,8 @@ import (
 
 // Monitor hears of the requests of owners. The locks' actors call its methods, which must not block.
 type Monitor interface {
-	// Request is called for a request that a lock has accepted. ctx is that of an Acquisition, else
-	// context.Background. It may return nil.
+	// Request is called for a request that a lock has accepted. ctx is the context of an Acquisition;
+	// other senders have context.Background. It may return nil.
 	Request(ctx context.Context, e *Entry, kind, owner string) RequestMonitor
 }
 
