@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/actorlock/actorlock/examples/internal/contenders"
 	"log/slog"
 	"os"
 	"strings"
@@ -42,5 +43,5 @@ func (h lineHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
 func (h lineHandler) WithGroup(string) slog.Handler { return h }
 
 func format(a slog.Attr) string {
-	return fmt.Sprintf(" %s=%s", a.Key, printable(strings.TrimSpace(a.Value.Resolve().String())))
+	return fmt.Sprintf(" %s=%s", a.Key, contenders.Printable(strings.TrimSpace(a.Value.Resolve().String())))
 }

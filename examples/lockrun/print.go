@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 )
 
 // printJSON prints a value as one line of JSON.
@@ -17,15 +15,6 @@ func printJSON(value any) error {
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
-}
-
-// printable returns text without characters that control a terminal: other clients have written it.
-func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		quoted := strconv.QuoteToGraphic(text)
-		return quoted[1 : len(quoted)-1]
-	}
-	return text
 }
 
 // print prints the queue as a table.
@@ -72,10 +61,10 @@ func count(n int, what string) string {
 
 // when returns since when the contender is in the queue, and how long that is.
 func (c contender) when() string {
-	if c.Since == nil {
+	if c.Since.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(*c.Since), 0).Round(time.Second))
+	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(c.Since), 0).Round(time.Second))
 }
 
 // who returns the known parts of the owner and process of the contender, as in "billing, backup[123] on host1".

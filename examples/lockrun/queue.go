@@ -5,27 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/examples/internal/contenders"
 )
 
-// contender is a holder or waiter of a lock, as -json prints it.
+// contender is a holder or waiter of a lock.
 type contender struct {
-	Place   int        `json:"place"` // from 0
-	Holds   bool       `json:"holds"`
-	Kind    string     `json:"kind,omitempty"`
-	Node    string     `json:"node"`
-	Session string     `json:"session,omitempty"` // hexadecimal
-	Since   *time.Time `json:"since,omitempty"`
-	Owner   string     `json:"owner,omitempty"`
-	Host    string     `json:"host,omitempty"`
-	PID     int        `json:"pid,omitempty"`
-	Program string     `json:"program,omitempty"`
-	Data    string     `json:"data,omitempty"`
-
+	contenders.Contender
 	mine bool // it is this lockrun
 }
 
@@ -57,9 +45,7 @@ func inspect(ctx context.Context, locks *actors.Locks, path string) (lockQueue, 
 func queueOf(q actors.Queue) lockQueue {
 	all := make([]contender, len(q.Participants))
 	for i, p := range q.Participants {
-		all[i] = contender{Place: i, Holds: p.Holds, Kind: printable(p.Kind), Node: p.Node, Session: messages.FormatSession(p.Session),
-			Since: &p.Since, Owner: printable(p.Owner), Host: printable(p.Host), PID: p.PID, Program: printable(p.Program),
-			Data: printable(string(p.Data)), mine: p.Mine}
+		all[i] = contender{contenders.Of(p, i), p.Mine}
 	}
 	return lockQueue{q.Path, q.Recipe, q.Permits, all}
 }

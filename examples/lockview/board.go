@@ -105,7 +105,7 @@ func (b *board) watchSession(ctx context.Context) {
 	for s := range b.locks.Sessions(ctx) {
 		b.mu.Lock()
 		b.change()
-		b.session = sessionState{State: s.State.String(), ID: sessionText(s.ID), Since: time.Now()}
+		b.session = sessionState{State: s.State.String(), ID: messages.FormatSession(s.ID), Since: time.Now()}
 		b.mu.Unlock()
 	}
 }
@@ -142,5 +142,3 @@ func (b *board) since(version uint64) (u update, s sessionState, now uint64, nex
 	}
 	return u, b.session, b.version, b.changed
 }
-
-func connected(s sessionState) bool { return s.State == messages.SessionState_CONNECTED.String() }

@@ -205,11 +205,10 @@ func TestArguments(t *testing.T) {
 		"/a /b":  `argument "/b": one path is accepted, after the flags`,
 	} {
 		var o options
+		err := o.parsePath(strings.Fields(args))
 		got := o.root
-		if err := o.parsePath(strings.Fields(args)); err != nil {
+		if err != nil {
 			got = err.Error()
-		} else {
-			got = o.root
 		}
 		if got != want {
 			t.Errorf("%q: %q, not %q", args, got, want)

@@ -31,7 +31,7 @@ func TestHolderRecord(t *testing.T) {
 	if data := (holderRecord{}).of("me"); data != nil {
 		t.Errorf("%s without a record", data)
 	}
-	if &r.of("")[0] != &r.of("")[0] {
+	if one, two := r.of(""), r.of(""); &one[0] != &two[0] {
 		t.Error("requests without an owner do not share the record")
 	}
 }

@@ -1,0 +1,44 @@
+// Package contenders has the holders and waiters of a lock as the examples show them: lockrun prints
+// them as JSON, and the page of lockview gets the same.
+package contenders
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Contender is a holder or a waiter. What is not known is left out. Its texts are printable.
+type Contender struct {
+	Place   int       `json:"place"` // from 0
+	Holds   bool      `json:"holds"`
+	Kind    string    `json:"kind,omitempty"`
+	Node    string    `json:"node"`
+	Session string    `json:"session,omitempty"` // hexadecimal
+	Since   time.Time `json:"since,omitzero"`
+	Owner   string    `json:"owner,omitempty"`
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Program string    `json:"program,omitempty"`
+	Data    string    `json:"data,omitempty"`
+}
+
+// Of returns a participant that stands at a place of its queue.
+func Of(p actors.Participant, place int) Contender {
+	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: messages.FormatSession(p.Session),
+		Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
+		Data: Printable(string(p.Data))}
+}
+
+// Printable returns text without characters that control a terminal: other clients have written it.
+func Printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		quoted := strconv.QuoteToGraphic(text)
+		return quoted[1 : len(quoted)-1]
+	}
+	return text
+}
