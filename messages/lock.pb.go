@@ -60,7 +60,7 @@ type Reason int32
 
 const (
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// The Acquire had try set, and another contender holds the lock.
+	// The Acquire had try set, and the request would have had to wait for other contenders.
 	Reason_NOT_ACQUIRED Reason = 1
 	// The request waited for wait_nanos.
 	Reason_TIMED_OUT Reason = 2
@@ -82,10 +82,10 @@ const (
 	Reason_NO_AUTH Reason = 9
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The directory's sequence numbers have reached their end, at 2^31-1. Or they are near it,
-	// where several nodes have one number: a downgrade takes the place of a node that is alone
-	// at its number. The request can succeed after the directory has been deleted and created
-	// again.
+	// The directory's sequence numbers have reached their end, at 2^31-1. The lock refuses a
+	// downgrade already near that end: a downgrade needs a number that only one node has, and
+	// several nodes can have one number there. The request can succeed after the directory has
+	// been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -264,10 +264,11 @@ type Acquire struct {
 	// The number of permits of a semaphore, granted together. 0 means 1. Other locks refuse a
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
-	// Send Contended as soon as other contenders wait while the owner holds the lock.
+	// Send Contended as soon as contenders of other processes wait while the owner holds the
+	// lock. A simple lock does not know its waiters, and sends Contended with Granted.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
-	// Send RevokeRequested at once, which costs one read for each grant. Otherwise the lock
-	// may send it only after it has been held for two seconds.
+	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
+	// for each grant. Otherwise the lock may send it only after it has been held for two seconds.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
 	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),
@@ -627,7 +628,8 @@ type Refused struct {
 	// The path of the lock and the circumstances, as text for people.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	// ZooKeeper did not answer, or there was no connection to it, when the request ended. The
-	// detail has since when and why. Otherwise another contender kept the request waiting.
+	// detail has the beginning and the cause of that. Otherwise another contender kept the
+	// request waiting.
 	Disconnected  bool `protobuf:"varint,4,opt,name=disconnected,proto3" json:"disconnected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -853,7 +855,7 @@ func (x *Suspended) GetRequestId() uint64 {
 	return 0
 }
 
-// RevokeRequested asks a holder to release.
+// RevokeRequested asks a holder to release soon.
 type RevokeRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -898,7 +900,7 @@ func (x *RevokeRequested) GetRequestId() uint64 {
 	return 0
 }
 
-// Contended informs a holder that other contenders wait.
+// Contended informs a holder that contenders of other processes wait.
 type Contended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`

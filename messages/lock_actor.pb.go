@@ -147,12 +147,13 @@ type OwnerHandler[C any] interface {
 	// live. Lost follows unless the session is resumed in time.
 	Suspended(ctx C, msg *Suspended)
 
-	// RevokeRequested: another client asks the holder to release soon. The lock sends it once
-	// at most for each grant.
+	// RevokeRequested: the owner should release soon, because another client asks for that or
+	// because three quarters of hold_nanos are over. The lock sends it once at most for each
+	// grant.
 	RevokeRequested(ctx C, msg *RevokeRequested)
 
-	// Contended: other contenders wait for the lock that the owner holds. The lock sends it
-	// only for an Acquire with notify_contended.
+	// Contended: contenders of other processes wait for the lock that the owner holds. The lock
+	// sends it once at most for each grant, and only for an Acquire with notify_contended.
 	Contended(ctx C, msg *Contended)
 }
 
@@ -271,8 +272,9 @@ func (r OwnerRef) SendSuspended(msg *Suspended, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// RevokeRequested: another client asks the holder to release soon. The lock sends it once
-// at most for each grant.
+// RevokeRequested: the owner should release soon, because another client asks for that or
+// because three quarters of hold_nanos are over. The lock sends it once at most for each
+// grant.
 func (r OwnerRef) RevokeRequested(msg *RevokeRequested) {
 	r.To.Tell(msg)
 }
@@ -282,8 +284,8 @@ func (r OwnerRef) SendRevokeRequested(msg *RevokeRequested, from ask.Recipient) 
 	ask.Send(r.To, msg, from)
 }
 
-// Contended: other contenders wait for the lock that the owner holds. The lock sends it
-// only for an Acquire with notify_contended.
+// Contended: contenders of other processes wait for the lock that the owner holds. The lock
+// sends it once at most for each grant, and only for an Acquire with notify_contended.
 func (r OwnerRef) Contended(msg *Contended) {
 	r.To.Tell(msg)
 }
