@@ -1,14 +1,15 @@
 package queue
 
-// Kind is how a contender uses the lock, for example as a reader.
+// Kind is how a contender uses the lock, for example as a reader. It indexes the slices of a Rule.
+// An Acquire message numbers the kinds differently (messages.Kind), and the recipe translates.
 type Kind uint8
 
 // The kinds of the recipes here. Another rule may number kinds of its own.
 const (
 	Exclusive Kind = iota
 	Shared
-	// Own is what RequestQueue has this process's contenders ask for. Parse never returns it: to
-	// other processes, the same node is Exclusive.
+	// Own is a kind of the rule RequestQueue, for contenders of one process that hold beside each
+	// other. Parse never returns it: to other processes, the same node is Exclusive.
 	Own
 )
 
@@ -27,18 +28,18 @@ func Kinds(kinds ...Kind) KindSet {
 // Has reports whether k is in the set.
 func (s KindSet) Has(k Kind) bool { return s>>k&1 == 1 }
 
-// Rule is a recipe: of the contenders ahead of me, take those that block my kind; I hold if they
-// are fewer than Permits.
+// Rule is what a recipe says about who holds: a contender holds if fewer than Permits of the
+// contenders ahead of it block its kind.
 type Rule struct {
 	// Permits is how many may hold beside each other if they block each other.
 	Permits int
-	// BlockedBy holds for each kind the kinds that it has to wait for.
+	// BlockedBy holds for each kind the kinds that block it.
 	BlockedBy []KindSet
 	// Markers holds for each kind what the names of its nodes have between the unique part and the
 	// sequence number, for example "-lock-".
 	Markers []string
-	// Reenter holds for each kind that is asked for the kinds of which one must be held already
-	// for the owner to be let in at once. By the same kind the owner enters on the same node. By
+	// Reenter holds for each kind the kinds that an owner enters it from: an owner that holds the
+	// lock under one of them is let in at once. From the same kind it enters on the same node. From
 	// another kind it gets a second node at the same place in the queue: a downgrade. An empty
 	// Reenter lets no owner in again. (An owner's request that waits for the owner's own release
 	// is refused.)
@@ -46,12 +47,13 @@ type Rule struct {
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.
 	Delay bool
-	// CountUnknown has children of the directory whose names are of no known form count as
-	// Exclusive contenders that came first. Otherwise they are ignored. (Their names do not say
-	// when they came: for a contender that waits already, a new one may count as behind it.)
+	// CountUnknown makes Exclusive contenders of the children of the directory whose names have no
+	// known form. They count as the first in the queue, since their names do not say when they
+	// came. (A contender that waits already may not notice a new one, which then counts as behind
+	// it.) Otherwise such children are ignored.
 	CountUnknown bool
-	// OwnMarkersOnly has only names with the rule's own Markers count as contenders. Otherwise
-	// those of other libraries do, too, as Exclusive or Shared: see Parse.
+	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the names
+	// of other libraries count, too, as Exclusive or Shared: see Parse.
 	OwnMarkersOnly bool
 }
 
@@ -90,8 +92,8 @@ func Leases(permits int) Rule {
 }
 
 // ReadWrite returns the rule that lets many Shared or one Exclusive contender in. An owner that
-// holds the lock exclusively may share it, too, and keeps its place when it then releases the
-// exclusive one.
+// holds the lock as Exclusive may enter it as Shared, too: it then keeps its place in the queue when
+// it releases the Exclusive grant.
 func ReadWrite() Rule {
 	return Rule{
 		Permits:   1,
@@ -128,8 +130,8 @@ func (r Rule) Downgrades() bool {
 	return false
 }
 
-// Follows reports whether kind is one that a downgrade leads to: a holder of another kind may
-// come to hold it, with the token that it has.
+// Follows reports whether a downgrade can lead to kind: a holder of another kind may come to hold
+// it, with the token of the grant that it has.
 func (r Rule) Follows(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
 // Holds reports whether a contender of a kind holds behind the contenders ahead, first come first.
@@ -139,8 +141,8 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 }
 
 // Blockers appends to the slice "to" the places before i that block kind, nearest first, up to
-// "most" of them. A contender that has to wait may be let in by the departure of any of the
-// first Permits of them: to watch fewer loses wake-ups, to watch more wakes for nothing.
+// "most" of them. One of the nearest Permits has to depart before a contender that waits can hold: to
+// watch fewer loses wake-ups, to watch more wakes for nothing.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {
