@@ -6,7 +6,7 @@
 //
 // To be read in this order: event.go and effect.go, what comes in and goes out; view.go, what is
 // known of the directory; entry.go, the contenders of this process; proof.go, which of their nodes
-// are proven to exist; state.go, the State and Step; order.go, what it asks of the rule; grant.go,
+// are proven to exist; state.go, the State and Step; rule.go, what it asks of the rule; grant.go,
 // which contender holds; nodes.go, the life of own nodes; directory.go, lists and watches;
 // requests.go, the events of owners; session.go, sessions and Close. Then what few locks need:
 // delay.go, contention.go, revoke.go, atomic.go. incarnation.go makes the names of nodes;

@@ -28,3 +28,52 @@ type watch struct {
 	serial uint64
 	active bool
 }
+
+// watched reports whether the next change of c's node is heard of before anything later.
+func (s *State) watched(c *entry) bool {
+	w := s.watches[c.name]
+	return w != nil && w.active
+}
+
+// proven reports whether c's own node is known to exist, by a proof that is recent and newer than
+// the last departure heard of. An older proof does not suffice: another contender may hold already,
+// because the one ahead of c has left and c's own node was deleted.
+func (s *State) proven(c *entry) bool {
+	return s.watched(c) || c.provenAt >= s.provenSince(c)
+}
+
+// provenSince returns the latest doubt of c's node: a proof asked for before that does not count.
+func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
+
+// prove asks for a proof that c's node exists. A list proves the nodes of all that wait.
+func (s *State) prove(c *entry) {
+	switch {
+	case s.proven(c) || s.watches[c.name] != nil:
+	case s.listing.serial != 0:
+		s.listing.again = s.listing.again || s.listing.askedAt < s.provenSince(c)
+	case s.othersWait(c):
+		s.requestList()
+	default:
+		s.requestWatch([]string{c.name})
+	}
+}
+
+// othersWait reports whether another contender of this process waits.
+func (s *State) othersWait(c *entry) bool {
+	n := 0
+	for _, line := range s.waiting {
+		n += len(line)
+	}
+	return n > 1 || n == 1 && c.stage != queued
+}
+
+func (s *State) requestWatch(nodes []string) {
+	s.lastSerial++
+	ours := false
+	for _, name := range nodes {
+		put(&s.watches, name, &watch{serial: s.lastSerial})
+		c := s.find(name)
+		ours = ours || c != nil && c.entry != nil
+	}
+	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
+}
