@@ -2,13 +2,23 @@
 // contenders in the lock's directory. It does no I/O and knows neither time nor contexts: events
 // come in, effects go out.
 //
+// # Words
+//
+// An event is what happened to the lock, and an effect is what is to be done because of it. The clock
+// counts the events that came so far. A serial is the number of an effect that is answered, and the
+// answer has it, too. An own node is that of a contender of this process. completeThrough is the
+// sequence number up to which nothing is missing in the list of contenders. A proof is an answer or a
+// watch that shows an own node; a doubt is a clock before which a proof does not count. A Tick comes
+// from a timer, every second or more often. A barrier is a write after which a read shows all earlier
+// writes.
+//
 // # Files
 //
 // To be read in this order: event.go and effect.go, what comes in and goes out; view.go, what is
 // known of the directory; entry.go, the contenders of this process; proof.go, which of their nodes
 // are proven to exist; state.go, the State and Step; rule.go, what it asks of the rule; grant.go,
-// which contender holds; nodes.go, the life of own nodes; directory.go, lists and watches;
-// requests.go, the events of owners; session.go, sessions and Close. Then what few locks need:
+// which contender holds; nodes.go, the life of own nodes; directory.go, lists, watches, ticks and
+// failures; requests.go, the events of owners; session.go, sessions and Close. Then what few locks need:
 // delay.go, contention.go, revoke.go, atomic.go. incarnation.go makes the names of nodes;
 // invariants.go says what holds between two events.
 //
@@ -16,12 +26,7 @@
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to
 // read them.
 //
-// The rest of this page is the argument. It names fields, and is easier after the files. Its words:
-// the clock counts the events that came so far; a serial numbers what the bridge is asked to do, and
-// its answer; a Tick comes from a timer, every second or more often; completeThrough is the sequence
-// number up to which nothing is missing in the list of contenders; an own node is that of a contender
-// of this process; a proof is an answer or a watch that shows an own node; a doubt is a clock before
-// which a proof does not count. A barrier is a write after which a read shows all earlier writes.
+// The rest of this page is the argument. It names fields, and is easier after the files.
 //
 // # Guarantees of ZooKeeper and the bridge
 //
@@ -39,9 +44,9 @@
 //     session does not end before the bridge's deadline (package zkbridge). At the deadline the
 //     bridge says Lost, and all grants of the session end.
 //
-// Two windows of trust remain. One is that last point. The other: a grant on a node that another
-// client deletes ends when this process hears of the deletion, by the watch that the second Tick
-// after the grant sets at the latest. Only fencing tokens close both windows.
+// Two things are trusted. One is that last point. The other is that no client deletes the node of
+// another's grant: such a grant ends only when this process hears of the deletion, by the watch that the
+// second Tick after the grant sets at the latest. Only fencing tokens protect if the trust is wrong.
 //
 // # Why two conflicting contenders never hold
 //
@@ -55,8 +60,8 @@
 // completeThrough waits for a list. A node whose creation is answered is not known to be in the same
 // directory as the others: the directory may have been deleted and made again. So a read of the
 // directory follows the creation, or the transaction that creates the node also deletes one that is
-// known to be in the directory (Effect.After). An answer that names another directory has all that
-// was known forgotten (enterDirectory).
+// known to be in the directory (Effect.After). The State forgets all that it knew when an answer names
+// another directory (enterDirectory).
 //
 // Departures. A contender of another process leaves the list when a list of the directory does not
 // show it, or a watch reports its deletion. Neither can be wrong: numbers do not come back, and a
@@ -98,8 +103,8 @@
 //
 // Every waiting contender depends on an answer or a watch that is under way. Beyond completeThrough
 // it waits for a list or for an earlier Created (listGap). Behind contenders of this process it
-// waits for them to leave, which calls grantEligible. Behind others it has the nearest Permits of
-// them watched (awaitBlockers). Without a proof of its own node it has asked for one (prove). Only
+// waits for them to leave, which calls grantEligible. Behind others it asks for watches on the nearest
+// Permits of them (awaitBlockers). Without a proof of its own node it has asked for one (prove). Only
 // the first of each kind ask; those behind wait for them. A lost connection ends the watches, and
 // the next Connected has all that is in the list looked at again. A failed read refuses the waiting
 // requests, because nothing would wake them (readFailed). A lost session has all that wait created
@@ -115,8 +120,8 @@
 //
 // # Faults that show that the rules are needed
 //
-// Each file in actors/simulation/planted takes one rule away; the README there says what finds it. The
-// own node: departure-no-doubt, proof-never-stale, snapshot-no-doubt, missing-node-no-doubt,
+// Each patch in actors/simulation/planted takes one rule away; actors/simulation/README.md says which
+// check finds it. The own node: departure-no-doubt, proof-never-stale, snapshot-no-doubt, missing-node-no-doubt,
 // own-node-not-proven, own-deletion-unheard. The contenders ahead: directory-not-known,
 // directory-unchanged, always-same-directory, early-create-ignored, one-permit-too-many. A late Created:
 // late-created-waits. Two nodes: lost-answer-not-searched, lookup-without-barrier. The end of the

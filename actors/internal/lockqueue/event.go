@@ -5,8 +5,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Event is something that happened to a lock. The types of this file are events. First come
-// those of the requests' owners, then those of the bridge.
+// Event is something that happened to a lock. The types of this file are events. First come those of
+// the requests' owners, then those of the process (Resize, Close, Tick), then those of the bridge. An
+// answer repeats the Serial of its effect.
 type Event interface {
 	apply(*State)
 }
@@ -76,7 +77,7 @@ const (
 	Connected
 )
 
-// Created answers CreateNode. The Serial of this and of other answers is that of the effect.
+// Created answers CreateNode.
 type Created struct {
 	Serial uint64
 	Node   string
@@ -139,12 +140,12 @@ type Transacted struct {
 	Op     uint32
 }
 
-// DelayElapsed answers StartDelay.
+// DelayElapsed answers StartDelay, which the lock's actor performs itself.
 type DelayElapsed struct{ Serial uint64 }
 
-// Failed answers an effect that could not be done. After a failed CreateNode no node of it is
-// ever granted, and the bridge deletes a node that it may have made. OutcomeUnknown is the
-// reason of a transaction that may have been done.
+// Failed answers an effect that could not be done. A failed CreateNode may have made a node, which the
+// bridge deletes and which is never granted. OutcomeUnknown is the reason of a transaction that may
+// have been done.
 type Failed struct {
 	Serial uint64
 	Reason requests.Reason
