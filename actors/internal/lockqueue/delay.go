@@ -2,9 +2,9 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// The lock-delay. A holder leaves a held marker, which a clean release deletes and which stays
-// after any other end. The next holder makes a held marker of its own, and waits for the delay
-// before that if it finds another's.
+// The lock-delay. A holder makes a held marker, which a clean release deletes and which stays
+// after any other end of the grant. The next holder makes a held marker of its own. It waits for the
+// delay before that if it finds another's.
 
 // delay is what is under way about the held marker: one effect at most.
 type delay struct {

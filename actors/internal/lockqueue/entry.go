@@ -17,8 +17,8 @@ type ownEntries struct {
 	// left, and are taken out when they are many.
 	unsent     []*entry
 	unsentLeft int
-	// unanswered are the entries in order of their CreateNode, from the first one that is not
-	// answered on. Answered ones behind it stay until it is answered.
+	// unanswered are the entries in order of their CreateNode. The first one is not answered.
+	// Answered ones stay behind it until its answer comes.
 	unanswered []*entry
 	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
 	waiting      [][]*contender
@@ -26,8 +26,8 @@ type ownEntries struct {
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
 	// known to be in the directory: see the method after.
 	lastDeleted *entry
-	// requests finds the entry of each open request, and owners that of each owner and kind
-	// which waits, holds, or has lost the lock and not released it.
+	// requests holds the entry of each open request. owners holds, for each named owner and kind, the
+	// entry that waits, holds, or has lost the lock and is not released yet.
 	requests *requests.Table[entry]
 	owners   map[owner]*entry
 }

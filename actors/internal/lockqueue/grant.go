@@ -15,7 +15,8 @@ func (s *State) grantEligible() {
 	}
 }
 
-// grantNext reports whether a contender was granted or has left, so that others are next.
+// grantNext grants one contender of nextToHold if one may hold. It reports whether a contender was
+// granted or has left, so that others are next.
 func (s *State) grantNext() bool {
 	for _, c := range s.nextToHold() {
 		if s.tryGrant(c.entry) {
@@ -114,8 +115,8 @@ func (s *State) requestList() {
 }
 
 // awaitBlockers has the departure of blockers noticed and returns true. It returns false if it had
-// to refuse tries instead. blockers are indexes in the list, nearest first. There are more of them
-// than Permits if c cannot be next; c is crowded if none of them is of this process, either.
+// to refuse tries instead. blockers are indexes in the list, nearest first. With more of them than
+// Permits, c cannot be next; c is crowded if, besides, all of them are of other processes.
 func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
