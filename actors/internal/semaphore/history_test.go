@@ -61,9 +61,9 @@ func (s *world) actions() map[string]func(*rapid.T) {
 			m := proc(t)
 			s.release(m, s.pick(m, "held"))
 		},
-		"proceed":       func(t *rapid.T) { s.proceed(proc(t)) },
+		"proceed":                func(t *rapid.T) { s.proceed(proc(t)) },
 		"the request queue says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromQueue) },
-		"leases say":    func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
+		"leases say":             func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
 		"rival comes": func(*rapid.T) {
 			s.ids++
 			s.queue = append(s.queue, &node{serial: uint64(s.ids)})
