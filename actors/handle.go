@@ -13,7 +13,9 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// Future is a value that comes later, such as a Grant; see package ask.
+// Future is a value that comes later, such as a Grant: Done is the channel to select on, Result
+// blocks and returns the value or the error, and Cancel gives up. See package
+// github.com/actorlock/actorlock/gen/ask.
 type Future[T any] = ask.Future[T]
 
 // recipe is what makes the actor behind a handle the lock that it is.
