@@ -151,6 +151,7 @@ func (l *Queue) refuseTries() {
 	}
 }
 
+// refuseThose refuses the waiting requests for which refused returns true.
 func (l *Queue) refuseThose(why requests.Reason, refused func(request) bool) {
 	for b := l.waiting.first; b != nil; {
 		next := b.next

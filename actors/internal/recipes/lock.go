@@ -20,15 +20,17 @@ import (
 //
 // Its bridgeClient embeds the shell.Shell, which calls the methods here that implement
 // shell.Behavior. The bridgeClient calls those of a nodeMachine: onSession, close, ending and nodes.
+// The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
+// only: see member.go and semaphore.go.
 type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
-	resets        map[uint64]string             // nodes that are to be deleted with the directory, by serial
-	atomicCreates map[requests.ID]*atomicCreate // of requests whose nodes have not been handed in to these yet
+	resets        map[uint64]string             // by serial: nodes that are being deleted together with the directory
+	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that its node is to be handed in to
 	leaseCreates  []zkbridge.CreateSpec         // of the acquireLeases in hand; nil at other times
 	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
 	delayTimer    *time.Timer                   // of the LockDelay under way
-	left          departure                     // the last since the last grant, for the count of hand-offs
+	left          departure                     // the latest departure since the last grant, for the count of hand-offs
 }
 
 // acquireLeases is the message of a semaphore that acquires all leases of one request: their nodes
@@ -54,7 +56,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture
 	}
 	step(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil)
+	l.refuseExpected(msg.Owner, r.Kind, nil) // a multi-lock that waits to ask for this lock could not get it now
 }
 
 func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
@@ -199,7 +201,7 @@ func step[E lockqueue.Event](l *lockActor, e E) {
 	}
 }
 
-// departure says whose contender has left a lock.
+// departure is who has left a lock: a contender of this process or one of another.
 type departure uint8
 
 const (
