@@ -22,23 +22,23 @@ type bridgeActor struct {
 	self         *host.Ref
 	blockingJobs sync.WaitGroup // under way
 
-	session        sessionState
-	lastChange     *messages.SessionChanged // as last told to the subscribers
-	epoch          *epoch                   // the present one; nil before the first and after the last
-	epochsOpened   uint64
-	timeoutGranted bool                     // the first session was granted its timeout
-	readyOnce      sync.Once                // closes bridge.ready when the first session can serve requests
-	fatal          error                    // why the bridge has given up, nil if it has not
-	failed         bool                     // the bridge has ended by a panic
-	subs           map[ask.Recipient]uint64 // with the number of each subscription
-	subscriptions  uint64                   // so far
-	deadline       *time.Timer
+	session       sessionState
+	lastChange    *messages.SessionChanged // as last told to the subscribers
+	epoch         *epoch                   // the present one; nil before the first, after the last, and in the pause between two
+	epochsOpened  uint64
+	hadSession    bool                     // the bridge has accepted a session, so that a refusal by a server is not fatal any more
+	readyOnce     sync.Once                // closes bridge.ready when the first session can serve requests
+	fatal         error                    // why the bridge has given up, nil if it has not
+	failed        bool                     // the bridge has ended by a panic
+	subs          map[ask.Recipient]uint64 // with the number of each subscription
+	subscriptions uint64                   // so far
+	deadline      *time.Timer
 
 	generations  generationHistory
 	lostSessions []*lostSession // that may live on at the servers
 }
 
-// task is a function that the actor calls, mostly later.
+// task is a message to the actor: a function that the actor calls.
 type task func(*bridgeActor)
 
 // reopenPause is how long the bridge waits before it opens the next epoch if the last one ended before
@@ -165,14 +165,14 @@ func (a *bridgeActor) checkTimeout() bool {
 	timeout := a.epoch.conn.Timeout()
 	switch {
 	case timeout == a.cfg.SessionTimeout:
-	case a.timeoutGranted:
+	case a.hadSession:
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout)
 	default:
 		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
 			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
 		return false
 	}
-	a.timeoutGranted = true
+	a.hadSession = true
 	return true
 }
 
@@ -180,7 +180,7 @@ func (a *bridgeActor) checkTimeout() bool {
 // Later it ends the session, and the bridge tries another: locks are in use, and the server's
 // configuration may be corrected.
 func (a *bridgeActor) onAuthRefused(err error) {
-	if !a.timeoutGranted {
+	if !a.hadSession {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
@@ -242,7 +242,7 @@ func (a *bridgeActor) checkDeadline() {
 	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
 }
 
-// endEpoch answers all requests that are open, and leaves the session; retire ends its connection.
+// endEpoch leaves the session, and answers all requests that are open. retire ends the connection.
 func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
 	if a.deadline != nil {
 		a.deadline.Stop()
@@ -261,7 +261,7 @@ func (a *bridgeActor) giveUp(err error) {
 
 // Stopped implements host.Actor.
 func (a *bridgeActor) Stopped(failure any) {
-	defer a.release(failure)
+	defer a.unblockCallers(failure)
 	a.failed = failure != nil
 	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
 	a.publish(a.closeDetail(failure))
@@ -272,7 +272,7 @@ func (a *bridgeActor) Stopped(failure any) {
 	if a.epoch == nil {
 		return
 	}
-	if a.timeoutGranted && a.epoch.conn.ID() != 0 {
+	if a.hadSession && a.epoch.conn.ID() != 0 {
 		a.bridge.lastConn = a.epoch.conn
 	}
 	why, retire := messages.Reason_CLOSED, a.bridge.closeSession
@@ -292,8 +292,8 @@ func (a *bridgeActor) closeDetail(failure any) string {
 	return "the bridge is closed"
 }
 
-// release lets Close and Connected return.
-func (a *bridgeActor) release(failure any) {
+// unblockCallers lets Close and Connected return.
+func (a *bridgeActor) unblockCallers(failure any) {
 	b := a.bridge
 	switch {
 	case a.fatal != nil:

@@ -24,8 +24,8 @@ type lostSession struct {
 	id       int64
 	password []byte
 	due      time.Time // of the next attempt to close it
-	closing  *epoch    // in which an attempt is queued or under way, nil for none
-	attempts int       // that failed
+	closing  *epoch    // the epoch in which an attempt is queued or under way, nil for none
+	attempts int       // the attempts that failed
 }
 
 const (

@@ -115,7 +115,7 @@ func (r *NodeRelease) deleteOp() *zk.DeleteRequest {
 // AtomicCreate is several creates of which ZooKeeper executes all or none.
 type AtomicCreate struct {
 	parts    []*Create
-	lookedUp int // parts with an unknown outcome that were looked for
+	lookedUp int // how many parts with an unknown outcome were looked for
 }
 
 // MaxParts is how many parts an atomic create has at most.

@@ -3,8 +3,8 @@
 // pass it by.
 //
 // A [SessionConn] is one session and its connections, one after the other. It posts what happens to
-// the session as events, and its user decides what follows. A [Client] is the requests. Arrows point
-// down only: the package knows nothing of locks, of batches, or of the bridge's actor.
+// the session as events, and its user decides what follows. A [Client] sends requests. The package
+// knows nothing of locks, of batches, or of the bridge's actor.
 //
 // The files, in reading order:
 //

@@ -52,7 +52,7 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.flush()
 }
 
-// enqueue needs c.mu.
+// enqueue adds a request to those that flush is to write. It needs c.mu.
 func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
 		c.unwritten[n-1] = append(c.unwritten[n-1], request...)
@@ -62,7 +62,7 @@ func (c *Conn) enqueue(request []byte) {
 	c.spare = nil
 }
 
-// Cork has requests wait for Uncork: those of all goroutines, since that does not take long.
+// Cork makes the requests of all goroutines wait for Uncork, which comes soon.
 func (c *Conn) Cork() {
 	c.mu.Lock()
 	c.corked = true
