@@ -41,8 +41,8 @@ type Rule struct {
 	// Reenter holds for each kind the kinds that an owner enters it from: an owner that holds the
 	// lock under one of them is let in at once. From the same kind it enters on the same node. From
 	// another kind it gets a second node at the same place in the queue: a downgrade. An empty
-	// Reenter lets no owner in again. (An owner's request that waits for the owner's own release
-	// is refused.)
+	// Reenter lets no owner in again. (A lock whose Permits is 1 refuses an owner's request that would
+	// wait for the owner's own release.)
 	Reenter []KindSet
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.

@@ -9,9 +9,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Two recipes on one path of two processes do not exclude each other. Within a process the
-// manager refuses that; across processes only the names in the directory show it, which the
-// lock's actor reports.
+// Two recipes on one path exclude each other only if their rules know each other's names. Within a
+// process the manager refuses a second recipe. Across processes only the names in the directory show
+// it: the lock's actor reports names that its rule does not know.
 
 // otherRecipe returns the recipe that creates children of the name, if that recipe does not
 // exclude recipes whose contenders have other names. It returns "" for a name of no recipe.
