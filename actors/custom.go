@@ -25,7 +25,7 @@ type Custom struct {
 	manager *shell.Manager
 	path    string
 	recipe  *recipe
-	problem error // with the recipe
+	problem error // what is wrong with the recipe, or nil
 	modes   []ModeLock
 }
 

@@ -77,8 +77,8 @@ func runScript(t *testing.T, text string, s Stepper) string {
 	return out.String()
 }
 
-// Parse splits a line into its word and its arguments. num returns an argument that is a number, or
-// otherwise if it is missing.
+// Parse splits a line into its word and its arguments. num returns an argument that is a number. It
+// returns the value of its parameter otherwise if the argument is missing.
 func Parse(t *testing.T, line string) (word string, args map[string]string, num func(key string, otherwise int64) int64) {
 	words := strings.Fields(line)
 	args = map[string]string{}

@@ -53,8 +53,8 @@ func (c *SessionConn) Overdue() bool {
 // PingsPerTimeout is how many pings go-zookeeper sends within a session timeout.
 const PingsPerTimeout = 3
 
-// UnansweredSince returns when the oldest request was sent that has had no answer for least or
-// longer, and an error that names the server; or nil without such a request.
+// UnansweredSince returns when the oldest unanswered request was sent, and an error that names the
+// server. The error is nil if no request has waited for the time least.
 func (c *SessionConn) UnansweredSince(least time.Duration) (since time.Time, why error) {
 	w := c.active.Load()
 	if w == nil {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's own provider resolves all names
-// once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. The own
-// provider's pauses are a second long, for all clients of a server that fails; those of a hostList
-// are spread, and the dialer makes them.
+// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves all
+// names once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. With
+// that provider all clients of a server that fails pause for a second; the pauses of a hostList are
+// spread, and the dialer makes them.
 type hostList struct {
-	isOver   func() bool   // the epoch is dead
-	maxPause time.Duration // pause
+	isOver   func() bool   // reports whether the epoch is over
+	maxPause time.Duration // the constant maxPause, or less for a short session
 
 	mu        sync.Mutex
 	spread    Jitter
 	servers   []string
 	next      int
-	tries     int // since a server was last connected
+	tries     int // how many servers were tried since one was last connected
 	connected time.Time
 	pauseDue  bool // a pause is due before the server returned last is dialed
 
