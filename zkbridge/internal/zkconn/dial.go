@@ -51,10 +51,15 @@ func (cfg *Config) secure(ctx context.Context, raw net.Conn, address string) (ne
 	return conn, nil
 }
 
-// explainDial returns the error of a dial, with an explanation if no program listens at the address.
+// explainDial returns the error of a dial, with an explanation if no program listens at the address or
+// the name of the host is unknown.
 func explainDial(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	var unknown *net.DNSError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: check that ZooKeeper runs there, and that the port is its clientPort", err)
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return fmt.Errorf("%w: check the name of the server", err)
 	}
 	return err
 }
