@@ -204,7 +204,7 @@ func ExampleErrInvalid_twoRecipes() {
 	_, err = locks.Semaphore("/locks/orders", 3).Lock(ctx)
 	fmt.Println(err)
 	check(grant.Unlock(ctx))
-	// Output: invalid request: lock path "/locks/orders": it is in use as a mutex, and asked for as a semaphore of 3
+	// Output: invalid request: lock path "/locks/orders": it is in use as a mutex, and asked for as a semaphore of 3: give each of them a path of its own
 }
 
 // Another identity owns the lock's directory.

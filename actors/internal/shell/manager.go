@@ -188,7 +188,7 @@ func (m *Manager) get(key, path string, recipe *Recipe) (*Entry, error) {
 	}
 	if e := m.entries[key]; e != nil {
 		if !e.Recipe.same(recipe) {
-			return nil, Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v", path, e.Recipe, recipe))
+			return nil, Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v: give each of them a path of its own", path, e.Recipe, recipe))
 		}
 		return e, nil
 	}
