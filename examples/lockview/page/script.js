@@ -205,7 +205,7 @@ function arrange() {
 	}
 	$("none").hidden = found > 0;
 	$("none").textContent = words.length ? `No lock has “${$("search").value}” in its path, owners, hosts or sessions.` :
-		"There is no lock here: no client holds one or waits for one, and ZooKeeper has removed the empty directories.";
+		"There is no lock here: no client holds one or waits for one, or lockview lacks READ on the directories (-auth-file).";
 }
 
 function totals() {
