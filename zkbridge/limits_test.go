@@ -59,7 +59,7 @@ func TestMissingChrootIsLogged(t *testing.T) {
 			u.created("/locks", "n-")
 		}
 		for _, path := range []string{root, root + "/deep"} {
-			if n := strings.Count(log.String(), "level=WARN msg=\"the chroot was missing and is made\" path="+path+"\n"); n != 1 {
+			if n := strings.Count(log.String(), "level=WARN msg=\"the chroot was missing and is made: check its name, because locks in another chroot do not exclude these\" path="+path+"\n"); n != 1 {
 				t.Errorf("%s: logged %d times: %s", path, n, log.String())
 			}
 		}

@@ -194,7 +194,7 @@ func (c zkClient) create(op int32, path string, data []byte, flags int32) error 
 	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {
-		c.session.cfg.Log.Warn("the chroot was missing and is made", "path", made)
+		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", made)
 	}
 	return err
 }
