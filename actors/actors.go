@@ -73,7 +73,7 @@ type Config struct {
 	RecordStacks bool
 	// Logger gets messages about the session and about misuse. nil means slog.Default for the
 	// messages that must not go unnoticed, such as a lost session or a dropped grant, and drops all
-	// others.
+	// others, also that a missing chroot was made.
 	Logger *slog.Logger
 }
 
@@ -96,7 +96,8 @@ type Locks struct {
 
 // Connect opens a session with one of the servers, "host:port,host:port", and blocks until the
 // session is established or ctx ends; if ctx has no deadline, for 15 s at most. After the end of
-// ctx it may take a second more to stop what it has started. Its errors distinguish unacceptable
+// ctx it may take a second more to stop what it has started. A chroot follows the servers, as in
+// "host:port,host:port/app"; a missing one is made. Its errors distinguish unacceptable
 // arguments (ErrInvalid), which it finds before it opens anything, servers that cannot be
 // reached, and a server that does not grant the session timeout (zkbridge.ErrSessionTimeout).
 func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
