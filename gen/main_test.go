@@ -91,20 +91,20 @@ func TestRunWritesToOut(t *testing.T) {
 	}
 }
 
-// The generator runs in a user's module as the README says.
+// The generator runs in the module of a user as the page for actor systems says.
 func TestInModuleOfUser(t *testing.T) {
 	const (
 		get      = "go get -tool github.com/actorlock/actorlock/gen"
 		generate = "go generate ./..."
 		line     = "//go:generate go tool github.com/actorlock/actorlock/gen ."
 	)
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../.github/ACTORS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{get, generate, line} {
-		if !bytes.Contains(readme, []byte("\n"+want)) {
-			t.Errorf("the README has no line that begins with %q", want)
+		if !bytes.Contains(page, []byte("\n"+want)) {
+			t.Errorf(".github/ACTORS.md has no line that begins with %q", want)
 		}
 	}
 	checkout, err := filepath.Abs("..")
