@@ -206,7 +206,7 @@ func TestTraces(t *testing.T) {
 func attributeOf(span sdktrace.ReadOnlySpan, key string) string {
 	for _, a := range span.Attributes() {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
