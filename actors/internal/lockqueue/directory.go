@@ -302,6 +302,9 @@ func (s *State) createFailed(c *entry, e Failed) {
 	case c.answered():
 		return
 	}
+	if e.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
+		s.doubtedAt = s.clock
+	}
 	unwanted := c.stage == abandoned
 	s.markAnswered(c)
 	delete(s.entries, c.serial)
