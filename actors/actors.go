@@ -71,9 +71,8 @@ type Config struct {
 	// RecordStacks has each request remember where it was made, which the log then says of a grant or
 	// a future that was dropped. It costs a request about a microsecond and half a kilobyte.
 	RecordStacks bool
-	// Logger gets messages about the session and about misuse. nil means slog.Default for the
-	// messages that must not go unnoticed, such as a lost session or a dropped grant, and drops all
-	// others, also that a missing chroot was made.
+	// Logger gets messages about the session and about misuse. nil means slog.Default for warnings
+	// and errors, such as a lost session, a dropped grant or a missing chroot, and drops all others.
 	Logger *slog.Logger
 }
 
@@ -110,6 +109,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("connect to %s: %w", servers, context.Cause(ctx))
 	}
+	cfg.Logger = cfg.logger()
 	system := host.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{
 		Servers:        servers,
@@ -167,10 +167,6 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
 // OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
-	log := cfg.Logger
-	if log == nil {
-		log = slog.New(misuseLog{slog.Default().Handler()})
-	}
 	m := shell.NewManager(system, bridge, shell.Config{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
@@ -178,7 +174,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		Limits:          shell.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
 		RecordStacks:    cfg.RecordStacks,
 		Monitor:         monitorOf(cfg.Monitor),
-		Log:             log,
+		Log:             cfg.logger(),
 	})
 	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}
 	l.closed, l.end = context.WithCancel(context.Background())
@@ -186,13 +182,29 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	return l
 }
 
-// misuseLog passes on the messages about wrong use of the library.
-type misuseLog struct{ slog.Handler }
+// logger returns Logger, or by default what logs the warnings and errors to slog.Default.
+func (cfg *Config) logger() *slog.Logger {
+	if cfg.Logger != nil {
+		return cfg.Logger
+	}
+	return slog.New(warnings{slog.Default().Handler()})
+}
+
+// warnings passes on the records from WARN on.
+type warnings struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
-func (m misuseLog) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && m.Handler.Enabled(ctx, level)
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // Session returns the present state of the ZooKeeper session that the locks live on.
 func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }

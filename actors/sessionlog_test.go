@@ -136,3 +136,16 @@ func dropGrant(b *bed, mu *actors.Mutex) {
 		b.Fatal(err)
 	}
 }
+
+// Without a logger, slog.Default has the warnings of the bridge, too, and no more.
+func TestMissingChrootWithoutLogger(t *testing.T) {
+	log := defaultLog(t)
+	bubble(t, func(v *virtual) {
+		cfg := actors.Config{Dial: v.Dial, SessionTimeout: session}
+		locks, err := actors.Connect(within(v), "embedded:1/typo", cfg)
+		must(v, err)
+		defer locks.Close()
+		unlock(v, lock(v, locks.Mutex("/orders")))
+		log.expect(v, "level=WARN", "the chroot was missing", "/typo")
+	})
+}

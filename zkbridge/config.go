@@ -188,6 +188,9 @@ func parseServer(item string) (string, error) {
 	case strings.ContainsFunc(item, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("only printable ASCII without spaces is accepted")
 	}
+	if scheme, _, found := strings.Cut(item, "://"); found {
+		return "", fmt.Errorf("%s:// stands before it: no scheme is accepted, as in host:2181", scheme)
+	}
 	host, port, err := splitHostPort(item)
 	if err != nil {
 		return "", err

@@ -26,6 +26,8 @@ func TestUsage(t *testing.T) {
 		{"", "-zk is missing"},
 		{"-lock /a -- true", "-zk is missing"},
 		{"-zk " + zk + " -- true", "-lock is missing"},
+		{"-zk " + zk + " who /lock", "who is a subcommand, which comes first"},
+		{"who -zk zk://" + zk + " /lock", "no scheme is accepted"},
 		{"-zk " + zk + " -lock a/b -- true", `path "a/b" must begin with /`},
 		{"-zk " + zk + " -lock /a/ -- true", `"/a/"`},
 		{"-zk " + zk + " -lock /a//b -- true", `"/a//b"`},
