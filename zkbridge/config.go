@@ -165,6 +165,9 @@ func parseServers(list string) ([]string, zkconn.Chroot, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, "", errors.New("the list is empty: it must name a server, as in \"host:2181\"")
 	}
+	if scheme, _, found := strings.Cut(list, "://"); found {
+		return nil, "", fmt.Errorf("%q begins with %s://: no scheme is accepted, as in \"host:2181\"", list, scheme)
+	}
 	hosts, path, found := strings.Cut(list, "/")
 	var root zkconn.Chroot
 	if found && path != "" {
@@ -187,9 +190,6 @@ func parseServer(item string) (string, error) {
 		return "", errors.New("a server is missing between commas")
 	case strings.ContainsFunc(item, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("only printable ASCII without spaces is accepted")
-	}
-	if scheme, _, found := strings.Cut(item, "://"); found {
-		return "", fmt.Errorf("%s:// stands before it: no scheme is accepted, as in host:2181", scheme)
 	}
 	host, port, err := splitHostPort(item)
 	if err != nil {
