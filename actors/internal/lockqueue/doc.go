@@ -122,8 +122,8 @@
 //
 // Each patch in actors/simulation/planted takes one rule away; actors/simulation/README.md says which
 // check finds it. The own node: departure-no-doubt, proof-never-stale, snapshot-no-doubt, missing-node-no-doubt,
-// own-node-not-proven, own-deletion-unheard. The contenders ahead: directory-not-known,
-// directory-unchanged, always-same-directory, early-create-ignored, one-permit-too-many. A late Created:
+// own-node-not-proven, own-deletion-unheard, gone-create-no-doubt. The contenders ahead:
+// directory-not-known, directory-unchanged, always-same-directory, early-create-ignored, one-permit-too-many. A late Created:
 // late-created-waits. Two nodes: lost-answer-not-searched, lookup-without-barrier. The end of the
 // numbers: numbers-at-the-end. Downgrades: heirs-not-seen. Liveness: no-watch-on-own-node, watches-kept,
 // waiter-not-woken, abandoned-stays. Tries: try-refused-by-old-news. Sessions and re-entry: old-epoch,
