@@ -185,7 +185,7 @@ func (a *acquisition) complete(g *Grant, err error) bool {
 func (a *acquisition) abandon(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
 		log := a.droppedLog()
-		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil)
+		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")
 	}
 	if g != nil {
 		g.Release()

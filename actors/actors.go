@@ -220,7 +220,7 @@ func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
 // ctx is nil the channel is closed, and Config.Logger gets an error.
 func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 	if ctx == nil {
-		l.manager.Log.Error("Sessions returns a closed channel", "error", shell.ErrNilContext)
+		l.manager.Log.Error("Sessions returns a closed channel", "error", shell.ErrNilContext, "do", "pass a context")
 		none := make(chan zkbridge.Session)
 		close(none)
 		return none

@@ -57,7 +57,7 @@ func (a *acquisition) dropped() {
 	switch {
 	case held:
 		log := a.droppedLog()
-		log.Error("grant was dropped without Release; the lock is held until the session ends")
+		log.Error("grant was dropped without Release; the lock is held until the session ends", "do", "release each grant, or bound it by HoldAtMost; until the process ends, other clients can only break the lock")
 	case !released:
 		a.sendRelease() // of a lost grant: no user can release it any more, and it keeps its owner from the lock
 	}

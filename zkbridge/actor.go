@@ -97,7 +97,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		msg(a)
 	default:
 		if !messages.DispatchBridge(a, from, msg, from) {
-			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg))
+			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
 		}
 	}
 }
@@ -166,7 +166,8 @@ func (a *bridgeActor) checkTimeout() bool {
 	switch {
 	case timeout == a.cfg.SessionTimeout:
 	case a.hadSession:
-		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout)
+		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
+			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
 	default:
 		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
 			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
@@ -184,7 +185,8 @@ func (a *bridgeActor) onAuthRefused(err error) {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
-	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err)
+	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
+		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
 	a.onSessionEvent(sessionExpired, err.Error())
 }
 

@@ -76,7 +76,8 @@ func (ep *epoch) onGenerationRead(n generationNode, err error) {
 			ep.setGenerationError(err)
 			return
 		}
-		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err)
+		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,
+			"do", "write a number to the node that is not smaller than any before; the last one stays in force")
 	}
 	ep.generationErr = nil
 	if g.unread() {
@@ -89,7 +90,8 @@ func (ep *epoch) onGenerationRead(n generationNode, err error) {
 // setGenerationError has creates fail until the generation can be read.
 func (ep *epoch) setGenerationError(err error) {
 	if ep.generationErr == nil {
-		ep.actor.cfg.Log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err)
+		ep.actor.cfg.Log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err,
+			"do", "grant READ on the node, or write a number to it that is not smaller than any before")
 	}
 	ep.generationErr = err
 	if ep.generationTimer == nil {

@@ -83,7 +83,7 @@ func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
 	case err == nil:
 		log.Info("the lost session is closed: its nodes are gone")
 	case errors.Is(err, zkconn.ErrAnotherSession) || s.attempts >= maxClosings:
-		log.Warn("the lost session cannot be closed: its nodes stay until it expires", "why", err)
+		log.Warn("the lost session cannot be closed: its nodes stay until it expires", "why", err, "do", "wait: its locks are free when the servers have expired it")
 	default:
 		log.Debug("the lost session is not closed yet", "why", err)
 		s.closing = nil

@@ -205,11 +205,11 @@ func (r *Ref) handleSystem(msg any) {
 func (r *Ref) fail(msg, failure any) {
 	defer func() {
 		if again := recover(); again != nil {
-			r.system.Logger.Error("actor failed once more as it stopped", "actor", r.name, "failure", again)
+			r.system.Logger.Error("actor failed once more as it stopped", "actor", r.name, "failure", again, "do", "restart the process, and report a defect")
 		}
 	}()
 	r.system.Logger.Error("actor failed and is stopped", "actor", r.name,
-		"failure", failure, "message", typeOf(msg), "stack", string(debug.Stack()))
+		"failure", failure, "message", typeOf(msg), "stack", string(debug.Stack()), "do", "report a defect of the actor")
 	r.end(failure)
 }
 

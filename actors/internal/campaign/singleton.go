@@ -130,7 +130,8 @@ func (s *singleton) childEnded(ctx actor.Context) {
 
 func (s *singleton) giveUp(ctx actor.Context, err error) {
 	if !errors.Is(err, messages.Reason_CLOSED) && !errors.Is(err, messages.Reason_DRAINING) {
-		s.Log.Error("singleton cannot take part in the election and stops", "path", s.Path, "pid", ctx.Self().Address+"/"+ctx.Self().Id, "error", err)
+		s.Log.Error("singleton cannot take part in the election and stops", "path", s.Path, "pid", ctx.Self().Address+"/"+ctx.Self().Id, "error", err,
+			"do", "mend the cause, and spawn the singleton again")
 	}
 	s.lock, s.request = nil, 0
 	ctx.Stop(ctx.Self())

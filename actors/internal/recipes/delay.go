@@ -37,6 +37,7 @@ func (l *lockActor) performDelay(f lockqueue.Effect) {
 		l.delayTimer = time.AfterFunc(l.Recipe.Delay, func() { l.Self.Tell(delayElapsed{f.Serial}) })
 	case lockqueue.ReportHeldMarker:
 		l.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
-			"path", l.Path, "marker", marker, "why", l.Detail)
+			"path", l.Path, "marker", marker, "why", l.Detail,
+			"do", "grant DELETE on the marker's directory, or delete the marker")
 	}
 }

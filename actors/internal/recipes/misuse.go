@@ -33,7 +33,8 @@ func otherRecipe(name string) string {
 func reportMisuse(e *shell.Entry, child string) {
 	if e.Manager.FirstMisuse(e.Path) {
 		e.Manager.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
-			"path", e.Path, "here", e.Recipe.String(), "other", otherRecipe(child), "child", child)
+			"path", e.Path, "here", e.Recipe.String(), "other", otherRecipe(child), "child", child,
+			"do", "change the path in one of the programs")
 	}
 }
 
@@ -41,11 +42,13 @@ func reportMisuse(e *shell.Entry, child string) {
 func (l *lockActor) reportUnknownChild(name string) {
 	switch {
 	case l.Recipe.Rule.CountUnknown:
-		l.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", l.Path, "name", name)
+		l.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", l.Path, "name", name,
+			"do", "delete it if it is not a permit of yours")
 	case otherRecipe(name) != "":
 		reportMisuse(l.Entry, name)
 	default:
-		l.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", l.Path, "name", name)
+		l.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", l.Path, "name", name,
+			"do", "delete it if it is not data of yours")
 	}
 }
 

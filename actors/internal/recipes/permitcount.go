@@ -105,7 +105,8 @@ func (c *permitCount) failed(msg *messages.Failed) {
 // stays what it was.
 func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	s := c.semaphore
-	s.Manager.Log.Warn("the number of a semaphore's permits cannot be read", "path", s.Path, "problem", problem)
+	s.Manager.Log.Warn("the number of a semaphore's permits cannot be read", "path", s.Path, "problem", problem,
+		"do", "write a number to the node, and grant READ; the last number stays in force")
 	if s.state.Sized() {
 		return
 	}

@@ -37,7 +37,8 @@ func (s *Shell) addToSender(from ask.Recipient, r *Request) {
 	sender := s.senders[who]
 	if sender == nil {
 		if err := s.Self.Watch(who); err != nil {
-			s.Manager.Log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", s.Path, "pid", who.String(), "error", err)
+			s.Manager.Log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", s.Path, "pid", who.String(), "error", err,
+				"do", "look at the actor system; restart the process if it goes on")
 			return
 		}
 		sender = &watchedSender{who: who}
@@ -98,7 +99,8 @@ func (s *Shell) senderEnded(who host.Identity) {
 		for _, r := range sender.open {
 			if r.Granted == granted && !r.Released {
 				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
-					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && !r.lost, "since", s.Manager.TimeOf(r.since))
+					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && !r.lost, "since", s.Manager.TimeOf(r.since),
+					"do", "have the actor send Release or Cancel when it stops")
 				s.withdraw(r, false)
 			}
 		}
@@ -117,7 +119,8 @@ func (s *Shell) ownerOrAlias(r *Request) ask.Recipient {
 	}
 	alias, err := s.Self.Alias(r.ID)
 	if err != nil {
-		s.Manager.Log.Error("lock cannot notice that a future has ended", "path", s.Path, "error", err)
+		s.Manager.Log.Error("lock cannot notice that a future has ended", "path", s.Path, "error", err,
+			"do", "look at the actor system; restart the process if it goes on")
 		return r.owner
 	}
 	r.source = &requestSource{alias: alias}
@@ -133,6 +136,7 @@ func (s *Shell) undelivered(tag any) {
 		return
 	}
 	s.Manager.Log.Warn("grant came too late for the future that asked for it; the lock takes it back",
-		"path", s.Path, "owner", r.key.owner, "request", r.Number())
+		"path", s.Path, "owner", r.key.owner, "request", r.Number(),
+		"do", "set wait_nanos to the time-out of the future")
 	s.withdraw(r, false)
 }

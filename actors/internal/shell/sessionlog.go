@@ -27,7 +27,8 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 	case s.State == messages.SessionState_SUSPENDED:
 		l.since = time.Now()
 		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
-			"held", held, "waiting", waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail)
+			"held", held, "waiting", waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,
+			"do", "look at ZooKeeper and the network to it")
 	case s.State == messages.SessionState_LOST:
 		if l.last != messages.SessionState_SUSPENDED {
 			l.since = time.Now()

@@ -145,7 +145,7 @@ func (s *Shell) receiveOwn(msg any) {
 		s.undelivered(msg.Tag)
 	case *actor.DeadLetterResponse: // host.Terminated says that the sender of the request has ended
 	default:
-		s.Manager.Log.Warn("lock got a message that it does not know", "path", s.Path, "message", fmt.Sprintf("%T", msg))
+		s.Manager.Log.Warn("lock got a message that it does not know", "path", s.Path, "message", fmt.Sprintf("%T", msg), "do", "correct the sender")
 	}
 }
 

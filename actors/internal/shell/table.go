@@ -117,7 +117,8 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	kind, reason, problem := s.check(by, msg)
 	if reason != 0 {
 		if from == nil { // no answer is possible
-			s.Manager.Log.Warn("acquire is refused", "path", s.Path, "owner", msg.GetOwner(), "why", problem)
+			s.Manager.Log.Warn("acquire is refused", "path", s.Path, "owner", msg.GetOwner(), "why", problem,
+				"do", "send it with Request, so that the sender gets the answer")
 		}
 		if !by.isLockActor {
 			s.Manager.Counters.Refused[reason].Add(1)

@@ -45,7 +45,7 @@ func Tell(log *slog.Logger, to ask.Recipient, msg any) (taken bool) {
 	defer func() {
 		if failure := recover(); failure != nil {
 			log.Error("a recipient panics and has not taken a message of the bridge", "recipient", fmt.Sprintf("%T", to),
-				"message", fmt.Sprintf("%T", msg), "failure", failure, "stack", string(debug.Stack()))
+				"message", fmt.Sprintf("%T", msg), "failure", failure, "stack", string(debug.Stack()), "do", "report a defect")
 		}
 	}()
 	to.Tell(msg)

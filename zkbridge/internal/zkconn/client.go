@@ -170,7 +170,8 @@ func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 				return
 			}
 			if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-				c.session.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err)
+				c.session.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err,
+					"do", "if it is repeated, grant READ on the nodes of the locks")
 				go over.Close() // no watcher would be woken
 			}
 		})
@@ -218,7 +219,7 @@ func (c zkClient) CreateContainer(path string) error {
 	err := c.create(opCreateContainer, path, NoData, zk.FlagContainer)
 	if containers.onResult(c.session.Epoch, err) {
 		c.session.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
-			"times", MaxHangups)
+			"times", MaxHangups, "do", "upgrade the server; delete empty directories by hand")
 	}
 	return err
 }

@@ -232,7 +232,8 @@ func (c *Conn) isTooLarge(size int) bool {
 		return false
 	}
 	c.session.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
-		"server", c.RemoteAddr().String(), "bytes", size, "limit", limit)
+		"server", c.RemoteAddr().String(), "bytes", size, "limit", limit,
+		"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
 	return true
 }
 
