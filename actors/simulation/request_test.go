@@ -43,6 +43,7 @@ type request struct {
 	over     error // why the grant ended
 	released *actors.Future[struct{}]
 	since    time.Duration // of the state
+	waited   time.Duration // when it was last seen to wait
 	quit     bool          // its process was killed
 	leaving  bool          // it was given up
 	heeds    bool          // it releases when it is asked to
@@ -239,7 +240,9 @@ func (r *request) look(now time.Duration) {
 	case waiting:
 		if !r.absent && isDone(r.future.Done()) {
 			r.answered(now)
+			return
 		}
+		r.waited = now
 	case holds:
 		if r.heeds && isDone(r.grant.Revoked()) {
 			r.release()
@@ -267,6 +270,7 @@ func (r *request) answered(now time.Duration) {
 		r.finish()
 		return
 	}
+	r.waited = max(r.waited, r.since)
 	r.grant, r.state, r.since = grant, holds, now
 	r.w.grants++
 	r.w.line("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
