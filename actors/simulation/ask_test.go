@@ -198,7 +198,8 @@ func (w *world) revoke(p *process, r *rand.Rand) {
 		_, before := w.gone[node]
 		switch {
 		case broken:
-			w.deleted[node], w.gone[node] = w.now(), w.now()
+			w.deleted[node] = w.now()
+			w.noteGone(node)
 			w.took(w.now(), hasNode(node))
 		case err == nil && grace > 0 && !before: // its holder has released it
 			delete(w.deleted, node)

@@ -198,7 +198,7 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 	}
 	w.locked(func() {
 		for _, name := range children {
-			w.gone[directory+"/"+name] = w.now()
+			w.noteGone(directory + "/" + name)
 		}
 		w.took(w.now(), is)
 	})
@@ -252,11 +252,14 @@ func (o *operator) deleteNode(path string) {
 	o.kept(path, err)
 	if err == nil {
 		w.locked(func() {
-			w.gone[path] = w.now()
+			w.noteGone(path)
 			w.took(w.now(), hasNode(path))
 		})
 	}
 }
+
+// noteGone notes that a node is deleted.
+func (w *world) noteGone(path string) { w.gone[path], w.goneBy[path] = w.now(), w.server.Zxid() }
 
 // kept notes that a node was not deleted, if the error says so.
 func (o *operator) kept(path string, err error) {

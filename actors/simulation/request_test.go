@@ -302,6 +302,13 @@ func (w *world) note(h *holding) {
 	at, gone := w.expired[h.session]
 	h.taken = gone
 	for _, node := range h.nodes {
+		if by, was := w.goneBy[node]; was && h.token.Czxid > by {
+			// It is made anew: a create that is repeated has the name that it had, if the
+			// directory, too, was deleted.
+			delete(w.deleted, node)
+			delete(w.gone, node)
+			delete(w.goneBy, node)
+		}
 		if _, may := w.deleted[node]; may {
 			h.taken = true
 		}
