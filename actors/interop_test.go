@@ -98,7 +98,7 @@ func TestUnknownNames(t *testing.T) {
 		first.leave()
 		unlock(b, lock(b, mu, actors.Try()))
 		for _, name := range unknown {
-			if n := len(log.with(fmt.Sprintf("name=%s\n", name))) + len(log.with(fmt.Sprintf("name=%q\n", name))); n != 1 {
+			if n := len(log.with(fmt.Sprintf("name=%s do=", name))) + len(log.with(fmt.Sprintf("name=%q do=", name))); n != 1 {
 				b.Errorf("%q is reported %d times", name, n)
 			}
 			must(b, conn.Delete(b.path+"/"+name, -1))
