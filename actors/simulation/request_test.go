@@ -302,9 +302,9 @@ func (w *world) note(h *holding) {
 	at, gone := w.expired[h.session]
 	h.taken = gone
 	for _, node := range h.nodes {
-		if by, was := w.goneBy[node]; was && h.token.Czxid > by {
+		if by, was := w.goneBy[node]; was && len(h.nodes) == 1 && h.token.Czxid > by {
 			// It is made anew: a create that is repeated has the name that it had, if the
-			// directory, too, was deleted.
+			// directory, too, was deleted. The token of several nodes is that of the last one.
 			delete(w.deleted, node)
 			delete(w.gone, node)
 			delete(w.goneBy, node)
