@@ -96,7 +96,9 @@ func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 }
 
 // Leader returns the participant that leads, or ErrNoLeader. It blocks, and otherwise fails, as
-// Participants does. The leader may have changed when the answer arrives.
+// Participants does. The leader may have changed when the answer arrives. A process whose participants
+// lead one after the other may show the earlier one for a moment longer: the later one leads as soon as
+// the deletion of the other's node is on its way.
 func (e *Election) Leader(ctx context.Context) (Participant, error) {
 	all, err := e.Participants(ctx)
 	if err != nil {

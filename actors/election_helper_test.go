@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // candidate is a campaign in a goroutine of its own.
@@ -77,6 +78,19 @@ func (r *reign) campaign(e *actors.Election, options ...actors.Option) *candidat
 		}
 	}()
 	return c
+}
+
+// leaderIs waits until ZooKeeper shows that the participant leads. It may lead earlier: its process does
+// not wait for the answers to the deletion of the former leader's node, or to the write that takes back
+// a request to resign.
+func (b *bed) leaderIs(e *actors.Election, id string) (leader actors.Participant) {
+	b.Helper()
+	zktest.Eventually(b, patience, func() bool {
+		var err error
+		leader, err = e.Leader(within(b))
+		return err == nil && string(leader.Data) == id
+	}, "%s is shown as the leader, not %+v", id, &leader)
+	return leader
 }
 
 // leads waits for the next term.

@@ -153,9 +153,7 @@ func TestSingleton(t *testing.T) {
 			s.Helper()
 			leave(now)
 			s.hears("stopping", from)
-			if leader, err := here.Election(s.path, form...).Leader(within(s)); err != nil || string(leader.Data) != from {
-				s.Errorf("%s leads, and the leader is %s, %v", from, leader.Data, err)
-			}
+			s.leaderIs(here.Election(s.path, form...), from)
 			s.silent()
 			close(now.goOn)
 			s.hears("stopped", from)
@@ -171,9 +169,7 @@ func TestSingleton(t *testing.T) {
 		now = turn("z", "a", func(child event) { s.system.Root.Send(child.pid, "end") }, now)
 		now = turn("a", "z", func(child event) { s.system.Root.Stop(child.pid) }, now)
 		now = turn("z", "a", func(event) {
-			leader, err := here.Election(s.path, form...).Leader(within(s))
-			must(s, err)
-			_, err = there.Revoke(within(s), leader.Node, 0)
+			_, err := there.Revoke(within(s), s.leaderIs(here.Election(s.path, form...), "z").Node, 0)
 			must(s, err)
 		}, now)
 		s.system.Root.Send(now.pid, "fail") // its parent, which supervises it, starts it again
