@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -21,10 +22,15 @@ import (
 // A run that skipped tests is not cached: the next one looks for ZooKeeper again.
 //
 // Parallel tests run four to a processor, unless -parallel says otherwise: they wait for servers and sessions most of
-// the time.
+// the time. Without -v slog.Default writes nothing: the tests make thousands of sessions end, and what they log
+// would hide which test failed.
 func Main(m *testing.M, ignore ...goleak.Option) {
 	if !flag.Parsed() { // the command line comes later, and has the last word
 		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+		flag.Parse()
+	}
+	if !testing.Verbose() {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
 	os.Exit(run(m.Run, func(line string) { fmt.Fprintln(os.Stderr, line) }, ignore...))
 }
