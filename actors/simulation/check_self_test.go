@@ -33,9 +33,12 @@ var (
 
 // late is a grant of a process whose node was gone by a time, to which news take a second.
 func (s story) late(at, id int, process string, token int64, gone int, uses ...use) {
-	h := &holding{id: id, owner: process, process: process, token: actors.Token{Czxid: token}, uses: uses, nodes: []string{process},
+	s.granted(time.Duration(at)*time.Second, onGone(id, process, token, gone, uses...))
+}
+
+func onGone(id int, process string, token int64, gone int, uses ...use) *holding {
+	return &holding{id: id, owner: process, process: process, token: actors.Token{Czxid: token}, uses: uses, nodes: []string{process},
 		taken: gone > 0, gone: time.Duration(gone) * time.Second, news: time.Second, until: never, calm: func() time.Duration { return never }}
-	s.granted(time.Duration(at)*time.Second, h)
 }
 
 // A checker that finds nothing is of no use: each of these is to be found, or not to be.
@@ -97,6 +100,13 @@ func TestChecker(t *testing.T) {
 			s.ended(3*time.Second, 1)
 			s.late(4, 2, "q", 1, 2, oneMutex)
 		}, "was made since"},
+		{"on a node that is gone, and was the first", func(s story) {
+			s.late(3, 1, "p", 2, 0, oneMutex)
+			s.ended(3*time.Second, 1)
+			h := onGone(2, "q", 1, 2, oneMutex)
+			h.first = true // when it was deleted
+			s.granted(4*time.Second, h)
+		}, ""},
 		{"on a node that is gone, before the news", func(s story) {
 			s.late(3, 1, "p", 2, 0, oneMutex)
 			s.ended(3*time.Second, 1)

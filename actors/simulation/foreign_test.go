@@ -163,6 +163,7 @@ func predecessor(children []string, node, kind string) (last string) {
 	return last
 }
 
+// sequence returns the number at the end of a contender's name, or -1.
 func sequence(name string) int64 {
 	if len(name) < 10 {
 		return -1

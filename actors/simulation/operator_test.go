@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	gopath "path"
 	"slices"
 	"sort"
 	"strings"
@@ -197,9 +198,7 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 		return
 	}
 	w.locked(func() {
-		for _, name := range children {
-			w.noteGone(directory + "/" + name)
-		}
+		w.noteGone(directory, children...)
 		w.took(w.now(), is)
 	})
 	u := use{directory, 0, w.specs[directory].room}
@@ -252,14 +251,38 @@ func (o *operator) deleteNode(path string) {
 	o.kept(path, err)
 	if err == nil {
 		w.locked(func() {
-			w.noteGone(path)
+			w.noteGone(gopath.Dir(path), gopath.Base(path))
 			w.took(w.now(), hasNode(path))
 		})
 	}
 }
 
-// noteGone notes that a node is deleted.
-func (w *world) noteGone(path string) { w.gone[path], w.goneBy[path] = w.now(), w.server.Zxid() }
+// deletion is the end of a node that was deleted by force.
+type deletion struct {
+	at    time.Duration
+	zxid  int64 // of the server then, or later
+	first bool  // no contender was ahead of it
+}
+
+// noteGone notes that nodes of a directory are deleted, all of them by one request.
+func (w *world) noteGone(directory string, names ...string) {
+	queue := slices.DeleteFunc(append(w.children(directory), names...), func(name string) bool { return sequence(name) < 0 })
+	for _, name := range names {
+		first := !slices.ContainsFunc(queue, func(other string) bool { return int32(sequence(other)-sequence(name)) < 0 })
+		w.gone[directory+"/"+name] = deletion{w.now(), w.server.Zxid(), first}
+	}
+}
+
+// children are the names of the nodes in a directory.
+func (w *world) children(directory string) (names []string) {
+	for line := range strings.Lines(w.server.Dump()) {
+		node, _, _ := strings.Cut(line, " ")
+		if name, is := strings.CutPrefix(node, directory+"/"); is && !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // kept notes that a node was not deleted, if the error says so.
 func (o *operator) kept(path string, err error) {

@@ -302,25 +302,25 @@ func (w *world) note(h *holding) {
 	at, gone := w.expired[h.session]
 	h.taken = gone
 	for _, node := range h.nodes {
-		if by, was := w.goneBy[node]; was && len(h.nodes) == 1 && h.token.Czxid > by {
+		if gone, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > gone.zxid {
 			// It is made anew: a create that is repeated has the name that it had, if the
 			// directory, too, was deleted. The token of several nodes is that of the last one.
 			delete(w.deleted, node)
 			delete(w.gone, node)
-			delete(w.goneBy, node)
 		}
 		if _, may := w.deleted[node]; may {
 			h.taken = true
 		}
-		if since, was := w.gone[node]; was {
-			at, gone = max(at, since), true
+		if deleted, was := w.gone[node]; was {
+			at, gone = max(at, deleted.at), true
 		}
 	}
 	if late := at + knowledge; gone && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
 		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
 	}
 	if !h.foreign && len(h.nodes) == 1 {
-		h.gone = w.gone[h.nodes[0]]
+		gone := w.gone[h.nodes[0]]
+		h.gone, h.first = gone.at, gone.first
 	}
 	h.until = never
 	if gone && !h.foreign {

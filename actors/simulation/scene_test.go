@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -97,11 +96,11 @@ func (w *world) replaceAfter(old *request) {
 	w.after(2*p.host.far+5*time.Millisecond, func() {
 		o.do(func() {
 			children, _, err := o.conn.Children(directory)
-			last := 0
+			last := int64(0)
 			for _, name := range append(slices.Clone(children), node) {
-				last = max(last, number(name))
+				last = max(last, sequence(name))
 			}
-			numbers := 1 + last
+			numbers := int(1 + last)
 			if last >= 40 { // the next one is to be small again
 				numbers = 1
 			}
@@ -111,12 +110,6 @@ func (w *world) replaceAfter(old *request) {
 		})
 	})
 	w.after(2*p.host.far+30*time.Millisecond, func() { w.askAt(p, old.rand, directory, "op plain") })
-}
-
-// number returns the sequence number in a name, or 0.
-func number(name string) int {
-	n, _ := strconv.Atoi(name[max(0, len(name)-10):])
-	return n
 }
 
 // turn raises the generation, and has the last contender of a directory deleted again and again
@@ -134,7 +127,7 @@ func (w *world) turn(p *process, r *rand.Rand) {
 func (o *operator) deleteLast(directory string) {
 	children, _, err := o.conn.Children(directory)
 	if err == nil && len(children) > 0 {
-		o.deleteNode(directory + "/" + slices.MaxFunc(children, func(a, b string) int { return number(a) - number(b) }))
+		o.deleteNode(directory + "/" + slices.MaxFunc(children, func(a, b string) int { return int(sequence(a) - sequence(b)) }))
 	}
 }
 

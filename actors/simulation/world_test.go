@@ -47,8 +47,7 @@ type world struct {
 	faulty  time.Duration // when the last fault ended
 	expired map[int64]time.Duration
 	deleted map[string]time.Duration // nodes deleted by force: when that began
-	gone    map[string]time.Duration // the same: when it was over
-	goneBy  map[string]int64         // the same: the zxid of the server then
+	gone    map[string]deletion      // the same: how it ended
 	undo    []func()                 // ends the faults that last
 
 	active    int                                 // faults that last
@@ -82,7 +81,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, goneBy: map[string]int64{}, advanced: map[string]string{}, registers: map[string]*register{},
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]deletion{}, advanced: map[string]string{}, registers: map[string]*register{},
 			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
 			endings: map[string]ending{}, rested: map[string]time.Duration{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
