@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"time"
 
@@ -103,7 +102,7 @@ func (r *request) isTaken() bool {
 	if _, ended := r.w.expired[r.grant.Session()]; ended {
 		return true
 	}
-	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { _, gone := r.w.gone[node]; return gone })
+	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { return r.w.gone[node] > 0 })
 }
 
 // compare looks whether ZooKeeper's answer fits the grant: it must not be good if the grant was over
@@ -200,7 +199,7 @@ func (w *world) revoke(p *process, r *rand.Rand) {
 		switch {
 		case broken:
 			w.deleted[node] = w.now()
-			w.noteGone(path.Dir(node), path.Base(node))
+			w.noteGone(node)
 			w.took(w.now(), hasNode(node))
 		case err == nil && grace > 0 && !before: // its holder has released it
 			delete(w.deleted, node)

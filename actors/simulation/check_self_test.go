@@ -104,7 +104,7 @@ func TestChecker(t *testing.T) {
 			s.late(3, 1, "p", 2, 0, oneMutex)
 			s.ended(3*time.Second, 1)
 			h := onGone(2, "q", 1, 2, oneMutex)
-			h.first = true // when it was deleted
+			h.first = true
 			s.granted(4*time.Second, h)
 		}, ""},
 		{"on a node that is gone, before the news", func(s story) {

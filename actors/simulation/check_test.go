@@ -75,7 +75,7 @@ type holding struct {
 	process string
 	since   time.Duration
 	gone    time.Duration // since when its node was no more for sure when it was granted; 0: it was there
-	first   bool          // no contender was ahead of its node when that was deleted
+	first   bool          // its node is gone, and never had a contender ahead
 	news    time.Duration // how long an answer may be on its way to the process; 0: that is not known
 }
 
@@ -110,8 +110,8 @@ const remembered = 10 * time.Second
 // passed it. The other one could hold only when all that had been ahead of the contender had left.
 // So if the process has heard of the last departure, the proof of its own node is newer than that;
 // and that proof cannot have been on its way for longer than any answer. A holder of the same
-// process that had lost its node itself is no such departure. A contender that was the first when its
-// node was deleted is like a holder: there was no departure to hear of.
+// process that had lost its node itself is no such departure. A contender that was the first as long as
+// its node existed is like a holder: there was no departure to hear of.
 func (c *checker) checkPassed(now time.Duration, h *holding, u use) {
 	s := c.specs[u.path]
 	recent := slices.DeleteFunc(c.recent[u.path], func(g *holding) bool { return g.since < now-remembered })

@@ -58,8 +58,8 @@ func (r *request) checkRelease(now time.Duration, err error) {
 		r.p.warned[r.path] = now
 	}
 	gone, was := r.w.gone[r.grant.Nodes()[0]]
-	if err == nil && was && gone.at < r.since && !r.named && r.p.calm() < r.since && !r.w.overflow {
-		r.w.fail(now, "%v: the release is a success, and the node was gone at %v", r, gone.at)
+	if err == nil && was && gone < r.since && !r.named && r.p.calm() < r.since && !r.w.overflow {
+		r.w.fail(now, "%v: the release is a success, and the node was gone at %v", r, gone)
 	}
 }
 

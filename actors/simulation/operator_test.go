@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -198,7 +199,9 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 		return
 	}
 	w.locked(func() {
-		w.noteGone(directory, children...)
+		for _, name := range children {
+			w.noteGone(directory + "/" + name)
+		}
 		w.took(w.now(), is)
 	})
 	u := use{directory, 0, w.specs[directory].room}
@@ -251,37 +254,56 @@ func (o *operator) deleteNode(path string) {
 	o.kept(path, err)
 	if err == nil {
 		w.locked(func() {
-			w.noteGone(gopath.Dir(path), gopath.Base(path))
+			w.noteGone(path)
 			w.took(w.now(), hasNode(path))
 		})
 	}
 }
 
-// deletion is the end of a node that was deleted by force.
-type deletion struct {
-	at    time.Duration
-	zxid  int64 // of the server then, or later
-	first bool  // no contender was ahead of it
+// noteGone notes that a node is deleted.
+func (w *world) noteGone(path string) { w.gone[path] = w.now() }
+
+// deletions are the zxids by which nodes were deleted last, as the server says them.
+type deletions struct {
+	mu sync.Mutex
+	by map[string]int64
 }
 
-// noteGone notes that nodes of a directory are deleted, all of them by one request.
-func (w *world) noteGone(directory string, names ...string) {
-	queue := slices.DeleteFunc(append(w.children(directory), names...), func(name string) bool { return sequence(name) < 0 })
-	for _, name := range names {
-		first := !slices.ContainsFunc(queue, func(other string) bool { return int32(sequence(other)-sequence(name)) < 0 })
-		w.gone[directory+"/"+name] = deletion{w.now(), w.server.Zxid(), first}
+func (d *deletions) note(path string, zxid int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.by == nil {
+		d.by = map[string]int64{}
 	}
+	d.by[path] = zxid
 }
 
-// children are the names of the nodes in a directory.
-func (w *world) children(directory string) (names []string) {
+func (d *deletions) of(path string) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.by[path]
+}
+
+// wasAlwaysFirst reports whether a node that is gone, and was created by the zxid, never had a contender ahead.
+func (w *world) wasAlwaysFirst(node string, czxid int64) bool {
+	directory, name := gopath.Split(node)
+	ahead := func(path string) bool {
+		sibling, is := strings.CutPrefix(path, directory)
+		return is && sequence(sibling) >= 0 && int32(sequence(sibling)-sequence(name)) < 0
+	}
 	for line := range strings.Lines(w.server.Dump()) {
-		node, _, _ := strings.Cut(line, " ")
-		if name, is := strings.CutPrefix(node, directory+"/"); is && !strings.Contains(name, "/") {
-			names = append(names, name)
+		if path, _, _ := strings.Cut(line, " "); ahead(path) {
+			return false
 		}
 	}
-	return names
+	w.deletions.mu.Lock()
+	defer w.deletions.mu.Unlock()
+	for path, zxid := range w.deletions.by {
+		if zxid > czxid && ahead(path) {
+			return false
+		}
+	}
+	return true
 }
 
 // kept notes that a node was not deleted, if the error says so.

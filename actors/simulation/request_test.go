@@ -302,7 +302,7 @@ func (w *world) note(h *holding) {
 	at, gone := w.expired[h.session]
 	h.taken = gone
 	for _, node := range h.nodes {
-		if gone, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > gone.zxid {
+		if _, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > w.deletions.of(node) {
 			// It is made anew: a create that is repeated has the name that it had, if the
 			// directory, too, was deleted. The token of several nodes is that of the last one.
 			delete(w.deleted, node)
@@ -311,16 +311,16 @@ func (w *world) note(h *holding) {
 		if _, may := w.deleted[node]; may {
 			h.taken = true
 		}
-		if deleted, was := w.gone[node]; was {
-			at, gone = max(at, deleted.at), true
+		if since, was := w.gone[node]; was {
+			at, gone = max(at, since), true
 		}
 	}
 	if late := at + knowledge; gone && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
 		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
 	}
 	if !h.foreign && len(h.nodes) == 1 {
-		gone := w.gone[h.nodes[0]]
-		h.gone, h.first = gone.at, gone.first
+		h.gone = w.gone[h.nodes[0]]
+		h.first = h.gone > 0 && w.wasAlwaysFirst(h.nodes[0], h.token.Czxid)
 	}
 	h.until = never
 	if gone && !h.foreign {

@@ -47,8 +47,9 @@ type world struct {
 	faulty  time.Duration // when the last fault ended
 	expired map[int64]time.Duration
 	deleted map[string]time.Duration // nodes deleted by force: when that began
-	gone    map[string]deletion      // the same: how it ended
-	undo    []func()                 // ends the faults that last
+	gone    map[string]time.Duration // the same: when it was over
+	deletions
+	undo []func() // ends the faults that last
 
 	active    int                                 // faults that last
 	looked    time.Duration                       // for sleepers
@@ -81,7 +82,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]deletion{}, advanced: map[string]string{}, registers: map[string]*register{},
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{},
 			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
 			endings: map[string]ending{}, rested: map[string]time.Duration{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
@@ -89,7 +90,7 @@ func run(t *testing.T, p *plan) (w *world) {
 		w.net = newNetwork(w.driver, p.servers)
 		var err error
 		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
-			MaxSessionTimeout: time.Minute, ContainerInterval: containers})
+			MaxSessionTimeout: time.Minute, ContainerInterval: containers, Deleted: w.deletions.note})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,10 @@ type Config struct {
 	// nodes are looked for; default 1 s.
 	ContainerInterval time.Duration
 
+	// Deleted, if set, is called for each node that is deleted, with the zxid of the
+	// transaction, in the order of the transactions. It must not block, nor call the server.
+	Deleted func(path string, zxid int64)
+
 	// Logger gets one record per session event and per fault; default none.
 	Logger *slog.Logger
 }

@@ -170,6 +170,9 @@ func (s *Server) begin(c *conn) *txn {
 func (s *Server) commit(x *txn) {
 	s.tree.zxid = x.zxid
 	for _, ch := range x.changes {
+		if ch.kind == nodeDeleted && s.cfg.Deleted != nil {
+			s.cfg.Deleted(ch.path, x.zxid)
+		}
 		s.notify(ch, nil)
 	}
 	for r := range s.lagging {
