@@ -115,6 +115,7 @@ func TestLockMistakes(t *testing.T) {
 
 // A grant that is never released, and is dropped, shows in the log with its path and its owner.
 func TestForgottenRelease(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var logged logs
 	locks := connect(t, s.Addr(), logged.config)
@@ -125,11 +126,15 @@ func TestForgottenRelease(t *testing.T) {
 	}, "the log says which grant was forgotten")
 }
 
+// closedPort returns an address at which nothing listens, as it is that of a client until the test ends.
 func closedPort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	listener.Close()
-	return listener.Addr().String()
+	defer listener.Close()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	must(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client.LocalAddr().String()
 }
 
 func webServer(t *testing.T, secure bool) string {
