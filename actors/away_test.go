@@ -119,6 +119,7 @@ func TestWhatWasWaitedFor(t *testing.T) {
 
 // A server that goes silent is told from another holder before the connection is given up.
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		unlock(v, lock(v, mu))

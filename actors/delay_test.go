@@ -113,6 +113,7 @@ var ends = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
 
 // The first of the waiters waits for the delay, those behind it do not.
 func TestLockDelayAfterLoss(t *testing.T) {
+	t.Parallel()
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
@@ -147,6 +148,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 
 // A holder that does not know of its loss releases: the mark of the next stays.
 func TestLockDelayLateRelease(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		first, held := v.delayed()
 		second, mu := v.delayed()
@@ -169,6 +171,7 @@ func TestLockDelayLateRelease(t *testing.T) {
 
 // Requests end as they do in any wait, and the delay goes on for those that come.
 func TestLockDelayWithdrawn(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		_, mu := v.delayed()
@@ -202,6 +205,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 // Who waits for the delay closes, or loses its session, or its node: nobody holds
 // without having waited.
 func TestLockDelayOfLostWaiter(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		closing, mu := v.delayed()
@@ -240,6 +244,7 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 // Whatever befalls the requests that make and remove marks, two clients have their
 // turns; and nobody waits for the delay after what was a clean end.
 func TestLockDelayFaults(t *testing.T) {
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHoleAfter} {
 		t.Run(fmt.Sprint(action), func(t *testing.T) {
@@ -287,6 +292,7 @@ func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 
 // Those without the option neither wait nor make others wait.
 func TestLockDelayBesideOthers(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		locks, plain := v.mutex()

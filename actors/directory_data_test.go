@@ -125,6 +125,7 @@ type content struct {
 // Data that others write into a lock's directories stays, whoever writes it and whenever,
 // while two processes use the lock.
 func TestDirectoryDataStays(t *testing.T) {
+	t.Parallel()
 	for name, p := range allPlaced() {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(b *bed) {

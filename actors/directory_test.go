@@ -12,6 +12,7 @@ import (
 // one, sequence numbers begin anew: what was known of the former must not let a second
 // holder in.
 func TestDirectoryIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path, client := s.Path(t), s.Client(t)
 		connect := func() *actors.Mutex {

@@ -54,6 +54,7 @@ func mayEnter(mu locker) bool {
 
 // Drain of locks that nobody uses returns at once; one that cannot end says what is held.
 func TestDrainEnds(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		other, _ := v.mutex()
@@ -81,6 +82,7 @@ func TestDrainEnds(t *testing.T) {
 
 // Close ends a Drain that waits.
 func TestCloseWhileDraining(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		lock(v, mu)

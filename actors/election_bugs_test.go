@@ -134,6 +134,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 // the same once more. That went on for hours, with millions of nodes. Here a reconnection makes no
 // node: each term and each wait has one node, whatever the order of events.
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		leader, other, terms := d.one, d.two, 2
@@ -183,6 +184,7 @@ func parseNode(t testing.TB, node string) (directory string, seq int64) {
 // gone. Here a reconnection deletes no node, and a leader watches its own node: whoever deletes it,
 // the term ends.
 func TestCurator620ReconnectedTwice(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		d.DropConnections()
@@ -222,6 +224,7 @@ func zkClient(v *virtual) (*zk.Conn, error) {
 // surprise for the next. Here the answer that a predecessor is gone leads to another look at the
 // queue, and one's own node stays.
 func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
+	t.Parallel()
 	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
@@ -260,6 +263,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 // StopOnSuspended, the leader resigns once, the second leads by the node that it has, and the
 // first waits behind it.
 func TestCurator652BothAreSuspended(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v, func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		waiter := d.nodes()
@@ -284,6 +288,7 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 // of the event of its predecessor's deletion, which came between its own reset and the deletion of
 // its old node. Here both nodes outlive the reconnection and the leader goes on to lead.
 func TestCurator653BothReconnect(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		before := d.nodes()
@@ -312,6 +317,7 @@ func TestCurator653BothReconnect(t *testing.T) {
 // session, another led beside it. Here a term belongs to the session that made its node: the old
 // nodes are those of strangers, and all wait until they are gone.
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		old := d.nodes()

@@ -315,6 +315,7 @@ func TestResignOnRevoke(t *testing.T) {
 
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		c := b.campaign(locks.Election(b.path))
@@ -349,6 +350,7 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 // HoldAtMost ends a term, and the next one begins. With ResignOnRevoke the context ends earlier, and
 // the leader still leads then.
 func TestCampaignHoldsAtMost(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		for want, options := range map[error][]actors.ElectionOption{

@@ -90,6 +90,7 @@ func TestRaiseGeneration(t *testing.T) {
 
 // Those who raise at the same time, the first of all times, do not raise to the same.
 func TestRaiseGenerationTogether(t *testing.T) {
+	t.Parallel()
 	onEnsemble(t, func(e *ensemble) {
 		for range 3 {
 			var mu sync.Mutex

@@ -21,6 +21,7 @@ type found interface{ entry() (*shell.Entry, error) }
 // A grant that came just too late for who had given up is given back, and the log
 // does not blame the user.
 func TestLateGrant(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var log strings.Builder
 	locks, err := Connect(t.Context(), s.Addr(), Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})

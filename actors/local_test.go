@@ -91,6 +91,7 @@ func (d *dialer) settle(t testing.TB) {
 
 // Nobody wants it: it is kept for a while, and another acquire extends that.
 func TestLocalLinger(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex(idle(time.Second))
 		mu := locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
@@ -262,6 +263,7 @@ func TestLocalInvalid(t *testing.T) {
 
 // A local queue and a lock-delay: what was given up was released, what was lost was not.
 func TestLocalDelay(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		const delay = 10 * time.Second
 		locks, _ := v.mutex()

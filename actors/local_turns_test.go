@@ -10,6 +10,7 @@ import (
 
 // What nobody uses is given to others at once, not after Linger.
 func TestLocalGivenUpAtOnce(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		_, other := v.mutex()
@@ -35,6 +36,7 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 // Two processes whose owners want the lock all the time: each has it for its budget,
 // by time or by count.
 func TestLocalBudget(t *testing.T) {
+	t.Parallel()
 	const hold = 10 * time.Millisecond
 	for _, test := range []struct {
 		name  string

@@ -21,6 +21,7 @@ import (
 // the end, and neither nodes nor watches nor goroutines are left. By habit it runs a
 // sample of each operation's requests and mishaps.
 func TestEveryFaultAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()

@@ -58,6 +58,7 @@ func block(bridge *zkbridge.Bridge) (unblock func()) {
 
 // An answer that comes in after somebody was told of the loss does not undo it.
 func TestOverdueIsFinal(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, bridge, end := v.withBridge()
 		defer end()
@@ -84,6 +85,7 @@ func TestOverdueIsFinal(t *testing.T) {
 
 // The deadline passes after Release was called and before the lock's actor hears of it.
 func TestOverdueBehindRelease(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _, end := v.withBridge()
 		defer end()

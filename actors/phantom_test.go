@@ -34,6 +34,7 @@ func (l *logged) String() string {
 // A server goes on to show the node of a holder that has left. Those who wait behind it, by
 // each recipe that waits for nodes, get their locks nevertheless, in their session.
 func TestWaitBehindPhantom(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		var log logged
 		address := make(chan string, 100)

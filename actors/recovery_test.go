@@ -160,6 +160,7 @@ func (o *outage) close() {
 // passed since the loss, however long the session would live on at the server. A rival that
 // waits for the lock all the time has it no sooner than the margin after the loss.
 func TestRecovery(t *testing.T) {
+	t.Parallel()
 	for name, outage := range map[string]func(v *virtual, n *network) (end func()){
 		"restart": func(v *virtual, _ *network) func() {
 			v.Halt()

@@ -46,6 +46,7 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 // Who asks the actor of an idle lock for what it can give at once has that when Acquire
 // returns.
 func TestAskedWhileIdle(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		me := actors.WithOwner("me")
@@ -101,6 +102,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
+	t.Parallel()
 	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
@@ -147,6 +149,7 @@ func TestWaitersShare(t *testing.T) {
 
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
+	t.Parallel()
 	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)

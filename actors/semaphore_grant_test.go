@@ -128,6 +128,7 @@ func TestSemaphoreRequests(t *testing.T) {
 
 // Waiters of the same process are let in though ZooKeeper has not answered yet.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		s := b.semaphore(3)
 		g := permits(b, s, 3)

@@ -72,6 +72,7 @@ func TestSessions(t *testing.T) {
 
 // The channel ends with its context or its Locks, also where the bridge goes on.
 func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, bridge, end := v.withBridge()
 		defer end()
@@ -94,6 +95,7 @@ func TestSessionsEnd(t *testing.T) {
 
 // Nobody waits for a reader: not the bridge, and not a holder that is told of its loss.
 func TestSessionsUnread(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		states := locks.Sessions(v.Context())

@@ -111,6 +111,7 @@ func TestSharedCountMultiClient(t *testing.T) {
 
 // Curator's testThreadedLeaseIncrease: who waits gets in at once when there are more.
 func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, one, two := b.Client(b), b.locks(), b.locks()
 		must(b, one.SharedCount(count, 0).Set(within(b), 1))
@@ -161,6 +162,7 @@ func full(b *bed, s *actors.Semaphore) {
 
 // None at all: everybody waits, without an error, until there are some.
 func TestSharedPermitsPause(t *testing.T) {
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, locks := b.Client(b), b.locks()
 		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // the count is made with 2
@@ -189,6 +191,7 @@ func TestSharedPermitsPause(t *testing.T) {
 
 // The count's node has no count, or goes.
 func TestSharedPermitsSpoilt(t *testing.T) {
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, locks := b.Client(b), b.locks()
 		must(b, locks.SharedCount(count, 0).Set(within(b), 1))
@@ -218,6 +221,7 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 
 // The number is followed through the loss of connection and session.
 func TestSharedPermitsReconnect(t *testing.T) {
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, steady := connect(b.T, proxy.Addr()), b.locks()
@@ -241,6 +245,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 
 // The count may not be read: requests are refused until it may.
 func TestSharedPermitsDenied(t *testing.T) {
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		conn, locks := b.Client(b), b.locks()
 		count := b.path + "-count"
@@ -269,6 +274,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 
 // Requests are kept until the number is known.
 func TestSharedPermitsLate(t *testing.T) {
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks()
 		count := b.path + "-count"

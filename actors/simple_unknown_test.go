@@ -14,6 +14,7 @@ import (
 // and its mark, and has another client delete the mark before the contender asks for it. The
 // contender deletes its gate, and does not wait for it.
 func TestSimpleMarkDeletedWhileUnknown(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct {
 		name, gate string
 		at         func(locks *actors.Locks, path string) locker

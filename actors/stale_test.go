@@ -32,6 +32,7 @@ import (
 // longer by a follower that lags behind. Its node is not taken for one's own, and whoever
 // waits for it does so until it is seen to be gone.
 func TestDeadSessionsNode(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		_, rival := v.mutex()
@@ -69,6 +70,7 @@ func TestDeadSessionsNode(t *testing.T) {
 // The answer to a create is lost, and the server that the client comes back to does not
 // show the node yet. It is found nevertheless, and there is no second one.
 func TestCreateOnALaggingServer(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		unlock(v, lock(v, mu)) // the directory is known

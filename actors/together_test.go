@@ -15,6 +15,7 @@ import (
 // Two ask at once, and the second gives up as a third asks: in one transaction its node
 // goes and another comes. That one waits for the first. (It was told that nobody is ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		var busy []*actors.Mutex
