@@ -308,6 +308,7 @@ func TestResignOnRevoke(t *testing.T) {
 		if term.Context().Err() != nil {
 			b.Error("the term has ended")
 		}
+		b.waitNodes(2) // the one that was revoked queues again
 		two.resigns()
 		one.leads()
 	})

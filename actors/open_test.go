@@ -154,6 +154,12 @@ func TestHeldHere(t *testing.T) {
 func TestOpenMeanwhile(t *testing.T) {
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
+		b.before = append(b.before, func() { // ZooKeeper keeps a container in which no contender ever was
+			conn := b.Client(b)
+			for _, directory := range b.nodes() {
+				conn.Delete(b.path+"/"+directory, -1)
+			}
+		})
 		var users sync.WaitGroup
 		for i := range 4 {
 			users.Go(func() {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -12,9 +14,13 @@ import (
 
 func TestOneRoundTrip(t *testing.T) {
 	each(t, func(b *bed) {
+		conn := b.Client(b)
+		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll)) // ZooKeeper may remove a container at any time
+		must(b, err)
+		defer conn.Delete(b.path, -1)
 		d := newDialer()
 		mu := b.mutex(d.config)
-		unlock(b, lock(b, mu)) // makes the directory
+		unlock(b, lock(b, mu)) // finds the directory
 		for range 3 {
 			var g *actors.Grant
 			if n, ops := d.during(func() { g = lock(b, mu) }); n != 1 {
