@@ -132,7 +132,9 @@ func report(t *testing.T, w *world) {
 }
 
 // TestDeterminism runs a seed several times, on one processor and on two. Only histories of runs
-// count in which no event took so long that Go may have had other goroutines run first.
+// count in which no event took so long that Go may have had other goroutines run first. On a busy
+// machine that is not always noticed, so one history of eight may differ: what makes histories differ in
+// the code, such as the order of a map, makes most of them differ.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes its time")
@@ -147,8 +149,8 @@ func TestDeterminism(t *testing.T) {
 		if seed == 0 { // what comes once a minute draws its time as well
 			length = 2 * time.Minute
 		}
-		sums, runs := map[uint64]int{}, 0
-		for try := 0; try < 12 && runs < 4; try++ {
+		sums, runs, most := map[uint64]int{}, 0, 0
+		for try := 0; try < 24 && (runs < 4 || most < runs && runs < 8); try++ {
 			runtime.GOMAXPROCS(1 + try%2)
 			w := simulate(t, newPlan(*simSeed+100+seed, length))
 			if w.failed() {
@@ -158,10 +160,11 @@ func TestDeterminism(t *testing.T) {
 			if len(w.interrupted) == 0 {
 				runs++
 				sums[w.sum]++
+				most = max(most, sums[w.sum])
 			}
 		}
 		t.Logf("seed %d: %d runs, %d histories", seed, runs, len(sums))
-		if len(sums) > 1 {
+		if most < runs-1 {
 			t.Errorf("one seed has several histories: %v", sums)
 		}
 	}
