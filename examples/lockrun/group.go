@@ -15,31 +15,36 @@ type group struct {
 	ended     chan struct{}  // closed when the command has ended; others of its group may run on
 	code      int            // exit code, once ended is closed
 	stops     chan os.Signal // each signal that has stopped the command
-	stopGuard func()         // ends the process of startGuard
+	tellGuard func(line any) // writes to the process of startGuard
+	stopGuard func()         // ends it
 	terminal                 // that the command may read from
 }
 
 // start starts the command in a thread of its own, which stays until the command has ended. On
 // Linux the kernel kills the command when that thread ends, hence when lockrun dies.
 func start(cmd *exec.Cmd) (*group, error) {
-	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), stopGuard: func() {}}
+	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), tellGuard: func(any) {}, stopGuard: func() {}}
 	isolate(cmd)
+	if err := g.startGuard(); err != nil {
+		warn("the command may outlive a lockrun that is killed: %v", err)
+	}
 	started := make(chan error)
 	go func() {
 		defer close(g.ended)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
-		started <- err
-		if err == nil {
-			g.wait()
+		if err != nil {
+			started <- err
+			return
 		}
+		g.tellGuard(cmd.Process.Pid)
+		started <- nil
+		g.wait()
 	}()
 	if err := <-started; err != nil {
+		g.stopGuard()
 		return nil, err
-	}
-	if err := g.startGuard(); err != nil {
-		warn("the command may outlive a lockrun that is killed: %v", err)
 	}
 	return g, nil
 }

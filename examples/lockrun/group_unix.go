@@ -83,8 +83,9 @@ func (g *group) alive() bool {
 // second line.
 const guardScript = `read -r group && { read -r over || kill -s KILL -- "-$group"; }`
 
-// startGuard starts a process that outlives lockrun, and kills the group if lockrun is killed.
-// The kernel would only kill the command itself, and only on Linux.
+// startGuard starts a process that outlives lockrun, and kills the group that tellGuard names if lockrun
+// is killed. The kernel would only kill the command itself, and only on Linux. The guard is started before
+// the command, since it takes some time.
 func (g *group) startGuard() error {
 	guard := exec.Command("/bin/sh", "-c", guardScript)
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to lockrun's group does not kill it
@@ -95,9 +96,9 @@ func (g *group) startGuard() error {
 	if err := guard.Start(); err != nil {
 		return err
 	}
-	fmt.Fprintln(input, g.cmd.Process.Pid)
+	g.tellGuard = func(line any) { fmt.Fprintln(input, line) }
 	g.stopGuard = func() {
-		fmt.Fprintln(input, "over")
+		g.tellGuard("over\nover") // one line for the group, if the guard has read none
 		guard.Wait()
 	}
 	return nil

@@ -89,8 +89,7 @@ func launch(t *testing.T, stdin string, args ...string) *process {
 	t.Cleanup(func() {
 		cancel()
 		<-p.ended
-		for range p.lines {
-		}
+		p.silent(t)
 	})
 	return p
 }
