@@ -24,7 +24,7 @@ func longACL(n int) []ACL {
 
 // A transaction has no more creates than go into a message with their ACLs.
 func TestLongACL(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr(), ACL: longACL(40 << 10)})
 		u, dir := newUser(t, b), s.Path(t)
 		u.created(dir, "first-")

@@ -52,7 +52,7 @@ func allCreated(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
 }
 
 func TestCreateAtomically(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 		for range 3 { // the first makes the directories
@@ -75,7 +75,7 @@ func TestCreateAtomically(t *testing.T) {
 // A directory with data of others is left alone; what its node's creation does not tell
 // is read.
 func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 2)
 		home, _ := zkconn.SplitPath(dirs[0])
@@ -97,7 +97,7 @@ func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 
 // What keeps one of them from being made keeps all.
 func TestCreateAllOrNone(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
 		users, dirs := usersOf(t, b, s, 3)
@@ -205,7 +205,7 @@ func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 
 // Many at once, of several users, beside creates and releases of single nodes.
 func TestCreateAtomicallyAmongOthers(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		const rounds = 50
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
@@ -241,6 +241,7 @@ func TestCreateAtomicallyAmongOthers(t *testing.T) {
 }
 
 func TestCreateAtomicallyTooLateOrTooMuch(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
 	users, dirs := usersOf(t, b, s, MaxAtomicCreates+1)

@@ -91,7 +91,7 @@ func TestAuth(t *testing.T) {
 }
 
 func TestAuthRefused(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		b := open(t, log.of(t, Config{Servers: s.Addr(), Auth: []Auth{{"nonsense", secret}}}))
 		err := b.Connected(inTime(t))
@@ -152,6 +152,7 @@ func TestAuthRefusedLater(t *testing.T) {
 
 // TestAuthOverFailingConnections is what blocks go-zookeeper's AddAuth for ever.
 func TestAuthOverFailingConnections(t *testing.T) {
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
 		t.Run(action.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testAuthOverFailingConnections(t, action) })
@@ -184,6 +185,7 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 
 // TestAuthNeverAnswered has a server that shakes hands and says nothing more.
 func TestAuthNeverAnswered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		for range cap(sessionIDs) {
@@ -200,6 +202,7 @@ func TestAuthNeverAnswered(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
+	t.Parallel()
 	cfg := Config{Servers: "a", Auth: digest("a")}
 	text, err := json.Marshal(cfg.Auth)
 	must(t, err)
@@ -215,7 +218,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 
 // TestRightsAreNamed takes one right away after the other.
 func TestRightsAreNamed(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		for _, c := range []struct {
 			right int32
 			below string

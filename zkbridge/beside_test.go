@@ -18,7 +18,7 @@ func (u *user) createBeside(directory, name, beside string) uint64 {
 }
 
 func TestCreateBeside(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		// The directory is not there, and is not made.
 		u.failed(u.createBeside(dir, "r-0000000000", "w-0000000000"), messages.Reason_NOT_HELD)

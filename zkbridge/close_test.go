@@ -99,7 +99,7 @@ func (b *Bridge) fail() {
 // A bridge that has failed tells everybody at once, and closes its session when the margin
 // has passed.
 func TestPanic(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		const margin = 500 * time.Millisecond
 		b := connected(t, Config{Servers: s.Addr(), Margin: margin})
 		u, dir := newUser(t, b), s.Path(t)
@@ -134,6 +134,7 @@ func TestPanic(t *testing.T) {
 // The session of a bridge that has failed lives for the margin and not longer, whatever
 // becomes of its connection meanwhile.
 func TestPanicKeepsSession(t *testing.T) {
+	t.Parallel()
 	for _, meanwhile := range []string{"nothing", "reconnects", "closed", "expires", "unreachable", "subscriber panics"} {
 		t.Run(meanwhile, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testPanicKeepsSession(t, meanwhile) })
@@ -194,6 +195,7 @@ func (p *panicking) Tell(any) {
 
 // TestSystemClosedFirst closes things in the wrong order.
 func TestSystemClosedFirst(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
 	b, err := Open(system, Config{Servers: s.Addr(), SessionTimeout: time.Second})
@@ -206,6 +208,7 @@ func TestSystemClosedFirst(t *testing.T) {
 
 // TestCloseUnanswered closes a session with nobody who confirms that.
 func TestCloseUnanswered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial})

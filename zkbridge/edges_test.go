@@ -18,7 +18,7 @@ import (
 
 // A node of the same name that another session made is not adopted.
 func TestAdoptsOnlyItsOwn(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var n atomic.Int32
 		u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if _, ok := ops[0].(*zk.CreateRequest); ok && n.Add(1) == 2 {
@@ -44,6 +44,7 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 
 // A second watch that fails leaves the first one's interest as it is.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
+	t.Parallel()
 	who, table := &peer{}, &watchTable{}
 	table.onReadDone(table.add(who, "/d/n"))
 	table.onReadFailed(table.add(who, "/d/n"))
@@ -58,7 +59,7 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 
 // What names no node of a directory must not reach beyond it.
 func TestReleaseOfNothing(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root, c := s.Path(t), s.Client(t)
 		_, err := c.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -80,6 +81,7 @@ func TestReleaseOfNothing(t *testing.T) {
 // A transaction that is too large only with the chroot is refused before it is sent:
 // the client library would panic.
 func TestMultiTooLargeWithChroot(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr() + "/" + strings.Repeat("c", 185)})
 	ops := make([]any, 5141)
@@ -95,6 +97,7 @@ func TestMultiTooLargeWithChroot(t *testing.T) {
 // A server that grants no time is refused in the handshake: the client library's
 // timers would panic.
 func TestNoTimeGranted(t *testing.T) {
+	t.Parallel()
 	for _, timeout := range []int32{0, -5} {
 		// Length, protocol, timeout, session, and a password of 16 bytes.
 		hello := make([]byte, 0, 40)

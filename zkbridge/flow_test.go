@@ -9,7 +9,7 @@ import (
 )
 
 func TestFlow(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})
 		u, dir := newUser(t, b), s.Path(t)+"/below/deep"
 
@@ -61,7 +61,7 @@ func TestFlow(t *testing.T) {
 }
 
 func TestWakeOnData(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		node := u.created(dir, "n-").GetNode()
 		u.watch(dir, node)

@@ -39,7 +39,7 @@ func below(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string)
 // No create after a change of the generation has the former one: the event of the watch
 // comes before the answer, and the answer waits for the read.
 func TestGenerationOfCreates(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, conn, root := below(t, s)
 		if m := u.created("/d", "n-"); m.GetGeneration() != 0 {
 			t.Errorf("before it was raised: %v", m)
@@ -62,7 +62,7 @@ func TestGenerationOfCreates(t *testing.T) {
 // While others raise it, the generation of each node is the one that its czxid was made in,
 // also through cuts of the connection and in the next session.
 func TestGenerationIsThatOfTheCzxid(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
 		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -109,7 +109,7 @@ func TestGenerationIsThatOfTheCzxid(t *testing.T) {
 
 // The watch goes with its connection: the generation is read again over the next one.
 func TestGenerationChangesWhileAway(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
 		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -138,7 +138,7 @@ func TestGenerationChangesWhileAway(t *testing.T) {
 
 // Without a generation there are no tokens: creates fail, their nodes go, and the reason is named.
 func TestGenerationUnreadable(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
 		for _, path := range []string{root, root + homeDirectory} {
 			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
@@ -176,6 +176,7 @@ func TestGenerationUnreadable(t *testing.T) {
 // A session begins with a transaction: what it reads first is not older than what a former
 // session of this process has seen, also on a server that lags behind.
 func TestSessionBeginsWithATransaction(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var count counter
 	u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial}))
@@ -189,6 +190,7 @@ func TestSessionBeginsWithATransaction(t *testing.T) {
 // A generation that cannot be read is read again every generationPause, however often the connection was
 // lost meanwhile.
 func TestGenerationIsReadAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
@@ -221,6 +223,7 @@ func TestGenerationIsReadAgain(t *testing.T) {
 
 // Whatever stands against writing the session node, it is not tried without end.
 func TestSessionNodeCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // the latter of a quota
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
@@ -236,7 +239,7 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 // An operator who deletes the session node, or its directory too, delays creates and deletes and no
 // more.
 func TestSessionNodeIsDeleted(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, conn, root := below(t, s)
 		for _, all := range []bool{false, true, false} {
 			first := u.created("/d", "n-")

@@ -77,6 +77,7 @@ const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
 // A client whose server shows a node that the leader does not have says so, and learns from
 // another server that the node is gone. Its session goes on.
 func TestPhantom(t *testing.T) {
+	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
 		bad := p.address
 		time.Sleep(10 * time.Second)
@@ -100,6 +101,7 @@ func TestPhantom(t *testing.T) {
 
 // A client of a single server stays with it, and says so each time.
 func TestPhantomOfTheOnlyServer(t *testing.T) {
+	t.Parallel()
 	inPhantomTest(t, "one:1", func(t *testing.T, p *phantomTest) {
 		p.leave()
 		time.Sleep(3 * longestPhantom)
@@ -112,6 +114,7 @@ func TestPhantomOfTheOnlyServer(t *testing.T) {
 // The leader is asked once a minute, or a session timeout, for what does not change. It is not
 // asked for what has changed.
 func TestLeaderIsAskedSeldom(t *testing.T) {
+	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
 		time.Sleep(leaderCheckPause - time.Second)
 		if n := len(p.transactions.Firings()); n != 0 {
@@ -133,6 +136,7 @@ func TestLeaderIsAskedSeldom(t *testing.T) {
 
 // While the leader is asked the connection may be lost, and the node may go.
 func TestLeaderIsAskedInVain(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]embedded.Fault{
 		"cut before":    {Action: embedded.CutBefore},
 		"reply dropped": {Action: embedded.DropReply, Times: 3},
@@ -158,7 +162,7 @@ func TestLeaderIsAskedInVain(t *testing.T) {
 
 // The leader tells which nodes there are, of many, whoever may read them, and nothing changes.
 func TestCheckWithLeader(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		askLeaderOf(t, s, s.Path(t))
 	})
 	t.Run("follower", func(t *testing.T) {

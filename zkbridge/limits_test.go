@@ -14,7 +14,7 @@ import (
 )
 
 func TestChroot(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root := s.Path(t) + "/deep"
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		if names := u.list("/locks"); len(names) != 0 {
@@ -51,7 +51,7 @@ func TestChroot(t *testing.T) {
 
 // The log tells of each part of a chroot that is made, once.
 func TestMissingChrootIsLogged(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		root := s.Path(t)
 		for range 2 {
@@ -91,7 +91,7 @@ func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 
 // TestMaxReply lists a directory that is too large.
 func TestMaxReply(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		dir, conn := s.Path(t), s.Client(t)
 		ops := []any{&zk.CreateRequest{Path: dir, Data: []byte{}, Acl: zk.WorldACL(zk.PermAll)}}
 		for i := range 4500 {
@@ -126,6 +126,7 @@ func TestMaxReply(t *testing.T) {
 }
 
 func TestMaxOutstanding(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr(), MaxOutstanding: 5}))
 	node := u.created("/d", "n-").GetNode()

@@ -166,6 +166,7 @@ func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
 
 // What may happen to a lost session before it is closed, and meanwhile. The times are virtual.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(l *lostSessionTest){
 		"is closed after the margin": func(l *lostSessionTest) {
 			l.connectedAgain()
@@ -287,7 +288,7 @@ func TestLostSession(t *testing.T) {
 
 // A session that the server has ended is not closed again.
 func TestExpiredSessionIsLeft(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u := newUser(t, connected(t, Config{Servers: s.Addr(), Margin: time.Millisecond}))
 		u.subscribe()
 		s.Expire(t, u.bridge.Session().ID)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,21 @@ import (
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
+
+// each is zktest.Each beside other tests. One test at a time uses the real server, which all share.
+func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
+	t.Helper()
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		if s.Real() {
+			realServer.Lock()
+			t.Cleanup(realServer.Unlock)
+		}
+		f(t, s)
+	})
+}
+
+var realServer sync.Mutex
 
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = time.Minute

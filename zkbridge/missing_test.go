@@ -14,7 +14,7 @@ import (
 // The first use of many locks takes a few transactions and not one for each missing directory,
 // because all directories that may be missing are looked for at once.
 func TestManyMissingDirectories(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
 		u.created(dir+"/there", "n-")
@@ -39,7 +39,7 @@ func TestManyMissingDirectories(t *testing.T) {
 // A directory that is there is not made, which might take a right that is missing, although
 // another one of the transaction is missing.
 func TestMissingBesideDirectoryWithoutRight(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir+"/closed/lock", "n-")
 		_, err := s.Client(t).SetACL(dir+"/closed", zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)

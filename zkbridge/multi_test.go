@@ -26,7 +26,7 @@ func inTime(t testing.TB) context.Context {
 }
 
 func TestMulti(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
 		data := []byte("data")
 		ops := []any{
@@ -56,7 +56,7 @@ func TestMulti(t *testing.T) {
 }
 
 func TestMultiFails(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermDelete))
 		must(t, err)
@@ -83,6 +83,7 @@ func TestMultiFails(t *testing.T) {
 }
 
 func TestMultiIsChecked(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr()})
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.CutBefore})
@@ -142,6 +143,7 @@ func TestMultiOutcome(t *testing.T) {
 }
 
 func TestMultiNotSent(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
@@ -199,6 +201,7 @@ func (b *Bridge) openRequests() int {
 
 // TestMultiLater ends the wait for one that was sent, and then the session.
 func TestMultiLater(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		sent := make(chan struct{}, 2)
@@ -229,7 +232,7 @@ func TestMultiLater(t *testing.T) {
 }
 
 func TestMultiInAnotherEpoch(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
 		old := b.Session()
 		write := &zk.CreateRequest{Path: dir}
@@ -262,7 +265,7 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 }
 
 func TestGetNode(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		look := func(path string) NodeView {
 			t.Helper()
@@ -302,6 +305,7 @@ func TestGetNode(t *testing.T) {
 
 // TestGetNodeBehindAFollower has a server that shows old states.
 func TestGetNodeBehindAFollower(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	node := u.created("/d", "n-").GetNode()
@@ -316,7 +320,7 @@ func TestGetNodeBehindAFollower(t *testing.T) {
 }
 
 func TestGetData(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir, conn := connected(t, Config{Servers: s.Addr()}), s.Path(t), s.Client(t)
 		for _, path := range []string{dir + "/n", dir} { // without its directory, and without itself
 			if view, err := b.GetData(inTime(t), path); err != nil || view.Exists {

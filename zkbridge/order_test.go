@@ -21,7 +21,7 @@ import (
 // Contenders whose directory is missing get their nodes in the order in which they came: also
 // one of a transaction that fails when a later one waits for the directory already.
 func TestOrderInMissingDirectory(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var replies heldReplies
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: replies.dial})), s.Path(t)
 		replies.hold(2)

@@ -67,7 +67,7 @@ func without(t *testing.T, s *zktest.Server, path string, right int32) {
 // The release is refused at once, the node goes when the right is back, and no other node
 // of the session goes with it.
 func TestReleaseRefused(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		u, dir := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr()}))), s.Path(t)
 		node := u.created(dir, "n-").GetNode()
@@ -87,7 +87,7 @@ func TestReleaseRefused(t *testing.T) {
 }
 
 func TestReleaseRefusedInBatch(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		const n = 50
 		nodes := make([]string, n)
@@ -114,6 +114,7 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 // A node that cannot be deleted is tried again for as long as the session lives, also over
 // another connection, and not longer; the log tells of it now and then.
 func TestOrphanStays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log record
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -174,6 +175,7 @@ func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
 
 // A delete that never gets a clear answer is answered in time, and done later.
 func TestReleaseInconclusive(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -208,7 +210,7 @@ func TestReleaseInconclusive(t *testing.T) {
 // TestForeignNode asks for what is not the bridge's: that is no reason to end the
 // session.
 func TestForeignNode(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll&^zk.PermDelete))
 		must(t, err)
@@ -238,7 +240,7 @@ func dropping() *faulty {
 }
 
 func TestOutcomeUnknownAndReadsDenied(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		u := withFaults(t, s, dropping())
@@ -256,7 +258,7 @@ func TestOutcomeUnknownAndReadsDenied(t *testing.T) {
 // On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, the node is
 // found when the right is back.
 func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		f := dropping()
@@ -279,7 +281,7 @@ func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
 // The answer to a create is lost in a directory that is too large to be listed: the create
 // fails, and its node goes.
 func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		settings, err := log.of(t, Config{Servers: s.Addr()}).check()
 		must(t, err)
@@ -312,7 +314,7 @@ func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 // One of the directories of a transaction that was executed cannot be read: no part of it
 // is answered as made, and no node stays.
 func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u := withFaults(t, s, dropping())
 		dirs := []string{s.Path(t) + "/a", s.Path(t) + "/b"}
 		users := []*user{u, newUser(t, u.bridge)}
@@ -336,6 +338,7 @@ func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 
 // TestOutcomeUnknownForTooLong has a server that never gives a clear answer.
 func TestOutcomeUnknownForTooLong(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -371,7 +374,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 
 // TestUnreadable has a directory that nodes may be made in and not listed.
 func TestUnreadable(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
 		must(t, err)

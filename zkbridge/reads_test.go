@@ -34,7 +34,7 @@ func (u *user) wokenBy(directory string, deleted bool) {
 }
 
 func TestListWatch(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		watch := &messages.List{Directory: dir, Watch: true}
 		if m := u.listed(watch); m.GetDirectoryCzxid() != 0 || len(m.GetChildren()) != 0 {
@@ -90,7 +90,7 @@ func (u *user) wokenNot() {
 
 // A watch is for who asked, until it says that it hears nothing any more.
 func TestListWatchUnsubscribe(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		other := newUser(t, u.bridge)
 		u.created(dir, "a-")
@@ -148,7 +148,7 @@ func TestListWatchOverReconnect(t *testing.T) {
 }
 
 func TestListRefusedLeavesNoWatcher(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.created(dir, "n-")
 		_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
@@ -171,7 +171,7 @@ func TestListRefusedLeavesNoWatcher(t *testing.T) {
 }
 
 func TestListWithCzxids(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		if m := u.listed(&messages.List{Directory: dir, WithCzxids: true}); len(m.GetChildren())+len(m.GetCzxids()) != 0 {
 			t.Errorf("no directory: %v", m)
@@ -197,7 +197,7 @@ func TestListWithCzxids(t *testing.T) {
 }
 
 func TestWatchWithData(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.transacted(makeOp(dir, ""), makeOp(dir+"/full", "data"), makeOp(dir+"/empty", ""))
 		ask := func(with bool) *messages.Watched {
@@ -234,7 +234,7 @@ func TestWatchWithData(t *testing.T) {
 // A watch is in place from the answer that sets it, whatever else the request reads: it
 // is set again over the next connection.
 func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		asked, goOn := make(chan struct{}), make(chan struct{})
 		u := withFaultsAnd(t, Config{Servers: proxy.Addr()}, &faulty{exists: func() error {
@@ -264,7 +264,7 @@ func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
 // Whoever asks over a new connection learns of what has happened since the last one. That
 // must not keep the watches from telling it.
 func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
 		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
 		f.rewatch = func() { f.Client.Exists("/") }
@@ -283,7 +283,7 @@ func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 
 // Below a chroot, too, what is watched stays so.
 func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, root, conn := zktest.Proxy(t, s.Addr()), s.Path(t), s.Client(t)
 		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -318,6 +318,7 @@ type incomparable struct {
 // A recipient that cannot be compared is refused where it would have to be, and does no
 // harm.
 func TestIncomparableRecipient(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	node := u.created(dir, "n-").GetNode()

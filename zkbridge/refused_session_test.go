@@ -18,6 +18,7 @@ import (
 
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: time.Second, Dial: handshakeServer(t, sessionIDs)})
@@ -35,6 +36,7 @@ func TestSessionRefused(t *testing.T) {
 
 // TestForeignSession has a server that gives another session than it is asked for.
 func TestForeignSession(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: 10 * time.Second, Dial: handshakeServer(t, sessionIDs)})
@@ -85,6 +87,7 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 // A session ends while the server has a transaction before it: the answer names the first
 // operation, which is not to blame.
 func TestSessionEndsBeforeTransaction(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var fail atomic.Bool
 	failed := make(chan int, 1000)

@@ -50,7 +50,7 @@ func (b bursting) hears(t *testing.T) {
 
 // A recipient that panics when it is told something does not end the bridge.
 func TestPanicOfRecipient(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		system := host.NewSystem(nil, nil)
 		t.Cleanup(system.Close)
 		log := new(journal)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestSubscribe(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		const timeout = time.Minute
 		b := open(t, Config{Servers: s.Addr(), SessionTimeout: timeout})
 		u := newUser(t, b)
@@ -54,7 +54,7 @@ func TestSubscribe(t *testing.T) {
 // TestLostBeforeItsRequestsFail expects that a subscriber hears of the loss before the failure of any
 // request of the epoch.
 func TestLostBeforeItsRequestsFail(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
 		const requests = 200
 		answers, session, lost := make(mailbox, 2*requests), b.Session(), false
@@ -80,7 +80,7 @@ func TestLostBeforeItsRequestsFail(t *testing.T) {
 }
 
 func TestEpochs(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})
 		u, dir := newUser(t, b), s.Path(t)
 		u.subscribe()
@@ -116,7 +116,7 @@ func TestEpochs(t *testing.T) {
 }
 
 func TestReconnect(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		b := connected(t, Config{Servers: proxy.Addr()})
 		u, dir := newUser(t, b), s.Path(t)
@@ -150,6 +150,7 @@ func TestReconnect(t *testing.T) {
 }
 
 func TestNotAnswering(t *testing.T) {
+	t.Parallel()
 	const timeout = 3 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -246,7 +247,7 @@ func TestServerRestart(t *testing.T) {
 // TestEventsAndReplies races watches against deletions: each watch is answered by
 // a Wake or by the name among those that are gone.
 func TestEventsAndReplies(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})
 		u, watcher, dir := newUser(t, b), newUser(t, b), s.Path(t)
 		early := 0
@@ -274,6 +275,7 @@ func TestEventsAndReplies(t *testing.T) {
 
 // TestFailover kills the leader of three servers.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
@@ -301,6 +303,7 @@ func TestFailover(t *testing.T) {
 
 // News may be on their way to a reader that has gone.
 func TestSessionsAfterTheirEnd(t *testing.T) {
+	t.Parallel()
 	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
 	s.Tell(nil)
 	if now := <-s.out; now.State != messages.SessionState_CONNECTED {

@@ -55,7 +55,7 @@ func deleteOp(path string) *messages.Op {
 }
 
 func TestTransact(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		data := makeOp(dir+"/n", "one")
 		m := u.transacted(makeOp(dir, ""), data, check(dir+"/n"), setOp(dir+"/n", "two"),
@@ -104,7 +104,7 @@ func TestTransact(t *testing.T) {
 }
 
 func TestTransactRefused(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.transacted(makeOp(dir, ""), makeOp(dir+"/n", ""),
 			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/leaf", Ephemeral: true})
@@ -220,7 +220,7 @@ func TestTransactDiesWithSession(t *testing.T) {
 }
 
 func TestTransactBelowChroot(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
 		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -248,7 +248,7 @@ func TestTransactBelowChroot(t *testing.T) {
 
 // The directory is made if one is missing, and the czxid of what was written is told.
 func TestTransactMakesDirectory(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)+"/in/it", s.Client(t)
 		in := func(ops ...*messages.Op) *messages.Transacted {
 			u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: ops, Directory: dir}, u)

@@ -51,7 +51,7 @@ import (
 //	Lock and CreateProtected orphan nodes              not used
 
 func TestBurstOfEvents(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		nodes, ops := make([]string, 200), make([]any, 200)
 		for i := range nodes {
@@ -180,6 +180,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 }
 
 func TestWorkQueuesAreBounded(t *testing.T) {
+	t.Parallel()
 	const serverStopsReadingAt = 1000
 	if n := writer.MaxInFlight + writer.MaxSingle + maxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
@@ -210,6 +211,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 
 // Those who read the children of directories have their reads bounded all together.
 func TestManyReadsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		under, most := make(chan struct{}, 10_000), 0
@@ -290,6 +292,7 @@ func TestNamesAreResolvedAnew(t *testing.T) {
 
 // TestPauseEndsWithClose closes a bridge while it pauses, and while it does not.
 func TestPauseEndsWithClose(t *testing.T) {
+	t.Parallel()
 	for _, after := range []time.Duration{0, 100 * time.Millisecond, 1300 * time.Millisecond, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			dials := 0
@@ -319,6 +322,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 // The connection ends when some of the watches have been set again and others have not:
 // what has happened while there was none is told of all of them.
 func TestWatchesSetAgainInPart(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	proxy := zktest.Proxy(t, s.Addr())
 	u, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Client(t)

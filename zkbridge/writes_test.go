@@ -19,7 +19,7 @@ import (
 )
 
 func TestSingleCreateIsOneRoundTrip(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
 		first := u.created(dir, "a-")
@@ -39,6 +39,7 @@ func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 // A release that is in no hurry goes with the next transaction, whoever reads meanwhile; one
 // that is, at once.
 func TestRelaxedRelease(t *testing.T) {
+	t.Parallel()
 	for relaxed, want := range map[bool]string{true: "map[3:2 12:1 14:2]", false: "map[2:1 3:2 12:1 14:2]"} {
 		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {
 			s := zktest.Embedded(t)
@@ -72,7 +73,7 @@ func TestRelaxedRelease(t *testing.T) {
 
 // A release that is in no hurry waits for nothing if nothing is under way.
 func TestRelaxedReleaseAlone(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		node := u.created(dir, "a-").GetNode()
 		u.settled()
@@ -85,7 +86,7 @@ func TestRelaxedReleaseAlone(t *testing.T) {
 // What lies in the bridge's mailbox goes together: a release and the next acquire of the
 // same lock in one transaction, and all requests in one piece.
 func TestSentTogether(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
 		pieces := make(chan int, 100)
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -121,7 +122,7 @@ func TestSentTogether(t *testing.T) {
 }
 
 func TestBatching(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
 		u.created(dir+"-0", "first-")
@@ -188,7 +189,7 @@ func checkOrder(t *testing.T, list []*messages.Created) {
 }
 
 func TestBadOperationInBatch(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		conn := s.Client(t)
 		vanishing := dir + "/vanishing"
@@ -233,7 +234,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestRefusedInBatch(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir, "first-")
 		node := u.created(dir, "parent-").GetNode()
@@ -254,7 +255,7 @@ func TestRefusedInBatch(t *testing.T) {
 }
 
 func TestDirectoryNotWritable(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete))
 		must(t, err)
@@ -263,7 +264,7 @@ func TestDirectoryNotWritable(t *testing.T) {
 }
 
 func TestDirectoryWithDataKeepsIt(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
@@ -293,7 +294,7 @@ func checkLooks(t *testing.T, s *zktest.Server, u *user, dir string) {
 }
 
 func TestNoRightToCreate(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermWrite))
 		must(t, err)
@@ -308,6 +309,7 @@ func TestNoRightToCreate(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	epoch := u.epoch()
@@ -345,6 +347,7 @@ func TestInvalidRequests(t *testing.T) {
 }
 
 func TestSequenceExhausted(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	u.created("/a", "n-")
@@ -368,7 +371,7 @@ func TestSequenceExhausted(t *testing.T) {
 // TestDataIsKept looks at what go-zookeeper shows of the difference between no
 // data and null.
 func TestDataIsKept(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		conn := s.Client(t)
 		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
