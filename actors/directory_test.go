@@ -14,6 +14,7 @@ import (
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		sharesServer(t, s)
 		path, client := s.Path(t), s.Client(t)
 		connect := func() *actors.Mutex {
 			locks, err := actors.Connect(t.Context(), s.Addr(), actors.Config{})

@@ -26,7 +26,10 @@ type ensemble struct {
 
 func onEnsemble(t *testing.T, f func(e *ensemble)) {
 	t.Helper()
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) { f(&ensemble{t, s, s.Path(t) + "/app"}) })
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		sharesServer(t, s)
+		f(&ensemble{t, s, s.Path(t) + "/app"})
+	})
 }
 
 func (e *ensemble) locks(configure ...func(*actors.Config)) *actors.Locks {

@@ -57,17 +57,12 @@ func each(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		alone := s.Real() && sample.Exhaustive()
-		if alone {
-			realServer.Lock()
-			t.Cleanup(realServer.Unlock)
-		}
-		onServer(t, s, f, !alone)
+		onServer(t, s, f, !(s.Real() && sample.Exhaustive()))
 	})
 }
 
-// realServer is locked by a parallel test that counts the watches of the real server, which all tests
-// share, and locked to read by others that use it.
+// realServer is locked by a test that counts the watches of the real server, which all tests share, and
+// locked to read by others that use it.
 var realServer sync.RWMutex
 
 // sharesServer keeps those out that count the watches of the real server, until the test ends.
@@ -78,8 +73,8 @@ func sharesServer(t *testing.T, s *zktest.Server) {
 	}
 }
 
-// serially is each for a test that counts watches or messages: no other test of this
-// package runs meanwhile.
+// serially is each for a test that counts watches or messages: no other test of this package uses the
+// real server meanwhile, and none runs if this one is not parallel.
 func serially(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	onEach(t, f, false)
@@ -118,8 +113,12 @@ func onEach(t *testing.T, f func(b *bed), parallel bool) {
 
 func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
 	t.Helper()
-	if parallel {
+	switch {
+	case parallel:
 		sharesServer(t, s)
+	case s.Real():
+		realServer.Lock()
+		t.Cleanup(realServer.Unlock)
 	}
 	b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
 	f(b)

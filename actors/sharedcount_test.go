@@ -21,6 +21,7 @@ import (
 func shared(t *testing.T, f func(b *bed, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		sharesServer(t, s)
 		b := &bed{T: t, Server: s, path: s.Path(t)}
 		f(b, b.path+"-config/permits")
 		b.waitNodes(0)
