@@ -38,7 +38,7 @@ func (s story) late(at, id int, process string, token int64, gone int, uses ...u
 
 func onGone(id int, process string, token int64, gone int, uses ...use) *holding {
 	return &holding{id: id, owner: process, process: process, token: actors.Token{Czxid: token}, uses: uses, nodes: []string{process},
-		taken: gone > 0, gone: time.Duration(gone) * time.Second, news: time.Second, until: never, calm: func() time.Duration { return never }}
+		taken: gone > 0, outlived: true, gone: time.Duration(gone) * time.Second, news: time.Second, until: never, calm: func() time.Duration { return never }}
 }
 
 // A checker that finds nothing is of no use: each of these is to be found, or not to be.
@@ -100,11 +100,11 @@ func TestChecker(t *testing.T) {
 			s.ended(3*time.Second, 1)
 			s.late(4, 2, "q", 1, 2, oneMutex)
 		}, "was made since"},
-		{"on a node that is gone, and was the first", func(s story) {
+		{"on a node that is gone, and none ahead left later", func(s story) {
 			s.late(3, 1, "p", 2, 0, oneMutex)
 			s.ended(3*time.Second, 1)
 			h := onGone(2, "q", 1, 2, oneMutex)
-			h.first = true
+			h.outlived = false
 			s.granted(4*time.Second, h)
 		}, ""},
 		{"on a node that is gone, before the news", func(s story) {

@@ -72,11 +72,12 @@ type holding struct {
 	taken   bool                 // its node was deleted, or its session ended, by force
 	until   time.Duration        // taken: when the holder must know
 
-	process string
-	since   time.Duration
-	gone    time.Duration // since when its node was no more for sure when it was granted; 0: it was there
-	first   bool          // its node is gone, and never had a contender ahead
-	news    time.Duration // how long an answer may be on its way to the process; 0: that is not known
+	process  string
+	since    time.Duration
+	gone     time.Duration // since when its node was no more for sure when it was granted; 0: it was there
+	soonest  time.Duration // how long news take to the process at least
+	outlived bool          // its node is gone, and the process heard later that a contender ahead of it left
+	news     time.Duration // how long an answer may be on its way to the process; 0: that is not known
 }
 
 func newChecker(specs map[string]*spec) *checker {
@@ -110,13 +111,14 @@ const remembered = 10 * time.Second
 // passed it. The other one could hold only when all that had been ahead of the contender had left.
 // So if the process has heard of the last departure, the proof of its own node is newer than that;
 // and that proof cannot have been on its way for longer than any answer. A holder of the same
-// process that had lost its node itself is no such departure. A contender that was the first as long as
-// its node existed is like a holder: there was no departure to hear of.
+// process that had lost its node itself is no such departure. If those ahead left so early that the process may
+// have heard of them before its own node was gone, the proof may come in between: it is like a holder
+// whose node is deleted.
 func (c *checker) checkPassed(now time.Duration, h *holding, u use) {
 	s := c.specs[u.path]
 	recent := slices.DeleteFunc(c.recent[u.path], func(g *holding) bool { return g.since < now-remembered })
 	c.recent[u.path] = append(recent, h)
-	if h.gone == 0 || h.first || h.news == 0 || now <= h.gone+h.news {
+	if h.gone == 0 || !h.outlived || h.news == 0 || now <= h.gone+h.news {
 		return
 	}
 	for _, g := range recent {

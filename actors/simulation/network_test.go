@@ -188,8 +188,11 @@ func (h *host) delay(r *rand.Rand, to string) time.Duration {
 	if to == "client" {
 		more += h.late
 	}
-	return more + h.far/10 + time.Duration(r.Int64N(int64(h.far)*9/10))
+	return more + h.soonest() + time.Duration(r.Int64N(int64(h.far)*9/10))
 }
+
+// soonest is the shortest delay.
+func (h *host) soonest() time.Duration { return h.far / 10 }
 
 func (h *host) isHolding(to string) bool {
 	h.mu.Lock()

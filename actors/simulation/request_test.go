@@ -279,7 +279,7 @@ func (r *request) answered(now time.Duration) {
 	} else {
 		r.believed = true
 		h := &holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), calm: r.p.calm, process: r.p.name, news: r.news()}
+			session: grant.Session(), calm: r.p.calm, process: r.p.name, news: r.news(), soonest: r.p.host.soonest()}
 		r.w.note(h)
 		r.checkNews(now, h)
 		r.w.checkOrder(now, r)
@@ -302,7 +302,7 @@ func (w *world) note(h *holding) {
 	at, gone := w.expired[h.session]
 	h.taken = gone
 	for _, node := range h.nodes {
-		if _, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > w.deletions.of(node) {
+		if _, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > w.deletions.get(node).zxid {
 			// It is made anew: a create that is repeated has the name that it had, if the
 			// directory, too, was deleted. The token of several nodes is that of the last one.
 			delete(w.deleted, node)
@@ -320,7 +320,7 @@ func (w *world) note(h *holding) {
 	}
 	if !h.foreign && len(h.nodes) == 1 {
 		h.gone = w.gone[h.nodes[0]]
-		h.first = h.gone > 0 && w.wasAlwaysFirst(h.nodes[0], h.token.Czxid)
+		h.outlived = h.gone > 0 && w.isOutlived(h.nodes[0], h.soonest)
 	}
 	h.until = never
 	if gone && !h.foreign {

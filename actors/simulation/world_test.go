@@ -82,7 +82,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
-			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, advanced: map[string]string{}, registers: map[string]*register{},
+			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, deletions: deletions{of: map[string]deletion{}}, advanced: map[string]string{}, registers: map[string]*register{},
 			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
 			endings: map[string]ending{}, rested: map[string]time.Duration{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
@@ -90,7 +90,7 @@ func run(t *testing.T, p *plan) (w *world) {
 		w.net = newNetwork(w.driver, p.servers)
 		var err error
 		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
-			MaxSessionTimeout: time.Minute, ContainerInterval: containers, Deleted: w.deletions.note})
+			MaxSessionTimeout: time.Minute, ContainerInterval: containers, Deleted: w.noteDeletion})
 		if err != nil {
 			t.Fatal(err)
 		}
