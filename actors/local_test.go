@@ -190,7 +190,8 @@ func TestLocalMessages(t *testing.T) {
 		config, all := parties(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks, other := b.locks(config), b.mutex()
-		mu := locks.Mutex(b.path, brief)
+		// bob is granted while another process waits, however long that takes.
+		mu := locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond, Time: time.Hour}))
 		lock := pid(b, mu)
 		alice.send(lock, &messages.Acquire{RequestId: 1, NotifyContended: true})
 		g := alice.granted(1)
