@@ -31,7 +31,7 @@
 //
 // # Faults that show that the rules are needed
 //
-// Two of the faults in actors/simulation/planted: loan-never-spent (the budget) and old-loan-counts
+// Two of the faults in actors/simulation/planted: budget-never-used (the budget) and old-node-hold-counts
 // (news of an earlier node hold).
 //
 // # Speed

@@ -41,6 +41,6 @@
 //
 // # Faults that show that the rules are needed
 //
-// Two of the faults in actors/simulation/planted: gate-left-early (a request leaves the request
+// Two of the faults in actors/simulation/planted: request-queue-left-early (a request leaves the request
 // queue before it has its leases) and leases-of-another-turn (leases before its turn).
 package semaphore

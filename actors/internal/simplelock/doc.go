@@ -27,5 +27,5 @@
 //
 // # Faults that show that the rules are needed
 //
-// One of the faults in actors/simulation/planted: any-gate-is-ours.
+// One of the faults in actors/simulation/planted: any-lock-node-is-ours.
 package simplelock
