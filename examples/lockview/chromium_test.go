@@ -43,7 +43,7 @@ func open(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		zktest.Lack(t, errors.New("Chromium (Debian's package chromium)"), err)
+		zktest.Lack(t, errors.New("no Chromium on this machine (install Debian's package chromium)"), err)
 	}
 	in, commands, err := os.Pipe()
 	must(t, err)
