@@ -82,7 +82,7 @@ func (b *bed) makeDirectory(count int32) {
 	b.SetCreateCount(b.T, b.path, count)
 }
 
-// The transaction that releases cannot be done: the mark is deleted, or there is something
+// The transaction that releases cannot be done: the held marker is deleted, or there is something
 // else in the directory.
 func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 		onEmbedded(t, func(b *bed) {
 			locks, conn := b.ownBridge()(), b.Client(b)
 			g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
-			must(b, conn.Delete(b.path+mark, -1))
+			must(b, conn.Delete(b.path+heldMarker, -1))
 			b.closeDuring(locks, g)
 		})
 	})
@@ -130,12 +130,12 @@ func cutLast(path string) (directory, name string, ok bool) {
 	return path[:i], path[i+1:], i > 0
 }
 
-// A mark is being made when Close comes. It goes again with the node.
+// A held marker is being made when Close comes. It goes again with the node.
 func TestCloseOfNewDuringMarking(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.ownBridge()()
-		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + mark, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
+		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + heldMarker, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
 		locks.Mutex(b.path, actors.LockDelay(time.Minute)).Acquire(context.Background())
 		<-i.Fired()
 		b.closeLeavesNothing(locks)
@@ -177,7 +177,7 @@ func TestCloseOfNewWithoutRight(t *testing.T) {
 				for _, name := range names {
 					conn.Delete(mu.Path()+"/"+name, -1) // or the bridge does
 				}
-				conn.Delete(mu.Path()+mark, -1)
+				conn.Delete(mu.Path()+heldMarker, -1)
 			}()
 			defer func() {
 				if err := locks.Close(); err == nil || !strings.Contains(err.Error(), g.Node()) {

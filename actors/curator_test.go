@@ -249,11 +249,11 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 			onEither(t, func(b *bed) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
-				waits := func(gate, leases int) {
+				waits := func(requests, leases int) {
 					b.Helper()
 					zktest.Eventually(b, patience, func() bool {
-						return len(b.Nodes(b, b.path+"/locks")) == gate && len(b.Nodes(b, b.path+"/leases")) == leases
-					}, "%d at the gate, %d leases", gate, leases)
+						return len(b.Nodes(b, b.path+"/locks")) == requests && len(b.Nodes(b, b.path+"/leases")) == leases
+					}, "%d in the request queue, %d leases", requests, leases)
 				}
 				g := lock(b, s, actors.Permits(2))
 				limits := map[bool]time.Duration{true: 4 * time.Second, false: patience}

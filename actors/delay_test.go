@@ -44,7 +44,7 @@ func takes(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*
 	return g
 }
 
-// A mark is there while the lock is held, and the next holds at once.
+// The held marker exists while the lock is held, and the next contender then holds at once.
 func TestLockDelayAfterRelease(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
@@ -53,8 +53,8 @@ func TestLockDelayAfterRelease(t *testing.T) {
 		for i := range 6 {
 			mu := []*actors.Mutex{one, two, two}[i%3]
 			g := lock(b, mu)
-			if data, _, err := conn.Get(b.path + mark); err != nil || b.path+"/"+string(data) != g.Node() {
-				b.Errorf("mark %q, %v while %s holds", data, err, g.Node())
+			if data, _, err := conn.Get(b.path + heldMarker); err != nil || b.path+"/"+string(data) != g.Node() {
+				b.Errorf("held marker %q, %v while %s holds", data, err, g.Node())
 			}
 			if g.Token().Compare(last) <= 0 {
 				b.Errorf("token %v after %v", g.Token(), last)
@@ -77,26 +77,26 @@ func TestLockDelayAfterRelease(t *testing.T) {
 				}
 			}
 		}
-		if ok, _, err := conn.Exists(b.path + mark); ok || err != nil {
-			b.Errorf("the mark is there: %v, %v", ok, err)
+		if ok, _, err := conn.Exists(b.path + heldMarker); ok || err != nil {
+			b.Errorf("the held marker is there: %v, %v", ok, err)
 		}
 	})
 }
 
-// The mark is there until the owner's last release.
+// The held marker exists until the owner's last release.
 func TestLockDelayReentry(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
 		mu, me := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), actors.WithOwner("me")
-		f := mu.Acquire(within(b), me) // perhaps before the mark is made
+		f := mu.Acquire(within(b), me) // perhaps before the held marker is made
 		g, h := lock(b, mu, me), result(b, f)
 		unlock(b, g)
-		if data, _, err := conn.Get(b.path + mark); err != nil || b.path+"/"+string(data) != h.Node() {
-			b.Errorf("mark %q, %v", data, err)
+		if data, _, err := conn.Get(b.path + heldMarker); err != nil || b.path+"/"+string(data) != h.Node() {
+			b.Errorf("held marker %q, %v", data, err)
 		}
 		unlock(b, h)
-		if ok, _, err := conn.Exists(b.path + mark); ok || err != nil {
-			b.Errorf("the mark is there: %v, %v", ok, err)
+		if ok, _, err := conn.Exists(b.path + heldMarker); ok || err != nil {
+			b.Errorf("the held marker is there: %v, %v", ok, err)
 		}
 	})
 }
@@ -131,8 +131,8 @@ func TestLockDelayAfterLoss(t *testing.T) {
 				for i, f := range waiting {
 					h := takes(v, since, delay, f)
 					if i == 0 {
-						<-time.After(time.Hour) // the mark of the holder's own
-						g.Release()             // of what is over for long: the mark is another's
+						<-time.After(time.Hour) // the held marker of the holder's own
+						g.Release()             // of what is over for long: the held marker is another's
 						since = since.Add(time.Hour)
 					}
 					if h.Err() != nil {
@@ -146,7 +146,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	}
 }
 
-// A holder that does not know of its loss releases: the mark of the next stays.
+// A holder that does not know of its loss releases: the held marker of the next holder stays.
 func TestLockDelayLateRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -241,7 +241,7 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 	})
 }
 
-// Whatever befalls the requests that make and remove marks, two clients have their
+// Whatever befalls the requests that make and remove held markers, two clients have their
 // turns; and nobody waits for the delay after what was a clean end.
 func TestLockDelayFaults(t *testing.T) {
 	t.Parallel()
@@ -254,7 +254,7 @@ func TestLockDelayFaults(t *testing.T) {
 					if !sampled() {
 						continue
 					}
-					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + mark, Nth: nth, Times: times, Action: action, Delay: time.Second}
+					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + heldMarker, Nth: nth, Times: times, Action: action, Delay: time.Second}
 					if fired := markThrough(t, fault); !fired && nth <= 4 || t.Failed() {
 						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)
 					}

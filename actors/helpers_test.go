@@ -37,8 +37,8 @@ const (
 	calm = time.Minute
 	// session is that of tests in virtual time.
 	session = 6 * time.Second
-	// mark ends the path of a lock's mark.
-	mark = "-__held__"
+	// heldMarker ends the path of a lock's held marker.
+	heldMarker = "-__held__"
 )
 
 // bed is one server and one lock's path on it.
@@ -145,8 +145,8 @@ func (b *bed) clean() {
 		return len(nodes) == 0
 	}, "no node is left under %s: %v", b.path, &nodes)
 	directory, name := filepath.Split(b.path)
-	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+mark) {
-		b.Errorf("a mark is left: %s%s", b.path, mark)
+	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+heldMarker) {
+		b.Errorf("a held marker is left: %s%s", b.path, heldMarker)
 	}
 	if b.parallel && b.Real() {
 		return

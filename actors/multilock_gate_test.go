@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A multi-lock that waits at the gate of a semaphore is refused at once if its owner asks for
+// A multi-lock that waits in the request queue of a semaphore is refused at once if its owner asks for
 // one of the other members: it would be refused in the end, whenever that is.
 func TestMultiLockAtAGate(t *testing.T) {
 	each(t, func(b *bed) {
@@ -16,10 +16,10 @@ func TestMultiLockAtAGate(t *testing.T) {
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 1)
 		atGate := func(n int) {
 			b.Helper()
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == n }, "%d requests at the gate", n)
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == n }, "%d requests in the request queue", n)
 		}
 		held := lock(b, others.Semaphore(b.path+"-s", 1))
-		next := others.Semaphore(b.path+"-s", 1).Acquire(within(b)) // past the gate
+		next := others.Semaphore(b.path+"-s", 1).Acquire(within(b)) // past the request queue
 		atGate(1)
 		for _, ask := range []func() *actors.Grant{
 			func() *actors.Grant { return lock(b, x, me) },

@@ -8,17 +8,17 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A contender of another member comes while a multi-lock waits at the gate of its
+// A contender of another member comes while a multi-lock waits in the request queue of its
 // semaphore: it comes first there, too, so that the tokens increase.
 func TestMultiLockTokensWithASemaphore(t *testing.T) {
 	each(t, func(b *bed) {
 		locks, others := b.locks(), b.locks()
 		permit := others.Semaphore(b.path+"-s", 1)
 		first := lock(b, permit)
-		second := permit.Acquire(within(b)) // is past the gate
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the second past the gate")
+		second := permit.Acquire(within(b)) // is past the request queue
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the second past the request queue")
 		f := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-s", 1)).Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the multi-lock at the gate")
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the multi-lock in the request queue")
 		between := others.Mutex(b.path + "-a").Acquire(within(b))
 		zktest.Eventually(b, patience, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
 		unlock(b, first)
@@ -71,9 +71,9 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 		for _, below := range []string{"/locks", "/leases"} {
 			held := lock(b, others.Semaphore(b.path+"-s", 1))
 			one := of(locks).Acquire(within(b))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the first past the gate")
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the first past the request queue")
 			two := of(others).Acquire(within(b))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the second at the gate")
+			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the second in the request queue")
 			victim := ""
 			for _, name := range b.Nodes(b, b.path+"-s"+below) {
 				node := b.path + "-s" + below + "/" + name

@@ -54,8 +54,8 @@ func (c *barredConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// The gate is deleted before its maker has seen who else is there, and another makes its own.
-func TestSimpleGateReplaced(t *testing.T) {
+// A lock node is deleted before its maker has listed the contenders, and another contender makes its own.
+func TestSimpleLockNodeReplaced(t *testing.T) {
 	each(t, func(b *bed) {
 		bar := newBarrier(embedded.OpGetChildren2)
 		rw, other := b.locks(bar.config).SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
@@ -93,29 +93,29 @@ func bounded(b *bed) <-chan struct{} {
 	return done
 }
 
-// Data that another client writes into the gate change nothing.
-func TestSimpleGateOverwritten(t *testing.T) {
+// Data that another client writes into the lock node change nothing.
+func TestSimpleLockNodeOverwritten(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
 		one, two := b.locks(idle(10*time.Millisecond)), b.locks()
 		for _, c := range []struct {
-			gate  string
-			mu    locker
-			other locker
+			lockNode string
+			mu       locker
+			other    locker
 		}{
 			{"lock", one.SimpleMutex(b.path + "-mutex"), two.SimpleMutex(b.path + "-mutex")},
 			{"W", one.SimpleRWMutex(b.path).Write(), two.SimpleRWMutex(b.path).Write()},
 		} {
 			g := lock(b, c.mu)
-			gate := c.mu.Path() + "/" + c.gate
+			lockNode := c.mu.Path() + "/" + c.lockNode
 			for range 3 {
-				_, err := conn.Set(gate, []byte("overwritten"), -1)
+				_, err := conn.Set(lockNode, []byte("overwritten"), -1)
 				must(b, err)
 				f := c.other.Acquire(within(b))
 				<-bounded(b)
 				pending(b, f)
 				if g.Err() != nil {
-					b.Errorf("%s: %v", gate, g.Err())
+					b.Errorf("%s: %v", lockNode, g.Err())
 				}
 				f.Cancel()
 			}

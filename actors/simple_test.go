@@ -26,12 +26,12 @@ func TestSimpleMutex(t *testing.T) {
 		elsewhere, conn := b.locks(), b.Client(b)
 		mu, other := b.locks().SimpleMutex(b.path), elsewhere.SimpleMutex(b.path)
 		g := lock(b, mu, actors.WithData([]byte("mine")), actors.WithOwner("me"))
-		_, gate, err := conn.Get(b.path + "/lock")
+		_, lockNode, err := conn.Get(b.path + "/lock")
 		must(b, err)
-		data, mark, err := conn.Get(g.Node())
-		if err != nil || string(data) != "mine" || g.Token() != (actors.Token{Czxid: gate.Czxid}) || mark.Czxid != gate.Czxid ||
-			gate.EphemeralOwner != g.Session() || !strings.HasPrefix(g.Node(), b.path+"/lock-") {
-			b.Errorf("%s: %q, %v; gate %+v, mark %+v", g.Node(), data, g.Token(), gate, mark)
+		data, ownerNode, err := conn.Get(g.Node())
+		if err != nil || string(data) != "mine" || g.Token() != (actors.Token{Czxid: lockNode.Czxid}) || ownerNode.Czxid != lockNode.Czxid ||
+			lockNode.EphemeralOwner != g.Session() || !strings.HasPrefix(g.Node(), b.path+"/lock-") {
+			b.Errorf("%s: %q, %v; lockNode %+v, ownerNode %+v", g.Node(), data, g.Token(), lockNode, ownerNode)
 		}
 		must(b, g.Verify(within(b)))
 		must(b, elsewhere.VerifyToken(within(b), g.Node(), g.Token()))
@@ -189,7 +189,7 @@ func TestSimpleRWMutex(t *testing.T) {
 		_, err = third.Write().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		w := third.Write().Acquire(within(b))
-		b.waitNodes(4) // two readers', the gate and its mark
+		b.waitNodes(4) // two readers', the lock node and the owner node
 		fourth := b.locks().SimpleRWMutex(b.path)
 		_, err = fourth.Read().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)

@@ -10,28 +10,28 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// TestSimpleMarkDeletedWhileUnknown loses the answer to the transaction that makes the gate
-// and its mark, and has another client delete the mark before the contender asks for it. The
-// contender deletes its gate, and does not wait for it.
-func TestSimpleMarkDeletedWhileUnknown(t *testing.T) {
+// TestSimpleOwnerNodeDeletedWhileUnknown loses the answer to the transaction that makes
+// the lock node and the owner node, and has another client delete the owner node before the contender
+// asks for it. The contender deletes its lock node, and does not wait for it.
+func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {
-		name, gate string
-		at         func(locks *actors.Locks, path string) locker
+		name, lockNode string
+		at             func(locks *actors.Locks, path string) locker
 	}{
 		{"mutex", "lock", func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) }},
 		{"writer", "W", func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			besides(t, func(b *bed) {
-				d := &deafDialer{mark: []byte(b.path + "/" + k.gate + "-")}
+				d := &deafDialer{trigger: []byte(b.path + "/" + k.lockNode + "-")}
 				conn, mu := b.Client(b), k.at(b.locks(func(cfg *actors.Config) { cfg.Dial = d.Dial }), b.path)
 				unlock(b, lock(b, k.at(b.locks(), b.path))) // makes the directory
 				b.waitNodes(0)
 				f := mu.Acquire(within(b))
 				b.waitNodes(2)
 				for _, name := range b.nodes() {
-					if name != k.gate {
+					if name != k.lockNode {
 						must(b, conn.Delete(b.path+"/"+name, -1))
 					}
 				}
@@ -43,10 +43,10 @@ func TestSimpleMarkDeletedWhileUnknown(t *testing.T) {
 	}
 }
 
-// deafDialer makes connections of which the first one to write mark gets no answer to that
-// and to all that follows.
+// deafDialer makes connections. The first one that writes trigger gets no answer to that and to all that
+// follows.
 type deafDialer struct {
-	mark []byte
+	trigger []byte
 
 	mu   sync.Mutex
 	deaf *wireConn
@@ -74,7 +74,7 @@ type deafConn struct {
 
 func (c *deafConn) Write(b []byte) (int, error) {
 	c.d.mu.Lock()
-	if c.d.deaf == nil && bytes.Contains(b, c.d.mark) {
+	if c.d.deaf == nil && bytes.Contains(b, c.d.trigger) {
 		c.d.deaf = c.wireConn
 		c.setLimit(0)
 	}

@@ -288,8 +288,8 @@ func (c *cell) clean() {
 	var nodes []string
 	zktest.Eventually(c, patience, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
 	i := strings.LastIndexByte(c.path, '/')
-	if slices.Contains(c.children(c.path[:max(i, 1)]), c.path[i+1:]+mark) {
-		c.Errorf("a held marker is left: %s%s", c.path, mark)
+	if slices.Contains(c.children(c.path[:max(i, 1)]), c.path[i+1:]+heldMarker) {
+		c.Errorf("a held marker is left: %s%s", c.path, heldMarker)
 	}
 	zktest.Eventually(c, patience, func() bool { return c.watches() == 0 }, "no watch is left")
 }

@@ -31,15 +31,15 @@ func (w *world) conflicts(a, b *request) bool {
 	return false
 }
 
-// loan is what a local queue has of its lock: the node of a czxid.
-type loan struct {
+// nodeHold is what a local queue holds of its lock: the node of a czxid.
+type nodeHold struct {
 	path  string
 	p     *process
 	czxid int64
 }
 
-// lent counts the grants of a loan.
-type lent struct {
+// holdUse counts the grants of a node hold.
+type holdUse struct {
 	since time.Duration
 	late  uint32 // how many came while another process has been waiting for long enough
 }
@@ -52,11 +52,11 @@ func (w *world) checkBudget(now time.Duration, r *request) {
 	if r.path != root+"/local" && r.path != root+"/rwlocal" || r.named || w.calmSince == 0 {
 		return
 	}
-	key := loan{r.path, r.p, r.grant.Token().Czxid}
-	l := w.loans[key]
+	key := nodeHold{r.path, r.p, r.grant.Token().Czxid}
+	l := w.nodeHolds[key]
 	if l == nil {
-		l = &lent{since: now}
-		w.loans[key] = l
+		l = &holdUse{since: now}
+		w.nodeHolds[key] = l
 	}
 	waits := func(o *request) bool {
 		return o.state == waiting && o.p != r.p && o.path == r.path && !o.named && !o.try && !o.leaving && w.conflicts(o, r) && o.asked+noticed < now

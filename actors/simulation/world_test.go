@@ -58,7 +58,7 @@ type world struct {
 	calmSince time.Duration                       // 0: it is not calm
 	multis    map[string]time.Duration            // when a request of a multi-lock ended last, by process and path
 	busy      map[string]map[string]time.Duration // when a request ended last, by path and process
-	loans     map[loan]*lent
+	nodeHolds map[nodeHold]*holdUse
 	endings   map[string]ending // the last one, by path
 	registers map[string]*register
 
@@ -83,7 +83,7 @@ func run(t *testing.T, p *plan) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = &world{driver: newDriver(), checker: newChecker(specs()), t: t, plan: p,
 			expired: map[int64]time.Duration{}, deleted: map[string]time.Duration{}, gone: map[string]time.Duration{}, deletions: deletions{of: map[string]deletion{}}, advanced: map[string]string{}, registers: map[string]*register{},
-			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, loans: map[loan]*lent{},
+			multis: map[string]time.Duration{}, busy: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*holdUse{},
 			endings: map[string]ending{}, rested: map[string]time.Duration{}, closed: map[string]time.Duration{},
 			guarded: map[string][]guarded{}, counts: []*count{{firstShared, never}}}
 		w.driver.step = w.look

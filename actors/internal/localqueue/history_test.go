@@ -79,12 +79,12 @@ func (b *model) perform(f machinetest.LocalEffect) {
 	case "ReleaseNode":
 		p := b.nodeOf(f.Serial)
 		if p == nil {
-			b.t.Fatalf("loan %d is returned and not here", f.Serial)
+			b.t.Fatalf("node hold %d is returned and not here", f.Serial)
 		}
 		b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
 		for _, a := range b.open {
 			if a.stage == held && a.by == f.Serial {
-				b.t.Fatalf("the loan is returned while %d holds by it", a.id)
+				b.t.Fatalf("the node hold is returned while %d holds by it", a.id)
 			}
 		}
 	case "StartIdleTimer":
@@ -162,11 +162,11 @@ func (b *model) grant(a *modelRequest, by *node, token [2]int64) {
 			b.t.Fatalf("request %d is granted, %d was first", a.id, b.line[0].id)
 		}
 		if slices.Compare(token[:], b.token[:]) <= 0 || token[0] != b.czxid {
-			b.t.Fatalf("request %d has token %v after %v, the loan's is %d", a.id, token, b.token, b.czxid)
+			b.t.Fatalf("request %d has token %v after %v, the node hold's is %d", a.id, token, b.token, b.czxid)
 		}
 		b.token = token
 		if b.granted++; b.contended() && (b.timeUsed || b.granted > b.grants) {
-			b.t.Fatalf("request %d is grant %d of the loan (over: %t) while others wait", a.id, b.granted, b.timeUsed)
+			b.t.Fatalf("request %d is grant %d of the node hold (over: %t) while others wait", a.id, b.granted, b.timeUsed)
 		}
 	}
 	a.stage, a.token, a.by = held, token, by.serial
@@ -200,7 +200,7 @@ func (b *model) check() {
 	case len(b.line) > 0:
 		b.checkFirst(b.line[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
 	case unused && (b.contended() || !b.timerRuns):
-		b.t.Fatal("nobody uses the loan, and it is kept")
+		b.t.Fatal("the node hold is kept without a use")
 	}
 	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.budgetUsed()) {
 		b.t.Fatal("a part is kept that nobody uses")
@@ -303,7 +303,7 @@ func (b *model) actions() map[string]func(*rapid.T) {
 		"cancel a downgrade":      func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(creating).id, requests.Cancelled) }) },
 		"release":                 func(*rapid.T) { b.release(b.pick(held)) },
 		"owner hears of the loss": func(*rapid.T) { b.release(b.pick(lost)) },
-		"borrowed":                func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
+		"node granted":            func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
 		"refused": func(t *rapid.T) {
 			p, why := b.someNode(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
 			if why == requests.NotAcquired && !p.try {
@@ -324,7 +324,7 @@ func (b *model) actions() map[string]func(*rapid.T) {
 			b.timeUsed = true
 			b.step(func(l *Queue) { l.TimeBudgetUsed(b.first) })
 		},
-		"news of a former loan": func(t *rapid.T) {
+		"answer about a former node hold": func(t *rapid.T) {
 			serial := b.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
 			if b.nodeOf(serial) != nil || serial == b.first {
 				t.Skip("it is not over")
@@ -365,7 +365,7 @@ func (b *model) finish() {
 	l := b.queue
 	if len(b.open)+len(b.nodes) > 0 || !l.Idle() || len(l.owners)+len(l.holders)+l.tries > 0 || l.waiting.first != nil || l.waiting.last != nil ||
 		l.holding.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
-		b.t.Fatalf("%d requests are open, parts %v; the lender is left as %+v", len(b.open), b.nodes, l)
+		b.t.Fatalf("%d requests are open, parts %v; the local queue is left as %+v", len(b.open), b.nodes, l)
 	}
 }
 

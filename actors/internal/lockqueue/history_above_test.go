@@ -43,7 +43,7 @@ func newSemaphoreStack(t *rapid.T) *stack {
 	}
 	s.end = func(f *front) {
 		if p := f.semaphore; !p.Idle() || p.Check() != nil {
-			t.Fatalf("process %d: the pool has %+v: %s", f.n, p, s)
+			t.Fatalf("process %d: the semaphore has %+v: %s", f.n, p, s)
 		}
 	}
 	return s
@@ -56,13 +56,13 @@ type semaphoreActor struct {
 }
 
 func (a semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
-	gate := a.f.layers[0]
-	gate.send(func() { gate.ask(serial, Acquire{Kind: queue.Own, Try: r.Try}) })
+	requestQueue := a.f.layers[0]
+	requestQueue.send(func() { requestQueue.ask(serial, Acquire{Kind: queue.Own, Try: r.Try}) })
 }
 
 func (a semaphoreActor) LeaveRequestQueue(serial uint64) {
-	gate := a.f.layers[0]
-	gate.send(func() { gate.cancel(serial) })
+	requestQueue := a.f.layers[0]
+	requestQueue.send(func() { requestQueue.cancel(serial) })
 }
 
 func (a semaphoreActor) AcquireLeases(r semaphore.PermitRequest, all []semaphore.Lease) {
@@ -184,7 +184,7 @@ func (s *stack) semaphoresAtRest() {
 	}
 	f := s.fronts[first.proc.n]
 	if len(f.asking) == 0 {
-		s.t.Fatalf("process %d is first at the gate and asks for no lease: %s", first.proc.n, s)
+		s.t.Fatalf("process %d is first in the request queue and asks for no lease: %s", first.proc.n, s)
 	}
 	taken := 0
 	for _, n := range s.worlds[1].nodes {
@@ -221,7 +221,7 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 	}
 	s.end = func(f *front) {
 		if l := f.localQueue; !l.Idle() || l.Check() != nil {
-			t.Fatalf("process %d: the lender has %+v: %s", f.n, l, s)
+			t.Fatalf("process %d: the local queue has %+v: %s", f.n, l, s)
 		}
 	}
 	return s
@@ -271,7 +271,7 @@ func (s *stack) localQueueHears(f *front, _ *layer, m message) {
 func (s *stack) localQueueGrants(f *front, e machinetest.LocalEffect) {
 	d, x := f.open[e.ID], f.layers[0].by[e.Serial]
 	if d == nil || d.state != "waiting" || x == nil || x.node == "" || e.Generation != machinetest.GenerationAt(e.Czxid) {
-		s.t.Fatalf("process %d: %+v, was %+v, is lent %+v: %s", f.n, e, d, x, s)
+		s.t.Fatalf("process %d: %+v, was %+v, holds for owners %+v: %s", f.n, e, d, x, s)
 	}
 	d.state, d.nodes, d.token = "held", []*nodeRequest{x}, [2]int64{e.Czxid, int64(e.Step)}
 	if s.meddling || !s.exist(f, d) {
@@ -340,7 +340,7 @@ func testStack(t *testing.T, make func(*rapid.T) *stack) {
 				actions["overdue"] = func(t *rapid.T) {
 					f := rapid.SampledFrom(s.fronts).Draw(t, "process")
 					if f.localQueue == nil || len(f.localQueue.NodeHolds()) == 0 {
-						t.Skip("no loan")
+						t.Skip("no node hold")
 					}
 					s.stepLocalQueue(f, func(l *localqueue.Queue) { l.TimeBudgetUsed(f.first) })
 				}

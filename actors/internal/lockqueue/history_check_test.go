@@ -78,7 +78,7 @@ func (w *world) checkGrant(p *process, f Effect) {
 		w.t.Fatalf("process %d: request %d is granted by %s, which does not hold: %s", p.n, f.ID, f.Node, w)
 	}
 	if w.rule.Delay && w.markers.by != f.Node {
-		w.t.Fatalf("process %d: request %d is granted by %s, but the mark is of %q", p.n, f.ID, f.Node, w.markers.by)
+		w.t.Fatalf("process %d: request %d is granted by %s, but the held marker is of %q", p.n, f.ID, f.Node, w.markers.by)
 	}
 	if w.rule.Permits > 1 || w.rule.CountUnknown {
 		return

@@ -12,7 +12,7 @@ import (
 // All processes close in the middle of a history, and their sessions live on. What the server
 // answers then leads to the end of all nodes.
 func TestHistoriesOfClose(t *testing.T) {
-	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "gate": queue.RequestQueue(),
+	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "request queue": queue.RequestQueue(),
 		"read-write lock": queue.ReadWrite(), "delay": delayed()} {
 		for _, meddling := range []bool{false, true} {
 			if meddling {

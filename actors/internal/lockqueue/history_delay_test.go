@@ -53,15 +53,15 @@ func (w *world) execute(f Effect) Transacted {
 	case (m.by != "") == (f.Kind == CreateHeldMarker):
 		return Transacted{Serial: f.Serial, Op: 1}
 	case f.Kind != CreateHeldMarker && m.by != f.Node && !m.waited[f.Node]:
-		w.t.Fatalf("the mark of %s is taken by %s, which has not waited: %s", m.by, f.Node, w)
+		w.t.Fatalf("the held marker of %s is taken by %s, which has not waited: %s", m.by, f.Node, w)
 	}
 	if !w.meddling && !w.holds(f.Node, true) {
-		w.t.Fatalf("%s, which may not hold, is about to mark: %s", f.Node, w)
+		w.t.Fatalf("%s, which may not hold, is about to make the held marker: %s", f.Node, w)
 	}
 	if f.Kind != DeleteWithHeldMarker {
-		w.setMark(f.Node)
+		w.setHeldMarker(f.Node)
 	} else {
-		w.setMark("")
+		w.setHeldMarker("")
 		w.del(f.Node)
 	}
 	return Transacted{Serial: f.Serial, Done: true}
@@ -69,8 +69,8 @@ func (w *world) execute(f Effect) Transacted {
 
 func (w *world) look(p *process, f Effect) {
 	data := map[string][]byte{}
-	if p.view.mark != "" {
-		data["the mark"] = []byte(p.view.mark)
+	if p.view.markerOf != "" {
+		data["the held marker"] = []byte(p.view.markerOf)
 	}
 	p.reply(Watched{Serial: f.Serial, Data: data})
 }
@@ -93,7 +93,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		w.step(w.procs[0], Acquire{ID: w.ids})
 		w.finish()
 		if w.markers.by != "" {
-			t.Fatalf("the mark of %s is left", w.markers.by)
+			t.Fatalf("the held marker of %s is left", w.markers.by)
 		}
 	})
 }

@@ -136,13 +136,13 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 	b := behind{look: map[uint64]bool{}}
 	answerLost := rapid.IntRange(0, 7).Draw(w.t, "answer is lost") == 0
 	elsewhere := rapid.IntRange(0, 2).Draw(w.t, "creates in other directories ahead")
-	joint := w.joint && rapid.Bool().Draw(w.t, "leases of one request")
-	if joint { // they are made in the order in which they were asked for
+	ofOneRequest := w.atomicCreates && rapid.Bool().Draw(w.t, "leases of one request")
+	if ofOneRequest { // they are made in the order in which they were asked for
 		slices.SortFunc(creates, func(a, b Effect) int { return cmp.Compare(a.Serial, b.Serial) })
 	}
 	for i, f := range creates {
 		step := uint32(elsewhere + i)
-		if joint {
+		if ofOneRequest {
 			step = uint32(elsewhere + len(creates) - 1)
 		}
 		kind := queue.Exclusive

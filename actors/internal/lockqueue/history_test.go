@@ -17,23 +17,23 @@ import (
 // ones are; answers overtake each other; but an event never comes later than an answer that the
 // server gave after it.
 type world struct {
-	t           *rapid.T
-	rule        queue.Rule
-	nodes       map[string]*node
-	nextSeq     int64
-	afterLast   int64 // the number that comes after the last one
-	zxid        int64
-	directory   int64 // czxid of the directory, 0 while there is none
-	procs       []*process
-	ids         requests.ID
-	guests      int
-	births      int64
-	token       [2]int64 // of the last grant
-	markers     heldMarkers
-	revocations revocations
-	changes     []change // of the directory, in order
-	lagging     bool     // servers show changes late
-	joint       bool     // several nodes may be made for one request
+	t             *rapid.T
+	rule          queue.Rule
+	nodes         map[string]*node
+	nextSeq       int64
+	afterLast     int64 // the number that comes after the last one
+	zxid          int64
+	directory     int64 // czxid of the directory, 0 while there is none
+	procs         []*process
+	ids           requests.ID
+	guests        int
+	births        int64
+	token         [2]int64 // of the last grant
+	markers       heldMarkers
+	revocations   revocations
+	changes       []change // of the directory, in order
+	lagging       bool     // servers show changes late
+	atomicCreates bool     // several nodes may be made for one request
 	// meddling has another client delete nodes of any process. That lets other contenders in before
 	// the processes know; but no grant is made by a node that has been gone for long, or that went
 	// while a contender of another process was ahead.
@@ -190,14 +190,14 @@ func (w *world) perform(p *process, f Effect) {
 func testHistories(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
-		w.joint = rule.Permits > 1
+		w.atomicCreates = rule.Permits > 1
 		w.run()
 		w.finish()
 	})
 }
 
 func TestHistoriesOfMeddling(t *testing.T) {
-	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "gate": queue.RequestQueue(), "read-write lock": queue.ReadWrite(), "delay": delayed()} {
+	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "request queue": queue.RequestQueue(), "read-write lock": queue.ReadWrite(), "delay": delayed()} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))

@@ -9,7 +9,7 @@ type view struct {
 	nodes     map[string]*node
 	directory int64
 	asked     map[string]bool // nodes whose data asks to release
-	mark      string
+	markerOf  string
 	passed    int // changes that it shows
 	timely    int // changes that were made before the last tick
 }
@@ -71,9 +71,9 @@ func (w *world) setDirectory(czxid int64) {
 	})
 }
 
-func (w *world) setMark(node string) {
+func (w *world) setHeldMarker(node string) {
 	w.markers.by = node
-	w.commit(func(p *process) { p.view.mark = node })
+	w.commit(func(p *process) { p.view.markerOf = node })
 }
 
 func (p *process) fire(name string, deleted bool) {

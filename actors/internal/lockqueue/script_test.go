@@ -32,7 +32,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 	_, kept := args["kept"]
 	_, revocable := args["revocable"]
 	atomic := uint64(0)
-	if _, joint := args["atomic"]; joint {
+	if _, given := args["atomic"]; given {
 		atomic = 1
 	}
 	_, same := args["same"]
@@ -111,7 +111,7 @@ func commonEvent(t *testing.T, line string) Event {
 func (s *script) data(args map[string]string) map[string][]byte {
 	data := map[string][]byte{}
 	if by, ok := args["marker"]; ok {
-		data["mark"] = []byte(s.name(by))
+		data["held marker"] = []byte(s.name(by))
 	}
 	for _, name := range s.names(args["revoke"]) {
 		data[name] = []byte(queue.RevokeData)

@@ -44,12 +44,12 @@ func (s *world) actions() map[string]func(*rapid.T) {
 		"acquire": func(t *rapid.T) {
 			m := proc(t)
 			s.ids++
-			joint := rapid.IntRange(0, 2).Draw(t, "joint") == 0
+			multiLock := rapid.IntRange(0, 2).Draw(t, "multi-lock") == 0
 			m.open[s.ids], m.permits[s.ids] = "waiting", 1
-			if !joint {
+			if !multiLock {
 				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
 			}
-			m.state.Acquire(PermitRequest{ID: s.ids, MultiLock: joint, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			m.state.Acquire(PermitRequest{ID: s.ids, MultiLock: multiLock, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			s.perform(m)
 		},
 		"cancel": func(t *rapid.T) {
@@ -126,7 +126,7 @@ func (s *world) finish() {
 	}
 	for _, m := range s.processes {
 		if p := m.state; !p.Idle() || len(m.open)+len(p.queued)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
-			s.t.Fatalf("process %d: %v is open; the pool has %+v", m.n, m.open, p)
+			s.t.Fatalf("process %d: %v is open; the semaphore has %+v", m.n, m.open, p)
 		}
 	}
 }

@@ -25,12 +25,12 @@ type world struct {
 
 // node is a request of a process, or of a Curator client.
 type node struct {
-	owner   *process // nil: a rival
-	serial  uint64
-	granted bool
-	czxid   int64
-	try     bool
-	joint   bool
+	owner     *process // nil: a rival
+	serial    uint64
+	granted   bool
+	czxid     int64
+	try       bool
+	multiLock bool
 }
 
 // process is a State and what is on its way to it.
@@ -58,7 +58,7 @@ func (s *world) perform(m *process) {
 	for _, o := range effectsSince(m.state) {
 		switch o.kind {
 		case "EnterRequestQueue":
-			s.queue = append(s.queue, &node{owner: m, serial: o.serial, try: o.try, joint: m.state.queued[o.serial].MultiLock})
+			s.queue = append(s.queue, &node{owner: m, serial: o.serial, try: o.try, multiLock: m.state.queued[o.serial].MultiLock})
 		case "ReportTurn":
 			m.turns = append(m.turns, o.id)
 		case "AcquireLease":
@@ -66,7 +66,7 @@ func (s *world) perform(m *process) {
 				s.t.Fatalf("process %d asks for lease %d before its turn in the request queue: %s", m.n, o.serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &node{owner: m, serial: o.serial, try: o.try, joint: m.state.requests[o.id].MultiLock, czxid: s.czxid})
+			s.leases = append(s.leases, &node{owner: m, serial: o.serial, try: o.try, multiLock: m.state.requests[o.id].MultiLock, czxid: s.czxid})
 		case "LeaveRequestQueue":
 			s.queue = m.without(s.queue, o.serial)
 		case "WithdrawLease":
@@ -177,19 +177,19 @@ func (s *world) decideLeases() {
 // vanish deletes a node. A holder loses it, a waiting request gets another node at the end of the
 // queue, and one of a multi-lock is refused.
 func (s *world) vanish(list []*node, x *node) []*node {
-	atGate := slices.Contains(s.queue, x)
+	inQueue := slices.Contains(s.queue, x)
 	list = slices.DeleteFunc(list, func(y *node) bool { return y == x })
 	m := x.owner
 	switch {
 	case m == nil:
 		s.queue = slices.DeleteFunc(s.queue, func(g *node) bool { return g.owner == nil && g.serial == x.serial })
-	case x.granted && atGate:
+	case x.granted && inQueue:
 		m.fromQueue = append(m.fromQueue, func() { m.state.Lost(x.serial, requests.NodeDeleted) })
 	case x.granted:
 		m.fromLeases = append(m.fromLeases, func() { m.state.Lost(x.serial, requests.NodeDeleted) })
-	case x.joint && atGate:
+	case x.multiLock && inQueue:
 		m.fromQueue = append(m.fromQueue, func() { m.state.Refused(x.serial, requests.NodeDeleted) })
-	case x.joint:
+	case x.multiLock:
 		m.fromLeases = append(m.fromLeases, func() { m.state.Refused(x.serial, requests.NodeDeleted) })
 	default:
 		s.czxid++

@@ -29,16 +29,16 @@ type world struct {
 }
 
 type node struct {
-	czxid int64
-	owner *process
-	data  string
-	mark  string // of the transaction that made the lock node
+	czxid     int64
+	owner     *process
+	data      string
+	ownerNode string // of the transaction that made the lock node
 }
 
 // overwritable reports whether the lock node can be told for its owner's without its data. While
 // the owner has not heard of the owner node's czxid, it cannot.
 func (n *node) overwritable() bool {
-	return n.owner.s.ownerNode == n.mark && n.owner.s.czxid == n.czxid
+	return n.owner.s.ownerNode == n.ownerNode && n.owner.s.czxid == n.czxid
 }
 
 type process struct {
@@ -63,8 +63,8 @@ type news struct {
 
 // tell answers a process.
 func (p *world) tell(v *process, e event) {
-	mark, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
-	proves := mark != nil && (!v.s.hasLockNode && lock == nil || v.s.hasLockNode && lock != nil && lock.mark == v.s.ownerNode)
+	ownerNode, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
+	proves := ownerNode != nil && (!v.s.hasLockNode && lock == nil || v.s.hasLockNode && lock != nil && lock.ownerNode == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
@@ -127,8 +127,8 @@ func (p *world) change(name string) {
 	}
 }
 
-func (p *world) make(v *process, name, mark string, data []byte) {
-	p.nodes[name] = &node{p.zxid, v, string(data), mark}
+func (p *world) make(v *process, name, ownerNode string, data []byte) {
+	p.nodes[name] = &node{p.zxid, v, string(data), ownerNode}
 	p.change(name)
 }
 
@@ -140,7 +140,7 @@ func (p *world) remove(name string) {
 // strike deletes a node that its owner has not asked to delete.
 func (p *world) strike(name string) {
 	if n := p.nodes[name]; name == p.all[0].s.lockNode {
-		p.struck[n.mark] = true
+		p.struck[n.ownerNode] = true
 	} else {
 		p.struck[name] = true
 	}
@@ -151,7 +151,7 @@ func (p *world) strike(name string) {
 func (p *world) do(v *process, f effect) event {
 	p.zxid++
 	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})
-	switch mark := p.nodes[f.ownerNode]; f.kind {
+	switch ownerNode := p.nodes[f.ownerNode]; f.kind {
 	case "CreateNodes":
 		if p.nodes[f.lockNode] != nil {
 			return transacted(f.serial, Transaction{})
@@ -162,17 +162,17 @@ func (p *world) do(v *process, f effect) event {
 		p.make(v, f.ownerNode, "", f.data)
 		done.Generation, done.Czxid = machinetest.GenerationAt(p.zxid), p.zxid
 	case "WriteOwnerNode":
-		if mark == nil {
+		if ownerNode == nil {
 			return missing
 		}
-		done.Generation, done.Czxid = machinetest.GenerationAt(mark.czxid), mark.czxid
+		done.Generation, done.Czxid = machinetest.GenerationAt(ownerNode.czxid), ownerNode.czxid
 	case "DeleteNodes":
-		if mark == nil {
+		if ownerNode == nil {
 			return missing
 		}
 		if lock := p.nodes[f.lockNode]; f.lockNode != "" && lock == nil {
 			return transacted(f.serial, Transaction{Op: 1, Missing: true})
-		} else if f.lockNode != "" && lock.mark != f.ownerNode {
+		} else if f.lockNode != "" && lock.ownerNode != f.ownerNode {
 			p.strike(f.lockNode)
 		} else if f.lockNode != "" {
 			p.remove(f.lockNode)
@@ -294,8 +294,8 @@ func (p *world) checkRest() {
 	if waiters > 0 && holders == 0 {
 		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
 	}
-	if lock := p.nodes[p.all[0].s.lockNode]; lock != nil && p.nodes[lock.mark] == nil {
-		p.t.Fatalf("%d has left the lock of %s, which is gone: %v", lock.owner.n, lock.mark, p.nodes)
+	if lock := p.nodes[p.all[0].s.lockNode]; lock != nil && p.nodes[lock.ownerNode] == nil {
+		p.t.Fatalf("%d has left the lock of %s, which is gone: %v", lock.owner.n, lock.ownerNode, p.nodes)
 	}
 }
 
