@@ -2,6 +2,7 @@ package lockqueue
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -29,7 +30,29 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 	})
 }
 
+// Other programs name the children of a directory as they like. No such name is taken for one of this
+// process, however it begins.
+func TestNamesOfOthersHaveNoSerial(t *testing.T) {
+	in := Incarnation{1, 2, 3, 4, 5, 6, 7, 8}
+	own := in.Prefix(9, "-lock-") + "0000000007"
+	if serial, mine := in.serial(own); serial != 9 || !mine {
+		t.Fatalf("serial(%q) = %d, %t", own, serial, mine)
+	}
+	uuid := strings.TrimPrefix(own, prefixStart)
+	for _, name := range []string{
+		"", "_", prefixStart, "_c_lock-0000000007", own[:len(prefixStart)+uuidLength-1], // shorter than a UUID
+		uuid, "_x_" + uuid, "x" + own, // another beginning
+		prefixStart + "g" + uuid[1:], prefixStart + "-" + uuid[1:], // no UUID
+		prefixStart + "f" + uuid[1:], // another process's
+	} {
+		if serial, mine := in.serial(name); mine {
+			t.Errorf("serial(%q) = %d", name, serial)
+		}
+	}
+}
+
 func FuzzSerial(f *testing.F) {
 	f.Add("_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007")
+	f.Add("_c_0f0b2a2c-lock-0000000007")
 	f.Fuzz(func(t *testing.T, name string) { Incarnation{}.serial(name) })
 }
