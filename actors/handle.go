@@ -13,12 +13,12 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// Future is a value that comes later, such as a Grant: Done is the channel to select on, Result
-// blocks and returns the value or the error, and Cancel gives up. See package
-// github.com/actorlock/actorlock/gen/ask.
+// Future is a value that comes later, such as a Grant. Done returns the channel to select on. Result
+// blocks until the future is complete, and returns its value or its error. Cancel ends the request. See
+// package github.com/actorlock/actorlock/gen/ask.
 type Future[T any] = ask.Future[T]
 
-// recipe is what makes the actor behind a handle the lock that it is.
+// recipe has what a manager needs to start the actor behind a handle.
 type recipe = shell.Recipe
 
 // handle is what all lock types have in common: a way to a lock's actor, which may stop and

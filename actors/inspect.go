@@ -25,16 +25,17 @@ type Queue struct {
 	Permits int
 	// Participants are the holders and the waiters, in their order.
 	//
-	// Those of a semaphore are its leases, with the kind "permit", and behind them the requests in
-	// the request queue, with the kind "request"; a request near the front may have leases, too. If
-	// Permits is not known, Holds is true of the leases that hold for certain. Others may hold, too:
-	// the last leases of a session that has requests in the request queue.
+	// The participants of a semaphore are its leases, with the kind "permit", and behind them the
+	// requests in the request queue, with the kind "request". A request near the front may have leases,
+	// too. While Permits is not known, Holds is true of the leases that hold for certain, and false of the
+	// last leases of a session that has requests in the request queue: they may hold or not.
 	//
-	// Of a custom lock none Holds, because its rule is not known: ask its handle for Participants.
-	// The waiters of simple locks, and those of kazoo's that poll, have no nodes.
+	// No participant of a custom lock Holds, because only its handle knows the rule: use the handle's
+	// Participants.
+	// A waiter of a simple lock has no node, and neither has a waiter of kazoo's that polls.
 	Participants []Participant
-	// Err is why Observe cannot read the queue at present; Participants are then those that it has
-	// read last. It is nil in the result of Inspect.
+	// Err is the reason why Observe cannot read the queue at present. Participants are the last ones
+	// that Observe has read then. Err is nil in the result of Inspect.
 	Err error
 }
 
@@ -116,7 +117,7 @@ func (r *queueReader) read(path string) (Queue, error) {
 		err = r.readKazooSemaphore(&q, form, contenders)
 	case form.Name != "":
 		q.Recipe, q.Participants = form.Name, r.participants(path, form, contenders)
-		if form.Name == semaphore { // path is that of its leases
+		if form.Name == semaphore { // path is the directory of a semaphore's leases
 			holdKnown(q.Participants, nil)
 		}
 	case slices.ContainsFunc(children, isLeases):

@@ -10,11 +10,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// MultiLock is several locks as one: all of them are held, or none. One transaction of ZooKeeper
-// puts a contender into each of their queues, so that of two multi-locks one comes first wherever
-// they meet: they cannot deadlock, in whatever order their members are given. With semaphores
-// among the members it first enters the request queues of all semaphores by one transaction, and
-// takes its places in all queues by another when it has passed them. It is a cheap handle like
+// MultiLock is several locks as one: a grant holds all of them. One transaction of ZooKeeper puts a
+// contender into each of their queues. So one of two multi-locks comes first in all queues that they
+// share, and they cannot deadlock, in whatever order the callers name the members. A multi-lock with
+// semaphores among its members first enters the request queues of all semaphores by one transaction. When it has
+// passed them, it enters the queues of all members by another. A MultiLock is a cheap handle like
 // Mutex. On ZooKeeper it is no more than its members, and contends with their own holders, also
 // Curator's.
 //
@@ -32,8 +32,8 @@ import (
 // that has lost a member and not released it gets the reason of that loss. An owner has a member
 // until its release is done, see Grant.Release.
 //
-// Its grant is lost when the grant of one member is; the others are given up at once. Its Nodes
-// are those of all members, its token is one for all.
+// The loss of one member ends the grant, which releases the other members at once. The grant's Nodes
+// are the nodes of all members, and its token is one for all.
 type MultiLock struct{ handle }
 
 // Member is a lock that can be part of a MultiLock: any handle of this package except a

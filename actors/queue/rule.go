@@ -28,7 +28,7 @@ func Kinds(kinds ...Kind) KindSet {
 // Has reports whether k is in the set.
 func (s KindSet) Has(k Kind) bool { return s>>k&1 == 1 }
 
-// Rule is what a recipe says about who holds: a contender holds if fewer than Permits of the
+// Rule decides for a recipe which contenders hold: a contender holds if fewer than Permits of the
 // contenders ahead of it block its kind.
 type Rule struct {
 	// Permits is how many may hold beside each other if they block each other.

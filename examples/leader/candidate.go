@@ -57,7 +57,7 @@ func (c *candidate) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// follow prints who leads and who waits.
+// follow prints the leader and the waiters, at each change of the queue.
 func follow(queues <-chan actors.Queue, out io.Writer) {
 	for q := range queues {
 		var ids []string

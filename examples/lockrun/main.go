@@ -26,9 +26,9 @@
 // processes of the command still run in the background. lockrun stops the group if the lock is
 // lost, before the ZooKeeper session can expire. The group is killed if lockrun is killed.
 //
-// The command has the standard input, output and error of lockrun. A command that reads from the
-// terminal gets the terminal's foreground, and its signals: Ctrl-C reaches the command alone, and
-// Ctrl-Z does not stop it.
+// The command has the standard input, output and error of lockrun. lockrun puts the command into the
+// terminal's foreground when the command reads from the terminal. From then on Ctrl-C interrupts the
+// command and not lockrun. Ctrl-Z stops neither of them.
 //
 // With -on-revoke TERM the command gets a signal when another client asks for the lock. With -v
 // lockrun prints to standard error the holder of the lock, its own place in the queue, and how long it
@@ -46,18 +46,25 @@
 //
 // # Output
 //
-// With -json, who and watch print an array of the lock's contenders in queue order, watch one array
-// per line. An object has place (from 0), holds, kind, node, session, since, owner, host, pid,
-// program and data. The output leaves out a field that is not known.
-// An object of ls has path, recipe, permits, holders (an array as of who) and waiters (their number).
-// An object of revoke and break has node and outcome: asked, released, broken or failed. verify prints an
-// object with holds, token, node, and a reason if the grant does not hold; generation an object with
-// generation.
+// With -json each subcommand except completion prints JSON:
+//
+//	who          an array with an object for each contender of the lock, in queue order. The object
+//	             has place (from 0), holds, kind, node, session, since, owner, host, pid, program and
+//	             data. lockrun leaves out a field that it does not know.
+//	watch        one such array per line, at each change of the queue
+//	ls           an array with an object for each lock. The object has path, recipe, permits,
+//	             holders (an array of contenders, as above) and waiters (a number).
+//	revoke       an array with an object for each contender that lockrun has asked to release. The
+//	             object has node and outcome: asked, released or failed.
+//	break        the same for each contender from which lockrun takes the lock, with the outcomes
+//	             released, broken and failed
+//	verify       an object with holds, token and node, and a reason if the grant does not hold
+//	generation   an object with generation
 //
 // # Exit codes
 //
-// The exit code is that of the command, 128 plus the signal's number if a signal has ended
-// the command or lockrun, or one of these:
+// lockrun exits with the command's exit code, with 128 plus the signal's number if a signal has ended
+// the command or lockrun, or with one of these:
 //
 //	  0  a subcommand has done its work, also if the lock has no contender
 //	 64  the command line is not acceptable, or a file that it names

@@ -31,7 +31,7 @@ func (q lockQueue) print(w io.Writer) {
 			holds = "holds"
 		}
 		_, name, _ := cutLast(c.Node)
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.who(), c.Session, name, c.Data)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.ownerAndProcess(), c.Session, name, c.Data)
 	}
 	table.Flush()
 }
@@ -67,8 +67,9 @@ func (c contender) when() string {
 	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(c.Since), 0).Round(time.Second))
 }
 
-// who returns the known parts of the owner and process of the contender, as in "billing, backup[123] on host1".
-func (c contender) who() string {
+// ownerAndProcess returns what the node of the contender says of its owner and process, as in
+// "billing, backup[123] on host1".
+func (c contender) ownerAndProcess() string {
 	process := c.Program
 	if c.PID != 0 {
 		process += fmt.Sprintf("[%d]", c.PID)
@@ -84,7 +85,7 @@ func (c contender) who() string {
 
 // name returns a name of the contender for people: its owner and process, or else its session.
 func (c contender) name() string {
-	if who := c.who(); who != "" {
+	if who := c.ownerAndProcess(); who != "" {
 		return who
 	}
 	if c.Data != "" {

@@ -10,11 +10,11 @@ import (
 )
 
 // terminal is the controlling terminal. The command starts in its background. The system stops the
-// command when it reads from the terminal; then lockrun gives the command's group the foreground. A
+// command when it reads from the terminal. Then lockrun puts the command's group into the foreground. A
 // command that does not read leaves the terminal to other programs, such as the pager of a pipeline.
 type terminal struct {
 	tty     *os.File // nil before the command asks for it
-	given   bool     // the command's group has got the foreground from lockrun's group
+	given   bool     // lockrun has put the command's group into the foreground instead of its own
 	waiting bool     // the command is stopped, and lockrun itself is in the background
 }
 

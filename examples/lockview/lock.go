@@ -26,7 +26,7 @@ type contender struct {
 func newLock(q actors.Queue) lock {
 	l := lock{Path: q.Path, Recipe: q.Recipe, Permits: q.Permits, Contenders: make([]contender, len(q.Participants))}
 	for i, p := range q.Participants {
-		c := contender{Contender: contenders.Of(p, i)}
+		c := contender{Contender: contenders.New(p, i)}
 		if p.Holds {
 			c.Token = p.Token.String()
 		}

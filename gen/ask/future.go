@@ -44,9 +44,10 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.promise.Take()
 }
 
-// Cancel completes a pending future with ErrCancelled. A complete one whose value
-// Result has not returned has ErrCancelled from then on, and the value is given back. After Result it does nothing. Cancel never blocks. [Reply.Wanted] reports
-// the cancellation to the actor that has the request.
+// Cancel completes a pending future with ErrCancelled. If the future is complete and no call has
+// returned its value, Cancel releases the value, and the future's error is ErrCancelled from then on. If a call has
+// returned the value, Cancel does nothing. Cancel never blocks. [Reply.Wanted] reports the cancellation to
+// the actor that has the request.
 func (f *Future[T]) Cancel() {
 	f.promise.Abandon(ErrCancelled)
 	runtime.KeepAlive(f) // otherwise the finalizer may abandon it with ErrDropped

@@ -41,7 +41,7 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
 	}
 	defer c.close()
-	stuck := time.AfterFunc(clientTimeout, c.hangUp) // the library itself never gives up on a request
+	stuck := time.AfterFunc(clientTimeout, c.hangUp) // the library itself waits for an answer without a limit
 	defer stuck.Stop()
 	children, _, err := c.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {

@@ -27,8 +27,8 @@ type Contender struct {
 	Data    string    `json:"data,omitempty"`
 }
 
-// Of returns a participant that stands at a place of its queue.
-func Of(p actors.Participant, place int) Contender {
+// New returns the Contender for a participant at a place of its queue.
+func New(p actors.Participant, place int) Contender {
 	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: messages.FormatSession(p.Session),
 		Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
 		Data: Printable(string(p.Data))}

@@ -189,7 +189,7 @@ func (c *Conn) authenticate(a Credentials) error {
 	return nil
 }
 
-// Credentials prove to a server who the client is, by the rules of a scheme such as "digest".
+// Credentials identify the client to a server, by the rules of a scheme such as "digest".
 type Credentials struct{ Scheme, Credential string }
 
 // frame returns the message with the credentials.
