@@ -76,14 +76,14 @@ const authVariable = "ACTORLOCK_AUTH"
 // AuthHelp says how credentials get into the environment.
 const AuthHelp = authVariable + " has credentials as the lines of an -auth-file. Credentials are never part of a command line."
 
-// ErrNoServers is the error of a missing -zk.
-var ErrNoServers = errors.New("-zk is missing: it must name the ZooKeeper servers, as in -zk zk1:2181,zk2:2181, or set " + EnvName("zk"))
+// errNoServers is the error of a missing -zk.
+var errNoServers = errors.New("-zk is missing: it must name the ZooKeeper servers, as in -zk zk1:2181,zk2:2181, or set " + EnvName("zk"))
 
 // Check returns an error for flags that do not fit. It does not read files.
 func (f *Flags) Check() error {
 	switch {
 	case f.Servers == "":
-		return ErrNoServers
+		return errNoServers
 	case f.Session <= 0:
 		return fmt.Errorf("-session %v: it must be positive", f.Session)
 	case f.acl != "world" && f.acl != "creator":
