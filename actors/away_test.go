@@ -74,7 +74,7 @@ func TestTryWithoutConnection(t *testing.T) {
 	})
 }
 
-// Who waits in vain is told whether for ZooKeeper or for another holder.
+// A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
 func TestWhatWasWaitedFor(t *testing.T) {
 	besides(t, func(b *bed) {
 		proxy := zktest.Proxy(b, b.Addr())

@@ -26,7 +26,7 @@ func (b *bed) byHand(max int) *byHand {
 	return &byHand{b: b, conn: b.Client(b), path: b.path, max: max}
 }
 
-// acquire takes n leases one after the other, and gives them back if it fails.
+// acquire takes n leases one after the other, and deletes them if it fails.
 func (c *byHand) acquire(ctx context.Context, n int) (leases []string, err error) {
 	for len(leases) < n {
 		lease, err := c.acquire1(ctx)

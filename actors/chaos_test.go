@@ -115,10 +115,10 @@ func (c *chaos) hire() *process {
 	return p
 }
 
-// victim chooses somebody, mostly one who holds a lock.
+// victim chooses a process, mostly one that holds a lock.
 func (c *chaos) victim() int {
 	holders := c.depot.holders()
-	for range 100 { // all may be waiting for one who is paused
+	for range 100 { // all processes may wait for one that is paused
 		if len(holders) > 0 {
 			break
 		}

@@ -17,7 +17,7 @@ import (
 
 // Locks of New live in a session that goes on when they are closed.
 
-// ownBridge gives a function that makes Locks on one bridge, which lives as long as the test.
+// ownBridge returns a function that makes Locks on one bridge, which lives as long as the test.
 func (b *bed) ownBridge() func() *actors.Locks {
 	b.Helper()
 	system := host.NewSystem(nil, nil)

@@ -88,7 +88,7 @@ func TestLimits(t *testing.T) {
 			is(b, failure(b, f), actors.ErrCancelled)
 			unlock(b, g)
 		}
-		// What was lost counts until it is released.
+		// A lost grant counts until it is released.
 		g := lock(b, mu, actors.WithOwner("me"))
 		b.expire(locks)
 		closes(b, g.Done(), "the grant")

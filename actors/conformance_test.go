@@ -106,8 +106,8 @@ func TestSetNodeData(t *testing.T) {
 	})
 }
 
-// Curator's testLockPath, and Redisson's about readers that died: whoever held in a
-// session that is over keeps nobody out.
+// Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over blocks
+// no contender.
 func TestLockPath(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
@@ -171,8 +171,8 @@ func TestLockReacquire(t *testing.T) {
 	})
 }
 
-// etcd's TestMutexWaitsOnCurrentHolder: the session of the one in the middle ends; who is
-// behind it does not enter while the first holds.
+// etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
+// does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 	serially(t, func(b *bed) {
 		g := lock(b, b.mutex())

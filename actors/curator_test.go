@@ -16,8 +16,8 @@ import (
 // contendRounds is how often each contender has its turn.
 var contendRounds = sample.Size(15, 40)
 
-// contend has a lock of ours and those of others contend on one path. Everybody must
-// get through, and nobody meets whom the modes exclude.
+// contend has a lock of ours and locks of other libraries contend on one path. Each contender must come
+// to hold, and none holds beside one that its mode excludes.
 func (b *bed) contend(permits int, ours map[string]contender, theirs map[string]*interop.Lock) {
 	b.Helper()
 	resource := interop.NewResource(b)
@@ -94,7 +94,7 @@ func TestReadWriteBesideCurator(t *testing.T) {
 	})
 }
 
-// Each waits for the other, in either direction, and sees who takes part.
+// Curator waits for this library, and this library for Curator. Each lists the participants of the other.
 func TestCuratorWaitsForUs(t *testing.T) {
 	onEither(t, func(b *bed) {
 		theirs := b.curator().Mutex(b.path)
@@ -199,7 +199,7 @@ func TestCuratorDies(t *testing.T) {
 	})
 }
 
-// A semaphore of ours, Curator's and the permits that everybody may have.
+// A semaphore of ours and one of Curator's have the same permits.
 func TestSemaphoreBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		const permits = 3
@@ -318,8 +318,8 @@ func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors
 	}
 }
 
-// A multi-lock of ours and one of Curator's, which takes its members one after the other:
-// so it may have one of them, and wait for another behind ours, which gives way.
+// A multi-lock of ours contends with one of Curator's. Curator's takes its members one after the other.
+// So it may hold one member and wait for another behind ours, which then releases its members.
 func TestMultiLockBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		locks := b.locks()

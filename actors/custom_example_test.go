@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Who reads or writes rows of a table has an intention on the whole of it.
+// A reader or a writer of a row of a table has an intention lock on the whole table.
 const (
 	IS queue.Kind = iota // intends to read rows
 	IX                   // intends to write rows

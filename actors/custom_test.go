@@ -44,7 +44,7 @@ func TestCustomKindsExclude(t *testing.T) {
 					h, err := table.Kind(other).Lock(within(b), actors.Try())
 					if excludes(one, other) {
 						is(b, err, actors.ErrNotAcquired)
-						b.waitNodes(1) // its node has gone, and keeps nobody waiting
+						b.waitNodes(1) // its node has gone, and blocks no contender
 						continue
 					}
 					must(b, err)
@@ -91,8 +91,8 @@ func ways() queue.Rule {
 	return queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}, Markers: []string{"-north-", "-south-"}}
 }
 
-// Who waits for one kind keeps nobody from another that is free, in the same process or
-// another.
+// A contender that waits for one kind blocks no contender of another kind that is free, in the same
+// process or another.
 func TestCustomIndependentKinds(t *testing.T) {
 	each(t, func(b *bed) {
 		here, there := b.locks().Custom(b.path, "road", ways(), "north", "south"), b.locks().Custom(b.path, "road", ways(), "north", "south")
@@ -118,8 +118,8 @@ func TestCustomIndependentKinds(t *testing.T) {
 	})
 }
 
-// A holder for one kind may go over to another that its rule lets it re-enter, ahead of
-// who waits; and is told where it would wait for itself.
+// A holder of one kind enters another kind that its rule lets it re-enter, ahead of the waiters. A
+// request that would wait for its own owner is refused.
 func TestCustomReentry(t *testing.T) {
 	each(t, func(b *bed) {
 		table, me := b.table(), actors.WithOwner("me")

@@ -33,7 +33,7 @@ func (v *virtual) dies(mu *actors.Mutex) {
 	v.Cleanup(func() { g.Release() })
 }
 
-// takes checks how long it is until f ends, and gives its grant.
+// takes checks how long it is until f ends, and returns its grant.
 func takes(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
 	t.Helper()
 	g, err := f.Wait(t.Context())
@@ -202,7 +202,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 	})
 }
 
-// Who waits for the delay closes, or loses its session, or its node: nobody holds
+// A contender that waits for the delay closes, or loses its session or its node. No contender holds
 // without having waited.
 func TestLockDelayOfLostWaiter(t *testing.T) {
 	t.Parallel()
@@ -241,8 +241,8 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 	})
 }
 
-// Whatever befalls the requests that make and remove held markers, two clients have their
-// turns; and nobody waits for the delay after what was a clean end.
+// Two clients have their turns, whatever happens to the requests that make and remove held markers. No
+// contender waits for the delay after a clean end.
 func TestLockDelayFaults(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
@@ -336,14 +336,14 @@ func TestLockDelayMessages(t *testing.T) {
 		}
 		bob.send(second, &messages.Release{RequestId: 1, Owner: "bob"})
 		bob.released(1, 1)
-		bob.send(second, &messages.Cancel{RequestId: 2, Owner: "bob"}) // gives it back
+		bob.send(second, &messages.Cancel{RequestId: 2, Owner: "bob"}) // releases it
 		bob.refused(2, messages.Reason_CANCELLED)
 		b.waitNodes(0)
 	})
 }
 
-// Nobody may make a mark: the lock cannot be had.
-func TestLockDelayMayNotMark(t *testing.T) {
+// A process that may not create the held marker does not get the lock.
+func TestLockDelayMayNotCreateHeldMarker(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
 		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))

@@ -83,7 +83,7 @@ func TestDirectoryComesAnewToHolder(t *testing.T) {
 	})
 }
 
-// While somebody waits his node, and all others with the directory, are deleted.
+// The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 	serially(t, func(b *bed) {
 		conn := b.Client(b)
@@ -92,7 +92,7 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 		f, h := one.Acquire(within(b)), two.Acquire(within(b))
 		b.waitNodes(3)
 		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
-		// The last goes first: nobody is let in by the end of the one before.
+		// The last node is deleted first: the end of a node does not let the one behind it hold.
 		nodes := b.nodes()
 		slices.SortFunc(nodes, func(x, y string) int { return -strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
 		ops := []any{}

@@ -40,14 +40,14 @@ func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
 	return total, ops
 }
 
-// record gives the requests, pings left out, in their order while f runs.
+// record returns the requests that were sent while f ran, in their order, without pings.
 func (d *dialer) record(f func()) []embedded.Op {
 	d.take()
 	f()
 	return d.seen()
 }
 
-// seen gives the requests since they were taken last.
+// seen returns the requests since its last call.
 func (d *dialer) seen() []embedded.Op {
 	d.mu.Lock()
 	defer d.mu.Unlock()

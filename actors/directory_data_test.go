@@ -122,8 +122,8 @@ type content struct {
 	stat zk.Stat // of the directory after the write
 }
 
-// Data that others write into a lock's directories stays, whoever writes it and whenever,
-// while two processes use the lock.
+// Data that other clients write into a lock's directories stays at all times, while two processes use
+// the lock.
 func TestDirectoryDataStays(t *testing.T) {
 	t.Parallel()
 	for name, p := range allPlaced() {

@@ -8,9 +8,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The server collects the empty directory while the lock's actor lives. In the next
-// one, sequence numbers begin anew: what was known of the former must not let a second
-// holder in.
+// The server collects the empty directory while the lock's actor lives. Sequence numbers begin anew in
+// the next directory. The actor must not let a second contender hold because of its knowledge of the
+// earlier directory.
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -52,7 +52,7 @@ func mayEnter(mu locker) bool {
 	return !semaphore && !strings.Contains(mu.Path(), "/all/m2") // nor a multi-lock of one
 }
 
-// Drain of locks that nobody uses returns at once; one that cannot end says what is held.
+// Drain of idle locks returns at once. A Drain that cannot end says which locks are held.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -78,7 +78,7 @@ func have(nodes []string, term *actors.Term) bool {
 	})
 }
 
-// holds checks that a term is that of an existing node.
+// holds checks that the node of a term exists.
 func (d *duel) holds(term *actors.Term) {
 	d.Helper()
 	var err error // also of a connection that is away
@@ -179,10 +179,10 @@ func parseNode(t testing.TB, node string) (directory string, seq int64) {
 	return node[:len(node)-digits], seq
 }
 
-// CURATOR-620: of two RECONNECTED events in quick succession the second deleted the node by which
-// the callback of the first had just declared itself leader, and nothing told it that the node was
-// gone. Here a reconnection deletes no node, and a leader watches its own node: whoever deletes it,
-// the term ends.
+// CURATOR-620: the second of two RECONNECTED events in quick succession deleted the node by which the
+// callback of the first had just declared itself leader, and it did not hear that the node was gone.
+// Here a reconnection deletes no node, and a leader watches its own node: the term ends when any client
+// deletes it.
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

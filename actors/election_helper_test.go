@@ -47,7 +47,7 @@ func (r *reign) begins(term *actors.Term) {
 	r.terms++
 }
 
-// campaign starts a candidate, who is stopped before nodes are counted.
+// campaign starts a candidate, which stops before the test counts nodes.
 func (b *bed) campaign(e *actors.Election, options ...actors.Option) *candidate {
 	c := (&reign{t: b}).campaign(e, options...)
 	b.before = append(b.before, c.end)
@@ -80,9 +80,9 @@ func (r *reign) campaign(e *actors.Election, options ...actors.Option) *candidat
 	return c
 }
 
-// leaderIs waits until ZooKeeper shows that the participant leads. It may lead earlier: its process does
-// not wait for the answers to the deletion of the former leader's node, or to the write that takes back
-// a request to resign.
+// leaderIs waits until ZooKeeper shows that the participant leads. The participant may lead earlier:
+// its process does not wait for the answers to the deletion of the last leader's node, or to the write
+// that takes back a request to resign.
 func (b *bed) leaderIs(e *actors.Election, id string) (leader actors.Participant) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {

@@ -72,7 +72,7 @@ func ExampleFirst() {
 	// Output: /machines/2
 }
 
-// What this process holds and waits for.
+// The program lists its own open requests: held and waiting ones.
 func ExampleLocks_Open() {
 	server := exampleServer()
 	defer server.Close()

@@ -25,8 +25,8 @@ func LockRecipient(m *Mutex) ask.Recipient {
 	return e.Self
 }
 
-// Stamp has the lock's actors, as far as this handle starts them, hear of generationAt as
-// the generation in force at each czxid, whatever the bridge tells.
+// Stamp has the lock's actors hear of generationAt as the generation in force at each czxid, whatever
+// the bridge reports. It concerns the actors that this handle starts.
 func (h *handle) Stamp(generationAt func(czxid int64) uint64) {
 	h.recipe = stamped(h.recipe, generationAt)
 }

@@ -63,7 +63,7 @@ func TestCancelBeforeAnything(t *testing.T) {
 	})
 }
 
-// A grant that nobody has read is given back by Cancel, and is not handed out then.
+// Cancel releases a grant that no call has returned, and the future does not return it afterwards.
 func TestCancelGivesBack(t *testing.T) {
 	each(t, func(b *bed) {
 		mu := b.mutex()
@@ -94,8 +94,8 @@ func TestCancelAfterResult(t *testing.T) {
 	})
 }
 
-// Contexts end at the very moment when the lock is granted. Who gets a grant without
-// an error holds the lock.
+// Contexts end at the very moment when the lock is granted. A call that returns a grant without an
+// error holds the lock.
 func TestContextRacesGrant(t *testing.T) {
 	each(t, func(b *bed) {
 		var log logs
@@ -125,7 +125,7 @@ func TestContextRacesGrant(t *testing.T) {
 		wg.Wait()
 		b.Logf("%d of %d granted", granted, 8*150)
 		unlock(b, lock(b, mu))
-		// What was given back in time is nobody's fault.
+		// The log does not warn of a grant that was released in time.
 		for range 5 {
 			runtime.GC()
 			runtime.Gosched()
@@ -187,7 +187,7 @@ func TestCancelRacesGrant(t *testing.T) {
 	})
 }
 
-// A future that was forgotten leaves the queue; so does one whose grant nobody took.
+// A forgotten future leaves the queue, also if its grant was never taken.
 func TestDroppedFuture(t *testing.T) {
 	each(t, func(b *bed) {
 		var log logs
@@ -208,7 +208,7 @@ func TestDroppedFuture(t *testing.T) {
 	})
 }
 
-// Somebody waits for the future, so it is not forgotten, though not used again.
+// A goroutine waits for the future, so it is not forgotten, though not used again.
 func TestWaitedForIsNotDropped(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*actors.Mutex) (*actors.Grant, error){

@@ -91,7 +91,7 @@ func TestRaiseGeneration(t *testing.T) {
 	})
 }
 
-// Those who raise at the same time, the first of all times, do not raise to the same.
+// Two processes raise the first generation at the same time, and do not raise it to the same number.
 func TestRaiseGenerationTogether(t *testing.T) {
 	t.Parallel()
 	onEnsemble(t, func(e *ensemble) {
@@ -218,7 +218,7 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 	})
 }
 
-// A downgraded reader has its writer's token, so that of the writer's generation.
+// A downgraded reader has its writer's token, with the generation of the writer.
 func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
 	onEnsemble(t, func(e *ensemble) {
 		locks := e.locks()

@@ -35,7 +35,7 @@ const (
 	// calm is the longest session that the servers grant. A machine that is busy with other
 	// things does not lose it.
 	calm = time.Minute
-	// session is that of tests in virtual time.
+	// session is the session timeout of tests in virtual time.
 	session = 6 * time.Second
 	// heldMarker ends the path of a lock's held marker.
 	heldMarker = "-__held__"
@@ -324,7 +324,7 @@ func (l *logs) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// with gives the lines that contain text.
+// with returns the lines that contain text.
 func (l *logs) with(text string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ func ofReadersAndWriters(options ...actors.LockOption) clients {
 	}
 }
 
-// readOrWrite takes one of the locks once, and gives it back.
+// readOrWrite takes one of the locks once, and releases it.
 func (h *history) readOrWrite(b *bed, client int, rw *actors.RWMutex, r *resource) {
 	owner := actors.WithOwner(actors.Owner(fmt.Sprint(client)))
 	if rand.N(3) > 0 {

@@ -18,14 +18,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What clients do to the lock and to the resource behind it, as porcupine sees it. A
-// grant whose session has expired ends at some moment that nobody has seen: its unlock
-// is left out, so the model lets the next one in over it, with a greater token only.
+// An operation is one that a client does to the lock or to the resource behind it, as porcupine sees
+// it. A grant whose session has expired ends at a moment that no client has seen. Its unlock is left
+// out, so the model accepts the next holder beside it, with a greater token only.
 type operation struct {
 	kind   string // lock, unlock, write, read, update
 	token  actors.Token
 	shared bool  // lock, unlock: to read
-	again  bool  // lock: by the holder, who is about to go from writing to reading
+	again  bool  // lock: by the holder, which is about to go from writing to reading
 	number int64 // update: what was read before
 	dead   bool  // lock: in a session that ZooKeeper had ended by then, unheard
 }
@@ -53,7 +53,7 @@ func (r *resource) write(token actors.Token) bool {
 
 // world is the model's state.
 type world struct {
-	held    actors.Token // to write; zero: by nobody
+	held    actors.Token // of the writer; zero: no writer
 	readers int          // that hold, but for those whose grants end by loss
 	newest  actors.Token // that was ever granted to a writer
 	read    actors.Token // or a reader
@@ -61,8 +61,8 @@ type world struct {
 	number  int64        // that the resource holds
 }
 
-// fenced is a mutex and a resource. lossy tells of the tokens whose grants ended by
-// loss: such a one may be followed by another holder at any time.
+// fenced is a mutex and a resource. lossy holds the tokens whose grants ended by loss: another holder
+// may follow such a grant at any time.
 func fenced(lossy map[actors.Token]bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return world{} },
@@ -139,7 +139,7 @@ type history struct {
 	begun time.Time
 	ops   []porcupine.Operation
 
-	holding  atomic.Int64 // the session of somebody who holds the lock for longer
+	holding  atomic.Int64 // the session of a client that holds the lock for longer
 	sessions map[actors.Token]int64
 	expired  map[int64]int64 // when it was told to
 }
@@ -152,7 +152,7 @@ func (h *history) add(client int, call, ret int64, in operation, out outcome) {
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: ret})
 }
 
-// check gives the history to porcupine.
+// check has porcupine check the history.
 func (h *history) check(t testing.TB) {
 	lossy := map[actors.Token]bool{}
 	for token, session := range h.sessions {
@@ -181,7 +181,7 @@ func (h *history) check(t testing.TB) {
 	}
 }
 
-// turn takes the mutex once, writes some, and gives it back.
+// turn takes the mutex once, writes some, and releases it.
 func (h *history) turn(b *bed, client int, mu locker, r *resource) {
 	if g := h.lock(b, client, mu, operation{}); g != nil {
 		h.writeSome(client, g, r)
@@ -249,13 +249,14 @@ func (h *history) unlock(b *bed, client int, g *actors.Grant, op operation) {
 	}
 }
 
-// isLoss tells the end of a session: that of its nodes may be noticed first.
+// isLoss reports whether an error is the end of a session. A client may notice the end of the session's
+// nodes first.
 func isLoss(err error) bool {
 	return errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrNodeDeleted)
 }
 
-// TestHistory has clients pass a lock around while connections are cut and sessions
-// expire. What they saw must be that of one lock whose tokens fence a resource.
+// TestHistory has clients pass a lock around while connections are cut and sessions expire. Their
+// history must be one of a lock whose tokens fence a resource.
 func TestHistory(t *testing.T) { testHistory(t, ofMutexes()) }
 
 // TestHistoryOfLocalQueues is the same with one node for each process.
@@ -265,7 +266,7 @@ func TestHistoryOfLocalQueues(t *testing.T) {
 
 var fewGrants = actors.LocalQueue(actors.LocalQueueConfig{Grants: 4, Linger: 30 * time.Millisecond})
 
-// clients gives each client of a connection its turn.
+// clients returns the turn of each client of a connection.
 type clients func(h *history, b *bed, locks *actors.Locks, r *resource) (turn func(client int))
 
 func ofMutexes(options ...actors.LockOption) clients {

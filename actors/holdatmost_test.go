@@ -232,7 +232,8 @@ func TestFailOnSessionLoss(t *testing.T) {
 	})
 }
 
-// It is an error of its own, not that of a context.
+// A request with FailOnSessionLoss ends with ErrSessionLost, and not with a context's error, while the
+// server does not answer.
 func TestFailOnSessionLossWithoutServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -18,8 +18,8 @@ func Paths(l *Locks) []string { return l.manager.Paths() }
 // found is a handle of any lock.
 type found interface{ entry() (*shell.Entry, error) }
 
-// A grant that came just too late for who had given up is given back, and the log
-// does not blame the user.
+// A grant that comes just after its request was given up is released, and the log does not blame the
+// user.
 func TestLateGrant(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -39,7 +39,7 @@ func TestForeignContenders(t *testing.T) {
 				b.waitNodes(5)
 				_, err := mu.Lock(within(b), actors.Try())
 				is(b, err, actors.ErrNotAcquired)
-				// One that gives up in the queue lets nobody in.
+				// A contender that leaves the queue lets no other contender hold.
 				second.leave()
 				b.waitNodes(4)
 				_, err = other.Lock(within(b), actors.Try())
@@ -165,7 +165,7 @@ func TestDirectoryWithData(t *testing.T) {
 	})
 }
 
-// Sequence numbers come near the end of their range while somebody holds, and waits.
+// Sequence numbers come near the end of their range while one contender holds and another waits.
 func TestSequenceNearTheEnd(t *testing.T) {
 	onEmbedded(t, func(b *bed) {
 		mu, other := b.mutex(), b.mutex()
@@ -245,7 +245,7 @@ func TestNoAuthToDelete(t *testing.T) {
 	})
 }
 
-// The directory's container goes when nobody uses the lock any more.
+// ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
 	besides(t, func(b *bed) {
 		conn := b.Client(b)

@@ -97,7 +97,7 @@ func TestInvalidOptions(t *testing.T) {
 		if nodes := s.Nodes(t, "/"); len(nodes) > 0 && strings.Contains(strings.Join(nodes, " "), mu.Path()[1:]) {
 			t.Errorf("created: %v", nodes)
 		}
-		// Options that nobody objects to.
+		// These options are accepted.
 		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+patience), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
 		unlock(t, lock(t, mu, actors.WithTimeout(1<<63-1)))
 	})

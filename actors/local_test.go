@@ -11,10 +11,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// brief is a local queue that keeps what nobody wants for a short while.
+// brief is a local queue that keeps an unused node for a short while.
 var brief = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
 
-// lasting is one that keeps it until somebody else comes.
+// lasting is a local queue that keeps an unused node until another process waits.
 var lasting = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 
 // local is the lock with a local queue, on a connection of its own.
@@ -61,7 +61,7 @@ func TestLocalQueue(t *testing.T) {
 			b.Errorf("nodes %v", n)
 		}
 		unlock(b, lock(b, mu, actors.Try()))
-		// Somebody else comes: it is given up.
+		// Another process waits: the local queue releases its node.
 		g := lock(b, other)
 		if g.Token().Compare(last) <= 0 {
 			b.Errorf("token %v after %v", g.Token(), last)
@@ -89,7 +89,7 @@ func (d *dialer) settle(t testing.TB) {
 	}, "nothing is asked for")
 }
 
-// Nobody wants it: it is kept for a while, and another acquire extends that.
+// A local queue keeps an unused node for a while, and each acquire begins that while anew.
 func TestLocalLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -145,7 +145,7 @@ func TestLocalReentrant(t *testing.T) {
 func TestLocalCancel(t *testing.T) {
 	each(t, func(b *bed) {
 		mu, other := b.local(brief), b.mutex()
-		// Nobody wants it any more: the process leaves the lock's queue.
+		// No owner uses the node any more: the process leaves the lock's queue.
 		g := lock(b, other)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)

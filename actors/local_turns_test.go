@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// What nobody uses is given to others at once, not after Linger.
+// A local queue releases an unused node at once while others wait, not after Linger.
 func TestLocalGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -98,8 +98,8 @@ func TestLocalBudget(t *testing.T) {
 	}
 }
 
-// Processes with and without a local queue, all busy: nobody starves, nobody is let
-// in beside another.
+// Processes with and without a local queue are all busy: each of them gets turns, and none holds beside
+// another.
 func TestLocalManyConnections(t *testing.T) {
 	each(t, func(b *bed) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})

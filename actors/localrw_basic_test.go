@@ -39,7 +39,7 @@ func TestLocalReadWriteBasic(t *testing.T) {
 	})
 }
 
-// rwInside are those who hold a read-write lock, as they know themselves.
+// rwInside counts the holders of a read-write lock, as they count themselves.
 type rwInside struct {
 	mu               sync.Mutex
 	readers, writers int

@@ -31,7 +31,7 @@ func TestLocalReadWrite(t *testing.T) {
 			b.Errorf("readers by %s with %v, by %s with %v", r1.Node(), r1.Token(), r2.Node(), r2.Token())
 		}
 		w := rw.Write().Acquire(within(b))
-		r3 := rw.Read().Acquire(within(b)) // behind the writer: nobody starves
+		r3 := rw.Read().Acquire(within(b)) // behind the writer, which does not starve
 		unlock(b, lock(b, other.Read()))
 		unlock(b, r1)
 		pending(b, w, r3)
@@ -73,7 +73,7 @@ func TestLocalReadWrite(t *testing.T) {
 		}
 		unlock(b, last)
 		b.waitNodes(2)
-		// Somebody else comes: both are given up.
+		// Another process waits: the local queue releases both nodes.
 		g := lock(b, other.Write())
 		_, err := rw.Read().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
@@ -81,8 +81,8 @@ func TestLocalReadWrite(t *testing.T) {
 	})
 }
 
-// Readers of one process do not keep those of another out, however long they hold and
-// whoever came before them.
+// Readers of one process do not block readers of another, however long they hold and whichever came
+// first.
 func TestLocalReadersShareWithOthers(t *testing.T) {
 	each(t, func(b *bed) {
 		rw, other, third := b.localRW(lasting), b.localRW(lasting), b.rw()
@@ -105,7 +105,7 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 }
 
 func TestLocalDowngrade(t *testing.T) {
-	// For as long as it likes: who waits here comes before who waits elsewhere.
+	// This local queue may keep its nodes for an hour: requests of its own process hold before others.
 	patient := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
 	each(t, func(b *bed) {
 		rw, far := b.localRW(patient), b.rw()
@@ -197,7 +197,7 @@ func TestLocalReadWriteFairness(t *testing.T) {
 	})
 }
 
-// The budget is for both kinds together; who is spent by time gives up the write node
+// The budget is for both kinds together. A local queue that has used its time releases the write node
 // although a reader holds on.
 func TestLocalReadWriteBudget(t *testing.T) {
 	t.Parallel()
@@ -250,7 +250,7 @@ func TestLocalReadWriteLinger(t *testing.T) {
 	})
 }
 
-// Owners that are actors: who holds is asked once to release, though by two nodes.
+// Owners are actors: the holder is asked once to release, though it holds by two nodes.
 func TestLocalReadWriteMessages(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)

@@ -14,12 +14,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// TestEveryFaultAtEveryRequest does each operation once without a fault, to see which
-// requests it sends, and then again for each of them and each mishap. Whatever goes
-// wrong: the outcome is one that the operation may have, everybody is answered, a rival
-// in another session never holds the lock together with somebody here and gets it in
-// the end, and neither nodes nor watches nor goroutines are left. By habit it runs a
-// sample of each operation's requests and mishaps.
+// TestEveryFaultAtEveryRequest does each operation once without a fault, to see which requests it
+// sends. Then it does the operation again for each request and each mishap. After each mishap the
+// outcome is one that the operation may have, every request is answered, and a rival in another session
+// never holds the lock together with a holder here, but holds in the end. No node, watch or goroutine
+// is left. By habit the test runs a sample of each operation's requests and mishaps.
 func TestEveryFaultAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -56,7 +55,7 @@ func TestEveryFaultAtEveryRequest(t *testing.T) {
 type mishap struct {
 	name  string
 	fault embedded.Fault
-	// then is what happens besides, to whoever connects.
+	// then has further faults, for any connection.
 	then []embedded.Fault
 	// sudden: the session ends on the server without its client's having been silent.
 	sudden bool
@@ -116,8 +115,8 @@ func (s *scene) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors.Gra
 	return f
 }
 
-// perform does the operation, with the mishap if it has a name. It gives its requests,
-// and whether the mishap's came.
+// perform does the operation, with the mishap if it has a name. It returns its requests, and whether
+// the mishap came.
 func perform(t *testing.T, prepare func(s *scene) func(), m mishap) (requests []embedded.Op, came bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
@@ -173,9 +172,9 @@ func (s *scene) newer(g *actors.Grant) {
 	}
 }
 
-// contend lets the rival ask for the lock. It may have it only when all grants here are
-// over, as those who hold them were told; it gives it back at once. What contend returns
-// waits for that.
+// contend lets the rival ask for the lock. The rival may hold only after all grants here have ended in
+// the eyes of their holders. It releases the lock at once. The function that contend returns waits for
+// that.
 func (s *scene) contend() func() error {
 	s.Helper()
 	f, done := s.keep(s.rival.Acquire(context.Background())), make(chan error, 1)
@@ -228,8 +227,7 @@ func (s *scene) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 	return s.entered(g)
 }
 
-// hold keeps the grant against the rival for longer than a session can be silent, and
-// gives it back.
+// hold keeps the grant against the rival for longer than a session can be silent, and releases it.
 func (s *scene) hold(g *actors.Grant) {
 	s.Helper()
 	wait := s.contend()
@@ -241,7 +239,7 @@ func (s *scene) hold(g *actors.Grant) {
 	must(s, s.allowed(wait()))
 }
 
-// release gives the grant back. It may have been lost.
+// release releases the grant, which may be lost.
 func (s *scene) release(g *actors.Grant) {
 	s.Helper()
 	_, err := ended(s, g.Release())

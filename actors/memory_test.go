@@ -26,8 +26,8 @@ const (
 	mostPerGoneLock = 192 // room in maps, which never shrink
 )
 
-// What a lock costs whose actor is idle, what a waiter does, and what is left of a lock
-// whose actor has ended. The processes that are measured have no server in them.
+// TestMemory measures an idle lock, a waiter, and the rest of a lock whose actor has ended. The
+// measured processes have no server in them.
 func TestMemory(t *testing.T) {
 	s := zktest.Embedded(t)
 	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "gone": mostPerGoneLock} {
@@ -62,7 +62,7 @@ func (u *user) gone(most float64) (float64, error) {
 	return u.useOnce("/gone", 10*time.Millisecond, most)
 }
 
-// useOnce uses many locks, each once, and gives the bytes that one still takes.
+// useOnce uses many locks, each once, and returns the bytes that one of them still takes.
 func (u *user) useOnce(path string, idle time.Duration, most float64) (float64, error) {
 	locks, err := actors.Connect(context.Background(), u.addr, actors.Config{SessionTimeout: u.limit, IdleTimeout: idle})
 	if err != nil {
@@ -92,7 +92,7 @@ func useEach(locks *actors.Locks, path string, n int) error {
 
 // waiter has many requests wait for a lock that is held.
 func (u *user) waiter(most float64) (float64, error) {
-	ctx, cancel := context.WithCancel(context.Background()) // as most have it; it remembers who waits
+	ctx, cancel := context.WithCancel(context.Background()) // most programs have such a context; it remembers its waiters
 	defer cancel()
 	mu := u.locks.Mutex("/waiter")
 	g, err := mu.Lock(ctx)
@@ -116,8 +116,9 @@ func (u *user) waiter(most float64) (float64, error) {
 	return bytes, nil
 }
 
-// settled is what each of n takes of the heap, once that is no more than most. It gives up
-// after a while: what has been used is kept for a moment, in case it is used again.
+// settled returns how much of the heap each of n takes, once that is at most most. It ends after a
+// while in any case: an object stays in memory for a moment after its last use, in case it is used
+// again.
 func settled(before float64, n int, most float64) (each float64) {
 	for start := time.Now(); time.Since(start) < measurePatience; <-time.After(100 * time.Millisecond) {
 		if each = (heap() - before) / float64(n); each <= most {

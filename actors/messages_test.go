@@ -48,7 +48,7 @@ func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
 
 func (p *party) send(to *actor.PID, msg any) { p.system.Root.RequestWithCustomSender(to, msg, p.self) }
 
-// hear gives the next message, which must be a T.
+// hear returns the next message, which must be a T.
 func hear[T any](p *party) T {
 	p.t.Helper()
 	select {
@@ -131,7 +131,7 @@ func TestConversation(t *testing.T) {
 		alice.released(1, 0)
 		alice.send(lock, &messages.Release{RequestId: 1})
 		alice.refused(1, messages.Reason_NOT_HELD)
-		// A wait of Go code is behind that of an actor.
+		// A request of Go code waits behind a request of an actor.
 		f := locks.Mutex(b.path).Acquire(within(b))
 		b.waitNodes(2)
 		bob.send(lock, &messages.Release{RequestId: 4})
@@ -140,7 +140,7 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// Cancel of what is granted gives it back.
+// Cancel releases a granted request.
 func TestCancelGranted(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)
@@ -155,7 +155,7 @@ func TestCancelGranted(t *testing.T) {
 	})
 }
 
-// An owner that is named is the same whoever sends its messages.
+// A named owner is one owner, whichever actor sends its messages.
 func TestNamedOwner(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 2)
@@ -198,7 +198,7 @@ func TestInvalidMessages(t *testing.T) {
 		if m := alice.refused(8, messages.Reason_INVALID); !strings.Contains(m.GetDetail(), "-1") {
 			b.Errorf("%v", m)
 		}
-		alice.system.Root.Send(lock, &messages.Acquire{RequestId: 9}) // from nobody
+		alice.system.Root.Send(lock, &messages.Acquire{RequestId: 9}) // without a sender
 		alice.system.Root.Send(lock, &messages.Cancel{RequestId: 7})
 		alice.system.Root.Send(lock, &messages.Release{RequestId: 7})
 		alice.send(lock, "what is this?")
@@ -216,7 +216,7 @@ func TestInvalidMessages(t *testing.T) {
 	})
 }
 
-// An Acquire from nobody does not hold the lock, free as it is.
+// An Acquire without a sender does not hold the lock, though the lock is free.
 func TestAcquireFromNobody(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)
@@ -304,8 +304,8 @@ func TestPinnedPID(t *testing.T) {
 	})
 }
 
-// What is said twice, or too late, is no second release and keeps nobody from the answer
-// to the first.
+// A release that comes twice, or too late, releases nothing, and does not suppress the answer to the
+// first one.
 func TestReleaseTwice(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)
@@ -328,7 +328,7 @@ func TestReleaseTwice(t *testing.T) {
 	})
 }
 
-// Who has lost the lock, and not released it yet, holds nothing that could be suspended.
+// An owner that has lost the lock, and not released it yet, holds nothing that could be suspended.
 func TestLostIsNotSuspended(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *bed) {

@@ -126,7 +126,7 @@ func TestForgottenRelease(t *testing.T) {
 	}, "the log says which grant was forgotten")
 }
 
-// closedPort returns an address at which nothing listens, as it is that of a client until the test ends.
+// closedPort returns an address at which no server listens, since a client has it until the test ends.
 func closedPort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A member's actor has failed while nobody wanted the multi-lock: who asks next is told,
-// and who asks then gets fresh actors.
+// A member's actor has failed while the multi-lock was idle. The next request is refused with the
+// reason, and the one after it gets fresh actors.
 func TestMultiLockAfterAFailure(t *testing.T) {
 	each(t, func(b *bed) {
 		locks := b.locks()
@@ -37,8 +37,8 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 	})
 }
 
-// One member refuses at once, so that the nodes of the others are not made: nobody who
-// asks for those later waits for them.
+// One member refuses at once, so that the nodes of the others are not made: no later request for the
+// others waits for them.
 func TestMultiLockRefusedByOneMember(t *testing.T) {
 	each(t, func(b *bed) {
 		locks, other := b.locks(), b.locks()

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What a request for a multi-lock has taken its owner enters again: all of it, a part of it
-// as another multi-lock, or a single member. All these grants have one token.
+// An owner enters again what one request for a multi-lock has taken: all of it, a part of it as another
+// multi-lock, or a single member. All these grants have one token.
 func TestMultiLockReentrant(t *testing.T) {
 	each(t, func(b *bed) {
 		locks := b.locks()

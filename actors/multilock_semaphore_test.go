@@ -95,8 +95,8 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 	})
 }
 
-// A lease is deleted while its request waits, and is made anew: the token is that of the new one,
-// which may come behind the lease of a multi-lock.
+// A lease is deleted while its request waits, and is made anew. The grant has the token of the new
+// lease, which may come behind the lease of a multi-lock.
 func TestSemaphoreTokenOfANewLease(t *testing.T) {
 	each(t, func(b *bed) {
 		locks, others := b.locks(), b.locks()

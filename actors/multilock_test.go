@@ -57,7 +57,7 @@ func TestMultiLock(t *testing.T) {
 	})
 }
 
-// While one member is somebody else's, the others are kept waiting for it, and given back
+// Another owner holds one member. The multi-lock's contenders for the others wait with it, and leave
 // when the request ends.
 func TestMultiLockWaits(t *testing.T) {
 	each(t, func(b *bed) {

@@ -161,7 +161,7 @@ func TestManyPaths(t *testing.T) {
 	})
 }
 
-// Grants come in the order of the nodes, whoever owns them.
+// Grants come in the order of the nodes, whichever owner has them.
 func TestFairness(t *testing.T) {
 	each(t, func(b *bed) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}

@@ -117,7 +117,7 @@ func TestObserveSlowly(t *testing.T) {
 				break
 			}
 		}
-		// What slow has is at most as old as its last read, which ends soon.
+		// The queue that slow receives is at most as old as its last read, which ends soon.
 		for q := range slow {
 			if len(q.Participants) == 1 && q.Participants[0].Node == g.Node() {
 				break

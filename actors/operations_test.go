@@ -93,7 +93,7 @@ func (s *scene) directory(data string, rights int32) {
 
 func (s *scene) acquire() { s.hold(s.granted(s.request(context.Background()))) }
 
-// leave ends a rival's grant when whoever waits for it has had time to settle.
+// leave ends a rival's grant after the waiters have had time to settle.
 func (s *scene) leave(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
 	s.Helper()
 	<-time.After(3 * session)

@@ -69,7 +69,7 @@ func TestConnectionCut(t *testing.T) {
 	})
 }
 
-// What is asked for while the connection is away is done afterwards.
+// A request that is made while the connection is away is done afterwards.
 func TestAcquireWhileAway(t *testing.T) {
 	besides(t, func(b *bed) {
 		proxy := zktest.Proxy(b, b.Addr())

@@ -16,7 +16,7 @@ import (
 // A process that was paused, right after: the deadline has passed, and neither the
 // bridge nor any timer of it has come to say so.
 
-// stuck is a recipient that keeps whoever tells it something from going on.
+// stuck is a recipient that blocks its senders.
 type stuck struct{ entered, leave chan struct{} }
 
 func newStuck() *stuck { return &stuck{make(chan struct{}, 10), make(chan struct{})} }
@@ -26,7 +26,7 @@ func (s *stuck) Tell(any) {
 	<-s.leave
 }
 
-// withBridge gives locks whose bridge can be reached.
+// withBridge returns Locks and their bridge.
 func (v *virtual) withBridge(configure ...func(*zkbridge.Config)) (*actors.Locks, *zkbridge.Bridge, func()) {
 	v.Helper()
 	system := host.NewSystem(nil, nil)
@@ -56,7 +56,7 @@ func block(bridge *zkbridge.Bridge) (unblock func()) {
 	})
 }
 
-// An answer that comes in after somebody was told of the loss does not undo it.
+// An answer that comes in after the holder has heard of its loss does not undo the loss.
 func TestOverdueIsFinal(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

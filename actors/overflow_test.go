@@ -12,9 +12,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Sequence numbers come to their end, where ZooKeeper gives the same one to several,
-// and Curator, kazoo and zk.Lock let two in. Clients go on in the order of arrival, one
-// at a time, and when the last leaves the numbers begin anew.
+// Sequence numbers come to their end. There several nodes get one number, and Curator,
+// kazoo and zk.Lock let two contenders hold. Here clients hold in the order of arrival, one at a time.
+// The numbers begin anew when the last one leaves.
 func TestSequenceOverflow(t *testing.T) {
 	const clients, rounds = 4, 30
 	s := zktest.Embedded(t)

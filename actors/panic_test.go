@@ -22,7 +22,7 @@ func TestPanicTellsActors(t *testing.T) {
 			b.Errorf("%v", m)
 		}
 		bob.refused(1, messages.Reason_INTERNAL)
-		// Its PID is nobody's any more; either the actor itself says so, or protoactor.
+		// Its PID has no actor any more; either the actor itself or protoactor answers so.
 		bob.send(lock, &messages.Acquire{RequestId: 2})
 		select {
 		case msg := <-bob.inbox:

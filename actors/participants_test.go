@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Who holds and who waits, of this process and others, in their order.
+// Participants returns the holders and the waiters of this process and others, in their order.
 func TestParticipants(t *testing.T) {
 	each(t, func(b *bed) {
 		conn := b.Client(b)
@@ -78,7 +78,7 @@ func TestParticipantsOfADowngrade(t *testing.T) {
 	})
 }
 
-// Those of a semaphore are its leases; who holds can be asked to release.
+// The participants of a semaphore are its leases. Revoke asks the holder of one to release.
 func TestParticipantsOfASemaphore(t *testing.T) {
 	each(t, func(b *bed) {
 		s := b.locks().Semaphore(b.path, 3)

@@ -31,8 +31,8 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// A server goes on to show the node of a holder that has left. Those who wait behind it, by
-// each recipe that waits for nodes, get their locks nevertheless, in their session.
+// A server goes on to show the node of a holder that has left. The waiters behind that node come to
+// hold nevertheless, in their session, by each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

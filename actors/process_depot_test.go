@@ -15,14 +15,14 @@ import (
 )
 
 // depot is a resource beside ZooKeeper, of one number for each lock, and keeps the
-// history of who came with which token. Processes speak to it over TCP, by lines:
+// history of the processes and their tokens. Processes speak to it over TCP, by lines:
 //
-//	call, begin     they are going to lock, and tell their process id; to unlock
-//	lock, unlock    they have
-//	lost            a grant was lost
-//	read            gives the number
-//	write           only by the token
-//	update          the number becomes one more than that which is told
+//	call, begin     the process is about to lock, and sends its process id; it is about to unlock
+//	lock, unlock    the process has locked; it has unlocked
+//	lost            the process has lost a grant
+//	read            shows the token, and returns the number
+//	write           only shows the token
+//	update          sets the number to the one that the process sends, plus one
 //
 // A token that is older than another that was seen is refused.
 type depot struct {
@@ -40,7 +40,7 @@ type good struct {
 	resource
 	number int64
 	ops    []porcupine.Operation
-	lossy  map[actors.Token]bool // not given back, as far as anybody knows
+	lossy  map[actors.Token]bool // not released, so far as the depot has heard
 }
 
 func newDepot(t testing.TB) *depot {
@@ -67,7 +67,7 @@ func newDepot(t testing.TB) *depot {
 
 func (d *depot) addr() string { return d.listener.Addr().String() }
 
-// close ends it, and with it the connections of all who still live.
+// close closes the depot, and the connections of all processes that still live.
 func (d *depot) close() {
 	d.listener.Close()
 	d.mu.Lock()
@@ -147,7 +147,7 @@ func (d *depot) take(v *visited, kind, path string, token actors.Token, number i
 	return out.number, out.accepted
 }
 
-// holders gives the processes that hold a lock, as far as they have told.
+// holders returns the processes that hold a lock, so far as the depot has heard.
 func (d *depot) holders() (pids []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,11 +159,11 @@ func (d *depot) holders() (pids []int) {
 	return pids
 }
 
-// check gives the history of each lock to porcupine. clean tells that no grant may have
-// been lost, so that exclusion must hold by itself.
+// check has porcupine check the history of each lock. clean says that no grant may have been lost, so
+// that exclusion must hold without tokens.
 func (d *depot) check(t testing.TB, clean bool) {
 	t.Helper()
-	d.close() // it has heard of all who are gone
+	d.close() // it has heard of all processes that are gone
 	updates := int64(0)
 	for path, g := range d.goods {
 		g.check(t, path, clean)

@@ -81,7 +81,7 @@ func (p *process) tell(format string, args ...any) {
 	must(p.t, err)
 }
 
-// hear waits for its next line, which must begin with the words, and gives the rest.
+// hear waits for its next line, which must begin with the words, and returns the rest.
 func (p *process) hear(words string) string {
 	p.t.Helper()
 	line := p.next()
@@ -220,7 +220,7 @@ func (u *user) lock(path string) {
 	}
 }
 
-// unlock gives the oldest grant back.
+// unlock releases the oldest grant.
 func (u *user) unlock() {
 	u.mu.Lock()
 	g := u.grants[0]
@@ -260,7 +260,7 @@ func (u *user) insist(stock string) {
 		case errors.As(err, &refused) && refused.Index == 0:
 			return "refused"
 		}
-		return "" // not sent, or nobody knows
+		return "" // not sent, or the outcome is unknown
 	})
 	insist("write by token", func() string {
 		_, accepted := u.depot.do("write", g.Path(), g.Token(), 0)

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// aside puts the process into a group of its own: so it ends with this one even while it
-// is stopped, since a stopped group that nobody is left to wake up is hung up.
+// aside puts the process into a group of its own. So it ends with this process even while it is
+// stopped: the system hangs up a stopped group that no process is left to continue.
 func aside(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

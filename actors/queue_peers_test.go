@@ -20,7 +20,7 @@ func gets(b *bed, l *interop.Lock) {
 	}
 }
 
-// The queue of clients of Curator, as Inspect and those who follow it see it.
+// Inspect and Observe show the queue of Curator's clients.
 func TestInspectCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		one, two := b.curator(), b.curator()

@@ -133,7 +133,7 @@ func TestInspectUnused(t *testing.T) {
 	})
 }
 
-// A semaphore's leases hold as far as that is known.
+// Inspect shows the leases that hold for certain.
 func TestInspectASemaphore(t *testing.T) {
 	each(t, func(b *bed) {
 		here, there, reader := b.locks(), b.locks(), b.locks()

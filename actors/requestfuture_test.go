@@ -127,8 +127,8 @@ func TestRemoteFutureTimesOut(t *testing.T) {
 	})
 }
 
-// Cancel on a generated future withdraws the request, or gives the grant back; so does
-// dropping the future.
+// Cancel on a generated future withdraws the request, or releases the grant; so does dropping the
+// future.
 func TestGeneratedFutureCancelled(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What Curator's Revoker writes.
+// revoke is the data that Curator's Revoker writes.
 var revoke = []byte("__REVOKE__")
 
 // As Curator's testRevoking: the request is written by hand, the holder hears of it and
@@ -104,7 +104,7 @@ func TestRevokeWaiting(t *testing.T) {
 	})
 }
 
-// Who does not release in time loses its node.
+// A holder that does not release in time loses its node.
 func TestRevokeGrace(t *testing.T) {
 	t.Parallel()
 	const grace = 10 * time.Second
@@ -293,7 +293,7 @@ func TestRevokeMessages(t *testing.T) {
 	})
 }
 
-// Who holds by several nodes is told once, though it is asked for each of them.
+// A holder by several nodes is asked once, though each of its nodes is revoked.
 func TestRevokeSeveralTellsOnce(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)

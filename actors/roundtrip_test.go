@@ -49,8 +49,7 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 	})
 }
 
-// Who asks the actor of an idle lock for what it can give at once has that when Acquire
-// returns.
+// A request that the actor of an idle lock can grant at once is granted when Acquire returns.
 func TestAskedWhileIdle(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -71,7 +70,7 @@ func TestAskedWhileIdle(t *testing.T) {
 	})
 }
 
-// A waiter of the same process is let in though ZooKeeper has not answered yet.
+// A waiter of the same process holds though ZooKeeper has not answered yet.
 func TestHandOffWithoutAnswer(t *testing.T) {
 	onEmbedded(t, func(b *bed) {
 		mu := b.mutex()

@@ -33,7 +33,7 @@ func TestReadersShare(t *testing.T) {
 		}
 		w := two.Write().Acquire(within(b))
 		b.waitNodes(4)
-		r4 := one.Read().Acquire(within(b)) // behind the writer: nobody starves
+		r4 := one.Read().Acquire(within(b)) // behind the writer, which does not starve
 		b.waitNodes(5)
 		unlock(b, r1)
 		unlock(b, r3)
@@ -90,7 +90,7 @@ func TestDowngrading(t *testing.T) {
 		if r.Token() != w.Token() {
 			b.Errorf("token %v of the reader, %v of the writer", r.Token(), w.Token())
 		}
-		_, err := other.Read().Lock(within(b), actors.Try()) // nobody else reads under my write
+		_, err := other.Read().Lock(within(b), actors.Try()) // no other owner reads while the writer holds
 		is(b, err, actors.ErrNotAcquired)
 		_, err = rw.Read().Lock(within(b), actors.WithOwner("you"), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
@@ -128,8 +128,8 @@ func TestContendingDowngrading(t *testing.T) {
 	})
 }
 
-// Another process downgrades as Curator does since 5.5: its reader comes to stand ahead
-// of our writer, who had seen only the writer there.
+// Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer,
+// which had seen only the writer there.
 func TestForeignDowngrade(t *testing.T) {
 	serially(t, func(b *bed) {
 		conn := b.Client(b)
@@ -162,7 +162,7 @@ func TestReaderBehindForeignWriter(t *testing.T) {
 	})
 }
 
-// A stale write lock lets nobody read: Curator's re-entry does.
+// A stale write lock lets no reader hold: Curator's re-entry does.
 func TestStaleWriterDoesNotRead(t *testing.T) {
 	each(t, func(b *bed) {
 		locks := b.locks()
@@ -179,8 +179,8 @@ func TestStaleWriterDoesNotRead(t *testing.T) {
 	})
 }
 
-// takeTurns has owners of several processes lock what turn gives them, again and again, and
-// do what it says while they hold it.
+// takeTurns has owners of several processes lock what turn returns, again and again, and call its
+// function while they hold.
 func (b *bed) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() error)) {
 	b.Helper()
 	var g errgroup.Group

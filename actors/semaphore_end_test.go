@@ -20,7 +20,7 @@ func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 		b.waitFor(2, 4)
 		names := slices.DeleteFunc(b.leases(), func(name string) bool { return strings.HasSuffix(g.Node(), name) })
 		must(b, conn.Delete(b.path+"/leases/"+names[0], -1))
-		// Whoever is first now, both come in.
+		// Both requests hold, whichever is first.
 		h := result(b, behind)
 		pending(b, f)
 		unlock(b, g)
@@ -67,7 +67,7 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 	})
 }
 
-// Everybody gets a turn, in order of arrival, whatever they want.
+// All requests come to hold, in order of arrival, whatever number of permits they ask for.
 func TestSemaphoreContend(t *testing.T) {
 	each(t, func(b *bed) {
 		ss := []*actors.Semaphore{b.semaphore(3), b.semaphore(3), b.semaphore(3)}

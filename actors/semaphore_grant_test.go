@@ -40,7 +40,7 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 			f := s.Acquire(within(b), actors.Permits(4))
 			b.waitFor(1, 7)
 			must(b, conn.Delete(nodes[lost], -1))
-			// At once for who asks, and a little later by itself.
+			// Verify reports it at once, and Done a little later.
 			err = g.Verify(within(b))
 			is(b, err, actors.ErrNodeDeleted)
 			if g.Err() == nil && !strings.Contains(err.Error(), nodes[lost]) {
@@ -126,7 +126,7 @@ func TestSemaphoreRequests(t *testing.T) {
 	})
 }
 
-// Waiters of the same process are let in though ZooKeeper has not answered yet.
+// Waiters of the same process hold though ZooKeeper has not answered yet.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *bed) {
@@ -322,7 +322,7 @@ func TestSemaphoreMutex(t *testing.T) {
 		waiting := mu.Acquire(within(b), actors.WithOwner("waiter"))
 		is(b, failure(b, mu.Acquire(within(b), actors.WithOwner("waiter"))), actors.ErrDeadlock)
 		b.waitFor(1, 2)                     // it comes before
-		far := other.Acquire(within(b), me) // somebody of that name elsewhere
+		far := other.Acquire(within(b), me) // an owner of that name in another process
 		b.waitFor(2, 2)
 		released := make(chan error)
 		go func() { released <- g.Unlock(within(b)) }() // by another goroutine

@@ -103,8 +103,8 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	})
 }
 
-// Curator's own acquire of several leases takes them one by one: two clients that want
-// three of four each keep each other waiting until one of them gives up.
+// Curator's own acquire of several leases takes them one by one: two clients that ask for three of four
+// each block each other until one of them ends its request.
 func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	each(t, func(b *bed) {
 		var both, done sync.WaitGroup
@@ -231,7 +231,8 @@ func TestSemaphoreStrangers(t *testing.T) {
 		pending(b, f)
 		must(b, conn.Delete(one, -1))
 		g := result(b, f)
-		// One that comes later is not before those who hold or wait, but before the next.
+		// A foreign node that comes later is behind the present holders and waiters, and ahead of the
+		// next request.
 		f = s.Acquire(within(b))
 		b.waitFor(1, 3)
 		two := stranger("0-foreign")
@@ -249,8 +250,8 @@ func TestSemaphoreStrangers(t *testing.T) {
 	})
 }
 
-// A client that follows the rules never gets more permits than there are because of a
-// node of ours that waits, and its try fails only while somebody is at it.
+// A client that follows the rules never gets more permits than there are because of a waiting node of
+// ours. Its try fails only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 	each(t, func(b *bed) {
 		s, theirs := b.semaphore(3), b.byHand(3)

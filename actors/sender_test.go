@@ -324,7 +324,7 @@ func TestHostedActorEnds(t *testing.T) {
 		config, all := parties(b.T, 1)
 		mu := b.mutex(config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 2 })
 		to := messages.LockRef{To: host.Sender{System: all[0].system, PID: pid(b, mu)}}
-		mine := host.NewSystem(nil, nil) // another one than that of the lock
+		mine := host.NewSystem(nil, nil) // not the lock's system
 		defer mine.Close()
 		for _, owner := range []string{"", "hosted"} {
 			worker := hosted{heard: make(chan any, 10), stopped: make(chan struct{})}

@@ -124,7 +124,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 						b.Error(err)
 						break
 					}
-					// The end of its node can be seen before that of the session.
+					// The client may see the end of its node before the end of the session.
 					if err := g.Unlock(within(b)); err != nil && !errors.Is(err, actors.ErrNodeDeleted) {
 						is(b, err, actors.ErrSessionLost)
 					}

@@ -93,7 +93,7 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// Nobody waits for a reader: not the bridge, and not a holder that is told of its loss.
+// A slow reader of Sessions blocks neither the bridge nor the news of a loss to a holder.
 func TestSessionsUnread(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

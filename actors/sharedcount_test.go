@@ -80,7 +80,7 @@ func TestSharedCount(t *testing.T) {
 	})
 }
 
-// Many set one count at a time: each TrySet that gives true has counted.
+// Many clients set one count at a time: each TrySet that returns true has counted.
 func TestSharedCountMultiClient(t *testing.T) {
 	shared(t, func(b *bed, path string) {
 		const clients, rounds = 5, 10
@@ -110,7 +110,7 @@ func TestSharedCountMultiClient(t *testing.T) {
 	})
 }
 
-// Curator's testThreadedLeaseIncrease: who waits gets in at once when there are more.
+// Curator's testThreadedLeaseIncrease: a waiter holds as soon as there are more permits.
 func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 	t.Parallel()
 	shared(t, func(b *bed, count string) {
@@ -133,7 +133,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 		m := result(b, h)
 		b.waitFor(0, 4)
 
-		// Fewer: who holds goes on to; who comes waits until they are fewer than that.
+		// Fewer permits: holders go on to hold. A new request waits until fewer leases exist than that.
 		unlock(b, m)
 		java(b, conn, count, 1)
 		full(b, s)
@@ -149,7 +149,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 	})
 }
 
-// full waits until the semaphore gives nobody a permit any more.
+// full waits until the semaphore has no free permit.
 func full(b *bed, s *actors.Semaphore) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
@@ -161,7 +161,7 @@ func full(b *bed, s *actors.Semaphore) {
 	}, "no permit is free")
 }
 
-// None at all: everybody waits, without an error, until there are some.
+// No permits at all: all requests wait, without an error, until there are some.
 func TestSharedPermitsPause(t *testing.T) {
 	t.Parallel()
 	shared(t, func(b *bed, count string) {

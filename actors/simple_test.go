@@ -154,7 +154,7 @@ func count(ops []embedded.Op, of embedded.Op) (n int) {
 	return n
 }
 
-// A node of that name that somebody else made, for ever: it is waited for like any other.
+// Another client has made a node of that name, for ever: contenders wait for it as for any other.
 func TestSimpleMutexForeignNode(t *testing.T) {
 	each(t, func(b *bed) {
 		conn, mu := b.Client(b), b.locks().SimpleMutex(b.path)
@@ -212,8 +212,8 @@ func TestSimpleRWMutex(t *testing.T) {
 	})
 }
 
-// Readers and writers of several processes, some of which give up: nobody is beside a
-// writer, tokens grow from writer to writer, and all come to an end.
+// Readers and writers of several processes contend, and some of them cancel. No reader or writer holds
+// beside a writer, tokens grow from writer to writer, and all requests end.
 func TestSimpleRWMutexHistory(t *testing.T) {
 	besides(t, func(b *bed) {
 		var readers, writers atomic.Int32
@@ -279,7 +279,7 @@ func TestSimpleMessages(t *testing.T) {
 	})
 }
 
-// What it cannot do is refused in words.
+// A simple lock refuses what it cannot do with a reason.
 func TestSimpleInvalid(t *testing.T) {
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks()

@@ -10,8 +10,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// What a lock library should be tested for where the session, or a server that lags
-// behind, may deceive it; and where that is done here:
+// Tests of a lock library whose session, or whose server that lags behind, may deceive it:
 //
 //	a lagging server shows the node of a dead session    TestDeadSessionsNode
 //	a create without an answer, then a lagging server    TestCreateOnALaggingServer, TestWireFaults/three servers,
@@ -23,14 +22,14 @@ import (
 //	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
 //	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
 //	watches are gone at the end                          bed.clean, virtual.expectClean
-//	the directory is deleted while somebody waits        TestDirectoryDeletedWhileWaiting
+//	the directory is deleted while a request waits       TestDirectoryDeletedWhileWaiting
 //	goroutines are gone at the end                       TestMain, and each bubble
 //	a follower cut off from its ensemble                 TestFollowerIsCutOff
 //	members killed and frozen                            TestMembersFail, TestEnsembleLosesLeader
 
-// The session was given up here, lives on at the server for a while, and is shown for
-// longer by a follower that lags behind. Its node is not taken for one's own, and whoever
-// waits for it does so until it is seen to be gone.
+// The session was lost here, lives on at the server for a while, and is shown for longer by a follower
+// that lags behind. The process does not take its node for a present one, and a waiter waits until the
+// node is seen to be gone.
 func TestDeadSessionsNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

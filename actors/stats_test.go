@@ -63,7 +63,7 @@ func TestStats(t *testing.T) {
 		g.Release()
 		synctest.Wait()
 		expectStats(v, locks, 6, 0, 2, 1, 1, nil, refused)
-		first.Cancel() // it is granted, and nobody has taken the grant
+		first.Cancel() // it is granted, and no call has returned the grant
 		synctest.Wait()
 		expectStats(v, locks, 6, 0, 2, 0, 2, nil, refused)
 		synctest.Wait()

@@ -202,7 +202,7 @@ func (c *cell) over(why error) {
 		is(c, context.Cause(g.Context(context.Background())), why)
 	}
 	for _, g := range c.grants {
-		if !c.row.once && why != actors.ErrInternal { // a new actor knows nothing of the former one's owners
+		if !c.row.once && why != actors.ErrInternal { // a new actor knows no owners of the failed one
 			_, err := c.row.holder(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
 			is(c, err, why)
 		}

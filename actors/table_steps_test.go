@@ -120,7 +120,7 @@ func (c *cell) ended(why error, releases ...*actors.Future[struct{}]) {
 	}
 }
 
-// poison has an actor of the row panic: that of the lock, or the nth that it builds on.
+// poison has an actor of the row panic: the actor of the lock, or the nth that it builds on.
 func (c *cell) poison(nth int, message any) {
 	c.Helper()
 	actors.Poison(c.row.holder(c.ours, c.path), nth, message)

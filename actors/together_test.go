@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Two ask at once, and the second gives up as a third asks: in one transaction its node
-// goes and another comes. That one waits for the first. (It was told that nobody is ahead.)
+// Two requests come at once, and the second ends as a third comes: one transaction deletes its node and
+// creates another. The third waits for the first. (It heard that no contender was ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -94,8 +94,8 @@ type stamped interface {
 	PID() (*actor.PID, error)
 }
 
-// What the bridge tells of the generation comes with czxid and step to the grants of all
-// recipes, to Go code and to actors.
+// The generation that the bridge reports comes with czxid and step to the grants of all recipes, to Go
+// code and to actors.
 func TestTokensHaveTheirGeneration(t *testing.T) {
 	t.Parallel()
 	local := actors.LocalQueue(actors.LocalQueueConfig{})

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// ledger keeps who holds what, and the greatest tokens of those who did: what a resource
-// behind each lock would remember.
+// ledger holds the present holders and the greatest tokens of all holders, as a resource behind each
+// lock would remember them.
 type ledger struct {
 	mu     sync.Mutex
 	books  map[string]*book // by path

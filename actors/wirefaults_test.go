@@ -115,7 +115,7 @@ func (f *wireFault) Dial(ctx context.Context, network, address string) (net.Conn
 	return &wireConn{Conn: conn, fault: f, limit: -1}, nil
 }
 
-// strikes counts the message, and tells whether the connection fails at it.
+// strikes counts the message, and reports whether the connection fails at it.
 func (f *wireFault) strikes(first, second bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *wireConn) Read(b []byte) (int, error) {
 		c.Conn.Close()
 		return min(n, limit), nil
 	}
-	for err == nil { // swallow what comes, until somebody gives up
+	for err == nil { // read and drop all bytes until the client closes the connection
 		_, err = c.Conn.Read(b)
 	}
 	return 0, err

@@ -14,8 +14,8 @@ func (u *user) createAfter(directory, prefix, after string) {
 	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: prefix, ListAfter: true, After: after}, u)
 }
 
-// A directory is not read where the transaction itself tells that it is the one of a node of
-// this process; in all other cases it is.
+// The bridge does not read a directory if the transaction itself shows that it is the directory of a
+// node of this process. In all other cases the bridge reads it.
 func TestAfter(t *testing.T) {
 	for _, c := range []struct {
 		name string

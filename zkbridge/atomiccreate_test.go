@@ -95,7 +95,7 @@ func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	})
 }
 
-// What keeps one of them from being made keeps all.
+// A node that cannot be made prevents all nodes of its atomic create.
 func TestCreateAllOrNone(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)

@@ -11,9 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestChaos cuts connections and ends sessions under load. Each request must be
-// answered; no two nodes have one token; and no node is left that nobody was told
-// of, nor one that was released.
+// TestChaos cuts connections and ends sessions under load. Each request must be answered, no two nodes
+// have one token, and no node is left whose create was not answered or whose release was.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -96,7 +96,7 @@ func (b *Bridge) fail() {
 	}))
 }
 
-// A bridge that has failed tells everybody at once, and closes its session when the margin
+// A failed bridge reports its end to all subscribers at once, and closes its session when the margin
 // has passed.
 func TestPanic(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
@@ -206,7 +206,7 @@ func TestSystemClosedFirst(t *testing.T) {
 	<-b.ended
 }
 
-// TestCloseUnanswered closes a session with nobody who confirms that.
+// TestCloseUnanswered closes a session that no server confirms.
 func TestCloseUnanswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -68,8 +68,7 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// What is behind a port that accepts connections is named, also before an attempt has
-// failed.
+// The error names what is behind a port that accepts connections, also before an attempt has failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
 	t.Parallel()
 	const port = ": check that the port is ZooKeeper's clientPort"

@@ -69,7 +69,7 @@ func (c *counter) wait(t *testing.T, op, n int32) {
 	}, "%d messages of type %d were sent", n, op)
 }
 
-// take gives the counts since it was called last.
+// take returns the counts since its last call.
 func (c *counter) take() map[int32]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -57,7 +57,7 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	}
 }
 
-// What names no node of a directory must not reach beyond it.
+// A name that is no node of a directory must not reach beyond the directory.
 func TestReleaseOfNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, c := s.Path(t), s.Client(t)
@@ -109,7 +109,7 @@ func TestNoTimeGranted(t *testing.T) {
 	}
 }
 
-// says is a server that says the same to everybody.
+// says starts a server that answers each client with the same bytes.
 func says(t *testing.T, hello []byte) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -121,7 +121,7 @@ func withFaultsAnd(t *testing.T, cfg Config, f *faulty) *user {
 	return newUser(t, b)
 }
 
-// once gives err the first time, and nil then.
+// once returns err the first time, and nil then.
 func once(err error) func() error {
 	var given atomic.Bool
 	return func() error {

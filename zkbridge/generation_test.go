@@ -36,8 +36,8 @@ func below(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string)
 	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
 }
 
-// No create after a change of the generation has the former one: the event of the watch
-// comes before the answer, and the answer waits for the read.
+// No create after a change of the generation has the earlier generation: the event of the watch comes
+// before the answer, and the answer waits for the read.
 func TestGenerationOfCreates(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, conn, root := below(t, s)
@@ -224,7 +224,7 @@ func TestGenerationIsReadAgain(t *testing.T) {
 // Whatever stands against writing the session node, it is not tried without end.
 func TestSessionNodeCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // the latter of a quota
+	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // -125 is a quota
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.do(func(c *bridgeActor) {
@@ -236,7 +236,7 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 	}
 }
 
-// An operator who deletes the session node, or its directory too, delays creates and deletes and no
+// An operator that deletes the session node, or its directory too, delays creates and deletes and no
 // more.
 func TestSessionNodeIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {

@@ -91,7 +91,7 @@ func (w *witness) truth(czxid int64) (value uint64) {
 	return value
 }
 
-// exact tells whether a czxid's generation must be known, as long as it was only raised.
+// exact reports whether a czxid's generation must be known, as long as it was only raised.
 func (w *witness) exact(czxid int64) bool {
 	seen := w.reads[max(0, len(w.reads)-maxSpans):]
 	i, _ := slices.BinarySearchFunc(seen, czxid+1, func(x written, c int64) int { return int(x.stat.Mzxid - c) })
@@ -124,7 +124,7 @@ func (w *witness) answer() error {
 
 func (w *witness) raise() uint64 { return w.now().value + rapid.Uint64Range(0, 3).Draw(w.T, "raise") }
 
-// What at tells is what the node was, and nothing is told that cannot be known.
+// at returns the generation that the node had, and no generation that cannot be known.
 func TestGenerations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &witness{T: t, zxid: 100}
@@ -166,8 +166,8 @@ func TestGenerations(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the node and of the ensemble, what at tells of the newest czxid does
-// not get less; and what gets less is reported.
+// The generation that at returns for the newest czxid never decreases, whatever becomes of the node and
+// of the ensemble; and a decrease of the node is reported.
 func TestGenerationsNeverGoDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &witness{T: t, zxid: 100}

@@ -160,7 +160,7 @@ func TestLeaderIsAskedInVain(t *testing.T) {
 	}
 }
 
-// The leader tells which nodes there are, of many, whoever may read them, and nothing changes.
+// The leader reports which of many nodes exist, whichever client may read them, and nothing changes.
 func TestCheckWithLeader(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		askLeaderOf(t, s, s.Path(t))

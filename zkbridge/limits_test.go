@@ -49,7 +49,7 @@ func TestChroot(t *testing.T) {
 	})
 }
 
-// The log tells of each part of a chroot that is made, once.
+// The log has each part of a chroot that is made, once.
 func TestMissingChrootIsLogged(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record

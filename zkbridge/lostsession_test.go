@@ -164,7 +164,7 @@ func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
 	return l.server.Inject(f)
 }
 
-// What may happen to a lost session before it is closed, and meanwhile. The times are virtual.
+// Faults happen to a lost session until it is closed. The times are virtual.
 func TestLostSession(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(l *lostSessionTest){

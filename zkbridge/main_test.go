@@ -46,7 +46,7 @@ func newPeer() *peer { return &peer{inbox: make(chan any, 1<<16)} }
 
 func (p *peer) Tell(msg any) { p.inbox <- msg }
 
-// next gives the first T that the peer was told and that was not given yet.
+// next returns the first T that the peer has received and that next has not returned yet.
 func next[T any](t testing.TB, p *peer) T {
 	t.Helper()
 	for i, msg := range p.seen {

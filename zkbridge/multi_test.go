@@ -120,7 +120,7 @@ func TestMultiIsChecked(t *testing.T) {
 	must(t, err)
 }
 
-// TestMultiOutcome loses the answer, or the request: it is told that nobody knows.
+// TestMultiOutcome loses the answer, or the request: the error says that the outcome is unknown.
 func TestMultiOutcome(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {

@@ -46,7 +46,7 @@ func TestOrderInMissingDirectory(t *testing.T) {
 	})
 }
 
-// createInExisting is create in a directory that exists, as far as the sender knows.
+// createInExisting is create in a directory that the sender knows to exist.
 func (u *user) createInExisting(directory, prefix string) {
 	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: prefix, DirectoryExists: true}, u)
 }

@@ -111,8 +111,8 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 	})
 }
 
-// A node that cannot be deleted is tried again for as long as the session lives, also over
-// another connection, and not longer; the log tells of it now and then.
+// The bridge retries the deletion of a node as long as the session lives, also over another connection,
+// and not longer. The log repeats it now and then.
 func TestOrphanStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 	})
 }
 
-// TestOutcomeUnknownForTooLong has a server that never gives a clear answer.
+// TestOutcomeUnknownForTooLong has a server whose answers never decide the outcome.
 func TestOutcomeUnknownForTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestListWatch(t *testing.T) {
 		other.wokenBy(dir, false)
 		_, err := conn.Set(dir+"/"+second.GetNode(), []byte("x"), -1) // no child comes or goes
 		must(t, err)
-		u.created(dir, "c-") // nobody has asked again
+		u.created(dir, "c-") // no request has come since
 		u.wokenNot()
 		u.listed(watch)
 		must(t, conn.Delete(dir+"/"+second.GetNode(), -1)) // one goes
@@ -88,7 +88,7 @@ func (u *user) wokenNot() {
 	none[*messages.Wake](u.t, u.peer)
 }
 
-// A watch is for who asked, until it says that it hears nothing any more.
+// A watch serves its subscriber until the subscriber unsubscribes.
 func TestListWatchUnsubscribe(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -261,8 +261,8 @@ func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
 	})
 }
 
-// Whoever asks over a new connection learns of what has happened since the last one. That
-// must not keep the watches from telling it.
+// A request over a new connection shows what has happened since the last one. It must not keep the
+// watches from reporting it.
 func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}

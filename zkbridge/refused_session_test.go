@@ -34,7 +34,7 @@ func TestSessionRefused(t *testing.T) {
 	})
 }
 
-// TestForeignSession has a server that gives another session than it is asked for.
+// TestForeignSession has a server that answers with another session than the client asks for.
 func TestForeignSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,9 +54,9 @@ func TestForeignSession(t *testing.T) {
 	})
 }
 
-// handshakeServer is a Dial to a server that answers the handshake with the next session id from sessionIDs,
-// and grants what was asked. After that it answers nothing. It keeps the connection until
-// the test ends, but that of session 77 until the next handshake.
+// handshakeServer returns a Dial to a server that answers the handshake with the next session id from
+// sessionIDs, and grants the timeout that the client asks for. After that it answers nothing. It keeps
+// each connection until the test ends, but the connection of session 77 until the next handshake.
 func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context, string, string) (net.Conn, error) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })

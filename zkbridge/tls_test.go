@@ -16,8 +16,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// secureServers gives the secure ports of both servers, which want a certificate of
-// clients, and the server itself if it is a real one.
+// secureServers calls f with the secure ports of both servers, which ask clients for a certificate. s is nil for the
+// embedded server.
 func secureServers(t *testing.T, a *zktest.Authority, f func(t *testing.T, s *zktest.Server, addr string)) {
 	t.Run("embedded", func(t *testing.T) {
 		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{a.Issue("server")},
@@ -65,7 +65,7 @@ func TestTLS(t *testing.T) {
 				t.Errorf("%s: connected", c.name)
 			}
 		}
-		if s != nil { // the certificate makes the client somebody
+		if s != nil { // the certificate identifies the client
 			u := newUser(t, connected(t, Config{Servers: addr, TLS: mutual, ACL: CreatorAll()}))
 			u.created("/x509", "n-")
 			if _, _, err := s.Client(t).Get("/x509"); err == nil {

@@ -147,8 +147,8 @@ func TestTransactRefused(t *testing.T) {
 	})
 }
 
-// The answer, or the request, is lost: it is told that nobody knows, and nothing is
-// sent again.
+// The answer, or the request, is lost: the answer says that the outcome is unknown, and nothing is sent
+// again.
 func TestTransactOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
@@ -169,7 +169,8 @@ func TestTransactOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// What was not sent is sent when that is possible; and not at all in another session.
+// A request that was not sent is sent as soon as that is possible, and is never sent in another
+// session.
 func TestTransactOverSessions(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What is known to go wrong with go-zookeeper v1.0.4 or with ZooKeeper, and the tests that
-// it does not go wrong here. go-zookeeper only keeps the session, which has done away with some.
+// Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that they do no harm here.
+// go-zookeeper only keeps the session, which has ended some of the faults.
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
@@ -44,7 +44,7 @@ import (
 //	1000 open requests stop the server's reading       TestWorkQueuesAreBounded, TestManyReadsAreBounded
 //	it takes a server for dead that answers others     TestAnswersAreSignsOfLife
 //	it does not know what others have seen             TestConnectRequestHasTheNewestZxid
-//	the granted timeout is not told                    TestOtherTimeoutGranted, TestConnClock
+//	the granted timeout stays unknown                  TestOtherTimeoutGranted, TestConnClock
 //	names are resolved once, one bad name fails all    TestNamesAreResolvedAnew, TestUnknownName, TestDeadServerOfAName
 //	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
 //	it has no chroot and no TLS                        TestChroot, TestTLS
@@ -81,8 +81,8 @@ func (u *user) woken(nodes []string) {
 	}
 }
 
-// TestManyWatchesAreSetAgain has so many that one message does not hold them, and
-// nodes that go while nobody is connected.
+// TestManyWatchesAreSetAgain sets so many watches that one message does not hold them, and deletes
+// nodes while the client is not connected.
 func TestManyWatchesAreSetAgain(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
@@ -209,7 +209,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 	}
 }
 
-// Those who read the children of directories have their reads bounded all together.
+// All readers of the children of directories share one bound on their reads.
 func TestManyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 			}
 			must(t, b.Close())
 			<-b.ended
-			// go-zookeeper may wait a second for somebody to take its farewell.
+			// go-zookeeper may wait a second for the server to read its farewell.
 			if late := time.Since(begun) - after; late > time.Second {
 				t.Errorf("closed %v later", late)
 			}

@@ -36,8 +36,8 @@ func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// A release that is in no hurry goes with the next transaction, whoever reads meanwhile; one
-// that is, at once.
+// A relaxed release goes with the next transaction, also while other clients read. Any other release
+// goes at once.
 func TestRelaxedRelease(t *testing.T) {
 	t.Parallel()
 	for relaxed, want := range map[bool]string{true: "map[3:2 12:1 14:2]", false: "map[2:1 3:2 12:1 14:2]"} {
@@ -83,8 +83,8 @@ func TestRelaxedReleaseAlone(t *testing.T) {
 	})
 }
 
-// What lies in the bridge's mailbox goes together: a release and the next acquire of the
-// same lock in one transaction, and all requests in one piece.
+// Requests that are in the bridge's mailbox at one moment go together: a release and the next acquire
+// of the same lock in one transaction, and all requests in one piece.
 func TestSentTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var count counter

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// checker is told of each grant and of its end, and looks whether two grants contradict each
-// other. It is pure: the caller gives it the time.
+// checker hears of each grant and of its end, and looks whether two grants contradict each other. It is
+// pure: the caller passes the time.
 type checker struct {
 	specs      map[string]*spec
 	held       []*holding

@@ -49,7 +49,7 @@ func (h *host) cutFrom(to *member) {
 // serverFaults are the faults of one server of an ensemble.
 var serverFaults = []string{"lag", "member"}
 
-// drawServers gives a quarter of the seeds an ensemble instead of one server.
+// drawServers draws an ensemble instead of one server for a quarter of the seeds.
 func (p *plan) drawServers(r *rand.Rand) {
 	p.servers = 1
 	if p.seed%8 == 5 || p.seed%8 == 7 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Who is served before whom, and who is refused.
+// The order of grants, and the refusals of tries.
 
 // checkOrder looks whether a request that was granted has overtaken an earlier one of its
 // process, for the same lock.

@@ -107,7 +107,7 @@ var foci = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
 		p.draw(r, []string{"op owner lost"}, 1, always, 3*time.Second)
 	},
-	// The lock node of a simple lock is another contender's, and the former holder has not left.
+	// The lock node of a simple lock is another contender's, and the earlier holder has not left.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.far, p.fickle, p.members, p.alone = 2+r.IntN(2), 0.7, 0, []int{0}, membersOnly
 		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
@@ -124,7 +124,7 @@ var foci = []func(p *plan, r *rand.Rand){
 // membersOnly is an alone for requests of members.
 var membersOnly = []int{aloneForms - 1}
 
-// concentrate gives the plan a focus instead of all that was drawn, for some of the seeds.
+// concentrate replaces all that was drawn by one focus, for some of the seeds.
 func (p *plan) concentrate() {
 	if p.seed%focused != 0 {
 		return

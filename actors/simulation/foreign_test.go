@@ -93,14 +93,14 @@ func (f *foreigner) turn(path, kind string, u use) {
 	for {
 		children, _, err := f.conn.Children(path)
 		if errors.Is(err, zk.ErrNoNode) {
-			return // somebody has deleted everything
+			return // another client has deleted everything
 		}
 		if err != nil {
 			f.sleep(200 * time.Millisecond)
 			continue
 		}
 		if !slices.Contains(children, node) {
-			return // somebody has deleted it, or the session is another one
+			return // another client has deleted it, or the session is another one
 		}
 		before := predecessor(children, node, kind)
 		if before == "" {

@@ -75,7 +75,7 @@ func (a *apart) unfreeze() {
 	a.thaw, a.still = nil, nil
 }
 
-// occupier is an actor that blocks who serves it.
+// occupier is an actor that blocks the goroutine that serves it.
 type occupier struct{ thaw chan struct{} }
 
 func (o occupier) Receive(ask.Recipient, any) { <-o.thaw }

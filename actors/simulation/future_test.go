@@ -35,7 +35,7 @@ func (w *world) askByFuture(e entry) {
 	o.ask(msg, timeout)
 }
 
-// ask sends a message by a future, and puts the answer in the inbox. pid is that of the last future.
+// ask sends a message by a future, and puts the answer in the inbox. pid is the PID of the last future.
 func (o *owner) ask(msg any, timeout time.Duration) {
 	future := o.p.system.Root.RequestFuture(o.lock, msg, timeout)
 	o.pid = future.PID()
@@ -50,7 +50,7 @@ func (o *owner) ask(msg any, timeout time.Duration) {
 	}()
 }
 
-// timedOut is the end of a future without an answer, or with that of a lock that is closed.
+// timedOut takes the end of a future without an answer, or with the answer of a closed lock.
 func (o *owner) timedOut(err error) {
 	o.w.line("future %d ends: %v", o.id, err)
 	o.finish()

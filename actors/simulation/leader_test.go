@@ -42,7 +42,7 @@ type term struct {
 	resigned bool
 }
 
-// drawCandidates gives half of the seeds with an ensemble an election.
+// drawCandidates draws an election for half of the seeds with an ensemble.
 func (p *plan) drawCandidates(r *rand.Rand) {
 	p.election = p.servers > 1 && r.IntN(2) == 0
 }

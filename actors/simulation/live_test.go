@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// patience is how long a lock that nobody holds may have somebody waiting for it, while
-// nothing goes wrong: lock-delays and local queues take their time.
+// patience is how long a lock without a holder may have a waiter while nothing goes wrong: lock-delays
+// and local queues take their time.
 const patience = 8 * time.Second
 
 // drainTime is how long it may take after the last fault until all requests have ended.
@@ -48,8 +48,8 @@ func (w *world) pending() string {
 	return strings.Join(all, "; ")
 }
 
-// checkSleepers finds requests that wait although nobody holds what they are for, nor what
-// multi-locks tie to it. It looks once a second.
+// checkSleepers finds requests that wait for a lock without a holder, where no multi-lock ties a held
+// lock to it. It looks once a second.
 func (w *world) checkSleepers(now time.Duration) {
 	if now < w.looked+time.Second {
 		return
@@ -78,8 +78,8 @@ func (w *world) checkSleepers(now time.Duration) {
 	}
 }
 
-// isBusy reports whether somebody has, or gives back, a lock of those that open requests tie
-// to the uses. Clients of other libraries may queue where nobody sees it.
+// isBusy reports whether a process holds or releases one of the locks of the uses, or one that open
+// requests tie to them. Clients of other libraries may queue unseen.
 func (w *world) isBusy(uses []use) bool {
 	paths := map[string]bool{}
 	for _, u := range uses {

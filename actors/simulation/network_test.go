@@ -113,8 +113,8 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// hash is that of what is sent, or 0 for a plain client: go-zookeeper lists the watches that it
-// sets again in the order of a map.
+// hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the
+// watches that it sets again in the order of a map.
 func (h *host) hash(b []byte) uint64 {
 	if h.plain {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// What a process must know as soon as the news of it have come.
+// A process must know these facts as soon as the news of them have come.
 
 // direct are the locks that grant a request when they grant its contender, and whose contenders
 // wait for nothing but those ahead.
@@ -48,8 +48,9 @@ func (r *request) checkNews(now time.Duration, h *holding) {
 	}
 }
 
-// checkRelease looks whether the answer to a release tells that the node had been deleted. It cannot if a fault was
-// in the way of the release: then the node may have been deleted by an attempt whose answer was lost.
+// checkRelease looks whether the answer to a release says that the node had been deleted. The answer
+// cannot say so after a fault was in the way of the release: then an attempt whose answer was lost may
+// have deleted the node.
 func (r *request) checkRelease(now time.Duration, err error) {
 	if !r.isDirect() || !r.sound {
 		return
@@ -101,11 +102,11 @@ func (w *world) checkFormer(now time.Duration) {
 // closing is how long it may take to close a lost session once the margin is over.
 const closing = 3 * time.Second
 
-// margin is that of actors.Config.
+// margin returns the margin of actors.Config.
 func (w *world) margin() time.Duration { return w.plan.session / 5 }
 
-// endGrant notes that the request's grant has ended by itself. The work under a lost session may
-// go on for almost the margin: so long nobody else is granted the lock.
+// endGrant notes that the request's grant has ended by itself. The work under a lost session may go on
+// for almost the margin, and no other request is granted the lock for so long.
 func (r *request) endGrant(now time.Duration) {
 	if errors.Is(r.over, actors.ErrHoldExpired) && r.hasUnread() { // its owner goes on to hold
 		r.w.ended(now, r.id)

@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// What a process says of itself: its open requests, and its counts.
+// The open requests of a process, and its counts.
 
 // checkCounts looks whether a process counts the requests that wait and hold. It may count more: those
 // that the program has dropped, and those whose answer nothing reads.

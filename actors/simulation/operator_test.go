@@ -17,7 +17,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// operator is a plain client that does to locks what nobody should do.
+// operator is a plain client that does forbidden things to locks.
 type operator struct {
 	w     *world
 	conn  *zk.Conn
@@ -148,9 +148,9 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 var markers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", root + "/local": "-lock-",
 	root + "/rw": "-__WRIT__", root + "/rwlocal": "-__WRIT__"}
 
-// replace deletes a directory and makes it again, in one transaction, with contenders of the
-// operator's own in it, which then hold one after the other. If numbers is not 0, so many are made, and
-// the same transaction deletes all but the last few. A hidden directory lets nobody read it for a second.
+// replace deletes a directory and makes it again, in one transaction, with contenders of the operator's
+// own in it, which then hold one after the other. It makes numbers contenders unless that is 0, and the
+// same transaction deletes all but the last few. No client may read a hidden directory for a second.
 func (o *operator) replace(directory, marker string, children []string, numbers int, hidden bool, r *rand.Rand) {
 	w := o.w
 	var ops, doomed []any
@@ -304,7 +304,7 @@ func (o *operator) check(directory string) {
 	}
 }
 
-// deny takes rights on a directory away, and gives them back after a time.
+// deny takes rights on a directory away, and restores them after a time.
 func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 	perms := int32(zk.PermAdmin)
 	for _, one := range []int32{zk.PermRead, zk.PermCreate, zk.PermDelete, zk.PermWrite} {
@@ -322,7 +322,7 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 	o.w.locked(func() { o.giveBack(directory, span) })
 }
 
-// giveBack gives the rights on a directory back after a time.
+// giveBack restores the rights on a directory after a time.
 func (o *operator) giveBack(directory string, span time.Duration) {
 	o.w.lasting(span, func() {
 		o.do(func() {

@@ -132,7 +132,7 @@ func (o *owner) look(now time.Duration) {
 	}
 	o.mu.Unlock()
 	over := slices.ContainsFunc(inbox, func(msg any) bool { _, lost := msg.(*messages.Lost); return lost })
-	if o.p.frozen { // a clock is as good as a message that tells of it
+	if o.p.frozen { // a clock shows it as well as a message does
 		if over || o.p.hasLost(o.session) {
 			o.disbelieve()
 		}
@@ -141,7 +141,7 @@ func (o *owner) look(now time.Duration) {
 	for _, msg := range inbox {
 		o.hear(now, msg, over)
 	}
-	if o.p.dead && isDone(o.p.ended) { // Locks have been closed and have answered everybody
+	if o.p.dead && isDone(o.p.ended) { // Locks have been closed and have answered all requests
 		if o.state == waiting {
 			o.w.fail(now, "%v: its locks are closed and it has no answer", o)
 		}

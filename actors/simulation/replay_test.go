@@ -13,9 +13,9 @@ import (
 
 var simReplay = flag.String("sim.replay", "", "a history that a failing run has written: its plan is run until the history is the same, ten times at most")
 
-// What the driver decides follows from the seed and from what the processes write, so a history is all
-// there is to replay: what may differ is only the order of goroutines within an event. A rerun says
-// whether it was the same, and if not in which event the two parted.
+// The decisions of the driver follow from the seed and from what the processes write, so a history is
+// all there is to replay: runs may differ only in the order of goroutines within an event. A rerun says
+// whether it was the same, and otherwise in which event the two parted.
 
 // header is the first line of a history's file. It has all that makes the plan.
 func (p *plan) header(sum uint64) string {
@@ -147,7 +147,7 @@ func TestReplay(t *testing.T) {
 	report(t, w)
 }
 
-// What a run writes is read again as the same plan.
+// A test reads the plan that a run has written, and it is the same plan.
 func TestHistoryReadsBack(t *testing.T) {
 	p := newPlan(3, time.Minute).only("1 4 7-9")
 	p.length, p.processes, p.servers, p.election = 30*time.Second, 1, 3, true

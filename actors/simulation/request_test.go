@@ -49,7 +49,7 @@ type request struct {
 	heeds    bool          // it releases when it is asked to
 	absent   bool          // nothing reads the answer
 	dropped  bool          // the grant was: it holds until it is lost
-	free     time.Duration // since when it waits for what nobody holds
+	free     time.Duration // since when it waits for a lock without a holder
 	hold     time.Duration
 	granted  func() // is called with the grant, if it is set
 	lost     func() // with its loss
@@ -231,7 +231,7 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// look goes on as far as it can.
+// look does as many steps as it can.
 func (r *request) look(now time.Duration) {
 	if r.p.frozen || r.quit {
 		return
@@ -303,8 +303,8 @@ func (w *world) note(h *holding) {
 	h.taken = gone
 	for _, node := range h.nodes {
 		if _, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > w.deletions.get(node).zxid {
-			// It is made anew: a create that is repeated has the name that it had, if the
-			// directory, too, was deleted. The token of several nodes is that of the last one.
+			// The node is made anew: a repeated create has its former name if the directory was
+			// deleted, too. A grant by several nodes has the token of the last one.
 			delete(w.deleted, node)
 			delete(w.gone, node)
 		}

@@ -79,7 +79,7 @@ func (w *world) askFour(e entry) {
 }
 
 // replaceAfter replaces the directory of a mutex that was released, while the answer to the release is
-// on its way, with contenders of the operator's that have all numbers of the former ones. Then the
+// on its way. The new contenders are the operator's, and have all numbers of the earlier ones. Then the
 // process asks for the mutex again.
 func (w *world) replaceAfter(old *request) {
 	p, directory := old.p, old.path
@@ -131,8 +131,8 @@ func (o *operator) deleteLast(directory string) {
 	}
 }
 
-// askBehindLost has a process ask for a mutex near the end of its numbers, and not hear the answer to
-// the create. It asks again before it is connected again, and before it has found the former node.
+// askBehindLost has a process ask for a mutex near the end of its numbers, and lose the answer to the
+// create. The process asks again before it is connected again, and before it has found the first node.
 func (w *world) askBehindLost(e entry) {
 	const path = root + "/m0"
 	p, r := w.slots[e.slot], e.rand()
@@ -206,8 +206,8 @@ func (o *operator) deleteAll(directory string) {
 	}
 }
 
-// leaveUnresolved has the next create of a process be on its way for long. Its connection is cut, and if
-// forLong is set the process learns nothing about the create until the bridge gives it up.
+// leaveUnresolved keeps the next create of a process on its way for long, and cuts the connection. If
+// forLong is set, the process hears nothing of the create until the bridge ends its search.
 func (w *world) leaveUnresolved(p *process, forLong bool) {
 	session, timeout := p.session, w.plan.session
 	p.disturb(12 * timeout)

@@ -263,7 +263,7 @@ type process struct {
 	limited  bool
 	runs     bool               // its candidate was started, if it has one
 	replaces bool               // the directory of the next mutex that is released is replaced: see replaceAfter
-	hides    bool               // by one that nobody may read
+	hides    bool               // no client may read it
 	system   *actor.ActorSystem // where there are actors
 	session  int64
 	state    messages.SessionState

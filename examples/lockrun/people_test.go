@@ -39,8 +39,8 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// who and watch show the contenders of all libraries in their order, ls the lock, and break takes the
-// lock from a holder of Curator's.
+// The subcommands who and watch show the contenders of all libraries in their order, and ls shows the
+// lock. break takes the lock from a holder of Curator's.
 func TestContendersOfAllLibraries(t *testing.T) {
 	s := zktest.Real(t)
 	path := s.Path(t) + "/orders"

@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// What the page shows, in a real browser.
+// The page as a real browser shows it.
 
 // row is an expression for what is to be seen of a lock.
 func row(path, part string) string {

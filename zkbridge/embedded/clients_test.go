@@ -96,7 +96,7 @@ func sharedCount(t *testing.T, path string, c, d *interop.CuratorClient) {
 	want(t, "value", fmt.Sprint(one.Get(), two.Get()), "9 9")
 }
 
-// It comes back when somebody deletes it, and with the next session.
+// It comes back after a client has deleted it, and in the next session.
 func persistentNode(t *testing.T, s *zktest.Server, c *interop.CuratorClient) {
 	conn, path := s.Client(t), s.Path(t)
 	owner := func() (owner int64, data string) {

@@ -19,8 +19,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// patiently dials for as long as it takes. By itself go-zookeeper gives up after a second, and with the connection
-// all requests that wait for it.
+// patiently dials without a time limit. By itself go-zookeeper closes the connection after a second,
+// with all requests that wait for it.
 func patiently(network, address string, _ time.Duration) (net.Conn, error) {
 	return net.Dial(network, address)
 }

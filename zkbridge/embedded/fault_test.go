@@ -148,8 +148,8 @@ func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// Nor does the late one overtake what the next connection has to wait with: the end of the
-// session, which would leave a node that nobody owns.
+// Nor does the late request overtake a request of the next connection that waits for it: the end of the
+// session, which would leave a node without an owner.
 func TestDelayedRequestDoesNotOutliveSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/first", Action: embedded.DelayRequest, Delay: 3 * time.Second})
@@ -301,7 +301,7 @@ func TestStaleReads(t *testing.T) {
 	})
 }
 
-// What goes wrong is logged, with what it went wrong at.
+// The log has each fault, with the request that it concerned.
 func TestFaultsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))

@@ -141,7 +141,7 @@ func seeds() [][]byte {
 	return list
 }
 
-// FuzzRequest gives a session one request after another, cut from the input.
+// FuzzRequest sends a session one request after another, cut from the input.
 func FuzzRequest(f *testing.F) {
 	var all []byte
 	for _, seed := range seeds() {

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// dialAt connects to a server of an ensemble, and opens a session or goes on with that of another
-// connection.
+// dialAt connects to a server of an ensemble. It opens a session, or goes on with the session of
+// another connection.
 func dialAt(t *testing.T, s *embedded.Server, address string, of *raw) *raw {
 	t.Helper()
 	nc, err := s.Dial(t.Context(), "", address)
@@ -24,7 +24,7 @@ func dialAt(t *testing.T, s *embedded.Server, address string, of *raw) *raw {
 	return c
 }
 
-// All sessions at one address share a state, which is older than that of the others.
+// All sessions at one address share a state, which is older than the state of the others.
 func TestFreezeAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		leader, reader, writer := dialAt(t, s, "a:1", nil), dialAt(t, s, "b:1", nil), dialAt(t, s, "b:1", nil)

@@ -138,7 +138,7 @@ func TestWords(t *testing.T) {
 	})
 }
 
-// What go-zookeeper makes of the words.
+// go-zookeeper understands the answers to the words.
 func TestWordsThroughClient(t *testing.T) {
 	s := embedded.Run(t)
 	c := client(t, s)

@@ -16,7 +16,7 @@ var transcript string // as ZooKeeper 3.8 has it: what is printed, then what goe
 // changing is what differs from run to run in what the shell prints.
 var changing = regexp.MustCompile(`0x[0-9a-f]+|time = .*`)
 
-// What people type into zkCli.sh gives the same on both servers.
+// Commands of zkCli.sh print the same on both servers.
 func TestShell(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)

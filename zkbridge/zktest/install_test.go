@@ -67,7 +67,7 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 	}
 }
 
-// The port was free when it was chosen, and is somebody else's when the server listens.
+// The port was free when it was chosen, and belongs to another program when the server listens.
 func TestPortTaken(t *testing.T) {
 	s := Own(t)
 	taken := s.nodes[0]

@@ -49,7 +49,7 @@ func TestRealIsShared(t *testing.T) {
 	}
 }
 
-// Node watches and child watches both count: ZooKeeper's wchs knows the former only.
+// Node watches and child watches both count, though ZooKeeper's wchs knows node watches only.
 func TestWatches(t *testing.T) {
 	Each(t, func(t *testing.T, s *Server) {
 		path, c := s.Path(t), s.Client(t)
@@ -89,7 +89,7 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// A client that nobody hears of loses its session.
+// A client that sends nothing loses its session.
 func TestSessionTimeout(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
@@ -161,7 +161,7 @@ func linuxOnly(t *testing.T) {
 	}
 }
 
-// The client is closed first, with nobody answering.
+// The client is closed first, though no server answers.
 func TestFrozenServerCanBeClosed(t *testing.T) {
 	t.Parallel()
 	linuxOnly(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The scripts are like those of lockqueue. A step is written as that of the node hold and the number
-// of the grant: 0/2.
+// The scripts are like those of lockqueue. A step has the number of the node hold and the number of the
+// grant: 0/2.
 func TestScripts(t *testing.T) {
 	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
 }

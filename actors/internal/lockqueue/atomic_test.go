@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What an owner has decides whether its request is part of an atomic create, enters one, or is
+// The grants of an owner decide whether its request is part of an atomic create, enters a grant, or is
 // refused.
 func TestStanding(t *testing.T) {
 	s := New(queue.ReadWrite(), Incarnation{1})
@@ -29,7 +29,7 @@ func TestStanding(t *testing.T) {
 	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: queue.Shared})[0]
 	Step(s, Created{Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
 	Step(s, Release{ID: 1})
-	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // its token is that of the node it came from
+	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // it has the token of the node from which it came
 	want("a", queue.Exclusive, OwnerStanding{Known: true})
 	if why, lost := s.LostBy("a"); why != 0 || len(lost) > 0 {
 		t.Errorf("lost because of %d by %v", why, lost)

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What happens in a world.
+// The actions of a history.
 
 func (w *world) proc() *process { return rapid.SampledFrom(w.procs).Draw(w.t, "process") }
 
@@ -172,7 +172,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.add(fmt.Sprintf("guest%d%s", w.guests, marker), kind, nil)
 		},
 		"guest downgrades": func(t *rapid.T) {
-			// (Where numbers are used up, Curator's downgrade gives its place away.)
+			// (Where numbers are used up, Curator's downgrade loses its place.)
 			writer := w.guest(!w.rule.OwnMarkersOnly && downgradesFrom(w.rule, queue.Exclusive) != 0 && !queue.NearEnd(w.nextSeq), "__WRIT__")
 			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
 			w.zxid++

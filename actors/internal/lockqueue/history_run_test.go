@@ -26,8 +26,8 @@ func (w *world) run() {
 	})
 }
 
-// rest gives all processes the time to notice which nodes were deleted. Then no contender may wait
-// that could hold.
+// rest lets all processes notice which nodes were deleted. Afterwards no contender that could hold may
+// wait.
 func (w *world) rest() {
 	w.actions()["expire"](w.t)
 	for range 6 {

@@ -33,7 +33,7 @@ type stack struct {
 	end     func(*front)                  // checks that the front remembers nothing
 	permits int                           // of a semaphore
 	tokens  map[int][2]int64              // greatest token by permits or kind
-	owners  map[[2]int64]string           // to whom a local queue has granted a token
+	owners  map[[2]int64]string           // the owners to which a local queue has granted a token
 }
 
 // front is the front of one process.

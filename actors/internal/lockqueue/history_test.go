@@ -51,7 +51,7 @@ type node struct {
 	born  int64 // its place in the queue, whatever its number
 	kind  queue.Kind
 	czxid int64
-	plain bool     // its name has no sequence number; seq is that of its creation
+	plain bool     // its name has no sequence number; seq is the number of its creation
 	proc  *process // nil: a guest
 	epoch uint64
 }

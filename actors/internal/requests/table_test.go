@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A Table, and another that follows it, have what a map would have. No ID comes twice, and
-// one that was removed finds nothing, whoever has its place.
+// A Table, and another that follows it, have the contents that a map would have. No ID comes twice. The
+// ID of a removed request finds nothing, also after another request has its place.
 func TestTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var table, follower Table[int]
@@ -57,7 +57,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What is removed while all are gone through does not come any more.
+// A loop over all requests does not reach one that is removed meanwhile.
 func TestTableRemoveMeanwhile(t *testing.T) {
 	var table Table[int]
 	for range 10 {

@@ -90,8 +90,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A node that was deleted is made again behind those of the next request: that request gives back
-// what it is granted before its turn.
+// A node that was deleted is made again behind the nodes of the next request: that request releases the
+// leases that it is granted before its turn.
 func TestOutOfTurn(t *testing.T) {
 	s := calls{t, New(&recorder{}, 4, true)}
 	s.Acquire(PermitRequest{ID: 1, Permits: 3})

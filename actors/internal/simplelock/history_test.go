@@ -147,7 +147,7 @@ func (p *world) strike(name string) {
 	p.remove(name)
 }
 
-// do performs what was asked for, and gives the answer.
+// do performs an effect, and returns its answer.
 func (p *world) do(v *process, f effect) event {
 	p.zxid++
 	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})

@@ -78,7 +78,7 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	}
 }
 
-// What was read of an answer before it made no sense any more is not told.
+// The connection reports nothing of an answer that turns out to be garbled.
 func TestGarbledAnswerTellsNothing(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// What is written together, and what is not.
+// The requests that are written in one piece, and those that are not.
 
-// Who sends while somebody else is at writing does not block.
+// A send beside a write of another goroutine does not block.
 func TestSendBesideAnother(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -56,8 +56,8 @@ func TestCorkedRequests(t *testing.T) {
 	}
 }
 
-// What is sent while something is written does not overwrite it: not behind a message for
-// which no memory is kept, either.
+// A request that is sent during a write does not overwrite the written one, also behind a message for which
+// no memory is kept.
 func TestSentWhileWriting(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

@@ -48,7 +48,7 @@ func (a hearings) expect(t *testing.T, want ...string) {
 	}
 }
 
-// xids reads n requests and gives the number and size of each.
+// xids reads n requests and returns the number and size of each.
 func xids(t *testing.T, conn io.Reader, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -65,7 +65,7 @@ func xids(t *testing.T, conn io.Reader, n int) (list []string) {
 	return list
 }
 
-// Who sends does not wait for a server that takes nothing, and the order is kept.
+// A send does not wait for a server that reads nothing, and the order is kept.
 func TestSendDoesNotBlock(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -115,7 +115,7 @@ func TestSendOverSocket(t *testing.T) {
 	}
 }
 
-// The handshake's deadline is not that of what comes after it.
+// The handshake's deadline does not hold for later requests.
 func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
@@ -143,7 +143,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	})
 }
 
-// Who sends more at once than a socket takes does not wait, either.
+// A send of more than the socket takes at once does not wait, either.
 func TestSendMuchOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -168,8 +168,8 @@ func TestSendMuchOverSocket(t *testing.T) {
 	}
 }
 
-// Answers find their requests, between what is for go-zookeeper; those that are too large,
-// late or nobody's do no harm.
+// Answers find their requests, between the answers for go-zookeeper. An answer that is too large, late,
+// or without a request does no harm.
 func TestAnswers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 	if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
 		t.Errorf("%v", err)
 	}
-	told.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // since nobody reads on
+	told.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // since no goroutine reads on
 }
 
 // Answers keep go-zookeeper, which does not see them, from taking the server for dead.
@@ -230,8 +230,8 @@ func TestNumbersOfRequests(t *testing.T) {
 	}
 }
 
-// A connection over which the server does not set the watches again is of no use: nobody
-// would be woken.
+// A connection over which the server does not set the watches again is of no use: no waiter would be
+// woken.
 func TestWatchesAreNotSetAgain(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -271,7 +271,7 @@ func TestOneCallbackAtATime(t *testing.T) {
 	}
 }
 
-// What cannot be written is not waited for, even if the other direction works.
+// A send that cannot be written does not wait, even if the other direction works.
 func TestSendFails(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
@@ -282,7 +282,7 @@ func TestSendFails(t *testing.T) {
 	told.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
 }
 
-// Nobody overtakes what is still to be written, though there may be room again.
+// No request overtakes one that is still to be written, though there may be room again.
 func TestSendBehindOthers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

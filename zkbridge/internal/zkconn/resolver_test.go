@@ -24,7 +24,7 @@ type network struct {
 	answer  []string      // of the name servers
 	failure error         // their answer, if not nil
 	delay   time.Duration // until they answer
-	dead    string        // an address where nobody answers
+	dead    string        // an address without a server
 	refuses string        // an address that refuses
 	dialed  []string
 }

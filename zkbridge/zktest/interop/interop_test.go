@@ -239,7 +239,7 @@ func TestContendersWithoutALockAreCaught(t *testing.T) {
 	}
 }
 
-// What a process held when it was killed goes to the next with the end of its session.
+// The locks of a killed process go to the next process with the end of its session.
 func TestKilledAndFrozen(t *testing.T) {
 	zktest.OneRunIn(t, 4)
 	s := zktest.Embedded(t)
