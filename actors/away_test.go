@@ -117,7 +117,7 @@ func TestWhatWasWaitedFor(t *testing.T) {
 	})
 }
 
-// A server that goes silent is told from another holder before the connection is given up.
+// A Try knows a silent server from another holder before the connection ends.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

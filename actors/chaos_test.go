@@ -24,7 +24,7 @@ var chaosTime = flag.Duration("chaos", 5*time.Second, "how long each run of chao
 // chaos is one such run.
 type chaos struct {
 	*bed
-	disturb func() // something befalls the server
+	disturb func() // something happens to the server
 	depot   *depot
 	paths   []string
 	timeout time.Duration

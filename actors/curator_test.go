@@ -148,7 +148,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 	})
 }
 
-// We downgrade: a Curator that waits to write does not get in, and one that reads does.
+// We downgrade: a writer of Curator's goes on to wait, and a reader of Curator's holds.
 func TestDowngradeBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		curator, rw := b.curator(), b.rw()

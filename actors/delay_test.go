@@ -290,7 +290,7 @@ func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 	return fired
 }
 
-// Those without the option neither wait nor make others wait.
+// Locks without the option neither wait nor make others wait.
 func TestLockDelayBesideOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -116,7 +116,7 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 			b.waitNodes(2)
 			pending(b, f)
 		case <-within(b).Done():
-			b.Fatalf("nobody gets the lock; nodes %v", b.nodes())
+			b.Fatalf("no request gets the lock; nodes %v", b.nodes())
 		}
 		if g.Node() == first.path {
 			b.Error("holds by the node of another")

@@ -66,7 +66,7 @@ func (d *duel) next() (c *candidate, term *actors.Term) {
 	case term = <-d.two.terms:
 		return d.two, term
 	case <-within(d).Done():
-		d.Fatal("nobody leads")
+		d.Fatal("there is no leader")
 	}
 	return nil, nil
 }
@@ -120,7 +120,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 	case <-all[1].terms:
 	case <-all[2].terms:
 	case <-within(b).Done():
-		b.Fatal("nobody leads")
+		b.Fatal("there is no leader")
 	}
 	for _, c := range all {
 		c.waits() // but for the one that leads, which has said so

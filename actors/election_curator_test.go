@@ -52,7 +52,7 @@ func TestElectionBesideCurator(t *testing.T) {
 					}
 				}
 				if id, err := observer.Leader(); id != "" || err != nil {
-					b.Errorf("Curator's leader of nobody is %q, %v", id, err)
+					b.Errorf("without a leader Curator's leader is %q, %v", id, err)
 				}
 				if held := <-theirs.Begin(patience); !held.Held {
 					b.Fatal(held.Err)

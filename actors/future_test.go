@@ -237,7 +237,7 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 				}
 				unlock(b, g)
 				if err := <-errs; err != nil {
-					b.Errorf("while somebody waited for it: %v", err)
+					b.Errorf("while a goroutine waited for it: %v", err)
 				}
 			})
 		})
@@ -260,7 +260,7 @@ func TestDroppedGrant(t *testing.T) {
 					runtime.GC()
 					runtime.Gosched()
 					if time.Since(begun) > patience {
-						t.Error("nobody is told that the grant was dropped")
+						t.Error("the log does not say that the grant was dropped")
 						break
 					}
 				}

@@ -18,14 +18,14 @@ import (
 
 // A lock that cannot be cleaned up does not cost the holders of other locks theirs: a rival
 // gets an unrelated lock when its holder has released it, or not earlier than the margin
-// after the holder was told of the loss.
+// after the holder has heard of the loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	t.Parallel()
 	const margin = session / 5 // the default
 	var fails atomic.Bool
 	for name, c := range map[string]struct {
 		trouble func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
-		fatal   bool // the holder is told of a loss
+		fatal   bool // the holder hears of a loss
 	}{
 		"release is refused": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := lock(v, locks.Mutex("/lock"))

@@ -317,7 +317,7 @@ func testHistory(t *testing.T, of clients) {
 					}
 				}
 				return false
-			}, "somebody holds the lock")
+			}, "a client holds the lock")
 		}
 		for _, locks := range connections {
 			state(b, locks, messages.SessionState_CONNECTED)

@@ -184,7 +184,7 @@ func TestLocalCancel(t *testing.T) {
 	})
 }
 
-// Owners that are actors, and what they are told.
+// The answers to owners that are actors.
 func TestLocalMessages(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 2)
@@ -262,7 +262,7 @@ func TestLocalInvalid(t *testing.T) {
 	})
 }
 
-// A local queue and a lock-delay: what was given up was released, what was lost was not.
+// A local queue and a lock-delay: the held marker goes with a released node, and stays with a lost one.
 func TestLocalDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

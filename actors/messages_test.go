@@ -205,7 +205,7 @@ func TestInvalidMessages(t *testing.T) {
 		alice.send(lock, &messages.Acquire{RequestId: 10, Try: true})
 		alice.refused(10, messages.Reason_NOT_ACQUIRED)
 		if len(log.with("string")) == 0 {
-			b.Error("nobody is told of the message that is not known")
+			b.Error("the log does not say that the message is not known")
 		}
 		alice.send(lock, &messages.Release{RequestId: 7})
 		alice.released(7, 0)
@@ -217,7 +217,7 @@ func TestInvalidMessages(t *testing.T) {
 }
 
 // An Acquire without a sender does not hold the lock, though the lock is free.
-func TestAcquireFromNobody(t *testing.T) {
+func TestAcquireWithoutSender(t *testing.T) {
 	each(t, func(b *bed) {
 		config, all := parties(b.T, 1)
 		locks := b.locks(config)

@@ -255,7 +255,7 @@ func TestTry(t *testing.T) {
 	})
 }
 
-// Many try at once, on several connections: exactly one may come in.
+// Many try at once, on several connections: exactly one may hold.
 func TestTryMany(t *testing.T) {
 	each(t, func(b *bed) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex()}

@@ -141,7 +141,7 @@ func TestHeldHere(t *testing.T) {
 		}
 		lg.Release()
 		if local.HeldHere() {
-			b.Error("a local queue holds for nobody")
+			b.Error("a local queue holds without an owner")
 		}
 		must(b, locks.Close())
 		must(b, other.Close())

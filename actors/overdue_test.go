@@ -48,7 +48,7 @@ func (v *virtual) withBridge(configure ...func(*zkbridge.Config)) (*actors.Locks
 // block keeps the bridge from doing anything until the function is called.
 func block(bridge *zkbridge.Bridge) (unblock func()) {
 	s := newStuck()
-	bridge.Ref().SendSubscribe(&messages.Subscribe{}, s) // it is told the state at once
+	bridge.Ref().SendSubscribe(&messages.Subscribe{}, s) // it gets the state at once
 	<-s.entered
 	return sync.OnceFunc(func() {
 		bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)

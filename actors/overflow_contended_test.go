@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A holder near the end of the sequence numbers, or beyond it, is told that others wait. By habit
+// A holder near the end of the sequence numbers, or beyond it, hears that others wait. By habit
 // it runs a third of the numbers.
 func TestContendedAtSequenceOverflow(t *testing.T) {
 	sampled := sample.OneIn(t, 3)

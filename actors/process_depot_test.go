@@ -92,7 +92,7 @@ type visited struct {
 	pid    int64
 	since  int64 // of call or begin
 	path   string
-	holds  actors.Token // not given back yet
+	holds  actors.Token // not released yet
 }
 
 func (d *depot) serve(conn net.Conn, v *visited) {
@@ -170,7 +170,7 @@ func (d *depot) check(t testing.TB, clean bool) {
 		updates += g.number
 	}
 	if updates == 0 {
-		t.Error("nobody has done anything")
+		t.Error("no process has done anything")
 	}
 }
 
@@ -188,7 +188,7 @@ func (g *good) check(t testing.TB, path string, clean bool) {
 	}
 	t.Logf("%s: %d operations, %d updates, %d grants lost, %d requests refused", path, len(g.ops), updates, len(g.lossy), refused)
 	if clean && len(g.lossy)+refused > 0 {
-		t.Errorf("%s: %d grants were lost, %d requests refused, though nobody was late", path, len(g.lossy), refused)
+		t.Errorf("%s: %d grants were lost, %d requests refused, though no process was late", path, len(g.lossy), refused)
 	}
 	if updates != g.number {
 		t.Errorf("%s: %d updates have made %d: some were lost", path, updates, g.number)

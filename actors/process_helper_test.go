@@ -144,7 +144,7 @@ type user struct {
 	out   sync.Mutex
 
 	mu     sync.Mutex
-	grants []*actors.Grant // that were not given back
+	grants []*actors.Grant // that are not released
 	rest   func()          // ends insist and returns when that has ended
 }
 
@@ -271,7 +271,7 @@ func (u *user) insist(stock string) {
 	})
 	all.Go(func() {
 		for last := time.Now(); ctx.Err() == nil; <-time.After(time.Millisecond) {
-			err := g.Err() // before anything else has a chance to be told of the loss
+			err := g.Err() // before anything else can hear of the loss
 			if now := time.Now(); now.Sub(last) > u.limit {
 				u.say("woken %v", err)
 			}

@@ -67,7 +67,7 @@ func TestProcessEnsemble(t *testing.T) {
 	}
 }
 
-// killedHolder: the others come in once the session of a holder that was killed is over.
+// killedHolder: the others hold once the session of a killed holder is over.
 func killedHolder(b *bed) {
 	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), calm, "")
 	p.tell("lock %s", b.path)

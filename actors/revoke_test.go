@@ -200,7 +200,7 @@ func TestRevokeHolders(t *testing.T) {
 		locks, mu := v.mutex()
 		broken, err := mu.RevokeHolders(within(v), time.Second)
 		if broken != 0 || err != nil {
-			v.Errorf("nobody holds: %d, %v", broken, err)
+			v.Errorf("without a holder: %d, %v", broken, err)
 		}
 		rw := locks.RWMutex("/rw")
 		var readers []*actors.Grant

@@ -62,7 +62,7 @@ func TestAskedWhileIdle(t *testing.T) {
 			select {
 			case <-again.Done():
 			default:
-				v.Fatal("somebody else is to handle the request")
+				v.Fatal("the request is not done when Acquire returns")
 			}
 			unlock(v, result(v, again))
 		}

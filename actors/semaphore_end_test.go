@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// One lease of a request that waits for more is deleted: it waits on, and gets in.
+// One lease of a request that waits for more is deleted: the request waits on, and holds in the end.
 func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 	each(t, func(b *bed) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)

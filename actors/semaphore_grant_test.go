@@ -294,7 +294,7 @@ func TestSemaphoreMessages(t *testing.T) {
 		b.waitFor(0, 0)
 		alice.send(lock, &messages.Release{RequestId: 1})
 		alice.refused(1, messages.Reason_NOT_HELD)
-		// A grant that is cancelled is given back.
+		// Cancel releases a grant.
 		alice.send(lock, &messages.Acquire{RequestId: 2, Permits: 3})
 		alice.granted(2)
 		alice.send(lock, &messages.Cancel{RequestId: 2})

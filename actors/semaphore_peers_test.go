@@ -68,7 +68,7 @@ func TestSemaphoreWithCurator(t *testing.T) {
 	})
 }
 
-// Each waits for the other, and gets in when there is room, and in its turn.
+// Each process waits for the other, and holds in its turn when there are permits.
 func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	each(t, func(b *bed) {
 		s, theirs := b.semaphore(2), b.byHand(2)

@@ -95,7 +95,7 @@ func TestSemaphoreReleaseInChunks(t *testing.T) {
 	each(t, func(b *bed) { crowd(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
 }
 
-// crowd has many goroutines on a few connections take and give back permits.
+// crowd has many goroutines on a few connections acquire and release permits.
 func crowd(b *bed, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	var inside, most atomic.Int64
@@ -218,7 +218,7 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 	})
 }
 
-// A waiter that is given up leaves no lease, at whichever stage.
+// A cancelled waiter leaves no lease, at whichever stage.
 func TestSemaphoreInterruptAcquire(t *testing.T) {
 	each(t, func(b *bed) {
 		s, other := b.semaphore(1), b.semaphore(1)

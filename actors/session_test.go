@@ -138,7 +138,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 		close(stop)
 		for range 3 {
 			if n := <-done; n == 0 {
-				b.Error("somebody never had a turn")
+				b.Error("a process never had a turn")
 			}
 		}
 	})

@@ -58,7 +58,7 @@ func TestSimpleMutex(t *testing.T) {
 	})
 }
 
-// Owners of one process come in their order, each by a node of its own.
+// Owners of one process hold in their order, each by a node of its own.
 func TestSimpleMutexLocalOrder(t *testing.T) {
 	each(t, func(b *bed) {
 		mu := b.locks().SimpleMutex(b.path)

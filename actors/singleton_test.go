@@ -182,7 +182,7 @@ func TestSingleton(t *testing.T) {
 	})
 }
 
-// The session of a leader ends: its child is told to stop at once, and another leads. The singleton
+// The session of a leader ends: the singleton stops its child at once, and another leads. The singleton
 // queues again when its child has terminated.
 func TestSingletonLosesSession(t *testing.T) {
 	each(t, func(b *bed) {

@@ -132,7 +132,7 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 					v.Errorf("fault %d: %d turns of %d", fault.Nth, had, turns)
 				}
 			case <-time.After(2 * time.Hour):
-				v.Fatalf("fault %d: somebody never gets the lock; nodes %v", fault.Nth, v.nodes())
+				v.Fatalf("fault %d: a request never gets the lock; nodes %v", fault.Nth, v.nodes())
 			}
 		}
 		fired = len(injected.Firings()) > 0

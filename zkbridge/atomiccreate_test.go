@@ -163,7 +163,7 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 }
 
 // One of the nodes has gone before anybody looked whether they were made: the others tell
-// that they were, and only its sender is told that it is gone.
+// that they were, and only its sender hears that it is gone.
 func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -49,7 +49,7 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	table.onReadDone(table.add(who, "/d/n"))
 	table.onReadFailed(table.add(who, "/d/n"))
 	if table.find(who, "/d/n") == nil {
-		t.Error("nobody would be woken")
+		t.Error("no contender would be woken")
 	}
 	table.onReadFailed(table.add(who, "/d/m"))
 	if table.find(who, "/d/m") != nil {

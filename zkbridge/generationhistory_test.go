@@ -43,7 +43,7 @@ type witness struct {
 	reads    []written // that were taken, different ones, in order
 	inFlight *written
 	due      bool
-	greatest uint64 // that at has told for the newest czxid
+	greatest uint64 // that at has returned for the newest czxid
 }
 
 // written is a state of the node. One that is missing is a write of 0 by transaction 0.

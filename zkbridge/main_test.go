@@ -88,7 +88,7 @@ func none[T any](t testing.TB, p *peer) {
 	}
 }
 
-// state waits until the peer, which has subscribed, is told the state.
+// state waits until the peer, which has subscribed, has received the state.
 func state(t testing.TB, p *peer, want messages.SessionState) *messages.SessionChanged {
 	t.Helper()
 	for {

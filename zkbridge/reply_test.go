@@ -31,7 +31,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// bursting is a recipient that panics whatever it is told.
+// bursting is a recipient that panics at each message.
 type bursting struct{ told chan any }
 
 func (b bursting) Tell(msg any) {
@@ -48,7 +48,7 @@ func (b bursting) hears(t *testing.T) {
 	}
 }
 
-// A recipient that panics when it is told something does not end the bridge.
+// A recipient that panics at a message does not end the bridge.
 func TestPanicOfRecipient(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		system := host.NewSystem(nil, nil)

@@ -65,7 +65,7 @@ func TestBurstOfEvents(t *testing.T) {
 	})
 }
 
-// woken waits until the deletion of each node was told, once.
+// woken waits until the deletion of each node was reported, once.
 func (u *user) woken(nodes []string) {
 	u.t.Helper()
 	missing := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// story is told to a checker, with times in seconds.
+// A story is a history for a checker, with times in seconds.
 type story struct {
 	*checker
 }
@@ -123,7 +123,7 @@ func TestChecker(t *testing.T) {
 			s.lingers(2*time.Second, 1)
 			s.grant(3, 2, "b", 2, oneMutex)
 		}, "makes 2 of 1"},
-		{"taken from somebody else", func(s story) {
+		{"taken from another owner", func(s story) {
 			s.grant(1, 1, "a", 1, oneMutex)
 			s.took(2*time.Second, hasNode("other"))
 			s.grant(3, 2, "b", 2, oneMutex)

@@ -92,7 +92,7 @@ func (c *checker) fail(now time.Duration, format string, args ...any) {
 	c.violations = append(c.violations, fmt.Sprintf("at %v: ", now)+fmt.Sprintf(format, args...))
 }
 
-// granted is told that the owner holds.
+// granted notes that the owner holds.
 func (c *checker) granted(now time.Duration, h *holding) {
 	h.since = now
 	for _, u := range h.uses {
@@ -152,7 +152,7 @@ func (c *checker) lost(now time.Duration, id int) {
 	c.ended(now, id)
 }
 
-// lingers is told of a holder that has lost its session and ends its work yet. If the servers have
+// lingers notes a holder that has lost its session and ends its work yet. If the servers have
 // ended the session earlier, by force, that is no fault of the library.
 func (c *checker) lingers(now time.Duration, id int) {
 	for _, h := range c.held {
@@ -246,7 +246,7 @@ func (c *checker) checkToken(now time.Duration, h *holding, u use) {
 	}
 }
 
-// ended is told that the holder does not believe in its grant any more.
+// ended notes that the holder does not believe in its grant any more.
 func (c *checker) ended(now time.Duration, id int) {
 	for _, h := range c.held {
 		if h.id == id && h.taken {
@@ -256,7 +256,7 @@ func (c *checker) ended(now time.Duration, id int) {
 	c.held = slices.DeleteFunc(c.held, func(h *holding) bool { return h.id == id })
 }
 
-// take is told that the nodes of some grants are being deleted, or their session ended, by
+// take notes that the nodes of some grants are being deleted, or their session ended, by
 // force: others may hold from now on.
 func (c *checker) take(which func(*holding) bool) {
 	for _, h := range c.held {
@@ -266,7 +266,7 @@ func (c *checker) take(which func(*holding) bool) {
 	}
 }
 
-// took is told that take has happened: the holders must know in time.
+// took notes that take has happened: the holders must know in time.
 func (c *checker) took(now time.Duration, which func(*holding) bool) {
 	for _, h := range c.held {
 		if which(h) && !h.taken {

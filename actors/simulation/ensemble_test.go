@@ -20,7 +20,7 @@ type member struct {
 	lags    bool // its state is an old one
 }
 
-// list is the servers' names as a client is told them. It is the network that knows which one is
+// list is the list of servers that a client gets. It is the network that knows which one is
 // dialed: go-zookeeper shuffles names at random.
 func (n *network) list() string {
 	return strings.Repeat(",server:2181", len(n.servers))[1:]

@@ -165,5 +165,5 @@ func (r *request) checkTry(now time.Duration) {
 			return
 		}
 	}
-	w.fail(now, "%v was refused, and nobody had the lock", r)
+	w.fail(now, "%v was refused, and no request had the lock", r)
 }

@@ -73,7 +73,7 @@ func (w *world) checkSleepers(now time.Duration) {
 			r.free = now
 		}
 		if now > r.free+patience {
-			w.fail(now, "%v: nobody has held it since %v", r, r.free)
+			w.fail(now, "%v: no request has held it since %v", r, r.free)
 		}
 	}
 }

@@ -346,7 +346,7 @@ func (w *world) denies() {
 	w.denials++
 }
 
-// allow notes that rights are given back. Answers to former requests may come for a while.
+// allow notes that rights are restored. Answers to earlier requests may come for a while.
 func (w *world) allow() {
 	if w.denials--; w.denials == 0 {
 		w.denied = w.now() + time.Minute

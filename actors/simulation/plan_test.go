@@ -25,7 +25,7 @@ type plan struct {
 	away           []time.Duration // how far each process is, if it is set
 	unlimited      bool            // no process bounds its requests
 	foreign        int             // clients of other libraries
-	fickle         float64         // how likely a request has an option, as to be given up
+	fickle         float64         // how likely a request has an option, for example its end
 	hold           time.Duration   // how long a grant is held, in the mean
 	members, alone []int           // forms of locks, see town
 

@@ -45,7 +45,7 @@ type request struct {
 	since    time.Duration // of the state
 	waited   time.Duration // when it was last seen to wait
 	quit     bool          // its process was killed
-	leaving  bool          // it was given up
+	leaving  bool          // it was cancelled
 	heeds    bool          // it releases when it is asked to
 	absent   bool          // nothing reads the answer
 	dropped  bool          // the grant was: it holds until it is lost

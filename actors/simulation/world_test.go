@@ -72,7 +72,7 @@ type world struct {
 
 	operator *operator
 	denied   time.Duration     // until when rights may be missing
-	denials  int               // of rights, that are not given back
+	denials  int               // of rights, that are not restored
 	overflow bool              // some sequence numbers are near their end
 	advanced map[string]string // directories where that is so, with their czxids
 }

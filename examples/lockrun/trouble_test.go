@@ -134,7 +134,7 @@ func TestUnreachable(t *testing.T) {
 	start := time.Now()
 	runs := map[string]*process{}
 	for what, addr := range map[string]string{
-		"nobody listens":                      "127.0.0.1:1",
+		"no server listens":                   "127.0.0.1:1",
 		"no such name":                        "no-such-host.invalid:2181",
 		"a server that accepts and is silent": proxy.Addr(),
 		"a server that only shakes hands":     mute.Addr(),

@@ -200,7 +200,7 @@ func TestManyTake(t *testing.T) {
 	}
 }
 
-// Result does not return a value that was given back.
+// Result does not return a value that was released.
 func TestResultAfterGivingBack(t *testing.T) {
 	var h hook
 	p := ask.NewPromise(h.abandon)
@@ -233,7 +233,7 @@ func TestTakeRacesAbandon(t *testing.T) {
 	}
 }
 
-// A value that races Cancel is given back exactly once if the promise took it.
+// A value that races Cancel is released exactly once if the promise took it.
 func TestCompleteRacesCancel(t *testing.T) {
 	for range 2000 {
 		var h hook

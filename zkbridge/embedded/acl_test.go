@@ -26,7 +26,7 @@ func TestACL(t *testing.T) {
 		_, _, err = other.GetACL(path)
 		want(t, "see the list", err, zk.ErrNoAuth)
 		_, err = other.Create(path+"-2", nil, 0, zk.AuthACL(zk.PermAll))
-		want(t, "nobody's", err, zk.ErrInvalidACL)
+		want(t, "without an identity", err, zk.ErrInvalidACL)
 
 		list, stat, err := owner.GetACL(path)
 		want(t, "list", fmt.Sprint(list, stat.Aversion, err), fmt.Sprint(zk.DigestACL(zk.PermAll, "u", "p"), 0, nil))

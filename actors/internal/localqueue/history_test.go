@@ -186,9 +186,9 @@ func (b *model) check() {
 	if len(b.nodes) == 0 || b.nodes[0].stage == creating {
 		switch {
 		case len(b.line) > 0 && len(b.nodes) == 0:
-			b.t.Fatal("somebody waits, and nothing is asked for")
+			b.t.Fatal("a request waits, and no node is acquired")
 		case len(b.line) == 0 && len(b.nodes) > 0 || !unused:
-			b.t.Fatal("nobody waits, and something is asked for; or somebody holds what is not here")
+			b.t.Fatal("no request waits, and a node is acquired; or a request holds without a node")
 		}
 		return
 	}
@@ -203,7 +203,7 @@ func (b *model) check() {
 		b.t.Fatal("the node hold is kept without a use")
 	}
 	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.budgetUsed()) {
-		b.t.Fatal("a part is kept that nobody uses")
+		b.t.Fatal("an unused node is kept")
 	}
 	for _, a := range b.line {
 		if a.try && beside.stage != creating {
@@ -223,7 +223,7 @@ func (b *model) checkFirst(kind queue.Kind, written, unused bool, first, beside 
 	case free && beside.stage != creating && !b.refused:
 		b.t.Fatalf("%d waits for a part that is not asked for", b.line[0].id)
 	case unused && !(free && beside.stage == creating):
-		b.t.Fatalf("%d waits while nobody holds", b.line[0].id)
+		b.t.Fatalf("%d waits while no request holds", b.line[0].id)
 	}
 }
 

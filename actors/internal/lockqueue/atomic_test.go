@@ -39,6 +39,6 @@ func TestStanding(t *testing.T) {
 		t.Errorf("lost because of %d by %v", why, lost)
 	}
 	if why, lost := s.LostBy(""); why != 0 || lost != nil {
-		t.Errorf("nobody has lost it because of %d by %v", why, lost)
+		t.Errorf("no request has lost it because of %d by %v", why, lost)
 	}
 }

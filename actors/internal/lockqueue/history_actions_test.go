@@ -194,14 +194,14 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			p.permits = rapid.IntRange(0, 4).Draw(t, "permits")
 			w.step(p, Resize{p.permits})
 		},
-		"somebody meddles": func(t *rapid.T) {
+		"another client deletes nodes": func(t *rapid.T) {
 			nodes := w.sorted()
 			if !w.meddling || len(nodes) == 0 {
 				t.Skip("not here")
 			}
 			w.meddle(rapid.SampledFrom(nodes).Draw(t, "node"))
 		},
-		"somebody removes all": func(t *rapid.T) {
+		"another client deletes the directory": func(t *rapid.T) {
 			if !w.meddling || rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not here")
 			}

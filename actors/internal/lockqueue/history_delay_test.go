@@ -81,7 +81,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		actions := w.actions()
 		actions["time passes"] = func(t *rapid.T) {
 			if len(w.markers.delays) == 0 {
-				t.Skip("nobody waits for that")
+				t.Skip("no contender waits for that")
 			}
 			w.elapse()
 		}

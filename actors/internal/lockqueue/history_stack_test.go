@@ -317,7 +317,7 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 		s.traffic = append(s.traffic, fmt.Sprintf("%d: serve", i), fmt.Sprintf("%d: answer", i), fmt.Sprintf("%d: read behind", i), fmt.Sprintf("%d: follower", i))
 		for name, action := range w.actions() {
 			switch name {
-			case "serve", "read behind", "follower", "search", "answer", "event", "the empty directory is collected", "guest comes", "plain guest comes", "guest goes", "disturb the connection", "somebody meddles", "tick":
+			case "serve", "read behind", "follower", "search", "answer", "event", "the empty directory is collected", "guest comes", "plain guest comes", "guest goes", "disturb the connection", "another client deletes nodes", "tick":
 				actions[fmt.Sprintf("%d: %s", i, name)] = action
 			}
 		}

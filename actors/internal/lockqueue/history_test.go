@@ -181,7 +181,7 @@ func (w *world) perform(p *process, f Effect) {
 		delete(p.open, f.ID)
 	case NotifyContended:
 		if p.open[f.ID] != "held" || !p.wantsContention[f.ID] {
-			w.t.Fatalf("process %d: request %d is told of others, was %q", p.n, f.ID, p.open[f.ID])
+			w.t.Fatalf("process %d: request %d has a NotifyContended, was %q", p.n, f.ID, p.open[f.ID])
 		}
 		delete(p.wantsContention, f.ID)
 	}

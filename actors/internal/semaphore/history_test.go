@@ -75,7 +75,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 				s.decide()
 			}
 		},
-		"somebody deletes": func(t *rapid.T) {
+		"another client deletes": func(t *rapid.T) {
 			if g := spotOf(t, s.queue); rapid.Bool().Draw(t, "the request queue's") && g.owner != nil {
 				s.queue = s.vanish(s.queue, g)
 			} else if len(s.leases) > 0 {

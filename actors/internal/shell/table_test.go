@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// acquisition is a request of Go code that ignores what it is told.
+// acquisition is a request of Go code that ignores its answers.
 type acquisition struct{ id requests.ID }
 
 func (*acquisition) Tell(any)                            {}

@@ -292,7 +292,7 @@ func (p *world) checkRest() {
 		}
 	}
 	if waiters > 0 && holders == 0 {
-		p.t.Fatalf("%d wait and nobody holds: %v", waiters, p.nodes)
+		p.t.Fatalf("%d wait and none holds: %v", waiters, p.nodes)
 	}
 	if lock := p.nodes[p.all[0].s.lockNode]; lock != nil && p.nodes[lock.ownerNode] == nil {
 		p.t.Fatalf("%d has left the lock of %s, which is gone: %v", lock.owner.n, lock.ownerNode, p.nodes)

@@ -25,7 +25,7 @@ func opened(conn net.Conn, cfg *Config) *Conn {
 	return w
 }
 
-// hearings keep what was told, in order.
+// hearings holds the answers, in order.
 type hearings chan string
 
 func (a hearings) to(name string) Callback[[]byte] {
@@ -248,7 +248,7 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 	}
 }
 
-// One after the other is told, also if an answer comes while the connection is lost.
+// The answers come one after the other, also if an answer comes while the connection is lost.
 func TestOneCallbackAtATime(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
