@@ -28,7 +28,7 @@ type chaos struct {
 	depot   *depot
 	paths   []string
 	timeout time.Duration
-	team    []*process
+	team    []*childProcess
 	wakers  sync.WaitGroup
 	paused  chan struct{} // as many as may be at a time: the others must go on
 }
@@ -108,7 +108,7 @@ func restart(t *testing.T, s *zktest.Server) {
 }
 
 // hire starts a process that works.
-func (c *chaos) hire() *process {
+func (c *chaos) hire() *childProcess {
 	c.Helper()
 	p := startProcess(c, c.Addr(), c.timeout, c.depot.addr())
 	p.tell("work %s", strings.Join(c.paths, " "))
@@ -129,7 +129,7 @@ func (c *chaos) victim() int {
 		return rand.N(len(c.team))
 	}
 	pid := holders[rand.N(len(holders))]
-	return max(0, slices.IndexFunc(c.team, func(p *process) bool { return p.cmd.Process.Pid == pid }))
+	return max(0, slices.IndexFunc(c.team, func(p *childProcess) bool { return p.cmd.Process.Pid == pid }))
 }
 
 // rest pauses a process for a time. It may be killed meanwhile.

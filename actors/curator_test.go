@@ -18,7 +18,7 @@ var contendRounds = sample.Size(15, 40)
 
 // contend has a lock of ours and locks of other libraries contend on one path. Each contender must come
 // to hold, and none holds beside one that its mode excludes.
-func (b *bed) contend(permits int, ours map[string]contender, theirs map[string]*interop.Lock) {
+func (b *bed) contend(permits int, ours map[string]lockClient, theirs map[string]*interop.Lock) {
 	b.Helper()
 	resource := interop.NewResource(b)
 	var all []<-chan error
@@ -61,19 +61,19 @@ func (b *bed) kazoo() *interop.KazooClient {
 	return k
 }
 
-type contender struct {
+type lockClient struct {
 	lock locker
 	mode interop.Mode
 }
 
-func alone(l locker) contender   { return contender{l, interop.Exclusive} }
-func sharing(l locker) contender { return contender{l, interop.Shared} }
+func alone(l locker) lockClient   { return lockClient{l, interop.Exclusive} }
+func sharing(l locker) lockClient { return lockClient{l, interop.Shared} }
 
 // A mutex of ours, Curator's and kazoo's on one path.
 func TestMutexBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		curator := b.curator()
-		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
 	})
 }
@@ -81,7 +81,7 @@ func TestMutexBesideCurator(t *testing.T) {
 func TestMutexBesideKazoo(t *testing.T) {
 	onEither(t, func(b *bed) {
 		kazoo := b.kazoo()
-		b.contend(0, map[string]contender{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
 	})
 }
@@ -89,7 +89,7 @@ func TestMutexBesideKazoo(t *testing.T) {
 func TestReadWriteBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		curator, rw := b.curator(), b.rw()
-		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
+		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
 	})
 }
@@ -131,7 +131,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		curator := b.curator()
 		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
-		b.contend(0, map[string]contender{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
+		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
 		// Our reader, beside a write node that is kept, does not keep Curator's out.
 		unlock(b, lock(b, rw.Write()))
@@ -204,7 +204,7 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		const permits = 3
 		curator := b.curator()
-		ours, theirs := map[string]contender{}, map[string]*interop.Lock{}
+		ours, theirs := map[string]lockClient{}, map[string]*interop.Lock{}
 		for i := range 3 {
 			ours[fmt.Sprintf("go %d", i)] = sharing(b.locks().Semaphore(b.path, permits))
 			theirs[fmt.Sprintf("java %d", i)] = curator.Semaphore(b.path, permits)
@@ -283,7 +283,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 func TestSeveralPermitsBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		const permits = 3
-		ours := map[string]contender{}
+		ours := map[string]lockClient{}
 		for _, name := range []string{"go", "go too"} {
 			ours[name] = sharing(several{persistent{b.locks().Semaphore(b.path, permits)}})
 		}
@@ -301,7 +301,7 @@ func (s several) Lock(ctx context.Context, options ...actors.Option) (*actors.Gr
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		curator := b.curator()
-		b.contend(0, map[string]contender{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
+		b.contend(0, map[string]lockClient{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
 			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
 	})
 }
@@ -324,7 +324,7 @@ func TestMultiLockBesideCurator(t *testing.T) {
 	onEither(t, func(b *bed) {
 		locks := b.locks()
 		one, two := b.path+"/one", b.path+"/two"
-		b.contend(0, map[string]contender{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
+		b.contend(0, map[string]lockClient{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
 			map[string]*interop.Lock{"java": b.curator().MultiLock(one, two)})
 		conn := b.Client(b)
 		for _, path := range []string{one, two} {

@@ -29,7 +29,7 @@ type duel struct {
 	*virtual
 	*reign
 	here, there *actors.Locks
-	one, two    *candidate
+	one, two    *runningCampaign
 	first       *actors.Term
 }
 
@@ -58,7 +58,7 @@ func (d *duel) over() {
 }
 
 // next is the next term, of either candidate.
-func (d *duel) next() (c *candidate, term *actors.Term) {
+func (d *duel) next() (c *runningCampaign, term *actors.Term) {
 	d.Helper()
 	select {
 	case term = <-d.one.terms:
@@ -96,7 +96,7 @@ func (d *duel) holds(term *actors.Term) {
 func TestCurator444QuorumIsAway(t *testing.T) {
 	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	r := &reign{t: b}
-	var all []*candidate
+	var all []*runningCampaign
 	for _, m := range b.Members() {
 		locks := b.on(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
 		all = append(all, r.campaign(locks.Election(b.path, actors.LeaderLatchNodes())))

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// candidate is a campaign in a goroutine of its own.
-type candidate struct {
+// runningCampaign is a campaign in a goroutine of its own.
+type runningCampaign struct {
 	t     testing.TB
 	terms chan *actors.Term // receives each term
 	leave chan struct{}     // each value ends the body of a term
@@ -48,15 +48,15 @@ func (r *reign) begins(term *actors.Term) {
 }
 
 // campaign starts a candidate, which stops before the test counts nodes.
-func (b *bed) campaign(e *actors.Election, options ...actors.Option) *candidate {
+func (b *bed) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
 	c := (&reign{t: b}).campaign(e, options...)
 	b.before = append(b.before, c.end)
 	return c
 }
 
-func (r *reign) campaign(e *actors.Election, options ...actors.Option) *candidate {
+func (r *reign) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &candidate{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
+	c := &runningCampaign{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
 	r.t.Cleanup(stop)
 	go func() {
 		defer close(c.ended)
@@ -94,7 +94,7 @@ func (b *bed) leaderIs(e *actors.Election, id string) (leader actors.Participant
 }
 
 // leads waits for the next term.
-func (c *candidate) leads() *actors.Term {
+func (c *runningCampaign) leads() *actors.Term {
 	c.t.Helper()
 	select {
 	case term := <-c.terms:
@@ -108,7 +108,7 @@ func (c *candidate) leads() *actors.Term {
 }
 
 // resigns leaves the body of a term.
-func (c *candidate) resigns() {
+func (c *runningCampaign) resigns() {
 	c.t.Helper()
 	select {
 	case c.leave <- struct{}{}:
@@ -118,7 +118,7 @@ func (c *candidate) resigns() {
 }
 
 // waits checks that there is no term.
-func (c *candidate) waits() {
+func (c *runningCampaign) waits() {
 	c.t.Helper()
 	select {
 	case term := <-c.terms:
@@ -130,13 +130,13 @@ func (c *candidate) waits() {
 }
 
 // fails waits for the end of the campaign.
-func (c *candidate) fails(want error) {
+func (c *runningCampaign) fails(want error) {
 	c.t.Helper()
 	closes(c.t, c.ended, "the campaign")
 	is(c.t, c.err, want)
 }
 
-func (c *candidate) end() {
+func (c *runningCampaign) end() {
 	c.t.Helper()
 	c.stop()
 	closes(c.t, c.ended, "the campaign")

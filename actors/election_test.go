@@ -32,7 +32,7 @@ func TestCampaign(t *testing.T) {
 		is(b, err, actors.ErrNoLeader)
 
 		ids := []string{"one", "two", "three"}
-		var all []*candidate
+		var all []*runningCampaign
 		for i, locks := range []*actors.Locks{here, here, there} {
 			all = append(all, b.campaign(locks.Election(b.path, as(ids[i])...)))
 			b.waitNodes(i + 1)

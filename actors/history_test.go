@@ -51,8 +51,8 @@ func (r *resource) write(token actors.Token) bool {
 	return true
 }
 
-// world is the model's state.
-type world struct {
+// modelState is the model's state.
+type modelState struct {
 	held    actors.Token // of the writer; zero: no writer
 	readers int          // that hold, but for those whose grants end by loss
 	newest  actors.Token // that was ever granted to a writer
@@ -65,9 +65,9 @@ type world struct {
 // may follow such a grant at any time.
 func fenced(lossy map[actors.Token]bool) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return world{} },
+		Init: func() any { return modelState{} },
 		Step: func(state, in, out any) (bool, any) {
-			w, op := state.(world), in.(operation)
+			w, op := state.(modelState), in.(operation)
 			switch op.kind {
 			case "lock":
 				return w.lock(op, lossy)
@@ -89,7 +89,7 @@ func fenced(lossy map[actors.Token]bool) porcupine.Model {
 	}
 }
 
-func (w world) lock(op operation, lossy map[actors.Token]bool) (bool, any) {
+func (w modelState) lock(op operation, lossy map[actors.Token]bool) (bool, any) {
 	if op.dead && (op.token.Compare(w.newest) < 0 || !op.shared && op.token.Compare(w.read) < 0) {
 		return true, w // others have the lock already, and its token will not do
 	}
@@ -116,7 +116,7 @@ func (w world) lock(op operation, lossy map[actors.Token]bool) (bool, any) {
 }
 
 // access is an access to the resource, perhaps one that is refused.
-func (w world) access(op operation, out outcome) (bool, any) {
+func (w modelState) access(op operation, out outcome) (bool, any) {
 	accepted := op.token.Compare(w.seen) >= 0
 	if accepted != out.accepted || !accepted {
 		return accepted == out.accepted, w

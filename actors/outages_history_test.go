@@ -16,8 +16,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// network is how one process reaches the server.
-type network struct {
+// route is how one process reaches the server.
+type route struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type network struct {
 	conns []net.Conn
 }
 
-func (n *network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (n *route) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away {
@@ -40,7 +40,7 @@ func (n *network) Dial(ctx context.Context, network, address string) (net.Conn, 
 
 // fail has the network refuse connections, or take them again. With cut it closes those that
 // there are.
-func (n *network) fail(away, cut bool) {
+func (n *route) fail(away, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.away = away
@@ -54,7 +54,7 @@ func (n *network) fail(away, cut bool) {
 
 // branch is one process of the history.
 type branch struct {
-	*network
+	*route
 	locks *actors.Locks
 }
 
@@ -75,7 +75,7 @@ func historyOfOutages(v *virtual) {
 	var branches []branch
 	var wg sync.WaitGroup
 	for i := range 3 {
-		n := &network{dial: v.Dial}
+		n := &route{dial: v.Dial}
 		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
 		branches = append(branches, branch{n, locks})
 		for j := range 4 {

@@ -28,8 +28,8 @@ import (
 // writes that are fenced by tokens, the address of a depot.
 const asProcess = "ACTORLOCK_TEST_BE_PROCESS"
 
-// process is the process as its test sees it.
-type process struct {
+// childProcess is the process as its test sees it.
+type childProcess struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -38,9 +38,9 @@ type process struct {
 }
 
 // startProcess starts one and waits until it is connected. It is killed when the test ends.
-func startProcess(t testing.TB, addr string, timeout time.Duration, depot string) *process {
+func startProcess(t testing.TB, addr string, timeout time.Duration, depot string) *childProcess {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan string, 1000)}
+	p := &childProcess{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan string, 1000)}
 	p.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", asProcess, addr, timeout, depot), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = &p.stderr
 	aside(p.cmd)
@@ -75,14 +75,14 @@ func startProcess(t testing.TB, addr string, timeout time.Duration, depot string
 }
 
 // tell has the process do something.
-func (p *process) tell(format string, args ...any) {
+func (p *childProcess) tell(format string, args ...any) {
 	p.t.Helper()
 	_, err := fmt.Fprintf(p.in, format+"\n", args...)
 	must(p.t, err)
 }
 
 // hear waits for its next line, which must begin with the words, and returns the rest.
-func (p *process) hear(words string) string {
+func (p *childProcess) hear(words string) string {
 	p.t.Helper()
 	line := p.next()
 	rest, ok := strings.CutPrefix(line, words)
@@ -93,7 +93,7 @@ func (p *process) hear(words string) string {
 }
 
 // hearOf skips what comes before a line that begins with the words.
-func (p *process) hearOf(words string) string {
+func (p *childProcess) hearOf(words string) string {
 	p.t.Helper()
 	for {
 		if rest, ok := strings.CutPrefix(p.next(), words); ok {
@@ -102,7 +102,7 @@ func (p *process) hearOf(words string) string {
 	}
 }
 
-func (p *process) next() string {
+func (p *childProcess) next() string {
 	p.t.Helper()
 	select {
 	case line, open := <-p.lines:
@@ -117,7 +117,7 @@ func (p *process) next() string {
 }
 
 // granted waits for a grant.
-func (p *process) granted() actors.Token {
+func (p *childProcess) granted() actors.Token {
 	p.t.Helper()
 	token, err := actors.ParseToken(p.hearOf("granted"))
 	must(p.t, err)
@@ -125,7 +125,7 @@ func (p *process) granted() actors.Token {
 }
 
 // quiet checks that it has said nothing more.
-func (p *process) quiet() {
+func (p *childProcess) quiet() {
 	p.t.Helper()
 	select {
 	case line := <-p.lines:

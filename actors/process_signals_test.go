@@ -18,17 +18,17 @@ import (
 // it is long enough for a machine that is busy with other things.
 const short = 10 * time.Second
 
-func (p *process) signal(s syscall.Signal) {
+func (p *childProcess) signal(s syscall.Signal) {
 	p.t.Helper()
 	must(p.t, p.cmd.Process.Signal(s))
 }
 
-func (p *process) kill()   { p.signal(syscall.SIGKILL) }
-func (p *process) pause()  { p.signal(syscall.SIGSTOP) }
-func (p *process) resume() { p.signal(syscall.SIGCONT) }
+func (p *childProcess) kill()   { p.signal(syscall.SIGKILL) }
+func (p *childProcess) pause()  { p.signal(syscall.SIGSTOP) }
+func (p *childProcess) resume() { p.signal(syscall.SIGCONT) }
 
 // leave ends a process in good order, and with it its session.
-func (p *process) leave() {
+func (p *childProcess) leave() {
 	p.t.Helper()
 	must(p.t, p.in.Close())
 	for range p.lines {
@@ -97,7 +97,7 @@ func killedHolder(b *bed) {
 
 // insisting starts a process that holds the lock, and writes and writes to a node of
 // ZooKeeper and to a depot.
-func (b *bed) insisting(timeout time.Duration) (p *process, token actors.Token, conn *zk.Conn, stock string, d *depot) {
+func (b *bed) insisting(timeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, stock string, d *depot) {
 	b.Helper()
 	d, conn, stock = newDepot(b), b.Client(b), b.path+"-stock"
 	_, err := conn.Create(stock, nil, 0, zk.WorldACL(zk.PermAll))
@@ -155,7 +155,7 @@ func pausedHolder(b *bed) {
 }
 
 // await hears lines that begin so, in any order, and nothing else.
-func (p *process) await(all ...string) {
+func (p *childProcess) await(all ...string) {
 	p.t.Helper()
 	for len(all) > 0 {
 		line, found := p.next(), -1

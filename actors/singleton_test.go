@@ -10,16 +10,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// stage has the singletons of a test, and hears of their children.
-type stage struct {
+// singletonTest has the singletons of a test, and hears of their children.
+type singletonTest struct {
 	*bed
 	system *actor.ActorSystem
 	log    logs
-	heard  chan event
+	heard  chan childEvent
 }
 
-// event is what has become of a child: started, stopping or stopped.
-type event struct {
+// childEvent is what has become of a child: started, stopping or stopped.
+type childEvent struct {
 	what      string
 	singleton string
 	token     actors.Token
@@ -27,23 +27,23 @@ type event struct {
 	goOn      chan struct{} // closed to let a child end that is stopping
 }
 
-func newStage(b *bed) *stage {
-	s := &stage{bed: b, heard: make(chan event, 1000)}
+func newStage(b *bed) *singletonTest {
+	s := &singletonTest{bed: b, heard: make(chan childEvent, 1000)}
 	s.system = actor.NewActorSystem(quietly...)
 	b.Cleanup(s.system.Shutdown)
 	return s
 }
 
 // locks are of a session of its own, in the system of the stage.
-func (s *stage) locks(configure ...func(*actors.Config)) *actors.Locks {
+func (s *singletonTest) locks(configure ...func(*actors.Config)) *actors.Locks {
 	s.Helper()
 	return s.bed.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
 }
 
 // props are of a singleton whose children take until goOn to stop.
-func (s *stage) props(name string, e *actors.Election) *actor.Props {
+func (s *singletonTest) props(name string, e *actors.Election) *actor.Props {
 	return e.Singleton(func(token actors.Token) *actor.Props {
-		ev := event{singleton: name, token: token, goOn: make(chan struct{})}
+		ev := childEvent{singleton: name, token: token, goOn: make(chan struct{})}
 		say := func(c actor.Context, what string) {
 			ev.what, ev.pid = what, c.Self()
 			s.heard <- ev
@@ -72,7 +72,7 @@ func (s *stage) props(name string, e *actors.Election) *actor.Props {
 }
 
 // spawn starts a singleton, and waits until it has a node.
-func (s *stage) spawn(name string, e *actors.Election) *actor.PID {
+func (s *singletonTest) spawn(name string, e *actors.Election) *actor.PID {
 	s.Helper()
 	before := len(s.nodes())
 	self := s.system.Root.Spawn(s.props(name, e))
@@ -82,7 +82,7 @@ func (s *stage) spawn(name string, e *actors.Election) *actor.PID {
 }
 
 // stopped stops a singleton whose child, if any, may stop.
-func (s *stage) stopped(self *actor.PID) {
+func (s *singletonTest) stopped(self *actor.PID) {
 	s.Helper()
 	future, ended := s.system.Root.StopFuture(self), make(chan struct{})
 	go func() { future.Wait(); close(ended) }()
@@ -101,7 +101,7 @@ func (s *stage) stopped(self *actor.PID) {
 }
 
 // hears waits for the next event.
-func (s *stage) hears(what, singleton string) event {
+func (s *singletonTest) hears(what, singleton string) childEvent {
 	s.Helper()
 	select {
 	case ev := <-s.heard:
@@ -112,11 +112,11 @@ func (s *stage) hears(what, singleton string) event {
 	case <-within(s).Done():
 		s.Fatalf("the child of %s has not %s", singleton, what)
 	}
-	return event{}
+	return childEvent{}
 }
 
 // silent checks that nothing has become of any child.
-func (s *stage) silent() {
+func (s *singletonTest) silent() {
 	s.Helper()
 	select {
 	case ev := <-s.heard:
@@ -126,13 +126,13 @@ func (s *stage) silent() {
 }
 
 // gone waits until an actor has ended.
-func (s *stage) gone(self *actor.PID) {
+func (s *singletonTest) gone(self *actor.PID) {
 	s.Helper()
 	zktest.Eventually(s, patience, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
 }
 
 // properly checks that no singleton has ended without giving its request back.
-func (s *stage) properly() {
+func (s *singletonTest) properly() {
 	s.Helper()
 	if lines := s.log.with(hasEnded); len(lines) > 0 {
 		s.Errorf("the log has %q", lines)
@@ -149,7 +149,7 @@ func TestSingleton(t *testing.T) {
 		first := s.hears("started", "a")
 		z := s.spawn("z", there.Election(s.path, append(form, actors.AsID("z"), actors.ResignOnRevoke())...))
 		last := first.token
-		turn := func(from, to string, leave func(child event), now event) event {
+		turn := func(from, to string, leave func(child childEvent), now childEvent) childEvent {
 			s.Helper()
 			leave(now)
 			s.hears("stopping", from)
@@ -165,10 +165,10 @@ func TestSingleton(t *testing.T) {
 			s.waitNodes(2)
 			return next
 		}
-		now := turn("a", "z", func(event) { s.system.Root.Send(a, actors.Resign{}) }, first)
-		now = turn("z", "a", func(child event) { s.system.Root.Send(child.pid, "end") }, now)
-		now = turn("a", "z", func(child event) { s.system.Root.Stop(child.pid) }, now)
-		now = turn("z", "a", func(event) {
+		now := turn("a", "z", func(childEvent) { s.system.Root.Send(a, actors.Resign{}) }, first)
+		now = turn("z", "a", func(child childEvent) { s.system.Root.Send(child.pid, "end") }, now)
+		now = turn("a", "z", func(child childEvent) { s.system.Root.Stop(child.pid) }, now)
+		now = turn("z", "a", func(childEvent) {
 			_, err := there.Revoke(within(s), s.leaderIs(here.Election(s.path, form...), "z").Node, 0)
 			must(s, err)
 		}, now)
@@ -192,7 +192,7 @@ func TestSingletonLosesSession(t *testing.T) {
 		first := s.hears("started", "a")
 		s.spawn("z", there.Election(s.path))
 		s.expire(here)
-		heard := map[string]event{}
+		heard := map[string]childEvent{}
 		for range 2 {
 			select {
 			case ev := <-s.heard:
@@ -218,10 +218,10 @@ func TestSingletonStops(t *testing.T) {
 	each(t, func(b *bed) {
 		s := newStage(b)
 		locks := s.locks()
-		for _, stop := range []func(self *actor.PID, child event){
-			func(self *actor.PID, _ event) { s.system.Root.Stop(self) },
-			func(self *actor.PID, _ event) { s.system.Root.Poison(self) },
-			func(_ *actor.PID, child event) { s.system.Root.Send(child.pid, "end all") },
+		for _, stop := range []func(self *actor.PID, child childEvent){
+			func(self *actor.PID, _ childEvent) { s.system.Root.Stop(self) },
+			func(self *actor.PID, _ childEvent) { s.system.Root.Poison(self) },
+			func(_ *actor.PID, child childEvent) { s.system.Root.Send(child.pid, "end all") },
 		} {
 			self := s.spawn("a", locks.Election(s.path))
 			child := s.hears("started", "a")

@@ -10,7 +10,7 @@ import (
 )
 
 // fits reports whether the request may end with the error.
-func (r *request) fits(now time.Duration, err error) bool {
+func (r *programRequest) fits(now time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
 		return r.cancel
@@ -48,12 +48,12 @@ func isLocal(path string) bool { return path == root+"/local" || path == root+"/
 
 // isAlone reports whether the owner has had no other request since this one: then there is no lost
 // grant for which this one could be refused.
-func (r *request) isAlone() bool {
-	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.owner == r.owner })
+func (r *programRequest) isAlone() bool {
+	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *programRequest) bool { return o != r && o.owner == r.owner })
 }
 
 // checkLoss looks whether the grant may have ended so.
-func (r *request) checkLoss(now time.Duration) {
+func (r *programRequest) checkLoss(now time.Duration) {
 	if r.w.faulty == 0 && !errors.Is(r.over, actors.ErrHoldExpired) {
 		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
 	}

@@ -35,7 +35,7 @@ func question[T any](w *world, limit time.Duration, call func(context.Context) (
 const roundTrips = 8
 
 // asks has the holder ask ZooKeeper about its grant, in one of four ways.
-func (r *request) asks() {
+func (r *programRequest) asks() {
 	if r.state != holds || !r.believed || r.p.frozen || r.dropped {
 		return
 	}
@@ -65,7 +65,7 @@ func (r *request) asks() {
 }
 
 // asksWho has the holder look whether it is among the participants.
-func (r *request) asksWho(limit time.Duration) {
+func (r *programRequest) asksWho(limit time.Duration) {
 	lock, ok := r.lock.(interface {
 		Participants(context.Context) ([]actors.Participant, error)
 	})
@@ -87,18 +87,18 @@ func (r *request) asksWho(limit time.Duration) {
 }
 
 // isAmong reports whether the grant is among the participants, and as one that holds if all is settled.
-func (r *request) isAmong(all []actors.Participant, settled bool) bool {
+func (r *programRequest) isAmong(all []actors.Participant, settled bool) bool {
 	return slices.ContainsFunc(all, func(p actors.Participant) bool {
 		return slices.Contains(r.grant.Nodes(), p.Node) && (p.Holds || !settled)
 	})
 }
 
-func (r *request) isCustom() bool {
+func (r *programRequest) isCustom() bool {
 	return slices.ContainsFunc(r.uses, func(u use) bool { return r.w.specs[u.path].excludes != nil })
 }
 
 // isTaken reports whether a node of the grant was deleted by force, or its session ended so.
-func (r *request) isTaken() bool {
+func (r *programRequest) isTaken() bool {
 	if _, ended := r.w.expired[r.grant.Session()]; ended {
 		return true
 	}
@@ -107,7 +107,7 @@ func (r *request) isTaken() bool {
 
 // compare looks whether ZooKeeper's answer fits the grant: it must not be good if the grant was over
 // when it was asked (gone), nor bad while the grant goes on and nothing has ever gone wrong.
-func (r *request) compare(what string, gone bool, err error) {
+func (r *programRequest) compare(what string, gone bool, err error) {
 	over := errors.Is(err, actors.ErrNotHeld) || errors.Is(err, actors.ErrNodeDeleted) || errors.Is(err, actors.ErrSessionLost)
 	switch {
 	case gone && err == nil:
@@ -129,7 +129,7 @@ const guardedNode = "/guarded"
 
 // guard writes what an exclusive lock protects. The transactions that ZooKeeper has taken must have
 // been in the order of their tokens.
-func (r *request) guard(limit time.Duration, gone bool) {
+func (r *programRequest) guard(limit time.Duration, gone bool) {
 	u := r.uses[0]
 	s := r.w.specs[u.path]
 	token := r.grant.Token()
@@ -159,7 +159,7 @@ func keepsNode(path string) bool {
 	return !slices.Contains([]string{root + "/local", root + "/rwlocal", root + "/simple", root + "/simplerw"}, path)
 }
 
-func (w *world) checkGuarded(r *request, path string, g guarded) {
+func (w *world) checkGuarded(r *programRequest, path string, g guarded) {
 	all := w.guarded[path]
 	i, _ := slices.BinarySearchFunc(all, g, func(a, b guarded) int { return int(min(max(a.zxid-b.zxid, -1), 1)) })
 	if i > 0 && all[i-1].token.Compare(g.token) > 0 || i < len(all) && all[i].token.Compare(g.token) < 0 {

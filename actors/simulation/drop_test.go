@@ -27,7 +27,7 @@ func abandonGrant(g *actors.Grant) {
 func grantDropped(claim unsafe.Pointer)
 
 // drop has the program forget the future, whether or not it is complete by now.
-func (r *request) drop() {
+func (r *programRequest) drop() {
 	switch {
 	case r.state != waiting || r.quit:
 	case r.p.frozen:

@@ -9,7 +9,7 @@ import (
 
 // checkOrder looks whether a request that was granted has overtaken an earlier one of its
 // process, for the same lock.
-func (w *world) checkOrder(now time.Duration, r *request) {
+func (w *world) checkOrder(now time.Duration, r *programRequest) {
 	if r.named || r.multi || w.raising > 0 || r.path == root+"/simplerw" || w.overflow || now < w.denied || r.p.isShaky() {
 		return
 	}
@@ -21,7 +21,7 @@ func (w *world) checkOrder(now time.Duration, r *request) {
 	}
 }
 
-func (w *world) conflicts(a, b *request) bool {
+func (w *world) conflicts(a, b *programRequest) bool {
 	for i := range a.uses {
 		s := w.specs[a.uses[i].path]
 		if s.conflict(s.key(a.uses[i]), s.key(b.uses[i])) {
@@ -48,7 +48,7 @@ type holdUse struct {
 const noticed = 2 * time.Second
 
 // checkBudget looks whether a local queue goes on when others wait and its budget is used up.
-func (w *world) checkBudget(now time.Duration, r *request) {
+func (w *world) checkBudget(now time.Duration, r *programRequest) {
 	if r.path != root+"/local" && r.path != root+"/rwlocal" || r.named || w.calmSince == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (w *world) checkBudget(now time.Duration, r *request) {
 		l = &holdUse{since: now}
 		w.nodeHolds[key] = l
 	}
-	waits := func(o *request) bool {
+	waits := func(o *programRequest) bool {
 		return o.state == waiting && o.p != r.p && o.path == r.path && !o.named && !o.try && !o.leaving && w.conflicts(o, r) && o.asked+noticed < now
 	}
 	if now < max(l.since, w.calmSince)+noticed || !slices.ContainsFunc(w.open, waits) {
@@ -71,7 +71,7 @@ func (w *world) checkBudget(now time.Duration, r *request) {
 
 // ending is the last end of a request for a lock. of is nil for an actor, and for a multi-lock.
 type ending struct {
-	of       *request
+	of       *programRequest
 	at, prev time.Duration // of the end, and of that before
 }
 
@@ -79,7 +79,7 @@ type ending struct {
 // left, without another request: a contender that may be next watches its predecessor's node and
 // its own. It does so when its node has been made for long enough, which takes three round trips if the
 // directory is to be made, and another one for the watches.
-func (w *world) checkHandOver(now time.Duration, r *request) {
+func (w *world) checkHandOver(now time.Duration, r *programRequest) {
 	last := w.endings[r.path]
 	quiet := last.at - 8*r.p.host.far - 50*time.Millisecond
 	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || w.overflow || w.futures || len(w.foreign) > 0 ||
@@ -109,7 +109,7 @@ func (w *world) checkHandOver(now time.Duration, r *request) {
 }
 
 // noteEnd notes how long the request has kept its locks from others.
-func (w *world) noteEnd(r *request) {
+func (w *world) noteEnd(r *programRequest) {
 	until := w.now()
 	if r.state == releasing {
 		until = r.since
@@ -143,7 +143,7 @@ const settled = 500 * time.Millisecond
 // checkTry looks whether a try was refused although the lock was free when it was asked for, and
 // ever since: those of other processes had ended some time before, those of its own had been
 // released.
-func (r *request) checkTry(now time.Duration) {
+func (r *programRequest) checkTry(now time.Duration) {
 	w := r.w
 	if !r.isDirect() || r.named || r.early || w.overflow || w.futures || w.calmSince == 0 || r.asked < w.calmSince+noticed ||
 		len(w.foreign) > 0 && (r.path == root+"/m0" || r.path == root+"/rw") {

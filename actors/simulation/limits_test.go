@@ -11,7 +11,7 @@ import (
 // Limits of how long a request holds, and of what it survives.
 
 // limits draws the limits of a request, in the seeds with an ensemble.
-func (r *request) limits() []actors.Option {
+func (r *programRequest) limits() []actors.Option {
 	if r.w.plan.servers == 1 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (r *request) limits() []actors.Option {
 // checkLimit looks whether a grant ends when it has been held for too long, and not before. A fault may
 // have kept the program from hearing of the grant for some time. Without a fault the grant came after the
 // last look at the request: a release that comes later in one event is seen at the next one.
-func (r *request) checkLimit(now time.Duration) {
+func (r *programRequest) checkLimit(now time.Duration) {
 	held, expired := now-r.since, errors.Is(r.grant.Err(), actors.ErrHoldExpired)
 	switch {
 	case expired && r.most == 0:
@@ -43,13 +43,13 @@ func (r *request) checkLimit(now time.Duration) {
 }
 
 // hasUnread reports whether the owner has another request for the lock, whose answer nothing reads.
-func (r *request) hasUnread() bool {
-	return slices.ContainsFunc(r.w.open, func(o *request) bool { return o != r && o.absent && o.owner == r.owner && o.path == r.path })
+func (r *programRequest) hasUnread() bool {
+	return slices.ContainsFunc(r.w.open, func(o *programRequest) bool { return o != r && o.absent && o.owner == r.owner && o.path == r.path })
 }
 
 // lookAtEnd notes that the grant has ended by itself. That comes before all that is new, which may be another
 // grant of the same moment.
-func (r *request) lookAtEnd(now time.Duration) {
+func (r *programRequest) lookAtEnd(now time.Duration) {
 	if !r.believed {
 		return
 	}

@@ -119,7 +119,7 @@ type register struct {
 // useRegisters has the holder read what its exclusive locks protect, and write it after a time,
 // perhaps when it does not hold any more. A write is made of what was read by the same token,
 // or refused.
-func (r *request) useRegisters() {
+func (r *programRequest) useRegisters() {
 	if r.named {
 		return // re-entries have one token
 	}

@@ -92,7 +92,7 @@ func (w *world) deleteLockNode(e entry) {
 	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(w.open) > 0 {
 		return
 	}
-	ask := func(p *process) *request {
+	ask := func(p *process) *programRequest {
 		simple := w.newRequest(p, r)
 		lock := p.locks.SimpleMutex(path)
 		simple.uses = []use{{path, 0, 1}}
@@ -110,7 +110,7 @@ func (w *world) deleteLockNode(e entry) {
 	}
 }
 
-func (o *operator) deleteLockNode(holder *request) {
+func (o *operator) deleteLockNode(holder *programRequest) {
 	w := o.w
 	is := func(h *holding) bool { return h.id == holder.id }
 	w.locked(func() { w.take(is) })

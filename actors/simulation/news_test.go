@@ -15,11 +15,11 @@ import (
 // wait for nothing but those ahead.
 var direct = []string{root + "/m0", root + "/m1", root + "/rw", root + "/custom"}
 
-func (r *request) isDirect() bool { return !r.multi && slices.Contains(direct, r.path) }
+func (r *programRequest) isDirect() bool { return !r.multi && slices.Contains(direct, r.path) }
 
 // news is how long an answer may be on its way to the request's process, or 0 if that cannot be
 // told: a fault has an effect on it, or a multi-lock has contenders that the program does not see.
-func (r *request) news() time.Duration {
+func (r *programRequest) news() time.Duration {
 	if !r.isDirect() || r.w.now() < r.p.foggy || r.p.frozen || r.w.overflow || r.w.sinceMulti(r.p, r.path) < remembered {
 		return 0
 	}
@@ -42,7 +42,7 @@ func (w *world) sinceMulti(p *process, path string) time.Duration {
 
 // checkNews looks whether a grant is on a node that was gone when the process heard that another
 // one was missing that it released: it must prove its nodes anew then.
-func (r *request) checkNews(now time.Duration, h *holding) {
+func (r *programRequest) checkNews(now time.Duration, h *holding) {
 	if warned, was := r.p.warned[r.path]; was && h.gone > 0 && h.news > 0 && h.gone+h.news < warned {
 		r.w.fail(now, "%v is granted on a node that was gone at %v, though another one was missing at %v", r, h.gone, warned)
 	}
@@ -51,7 +51,7 @@ func (r *request) checkNews(now time.Duration, h *holding) {
 // checkRelease looks whether the answer to a release says that the node had been deleted. The answer
 // cannot say so after a fault was in the way of the release: then an attempt whose answer was lost may
 // have deleted the node.
-func (r *request) checkRelease(now time.Duration, err error) {
+func (r *programRequest) checkRelease(now time.Duration, err error) {
 	if !r.isDirect() || !r.sound {
 		return
 	}
@@ -107,7 +107,7 @@ func (w *world) margin() time.Duration { return w.plan.session / 5 }
 
 // endGrant notes that the request's grant has ended by itself. The work under a lost session may go on
 // for almost the margin, and no other request is granted the lock for so long.
-func (r *request) endGrant(now time.Duration) {
+func (r *programRequest) endGrant(now time.Duration) {
 	if errors.Is(r.over, actors.ErrHoldExpired) && r.hasUnread() { // its owner goes on to hold
 		r.w.ended(now, r.id)
 		return
@@ -127,7 +127,7 @@ func (r *request) endGrant(now time.Duration) {
 }
 
 // endWork is the end of the work under a grant that was lost.
-func (r *request) endWork() {
+func (r *programRequest) endWork() {
 	if r.lingers {
 		r.lingers = false
 		r.w.ended(r.w.now(), r.id)

@@ -32,7 +32,7 @@ func (w *world) checkCounts() {
 }
 
 // checkHeldHere looks whether the lock knows of the grant.
-func (r *request) checkHeldHere() {
+func (r *programRequest) checkHeldHere() {
 	var owners []actors.Owner
 	if r.named {
 		owners = append(owners, actors.Owner(r.owner))

@@ -28,7 +28,7 @@ type owner struct {
 	try   bool
 	wait  time.Duration
 	asked time.Duration
-	state stage
+	state requestStage
 	since time.Duration
 	gone  bool // stopped, or its process killed
 

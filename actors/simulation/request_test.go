@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// request is one request of a process's program, from asking to the end of its release.
-type request struct {
+// programRequest is one request of a process's program, from asking to the end of its release.
+type programRequest struct {
 	w       *world
 	p       *process
 	rand    *rand.Rand
@@ -33,7 +33,7 @@ type request struct {
 	end     context.CancelFunc
 	session int64 // when it asked
 
-	state    stage
+	state    requestStage
 	asked    time.Duration
 	future   *actors.Future[*actors.Grant]
 	grant    *actors.Grant
@@ -56,18 +56,18 @@ type request struct {
 	then     func() // with the release
 }
 
-type stage int
+type requestStage int
 
 const (
-	waiting stage = iota
+	waiting requestStage = iota
 	holds
 	releasing
 	done
 )
 
-func (s stage) String() string { return []string{"waits", "holds", "releases", "done"}[s] }
+func (s requestStage) String() string { return []string{"waits", "holds", "releases", "done"}[s] }
 
-func (r *request) String() string {
+func (r *programRequest) String() string {
 	return fmt.Sprintf("%d of %s for %s %v since %v", r.id, r.p.name, r.path, r.state, r.since)
 }
 
@@ -101,7 +101,7 @@ func (w *world) ask(e entry) {
 
 // askMember asks for the member lock at a path, if there is one, as the program that releases a
 // request does in the same moment.
-func (w *world) askMember(old *request, path, what string, options ...actors.Option) *request {
+func (w *world) askMember(old *programRequest, path, what string, options ...actors.Option) *programRequest {
 	if len(w.open) > maxOpen || old.p.dead {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (w *world) askMember(old *request, path, what string, options ...actors.Opt
 }
 
 // askAt asks for the member lock at a path, if there is one.
-func (w *world) askAt(p *process, rnd *rand.Rand, path, what string, options ...actors.Option) *request {
+func (w *world) askAt(p *process, rnd *rand.Rand, path, what string, options ...actors.Option) *programRequest {
 	if !p.isUp() || p.frozen {
 		return nil
 	}
@@ -123,13 +123,13 @@ func (w *world) askAt(p *process, rnd *rand.Rand, path, what string, options ...
 	return r
 }
 
-func (w *world) newRequest(p *process, rnd *rand.Rand) *request {
+func (w *world) newRequest(p *process, rnd *rand.Rand) *programRequest {
 	w.asked++
-	return &request{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
+	return &programRequest{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
 }
 
 // send asks for the lock with the options that an operation of the kind draws.
-func (r *request) send(what string, lock locker, options ...actors.Option) {
+func (r *programRequest) send(what string, lock locker, options ...actors.Option) {
 	w, p, rnd := r.w, r.p, r.rand
 	if strings.Contains(what, "owner") {
 		if r.named = true; r.owner == "" {
@@ -189,7 +189,7 @@ func describe(uses []use) string {
 }
 
 // several makes a multi-lock of n locks, or fewer.
-func (r *request) several(n int) locker {
+func (r *programRequest) several(n int) locker {
 	var members []actors.Member
 	seen := map[string]bool{}
 	for range n {
@@ -205,7 +205,7 @@ func (r *request) several(n int) locker {
 }
 
 // giveUp cancels the request if it still waits.
-func (r *request) giveUp() {
+func (r *programRequest) giveUp() {
 	if r.state != waiting || r.quit {
 		return
 	}
@@ -232,7 +232,7 @@ func isDone(c <-chan struct{}) bool {
 }
 
 // look does as many steps as it can.
-func (r *request) look(now time.Duration) {
+func (r *programRequest) look(now time.Duration) {
 	if r.p.frozen || r.quit {
 		return
 	}
@@ -257,7 +257,7 @@ func (r *request) look(now time.Duration) {
 	}
 }
 
-func (r *request) answered(now time.Duration) {
+func (r *programRequest) answered(now time.Duration) {
 	grant, err := r.future.Result()
 	if err != nil {
 		r.w.line("%d gets: %v", r.id, err)
@@ -338,7 +338,7 @@ func (p *process) calm() time.Duration {
 	return p.shaky
 }
 
-func (r *request) release() {
+func (r *programRequest) release() {
 	if r.state != holds || r.quit || r.dropped {
 		return
 	}
@@ -372,20 +372,20 @@ func (r *request) release() {
 	}
 }
 
-func (r *request) finish() {
+func (r *programRequest) finish() {
 	r.close()
 	r.end()
 }
 
 // close ends the request, but not its context.
-func (r *request) close() {
+func (r *programRequest) close() {
 	r.w.noteEnd(r)
 	r.state = done
 	r.w.closed[r.owner] = r.w.now()
 }
 
 // kill is the end of the request's process.
-func (r *request) kill() {
+func (r *programRequest) kill() {
 	r.quit = true
 	r.endWork()
 	if r.believed {

@@ -36,7 +36,7 @@ func (w *world) askReaders(e entry) {
 	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(w.open) > 0 {
 		return
 	}
-	read := func(p *process, hold time.Duration) *request {
+	read := func(p *process, hold time.Duration) *programRequest {
 		old := w.newRequest(p, r)
 		lock := p.locks.RWMutex(root + "/rw")
 		old.uses = []use{{root + "/rw", 0, 1}}
@@ -81,7 +81,7 @@ func (w *world) askFour(e entry) {
 // replaceAfter replaces the directory of a mutex that was released, while the answer to the release is
 // on its way. The new contenders are the operator's, and have all numbers of the earlier ones. Then the
 // process asks for the mutex again.
-func (w *world) replaceAfter(old *request) {
+func (w *world) replaceAfter(old *programRequest) {
 	p, directory := old.p, old.path
 	marker := markers[directory]
 	if marker == "" || old.multi {

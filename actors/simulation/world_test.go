@@ -31,7 +31,7 @@ type world struct {
 	server  *embedded.Server
 	slots   []*process // the present incarnation of each process
 	all     []*process
-	open    []*request
+	open    []*programRequest
 	owners  []*owner
 	foreign []*foreigner
 
@@ -234,7 +234,7 @@ func (w *world) look() {
 	for i := 0; i < len(w.open); i++ { // a holder that heeds a revocation may ask anew, which makes the list longer
 		w.open[i].look(now)
 	}
-	w.open = slices.DeleteFunc(w.open, func(r *request) bool { return r.state == done })
+	w.open = slices.DeleteFunc(w.open, func(r *programRequest) bool { return r.state == done })
 	w.lookAtOwners(now)
 	w.lookAtCandidates(now)
 	w.tick(now)

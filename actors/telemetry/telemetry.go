@@ -92,7 +92,7 @@ func (m *monitor) Batch(operations int) { m.batch.Record(context.Background(), i
 
 // Request implements actors.Monitor.
 func (m *monitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
-	q := &request{monitor: m, ctx: ctx}
+	q := &requestMonitor{monitor: m, ctx: ctx}
 	q.attributes = append(q.attributes, attribute.String("recipe", r.Recipe), attribute.String("kind", r.Kind))
 	if label := m.label(r.Path); label != "" {
 		q.attributes = append(q.attributes, attribute.String("lock.path", label))
@@ -101,8 +101,8 @@ func (m *monitor) Request(ctx context.Context, r actors.MonitoredRequest) actors
 	return q
 }
 
-// request is an actors.RequestMonitor.
-type request struct {
+// requestMonitor is an actors.RequestMonitor.
+type requestMonitor struct {
 	monitor    *monitor
 	ctx        context.Context // until the grant
 	attributes []attribute.KeyValue
@@ -110,7 +110,7 @@ type request struct {
 }
 
 // Granted implements actors.RequestMonitor.
-func (q *request) Granted(waited time.Duration, token actors.Token) {
+func (q *requestMonitor) Granted(waited time.Duration, token actors.Token) {
 	q.record(q.monitor.acquire, waited, "acquired")
 	q.span.End()
 	_, q.span = q.monitor.tracer.Start(q.ctx, "actorlock.hold", trace.WithAttributes(q.attributes...),
@@ -119,12 +119,14 @@ func (q *request) Granted(waited time.Duration, token actors.Token) {
 }
 
 // Refused implements actors.RequestMonitor.
-func (q *request) Refused(waited time.Duration, err error) { q.end(q.monitor.acquire, waited, err) }
+func (q *requestMonitor) Refused(waited time.Duration, err error) {
+	q.end(q.monitor.acquire, waited, err)
+}
 
 // Ended implements actors.RequestMonitor.
-func (q *request) Ended(held time.Duration, err error) { q.end(q.monitor.hold, held, err) }
+func (q *requestMonitor) Ended(held time.Duration, err error) { q.end(q.monitor.hold, held, err) }
 
-func (q *request) end(h metric.Float64Histogram, d time.Duration, err error) {
+func (q *requestMonitor) end(h metric.Float64Histogram, d time.Duration, err error) {
 	outcome := "released"
 	if err != nil {
 		outcome = reason(err)
@@ -134,7 +136,7 @@ func (q *request) end(h metric.Float64Histogram, d time.Duration, err error) {
 	q.span.End()
 }
 
-func (q *request) record(h metric.Float64Histogram, d time.Duration, outcome string) {
+func (q *requestMonitor) record(h metric.Float64Histogram, d time.Duration, outcome string) {
 	with := attribute.String("outcome", outcome)
 	h.Record(context.Background(), d.Seconds(), metric.WithAttributes(q.attributes...), metric.WithAttributes(with))
 	q.span.SetAttributes(with)

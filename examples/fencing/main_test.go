@@ -92,21 +92,21 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := writer{at: "is paused", do: cancel}
+	out := textWriter{at: "is paused", do: cancel}
 	if err := run(ctx, "", 0, &out); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v after\n%s", err, &out)
 	}
 	gone(t, out.String())
 }
 
-// writer calls a function when a text is written.
-type writer struct {
+// textWriter calls a function when a text is written.
+type textWriter struct {
 	bytes.Buffer
 	at string
 	do func()
 }
 
-func (w *writer) Write(p []byte) (int, error) {
+func (w *textWriter) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte(w.at)) {
 		w.do()
 	}

@@ -19,8 +19,8 @@ import (
 // holderFlag is the flag that makes the program the holder.
 const holderFlag = "holder"
 
-// process is the holder: this program with holderFlag.
-type process struct {
+// holderProcess is the holder: this program with holderFlag.
+type holderProcess struct {
 	ctx   context.Context
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -28,7 +28,7 @@ type process struct {
 }
 
 // start starts the holder, and kills it when ctx ends.
-func start(ctx context.Context, servers string, session time.Duration, path string) (*process, error) {
+func start(ctx context.Context, servers string, session time.Duration, path string) (*holderProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func start(ctx context.Context, servers string, session time.Duration, path stri
 	if err != nil {
 		return nil, err
 	}
-	return &process{ctx, cmd, in, bufio.NewScanner(out)}, cmd.Start()
+	return &holderProcess{ctx, cmd, in, bufio.NewScanner(out)}, cmd.Start()
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *holderProcess) pid() int { return p.cmd.Process.Pid }
 
-func (p *process) line() (string, error) {
+func (p *holderProcess) line() (string, error) {
 	if p.lines.Scan() {
 		return p.lines.Text(), nil
 	}
@@ -62,7 +62,7 @@ func (p *process) line() (string, error) {
 }
 
 // grant reads the first line of output: the token and the node of the grant.
-func (p *process) grant() (token actors.Token, node string, err error) {
+func (p *holderProcess) grant() (token actors.Token, node string, err error) {
 	line, err := p.line()
 	if err != nil {
 		return token, "", err
@@ -73,7 +73,7 @@ func (p *process) grant() (token actors.Token, node string, err error) {
 }
 
 // forward copies the next lines of output.
-func (p *process) forward(out io.Writer, lines int) error {
+func (p *holderProcess) forward(out io.Writer, lines int) error {
 	for range lines {
 		line, err := p.line()
 		if err != nil {
@@ -85,7 +85,7 @@ func (p *process) forward(out io.Writer, lines int) error {
 }
 
 // signal pauses or resumes the holder.
-func (p *process) signal(s syscall.Signal) error {
+func (p *holderProcess) signal(s syscall.Signal) error {
 	if s == syscall.SIGCONT {
 		if _, err := fmt.Fprintln(p.in, "go on"); err != nil {
 			return err
@@ -100,10 +100,10 @@ func untilWoken() error {
 	return err
 }
 
-func (p *process) wait() error { return p.cmd.Wait() }
+func (p *holderProcess) wait() error { return p.cmd.Wait() }
 
 // kill ends the holder if it still runs.
-func (p *process) kill() {
+func (p *holderProcess) kill() {
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
 }

@@ -114,8 +114,8 @@ type election struct {
 	path    string
 	servers string
 	session time.Duration
-	all     []*process
-	led     chan *process // a process that leads now
+	all     []*candidateProcess
+	led     chan *candidateProcess // a process that leads now
 }
 
 // open connects the program itself, which takes no part.
@@ -125,7 +125,7 @@ func open(ctx context.Context, servers string, session time.Duration) (*election
 		return nil, err
 	}
 	path := "/leader/" + rand.Text()[:8] // used by no other run
-	return &election{Election: locks.Election(path), locks: locks, path: path, servers: servers, session: session, led: make(chan *process, 100)}, nil
+	return &election{Election: locks.Election(path), locks: locks, path: path, servers: servers, session: session, led: make(chan *candidateProcess, 100)}, nil
 }
 
 func (e *election) close() {
@@ -146,7 +146,7 @@ func (e *election) start(ctx context.Context, id string) error {
 }
 
 // await waits until a candidate takes part.
-func (e *election) await(ctx context.Context, p *process) error {
+func (e *election) await(ctx context.Context, p *candidateProcess) error {
 	for {
 		all, err := e.Participants(ctx)
 		if err != nil {
@@ -167,7 +167,7 @@ func (e *election) await(ctx context.Context, p *process) error {
 	}
 }
 
-func (e *election) nextLeader(ctx context.Context) (*process, error) {
+func (e *election) nextLeader(ctx context.Context) (*candidateProcess, error) {
 	select {
 	case p := <-e.led:
 		return p, nil
@@ -177,7 +177,7 @@ func (e *election) nextLeader(ctx context.Context) (*process, error) {
 }
 
 // failOver has something happen to the leader, and returns when the next one leads.
-func (e *election) failOver(ctx context.Context, leader *process, f fault) (took time.Duration, next *process, err error) {
+func (e *election) failOver(ctx context.Context, leader *candidateProcess, f fault) (took time.Duration, next *candidateProcess, err error) {
 	began := time.Now()
 	if err := f.strike(leader); err != nil {
 		return 0, nil, err
@@ -187,7 +187,7 @@ func (e *election) failOver(ctx context.Context, leader *process, f fault) (took
 }
 
 // recover undoes a fault. A process that has ended is started again.
-func (e *election) recover(ctx context.Context, p *process, f fault) error {
+func (e *election) recover(ctx context.Context, p *candidateProcess, f fault) error {
 	if f.undo == nil {
 		p.kill()
 		return e.start(ctx, p.id)

@@ -16,8 +16,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// process is a candidate in a process of its own, behind a network of its own.
-type process struct {
+// candidateProcess is a candidate in a process of its own, behind a network of its own.
+type candidateProcess struct {
 	id      string
 	cmd     *exec.Cmd
 	stdin   io.Closer
@@ -29,7 +29,7 @@ type process struct {
 }
 
 // startProcess starts the candidate, which is this program with -id. It is killed when ctx ends.
-func startProcess(ctx context.Context, e *election, id string) (*process, error) {
+func startProcess(ctx context.Context, e *election, id string) (*candidateProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func startProcess(ctx context.Context, e *election, id string) (*process, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{id: id, network: n, over: make(chan time.Time, 100), ended: make(chan struct{})}
+	p := &candidateProcess{id: id, network: n, over: make(chan time.Time, 100), ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, self, "-id", id, "-child", "-zk", n.address, "-session", e.session.String(), "-path", e.path)
 	p.cmd.Stderr = os.Stderr
 	// In a group of its own it dies with this process even while it is paused: the kernel
@@ -70,10 +70,10 @@ func startProcess(ctx context.Context, e *election, id string) (*process, error)
 	return p, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *candidateProcess) pid() int { return p.cmd.Process.Pid }
 
 // kill ends the process, and waits for its end.
-func (p *process) kill() {
+func (p *candidateProcess) kill() {
 	p.killing.Do(func() {
 		p.cmd.Process.Kill()
 		p.stdin.Close()
@@ -85,20 +85,20 @@ func (p *process) kill() {
 // fault is what happens to a leader.
 type fault struct {
 	name   string
-	strike func(*process) error
-	undo   func(*process) error // nil: a new process is started instead
+	strike func(*candidateProcess) error
+	undo   func(*candidateProcess) error // nil: a new process is started instead
 	after  string
 }
 
 var faults = []fault{
-	{"SIGTERM to", func(p *process) error { return p.cmd.Process.Signal(syscall.SIGTERM) }, nil,
+	{"SIGTERM to", func(p *candidateProcess) error { return p.cmd.Process.Signal(syscall.SIGTERM) }, nil,
 		"The old leader has resigned and ended. It is started again, and waits"},
-	{"kill -9 of", func(p *process) error { return p.cmd.Process.Kill() }, nil,
+	{"kill -9 of", func(p *candidateProcess) error { return p.cmd.Process.Kill() }, nil,
 		"Its session had to expire first. It is started again, and waits"},
-	{"A pause, by SIGSTOP, of", func(p *process) error { return p.cmd.Process.Signal(syscall.SIGSTOP) },
-		func(p *process) error { return p.cmd.Process.Signal(syscall.SIGCONT) },
+	{"A pause, by SIGSTOP, of", func(p *candidateProcess) error { return p.cmd.Process.Signal(syscall.SIGSTOP) },
+		func(p *candidateProcess) error { return p.cmd.Process.Signal(syscall.SIGCONT) },
 		"Its session had to expire first. It goes on, finds its term over, and waits"},
-	{"The network is cut for", func(p *process) error { p.network.cut(true); return nil },
-		func(p *process) error { p.network.cut(false); return nil },
+	{"The network is cut for", func(p *candidateProcess) error { p.network.cut(true); return nil },
+		func(p *candidateProcess) error { p.network.cut(false); return nil },
 		"Its term was over for itself before. The network is back, and it waits"},
 }

@@ -160,7 +160,7 @@ func TestSemaphore(t *testing.T) {
 			t.Errorf("ACTORLOCK_NODE is %q", got)
 		}
 		two.signal(t, syscall.SIGTERM)
-		for p, want := range map[*process]int{one: 143, two: 143, three: 0} {
+		for p, want := range map[*lockrunProcess]int{one: 143, two: 143, three: 0} {
 			if code := p.code(t); code != want {
 				t.Errorf("code %d, want %d; %s", code, want, &p.stderr)
 			}
@@ -181,7 +181,7 @@ func TestReadAndWrite(t *testing.T) {
 				}
 			}
 		}
-		ended := func(p *process) {
+		ended := func(p *lockrunProcess) {
 			t.Helper()
 			p.signal(t, syscall.SIGTERM)
 			if code := p.code(t); code != 143 {

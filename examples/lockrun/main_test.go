@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
 const timeLimit = time.Minute
 
-// process is a running lockrun.
-type process struct {
+// lockrunProcess is a running lockrun.
+type lockrunProcess struct {
 	cmd    *exec.Cmd
 	stderr errorOutput
 	lines  chan string // of standard output; closed when no process has it open any more
@@ -55,10 +55,10 @@ func (e *errorOutput) String() string {
 }
 
 // launch starts lockrun, and kills it when the test ends.
-func launch(t *testing.T, stdin string, args ...string) *process {
+func launch(t *testing.T, stdin string, args ...string) *lockrunProcess {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], args...), lines: make(chan string, 100), ended: make(chan struct{})}
+	p := &lockrunProcess{cmd: exec.CommandContext(ctx, os.Args[0], args...), lines: make(chan string, 100), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asLockrun+"=1", "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = time.Second // the command may hold standard error
@@ -95,7 +95,7 @@ func launch(t *testing.T, stdin string, args ...string) *process {
 }
 
 // code waits for the end of lockrun, and returns its exit code.
-func (p *process) code(t *testing.T) int {
+func (p *lockrunProcess) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
@@ -106,7 +106,7 @@ func (p *process) code(t *testing.T) int {
 }
 
 // line waits for the next line of standard output.
-func (p *process) line(t *testing.T) string {
+func (p *lockrunProcess) line(t *testing.T) string {
 	t.Helper()
 	select {
 	case line, ok := <-p.lines:
@@ -121,7 +121,7 @@ func (p *process) line(t *testing.T) string {
 }
 
 // silent waits until no process has standard output open any more.
-func (p *process) silent(t *testing.T) {
+func (p *lockrunProcess) silent(t *testing.T) {
 	t.Helper()
 	timeout := time.After(timeLimit)
 	for {
@@ -136,7 +136,7 @@ func (p *process) silent(t *testing.T) {
 	}
 }
 
-func (p *process) signal(t *testing.T, s os.Signal) {
+func (p *lockrunProcess) signal(t *testing.T, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func on(s *zktest.Server, path string, more ...string) []string {
 
 // holder starts a lockrun that holds the lock until the test ends it. Its command has a child
 // process of the same kind.
-func holder(t *testing.T, s *zktest.Server, path string, more ...string) *process {
+func holder(t *testing.T, s *zktest.Server, path string, more ...string) *lockrunProcess {
 	t.Helper()
 	p := launch(t, "", append(on(s, path, more...), "--", "sh", "-c", "echo up; sleep 1000; echo woken")...)
 	if got := p.line(t); got != "up" {

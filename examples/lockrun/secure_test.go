@@ -169,7 +169,7 @@ func TestFailureLines(t *testing.T) {
 		{"public key", []string{"-zk", secure, "-tls-ca", trust, "-tls-cert", keys, "-tls-key", publicKey}, 0, []string{"chmod 600 " + publicKey}},
 		{"chroot that is missing", []string{"-zk", s.Addr() + s.Path(t)}, 0, []string{"the chroot was missing and is made"}},
 	}
-	var runs []*process
+	var runs []*lockrunProcess
 	for i, c := range cases {
 		flags := append([]string{"-lock", fmt.Sprintf("/failures-%d", i), "-wait", "8s", "-session", "20s"}, c.flags...)
 		runs = append(runs, launch(t, "", append(flags, "--", "true")...))

@@ -132,7 +132,7 @@ func TestUnreachable(t *testing.T) {
 	proxy := zktest.Proxy(t, mute.Addr())
 	proxy.BlackHole(true)
 	start := time.Now()
-	runs := map[string]*process{}
+	runs := map[string]*lockrunProcess{}
 	for what, addr := range map[string]string{
 		"no server listens":                   "127.0.0.1:1",
 		"no such name":                        "no-such-host.invalid:2181",

@@ -24,7 +24,7 @@ func TestPageShowsQueues(t *testing.T) {
 		grant := hold(t, first.Mutex(path+"/orders"), actors.WithOwner("ann"), actors.WithData([]byte("batch 41")))
 		next := second.Mutex(path+"/orders").Acquire(within(t), actors.WithOwner("bob"))
 		foreign(t, s, path+"/java", "10.0.0.7")
-		b.visit(view(t, at(t, s, options{root: path})))
+		b.visit(view(t, at(t, s, pageOptions{root: path})))
 		b.becomes(`document.querySelectorAll(".lock").length`, "2")
 		b.becomes(`document.getElementById("totals").textContent`, "2 locks · 2 held · 1 waiter")
 		b.becomes(fmt.Sprintf(`document.querySelector('[data-path="%s/orders"] .queue li.holds').textContent.startsWith("holds: session 0x")`, path), "true") // its data are the user's
@@ -52,7 +52,7 @@ func TestPageShowsTextAsText(t *testing.T) {
 	s, b := zktest.Embedded(t), open(t)
 	const evil = `<img src=x onerror="document.title='taken'">`
 	foreign(t, s, "/"+strings.ReplaceAll(evil, "/", ""), evil)
-	b.visit(view(t, at(t, s, options{root: "/"})))
+	b.visit(view(t, at(t, s, pageOptions{root: "/"})))
 	b.becomes(`document.querySelectorAll(".lock").length`, "1")
 	b.eval(`document.querySelector(".head").click()`)
 	b.becomes(`document.querySelector("td.data")?.textContent`, evil)
@@ -75,7 +75,7 @@ func TestThousandLocks(t *testing.T) {
 		held = append(held, grant)
 	}
 	defer runtime.KeepAlive(held)
-	b.visit(view(t, at(t, s, options{root: "/locks"})))
+	b.visit(view(t, at(t, s, pageOptions{root: "/locks"})))
 	b.becomes(`document.getElementById("totals").textContent`, "1000 locks · 1000 held · no waiters")
 	b.becomes(`document.querySelectorAll(".lock:not([hidden])").length`, "1000")
 	b.screenshot("thousand")
@@ -115,7 +115,7 @@ func TestPhoneAndDark(t *testing.T) {
 		}
 	}
 	defer runtime.KeepAlive(kept)
-	url := view(t, at(t, s, options{root: "/"}))
+	url := view(t, at(t, s, pageOptions{root: "/"}))
 	background := map[string]string{}
 	for _, scheme := range []string{"light", "dark"} {
 		for name, width := range map[string]int{"phone": 390, "desk": 1280} {
@@ -141,7 +141,7 @@ func TestPhoneAndDark(t *testing.T) {
 func TestPageWhileZooKeeperIsAway(t *testing.T) {
 	s, b := zktest.Embedded(t), open(t)
 	grant := hold(t, connect(t, s).Mutex("/orders"))
-	b.visit(view(t, at(t, s, options{root: "/"})))
+	b.visit(view(t, at(t, s, pageOptions{root: "/"})))
 	b.becomes(`document.getElementById("session").dataset.state`, "CONNECTED")
 	s.Embedded().Halt()
 	b.becomes(`document.getElementById("session").dataset.state`, "trouble")
@@ -157,7 +157,7 @@ func TestPageWhileZooKeeperIsAway(t *testing.T) {
 func TestAskToRelease(t *testing.T) {
 	s, b := zktest.Embedded(t), open(t)
 	grant := hold(t, connect(t, s).Mutex("/orders"), actors.Revocable())
-	b.visit(view(t, at(t, s, options{root: "/", revoke: true})))
+	b.visit(view(t, at(t, s, pageOptions{root: "/", revoke: true})))
 	b.becomes(`document.querySelectorAll(".lock").length`, "1")
 	b.eval(`window.confirm = () => true; document.querySelector(".head").click(); document.querySelector("td button").click()`)
 	select {

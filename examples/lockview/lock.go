@@ -10,23 +10,23 @@ import (
 
 // lock is the queue of one lock, as the page gets it.
 type lock struct {
-	Path       string      `json:"path"`
-	Recipe     string      `json:"recipe"`
-	Permits    int         `json:"permits,omitempty"`
-	Error      string      `json:"error,omitempty"`
-	Contenders []contender `json:"contenders"` // in the order of the queue
+	Path       string         `json:"path"`
+	Recipe     string         `json:"recipe"`
+	Permits    int            `json:"permits,omitempty"`
+	Error      string         `json:"error,omitempty"`
+	Contenders []contenderRow `json:"contenders"` // in the order of the queue
 }
 
-// contender is a holder or a waiter.
-type contender struct {
+// contenderRow is a holder or a waiter.
+type contenderRow struct {
 	contenders.Contender
 	Token string `json:"token,omitempty"` // of a holder
 }
 
 func newLock(q actors.Queue) lock {
-	l := lock{Path: q.Path, Recipe: q.Recipe, Permits: q.Permits, Contenders: make([]contender, len(q.Participants))}
+	l := lock{Path: q.Path, Recipe: q.Recipe, Permits: q.Permits, Contenders: make([]contenderRow, len(q.Participants))}
 	for i, p := range q.Participants {
-		c := contender{Contender: contenders.New(p, i)}
+		c := contenderRow{Contender: contenders.New(p, i)}
 		if p.Holds {
 			c.Token = p.Token.String()
 		}

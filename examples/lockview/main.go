@@ -30,7 +30,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-type options struct {
+type pageOptions struct {
 	zkflags.Flags
 	listen string
 	root   string
@@ -38,7 +38,7 @@ type options struct {
 }
 
 func main() {
-	o := options{Flags: zkflags.Flags{Warn: func(format string, args ...any) {
+	o := pageOptions{Flags: zkflags.Flags{Warn: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "lockview: "+format+"\n", args...)
 	}}}
 	o.Define(flag.CommandLine)
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-func (o *options) parsePath(args []string) error {
+func (o *pageOptions) parsePath(args []string) error {
 	o.root = "/"
 	switch {
 	case len(args) > 1:
@@ -80,7 +80,7 @@ func (o *options) parsePath(args []string) error {
 }
 
 // run serves the page until ctx ends.
-func run(ctx context.Context, o options, out io.Writer) error {
+func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	demonstration := o.Servers == ""

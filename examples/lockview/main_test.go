@@ -42,7 +42,7 @@ func within(t testing.TB) context.Context {
 }
 
 // view starts lockview, and returns the address of its page.
-func view(t *testing.T, o options) (url string) {
+func view(t *testing.T, o pageOptions) (url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	read, write := io.Pipe()
@@ -68,7 +68,7 @@ func view(t *testing.T, o options) (url string) {
 }
 
 // at sets the flags that lead to a server.
-func at(t *testing.T, s *zktest.Server, o options) options {
+func at(t *testing.T, s *zktest.Server, o pageOptions) pageOptions {
 	t.Helper()
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	o.Define(set)
@@ -84,11 +84,11 @@ func connect(t *testing.T, s *zktest.Server) *actors.Locks {
 	return locks
 }
 
-type locker interface {
+type blockingLock interface {
 	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
 }
 
-func hold(t *testing.T, lock locker, options ...actors.Option) *actors.Grant {
+func hold(t *testing.T, lock blockingLock, options ...actors.Option) *actors.Grant {
 	t.Helper()
 	grant, err := lock.Lock(within(t), options...)
 	must(t, err)
@@ -124,7 +124,7 @@ func TestEvents(t *testing.T) {
 		first := hold(t, locks.Mutex(path), actors.WithOwner("ann"))
 		second := locks.Mutex(path).Acquire(within(t), actors.WithOwner("bob"))
 		want := []string{"ann holds, bob", "bob holds", ""}
-		events(t, view(t, at(t, s, options{root: path})), func(event, data string) bool {
+		events(t, view(t, at(t, s, pageOptions{root: path})), func(event, data string) bool {
 			if event != "locks" {
 				return false
 			}
@@ -179,7 +179,7 @@ func TestOtherSites(t *testing.T) {
 		{"revoke", "POST", "revoke", "", "application/json", true, 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			url := view(t, at(t, s, options{root: "/", revoke: test.revoke}))
+			url := view(t, at(t, s, pageOptions{root: "/", revoke: test.revoke}))
 			request, err := http.NewRequestWithContext(within(t), test.method, url+test.path, strings.NewReader(body))
 			must(t, err)
 			if test.host != "" {
@@ -204,7 +204,7 @@ func TestArguments(t *testing.T) {
 		"locks":  `path "locks": it must begin with /`,
 		"/a /b":  `argument "/b": one path is accepted, after the flags`,
 	} {
-		var o options
+		var o pageOptions
 		err := o.parsePath(strings.Fields(args))
 		got := o.root
 		if err != nil {

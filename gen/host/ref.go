@@ -49,7 +49,7 @@ func (r *Ref) Register() error {
 	if r.mailbox.ended { // end has run, which removes the registration
 		return fmt.Errorf("host: actor %q has stopped", r.name)
 	}
-	pid, added := r.system.Actors.ProcessRegistry.Add(process{r}, r.name)
+	pid, added := r.system.Actors.ProcessRegistry.Add(refProcess{r}, r.name)
 	if !added {
 		return fmt.Errorf("host: spawn %q: %w", r.name, actor.ErrNameExists)
 	}
@@ -104,18 +104,18 @@ func (r *Ref) post(msg any, system bool) {
 	}
 }
 
-// process makes a Ref a process of protoactor, as its futures are. protoactor's own actors are
+// refProcess makes a Ref a process of protoactor, as its futures are. protoactor's own actors are
 // processes that take several times the memory.
-type process struct{ ref *Ref }
+type refProcess struct{ ref *Ref }
 
 // SendUserMessage implements actor.Process.
-func (p process) SendUserMessage(_ *actor.PID, msg any) { p.ref.post(msg, false) }
+func (p refProcess) SendUserMessage(_ *actor.PID, msg any) { p.ref.post(msg, false) }
 
 // SendSystemMessage implements actor.Process.
-func (p process) SendSystemMessage(_ *actor.PID, msg any) { p.ref.post(msg, true) }
+func (p refProcess) SendSystemMessage(_ *actor.PID, msg any) { p.ref.post(msg, true) }
 
 // Stop implements actor.Process.
-func (p process) Stop(*actor.PID) { p.ref.Stop() }
+func (p refProcess) Stop(*actor.PID) { p.ref.Stop() }
 
 // serve handles the messages of one turn, and reports whether there are more. The dispatcher
 // calls it, in one goroutine at a time.

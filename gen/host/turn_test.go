@@ -6,12 +6,12 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// script is an actor with the behaviour of a function.
-type script func(msg any)
+// funcActor is an actor with the behaviour of a function.
+type funcActor func(msg any)
 
-func (s script) Receive(_ ask.Recipient, msg any)   { s(msg) }
-func (script) Stopped(any)                          {}
-func (s script) Refuse(from ask.Recipient, msg any) { s(msg) }
+func (s funcActor) Receive(_ ask.Recipient, msg any)   { s(msg) }
+func (funcActor) Stopped(any)                          {}
+func (s funcActor) Refuse(from ask.Recipient, msg any) { s(msg) }
 
 // newNarrow returns a System with one goroutine for all mailboxes, so that the order of the
 // turns is known.
@@ -23,7 +23,7 @@ func newNarrow(t *testing.T) *System {
 	return s
 }
 
-func (s *System) script(f script) *Ref {
+func (s *System) script(f funcActor) *Ref {
 	return s.Start("scripted", func(*Ref) Actor { return f })
 }
 
@@ -103,7 +103,7 @@ func TestPriority(t *testing.T) {
 	s.script(func(any) { close(entered); <-leave }).Tell("block the goroutine")
 	<-entered
 	received := make(chan any, 1)
-	ref, err := s.SpawnPriority("first", func(*Ref) Actor { return script(func(msg any) { received <- msg }) })
+	ref, err := s.SpawnPriority("first", func(*Ref) Actor { return funcActor(func(msg any) { received <- msg }) })
 	if err != nil {
 		t.Fatal(err)
 	}

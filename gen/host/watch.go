@@ -140,7 +140,7 @@ func (r *Ref) Alias(tag any) (*actor.PID, error) {
 	if r.mailbox.ended {
 		return nil, fmt.Errorf("host: actor %q has stopped", r.name)
 	}
-	pid, added := registry.Add(alias{process{r}, tag}, r.name+registry.NextId())
+	pid, added := registry.Add(alias{refProcess{r}, tag}, r.name+registry.NextId())
 	if !added {
 		return nil, fmt.Errorf("host: alias of %q: %w", r.name, actor.ErrNameExists)
 	}
@@ -152,7 +152,7 @@ func (r *Ref) EndAlias(pid *actor.PID) { r.system.Actors.ProcessRegistry.Remove(
 
 // alias is the process registered under the PID of an alias.
 type alias struct {
-	process
+	refProcess
 	tag any
 }
 
@@ -162,7 +162,7 @@ func (a alias) SendUserMessage(pid *actor.PID, msg any) {
 		a.ref.Tell(Undelivered{a.tag})
 		return
 	}
-	a.process.SendUserMessage(pid, msg)
+	a.refProcess.SendUserMessage(pid, msg)
 }
 
 func isDeadLetter(msg any) bool {

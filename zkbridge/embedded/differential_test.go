@@ -12,9 +12,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// world is one server with the sessions that a script has on it. Two worlds
+// scriptServer is one server with the sessions that a script has on it. Two worlds
 // that get the same script must tell the same story, zxids included.
-type world struct {
+type scriptServer struct {
 	t        testing.TB
 	addr     string
 	sessions []*raw
@@ -22,8 +22,8 @@ type world struct {
 	seen     map[string]int // how often a request of a kind succeeded or failed, and events came
 }
 
-func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *world {
-	w := &world{t: t, addr: addr, names: map[int64]string{0: "-"}, seen: seen}
+func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *scriptServer {
+	w := &scriptServer{t: t, addr: addr, names: map[int64]string{0: "-"}, seen: seen}
 	for i := range sessions {
 		w.sessions = append(w.sessions, nil)
 		w.open(i)
@@ -34,13 +34,13 @@ func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *wor
 // longest is the session timeout of both: none may end by the way.
 const longest = 40 * time.Second
 
-func (w *world) open(i int) {
+func (w *scriptServer) open(i int) {
 	c := session(w.t, w.addr, longest)
 	w.sessions[i] = c
 	w.names[c.id] = fmt.Sprintf("s%d", i)
 }
 
-func (w *world) owner(id int64) string {
+func (w *scriptServer) owner(id int64) string {
 	if name, ok := w.names[id]; ok {
 		return name
 	}
@@ -61,7 +61,7 @@ func (s step) String() string {
 }
 
 // do runs a step and tells everything that any session saw of it.
-func (w *world) do(s step) string {
+func (w *scriptServer) do(s step) string {
 	var story strings.Builder
 	c := w.sessions[s.session]
 	switch s.special {
@@ -100,7 +100,7 @@ func (w *world) do(s step) string {
 }
 
 // tell shows a reply, and counts it.
-func (w *world) tell(op embedded.Op, r reply) string {
+func (w *scriptServer) tell(op embedded.Op, r reply) string {
 	text := show(w.t, op, r, w.owner)
 	switch {
 	case r.err != 0 || strings.Contains(text, "[-1 0"): // in a multi
@@ -112,7 +112,7 @@ func (w *world) tell(op embedded.Op, r reply) string {
 	return text
 }
 
-func (w *world) tellEvents(story *strings.Builder, c *raw) {
+func (w *scriptServer) tellEvents(story *strings.Builder, c *raw) {
 	events := c.takeEvents()
 	for _, e := range events {
 		w.seen["event "+e[:1]]++
@@ -134,7 +134,7 @@ func TestSameAsZooKeeper(t *testing.T) {
 		seed := uint64(n)
 		passed := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			a, b := newWorld(t, real.Addr(), 3, seen), newWorld(t, ours.Addr(), 3, map[string]int{})
-			g := &script{r: rand.New(rand.NewPCG(seed, 0)), root: fmt.Sprint("/r", seed), zxid: func() int64 { return a.sessions[0].zxid }}
+			g := &randomScript{r: rand.New(rand.NewPCG(seed, 0)), root: fmt.Sprint("/r", seed), zxid: func() int64 { return a.sessions[0].zxid }}
 			var before strings.Builder
 			run := func(s step) {
 				theirs, mine := a.do(s), b.do(s)

@@ -9,16 +9,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// script makes random steps in a subtree of its own.
-type script struct {
+// randomScript makes random steps in a subtree of its own.
+type randomScript struct {
 	r    *rand.Rand
 	root string
 	zxid func() int64
 }
 
-func (g *script) pick(list ...string) string { return list[g.r.IntN(len(list))] }
+func (g *randomScript) pick(list ...string) string { return list[g.r.IntN(len(list))] }
 
-func (g *script) path() string {
+func (g *randomScript) path() string {
 	if g.r.IntN(40) == 0 {
 		return g.pick("", "/", "x", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", g.root+"/", g.root+"//a",
 			g.root+"/./a", g.root+"/../a", g.root+"/\x01", g.root+"/\xff", g.root+"/\u00e9\u4e16")
@@ -26,15 +26,15 @@ func (g *script) path() string {
 	return g.root + g.pick("", "/a", "/a", "/b", "/a/x", "/a/y", "/b/x", "/b/x/deep", "/c", "/c/n0000000000", "/c/n0000000001")
 }
 
-func (g *script) version() int32 {
+func (g *randomScript) version() int32 {
 	return []int32{-1, -1, -1, 0, 1, 2, -2}[g.r.IntN(7)]
 }
 
-func (g *script) data() []byte {
+func (g *randomScript) data() []byte {
 	return [][]byte{nil, {}, []byte("x"), []byte("hello")}[g.r.IntN(4)]
 }
 
-func (g *script) acl() []zk.ACL {
+func (g *randomScript) acl() []zk.ACL {
 	digest := zk.DigestACL(zk.PermAll, "u", "p")
 	switch g.r.IntN(30) {
 	case 0:
@@ -58,7 +58,7 @@ func (g *script) acl() []zk.ACL {
 	}
 }
 
-func (g *script) create(op embedded.Op) []any {
+func (g *randomScript) create(op embedded.Op) []any {
 	path, flags := g.path(), g.r.IntN(4)
 	if flags >= 2 {
 		path = g.root + g.pick("/a/", "/c/n", "/b/s-", "/c/n")
@@ -76,7 +76,7 @@ func (g *script) create(op embedded.Op) []any {
 	return []any{path, g.data(), g.acl(), flags}
 }
 
-func (g *script) multi() packed {
+func (g *randomScript) multi() packed {
 	var b []byte
 	for range g.r.IntN(5) {
 		op := []embedded.Op{embedded.OpCreate, embedded.OpCreate, embedded.OpDelete, embedded.OpSetData, embedded.OpCheck,
@@ -101,7 +101,7 @@ func (g *script) multi() packed {
 	return append(b, pack(-1, true, -1)...)
 }
 
-func (g *script) multiRead() packed {
+func (g *randomScript) multiRead() packed {
 	var b []byte
 	for range g.r.IntN(4) {
 		op := []embedded.Op{embedded.OpGetData, embedded.OpGetChildren}[g.r.IntN(2)]
@@ -110,7 +110,7 @@ func (g *script) multiRead() packed {
 	return append(b, pack(-1, true, -1)...)
 }
 
-func (g *script) paths() []string {
+func (g *randomScript) paths() []string {
 	list := make([]string, g.r.IntN(3))
 	for i := range list {
 		list[i] = g.path()
@@ -118,7 +118,7 @@ func (g *script) paths() []string {
 	return list
 }
 
-func (g *script) setWatches(op embedded.Op) []any {
+func (g *randomScript) setWatches(op embedded.Op) []any {
 	fields := []any{g.zxid() - int64(g.r.IntN(20)), g.paths(), g.paths(), g.paths()}
 	if op == embedded.OpSetWatches2 {
 		fields = append(fields, g.paths(), g.paths())
@@ -126,7 +126,7 @@ func (g *script) setWatches(op embedded.Op) []any {
 	return fields
 }
 
-func (g *script) next(sessions int) step {
+func (g *randomScript) next(sessions int) step {
 	s := step{session: g.r.IntN(sessions)}
 	if g.r.IntN(8) == 0 {
 		s.special = "pipeline"
@@ -142,7 +142,7 @@ func (g *script) next(sessions int) step {
 	return next
 }
 
-func (g *script) request() step {
+func (g *randomScript) request() step {
 	var s step
 	watch := g.r.IntN(2) == 0
 	switch n := g.r.IntN(100); {

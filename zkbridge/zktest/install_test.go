@@ -71,7 +71,7 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 func TestPortTaken(t *testing.T) {
 	s := Own(t)
 	taken := s.nodes[0]
-	other := &node{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
+	other := &serverProcess{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
 	if err := other.write("1", config(other.data(), other.port, nil, collect(nil))); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// node is one ZooKeeper server: its folder, its port and, while it runs, its process.
-type node struct {
+// serverProcess is one ZooKeeper server: its folder, its port and, while it runs, its process.
+type serverProcess struct {
 	install install
 	dir     string // holds zoo.cfg, data and log
 	port    int
@@ -53,7 +53,7 @@ func launch(inst install, dir string, n int, o options) (*Server, error) {
 func prepare(inst install, dir string, n int, o options) (*Server, error) {
 	s := &Server{}
 	for i := range n {
-		s.nodes = append(s.nodes, &node{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
+		s.nodes = append(s.nodes, &serverProcess{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
 			quorum: freePort(), election: freePort()})
 	}
 	var addrs []string
@@ -61,7 +61,7 @@ func prepare(inst install, dir string, n int, o options) (*Server, error) {
 		var peers []string
 		if n > 1 {
 			peers = s.peersOf(nd, o)
-			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*node{nd}})
+			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*serverProcess{nd}})
 		}
 		if err := nd.write(strconv.Itoa(i+1), config(nd.data(), nd.port, peers, o)); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func prepare(inst install, dir string, n int, o options) (*Server, error) {
 }
 
 // peersOf are the lines by which a member finds the others and itself.
-func (s *Server) peersOf(viewer *node, o options) (lines []string) {
+func (s *Server) peersOf(viewer *serverProcess, o options) (lines []string) {
 	for i, nd := range s.nodes {
 		quorum, election := loopback(nd.quorum), loopback(nd.election)
 		if o.links && nd != viewer {
@@ -89,7 +89,7 @@ func (s *Server) peersOf(viewer *node, o options) (lines []string) {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-func (n *node) write(id, config string) error {
+func (n *serverProcess) write(id, config string) error {
 	if err := os.MkdirAll(n.data(), 0o755); err != nil {
 		return err
 	}
@@ -99,12 +99,12 @@ func (n *node) write(id, config string) error {
 	return os.WriteFile(filepath.Join(n.dir, "zoo.cfg"), []byte(config), 0o644)
 }
 
-func (n *node) data() string    { return filepath.Join(n.dir, "data") }
-func (n *node) logFile() string { return filepath.Join(n.dir, "log") }
-func (n *node) addr() string    { return loopback(n.port) }
+func (n *serverProcess) data() string    { return filepath.Join(n.dir, "data") }
+func (n *serverProcess) logFile() string { return filepath.Join(n.dir, "log") }
+func (n *serverProcess) addr() string    { return loopback(n.port) }
 
 // start starts the process, if it does not run, and waits until it serves.
-func (n *node) start(timeout time.Duration) error {
+func (n *serverProcess) start(timeout time.Duration) error {
 	p, err := n.spawn()
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (n *node) start(timeout time.Duration) error {
 	}
 }
 
-func (n *node) spawn() (*Process, error) {
+func (n *serverProcess) spawn() (*Process, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc != nil && !n.proc.ended() {
@@ -141,7 +141,7 @@ func (n *node) spawn() (*Process, error) {
 }
 
 // kill ends the process and returns when it is gone.
-func (n *node) kill() {
+func (n *serverProcess) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc != nil {
@@ -150,10 +150,10 @@ func (n *node) kill() {
 	}
 }
 
-func (n *node) freeze() error { return n.signal((*Process).Freeze) }
-func (n *node) thaw() error   { return n.signal((*Process).Thaw) }
+func (n *serverProcess) freeze() error { return n.signal((*Process).Freeze) }
+func (n *serverProcess) thaw() error   { return n.signal((*Process).Thaw) }
 
-func (n *node) signal(send func(*Process) error) error {
+func (n *serverProcess) signal(send func(*Process) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc == nil {
@@ -163,7 +163,7 @@ func (n *node) signal(send func(*Process) error) error {
 }
 
 // serves reports whether this server, and not another process that came to have its port, answers and takes requests.
-func (n *node) serves() bool {
+func (n *serverProcess) serves() bool {
 	if ok, err := fourLetter(n.addr(), "ruok"); err != nil || ok != "imok" {
 		return false
 	}
@@ -175,7 +175,7 @@ func (n *node) serves() bool {
 }
 
 // mode returns standalone, leader or follower, and "" while the server takes no requests.
-func (n *node) mode() string {
+func (n *serverProcess) mode() string {
 	reply, err := fourLetter(n.addr(), "srvr")
 	if err != nil {
 		return ""
@@ -188,7 +188,7 @@ func (n *node) mode() string {
 var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
 
 // watches returns how many watches this server holds.
-func (n *node) watches() (int, error) {
+func (n *serverProcess) watches() (int, error) {
 	reply, err := fourLetter(n.addr(), "mntr")
 	if err != nil {
 		return 0, fmt.Errorf("mntr on %s: %w", n.addr(), err)
@@ -217,7 +217,7 @@ func (n *node) watches() (int, error) {
 }
 
 // logTail returns the end of the server's log.
-func (n *node) logTail() string {
+func (n *serverProcess) logTail() string {
 	b, err := os.ReadFile(n.logFile())
 	if err != nil {
 		return err.Error()

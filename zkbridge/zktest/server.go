@@ -23,7 +23,7 @@ const (
 type Server struct {
 	addr     string
 	embedded *embedded.Server // nil on a real server
-	nodes    []*node          // the processes of a real server
+	nodes    []*serverProcess // the processes of a real server
 	members  []*Server        // one per node of an ensemble
 	shared   bool             // other tests use it too
 }

@@ -241,7 +241,7 @@ func TestIsolate(t *testing.T) {
 		Eventually(t, later, func() bool { return m.nodes[0].mode() == "follower" }, "the follower is back")
 		break
 	}
-	if !failed(func(t testing.TB) { (&Server{nodes: []*node{{}}}).Isolate(t, true) }) {
+	if !failed(func(t testing.TB) { (&Server{nodes: []*serverProcess{{}}}).Isolate(t, true) }) {
 		t.Error("a server without links can be cut off")
 	}
 }
@@ -256,7 +256,7 @@ func TestEventually(t *testing.T) {
 
 // failed runs f with a test that is not this one and reports whether f has failed it.
 func failed(f func(testing.TB)) bool {
-	r := &recorder{}
+	r := &recordingTB{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -266,13 +266,13 @@ func failed(f func(testing.TB)) bool {
 	return r.failed
 }
 
-type recorder struct {
+type recordingTB struct {
 	testing.TB
 	failed bool
 }
 
-func (r *recorder) Helper() {}
-func (r *recorder) Fatalf(string, ...any) {
+func (r *recordingTB) Helper() {}
+func (r *recordingTB) Fatalf(string, ...any) {
 	r.failed = true
 	runtime.Goexit()
 }

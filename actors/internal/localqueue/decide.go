@@ -199,7 +199,7 @@ func (l *Queue) refuseEntering(why requests.Reason) {
 	}
 }
 
-func (l *Queue) notifyContended(r *request) {
+func (l *Queue) notifyContended(r *ownerRequest) {
 	if r.notifyContended && !r.enters {
 		r.notifyContended = false
 		l.actor.NotifyContended(r.id)

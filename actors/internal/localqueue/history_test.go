@@ -37,7 +37,7 @@ type modelRequest struct {
 	kind   queue.Kind
 	owner  string
 	try    bool
-	stage  stage // creating: it waits for a node beside what its owner holds
+	stage  progress // creating: it waits for a node beside what its owner holds
 	by     uint64
 	token  [2]int64
 	places requests.ID // of the owner's first request, with which the others share it
@@ -64,7 +64,7 @@ func (b *model) contended() bool {
 
 func (b *model) budgetUsed() bool { return b.contended() && (b.timeUsed || b.granted >= b.grants) }
 
-func (b *model) step(e event) {
+func (b *model) step(e queueCall) {
 	for _, f := range step(b.queue, e) {
 		b.perform(f)
 	}
@@ -227,7 +227,7 @@ func (b *model) checkFirst(kind queue.Kind, written, unused bool, first, beside 
 	}
 }
 
-func (b *model) pick(want stage) *modelRequest {
+func (b *model) pick(want progress) *modelRequest {
 	var some []*modelRequest
 	for _, a := range b.open {
 		if a.stage == want {
@@ -242,7 +242,7 @@ func (b *model) pick(want stage) *modelRequest {
 }
 
 // someNode returns a node in a stage.
-func (b *model) someNode(want stage) *node {
+func (b *model) someNode(want progress) *node {
 	parts := slices.DeleteFunc(slices.Clone(b.nodes), func(p *node) bool { return p.stage != want })
 	if len(parts) == 0 {
 		b.t.Skip("not now")
@@ -329,7 +329,7 @@ func (b *model) actions() map[string]func(*rapid.T) {
 			if b.nodeOf(serial) != nil || serial == b.first {
 				t.Skip("it is not over")
 			}
-			b.step(rapid.SampledFrom([]event{func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) }, func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) }, func(l *Queue) { l.NodeLost(serial, requests.SessionLost) }, func(l *Queue) { l.NodeContended(serial) }, func(l *Queue) { l.TimeBudgetUsed(serial) }}).Draw(t, "news"))
+			b.step(rapid.SampledFrom([]queueCall{func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) }, func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) }, func(l *Queue) { l.NodeLost(serial, requests.SessionLost) }, func(l *Queue) { l.NodeContended(serial) }, func(l *Queue) { l.TimeBudgetUsed(serial) }}).Draw(t, "news"))
 		},
 		"lingered": func(t *rapid.T) {
 			if !b.timerRuns {

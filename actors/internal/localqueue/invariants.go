@@ -30,7 +30,7 @@ func (l *Queue) Check() error {
 	for i, b := range l.holders {
 		holding[b.kind]++
 		count(b)
-		enters := slices.ContainsFunc(b.requests, func(r request) bool { return r.enters })
+		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
 		if b.stage != held || b.index != i || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
 			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests at %d", b.kind, b.stage, len(b.requests), b.index)
 		}
@@ -39,7 +39,7 @@ func (l *Queue) Check() error {
 		if b.stage == lost {
 			open++
 		}
-		if !slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id }) {
+		if !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id }) {
 			return fmt.Errorf("localqueue: request %d is not one of its borrower's", id)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 
 // The owners of this process.
 
-// stage is how far a node or an owner has come.
-type stage uint8
+// progress is how far a node or an owner has come.
+type progress uint8
 
 const (
-	unsent   stage = iota // there is no node
-	creating              // the node is asked for
-	queued                // the owner waits
+	unsent   progress = iota // there is no node
+	creating                 // the node is asked for
+	queued                   // the owner waits
 	held
 	lost // the owner has lost the lock and not released it; or the lock below has refused the node
 )
 
-// request is one request of an owner.
-type request struct {
+// ownerRequest is one request of an owner.
+type ownerRequest struct {
 	id              requests.ID
 	kind            queue.Kind
 	try             bool
@@ -32,13 +32,13 @@ type request struct {
 // localOwner is an owner that waits, holds or has lost the lock. It has one request at least;
 // requests of an owner with a name share one localOwner.
 type localOwner struct {
-	stage      stage // queued: it is in Queue.waiting; held: it is in Queue.holders; lost
+	stage      progress // queued: it is in Queue.waiting; held: it is in Queue.holders; lost
 	owner      string
 	kind       queue.Kind
 	data       []byte
 	step       uint32
-	requests   []request
-	buf        [1]request
+	requests   []ownerRequest
+	buf        [1]ownerRequest
 	reason     requests.Reason // why the lock was lost
 	index      int             // in Queue.holders, if it is held
 	prev, next *localOwner
@@ -48,7 +48,7 @@ func (l *Queue) refuse(id requests.ID, why requests.Reason) {
 	l.actor.RefuseRequest(id, why)
 }
 
-func (l *Queue) add(b *localOwner, r request) {
+func (l *Queue) add(b *localOwner, r ownerRequest) {
 	l.requests.Put(r.id, b)
 	b.requests = append(b.requests, r)
 	if r.try {
@@ -59,7 +59,7 @@ func (l *Queue) add(b *localOwner, r request) {
 // drop takes a request off its owner. The owner ends with the last one.
 func (l *Queue) drop(b *localOwner, id requests.ID) {
 	l.requests.Remove(id)
-	b.requests = slices.DeleteFunc(b.requests, func(r request) bool {
+	b.requests = slices.DeleteFunc(b.requests, func(r ownerRequest) bool {
 		if r.id == id && r.try {
 			l.tries--
 		}
@@ -85,7 +85,7 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 
 // downgrade leaves a holder with the kind of the requests that it still has.
 func (l *Queue) downgrade(b *localOwner) {
-	if b.stage == held && !slices.ContainsFunc(b.requests, func(r request) bool { return r.kind == b.kind }) {
+	if b.stage == held && !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.kind == b.kind }) {
 		l.holding[b.kind]--
 		b.kind = b.requests[0].kind
 		l.holding[b.kind]++
@@ -109,12 +109,12 @@ func (l *Queue) removeHolder(b *localOwner) {
 
 // entering reports whether a request of a holder is not granted yet.
 func (b *localOwner) entering(id requests.ID) bool {
-	return slices.ContainsFunc(b.requests, func(r request) bool { return r.id == id && r.enters })
+	return slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id && r.enters })
 }
 
 // othersOfKind returns how many other granted requests of the owner are for the same kind.
 func (b *localOwner) othersOfKind(id requests.ID) (others int) {
-	i := slices.IndexFunc(b.requests, func(r request) bool { return r.id == id })
+	i := slices.IndexFunc(b.requests, func(r ownerRequest) bool { return r.id == id })
 	for _, r := range b.requests {
 		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
 			others++
@@ -141,18 +141,18 @@ func (l *Queue) newOwner() *localOwner {
 
 // refuseAll refuses all waiting requests.
 func (l *Queue) refuseAll(why requests.Reason) {
-	l.refuseThose(why, func(request) bool { return true })
+	l.refuseThose(why, func(ownerRequest) bool { return true })
 }
 
 // refuseTries refuses the waiting tries.
 func (l *Queue) refuseTries() {
 	if l.tries > 0 {
-		l.refuseThose(requests.NotAcquired, func(r request) bool { return r.try })
+		l.refuseThose(requests.NotAcquired, func(r ownerRequest) bool { return r.try })
 	}
 }
 
 // refuseThose refuses the waiting requests for which refused returns true.
-func (l *Queue) refuseThose(why requests.Reason, refused func(request) bool) {
+func (l *Queue) refuseThose(why requests.Reason, refused func(ownerRequest) bool) {
 	for b := l.waiting.first; b != nil; {
 		next := b.next
 		for _, r := range slices.Clone(b.requests) {
@@ -166,7 +166,7 @@ func (l *Queue) refuseThose(why requests.Reason, refused func(request) bool) {
 }
 
 func (b *localOwner) onlyTries() bool {
-	return !slices.ContainsFunc(b.requests, func(r request) bool { return !r.try })
+	return !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return !r.try })
 }
 
 // census counts by kind.

@@ -57,7 +57,7 @@ type nodeHold struct {
 
 // node is one node of the lock.
 type node struct {
-	stage     stage // unsent: there is none; creating: it is asked for; held
+	stage     progress // unsent: there is none; creating: it is asked for; held
 	serial    uint64
 	kind      queue.Kind
 	try       bool
@@ -108,14 +108,14 @@ func (l *Queue) Acquire(e LocalRequest) {
 	if e.Owner != "" {
 		l.owners[e.Owner] = b
 	}
-	l.add(b, request{id: e.ID, kind: e.Kind, try: e.Try, notifyContended: e.NotifyContended})
+	l.add(b, ownerRequest{id: e.ID, kind: e.Kind, try: e.Try, notifyContended: e.NotifyContended})
 	l.waiting.push(b)
 	l.proceed()
 }
 
 // join lets a further request of an owner share what the owner has.
 func (l *Queue) join(b *localOwner, e LocalRequest) {
-	r := request{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
+	r := ownerRequest{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage == lost:
 		l.refuse(e.ID, b.reason)

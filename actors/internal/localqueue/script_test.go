@@ -25,7 +25,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 	id, serial, why := requests.ID(num("id", 0)), uint64(num("serial", 0)), machinetest.Reason(t, args["reason"], requests.SessionLost)
 	_, try := args["try"]
 	_, tell := args["notify"]
-	var e event
+	var e queueCall
 	switch word {
 	case "rule":
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[args["name"]]
@@ -78,11 +78,11 @@ func show(f machinetest.LocalEffect) string {
 	return machinetest.ShowAnswer(f, f.ID, f.Reason, f.StillHeld)
 }
 
-// event is a call of a Queue.
-type event func(*Queue)
+// queueCall is a call of a Queue.
+type queueCall func(*Queue)
 
 // step applies an event to a Queue with a recorder, and returns the effects.
-func step(l *Queue, e event) []machinetest.LocalEffect {
+func step(l *Queue, e queueCall) []machinetest.LocalEffect {
 	e(l)
 	invariants.Check(l)
 	return l.actor.(*machinetest.LocalRecorder).Take()

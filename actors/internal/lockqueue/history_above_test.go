@@ -174,7 +174,7 @@ func (s *stack) record(class int, token [2]int64) {
 
 // semaphoresAtRest checks that the first request in the request queue lacks permits.
 func (s *stack) semaphoresAtRest() {
-	i := slices.IndexFunc(s.worlds[0].sorted(), func(n *node) bool { return !n.plain })
+	i := slices.IndexFunc(s.worlds[0].sorted(), func(n *worldNode) bool { return !n.plain })
 	if i < 0 {
 		return
 	}

@@ -176,7 +176,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			writer := w.guest(!w.rule.OwnMarkersOnly && downgradesFrom(w.rule, queue.Exclusive) != 0 && !queue.NearEnd(w.nextSeq), "__WRIT__")
 			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
 			w.zxid++
-			w.put(&node{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: queue.Shared, czxid: w.zxid})
+			w.put(&worldNode{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: queue.Shared, czxid: w.zxid})
 			if rapid.Bool().Draw(t, "goes at once") {
 				w.del(writer)
 			}

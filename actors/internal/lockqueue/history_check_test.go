@@ -10,12 +10,12 @@ import (
 )
 
 // sorted returns the queue as the server has it, slowly and plainly.
-func (w *world) sorted() []*node {
-	var list []*node
+func (w *world) sorted() []*worldNode {
+	var list []*worldNode
 	for _, n := range w.nodes {
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(a, b *node) int { return int(a.born - b.born) })
+	slices.SortFunc(list, func(a, b *worldNode) int { return int(a.born - b.born) })
 	return list
 }
 
@@ -45,7 +45,7 @@ func (w *world) holds(name string, missed bool) bool {
 }
 
 // kindFor returns the node's kind as the process of another node sees it.
-func (w *world) kindFor(n, me *node) queue.Kind {
+func (w *world) kindFor(n, me *worldNode) queue.Kind {
 	if hasOwnKind(w.rule) && n.kind == queue.Own && (n.proc != me.proc || n.epoch != me.epoch) {
 		return queue.Exclusive
 	}
@@ -53,7 +53,7 @@ func (w *world) kindFor(n, me *node) queue.Kind {
 }
 
 // gaveUp reports whether no request holds by the node, or ever will.
-func (p *process) gaveUp(n *node) bool {
+func (p *process) gaveUp(n *worldNode) bool {
 	if p == nil || n.epoch != p.epoch {
 		return false
 	}
@@ -105,7 +105,7 @@ func (w *world) checkGrant(p *process, f Effect) {
 
 // conflict reports whether two nodes may not be held at a time: the earlier blocks the later. An
 // owner may hold two nodes of one place in the queue.
-func (w *world) conflict(a, b *node) bool {
+func (w *world) conflict(a, b *worldNode) bool {
 	switch {
 	case a == nil || b == nil || a.born == b.born:
 		return false

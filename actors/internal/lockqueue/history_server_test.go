@@ -16,9 +16,9 @@ import (
 
 // The server of a world.
 
-func (w *world) add(prefix string, kind queue.Kind, p *process) *node {
+func (w *world) add(prefix string, kind queue.Kind, p *process) *worldNode {
 	w.births++
-	n := &node{name: fmt.Sprintf("%s%010d", prefix, w.nextSeq), seq: w.nextSeq, born: w.births, kind: kind, czxid: w.zxid, proc: p}
+	n := &worldNode{name: fmt.Sprintf("%s%010d", prefix, w.nextSeq), seq: w.nextSeq, born: w.births, kind: kind, czxid: w.zxid, proc: p}
 	if p != nil {
 		n.epoch = p.epoch
 	}
@@ -35,7 +35,7 @@ func (w *world) add(prefix string, kind queue.Kind, p *process) *node {
 }
 
 // meddle deletes a node of any process.
-func (w *world) meddle(n *node) {
+func (w *world) meddle(n *worldNode) {
 	if n.proc != nil && n.epoch == n.proc.epoch {
 		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name], proc: n.proc, order: len(w.ghosts)}
 		for _, other := range w.sorted() {
@@ -221,7 +221,7 @@ func (w *world) createBeside(p *process, f Effect) {
 	}
 	w.zxid++
 	_, kind, _ := w.rule.Parse(f.Node)
-	w.put(&node{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
+	w.put(&worldNode{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
 	w.catchUp(p)
 	p.reply(Created{Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.directory})
 	p.answers[len(p.answers)-1].due = p.ticks + 1 // it is granted by, whenever it comes

@@ -19,7 +19,7 @@ import (
 type world struct {
 	t             *rapid.T
 	rule          queue.Rule
-	nodes         map[string]*node
+	nodes         map[string]*worldNode
 	nextSeq       int64
 	afterLast     int64 // the number that comes after the last one
 	zxid          int64
@@ -45,7 +45,7 @@ type world struct {
 	ghosts map[string]ghost // nodes that another client deleted
 }
 
-type node struct {
+type worldNode struct {
 	name  string
 	seq   int64
 	born  int64 // its place in the queue, whatever its number
@@ -105,7 +105,7 @@ type answer struct {
 }
 
 func newWorld(t *rapid.T, rule queue.Rule, processes int) *world {
-	w := &world{t: t, rule: rule, nodes: map[string]*node{}, zxid: 100,
+	w := &world{t: t, rule: rule, nodes: map[string]*worldNode{}, zxid: 100,
 		markers: heldMarkers{waited: map[string]bool{}}, revocations: revocations{map[string]bool{}, map[requests.ID]bool{}}}
 	w.directory, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
 		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")

@@ -6,7 +6,7 @@ import "slices"
 // server that follows another is late, but never goes back, and has executed the process's own
 // writes before it answers them.
 type view struct {
-	nodes     map[string]*node
+	nodes     map[string]*worldNode
 	directory int64
 	asked     map[string]bool // nodes whose data asks to release
 	markerOf  string
@@ -17,7 +17,9 @@ type view struct {
 // change does to a process's view what a transaction does, and fires the watches on it.
 type change func(p *process)
 
-func newView() view { return view{nodes: map[string]*node{}, directory: 1, asked: map[string]bool{}} }
+func newView() view {
+	return view{nodes: map[string]*worldNode{}, directory: 1, asked: map[string]bool{}}
+}
 
 // commit has all servers show a change: now, or some time later if followers lag.
 func (w *world) commit(c change) {
@@ -40,7 +42,7 @@ func (w *world) advance(p *process, to int) {
 }
 
 // put adds a node to the directory.
-func (w *world) put(n *node) {
+func (w *world) put(n *worldNode) {
 	w.nodes[n.name] = n
 	delete(w.ghosts, n.name) // at the end of the numbers a repeated create has the same name
 	w.commit(func(p *process) {

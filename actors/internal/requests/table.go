@@ -5,12 +5,12 @@ import "iter"
 // Table is a map from the IDs of open requests. It needs no hash, since an ID says its place. The
 // zero Table is empty. A nil Table is empty, too, and takes nothing in.
 type Table[T any] struct {
-	places []entry[T]
+	places []slot[T]
 	free   ID // the first free place; 0 if there is none
 	n      int
 }
 
-type entry[T any] struct {
+type slot[T any] struct {
 	id   ID // of a free place: the next free place
 	what *T // nil if the place is free
 }
@@ -20,13 +20,13 @@ type entry[T any] struct {
 func (t *Table[T]) Add(number uint32, what *T) ID {
 	i := t.free
 	if i == 0 {
-		t.places = append(t.places, entry[T]{})
+		t.places = append(t.places, slot[T]{})
 		i = ID(len(t.places))
 	} else {
 		t.free = t.places[i-1].id
 	}
 	id := ID(number)<<32 | i
-	t.places[i-1] = entry[T]{id, what}
+	t.places[i-1] = slot[T]{id, what}
 	t.n++
 	return id
 }
@@ -35,9 +35,9 @@ func (t *Table[T]) Add(number uint32, what *T) ID {
 func (t *Table[T]) Put(id ID, what *T) {
 	i := int(uint32(id))
 	for len(t.places) < i {
-		t.places = append(t.places, entry[T]{})
+		t.places = append(t.places, slot[T]{})
 	}
-	t.places[i-1] = entry[T]{id, what}
+	t.places[i-1] = slot[T]{id, what}
 	t.n++
 }
 
@@ -55,7 +55,7 @@ func (t *Table[T]) Remove(id ID) {
 		return
 	}
 	i := ID(uint32(id))
-	t.places[i-1] = entry[T]{id: t.free}
+	t.places[i-1] = slot[T]{id: t.free}
 	t.free = i
 	t.n--
 }

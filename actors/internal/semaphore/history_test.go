@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-func (s *world) pick(m *process, state string) requests.ID {
+func (s *semaphoreWorld) pick(m *semaphoreProcess, state string) requests.ID {
 	var ids []requests.ID
 	for _, id := range slices.Sorted(maps.Keys(m.open)) {
 		if m.open[id] == state {
@@ -24,17 +24,17 @@ func (s *world) pick(m *process, state string) requests.ID {
 	return rapid.SampledFrom(ids).Draw(s.t, "request")
 }
 
-func (s *world) release(m *process, id requests.ID) {
+func (s *semaphoreWorld) release(m *semaphoreProcess, id requests.ID) {
 	m.open[id] = "released"
 	m.state.Release(id)
 	s.perform(m)
 }
 
-func (s *world) actions() map[string]func(*rapid.T) {
-	proc := func(t *rapid.T) *process {
+func (s *semaphoreWorld) actions() map[string]func(*rapid.T) {
+	proc := func(t *rapid.T) *semaphoreProcess {
 		return s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]
 	}
-	spotOf := func(t *rapid.T, list []*node) *node {
+	spotOf := func(t *rapid.T, list []*queuedNode) *queuedNode {
 		if len(list) == 0 {
 			t.Skip("no node")
 		}
@@ -66,7 +66,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 		"leases say":             func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
 		"rival comes": func(*rapid.T) {
 			s.ids++
-			s.queue = append(s.queue, &node{serial: uint64(s.ids)})
+			s.queue = append(s.queue, &queuedNode{serial: uint64(s.ids)})
 			s.decide()
 		},
 		"rival goes": func(t *rapid.T) {
@@ -89,7 +89,7 @@ func (s *world) actions() map[string]func(*rapid.T) {
 }
 
 // check counts the held permits: grants of which all nodes exist.
-func (s *world) check() {
+func (s *semaphoreWorld) check() {
 	held := 0
 	for _, l := range s.leases {
 		if l.granted {
@@ -102,7 +102,7 @@ func (s *world) check() {
 }
 
 // finish has all owners leave: all requests end, and nothing remains.
-func (s *world) finish() {
+func (s *semaphoreWorld) finish() {
 	for range 1000 {
 		s.drain()
 		open := 0
@@ -114,7 +114,7 @@ func (s *world) finish() {
 				}
 			}
 		}
-		rivals := func(x *node) bool { return x.owner == nil && x.granted }
+		rivals := func(x *queuedNode) bool { return x.owner == nil && x.granted }
 		s.leases = slices.DeleteFunc(s.leases, rivals)
 		s.decide()
 		if open+len(s.queue)+len(s.leases) == 0 {

@@ -8,7 +8,7 @@ import (
 
 // How requests pass the request queue and get their leases.
 
-func (p *State) enterQueue(q *request) {
+func (p *State) enterQueue(q *openRequest) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
 	p.queued[q.queueSerial] = q
@@ -44,7 +44,7 @@ func (p *State) Granted(l Lease) {
 	p.advance()
 }
 
-func (p *State) grant(q *request) {
+func (p *State) grant(q *openRequest) {
 	if !q.MultiLock {
 		p.asked[0] = nil
 		p.asked = p.asked[1:]
@@ -76,7 +76,7 @@ func (p *State) advance() {
 	}
 }
 
-func (p *State) acquireLeases(q *request) {
+func (p *State) acquireLeases(q *openRequest) {
 	q.leases = make([]Lease, q.Permits)
 	q.missing = q.Permits
 	p.missing += q.missing
@@ -109,7 +109,7 @@ func (p *State) refuseTries() {
 }
 
 // requeue has a request give up its leases and ask again, behind those that have asked.
-func (p *State) requeue(q *request) {
+func (p *State) requeue(q *openRequest) {
 	p.withdrawLeases(q)
 	p.next = slices.Insert(p.next, 0, q)
 	if q.Try {
@@ -118,7 +118,7 @@ func (p *State) requeue(q *request) {
 }
 
 // requestOf returns the request with the serial below, or nil.
-func (p *State) requestOf(serial uint64) *request {
+func (p *State) requestOf(serial uint64) *openRequest {
 	if q := p.queued[serial]; q != nil {
 		return q
 	}
@@ -166,7 +166,7 @@ func (p *State) Released(serial uint64) {
 	}
 }
 
-func (p *State) leaseReleased(q *request, serial uint64, why requests.Reason) {
+func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason) {
 	delete(p.leases, serial)
 	if q.reason == 0 {
 		q.reason = why
@@ -183,7 +183,7 @@ func (p *State) leaseReleased(q *request, serial uint64, why requests.Reason) {
 }
 
 // withdraw leaves all that a request has of the locks below.
-func (p *State) withdraw(q *request) {
+func (p *State) withdraw(q *openRequest) {
 	if i := slices.Index(p.next, q); q.passedQueue && i >= 0 {
 		p.dropNext(i)
 	}
@@ -192,7 +192,7 @@ func (p *State) withdraw(q *request) {
 	q.passedQueue = false
 }
 
-func (p *State) leaveQueue(q *request) {
+func (p *State) leaveQueue(q *openRequest) {
 	if p.queued[q.queueSerial] == q {
 		delete(p.queued, q.queueSerial)
 		p.actor.LeaveRequestQueue(q.queueSerial)
@@ -200,7 +200,7 @@ func (p *State) leaveQueue(q *request) {
 	q.queueSerial = 0
 }
 
-func (p *State) withdrawLeases(q *request) {
+func (p *State) withdrawLeases(q *openRequest) {
 	if i := slices.Index(p.asked, q); q.passedQueue && i >= 0 {
 		p.asked = slices.Delete(p.asked, i, i+1)
 	}

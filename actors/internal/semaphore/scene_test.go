@@ -10,22 +10,22 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// world is a semaphore whose two directories are plain lists, with the States of some processes and
+// semaphoreWorld is a semaphore whose two directories are plain lists, with the States of some processes and
 // clients of Curator (rivals) around them. Lists change at once; what they report to a State is
 // delayed, but keeps its order.
-type world struct {
+type semaphoreWorld struct {
 	t         *rapid.T
 	permits   int
-	processes []*process
-	queue     []*node
-	leases    []*node
+	processes []*semaphoreProcess
+	queue     []*queuedNode
+	leases    []*queuedNode
 	ids       requests.ID
 	czxid     int64
 }
 
-// node is a request of a process, or of a Curator client.
-type node struct {
-	owner     *process // nil: a rival
+// queuedNode is a request of a process, or of a Curator client.
+type queuedNode struct {
+	owner     *semaphoreProcess // nil: a rival
 	serial    uint64
 	granted   bool
 	czxid     int64
@@ -33,8 +33,8 @@ type node struct {
 	multiLock bool
 }
 
-// process is a State and what is on its way to it.
-type process struct {
+// semaphoreProcess is a State and what is on its way to it.
+type semaphoreProcess struct {
 	n          int
 	state      *State
 	fromQueue  []func() // from the request queue
@@ -45,20 +45,20 @@ type process struct {
 	turns      []requests.ID // requests of multi-locks that have passed the request queue
 }
 
-func newWorld(t *rapid.T) *world {
-	s := &world{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
+func newWorld(t *rapid.T) *semaphoreWorld {
+	s := &semaphoreWorld{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
 	for n := range rapid.IntRange(1, 3).Draw(t, "processes") {
-		s.processes = append(s.processes, &process{n: n, state: New(&recorder{}, s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
+		s.processes = append(s.processes, &semaphoreProcess{n: n, state: New(&recorder{}, s.permits, true), open: map[requests.ID]string{}, permits: map[requests.ID]int{}, grants: map[requests.ID][]Lease{}})
 	}
 	return s
 }
 
 // perform performs the effects of a State.
-func (s *world) perform(m *process) {
+func (s *semaphoreWorld) perform(m *semaphoreProcess) {
 	for _, o := range effectsSince(m.state) {
 		switch o.kind {
 		case "EnterRequestQueue":
-			s.queue = append(s.queue, &node{owner: m, serial: o.serial, try: o.try, multiLock: m.state.queued[o.serial].MultiLock})
+			s.queue = append(s.queue, &queuedNode{owner: m, serial: o.serial, try: o.try, multiLock: m.state.queued[o.serial].MultiLock})
 		case "ReportTurn":
 			m.turns = append(m.turns, o.id)
 		case "AcquireLease":
@@ -66,7 +66,7 @@ func (s *world) perform(m *process) {
 				s.t.Fatalf("process %d asks for lease %d before its turn in the request queue: %s", m.n, o.serial, s)
 			}
 			s.czxid++
-			s.leases = append(s.leases, &node{owner: m, serial: o.serial, try: o.try, multiLock: m.state.requests[o.id].MultiLock, czxid: s.czxid})
+			s.leases = append(s.leases, &queuedNode{owner: m, serial: o.serial, try: o.try, multiLock: m.state.requests[o.id].MultiLock, czxid: s.czxid})
 		case "LeaveRequestQueue":
 			s.queue = m.without(s.queue, o.serial)
 		case "WithdrawLease":
@@ -96,7 +96,7 @@ func (s *world) perform(m *process) {
 	s.decide()
 }
 
-func (s *world) granted(m *process, o effect) {
+func (s *semaphoreWorld) granted(m *semaphoreProcess, o effect) {
 	if m.open[o.id] != "waiting" || len(o.leases) != m.permits[o.id] {
 		s.t.Fatalf("process %d: request %d for %d permits was %q and got %d", m.n, o.id, m.permits[o.id], m.open[o.id], len(o.leases))
 	}
@@ -109,7 +109,7 @@ func (s *world) granted(m *process, o effect) {
 }
 
 // inTurn returns a node of the process to which the request queue was granted.
-func (s *world) inTurn(m *process) *node {
+func (s *semaphoreWorld) inTurn(m *semaphoreProcess) *queuedNode {
 	for _, g := range s.queue {
 		if g.owner == m && g.granted {
 			return g
@@ -118,17 +118,17 @@ func (s *world) inTurn(m *process) *node {
 	return nil
 }
 
-func (m *process) without(list []*node, serial uint64) []*node {
-	return slices.DeleteFunc(list, func(x *node) bool { return x.owner == m && x.serial == serial })
+func (m *semaphoreProcess) without(list []*queuedNode, serial uint64) []*queuedNode {
+	return slices.DeleteFunc(list, func(x *queuedNode) bool { return x.owner == m && x.serial == serial })
 }
 
 // decide grants what the rules allow.
-func (s *world) decide() {
+func (s *semaphoreWorld) decide() {
 	s.decideQueue()
 	s.decideLeases()
 }
 
-func (s *world) decideQueue() {
+func (s *semaphoreWorld) decideQueue() {
 	for i, g := range s.queue {
 		switch mine := g.owner == s.queue[0].owner && (g.owner != nil || i == 0); {
 		case !mine && g.try && g.owner != nil:
@@ -142,7 +142,7 @@ func (s *world) decideQueue() {
 		case g.owner == nil:
 			s.czxid++
 			g.granted = true
-			s.leases = append(s.leases, &node{serial: g.serial, czxid: s.czxid})
+			s.leases = append(s.leases, &queuedNode{serial: g.serial, czxid: s.czxid})
 		default:
 			g.granted = true
 			g.owner.fromQueue = append(g.owner.fromQueue, func() { g.owner.state.Granted(Lease{Serial: g.serial}) })
@@ -150,13 +150,13 @@ func (s *world) decideQueue() {
 	}
 }
 
-func (s *world) decideLeases() {
+func (s *semaphoreWorld) decideLeases() {
 	for i, l := range s.leases {
 		switch {
 		case l.granted:
 		case l.owner == nil && len(s.leases) <= s.permits: // as Curator has it
 			l.granted = true
-			s.queue = slices.DeleteFunc(s.queue, func(g *node) bool { return g.owner == nil && g.serial == l.serial })
+			s.queue = slices.DeleteFunc(s.queue, func(g *queuedNode) bool { return g.owner == nil && g.serial == l.serial })
 			s.decide()
 			return
 		case l.owner == nil:
@@ -176,13 +176,13 @@ func (s *world) decideLeases() {
 
 // vanish deletes a node. A holder loses it, a waiting request gets another node at the end of the
 // queue, and one of a multi-lock is refused.
-func (s *world) vanish(list []*node, x *node) []*node {
+func (s *semaphoreWorld) vanish(list []*queuedNode, x *queuedNode) []*queuedNode {
 	inQueue := slices.Contains(s.queue, x)
-	list = slices.DeleteFunc(list, func(y *node) bool { return y == x })
+	list = slices.DeleteFunc(list, func(y *queuedNode) bool { return y == x })
 	m := x.owner
 	switch {
 	case m == nil:
-		s.queue = slices.DeleteFunc(s.queue, func(g *node) bool { return g.owner == nil && g.serial == x.serial })
+		s.queue = slices.DeleteFunc(s.queue, func(g *queuedNode) bool { return g.owner == nil && g.serial == x.serial })
 	case x.granted && inQueue:
 		m.fromQueue = append(m.fromQueue, func() { m.state.Lost(x.serial, requests.NodeDeleted) })
 	case x.granted:
@@ -193,12 +193,12 @@ func (s *world) vanish(list []*node, x *node) []*node {
 		m.fromLeases = append(m.fromLeases, func() { m.state.Refused(x.serial, requests.NodeDeleted) })
 	default:
 		s.czxid++
-		list = append(list, &node{owner: m, serial: x.serial, try: x.try, czxid: s.czxid})
+		list = append(list, &queuedNode{owner: m, serial: x.serial, try: x.try, czxid: s.czxid})
 	}
 	return list
 }
 
-func (s *world) String() string {
+func (s *semaphoreWorld) String() string {
 	text := "queue:"
 	for _, g := range s.queue {
 		text += g.String()
@@ -210,7 +210,7 @@ func (s *world) String() string {
 	return text
 }
 
-func (x *node) String() string {
+func (x *queuedNode) String() string {
 	if x.owner == nil {
 		return fmt.Sprintf(" rival(%d,%v)", x.serial, x.granted)
 	}
@@ -218,7 +218,7 @@ func (x *node) String() string {
 }
 
 // hear delivers the next message of one list.
-func (s *world) hear(m *process, from *[]func()) bool {
+func (s *semaphoreWorld) hear(m *semaphoreProcess, from *[]func()) bool {
 	if len(*from) == 0 {
 		return false
 	}
@@ -230,7 +230,7 @@ func (s *world) hear(m *process, from *[]func()) bool {
 }
 
 // proceed has the first request of a multi-lock that has passed the request queue proceed.
-func (s *world) proceed(m *process) bool {
+func (s *semaphoreWorld) proceed(m *semaphoreProcess) bool {
 	if len(m.turns) == 0 {
 		return false
 	}
@@ -241,7 +241,7 @@ func (s *world) proceed(m *process) bool {
 	return true
 }
 
-func (s *world) drain() {
+func (s *semaphoreWorld) drain() {
 	for busy := true; busy; {
 		busy = false
 		for _, m := range s.processes {

@@ -16,24 +16,24 @@ type State struct {
 	closed     requests.Reason
 	lastSerial uint64 // of a request to the locks below
 
-	requests map[requests.ID]*request
-	owners   map[string]int      // permits that an owner with a name holds or waits for
-	used     int                 // permits of all requests that are not released
-	queued   map[uint64]*request // requests in the request queue, by queueSerial
-	leases   map[uint64]*request
+	requests map[requests.ID]*openRequest
+	owners   map[string]int          // permits that an owner with a name holds or waits for
+	used     int                     // permits of all requests that are not released
+	queued   map[uint64]*openRequest // requests in the request queue, by queueSerial
+	leases   map[uint64]*openRequest
 
-	asked   []*request // have asked for leases and lack some, in their order
-	next    []*request // have passed the request queue, behind those that have asked
-	tries   int        // how many of next are tries
-	missing int        // leases that were asked for and are not granted
+	asked   []*openRequest // have asked for leases and lack some, in their order
+	next    []*openRequest // have passed the request queue, behind those that have asked
+	tries   int            // how many of next are tries
+	missing int            // leases that were asked for and are not granted
 }
 
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
 const lookAhead = 8
 
-// request is an open request. Either it is in the request queue (queueSerial is not 0), or it is
+// openRequest is an open request. Either it is in the request queue (queueSerial is not 0), or it is
 // held, and then none of its leases is missing.
-type request struct {
+type openRequest struct {
 	PermitRequest
 	queueSerial uint64  // of its request to the request queue; 0: it has left
 	passedQueue bool    // it has passed the request queue and is not held: it is in next, or in asked once it has leases
@@ -51,10 +51,10 @@ type request struct {
 func New(actor PermitActor, permits int, fixed bool) *State {
 	return &State{
 		actor: actor, permits: permits, fixed: fixed,
-		requests: map[requests.ID]*request{},
+		requests: map[requests.ID]*openRequest{},
 		owners:   map[string]int{},
-		queued:   map[uint64]*request{},
-		leases:   map[uint64]*request{},
+		queued:   map[uint64]*openRequest{},
+		leases:   map[uint64]*openRequest{},
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *State) Acquire(e PermitRequest) {
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
 		p.actor.RefuseRequest(e.ID, requests.NotAcquired)
 	default:
-		q := &request{PermitRequest: e}
+		q := &openRequest{PermitRequest: e}
 		p.requests[e.ID] = q
 		p.count(q, e.Permits)
 		p.enterQueue(q)
@@ -152,11 +152,11 @@ func (p *State) Leave() {
 	clear(p.queued)
 	clear(p.leases)
 	clear(p.owners)
-	p.requests, p.asked, p.next = map[requests.ID]*request{}, nil, nil
+	p.requests, p.asked, p.next = map[requests.ID]*openRequest{}, nil, nil
 	p.used, p.tries, p.missing = 0, 0, 0
 }
 
-func (p *State) count(q *request, permits int) {
+func (p *State) count(q *openRequest, permits int) {
 	p.used += permits
 	if q.Owner != "" {
 		if p.owners[q.Owner] += permits; p.owners[q.Owner] == 0 {
@@ -166,13 +166,13 @@ func (p *State) count(q *request, permits int) {
 }
 
 // refuse ends a request that is not released, and says why.
-func (p *State) refuse(q *request, why requests.Reason) {
+func (p *State) refuse(q *openRequest, why requests.Reason) {
 	p.end(q)
 	p.actor.RefuseRequest(q.ID, why)
 }
 
 // end forgets a request that is not released, and leaves what it has of the locks below.
-func (p *State) end(q *request) {
+func (p *State) end(q *openRequest) {
 	p.withdraw(q)
 	delete(p.requests, q.ID)
 	p.count(q, -q.Permits)

@@ -14,13 +14,13 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// world is a directory where the contenders of some processes meet. Their effects are done, lost or
+// simpleWorld is a directory where the contenders of some processes meet. Their effects are done, lost or
 // refused at random, and they hear of it in any order.
-type world struct {
+type simpleWorld struct {
 	t     *rapid.T
 	zxid  int64
-	nodes map[string]*node
-	all   []*process
+	nodes map[string]*simpleNode
+	all   []*contenderProcess
 	token [2]int64 // of the last reader and writer
 	ids   requests.ID
 
@@ -28,20 +28,20 @@ type world struct {
 	proven bool            // by the event in hand; see news
 }
 
-type node struct {
+type simpleNode struct {
 	czxid     int64
-	owner     *process
+	owner     *contenderProcess
 	data      string
 	ownerNode string // of the transaction that made the lock node
 }
 
 // overwritable reports whether the lock node can be told for its owner's without its data. While
 // the owner has not heard of the owner node's czxid, it cannot.
-func (n *node) overwritable() bool {
+func (n *simpleNode) overwritable() bool {
 	return n.owner.s.ownerNode == n.ownerNode && n.owner.s.czxid == n.czxid
 }
 
-type process struct {
+type contenderProcess struct {
 	n       int
 	s       *Contender
 	epoch   uint64
@@ -62,13 +62,13 @@ type news struct {
 }
 
 // tell answers a process.
-func (p *world) tell(v *process, e event) {
+func (p *simpleWorld) tell(v *contenderProcess, e event) {
 	ownerNode, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
 	proves := ownerNode != nil && (!v.s.hasLockNode && lock == nil || v.s.hasLockNode && lock != nil && lock.ownerNode == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
-func (p *world) step(v *process, e event) {
+func (p *simpleWorld) step(v *contenderProcess, e event) {
 	for _, f := range slices.Clone(step(v.s, e)) {
 		switch f.kind {
 		case "Grant":
@@ -90,7 +90,7 @@ func (p *world) step(v *process, e event) {
 	}
 }
 
-func (p *world) granted(v *process, f effect) {
+func (p *simpleWorld) granted(v *contenderProcess, f effect) {
 	n := p.nodes[f.ownerNode]
 	if p.struck[f.ownerNode] && f.id == v.id && v.holds == "" { // it learns of the deletion later
 		if !p.proven {
@@ -115,7 +115,7 @@ func (p *world) granted(v *process, f effect) {
 }
 
 // change wakes the processes that watch a node or the directory.
-func (p *world) change(name string) {
+func (p *simpleWorld) change(name string) {
 	for _, v := range p.all {
 		for _, watched := range []string{name, ""} {
 			if v.watches[watched] {
@@ -127,18 +127,18 @@ func (p *world) change(name string) {
 	}
 }
 
-func (p *world) make(v *process, name, ownerNode string, data []byte) {
-	p.nodes[name] = &node{p.zxid, v, string(data), ownerNode}
+func (p *simpleWorld) make(v *contenderProcess, name, ownerNode string, data []byte) {
+	p.nodes[name] = &simpleNode{p.zxid, v, string(data), ownerNode}
 	p.change(name)
 }
 
-func (p *world) remove(name string) {
+func (p *simpleWorld) remove(name string) {
 	delete(p.nodes, name)
 	p.change(name)
 }
 
 // strike deletes a node that its owner has not asked to delete.
-func (p *world) strike(name string) {
+func (p *simpleWorld) strike(name string) {
 	if n := p.nodes[name]; name == p.all[0].s.lockNode {
 		p.struck[n.ownerNode] = true
 	} else {
@@ -148,7 +148,7 @@ func (p *world) strike(name string) {
 }
 
 // do performs an effect, and returns its answer.
-func (p *world) do(v *process, f effect) event {
+func (p *simpleWorld) do(v *contenderProcess, f effect) event {
 	p.zxid++
 	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})
 	switch ownerNode := p.nodes[f.ownerNode]; f.kind {
@@ -206,7 +206,7 @@ func (p *world) do(v *process, f effect) event {
 	return transacted(f.serial, done)
 }
 
-func (p *world) serve(v *process, fault string) {
+func (p *simpleWorld) serve(v *contenderProcess, fault string) {
 	if len(v.effects) == 0 {
 		p.t.Skip("nothing is asked")
 	}
@@ -227,7 +227,7 @@ func (p *world) serve(v *process, fault string) {
 	}
 }
 
-func (p *world) hear(v *process, i int) {
+func (p *simpleWorld) hear(v *contenderProcess, i int) {
 	e := v.news[i]
 	v.news = slices.Delete(v.news, i, i+1)
 	p.proven = e.proves
@@ -236,7 +236,7 @@ func (p *world) hear(v *process, i int) {
 }
 
 // expire ends the session: the process knows before the nodes go.
-func (p *world) expire(v *process) {
+func (p *simpleWorld) expire(v *contenderProcess) {
 	p.step(v, func(s *Contender) { s.Session(v.epoch, false) })
 	v.up, v.effects, v.news, v.watches = false, nil, nil, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
@@ -246,14 +246,14 @@ func (p *world) expire(v *process) {
 	}
 }
 
-func (p *world) connect(v *process) {
+func (p *simpleWorld) connect(v *contenderProcess) {
 	v.epoch++
 	v.up = true
 	p.step(v, func(s *Contender) { s.Session(v.epoch, true) })
 }
 
 // rest lets all that is under way come to its end, without faults.
-func (p *world) rest() {
+func (p *simpleWorld) rest() {
 	for _, v := range p.all {
 		if !v.up {
 			p.connect(v)
@@ -279,7 +279,7 @@ func (p *world) rest() {
 	}
 }
 
-func (p *world) checkRest() {
+func (p *simpleWorld) checkRest() {
 	holders, waiters := 0, 0
 	for _, v := range p.all {
 		if v.holds != "" {
@@ -299,8 +299,8 @@ func (p *world) checkRest() {
 	}
 }
 
-func (p *world) actions() map[string]func(*rapid.T) {
-	some := func(t *rapid.T) *process { return rapid.SampledFrom(p.all).Draw(t, "process") }
+func (p *simpleWorld) actions() map[string]func(*rapid.T) {
+	some := func(t *rapid.T) *contenderProcess { return rapid.SampledFrom(p.all).Draw(t, "process") }
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
 			v := some(t)
@@ -374,9 +374,9 @@ func TestHistories(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := &world{t: t, nodes: map[string]*node{}, struck: map[string]bool{}}
+				p := &simpleWorld{t: t, nodes: map[string]*simpleNode{}, struck: map[string]bool{}}
 				for n := range 3 {
-					p.all = append(p.all, &process{n: n, s: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+					p.all = append(p.all, &contenderProcess{n: n, s: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
 				machinetest.Repeat(t, p.actions())
 				p.rest()

@@ -13,12 +13,12 @@ import (
 // The scripts are like those of lockqueue. The name of an own owner node is written lock-mine-1:
 // mine stands for the unique part, 1 is the serial.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &script{New(&recorder{}, "lock", false, [8]byte{})} })
+	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper { return &contenderScript{New(&recorder{}, "lock", false, [8]byte{})} })
 }
 
-type script struct{ *Contender }
+type contenderScript struct{ *Contender }
 
-func (s *script) Step(t *testing.T, line string) []string {
+func (s *contenderScript) Step(t *testing.T, line string) []string {
 	word, args, num := machinetest.Parse(t, line)
 	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
 	_, try := args["try"]
@@ -104,11 +104,11 @@ func showOthers(f effect) string {
 	return machinetest.ShowAnswer(f, f.id, f.reason, 0)
 }
 
-func (s *script) long(list string) []string {
+func (s *contenderScript) long(list string) []string {
 	return strings.FieldsFunc(strings.ReplaceAll(list, "mine", hex.EncodeToString(s.unique[:])), func(r rune) bool { return r == ',' })
 }
 
-func (s *script) show(f effect) string {
+func (s *contenderScript) show(f effect) string {
 	short := func(name string) string { return strings.ReplaceAll(name, hex.EncodeToString(s.unique[:]), "mine") }
 	switch f.kind {
 	case "CreateNodes":

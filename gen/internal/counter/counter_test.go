@@ -60,10 +60,10 @@ func start() (*count, CounterRef) {
 	return c, CounterRef{To: c}
 }
 
-// inbox is a recipient that records its messages.
-type inbox []any
+// received is a recipient that records its messages.
+type received []any
 
-func (i *inbox) Tell(msg any) { *i = append(*i, msg) }
+func (i *received) Tell(msg any) { *i = append(*i, msg) }
 
 func TestAnswerAtOnce(t *testing.T) {
 	_, ref := start()
@@ -98,7 +98,7 @@ func TestRefusal(t *testing.T) {
 
 func TestSendAnswersTheSender(t *testing.T) {
 	c, ref := start()
-	var sender inbox
+	var sender received
 	ref.SendAwait(&AwaitRequest{AtLeast: 4}, &sender)
 	ref.SendAdd(&AddRequest{N: 4}, &sender)
 	ref.SendGet(&GetRequest{}, nil) // without a sender

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// network is name servers and servers behind addresses, of which names knows.
-type network struct {
+// namedServers is name servers and servers behind addresses, of which names knows.
+type namedServers struct {
 	*Resolver
 	t       *testing.T
 	life    context.Context
@@ -29,8 +29,8 @@ type network struct {
 	dialed  []string
 }
 
-func newNetwork(t *testing.T, answer ...string) *network {
-	n := &network{Resolver: NewResolver(), t: t, answer: answer}
+func newNetwork(t *testing.T, answer ...string) *namedServers {
+	n := &namedServers{Resolver: NewResolver(), t: t, answer: answer}
 	n.life, n.end = context.WithCancel(t.Context())
 	n.Resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
 		n.mu.Lock()
@@ -63,7 +63,7 @@ func newNetwork(t *testing.T, answer ...string) *network {
 }
 
 // connect dials with a limit of a second, and checks which addresses are tried.
-func (n *network) connect(addresses ...string) error {
+func (n *namedServers) connect(addresses ...string) error {
 	n.t.Helper()
 	n.dialed = nil
 	ctx, cancel := context.WithTimeout(n.life, time.Second)

@@ -17,13 +17,13 @@ import (
 )
 
 // Option changes a client of another language.
-type Option func(*options)
+type Option func(*peerOptions)
 
-type options struct{ session time.Duration }
+type peerOptions struct{ session time.Duration }
 
 // SessionTimeout sets what the client asks the server for; 10 s without it.
 func SessionTimeout(d time.Duration) Option {
-	return func(o *options) { o.session = d }
+	return func(o *peerOptions) { o.session = d }
 }
 
 // Peer is a process that runs one client of another language, with one session. It ends with the test. Its methods may
@@ -59,7 +59,7 @@ var errEnded = errors.New("interop: the process has ended")
 // start runs the driver and waits for its session.
 func start(t testing.TB, addr string, opts []Option, command func(addr, sessionMillis string) *exec.Cmd) *Peer {
 	t.Helper()
-	o := options{session: 10 * time.Second}
+	o := peerOptions{session: 10 * time.Second}
 	for _, opt := range opts {
 		opt(&o)
 	}
