@@ -346,28 +346,6 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-func TestSequenceExhausted(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
-	u.created("/a", "n-")
-	s.Embedded().SetCreateCount("/a", 1<<31-1)
-	var failed int
-	for range 4 { // one by one: those of one transaction are counted on
-		u.create("/a", "n-")
-		switch m := (<-u.inbox).(type) {
-		case *messages.Failed:
-			failed++
-			if m.GetReason() != messages.Reason_SEQUENCE_EXHAUSTED {
-				t.Errorf("%v", m)
-			}
-		}
-	}
-	if failed == 0 {
-		t.Error("none has failed")
-	}
-}
-
 // TestDataIsKept looks at what go-zookeeper shows of the difference between no
 // data and null.
 func TestDataIsKept(t *testing.T) {
