@@ -125,7 +125,7 @@
 // own-node-not-proven, own-deletion-unheard, gone-create-no-doubt. The contenders ahead:
 // directory-not-known, directory-unchanged, always-same-directory, early-create-ignored, one-permit-too-many. A late Created:
 // late-created-waits. Two nodes: lost-answer-not-searched, lookup-without-barrier. The end of the
-// numbers: numbers-at-the-end. Downgrades: heirs-not-seen. Liveness: no-watch-on-own-node, watches-kept,
+// numbers: numbers-at-the-end. Downgrades: unseen-downgrade-ignored. Liveness: no-watch-on-own-node, watches-kept,
 // waiter-not-woken, abandoned-stays. Tries: try-refused-by-old-news. Sessions and re-entry: old-epoch,
 // stale-reentry. The lock-delay: lock-delay-skipped.
 package lockqueue
