@@ -17,9 +17,9 @@ type OwnerStanding struct {
 
 // Standing returns what an owner has of the lock that bears on its new request for a kind.
 // An owner without a name has nothing.
-func (s *State) Standing(name string, kind queue.Kind) (e OwnerStanding) {
+func (s *State) Standing(name string, kind queue.Kind) (standing OwnerStanding) {
 	if name == "" {
-		return e
+		return standing
 	}
 	mayEnter := s.rule.EntersFrom(kind)
 	for k := range s.rule.BlockedBy {
@@ -30,11 +30,11 @@ func (s *State) Standing(name string, kind queue.Kind) (e OwnerStanding) {
 		case has.kind == kind && mayEnter.Has(kind):
 			return OwnerStanding{Known: true, AtomicCreate: has.atomicCreate}
 		case has.stage == held && mayEnter.Has(has.kind):
-			e.AtomicCreate = has.atomicCreate
+			standing.AtomicCreate = has.atomicCreate
 		}
-		e.Known = true
+		standing.Known = true
 	}
-	return e
+	return standing
 }
 
 // LostBy returns why an owner has lost the lock, and the requests that the owner has yet to release
@@ -44,12 +44,12 @@ func (s *State) LostBy(name string) (why requests.Reason, requests []requests.ID
 		return 0, nil
 	}
 	for k := range s.rule.BlockedBy {
-		c := s.owners[owner{name, queue.Kind(k)}]
-		if c == nil || c.stage != lost {
+		e := s.owners[owner{name, queue.Kind(k)}]
+		if e == nil || e.stage != lost {
 			continue
 		}
-		why = c.reason
-		for _, r := range c.requests {
+		why = e.reason
+		for _, r := range e.requests {
 			requests = append(requests, r.id)
 		}
 	}

@@ -26,9 +26,9 @@ func (s *State) watchContention() {
 	if !s.contention.wanted {
 		return
 	}
-	for c := range own(s.contenders[:s.endOfHolders()]) {
-		if c.wantsContention() && s.contended(c) {
-			s.notifyContended(c)
+	for e := range own(s.contenders[:s.endOfHolders()]) {
+		if e.wantsContention() && s.contended(e) {
+			s.notifyContended(e)
 		}
 	}
 	if !s.contention.set && s.awaitsContention() {
@@ -50,11 +50,11 @@ func (s *State) endOfHolders() int {
 	return last
 }
 
-func (c *entry) wantsContention() bool {
-	if c.stage != held {
+func (e *entry) wantsContention() bool {
+	if e.stage != held {
 		return false
 	}
-	for _, r := range c.requests {
+	for _, r := range e.requests {
 		if r.notifyContended {
 			return true
 		}
@@ -64,19 +64,19 @@ func (c *entry) wantsContention() bool {
 
 // awaitsContention reports whether a holder wants to know of contention and does not know of any.
 func (s *State) awaitsContention() bool {
-	for c := range own(s.contenders[:s.endOfHolders()]) {
-		if c.wantsContention() {
+	for e := range own(s.contenders[:s.endOfHolders()]) {
+		if e.wantsContention() {
 			return true
 		}
 	}
 	return false
 }
 
-// contended reports whether a contender of another process waits, for c among others.
-func (s *State) contended(c *entry) bool {
-	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(c.rank) > 0; i-- {
+// contended reports whether a contender of another process waits, for e among others.
+func (s *State) contended(e *entry) bool {
+	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(e.rank) > 0; i-- {
 		other := s.contenders[i]
-		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(c.kind) {
+		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(e.kind) {
 			continue
 		}
 		last := i // a contender with the same rank and number may have come before it
@@ -96,9 +96,9 @@ func (s *State) contended(c *entry) bool {
 	return false
 }
 
-func (s *State) notifyContended(c *entry) {
-	for i := range c.requests {
-		if r := &c.requests[i]; r.notifyContended {
+func (s *State) notifyContended(e *entry) {
+	for i := range e.requests {
+		if r := &e.requests[i]; r.notifyContended {
 			r.notifyContended = false
 			s.effect(Effect{Kind: NotifyContended, ID: r.id})
 		}
@@ -124,11 +124,11 @@ func (s *State) listArrived(set bool) {
 	before := s.contention.deleteAfter
 	s.contention.requested, s.contention.deleteAfter = false, nil
 	s.contention.set = s.contention.set && set
-	for _, c := range before {
-		if c == s.delay.entry {
+	for _, e := range before {
+		if e == s.delay.entry {
 			s.requestMarker(DeleteWithHeldMarker)
 		} else {
-			s.deleteNode(c)
+			s.deleteNode(e)
 		}
 	}
 }
@@ -140,9 +140,9 @@ func (s *State) assumeContended() {
 		return
 	}
 	s.listArrived(false)
-	for c := range own(s.contenders[:s.endOfHolders()]) {
-		if c.wantsContention() {
-			s.notifyContended(c)
+	for e := range own(s.contenders[:s.endOfHolders()]) {
+		if e.wantsContention() {
+			s.notifyContended(e)
 		}
 	}
 }

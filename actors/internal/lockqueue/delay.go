@@ -16,23 +16,23 @@ type delay struct {
 }
 
 // createHeldMarker has the contender make its held marker before it holds.
-func (s *State) createHeldMarker(c *entry) {
-	c.stage = makingMarker
-	s.delay = delay{entry: c}
+func (s *State) createHeldMarker(e *entry) {
+	e.stage = makingMarker
+	s.delay = delay{entry: e}
 	s.requestMarker(CreateHeldMarker)
 }
 
 // deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
 // the rule has a delay.
-func (s *State) deleteCleanly(c *entry) {
+func (s *State) deleteCleanly(e *entry) {
 	if !s.rule.Delay {
-		s.deleteNode(c)
+		s.deleteNode(e)
 		return
 	}
-	c.stage = leaving
-	s.delay = delay{entry: c}
+	e.stage = leaving
+	s.delay = delay{entry: e}
 	if s.contention.requested { // as in deleteNode
-		s.contention.deleteAfter = append(s.contention.deleteAfter, c)
+		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
 		return
 	}
 	s.requestMarker(DeleteWithHeldMarker)
@@ -59,17 +59,17 @@ func (s *State) awaitsMarker(serial uint64) bool {
 	return s.delay.entry != nil && s.delay.serial == serial
 }
 
-func (e Transacted) apply(s *State) {
-	if !s.awaitsMarker(e.Serial) {
+func (ev Transacted) apply(s *State) {
+	if !s.awaitsMarker(ev.Serial) {
 		return
 	}
 	const node = 0 // the operation on the contender's node
 	switch m := &s.delay; {
 	case m.kind == DeleteWithHeldMarker:
-		s.deletedCleanly(e.Done)
-	case e.Done:
+		s.deletedCleanly(ev.Done)
+	case ev.Done:
 		s.heldMarkerMade()
-	case e.Op == node:
+	case ev.Op == node:
 		s.ownNodeDeleted(m.entry)
 	case m.kind == ReplaceHeldMarker: // another client has deleted the held marker meanwhile
 		s.requestMarker(CreateHeldMarker)
@@ -84,8 +84,8 @@ func (e Transacted) apply(s *State) {
 }
 
 // heldMarkerRead takes the answer to ReadHeldMarker: the data of the held marker, if there is one.
-func (s *State) heldMarkerRead(e Watched) {
-	for _, data := range e.Data {
+func (s *State) heldMarkerRead(ev Watched) {
+	for _, data := range ev.Data {
 		if string(data) == s.delay.entry.name {
 			s.heldMarkerMade()
 		} else {
@@ -99,24 +99,24 @@ func (s *State) heldMarkerRead(e Watched) {
 // startDelay waits because of a holder that did not end cleanly. It waits even if all requests have
 // ended: otherwise requests that wait less than the delay would never get the lock.
 func (s *State) startDelay() {
-	c := s.delay.entry
+	e := s.delay.entry
 	if s.closed != 0 {
 		s.delay = delay{}
-		s.removeFromList(&c.contender)
-		s.deleteNode(c)
+		s.removeFromList(&e.contender)
+		s.deleteNode(e)
 		return
 	}
-	for i := len(c.requests) - 1; i >= 0; i-- {
-		if r := c.requests[i]; r.try {
-			s.drop(c, r.id)
+	for i := len(e.requests) - 1; i >= 0; i-- {
+		if r := e.requests[i]; r.try {
+			s.drop(e, r.id)
 			s.refuse(r.id, requests.NotAcquired)
 		}
 	}
 	s.requestMarker(StartDelay)
 }
 
-func (e DelayElapsed) apply(s *State) {
-	if !s.awaitsMarker(e.Serial) {
+func (ev DelayElapsed) apply(s *State) {
+	if !s.awaitsMarker(ev.Serial) {
 		return
 	}
 	s.delay.elapsed = true
@@ -130,13 +130,13 @@ func (e DelayElapsed) apply(s *State) {
 
 // heldMarkerMade goes on once the contender's held marker exists.
 func (s *State) heldMarkerMade() {
-	c := s.delay.entry
-	if len(c.requests) == 0 {
+	e := s.delay.entry
+	if len(e.requests) == 0 {
 		s.leaveCleanly()
 		return
 	}
 	s.delay = delay{}
-	s.hold(c)
+	s.hold(e)
 }
 
 func (s *State) leaveCleanly() {
@@ -145,13 +145,13 @@ func (s *State) leaveCleanly() {
 }
 
 func (s *State) deletedCleanly(done bool) {
-	c := s.delay.entry
-	c.mayBeDeleted = s.delay.outcomeUnknown
+	e := s.delay.entry
+	e.mayBeDeleted = s.delay.outcomeUnknown
 	s.delay = delay{}
 	if done {
-		s.deleteAcked(c)
+		s.deleteAcked(e)
 	} else {
-		s.deleteNode(c) // one of both was missing: have the node deleted
+		s.deleteNode(e) // one of both was missing: have the node deleted
 	}
 }
 
@@ -170,10 +170,10 @@ func (s *State) markerFailed(why requests.Reason) {
 		s.effect(Effect{Kind: ReportHeldMarker, Reason: why})
 		s.deletedCleanly(false)
 	default:
-		c := m.entry
+		e := m.entry
 		s.delay = delay{}
-		s.refuseEach(c, why)
-		s.removeFromList(&c.contender)
-		s.deleteNode(c)
+		s.refuseEach(e, why)
+		s.removeFromList(&e.contender)
+		s.deleteNode(e)
 	}
 }

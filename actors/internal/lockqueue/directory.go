@@ -10,14 +10,14 @@ import (
 
 // The answers of lists and watches, and the passing of time.
 
-func (e Listed) apply(s *State) {
-	if e.Serial != s.listing.serial {
+func (ev Listed) apply(s *State) {
+	if ev.Serial != s.listing.serial {
 		return
 	}
 	s.listing.serial = 0
-	s.listArrived(e.Directory != 0)
-	if e.Directory == 0 || s.enterDirectory(e.Directory) {
-		s.merge(e.Children, e.Czxids, s.listing.askedAt)
+	s.listArrived(ev.Directory != 0)
+	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
+		s.merge(ev.Children, ev.Czxids, s.listing.askedAt)
 	}
 	if s.listing.again {
 		s.listing.again = false
@@ -96,11 +96,11 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		}
 	}
 	s.extendComplete()
-	for _, c := range s.unlisted() {
-		if c.createdAt <= since {
-			missing = append(missing, c)
+	for _, e := range s.unlisted() {
+		if e.createdAt <= since {
+			missing = append(missing, e)
 		} else {
-			hidden = append(hidden, &c.contender)
+			hidden = append(hidden, &e.contender)
 		}
 	}
 	departed = departed || len(missing) > 0
@@ -110,11 +110,11 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			c.doubtedAt = s.clock
 		}
 	}
-	for _, c := range missing {
-		if c.stage == queued && c.createdAt > since && !c.inDirectory {
-			s.requeue(c) // it may be in a directory that comes after this one
+	for _, e := range missing {
+		if e.stage == queued && e.createdAt > since && !e.inDirectory {
+			s.requeue(e) // it may be in a directory that comes after this one
 		} else {
-			s.ownNodeUnlisted(c)
+			s.ownNodeUnlisted(e)
 		}
 	}
 }
@@ -131,22 +131,22 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		seq, kind = unknownSeq, queue.Exclusive
 	}
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
-		c := s.entries[serial]
-		if c == nil || c.stage == leaving || c.stage == abandoned {
+		e := s.entries[serial]
+		if e == nil || e.stage == leaving || e.stage == abandoned {
 			return nil // its deletion is under way
 		}
-		if s.byCzxid && czxid == 0 || c.stage != creating && (c.name != name || s.byCzxid && queue.NearEnd(seq) && c.czxid != czxid) {
+		if s.byCzxid && czxid == 0 || e.stage != creating && (e.name != name || s.byCzxid && queue.NearEnd(seq) && e.czxid != czxid) {
 			return nil // gone since; a node of this process was made again by another name
 		}
-		if c.stage == creating {
+		if e.stage == creating {
 			// The node is of this process, and its Created is still on its way. It has its place in
 			// the queue nevertheless.
 			if s.byCzxid {
 				return nil // its Created says its place; see awaitsEarlierCreate
 			}
-			c.name, c.seq, c.rank = name, seq, s.rankOf(seq, czxid)
+			e.name, e.seq, e.rank = name, seq, s.rankOf(seq, czxid)
 		}
-		return &c.contender
+		return &e.contender
 	}
 	rank := s.rankOf(seq, czxid)
 	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
@@ -168,17 +168,17 @@ func (s *State) report(name string) {
 // maxReported bounds the memory of a lock whose directory other programs use.
 const maxReported = 100
 
-func (e Watched) apply(s *State) {
-	if s.awaitsMarker(e.Serial) {
-		s.heldMarkerRead(e)
+func (ev Watched) apply(s *State) {
+	if s.awaitsMarker(ev.Serial) {
+		s.heldMarkerRead(ev)
 	}
-	for _, name := range s.watchedFor(e.Serial) {
+	for _, name := range s.watchedFor(ev.Serial) {
 		w := s.watches[name]
 		if w == nil {
 			continue
 		}
 		w.active = s.session == Connected // without a connection it reports nothing
-		if slices.Contains(e.Gone, name) {
+		if slices.Contains(ev.Gone, name) {
 			s.nodeDeleted(name)
 			continue
 		}
@@ -186,7 +186,7 @@ func (e Watched) apply(s *State) {
 		if c != nil {
 			c.provenAt = s.clock
 		}
-		if c != nil && string(e.Data[name]) == queue.RevokeData {
+		if c != nil && string(ev.Data[name]) == queue.RevokeData {
 			s.revoke(c.entry)
 		}
 	}
@@ -204,17 +204,17 @@ func (s *State) watchedFor(serial uint64) (names []string) {
 	return names
 }
 
-func (e Wake) apply(s *State) {
-	if e.Epoch != s.epoch {
+func (ev Wake) apply(s *State) {
+	if ev.Epoch != s.epoch {
 		return
 	}
-	delete(s.watches, e.Node)
-	if e.Node == "" {
+	delete(s.watches, ev.Node)
+	if ev.Node == "" {
 		s.contention.set = false
 	}
-	if e.Deleted {
-		s.nodeDeleted(e.Node)
-	} else if c := s.find(e.Node); c != nil {
+	if ev.Deleted {
+		s.nodeDeleted(ev.Node)
+	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock
 		if c.entry != nil && c.entry.stage >= makingMarker {
 			s.requestWatch([]string{c.name}) // other nodes are watched again as long as they matter
@@ -256,9 +256,9 @@ func (Tick) apply(s *State) {
 	for _, c := range s.nextToHold() {
 		askIfStale(c)
 	}
-	for c := range own(s.contenders[:s.endOfHolders()]) {
-		if c.stage == held || c.stage == makingMarker {
-			askIfStale(&c.contender)
+	for e := range own(s.contenders[:s.endOfHolders()]) {
+		if e.stage == held || e.stage == makingMarker {
+			askIfStale(&e.contender)
 		}
 	}
 	if len(ask) > 0 {
@@ -266,17 +266,17 @@ func (Tick) apply(s *State) {
 	}
 }
 
-func (e Failed) apply(s *State) {
-	if c := s.entries[e.Serial]; c != nil {
-		s.createFailed(c, e)
-	} else if s.awaitsMarker(e.Serial) {
-		s.markerFailed(e.Reason)
-	} else if e.Serial == s.listing.serial {
+func (ev Failed) apply(s *State) {
+	if e := s.entries[ev.Serial]; e != nil {
+		s.createFailed(e, ev)
+	} else if s.awaitsMarker(ev.Serial) {
+		s.markerFailed(ev.Reason)
+	} else if ev.Serial == s.listing.serial {
 		s.listing.serial, s.listing.again = 0, false
 		s.assumeContended()
-		s.readFailed(e)
-	} else if s.unwatch(e.Serial) {
-		s.readFailed(e)
+		s.readFailed(ev)
+	} else if s.unwatch(ev.Serial) {
+		s.readFailed(ev)
 	}
 	s.grantEligible()
 }
@@ -292,28 +292,28 @@ func (s *State) unwatch(serial uint64) (found bool) {
 	return found
 }
 
-func (s *State) createFailed(c *entry, e Failed) {
+func (s *State) createFailed(e *entry, ev Failed) {
 	switch {
-	case c.stage == leaving: // its node may still exist, also if the session is lost
-		delete(s.entries, c.serial)
+	case e.stage == leaving: // its node may still exist, also if the session is lost
+		delete(s.entries, e.serial)
 		s.lastDeleted = nil
-		s.refuseRelease(c, e.Reason)
+		s.refuseRelease(e, ev.Reason)
 		return
-	case c.answered():
+	case e.answered():
 		return
 	}
-	if e.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
+	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
 		s.doubtedAt = s.clock
 	}
-	unwanted := c.stage == abandoned
-	s.markAnswered(c)
-	delete(s.entries, c.serial)
-	s.removeFromList(&c.contender)
-	origin := s.detach(c)
+	unwanted := e.stage == abandoned
+	s.markAnswered(e)
+	delete(s.entries, e.serial)
+	s.removeFromList(&e.contender)
+	origin := s.detach(e)
 	switch {
-	case origin != nil && e.Reason == requests.NotHeld:
-		c.stage = leaving
-		s.refuseAll(c, requests.NodeDeleted)
+	case origin != nil && ev.Reason == requests.NotHeld:
+		e.stage = leaving
+		s.refuseAll(e, requests.NodeDeleted)
 		s.ownNodeDeleted(origin)
 		return
 	case origin != nil && len(origin.requests) == 0 && origin.stage == held:
@@ -321,27 +321,27 @@ func (s *State) createFailed(c *entry, e Failed) {
 	}
 	switch {
 	case unwanted:
-	case origin != nil && e.Reason == requests.NodeDeleted:
-		c.downgradeOf = origin
-		s.requestCreate(c)
-	case e.Reason == requests.NodeDeleted:
-		s.requestCreate(c)
+	case origin != nil && ev.Reason == requests.NodeDeleted:
+		e.downgradeOf = origin
+		s.requestCreate(e)
+	case ev.Reason == requests.NodeDeleted:
+		s.requestCreate(e)
 	default:
-		c.stage = leaving // there is no node to delete
-		s.refuseAll(c, e.Reason)
+		e.stage = leaving // there is no node to delete
+		s.refuseAll(e, ev.Reason)
 	}
 }
 
 // readFailed refuses the waiting requests: without the read nothing would wake them.
-func (s *State) readFailed(e Failed) {
-	for _, c := range s.waitingInOrder() {
-		s.refuseAll(c, e.Reason)
+func (s *State) readFailed(ev Failed) {
+	for _, e := range s.waitingInOrder() {
+		s.refuseAll(e, ev.Reason)
 	}
 	// The holders are to be verified nevertheless.
 	var ask []string
-	for c := range own(s.contenders) {
-		if c.stage == held && s.watches[c.name] == nil && e.Serial != s.watchAfterFailure {
-			ask = append(ask, c.name)
+	for e := range own(s.contenders) {
+		if e.stage == held && s.watches[e.name] == nil && ev.Serial != s.watchAfterFailure {
+			ask = append(ask, e.name)
 		}
 	}
 	if len(ask) > 0 {

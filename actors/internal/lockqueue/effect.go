@@ -102,4 +102,4 @@ var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "Dele
 // String returns the name of the constant.
 func (k EffectKind) String() string { return effectNames[k] }
 
-func (s *State) effect(e Effect) { s.out = append(s.out, e) }
+func (s *State) effect(f Effect) { s.out = append(s.out, f) }

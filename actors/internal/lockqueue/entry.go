@@ -33,7 +33,7 @@ type ownEntries struct {
 }
 
 // entry is a contender of this process, from the first request for it until its node is deleted
-// and its requests have ended. The variable c is a contender, whether the type is entry or contender.
+// and its requests have ended. A variable e is an entry, c a contender of any process, ev an event.
 type entry struct {
 	contender
 	stage stage
@@ -106,8 +106,8 @@ type request struct {
 	revokeSent      bool // the request has had its RequestRevoke
 }
 
-func (c *entry) hasTry() bool {
-	for _, r := range c.requests {
+func (e *entry) hasTry() bool {
+	for _, r := range e.requests {
 		if r.try {
 			return true
 		}
@@ -116,10 +116,10 @@ func (c *entry) hasTry() bool {
 }
 
 // answered reports whether the CreateNode of an entry that has one is answered.
-func (c *entry) answered() bool { return c.stage > abandoned }
+func (e *entry) answered() bool { return e.stage > abandoned }
 
 // atomic reports whether the node is made by an atomic create.
-func (c *entry) atomic() bool { return c.atomicCreate != 0 && !c.downgraded }
+func (e *entry) atomic() bool { return e.atomicCreate != 0 && !e.downgraded }
 
 // newEntry returns an entry without a node.
 func newEntry(e entry) *entry {
@@ -127,25 +127,25 @@ func newEntry(e entry) *entry {
 	return &e
 }
 
-func (s *State) startWaiting(c *entry) {
-	c.stage = queued
-	s.enqueue(c)
-	if c.hasTry() {
+func (s *State) startWaiting(e *entry) {
+	e.stage = queued
+	s.enqueue(e)
+	if e.hasTry() {
 		s.waitingTries++
 	}
 }
 
-func (s *State) enqueue(c *entry) {
+func (s *State) enqueue(e *entry) {
 	if s.waiting == nil {
 		s.waiting = make([][]*contender, len(s.rule.BlockedBy))
 	}
-	s.waiting[c.kind] = insert(s.waiting[c.kind], &c.contender)
+	s.waiting[e.kind] = insert(s.waiting[e.kind], &e.contender)
 }
 
-func (s *State) stopWaiting(c *entry) {
-	if c.stage == queued {
-		s.waiting[c.kind] = remove(s.waiting[c.kind], &c.contender)
-		if c.hasTry() {
+func (s *State) stopWaiting(e *entry) {
+	if e.stage == queued {
+		s.waiting[e.kind] = remove(s.waiting[e.kind], &e.contender)
+		if e.hasTry() {
 			s.waitingTries--
 		}
 	}
@@ -186,5 +186,5 @@ func (s *State) unlisted() []*entry {
 	if !s.byCzxid {
 		return nil
 	}
-	return slices.DeleteFunc(s.waitingInOrder(), func(c *entry) bool { return c.listed })
+	return slices.DeleteFunc(s.waitingInOrder(), func(e *entry) bool { return e.listed })
 }

@@ -28,80 +28,80 @@ func (s *State) grantNext() bool {
 
 // tryGrant grants an entry of nextToHold if it may hold. It reports whether this entry or another
 // one stopped waiting.
-func (s *State) tryGrant(c *entry) bool {
-	if c.rank.major > s.completeThrough || !c.listed || s.byCzxid && (s.awaitsEarlierCreate(c) || s.behindUnlisted(c)) {
-		s.listGap(c)
+func (s *State) tryGrant(e *entry) bool {
+	if e.rank.major > s.completeThrough || !e.listed || s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
+		s.listGap(e)
 		return false
 	}
 	// One blocker more than needed says whether there are more.
-	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, c.rank), c.kind,
+	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, e.rank), e.kind,
 		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {
 	case len(s.blockers) >= s.rule.Permits:
-		return !s.awaitBlockers(c, s.blockers)
-	case s.rule.BlockedBy[c.kind]&s.unseenDowngrades != 0:
+		return !s.awaitBlockers(e, s.blockers)
+	case s.rule.BlockedBy[e.kind]&s.unseenDowngrades != 0:
 		// The contender ahead may have left a downgrade at its place.
 		if s.listing.serial == 0 {
 			s.requestList()
 		}
 		return false
 	}
-	return s.grantProven(c)
+	return s.grantProven(e)
 }
 
 // grantProven grants an entry that nothing blocks, once its node is proven to exist.
-func (s *State) grantProven(c *entry) bool {
+func (s *State) grantProven(e *entry) bool {
 	switch {
 	case s.delay.entry != nil: // an effect about the held marker is under way
 		return false
-	case !s.proven(c):
-		s.prove(c)
+	case !s.proven(e):
+		s.prove(e)
 		return false
 	}
-	s.grant(c)
+	s.grant(e)
 	return true
 }
 
-func (e Resize) apply(s *State) {
-	s.rule.Permits = e.Permits
+func (ev Resize) apply(s *State) {
+	s.rule.Permits = ev.Permits
 	s.grantEligible()
 }
 
-func (s *State) grant(c *entry) {
-	s.stopWaiting(c)
+func (s *State) grant(e *entry) {
+	s.stopWaiting(e)
 	if s.rule.Delay {
-		s.createHeldMarker(c)
+		s.createHeldMarker(e)
 		return
 	}
-	s.hold(c)
+	s.hold(e)
 }
 
-func (s *State) hold(c *entry) {
-	c.stage = held
-	for i := range c.requests {
-		s.grantRequest(c, c.requests[i].id)
+func (s *State) hold(e *entry) {
+	e.stage = held
+	for i := range e.requests {
+		s.grantRequest(e, e.requests[i].id)
 	}
-	s.notifyRevoked(c)
+	s.notifyRevoked(e)
 }
 
 // listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
 // before the entry's Created came may fill the gap; otherwise a contender of another process does,
 // and a list shows it.
-func (s *State) listGap(c *entry) {
-	if s.listing.serial == 0 && !s.awaitsEarlierCreate(c) {
+func (s *State) listGap(e *entry) {
+	if s.listing.serial == 0 && !s.awaitsEarlierCreate(e) {
 		s.requestList()
 	}
 }
 
-// awaitsEarlierCreate reports whether another CreateNode has no answer yet, and was sent before c's
-// Created came: its node may be ahead of c.
-func (s *State) awaitsEarlierCreate(c *entry) bool {
-	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < c.createdAt
+// awaitsEarlierCreate reports whether another CreateNode has no answer yet, and was sent before e's
+// Created came: its node may be ahead of e.
+func (s *State) awaitsEarlierCreate(e *entry) bool {
+	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < e.createdAt
 }
 
-// behindUnlisted reports whether a contender of this process is ahead of c that no list has shown.
-func (s *State) behindUnlisted(c *entry) bool {
-	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(c.rank) < 0 })
+// behindUnlisted reports whether a contender of this process is ahead of e that no list has shown.
+func (s *State) behindUnlisted(e *entry) bool {
+	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(e.rank) < 0 })
 }
 
 func (s *State) requestList() {
@@ -116,8 +116,8 @@ func (s *State) requestList() {
 
 // awaitBlockers has the departure of blockers noticed and returns true. It returns false if it had
 // to refuse tries instead. blockers are indexes in the list, nearest first. With more of them than
-// Permits, c cannot be next; c is crowded if, besides, all of them are of other processes.
-func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
+// Permits, e cannot be next; e is crowded if, besides, all of them are of other processes.
+func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
 	blockers = blockers[:min(len(blockers), s.rule.Permits)]
@@ -137,28 +137,28 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 			seenSince = min(seenSince, b.provenAt)
 		}
 	}
-	if s.waitingTries > 0 && s.refuseTries(c, seenSince) {
+	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
 	}
 	if !others {
-		if c.provenAt < max(s.doubtedAt, c.doubtedAt) { // c need not wait for the proof when its turn comes
-			s.prove(c)
+		if e.provenAt < max(s.doubtedAt, e.doubtedAt) { // e need not wait for the proof when its turn comes
+			s.prove(e)
 		}
 		return true
 	}
 	switch {
 	case s.listing.serial != 0:
 		return true
-	case len(ask) > 0 && more && c.provenAt < max(s.doubtedAt, c.doubtedAt):
-		// The contender that c waited for is gone, and several were ahead: a list shows how many
+	case len(ask) > 0 && more && e.provenAt < max(s.doubtedAt, e.doubtedAt):
+		// The contender that e waited for is gone, and several were ahead: a list shows how many
 		// have gone with it.
 		s.requestList()
 		return true
-	case !crowded && s.watches[c.name] == nil:
+	case !crowded && s.watches[e.name] == nil:
 		// A contender that may be next after one of another process must notice when its own node
 		// goes. A crowded one is not next: it comes here again when the nearest one ahead goes,
 		// mostly with a list that shows its node.
-		ask = append(ask, c.name)
+		ask = append(ask, e.name)
 	}
 	if len(ask) > 0 {
 		s.requestWatch(ask)
@@ -166,15 +166,15 @@ func (s *State) awaitBlockers(c *entry, blockers []int) (blocked bool) {
 	return true
 }
 
-// refuseTries refuses the tries of c, and of each contender that must wait at least as long as c.
+// refuseTries refuses the tries of e, and of each contender that must wait at least as long as e.
 // It reports whether there were any. seenSince is the clock at which the contenders ahead were last
 // known to exist. A try that came later stays: the lock may have become free in between.
-func (s *State) refuseTries(c *entry, seenSince uint64) (any bool) {
+func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
 	for k := range s.waiting {
-		if !keepsWaiting(s.rule, c.kind, queue.Kind(k)) {
+		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
 			continue
 		}
-		for i := place(s.waiting[k], c.rank); i < len(s.waiting[k]); {
+		for i := place(s.waiting[k], e.rank); i < len(s.waiting[k]); {
 			w := s.waiting[k][i].entry
 			if w.sentAt > seenSince {
 				i++

@@ -49,40 +49,40 @@ func (s *State) checkView() error {
 // checkEntries checks the entries, and those without an answer or a session.
 func (s *State) checkEntries() error {
 	downgrades := map[*entry]int16{}
-	for serial, c := range s.entries {
-		switch wanted := len(c.requests) > 0; {
-		case serial != c.serial || serial < s.firstSerial || serial > s.lastSerial:
-			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, c.serial, s.firstSerial, s.lastSerial)
-		case c.entry != c:
+	for serial, e := range s.entries {
+		switch wanted := len(e.requests) > 0; {
+		case serial != e.serial || serial < s.firstSerial || serial > s.lastSerial:
+			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, e.serial, s.firstSerial, s.lastSerial)
+		case e.entry != e:
 			return fmt.Errorf("entry %d is not its contender's", serial)
-		case slices.Contains([]stage{unsent, created, lost}, c.stage):
-			return fmt.Errorf("entry %d is in stage %d", serial, c.stage)
-		case wanted != (c.stage == creating || c.stage == queued || c.stage == held) && s.closed == 0 && c.downgrades == 0 && c.stage != makingMarker:
-			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, c.stage, len(c.requests))
-		case c.answered() && c.stage != leaving && (c.createdAt < c.sentAt || c.name == ""):
-			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, c.sentAt, c.createdAt, c.name)
-		case !c.answered() && !slices.Contains(s.unanswered, c):
+		case slices.Contains([]stage{unsent, created, lost}, e.stage):
+			return fmt.Errorf("entry %d is in stage %d", serial, e.stage)
+		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrades == 0 && e.stage != makingMarker:
+			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, e.stage, len(e.requests))
+		case e.answered() && e.stage != leaving && (e.createdAt < e.sentAt || e.name == ""):
+			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, e.sentAt, e.createdAt, e.name)
+		case !e.answered() && !slices.Contains(s.unanswered, e):
 			return fmt.Errorf("entry %d has no answer and is not awaited", serial)
-		case c.downgradeOf != nil && (!c.downgraded || c.answered() || c.downgradeOf.stage != held):
-			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, c.downgradeOf.serial, c.downgradeOf.stage)
-		case c.releasing && c.stage != leaving && c.downgrades == 0 && c.stage != held:
-			return fmt.Errorf("entry %d is being released in stage %d", serial, c.stage)
+		case e.downgradeOf != nil && (!e.downgraded || e.answered() || e.downgradeOf.stage != held):
+			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, e.downgradeOf.serial, e.downgradeOf.stage)
+		case e.releasing && e.stage != leaving && e.downgrades == 0 && e.stage != held:
+			return fmt.Errorf("entry %d is being released in stage %d", serial, e.stage)
 		}
-		if c.downgradeOf != nil {
-			downgrades[c.downgradeOf]++
+		if e.downgradeOf != nil {
+			downgrades[e.downgradeOf]++
 		}
 	}
-	for serial, c := range s.entries {
-		if c.downgrades != downgrades[c] {
-			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, c.downgrades, downgrades[c])
+	for serial, e := range s.entries {
+		if e.downgrades != downgrades[e] {
+			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrades, downgrades[e])
 		}
 	}
 	left := 0
-	for _, c := range s.unsent {
-		if c.stage != unsent && !hasLeft(c) {
-			return fmt.Errorf("an unsent entry is in stage %d", c.stage)
+	for _, e := range s.unsent {
+		if e.stage != unsent && !hasLeft(e) {
+			return fmt.Errorf("an unsent entry is in stage %d", e.stage)
 		}
-		if hasLeft(c) {
+		if hasLeft(e) {
 			left++
 		}
 	}
@@ -119,8 +119,8 @@ func (s *State) checkWaiting() error {
 		}
 	}
 	queues := 0
-	for _, c := range s.entries {
-		if c.stage == queued {
+	for _, e := range s.entries {
+		if e.stage == queued {
 			queues++
 		}
 	}
@@ -133,27 +133,27 @@ func (s *State) checkWaiting() error {
 // checkRequests checks that requests and owners find their entries.
 func (s *State) checkRequests() error {
 	open := map[requests.ID]bool{}
-	for id, c := range s.requests.All() {
+	for id, e := range s.requests.All() {
 		open[id] = true
 		switch {
-		case !slices.ContainsFunc(c.requests, func(r request) bool { return r.id == id }):
+		case !slices.ContainsFunc(e.requests, func(r request) bool { return r.id == id }):
 			return fmt.Errorf("request %d is not one of its entry's", id)
-		case s.closed == 0 && c.stage != unsent && c.stage != lost && s.entries[c.serial] != c:
-			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, c.serial, c.stage)
-		case s.closed == 0 && c.stage == lost && c.owner == "":
+		case s.closed == 0 && e.stage != unsent && e.stage != lost && s.entries[e.serial] != e:
+			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, e.serial, e.stage)
+		case s.closed == 0 && e.stage == lost && e.owner == "":
 			return fmt.Errorf("request %d is lost and has no owner that could release it", id)
 		}
 	}
-	for serial, c := range s.entries {
-		for _, r := range c.requests {
+	for serial, e := range s.entries {
+		for _, r := range e.requests {
 			if !open[r.id] && s.closed == 0 {
 				return fmt.Errorf("request %d of entry %d is not open", r.id, serial)
 			}
 		}
 	}
-	for o, c := range s.owners {
-		if ownerOf(c) != o || len(c.requests) == 0 && s.closed == 0 {
-			return fmt.Errorf("%+v has the entry %d of %+v, with %d requests", o, c.serial, ownerOf(c), len(c.requests))
+	for o, e := range s.owners {
+		if ownerOf(e) != o || len(e.requests) == 0 && s.closed == 0 {
+			return fmt.Errorf("%+v has the entry %d of %+v, with %d requests", o, e.serial, ownerOf(e), len(e.requests))
 		}
 	}
 	return nil
@@ -166,18 +166,18 @@ func (s *State) checkHolders() error {
 	if s.rule.CountUnknown {
 		return nil
 	}
-	for c := range own(s.contenders) {
-		if c.stage != held || c.downgraded {
+	for e := range own(s.contenders) {
+		if e.stage != held || e.downgraded {
 			continue
 		}
 		blockers := 0
-		for other := range own(s.contenders[:place(s.contenders, c.rank)]) {
-			if other.stage == held && s.rule.BlockedBy[c.kind].Has(other.kind) {
+		for other := range own(s.contenders[:place(s.contenders, e.rank)]) {
+			if other.stage == held && s.rule.BlockedBy[e.kind].Has(other.kind) {
 				blockers++
 			}
 		}
 		if blockers >= s.rule.Permits {
-			return fmt.Errorf("%s holds behind %d that block it", c.name, blockers)
+			return fmt.Errorf("%s holds behind %d that block it", e.name, blockers)
 		}
 	}
 	return nil

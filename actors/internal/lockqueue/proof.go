@@ -29,42 +29,42 @@ type watch struct {
 	active bool
 }
 
-// watched reports whether the next change of c's node is heard of before anything later.
-func (s *State) watched(c *entry) bool {
-	w := s.watches[c.name]
+// watched reports whether the next change of e's node is heard of before anything later.
+func (s *State) watched(e *entry) bool {
+	w := s.watches[e.name]
 	return w != nil && w.active
 }
 
-// proven reports whether c's own node is known to exist, by a proof that is recent and newer than
+// proven reports whether e's own node is known to exist, by a proof that is recent and newer than
 // the last departure heard of. An older proof does not suffice: another contender may hold already,
-// because the one ahead of c has left and c's own node was deleted.
-func (s *State) proven(c *entry) bool {
-	return s.watched(c) || c.provenAt >= s.provenSince(c)
+// because the one ahead of e has left and e's own node was deleted.
+func (s *State) proven(e *entry) bool {
+	return s.watched(e) || e.provenAt >= s.provenSince(e)
 }
 
-// provenSince returns the latest doubt of c's node: a proof asked for before that does not count.
-func (s *State) provenSince(c *entry) uint64 { return max(s.doubtedAt, s.staleAt, c.doubtedAt) }
+// provenSince returns the latest doubt of e's node: a proof asked for before that does not count.
+func (s *State) provenSince(e *entry) uint64 { return max(s.doubtedAt, s.staleAt, e.doubtedAt) }
 
-// prove asks for a proof that c's node exists. A list proves the nodes of all that wait.
-func (s *State) prove(c *entry) {
+// prove asks for a proof that e's node exists. A list proves the nodes of all that wait.
+func (s *State) prove(e *entry) {
 	switch {
-	case s.proven(c) || s.watches[c.name] != nil:
+	case s.proven(e) || s.watches[e.name] != nil:
 	case s.listing.serial != 0:
-		s.listing.again = s.listing.again || s.listing.askedAt < s.provenSince(c)
-	case s.othersWait(c):
+		s.listing.again = s.listing.again || s.listing.askedAt < s.provenSince(e)
+	case s.othersWait(e):
 		s.requestList()
 	default:
-		s.requestWatch([]string{c.name})
+		s.requestWatch([]string{e.name})
 	}
 }
 
 // othersWait reports whether another contender of this process waits.
-func (s *State) othersWait(c *entry) bool {
+func (s *State) othersWait(e *entry) bool {
 	n := 0
 	for _, line := range s.waiting {
 		n += len(line)
 	}
-	return n > 1 || n == 1 && c.stage != queued
+	return n > 1 || n == 1 && e.stage != queued
 }
 
 func (s *State) requestWatch(nodes []string) {

@@ -9,35 +9,35 @@ import (
 
 // The events of the requests' owners.
 
-func (e Acquire) apply(s *State) {
+func (ev Acquire) apply(s *State) {
 	if s.closed != 0 {
-		s.refuse(e.ID, s.closed)
+		s.refuse(ev.ID, s.closed)
 		return
 	}
-	s.contention.wanted = s.contention.wanted || e.NotifyContended
-	c := newEntry(entry{contender: contender{kind: e.Kind}, owner: e.Owner, data: string(e.Data),
-		atomicCreate: e.AtomicCreate, revocable: e.Revocable})
-	if e.Owner != "" && s.reenter(c, e) {
+	s.contention.wanted = s.contention.wanted || ev.NotifyContended
+	e := newEntry(entry{contender: contender{kind: ev.Kind}, owner: ev.Owner, data: string(ev.Data),
+		atomicCreate: ev.AtomicCreate, revocable: ev.Revocable})
+	if ev.Owner != "" && s.reenter(e, ev) {
 		return
 	}
-	if e.Try && c.downgradeOf == nil && s.blockedLocally(e.Kind) {
-		s.refuse(e.ID, requests.NotAcquired)
+	if ev.Try && e.downgradeOf == nil && s.blockedLocally(ev.Kind) {
+		s.refuse(ev.ID, requests.NotAcquired)
 		return
 	}
-	c.requests = append(c.buf[:0], request{id: e.ID, try: e.Try, notifyContended: e.NotifyContended})
-	s.remember(e.ID, c)
-	if e.Owner != "" {
-		put(&s.owners, ownerOf(c), c)
+	e.requests = append(e.buf[:0], request{id: ev.ID, try: ev.Try, notifyContended: ev.NotifyContended})
+	s.remember(ev.ID, e)
+	if ev.Owner != "" {
+		put(&s.owners, ownerOf(e), e)
 	}
-	s.requestCreate(c)
+	s.requestCreate(e)
 }
 
 // remember notes the entry of a request.
-func (s *State) remember(id requests.ID, c *entry) {
+func (s *State) remember(id requests.ID, e *entry) {
 	if s.requests == nil {
 		s.requests = &requests.Table[entry]{}
 	}
-	s.requests.Put(id, c)
+	s.requests.Put(id, e)
 }
 
 // owner is the key of an owner's entry of one kind.
@@ -46,31 +46,31 @@ type owner struct {
 	kind queue.Kind
 }
 
-func ownerOf(c *entry) owner { return owner{c.owner, c.kind} }
+func ownerOf(e *entry) owner { return owner{e.owner, e.kind} }
 
 // reenter handles a request of an owner that has other requests. It reports whether that is all;
-// otherwise c is to be created, beside another entry if c.downgradeOf is set.
-func (s *State) reenter(c *entry, e Acquire) bool {
-	mayEnter := s.rule.EntersFrom(e.Kind)
+// otherwise e is to be created, beside another entry if e.downgradeOf is set.
+func (s *State) reenter(e *entry, ev Acquire) bool {
+	mayEnter := s.rule.EntersFrom(ev.Kind)
 	for kind := range s.rule.BlockedBy {
-		has := s.owners[owner{e.Owner, queue.Kind(kind)}]
+		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
 		switch {
 		case has == nil:
 		case has.stage == lost:
 			// Its owner does not know yet, or has not released it. Either way the lock is not held
 			// any more, and a re-entry must not pretend that it is.
-			s.refuse(e.ID, has.reason)
+			s.refuse(ev.ID, has.reason)
 			return true
-		case has.kind == e.Kind && mayEnter.Has(e.Kind):
-			s.join(has, e)
+		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
+			s.join(has, ev)
 			return true
 		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
-			s.refuse(e.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
+			s.refuse(ev.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			c.downgradeOf, c.downgraded, c.atomicCreate = has, true, has.atomicCreate
-		case s.rule.Permits == 1 && s.rule.BlockedBy[e.Kind].Has(has.kind):
-			s.refuse(e.ID, requests.WouldDeadlock)
+			e.downgradeOf, e.downgraded, e.atomicCreate = has, true, has.atomicCreate
+		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
+			s.refuse(ev.ID, requests.WouldDeadlock)
 			return true
 		}
 	}
@@ -78,19 +78,19 @@ func (s *State) reenter(c *entry, e Acquire) bool {
 }
 
 // join lets a further request of an owner share the owner's entry.
-func (s *State) join(c *entry, e Acquire) {
-	c.revocable = c.revocable || e.Revocable
+func (s *State) join(e *entry, ev Acquire) {
+	e.revocable = e.revocable || ev.Revocable
 	switch {
-	case c.stage == held:
-		s.remember(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, notifyContended: e.NotifyContended})
-		s.grantRequest(c, e.ID)
-		s.notifyRevoked(c)
-	case e.Try:
-		s.refuse(e.ID, requests.NotAcquired)
+	case e.stage == held:
+		s.remember(ev.ID, e)
+		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+		s.grantRequest(e, ev.ID)
+		s.notifyRevoked(e)
+	case ev.Try:
+		s.refuse(ev.ID, requests.NotAcquired)
 	default:
-		s.remember(e.ID, c)
-		c.requests = append(c.requests, request{id: e.ID, notifyContended: e.NotifyContended})
+		s.remember(ev.ID, e)
+		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
 	}
 }
 
@@ -105,8 +105,8 @@ func (s *State) blockedLocally(kind queue.Kind) bool {
 	}
 	for _, early := range [][]*entry{s.unanswered, s.unsent} {
 		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
-			c := early[i]
-			if !c.listed && (c.stage == creating || c.stage == unsent) && set.Has(c.kind) {
+			e := early[i]
+			if !e.listed && (e.stage == creating || e.stage == unsent) && set.Has(e.kind) {
 				n++
 			}
 		}
@@ -114,67 +114,67 @@ func (s *State) blockedLocally(kind queue.Kind) bool {
 	return n >= s.rule.Permits
 }
 
-func (e Cancel) apply(s *State) {
-	if c := s.requests.At(e.ID); c != nil {
-		c.unclean = e.Unclean && len(c.requests) == 1
-		s.withdraw(c, e.ID, e.Reason)
+func (ev Cancel) apply(s *State) {
+	if e := s.requests.At(ev.ID); e != nil {
+		e.unclean = ev.Unclean && len(e.requests) == 1
+		s.withdraw(e, ev.ID, ev.Reason)
 		s.grantEligible()
 	}
 }
 
-func (e Release) apply(s *State) {
-	c := s.requests.At(e.ID)
+func (ev Release) apply(s *State) {
+	e := s.requests.At(ev.ID)
 	switch {
-	case c == nil:
-		s.refuse(e.ID, requests.NotHeld)
-	case c.stage == lost:
-		s.drop(c, e.ID)
-		s.refuse(e.ID, c.reason)
-	case c.stage != held:
-		s.refuse(e.ID, requests.NotHeld)
+	case e == nil:
+		s.refuse(ev.ID, requests.NotHeld)
+	case e.stage == lost:
+		s.drop(e, ev.ID)
+		s.refuse(ev.ID, e.reason)
+	case e.stage != held:
+		s.refuse(ev.ID, requests.NotHeld)
 	default:
-		s.drop(c, e.ID)
-		if n := len(c.requests); n > 0 {
-			s.effect(Effect{Kind: ConfirmRelease, ID: e.ID, StillHeld: n})
+		s.drop(e, ev.ID)
+		if n := len(e.requests); n > 0 {
+			s.effect(Effect{Kind: ConfirmRelease, ID: ev.ID, StillHeld: n})
 			return
 		}
-		c.noteRelease(e.ID)
-		s.leave(c)
+		e.noteRelease(ev.ID)
+		s.leave(e)
 	}
 	s.grantEligible()
 }
 
 // noteRelease notes the request whose release ends the entry. The entry has no requests any more,
 // so their memory serves: there may be many entries.
-func (c *entry) noteRelease(by requests.ID) { c.releasing, c.buf[0].id = true, by }
+func (e *entry) noteRelease(by requests.ID) { e.releasing, e.buf[0].id = true, by }
 
-func (c *entry) releaser() requests.ID { return c.buf[0].id }
+func (e *entry) releaser() requests.ID { return e.buf[0].id }
 
 // withdraw ends a request, in whatever stage its entry is.
-func (s *State) withdraw(c *entry, id requests.ID, why requests.Reason) {
-	s.drop(c, id)
+func (s *State) withdraw(e *entry, id requests.ID, why requests.Reason) {
+	s.drop(e, id)
 	s.refuse(id, why)
-	if len(c.requests) == 0 {
-		s.leave(c)
+	if len(e.requests) == 0 {
+		s.leave(e)
 	}
 }
 
 // drop takes a request off its entry. With the last request the entry ceases to be its owner's.
-func (s *State) drop(c *entry, id requests.ID) {
+func (s *State) drop(e *entry, id requests.ID) {
 	s.requests.Remove(id)
-	hadTry := c.hasTry()
-	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return r.id == id })
-	if c.stage == queued && hadTry && !c.hasTry() {
+	hadTry := e.hasTry()
+	e.requests = slices.DeleteFunc(e.requests, func(r request) bool { return r.id == id })
+	if e.stage == queued && hadTry && !e.hasTry() {
 		s.waitingTries--
 	}
-	if len(c.requests) == 0 {
-		s.disown(c)
+	if len(e.requests) == 0 {
+		s.disown(e)
 	}
 }
 
-func (s *State) disown(c *entry) {
-	if c.owner != "" && s.owners[ownerOf(c)] == c {
-		delete(s.owners, ownerOf(c))
+func (s *State) disown(e *entry) {
+	if e.owner != "" && s.owners[ownerOf(e)] == e {
+		delete(s.owners, ownerOf(e))
 	}
 }
 
@@ -182,29 +182,29 @@ func (s *State) refuse(id requests.ID, why requests.Reason) {
 	s.effect(Effect{Kind: Refuse, ID: id, Reason: why})
 }
 
-func (s *State) grantRequest(c *entry, id requests.ID) {
-	s.effect(Effect{Kind: Grant, ID: id, Node: c.name, Generation: c.generation, Czxid: c.czxid, Step: c.step})
+func (s *State) grantRequest(e *entry, id requests.ID) {
+	s.effect(Effect{Kind: Grant, ID: id, Node: e.name, Generation: e.generation, Czxid: e.czxid, Step: e.step})
 }
 
 // refuseAll refuses all requests of the entry, which leaves.
-func (s *State) refuseAll(c *entry, why requests.Reason) {
-	s.refuseEach(c, why)
-	s.leave(c)
+func (s *State) refuseAll(e *entry, why requests.Reason) {
+	s.refuseEach(e, why)
+	s.leave(e)
 }
 
-func (s *State) refuseEach(c *entry, why requests.Reason) {
-	for len(c.requests) > 0 {
-		id := c.requests[0].id
-		s.drop(c, id)
+func (s *State) refuseEach(e *entry, why requests.Reason) {
+	for len(e.requests) > 0 {
+		id := e.requests[0].id
+		s.drop(e, id)
 		s.refuse(id, why)
 	}
 }
 
 // refuseRelease refuses the release that waits for the end of the entry, if there is one: the node
 // may still exist, or went before.
-func (s *State) refuseRelease(c *entry, why requests.Reason) {
-	if c.releasing {
-		c.releasing = false
-		s.refuse(c.releaser(), why)
+func (s *State) refuseRelease(e *entry, why requests.Reason) {
+	if e.releasing {
+		e.releasing = false
+		s.refuse(e.releaser(), why)
 	}
 }

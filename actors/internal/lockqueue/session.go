@@ -8,14 +8,14 @@ import (
 
 // Changes of the session, and the end of the lock.
 
-func (e Session) apply(s *State) {
+func (ev Session) apply(s *State) {
 	switch {
-	case e.State == Lost || e.Epoch != s.epoch: // also the first session, before which there is nothing to lose
+	case ev.State == Lost || ev.Epoch != s.epoch: // also the first session, before which there is nothing to lose
 		s.loseSession()
-		s.epoch, s.firstSerial = e.Epoch, s.lastSerial+1
-	case e.State == Suspended && s.session == Connected:
+		s.epoch, s.firstSerial = ev.Epoch, s.lastSerial+1
+	case ev.State == Suspended && s.session == Connected:
 		s.suspend()
-	case e.State == Connected && s.session == Suspended:
+	case ev.State == Connected && s.session == Suspended:
 		// A change may have been missed meanwhile: look at the contenders and at all watched nodes
 		// again.
 		s.session = Connected
@@ -25,18 +25,18 @@ func (e Session) apply(s *State) {
 		if len(s.contenders) > 0 {
 			s.requestList()
 		}
-		for c := range own(s.contenders) {
-			if c.stage == held {
-				s.notifyRevoked(c)
+		for e := range own(s.contenders) {
+			if e.stage == held {
+				s.notifyRevoked(e)
 			}
 		}
 	}
-	s.session = e.State
+	s.session = ev.State
 	if s.session != Lost {
 		again := slices.DeleteFunc(s.unsent, hasLeft)
 		s.unsent, s.unsentLeft = nil, 0
-		for _, c := range again {
-			s.requestCreate(c)
+		for _, e := range again {
+			s.requestCreate(e)
 		}
 	}
 	s.grantEligible()
@@ -56,21 +56,21 @@ func (s *State) suspend() {
 // in their order.
 func (s *State) loseSession() {
 	s.session = Lost
-	for _, c := range s.entriesInOrder() {
-		switch c.stage {
+	for _, e := range s.entriesInOrder() {
+		switch e.stage {
 		case held:
-			s.lose(c, requests.SessionLost)
+			s.lose(e, requests.SessionLost)
 		case leaving: // its node may outlive the loss, until ZooKeeper notices
-			s.refuseRelease(c, requests.SessionLost)
+			s.refuseRelease(e, requests.SessionLost)
 		}
 	}
 	var first []*entry
-	if c := s.delay.entry; c != nil && c.stage == makingMarker && len(c.requests) > 0 {
-		first = append(first, c)
+	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {
+		first = append(first, e)
 	}
 	s.delay = delay{}
-	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(c *entry) bool {
-		return c.stage != creating
+	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
+		return e.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))
 	s.unsentLeft = 0
 	s.forget()
@@ -81,8 +81,8 @@ func (s *State) loseSession() {
 	clear(s.waiting)
 	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
 	s.contention = contentionWatch{wanted: s.contention.wanted}
-	for _, c := range again {
-		s.requestCreate(c)
+	for _, e := range again {
+		s.requestCreate(e)
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *State) loseSession() {
 // map.
 func (s *State) entriesInOrder() []*entry {
 	all := make([]*entry, 0, len(s.entries))
-	for _, c := range s.entries {
-		all = append(all, c)
+	for _, e := range s.entries {
+		all = append(all, e)
 	}
 	slices.SortFunc(all, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) })
 	return all
@@ -99,19 +99,19 @@ func (s *State) entriesInOrder() []*entry {
 
 // apply has the nodes of all contenders deleted. The State takes in what the bridge answers until
 // Ending is false.
-func (e Close) apply(s *State) {
-	s.closed = e.Reason
+func (ev Close) apply(s *State) {
+	s.closed = ev.Reason
 	s.listArrived(false)
-	for _, c := range slices.Concat(s.unsent, s.entriesInOrder()) {
-		switch c.stage {
+	for _, e := range slices.Concat(s.unsent, s.entriesInOrder()) {
+		switch e.stage {
 		case held:
-			s.lose(c, e.Reason) // the held marker stays: the owner may not have ended its work
-			s.removeFromList(&c.contender)
-			s.deleteNode(c)
+			s.lose(e, ev.Reason) // the held marker stays: the owner may not have ended its work
+			s.removeFromList(&e.contender)
+			s.deleteNode(e)
 		case unsent, creating, queued, makingMarker:
-			s.refuseAll(c, e.Reason)
+			s.refuseAll(e, ev.Reason)
 		case leaving: // no owner will hear of the end of its DeleteNode
-			s.refuseRelease(c, e.Reason)
+			s.refuseRelease(e, ev.Reason)
 		}
 	}
 }

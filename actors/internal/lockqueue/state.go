@@ -67,10 +67,10 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The
 // slice is valid until the next Step. (Step is generic so that an event need not be allocated.)
-func Step[E Event](s *State, e E) []Effect {
+func Step[E Event](s *State, ev E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
-	e.apply(s)
+	ev.apply(s)
 	s.watchContention()
 	invariants.Check(s)
 	return s.out
@@ -87,23 +87,23 @@ func (s *State) Ending() bool { return len(s.entries) > 0 }
 // Node returns the name of the node of the entry with a serial, and whether the name is known as a
 // whole: before its Created it is the prefix. Without such an entry Node returns "".
 func (s *State) Node(serial uint64) (name string, made bool) {
-	c := s.entries[serial]
+	e := s.entries[serial]
 	switch {
-	case c == nil:
+	case e == nil:
 		return "", false
-	case c.name == "":
-		return s.incarnation.Prefix(c.serial, s.rule.Markers[c.kind]), false
+	case e.name == "":
+		return s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]), false
 	}
-	return c.name, true
+	return e.name, true
 }
 
 // Nodes returns serial and name of the nodes of this process that are known to exist: a failed
 // actor deletes them.
 func (s *State) Nodes() map[uint64]string {
 	nodes := map[uint64]string{}
-	for serial, c := range s.entries {
-		if c.name != "" {
-			nodes[serial] = c.name
+	for serial, e := range s.entries {
+		if e.name != "" {
+			nodes[serial] = e.name
 		}
 	}
 	return nodes

@@ -167,8 +167,8 @@ func own(list []*contender) iter.Seq[*entry] {
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
 		serial, _ := s.incarnation.serial(name)
-		if c := s.entries[serial]; c != nil && c.stage == queued && c.name == name {
-			return &c.contender
+		if e := s.entries[serial]; e != nil && e.stage == queued && e.name == name {
+			return &e.contender
 		}
 	}
 	seq, _, ok := s.rule.Parse(name)
@@ -199,10 +199,10 @@ func (v *directoryView) rankOf(seq, czxid int64) rank {
 }
 
 // rank returns the rank of an entry whose node is known.
-func (s *State) rank(c *entry) rank {
-	r := s.rankOf(c.seq, c.czxid)
-	if s.byCzxid && queue.NearEnd(c.seq) {
-		r.minor = uint64(c.step)<<32 | c.serial&math.MaxUint32
+func (s *State) rank(e *entry) rank {
+	r := s.rankOf(e.seq, e.czxid)
+	if s.byCzxid && queue.NearEnd(e.seq) {
+		r.minor = uint64(e.step)<<32 | e.serial&math.MaxUint32
 	}
 	return r
 }
@@ -213,20 +213,20 @@ func (s *State) switchToCzxids() {
 	entries := s.forget()
 	s.byCzxid = true
 	clear(s.waiting)
-	for _, c := range entries {
-		if c.answered() {
-			s.addAnew(c)
+	for _, e := range entries {
+		if e.answered() {
+			s.addAnew(e)
 		}
 	}
 }
 
 // addAnew adds a contender of this process to the list, by a rank of another order or another
 // directory.
-func (s *State) addAnew(c *entry) {
-	c.rank = s.rank(c)
-	s.addToList(&c.contender)
-	if c.stage == queued {
-		s.enqueue(c)
+func (s *State) addAnew(e *entry) {
+	e.rank = s.rank(e)
+	s.addToList(&e.contender)
+	if e.stage == queued {
+		s.enqueue(e)
 	}
 }
 
@@ -242,15 +242,15 @@ func (s *State) enterDirectory(directory int64) bool {
 	entries := append(s.forget(), unlisted...)
 	s.byCzxid = false
 	clear(s.waiting)
-	for _, c := range entries {
+	for _, e := range entries {
 		switch {
-		case !c.answered():
-			c.name = "" // the node was in the deleted directory
-		case c.czxid < directory:
-			s.ownNodeDeleted(c)
+		case !e.answered():
+			e.name = "" // the node was in the deleted directory
+		case e.czxid < directory:
+			s.ownNodeDeleted(e)
 		default: // made since, in this directory or one that comes after it
-			c.inDirectory = false
-			s.addAnew(c)
+			e.inDirectory = false
+			s.addAnew(e)
 		}
 	}
 	return true
