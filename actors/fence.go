@@ -106,5 +106,5 @@ func verifyToken(ctx context.Context, bridge shell.Bridge, node string, token To
 func mayBeDowngraded(node string, rule queue.Rule) bool {
 	_, name := shell.SplitPath(node)
 	_, kind, ok := rule.Parse(name)
-	return ok && rule.Follows(kind)
+	return ok && rule.DowngradesTo(kind)
 }

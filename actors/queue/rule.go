@@ -8,9 +8,10 @@ type Kind uint8
 const (
 	Exclusive Kind = iota
 	Shared
-	// Own is a kind of the rule RequestQueue, for contenders of one process that hold beside each
-	// other. Parse never returns it: to other processes, the same node is Exclusive.
-	Own
+	// ProcessExclusive is a kind of the rule RequestQueue. It excludes contenders of other processes,
+	// and lets those of one process hold beside each other. Parse never returns it: to other processes,
+	// the same node is Exclusive.
+	ProcessExclusive
 )
 
 // KindSet is a set of kinds.
@@ -72,14 +73,14 @@ func Semaphore(permits int) Rule {
 }
 
 // RequestQueue returns the rule of a semaphore's request queue. Contenders of one process that ask
-// for Own hold beside each other, as if they were one contender of a Mutex: to other processes they
+// for ProcessExclusive hold beside each other, as if they were one contender of a Mutex: to other processes they
 // are. The process has to keep the order among its own.
 func RequestQueue() Rule {
-	all := Kinds(Exclusive, Shared, Own)
+	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{
 		Permits:   1,
-		BlockedBy: []KindSet{Exclusive: all, Shared: all, Own: Kinds(Exclusive, Shared)},
-		Markers:   []string{Exclusive: "-lock-", Shared: "-lock-", Own: "-lock-"},
+		BlockedBy: []KindSet{Exclusive: all, Shared: all, ProcessExclusive: Kinds(Exclusive, Shared)},
+		Markers:   []string{Exclusive: "-lock-", Shared: "-lock-", ProcessExclusive: "-lock-"},
 	}
 }
 
@@ -123,16 +124,16 @@ func (r Rule) EntersFrom(kind Kind) KindSet {
 // the same place in the queue.
 func (r Rule) Downgrades() bool {
 	for kind := range r.Reenter {
-		if r.Follows(Kind(kind)) {
+		if r.DowngradesTo(Kind(kind)) {
 			return true
 		}
 	}
 	return false
 }
 
-// Follows reports whether a downgrade can lead to kind: a holder of another kind may come to hold
-// it, with the token of the grant that it has.
-func (r Rule) Follows(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
+// DowngradesTo reports whether a holder of another kind may come to hold kind by a downgrade, with
+// the token of the grant that it has.
+func (r Rule) DowngradesTo(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
 // Holds reports whether a contender of a kind holds behind the contenders ahead, first come first.
 // The caller must have checked that the contender's own node exists.

@@ -72,14 +72,15 @@ func (s *State) awaitsContention() bool {
 	return false
 }
 
-// contended reports whether a contender of another process waits, for e among others.
+// contended reports whether a contender of another process waits because of e: e's kind blocks it, and
+// as many contenders ahead of it as the rule has permits do so, too.
 func (s *State) contended(e *entry) bool {
 	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(e.rank) > 0; i-- {
 		other := s.contenders[i]
 		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(e.kind) {
 			continue
 		}
-		last := i // a contender with the same rank and number may have come before it
+		last := i // of the contenders with other's rank and number: their order is not known
 		for last+1 < len(s.contenders) && s.contenders[last+1].rank == other.rank && s.contenders[last+1].seq == other.seq {
 			last++
 		}

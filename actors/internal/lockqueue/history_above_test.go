@@ -57,7 +57,7 @@ type semaphoreActor struct {
 
 func (a semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
 	requestQueue := a.f.layers[0]
-	requestQueue.send(func() { requestQueue.ask(serial, Acquire{Kind: queue.Own, Try: r.Try}) })
+	requestQueue.send(func() { requestQueue.ask(serial, Acquire{Kind: queue.ProcessExclusive, Try: r.Try}) })
 }
 
 func (a semaphoreActor) LeaveRequestQueue(serial uint64) {

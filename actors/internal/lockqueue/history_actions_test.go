@@ -51,12 +51,14 @@ func (w *world) guest(possible bool, marker string) string {
 	return rapid.SampledFrom(guests).Draw(w.t, "guest")
 }
 
-// hasOwnKind reports whether contenders of one process do not block each other.
-func hasOwnKind(r queue.Rule) bool { return !r.OwnMarkersOnly && len(r.Markers) > int(queue.Own) }
+// hasProcessExclusive reports whether contenders of one process do not block each other.
+func hasProcessExclusive(r queue.Rule) bool {
+	return !r.OwnMarkersOnly && len(r.Markers) > int(queue.ProcessExclusive)
+}
 
 func (w *world) kinds() (all []queue.Kind) {
-	if hasOwnKind(w.rule) {
-		return []queue.Kind{queue.Own}
+	if hasProcessExclusive(w.rule) {
+		return []queue.Kind{queue.ProcessExclusive}
 	}
 	for k := range w.rule.Markers {
 		all = append(all, queue.Kind(k))
@@ -131,8 +133,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.makeDirectory()
 			w.zxid++
 			_, kind, _ := w.rule.Parse(f.Node + "0000000000")
-			if hasOwnKind(w.rule) {
-				kind = queue.Own
+			if hasProcessExclusive(w.rule) {
+				kind = queue.ProcessExclusive
 			}
 			w.add(f.Node, kind, f.proc).epoch = f.epoch
 		},

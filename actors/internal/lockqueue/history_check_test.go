@@ -46,7 +46,7 @@ func (w *world) holds(name string, missed bool) bool {
 
 // kindFor returns the node's kind as the process of another node sees it.
 func (w *world) kindFor(n, me *worldNode) queue.Kind {
-	if hasOwnKind(w.rule) && n.kind == queue.Own && (n.proc != me.proc || n.epoch != me.epoch) {
+	if hasProcessExclusive(w.rule) && n.kind == queue.ProcessExclusive && (n.proc != me.proc || n.epoch != me.epoch) {
 		return queue.Exclusive
 	}
 	return n.kind

@@ -149,8 +149,8 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
 			kind = k
 		}
-		if hasOwnKind(w.rule) {
-			kind = queue.Own
+		if hasProcessExclusive(w.rule) {
+			kind = queue.ProcessExclusive
 		}
 		n := w.add(f.Node, kind, p)
 		b.created = append(b.created, Created{Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid,

@@ -38,8 +38,8 @@ type directoryView struct {
 	unseenSince      uint64
 }
 
-// nothingKnown is completeThrough before the first list. It is less than each number; names without
-// a number rank one below it, so that they always count.
+// nothingKnown is completeThrough before the first list, less than each sequence number. A contender
+// with unknownSeq ranks one below nothingKnown (see rankOf), so it is never beyond completeThrough.
 const nothingKnown int64 = math.MinInt64 / 2
 
 // unknownSeq is the sequence number of a child without one in its name.
@@ -58,10 +58,9 @@ type contender struct {
 	// provenAt is the clock of the newest request whose answer has shown the node. It never
 	// decreases while the node is the same.
 	provenAt uint64
-	// doubtedAt is the clock at which a list came that shows departures and not this node; a proof
-	// must be as new. (A contender with unknownSeq is of another process, and needs no proof. Its
-	// doubtedAt is the clock at which the last list came that shows the node, so that a list asked
-	// for earlier does not remove it.)
+	// doubtedAt is the clock at which a list came that shows departures and not this node. A proof of
+	// the node must be as new. With unknownSeq, where no proof is needed, it is the clock at which the
+	// last list came that shows the node: a list asked for before that does not remove the contender.
 	doubtedAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.

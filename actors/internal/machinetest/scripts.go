@@ -99,6 +99,7 @@ func Parse(t *testing.T, line string) (word string, args map[string]string, num 
 	}
 }
 
+// Numbers returns the numbers of a list with commas, such as "1,2". Text that is no number ends the test.
 func Numbers(t *testing.T, list string) (all []int64) {
 	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -110,6 +111,7 @@ func Numbers(t *testing.T, list string) (all []int64) {
 	return all
 }
 
+// When returns text if set, and otherwise "".
 func When(set bool, text string) string {
 	if set {
 		return text

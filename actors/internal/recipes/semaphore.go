@@ -160,7 +160,7 @@ func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRe
 
 // EnterRequestQueue implements semaphore.PermitActor.
 func (s *semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
-	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.Own), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
+	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.ProcessExclusive), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
 }
 
 // LeaveRequestQueue implements semaphore.PermitActor.
