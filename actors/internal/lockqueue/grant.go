@@ -11,23 +11,12 @@ import (
 // grantEligible grants the contenders that may hold, and has the next change noticed for those of
 // nextToHold that may not. The contenders behind these wait for them, or for what they wait for.
 func (s *State) grantEligible() {
-	for s.grantNext() {
+	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
 	}
 }
 
-// grantNext grants one contender of nextToHold if one may hold. It reports whether a contender was
-// granted or has left, so that others are next.
-func (s *State) grantNext() bool {
-	for _, c := range s.nextToHold() {
-		if s.tryGrant(c.entry) {
-			return true
-		}
-	}
-	return false
-}
-
-// tryGrant grants an entry of nextToHold if it may hold. It reports whether this entry or another
-// one stopped waiting.
+// tryGrant grants an entry of nextToHold if nothing blocks it and its node is proven to exist. It
+// reports whether this entry or another one stopped waiting, so that others are next.
 func (s *State) tryGrant(e *entry) bool {
 	if e.rank.major > s.completeThrough || !e.listed || s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
 		s.listGap(e)
@@ -45,13 +34,6 @@ func (s *State) tryGrant(e *entry) bool {
 			s.requestList()
 		}
 		return false
-	}
-	return s.grantProven(e)
-}
-
-// grantProven grants an entry that nothing blocks, once its node is proven to exist.
-func (s *State) grantProven(e *entry) bool {
-	switch {
 	case s.delay.entry != nil: // an effect about the held marker is under way
 		return false
 	case !s.proven(e):
@@ -120,23 +102,7 @@ func (s *State) requestList() {
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
-	blockers = blockers[:min(len(blockers), s.rule.Permits)]
-	var ask []string
-	others, seenSince := false, uint64(math.MaxUint64)
-	for _, i := range blockers {
-		b := s.contenders[i]
-		if b.entry != nil {
-			continue // its leave calls grantEligible again
-		}
-		others = true
-		w := s.watches[b.name]
-		if w == nil {
-			ask = append(ask, b.name)
-		}
-		if w == nil || !w.active {
-			seenSince = min(seenSince, b.provenAt)
-		}
-	}
+	ask, others, seenSince := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
 	}
@@ -164,6 +130,28 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 		s.requestWatch(ask)
 	}
 	return true
+}
+
+// unwatched returns the names of the blockers of other processes that have no watch, reports whether
+// there are blockers of other processes, and returns the clock at which all of them were last known to
+// exist.
+func (s *State) unwatched(blockers []int) (names []string, others bool, seenSince uint64) {
+	seenSince = math.MaxUint64
+	for _, i := range blockers {
+		c := s.contenders[i]
+		if c.entry != nil {
+			continue // its leave calls grantEligible again
+		}
+		others = true
+		w := s.watches[c.name]
+		if w == nil {
+			names = append(names, c.name)
+		}
+		if w == nil || !w.active {
+			seenSince = min(seenSince, c.provenAt)
+		}
+	}
+	return names, others, seenSince
 }
 
 // refuseTries refuses the tries of e, and of each contender that must wait at least as long as e.

@@ -16,30 +16,39 @@ func (ev Session) apply(s *State) {
 	case ev.State == Suspended && s.session == Connected:
 		s.suspend()
 	case ev.State == Connected && s.session == Suspended:
-		// A change may have been missed meanwhile: look at the contenders and at all watched nodes
-		// again.
-		s.session = Connected
-		s.doubtedAt = s.clock
-		clear(s.watches)
-		s.contention.set = false
-		if len(s.contenders) > 0 {
-			s.requestList()
-		}
-		for e := range own(s.contenders) {
-			if e.stage == held {
-				s.notifyRevoked(e)
-			}
-		}
+		s.resume()
 	}
 	s.session = ev.State
 	if s.session != Lost {
-		again := slices.DeleteFunc(s.unsent, hasLeft)
-		s.unsent, s.unsentLeft = nil, 0
-		for _, e := range again {
-			s.requestCreate(e)
-		}
+		s.createUnsent()
 	}
 	s.grantEligible()
+}
+
+// resume has the contenders and all watched nodes looked at again: a change may have been missed
+// without a connection.
+func (s *State) resume() {
+	s.session = Connected
+	s.doubtedAt = s.clock
+	clear(s.watches)
+	s.contention.set = false
+	if len(s.contenders) > 0 {
+		s.requestList()
+	}
+	for e := range own(s.contenders) {
+		if e.stage == held {
+			s.notifyRevoked(e)
+		}
+	}
+}
+
+// createUnsent has the nodes created of all entries that wait for a session.
+func (s *State) createUnsent() {
+	again := slices.DeleteFunc(s.unsent, hasLeft)
+	s.unsent, s.unsentLeft = nil, 0
+	for _, e := range again {
+		s.requestCreate(e)
+	}
 }
 
 // suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
@@ -52,8 +61,7 @@ func (s *State) suspend() {
 	}
 }
 
-// loseSession ends what the session carried. It keeps the waiting contenders for the next session,
-// in their order.
+// loseSession ends the grants of the session, and keeps the waiting contenders for the next one.
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, e := range s.entriesInOrder() {
@@ -64,6 +72,12 @@ func (s *State) loseSession() {
 			s.refuseRelease(e, requests.SessionLost)
 		}
 	}
+	s.startAnew()
+}
+
+// startAnew forgets the directory of the lost session, and has the waiting contenders queue again in
+// their order.
+func (s *State) startAnew() {
 	var first []*entry
 	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {
 		first = append(first, e)
