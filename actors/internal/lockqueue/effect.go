@@ -1,8 +1,6 @@
 package lockqueue
 
-import (
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // EffectKind is what an Effect asks for.
 type EffectKind uint8
@@ -101,5 +99,3 @@ var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "Dele
 
 // String returns the name of the constant.
 func (k EffectKind) String() string { return effectNames[k] }
-
-func (s *State) effect(f Effect) { s.out = append(s.out, f) }

@@ -106,15 +106,6 @@ type request struct {
 	revokeSent      bool // the request has had its RequestRevoke
 }
 
-func (e *entry) hasTry() bool {
-	for _, r := range e.requests {
-		if r.try {
-			return true
-		}
-	}
-	return false
-}
-
 // answered reports whether the CreateNode of an entry that has one is answered.
 func (e *entry) answered() bool { return e.stage > abandoned }
 
@@ -181,10 +172,18 @@ func (s *State) nextToHold() []*contender {
 	return next
 }
 
-// unlisted returns the queued entries that no list has shown yet, near the end of the numbers.
-func (s *State) unlisted() []*entry {
-	if !s.byCzxid {
-		return nil
+// markAnswered notes that the entry's CreateNode is answered.
+func (s *State) markAnswered(e *entry) {
+	e.stage = created
+	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
+		s.unanswered = shift(s.unanswered)
 	}
-	return slices.DeleteFunc(s.waitingInOrder(), func(e *entry) bool { return e.listed })
+}
+
+// put writes to a map, and makes the map first if there is none.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }

@@ -1,5 +1,12 @@
 package lockqueue
 
+import (
+	"math"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
 // Which nodes of this process are proven to exist.
 
 // proofs holds what State.proven asks: the doubts of all own nodes, and the watches. An active watch
@@ -67,13 +74,87 @@ func (s *State) othersWait(e *entry) bool {
 	return n > 1 || n == 1 && e.stage != queued
 }
 
-func (s *State) requestWatch(nodes []string) {
-	s.lastSerial++
-	ours := false
-	for _, name := range nodes {
-		put(&s.watches, name, &watch{serial: s.lastSerial})
-		c := s.find(name)
-		ours = ours || c != nil && c.entry != nil
+// unwatched returns the names of the blockers of other processes that have no watch, reports whether
+// there are blockers of other processes, and returns the clock at which all of them were last known to
+// exist.
+func (s *State) unwatched(blockers []int) (names []string, others bool, seenSince uint64) {
+	seenSince = math.MaxUint64
+	for _, i := range blockers {
+		c := s.contenders[i]
+		if c.entry != nil {
+			continue // its leave calls grantEligible again
+		}
+		others = true
+		w := s.watches[c.name]
+		if w == nil {
+			names = append(names, c.name)
+		}
+		if w == nil || !w.active {
+			seenSince = min(seenSince, c.provenAt)
+		}
 	}
-	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
+	return names, others, seenSince
+}
+
+func (ev Watched) apply(s *State) {
+	if s.awaitsMarker(ev.Serial) {
+		s.heldMarkerRead(ev)
+	}
+	for _, name := range s.watchedFor(ev.Serial) {
+		w := s.watches[name]
+		if w == nil {
+			continue
+		}
+		w.active = s.session == Connected // without a connection it reports nothing
+		if slices.Contains(ev.Gone, name) {
+			s.nodeDeleted(name)
+			continue
+		}
+		c := s.find(name)
+		if c != nil {
+			c.provenAt = s.clock
+		}
+		if c != nil && string(ev.Data[name]) == queue.RevokeData {
+			s.revoke(c.entry)
+		}
+	}
+	s.grantEligible()
+}
+
+// watchedFor returns the names of the nodes that the WatchNodes of a serial watches, sorted.
+func (s *State) watchedFor(serial uint64) (names []string) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (Tick) apply(s *State) {
+	s.staleAt, s.tickedAt = s.tickedAt, s.clock
+	if s.session != Connected {
+		return
+	}
+	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
+		s.requestList() // a repeated creation may have made a node of the name of a deleted one
+	}
+	var ask []string
+	askIfStale := func(c *contender) {
+		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
+			ask = append(ask, c.name)
+		}
+	}
+	for _, c := range s.nextToHold() {
+		askIfStale(c)
+	}
+	for e := range own(s.contenders[:s.endOfHolders()]) {
+		if e.stage == held || e.stage == makingMarker {
+			askIfStale(&e.contender)
+		}
+	}
+	if len(ask) > 0 {
+		s.requestWatch(ask)
+	}
 }

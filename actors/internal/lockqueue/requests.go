@@ -4,33 +4,9 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The events of the requests' owners.
-
-func (ev Acquire) apply(s *State) {
-	if s.closed != 0 {
-		s.refuse(ev.ID, s.closed)
-		return
-	}
-	s.contention.wanted = s.contention.wanted || ev.NotifyContended
-	e := newEntry(entry{contender: contender{kind: ev.Kind}, owner: ev.Owner, data: string(ev.Data),
-		atomicCreate: ev.AtomicCreate, revocable: ev.Revocable})
-	if ev.Owner != "" && s.reenter(e, ev) {
-		return
-	}
-	if ev.Try && e.downgradeOf == nil && s.blockedLocally(ev.Kind) {
-		s.refuse(ev.ID, requests.NotAcquired)
-		return
-	}
-	e.requests = append(e.buf[:0], request{id: ev.ID, try: ev.Try, notifyContended: ev.NotifyContended})
-	s.remember(ev.ID, e)
-	if ev.Owner != "" {
-		put(&s.owners, ownerOf(e), e)
-	}
-	s.requestCreate(e)
-}
+// The ends of requests.
 
 // remember notes the entry of a request.
 func (s *State) remember(id requests.ID, e *entry) {
@@ -38,80 +14,6 @@ func (s *State) remember(id requests.ID, e *entry) {
 		s.requests = &requests.Table[entry]{}
 	}
 	s.requests.Put(id, e)
-}
-
-// owner is the key of an owner's entry of one kind.
-type owner struct {
-	name string
-	kind queue.Kind
-}
-
-func ownerOf(e *entry) owner { return owner{e.owner, e.kind} }
-
-// reenter handles a request of an owner that has other requests. It reports whether that is all;
-// otherwise e is to be created, beside another entry if e.downgradeOf is set.
-func (s *State) reenter(e *entry, ev Acquire) bool {
-	mayEnter := s.rule.EntersFrom(ev.Kind)
-	for kind := range s.rule.BlockedBy {
-		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
-		switch {
-		case has == nil:
-		case has.stage == lost:
-			// Its owner does not know yet, or has not released it. Either way the lock is not held
-			// any more, and a re-entry must not pretend that it is.
-			s.refuse(ev.ID, has.reason)
-			return true
-		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
-			s.join(has, ev)
-			return true
-		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
-			s.refuse(ev.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
-			return true
-		case has.stage == held && mayEnter.Has(has.kind):
-			e.downgradeOf, e.downgraded, e.atomicCreate = has, true, has.atomicCreate
-		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
-			s.refuse(ev.ID, requests.WouldDeadlock)
-			return true
-		}
-	}
-	return false
-}
-
-// join lets a further request of an owner share the owner's entry.
-func (s *State) join(e *entry, ev Acquire) {
-	e.revocable = e.revocable || ev.Revocable
-	switch {
-	case e.stage == held:
-		s.remember(ev.ID, e)
-		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
-		s.grantRequest(e, ev.ID)
-		s.notifyRevoked(e)
-	case ev.Try:
-		s.refuse(ev.ID, requests.NotAcquired)
-	default:
-		s.remember(ev.ID, e)
-		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
-	}
-}
-
-// blockedLocally reports whether contenders of this process alone block a new request. Contenders
-// of other processes may be gone unnoticed: ZooKeeper knows.
-func (s *State) blockedLocally(kind queue.Kind) bool {
-	set, n := s.rule.BlockedBy[kind], 0
-	for i := len(s.contenders) - 1; i >= 0 && n < s.rule.Permits; i-- {
-		if c := s.contenders[i]; c.entry != nil && set.Has(c.kind) {
-			n++
-		}
-	}
-	for _, early := range [][]*entry{s.unanswered, s.unsent} {
-		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
-			e := early[i]
-			if !e.listed && (e.stage == creating || e.stage == unsent) && set.Has(e.kind) {
-				n++
-			}
-		}
-	}
-	return n >= s.rule.Permits
 }
 
 func (ev Cancel) apply(s *State) {
@@ -141,6 +43,11 @@ func (ev Release) apply(s *State) {
 		e.noteRelease(ev.ID)
 		s.leave(e)
 	}
+	s.grantEligible()
+}
+
+func (ev Resize) apply(s *State) {
+	s.rule.Permits = ev.Permits
 	s.grantEligible()
 }
 
@@ -180,10 +87,6 @@ func (s *State) disown(e *entry) {
 
 func (s *State) refuse(id requests.ID, why requests.Reason) {
 	s.effect(Effect{Kind: Refuse, ID: id, Reason: why})
-}
-
-func (s *State) grantRequest(e *entry, id requests.ID) {
-	s.effect(Effect{Kind: Grant, ID: id, Node: e.name, Generation: e.generation, Czxid: e.czxid, Step: e.step})
 }
 
 // refuseAll refuses all requests of the entry, which leaves.

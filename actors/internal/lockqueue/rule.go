@@ -1,10 +1,6 @@
 package lockqueue
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "github.com/actorlock/actorlock/actors/queue"
 
 // The questions of the State to the rule.
 
@@ -23,12 +19,4 @@ func downgradesFrom(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 // behind waiting which come after it: they have to wait for all that it waits for, or for itself.
 func keepsWaiting(r queue.Rule, ahead, behind queue.Kind) bool {
 	return r.BlockedBy[ahead]&^r.BlockedBy[behind] == 0 || r.Permits == 1 && r.BlockedBy[behind].Has(ahead)
-}
-
-// nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.
-func nearTheEnd(r queue.Rule, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		seq, _, ok := r.Parse(name)
-		return ok && queue.NearEnd(seq)
-	})
 }

@@ -1,12 +1,6 @@
 package lockqueue
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
-
-// Changes of the session, and the end of the lock.
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 func (ev Session) apply(s *State) {
 	switch {
@@ -25,42 +19,6 @@ func (ev Session) apply(s *State) {
 	s.grantEligible()
 }
 
-// resume has the contenders and all watched nodes looked at again: a change may have been missed
-// without a connection.
-func (s *State) resume() {
-	s.session = Connected
-	s.doubtedAt = s.clock
-	clear(s.watches)
-	s.contention.set = false
-	if len(s.contenders) > 0 {
-		s.requestList()
-	}
-	for e := range own(s.contenders) {
-		if e.stage == held {
-			s.notifyRevoked(e)
-		}
-	}
-}
-
-// createUnsent has the nodes created of all entries that wait for a session.
-func (s *State) createUnsent() {
-	again := slices.DeleteFunc(s.unsent, hasLeft)
-	s.unsent, s.unsentLeft = nil, 0
-	for _, e := range again {
-		s.requestCreate(e)
-	}
-}
-
-// suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
-// nothing without a connection.
-func (s *State) suspend() {
-	for _, c := range s.contenders {
-		if w := s.watches[c.name]; w != nil && w.active {
-			w.active, c.provenAt = false, s.clock
-		}
-	}
-}
-
 // loseSession ends the grants of the session, and keeps the waiting contenders for the next one.
 func (s *State) loseSession() {
 	s.session = Lost
@@ -75,57 +33,18 @@ func (s *State) loseSession() {
 	s.startAnew()
 }
 
-// startAnew forgets the directory of the lost session, and has the waiting contenders queue again in
-// their order.
-func (s *State) startAnew() {
-	var first []*entry
-	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {
-		first = append(first, e)
+// lose ends a grant that was not released.
+func (s *State) lose(e *entry, why requests.Reason) {
+	for _, f := range s.downgradesOf(e) {
+		s.detach(f)
+		s.refuseAll(f, why)
 	}
-	s.delay = delay{}
-	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
-		return e.stage != creating
-	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.unsentLeft = 0
-	s.forget()
-	s.directoryView = directoryView{completeThrough: nothingKnown}
-	s.listing = listing{}
-	clear(s.entries)
-	clear(s.watches)
-	clear(s.waiting)
-	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
-	s.contention = contentionWatch{wanted: s.contention.wanted}
-	for _, e := range again {
-		s.requestCreate(e)
-	}
-}
-
-// entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
-// map.
-func (s *State) entriesInOrder() []*entry {
-	all := make([]*entry, 0, len(s.entries))
-	for _, e := range s.entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) })
-	return all
-}
-
-// apply has the nodes of all contenders deleted. The State takes in what the bridge answers until
-// Ending is false.
-func (ev Close) apply(s *State) {
-	s.closed = ev.Reason
-	s.listArrived(false)
-	for _, e := range slices.Concat(s.unsent, s.entriesInOrder()) {
-		switch e.stage {
-		case held:
-			s.lose(e, ev.Reason) // the held marker stays: the owner may not have ended its work
-			s.removeFromList(&e.contender)
-			s.deleteNode(e)
-		case unsent, creating, queued, makingMarker:
-			s.refuseAll(e, ev.Reason)
-		case leaving: // no owner will hear of the end of its DeleteNode
-			s.refuseRelease(e, ev.Reason)
+	s.refuseRelease(e, why) // it was to leave after its downgrades
+	e.stage, e.reason = lost, why
+	for _, r := range e.requests {
+		s.effect(Effect{Kind: Lose, ID: r.id, Reason: why})
+		if e.owner == "" {
+			s.requests.Remove(r.id)
 		}
 	}
 }

@@ -40,31 +40,6 @@ func New(rule queue.Rule, in Incarnation) *State {
 	return &State{rule: rule, incarnation: in, directoryView: directoryView{completeThrough: nothingKnown}}
 }
 
-// ReleaseMemory frees the memory that an Idle State keeps for its next event. Most of many locks
-// are idle most of the time.
-func (s *State) ReleaseMemory() {
-	if !s.Idle() {
-		return
-	}
-	s.entries, s.requests, s.owners, s.out, s.blockers = nil, nil, nil, nil, nil
-	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
-	s.waiting, s.firstWaiting = nil, nil
-	if len(s.contenders) == 0 {
-		s.contenders = nil
-	}
-	if len(s.watches) == 0 {
-		s.watches = nil
-	}
-}
-
-// put writes to a map, and makes the map first if there is none.
-func put[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[key] = value
-}
-
 // Step applies an event to the State and returns what is to be done because of it, in order. The
 // slice is valid until the next Step. (Step is generic so that an event need not be allocated.)
 func Step[E Event](s *State, ev E) []Effect {
@@ -76,35 +51,4 @@ func Step[E Event](s *State, ev E) []Effect {
 	return s.out
 }
 
-// Idle reports whether no request is open and no answer is awaited.
-func (s *State) Idle() bool {
-	return len(s.entries) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing.serial == 0
-}
-
-// Ending reports whether a node of this process may still exist after Close.
-func (s *State) Ending() bool { return len(s.entries) > 0 }
-
-// Node returns the name of the node of the entry with a serial, and whether the name is known as a
-// whole: before its Created it is the prefix. Without such an entry Node returns "".
-func (s *State) Node(serial uint64) (name string, made bool) {
-	e := s.entries[serial]
-	switch {
-	case e == nil:
-		return "", false
-	case e.name == "":
-		return s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]), false
-	}
-	return e.name, true
-}
-
-// Nodes returns serial and name of the nodes of this process that are known to exist: a failed
-// actor deletes them.
-func (s *State) Nodes() map[uint64]string {
-	nodes := map[uint64]string{}
-	for serial, e := range s.entries {
-		if e.name != "" {
-			nodes[serial] = e.name
-		}
-	}
-	return nodes
-}
+func (s *State) effect(f Effect) { s.out = append(s.out, f) }

@@ -206,19 +206,6 @@ func (s *State) rank(e *entry) rank {
 	return r
 }
 
-// switchToCzxids ranks the contenders by czxid, since their numbers have come near their end.
-// The czxids of other processes' contenders are not known: these are forgotten.
-func (s *State) switchToCzxids() {
-	entries := s.forget()
-	s.byCzxid = true
-	clear(s.waiting)
-	for _, e := range entries {
-		if e.answered() {
-			s.addAnew(e)
-		}
-	}
-}
-
 // addAnew adds a contender of this process to the list, by a rank of another order or another
 // directory.
 func (s *State) addAnew(e *entry) {

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The answers of lists and watches, and the passing of time.
+// listing is the ListDirectory that is not answered yet.
+type listing struct {
+	serial  uint64 // 0 if there is none
+	askedAt uint64 // clock at which it was asked for
+	again   bool   // the answer may be too old: ask once more then; only if serial is not 0
+}
 
 func (ev Listed) apply(s *State) {
 	if ev.Serial != s.listing.serial {
@@ -24,6 +28,31 @@ func (ev Listed) apply(s *State) {
 		s.requestList()
 	}
 	s.grantEligible()
+}
+
+func (s *State) requestList() {
+	if s.listing.serial != 0 {
+		s.listing.again = true
+		return
+	}
+	s.lastSerial++
+	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
+	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
+}
+
+// listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
+// before the entry's Created came may fill the gap; otherwise a contender of another process does,
+// and a list shows it.
+func (s *State) listGap(e *entry) {
+	if s.listing.serial == 0 && !s.awaitsEarlierCreate(e) {
+		s.requestList()
+	}
+}
+
+// awaitsEarlierCreate reports whether another CreateNode has no answer yet, and was sent before e's
+// Created came: its node may be ahead of e.
+func (s *State) awaitsEarlierCreate(e *entry) bool {
+	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < e.createdAt
 }
 
 // merge takes in a list of the directory's children, which was read after the event at the clock
@@ -167,192 +196,3 @@ func (s *State) report(name string) {
 
 // maxReported bounds the memory of a lock whose directory other programs use.
 const maxReported = 100
-
-func (ev Watched) apply(s *State) {
-	if s.awaitsMarker(ev.Serial) {
-		s.heldMarkerRead(ev)
-	}
-	for _, name := range s.watchedFor(ev.Serial) {
-		w := s.watches[name]
-		if w == nil {
-			continue
-		}
-		w.active = s.session == Connected // without a connection it reports nothing
-		if slices.Contains(ev.Gone, name) {
-			s.nodeDeleted(name)
-			continue
-		}
-		c := s.find(name)
-		if c != nil {
-			c.provenAt = s.clock
-		}
-		if c != nil && string(ev.Data[name]) == queue.RevokeData {
-			s.revoke(c.entry)
-		}
-	}
-	s.grantEligible()
-}
-
-// watchedFor returns the names of the nodes that the WatchNodes of a serial watches, sorted.
-func (s *State) watchedFor(serial uint64) (names []string) {
-	for name, w := range s.watches {
-		if w.serial == serial {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (ev Wake) apply(s *State) {
-	if ev.Epoch != s.epoch {
-		return
-	}
-	delete(s.watches, ev.Node)
-	if ev.Node == "" {
-		s.contention.set = false
-	}
-	if ev.Deleted {
-		s.nodeDeleted(ev.Node)
-	} else if c := s.find(ev.Node); c != nil {
-		c.provenAt = s.clock
-		if c.entry != nil && c.entry.stage >= makingMarker {
-			s.requestWatch([]string{c.name}) // other nodes are watched again as long as they matter
-		}
-	}
-	s.grantEligible()
-}
-
-// nodeDeleted notes that a node of any process is gone.
-func (s *State) nodeDeleted(name string) {
-	delete(s.watches, name)
-	switch c := s.find(name); {
-	case c == nil:
-	case c.entry != nil:
-		s.ownNodeDeleted(c.entry)
-	default:
-		s.removeFromList(c)
-		s.doubtedAt = s.clock
-		if kinds := downgradesFrom(s.rule, c.kind); kinds != 0 {
-			s.unseenDowngrades, s.unseenSince = s.unseenDowngrades|kinds, s.clock
-		}
-	}
-}
-
-func (Tick) apply(s *State) {
-	s.staleAt, s.tickedAt = s.tickedAt, s.clock
-	if s.session != Connected {
-		return
-	}
-	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
-		s.requestList() // a repeated creation may have made a node of the name of a deleted one
-	}
-	var ask []string
-	askIfStale := func(c *contender) {
-		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
-			ask = append(ask, c.name)
-		}
-	}
-	for _, c := range s.nextToHold() {
-		askIfStale(c)
-	}
-	for e := range own(s.contenders[:s.endOfHolders()]) {
-		if e.stage == held || e.stage == makingMarker {
-			askIfStale(&e.contender)
-		}
-	}
-	if len(ask) > 0 {
-		s.requestWatch(ask)
-	}
-}
-
-func (ev Failed) apply(s *State) {
-	if e := s.entries[ev.Serial]; e != nil {
-		s.createFailed(e, ev)
-	} else if s.awaitsMarker(ev.Serial) {
-		s.markerFailed(ev.Reason)
-	} else if ev.Serial == s.listing.serial {
-		s.listing.serial, s.listing.again = 0, false
-		s.assumeContended()
-		s.readFailed(ev)
-	} else if s.unwatch(ev.Serial) {
-		s.readFailed(ev)
-	}
-	s.grantEligible()
-}
-
-// unwatch forgets the watches of a serial, and reports whether there were any.
-func (s *State) unwatch(serial uint64) (found bool) {
-	for name, w := range s.watches {
-		if w.serial == serial {
-			delete(s.watches, name)
-			found = true
-		}
-	}
-	return found
-}
-
-func (s *State) createFailed(e *entry, ev Failed) {
-	switch {
-	case e.stage == leaving: // its node may still exist, also if the session is lost
-		delete(s.entries, e.serial)
-		s.lastDeleted = nil
-		s.refuseRelease(e, ev.Reason)
-		return
-	case e.answered():
-		return
-	}
-	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
-		s.doubtedAt = s.clock
-	}
-	unwanted := e.stage == abandoned
-	s.markAnswered(e)
-	delete(s.entries, e.serial)
-	s.removeFromList(&e.contender)
-	origin := s.detach(e)
-	switch {
-	case origin != nil && ev.Reason == requests.NotHeld:
-		e.stage = leaving
-		s.refuseAll(e, requests.NodeDeleted)
-		s.ownNodeDeleted(origin)
-		return
-	case origin != nil && len(origin.requests) == 0 && origin.stage == held:
-		defer s.leave(origin)
-	}
-	switch {
-	case unwanted:
-	case origin != nil && ev.Reason == requests.NodeDeleted:
-		e.downgradeOf = origin
-		s.requestCreate(e)
-	case ev.Reason == requests.NodeDeleted:
-		s.requestCreate(e)
-	default:
-		e.stage = leaving // there is no node to delete
-		s.refuseAll(e, ev.Reason)
-	}
-}
-
-// readFailed refuses the waiting requests: without the read nothing would wake them.
-func (s *State) readFailed(ev Failed) {
-	for _, e := range s.waitingInOrder() {
-		s.refuseAll(e, ev.Reason)
-	}
-	// The holders are to be verified nevertheless.
-	var ask []string
-	for e := range own(s.contenders) {
-		if e.stage == held && s.watches[e.name] == nil && ev.Serial != s.watchAfterFailure {
-			ask = append(ask, e.name)
-		}
-	}
-	if len(ask) > 0 {
-		s.requestWatch(ask)
-		s.watchAfterFailure = s.lastSerial
-	}
-}
-
-// listing is the ListDirectory that is not answered yet.
-type listing struct {
-	serial  uint64 // 0 if there is none
-	askedAt uint64 // clock at which it was asked for
-	again   bool   // the answer may be too old: ask once more then; only if serial is not 0
-}

@@ -1,0 +1,153 @@
+package lockqueue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+func (ev Acquire) apply(s *State) {
+	if s.closed != 0 {
+		s.refuse(ev.ID, s.closed)
+		return
+	}
+	s.contention.wanted = s.contention.wanted || ev.NotifyContended
+	e := newEntry(entry{contender: contender{kind: ev.Kind}, owner: ev.Owner, data: string(ev.Data),
+		atomicCreate: ev.AtomicCreate, revocable: ev.Revocable})
+	if ev.Owner != "" && s.reenter(e, ev) {
+		return
+	}
+	if ev.Try && e.downgradeOf == nil && s.blockedLocally(ev.Kind) {
+		s.refuse(ev.ID, requests.NotAcquired)
+		return
+	}
+	e.requests = append(e.buf[:0], request{id: ev.ID, try: ev.Try, notifyContended: ev.NotifyContended})
+	s.remember(ev.ID, e)
+	if ev.Owner != "" {
+		put(&s.owners, ownerOf(e), e)
+	}
+	s.requestCreate(e)
+}
+
+// requestCreate has the entry's node created, or keeps the entry until there is a session.
+func (s *State) requestCreate(e *entry) {
+	if e.stage != unsent { // its former CreateNode may be behind others that are not answered
+		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
+	}
+	if e.atomic() && e.serial != 0 {
+		e.stage = leaving // there is no node
+		s.refuseAll(e, s.goneReason())
+		return
+	}
+	if s.session == Lost {
+		e.stage = unsent
+		s.unsent = append(s.unsent, e)
+		return
+	}
+	s.lastSerial++
+	e.stage, e.serial, e.sentAt = creating, s.lastSerial, s.clock
+	e.createdAt, e.provenAt, e.doubtedAt, e.revoked, e.inDirectory = 0, 0, 0, false, false
+	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
+	after := s.after(e)
+	put(&s.entries, e.serial, e)
+	s.unanswered = append(s.unanswered, e)
+	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]), Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
+	if e.downgradeOf != nil {
+		e.downgradeOf.downgrades++
+		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
+	}
+	if e.atomic() {
+		create.ID = e.requests[0].id
+	}
+	s.effect(create)
+}
+
+// behindOwn reports whether a new contender comes behind others of this process. Then its place
+// mostly follows from theirs.
+func (s *State) behindOwn() bool {
+	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
+}
+
+// after returns the node of this process that is about to go, if one transaction with its deletion
+// shows as much as a read behind the creation of e: that e's node is in the same directory and, if
+// its number follows on completeThrough, that all contenders ahead are known.
+func (s *State) after(e *entry) string {
+	last := s.lastDeleted
+	if last == nil || e.downgradeOf != nil || s.byCzxid {
+		return ""
+	}
+	return last.name
+}
+
+func (ev Created) apply(s *State) {
+	e := s.entries[ev.Serial]
+	if e == nil || e.answered() {
+		return
+	}
+	if ev.Directory != 0 {
+		s.enterDirectory(ev.Directory)
+	}
+	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
+	unwanted := e.stage == abandoned
+	s.markAnswered(e)
+	if ev.Czxid < s.directory {
+		// The node went with a former directory.
+		s.createdInOldDirectory(e)
+		s.grantEligible()
+		return
+	}
+	// The node that was seen may be one of the same name in a former directory, if the creation was
+	// repeated. The directory read behind this creation tells.
+	seen := e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
+	s.removeFromList(&e.contender) // its place may belong to a node that is gone, if the creation was repeated
+	seq, _, ok := s.rule.Parse(ev.Node)
+	e.name, e.seq, e.czxid, e.step, e.createdAt = ev.Node, seq, ev.Czxid, ev.Step, s.clock
+	e.provenAt = max(e.provenAt, e.sentAt)
+	if !seen {
+		e.doubtedAt = s.departureSeenAt // the list that showed departures does not show this node either
+	}
+	// A newer directory than ev's would have had ev go to createdInOldDirectory above.
+	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
+	e.generation = ev.Generation
+	origin := s.detach(e)
+	if queue.NearEnd(seq) && !s.byCzxid {
+		s.switchToCzxids()
+	}
+	if origin != nil {
+		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
+	}
+	e.rank = s.rank(e)
+	late := origin == nil && !seen && e.rank.major <= s.completeThrough
+	if e.inDirectory && e.seq == s.completeThrough+1 && !s.byCzxid {
+		s.completeThrough++
+	}
+	switch {
+	case unwanted:
+		s.deleteNode(e)
+	case origin != nil:
+		s.addToList(&e.contender)
+		s.grant(e)
+	case !ok:
+		s.refuseAll(e, requests.SequenceExhausted)
+	case late && !s.byCzxid:
+		s.requeue(e) // no list since then shows it: others may have passed it
+	case late: // a list with czxids will tell whether others have passed it
+		s.startWaiting(e)
+	default:
+		s.addToList(&e.contender)
+		s.startWaiting(e)
+		s.extendComplete()
+	}
+	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
+		s.leave(origin)
+	}
+	if hasChildren {
+		s.merge(ev.Children, nil, sentAt)
+		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
+			s.ownNodeDeleted(e) // between its creation and the read
+		}
+	}
+	s.grantEligible()
+}

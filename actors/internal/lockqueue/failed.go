@@ -1,0 +1,87 @@
+package lockqueue
+
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
+func (ev Failed) apply(s *State) {
+	if e := s.entries[ev.Serial]; e != nil {
+		s.createFailed(e, ev)
+	} else if s.awaitsMarker(ev.Serial) {
+		s.markerFailed(ev.Reason)
+	} else if ev.Serial == s.listing.serial {
+		s.listing.serial, s.listing.again = 0, false
+		s.assumeContended()
+		s.readFailed(ev)
+	} else if s.unwatch(ev.Serial) {
+		s.readFailed(ev)
+	}
+	s.grantEligible()
+}
+
+func (s *State) createFailed(e *entry, ev Failed) {
+	switch {
+	case e.stage == leaving: // its node may still exist, also if the session is lost
+		delete(s.entries, e.serial)
+		s.lastDeleted = nil
+		s.refuseRelease(e, ev.Reason)
+		return
+	case e.answered():
+		return
+	}
+	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
+		s.doubtedAt = s.clock
+	}
+	unwanted := e.stage == abandoned
+	s.markAnswered(e)
+	delete(s.entries, e.serial)
+	s.removeFromList(&e.contender)
+	origin := s.detach(e)
+	switch {
+	case origin != nil && ev.Reason == requests.NotHeld:
+		e.stage = leaving
+		s.refuseAll(e, requests.NodeDeleted)
+		s.ownNodeDeleted(origin)
+		return
+	case origin != nil && len(origin.requests) == 0 && origin.stage == held:
+		defer s.leave(origin)
+	}
+	switch {
+	case unwanted:
+	case origin != nil && ev.Reason == requests.NodeDeleted:
+		e.downgradeOf = origin
+		s.requestCreate(e)
+	case ev.Reason == requests.NodeDeleted:
+		s.requestCreate(e)
+	default:
+		e.stage = leaving // there is no node to delete
+		s.refuseAll(e, ev.Reason)
+	}
+}
+
+// readFailed refuses the waiting requests: without the read nothing would wake them.
+func (s *State) readFailed(ev Failed) {
+	for _, e := range s.waitingInOrder() {
+		s.refuseAll(e, ev.Reason)
+	}
+	// The holders are to be verified nevertheless.
+	var ask []string
+	for e := range own(s.contenders) {
+		if e.stage == held && s.watches[e.name] == nil && ev.Serial != s.watchAfterFailure {
+			ask = append(ask, e.name)
+		}
+	}
+	if len(ask) > 0 {
+		s.requestWatch(ask)
+		s.watchAfterFailure = s.lastSerial
+	}
+}
+
+// unwatch forgets the watches of a serial, and reports whether there were any.
+func (s *State) unwatch(serial uint64) (found bool) {
+	for name, w := range s.watches {
+		if w.serial == serial {
+			delete(s.watches, name)
+			found = true
+		}
+	}
+	return found
+}

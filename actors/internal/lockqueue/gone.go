@@ -1,0 +1,63 @@
+package lockqueue
+
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
+// Nodes of this process that it has not deleted, and that are gone.
+
+// ownNodeDeleted goes on after another client has deleted a node of this process. That client may
+// have deleted other nodes of this process, too, and contenders of other processes may have passed
+// them: their proofs must be newer.
+func (s *State) ownNodeDeleted(e *entry) {
+	s.doubtedAt = s.clock
+	s.ownNodeUnlisted(e)
+}
+
+// ownNodeUnlisted is ownNodeDeleted where a list shows which other nodes exist.
+func (s *State) ownNodeUnlisted(e *entry) {
+	if !e.answered() { // its CreateNode may yet be repeated, and is answered in any case
+		s.removeFromList(&e.contender)
+		e.name = ""
+		return
+	}
+	if e == s.delay.entry {
+		s.delay = delay{}
+	}
+	delete(s.entries, e.serial)
+	s.stopWaiting(e)
+	s.removeFromList(&e.contender)
+	switch {
+	case e.stage == held:
+		s.lose(e, requests.NodeDeleted)
+	case len(e.requests) > 0:
+		s.requestCreate(e) // at the end of the queue
+	}
+}
+
+// goneReason returns why a node is gone that this process has not deleted.
+func (s *State) goneReason() requests.Reason {
+	if s.session == Lost {
+		return requests.SessionLost
+	}
+	return requests.NodeDeleted
+}
+
+// createdInOldDirectory forgets a node that was created in a former directory, and has another one
+// created if it is wanted.
+func (s *State) createdInOldDirectory(e *entry) {
+	delete(s.entries, e.serial)
+	s.removeFromList(&e.contender)
+	if len(e.requests) > 0 {
+		s.requestCreate(e)
+	}
+}
+
+// requeue has a contender queue again, by a new node. The node that it has is deleted; it may exist
+// or not, and others may have passed it.
+func (s *State) requeue(e *entry) {
+	s.stopWaiting(e)
+	s.removeFromList(&e.contender)
+	former := newEntry(entry{contender: contender{name: e.name, seq: e.seq, rank: e.rank, kind: e.kind}, serial: e.serial})
+	s.entries[e.serial] = former
+	s.deleteNode(former)
+	s.requestCreate(e)
+}

@@ -1,0 +1,90 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// The end of an entry and of its node.
+
+// leave ends an entry without requests, in whatever stage it is.
+func (s *State) leave(e *entry) {
+	switch {
+	case e.downgrades > 0:
+		return // until their CreateNodes are answered
+	case e.stage == makingMarker && !s.abandonDelay():
+		return // the transaction for the held marker goes on, and then the entry leaves
+	}
+	s.stopWaiting(e)
+	s.removeFromList(&e.contender)
+	switch e.stage {
+	case unsent:
+		e.stage = leaving
+		s.compactUnsent()
+	case creating:
+		e.stage = abandoned // its node is deleted once it is known
+	case created, queued, makingMarker:
+		s.deleteNode(e)
+	case held:
+		if e.unclean {
+			s.deleteNode(e)
+		} else {
+			s.deleteCleanly(e)
+		}
+	}
+}
+
+// compactUnsent takes the entries that have left out of unsent once they are many. To take out each
+// of them at once would cost the length of the list.
+func (s *State) compactUnsent() {
+	s.unsentLeft++
+	if s.unsentLeft*2 > len(s.unsent) {
+		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
+		s.unsentLeft = 0
+	}
+}
+
+func hasLeft(e *entry) bool { return e.stage == leaving }
+
+func (s *State) deleteNode(e *entry) {
+	e.stage = leaving
+	if s.contention.requested { // the deletion ends the watch on the directory, so it comes after that
+		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
+		return
+	}
+	last := s.byCzxid && len(s.contenders) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
+	e.mayBeDeleted = e.mayBeDeleted || last // the actor repeats it as a plain deletion if the outcome is unknown
+	if s.lastDeleted = nil; e.inDirectory && !last {
+		s.lastDeleted = e
+	}
+	s.effect(Effect{Kind: DeleteNode, Serial: e.serial, Node: e.name, WithDirectory: last})
+}
+
+func (ev Deleted) apply(s *State) {
+	e := s.entries[ev.Serial]
+	if e == nil || e.stage != leaving {
+		return
+	}
+	if ev.Missing && !e.mayBeDeleted { // the client that deleted it may have deleted other nodes of this process, too
+		s.refuseRelease(e, requests.NodeDeleted)
+		s.doubtedAt = s.clock
+		if len(s.contenders) > s.foreign {
+			s.requestList()
+		}
+	}
+	s.deleteAcked(e)
+	s.grantEligible()
+}
+
+// deleteAcked forgets an entry whose node is gone.
+func (s *State) deleteAcked(e *entry) {
+	delete(s.entries, e.serial)
+	if e == s.lastDeleted {
+		s.lastDeleted = nil
+	}
+	if e.releasing {
+		e.releasing = false
+		s.effect(Effect{Kind: ConfirmRelease, ID: e.releaser()})
+	}
+}

@@ -1,0 +1,43 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Near the end of the 32-bit numbers several nodes have the same number: contenders rank by czxid.
+
+// switchToCzxids ranks the contenders by czxid, since their numbers have come near their end.
+// The czxids of other processes' contenders are not known: these are forgotten.
+func (s *State) switchToCzxids() {
+	entries := s.forget()
+	s.byCzxid = true
+	clear(s.waiting)
+	for _, e := range entries {
+		if e.answered() {
+			s.addAnew(e)
+		}
+	}
+}
+
+// unlisted returns the queued entries that no list has shown yet, near the end of the numbers.
+func (s *State) unlisted() []*entry {
+	if !s.byCzxid {
+		return nil
+	}
+	return slices.DeleteFunc(s.waitingInOrder(), func(e *entry) bool { return e.listed })
+}
+
+// behindUnlisted reports whether a contender of this process is ahead of e that no list has shown.
+func (s *State) behindUnlisted(e *entry) bool {
+	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(e.rank) < 0 })
+}
+
+// nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.
+func nearTheEnd(r queue.Rule, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		seq, _, ok := r.Parse(name)
+		return ok && queue.NearEnd(seq)
+	})
+}

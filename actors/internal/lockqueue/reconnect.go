@@ -1,0 +1,75 @@
+package lockqueue
+
+import "slices"
+
+// suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
+// nothing without a connection.
+func (s *State) suspend() {
+	for _, c := range s.contenders {
+		if w := s.watches[c.name]; w != nil && w.active {
+			w.active, c.provenAt = false, s.clock
+		}
+	}
+}
+
+// resume has the contenders and all watched nodes looked at again: a change may have been missed
+// without a connection.
+func (s *State) resume() {
+	s.session = Connected
+	s.doubtedAt = s.clock
+	clear(s.watches)
+	s.contention.set = false
+	if len(s.contenders) > 0 {
+		s.requestList()
+	}
+	for e := range own(s.contenders) {
+		if e.stage == held {
+			s.notifyRevoked(e)
+		}
+	}
+}
+
+// createUnsent has the nodes created of all entries that wait for a session.
+func (s *State) createUnsent() {
+	again := slices.DeleteFunc(s.unsent, hasLeft)
+	s.unsent, s.unsentLeft = nil, 0
+	for _, e := range again {
+		s.requestCreate(e)
+	}
+}
+
+// startAnew forgets the directory of the lost session, and has the waiting contenders queue again in
+// their order.
+func (s *State) startAnew() {
+	var first []*entry
+	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {
+		first = append(first, e)
+	}
+	s.delay = delay{}
+	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
+		return e.stage != creating
+	}), slices.DeleteFunc(s.unsent, hasLeft))
+	s.unsentLeft = 0
+	s.forget()
+	s.directoryView = directoryView{completeThrough: nothingKnown}
+	s.listing = listing{}
+	clear(s.entries)
+	clear(s.watches)
+	clear(s.waiting)
+	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
+	s.contention = contentionWatch{wanted: s.contention.wanted}
+	for _, e := range again {
+		s.requestCreate(e)
+	}
+}
+
+// entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
+// map.
+func (s *State) entriesInOrder() []*entry {
+	all := make([]*entry, 0, len(s.entries))
+	for _, e := range s.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) })
+	return all
+}

@@ -1,0 +1,82 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// Further requests of an owner, and downgrades.
+
+// owner is the key of an owner's entry of one kind.
+type owner struct {
+	name string
+	kind queue.Kind
+}
+
+func ownerOf(e *entry) owner { return owner{e.owner, e.kind} }
+
+// reenter handles a request of an owner that has other requests. It reports whether that is all;
+// otherwise e is to be created, beside another entry if e.downgradeOf is set.
+func (s *State) reenter(e *entry, ev Acquire) bool {
+	mayEnter := s.rule.EntersFrom(ev.Kind)
+	for kind := range s.rule.BlockedBy {
+		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
+		switch {
+		case has == nil:
+		case has.stage == lost:
+			// Its owner does not know yet, or has not released it. Either way the lock is not held
+			// any more, and a re-entry must not pretend that it is.
+			s.refuse(ev.ID, has.reason)
+			return true
+		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
+			s.join(has, ev)
+			return true
+		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
+			s.refuse(ev.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
+			return true
+		case has.stage == held && mayEnter.Has(has.kind):
+			e.downgradeOf, e.downgraded, e.atomicCreate = has, true, has.atomicCreate
+		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
+			s.refuse(ev.ID, requests.WouldDeadlock)
+			return true
+		}
+	}
+	return false
+}
+
+// join lets a further request of an owner share the owner's entry.
+func (s *State) join(e *entry, ev Acquire) {
+	e.revocable = e.revocable || ev.Revocable
+	switch {
+	case e.stage == held:
+		s.remember(ev.ID, e)
+		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+		s.grantRequest(e, ev.ID)
+		s.notifyRevoked(e)
+	case ev.Try:
+		s.refuse(ev.ID, requests.NotAcquired)
+	default:
+		s.remember(ev.ID, e)
+		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+	}
+}
+
+// detach ends the bond between an entry and the one beside which it was created, which detach
+// returns.
+func (s *State) detach(e *entry) *entry {
+	origin := e.downgradeOf
+	if origin != nil {
+		e.downgradeOf = nil
+		origin.downgrades--
+	}
+	return origin
+}
+
+func (s *State) downgradesOf(e *entry) (all []*entry) {
+	if e.downgrades == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgradeOf != e })
+}

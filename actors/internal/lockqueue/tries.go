@@ -1,0 +1,68 @@
+package lockqueue
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// A try is refused rather than wait for other contenders.
+
+// blockedLocally reports whether contenders of this process alone block a new request. Contenders
+// of other processes may be gone unnoticed: ZooKeeper knows.
+func (s *State) blockedLocally(kind queue.Kind) bool {
+	set, n := s.rule.BlockedBy[kind], 0
+	for i := len(s.contenders) - 1; i >= 0 && n < s.rule.Permits; i-- {
+		if c := s.contenders[i]; c.entry != nil && set.Has(c.kind) {
+			n++
+		}
+	}
+	for _, early := range [][]*entry{s.unanswered, s.unsent} {
+		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
+			e := early[i]
+			if !e.listed && (e.stage == creating || e.stage == unsent) && set.Has(e.kind) {
+				n++
+			}
+		}
+	}
+	return n >= s.rule.Permits
+}
+
+// refuseTries refuses the tries of e, and of each contender that must wait at least as long as e.
+// It reports whether there were any. seenSince is the clock at which the contenders ahead were last
+// known to exist. A try that came later stays: the lock may have become free in between.
+func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
+	for k := range s.waiting {
+		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
+			continue
+		}
+		for i := place(s.waiting[k], e.rank); i < len(s.waiting[k]); {
+			w := s.waiting[k][i].entry
+			if w.sentAt > seenSince {
+				i++
+				continue
+			}
+			for j := len(w.requests) - 1; j >= 0; j-- {
+				if r := w.requests[j]; r.try {
+					s.drop(w, r.id)
+					s.refuse(r.id, requests.NotAcquired)
+					any = true
+				}
+			}
+			if len(w.requests) > 0 {
+				i++
+				continue
+			}
+			s.leave(w) // takes w out of waiting
+		}
+	}
+	return any
+}
+
+func (e *entry) hasTry() bool {
+	for _, r := range e.requests {
+		if r.try {
+			return true
+		}
+	}
+	return false
+}
