@@ -154,11 +154,11 @@ func (a *acquisition) cancel(e *shell.Entry) {
 
 func (a *acquisition) sendRelease() { a.entry.Self.RunInlineIfIdle((*releaseEnvelope)(a)) }
 
-// acquireEnvelope and releaseEnvelope are an acquisition as the message that it sends.
-type (
-	acquireEnvelope acquisition
-	releaseEnvelope acquisition
-)
+// acquireEnvelope is an acquisition as the Acquire that it sends.
+type acquireEnvelope acquisition
+
+// releaseEnvelope is an acquisition as the Release that it sends.
+type releaseEnvelope acquisition
 
 // Unwrap implements ask.Envelope.
 func (e *acquireEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), e.msg }
@@ -235,11 +235,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	}
 	a.mu.Unlock()
 	g := &Grant{a}
-	if a.unarmed {
-		a.unarmedGrant = g
-	} else {
-		a.armGrant(g, time.Now())
-	}
+	a.detectDrop(g)
 	if !a.complete(g, nil) { // the user has given up before
 		a.end(ErrReleased)
 		a.sendRelease()

@@ -26,6 +26,15 @@ func (a *acquisition) ArmLeakDetection(since time.Time) {
 	a.unarmed, a.unarmedFuture, a.unarmedGrant = false, nil, nil
 }
 
+// detectDrop has it noticed that a new grant is dropped, from ArmLeakDetection on.
+func (a *acquisition) detectDrop(g *Grant) {
+	if a.unarmed {
+		a.unarmedGrant = g
+	} else {
+		a.armGrant(g, time.Now())
+	}
+}
+
 // armGrant has it noticed that the grant is dropped, which was granted at a time.
 func (a *acquisition) armGrant(g *Grant, since time.Time) {
 	a.mu.Lock()

@@ -246,11 +246,6 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 			return
 		}
 		l.releaseNode(f.Serial, f.Node, handsOff)
-	case lockqueue.RestoreData:
-		if data := l.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
-			l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
-				{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: data}}}, nil)
-		}
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
@@ -260,6 +255,19 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 		l.Lose(f.ID, f.Reason)
 	case lockqueue.ConfirmRelease:
 		l.ConfirmRelease(f.ID, f.StillHeld)
+	default:
+		l.performRare(f)
+	}
+}
+
+// performRare performs the effects that few locks have.
+func (l *lockActor) performRare(f lockqueue.Effect) {
+	switch f.Kind {
+	case lockqueue.RestoreData:
+		if data := l.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
+			l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
+				{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: data}}}, nil)
+		}
 	case lockqueue.RequestRevoke:
 		l.RequestRevoke(f.ID)
 	case lockqueue.NotifyContended:
