@@ -22,8 +22,9 @@
 // rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), election.go,
 // campaign.go and singleton.go (leaders, by the handle of a mutex), delay.go
 // and localqueue.go (their options), options.go and errors.go (of requests), handle.go (what all
-// handles share), acquisition.go (one request of Go code, an owner to the lock's actor), leak.go
-// and stack.go (dropped futures and grants), grant.go, token.go and generation.go, fence.go (checks
+// handles share), acquisition.go (one request of Go code, an owner to the lock's actor), prepare.go,
+// abandon.go, answers.go and notifications.go (the rest of it), leak.go and stack.go (dropped futures
+// and grants), grant.go, token.go and generation.go, fence.go (checks
 // of grants and tokens), participants.go, inspect.go, observe.go and find.go (queues),
 // revoke.go and sharedcount.go,
 // open.go, stats.go and health.go (what a process has), first.go and drain.go.

@@ -81,24 +81,6 @@ func (h *handle) entry() (*shell.Entry, error) {
 // forget makes the next request ask the manager for the lock's actor.
 func (h *handle) forget(stopped *shell.Entry) { h.cached.CompareAndSwap(stopped, nil) }
 
-// Acquire asks for the lock and never blocks. The future completes with the Grant once the lock
-// is held. Its error is the cause of ctx if ctx ends earlier, or an error of this package. ctx
-// bounds the wait only, not the grant. Cancel on the future leaves the queue, and releases a
-// grant that Result has not returned yet; so does dropping the future.
-//
-// A wait outlives the loss of the ZooKeeper session: the request queues again in the next
-// session, at the end.
-func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
-	a, p := newAcquisition(h)
-	f := p.UntrackedFuture()
-	a.unarmedFuture = f
-	if a.prepare(ctx, p, options) {
-		a.watch(ctx)
-		a.send()
-	}
-	return f
-}
-
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
 	a, p := newAcquisition(h)

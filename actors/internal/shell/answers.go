@@ -13,13 +13,6 @@ func tell(to ask.Recipient, msg any) {
 	}
 }
 
-// Grant tells the owner of the request that it holds the lock. It completes the message.
-func (s *Shell) Grant(r *Request, granted *messages.Granted) {
-	s.markGranted(r, granted, granted.Step)
-	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted)
-}
-
 // GrantStep is Grant for an Acquisition by a message that other grants share. step is the step of
 // the grant's token. It spares an acquire by a local queue one message, a tenth of its time.
 func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
@@ -52,39 +45,11 @@ func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 	r.Tell(refusal)
 }
 
-// Lose tells the owner that its grant is lost. The request of a named owner stays open until
-// the owner releases it: until then the owner's requests are refused.
-func (s *Shell) Lose(id requests.ID, why requests.Reason) {
-	r := s.Request(id)
-	s.countLoss(r, messages.Reason(why))
-	r.lost = true
-	if !r.Named {
-		s.Remove(r)
-	}
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason(why), Detail: JoinDetail(s.Path, s.Detail)})
-	s.Manager.noteEnd()
-}
-
 // LoseAndRemove is Lose for a request that does not stay open.
 func (s *Shell) LoseAndRemove(id requests.ID, why requests.Reason) {
 	s.Request(id).Named = false
 	s.Lose(id, why)
 }
-
-// ConfirmRelease ends a request whose release is done. stillHeld other requests of its owner
-// hold the lock yet.
-func (s *Shell) ConfirmRelease(id requests.ID, stillHeld int) {
-	r := s.Request(id)
-	s.Remove(r)
-	answer := plainReleased
-	if r.Acquisition() == nil {
-		answer = &messages.Released{RequestId: r.Number(), StillHeld: uint32(stillHeld)}
-	}
-	tell(r.releaser, answer)
-}
-
-// plainReleased is the answer to Acquisitions, which do not read it.
-var plainReleased = &messages.Released{}
 
 // SuspendHolders tells the holders that they may lose what they hold.
 func (s *Shell) SuspendHolders() {

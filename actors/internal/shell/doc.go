@@ -6,7 +6,10 @@
 // messages of service Lock, answers, retires an idle actor, and answers what comes after the
 // end. The inner half is a [Behavior]: package recipes has one for each recipe.
 //
-// To be read in this order: recipe.go, entry.go, behavior.go, shell.go (receive and stop),
-// request.go and table.go (open requests), answers.go, senders.go (requests of other actors),
-// bridge.go, manager.go, ticks.go, draining.go (nodes that a stopped actor leaves).
+// To be read in this order: recipe.go, entry.go, behavior.go, shell.go (an Acquire, its Granted and
+// its Lost), request.go and table.go (open requests), answers.go, release.go, limits.go (how long a
+// request waits and holds), monitor.go, refusenew.go, senders.go (requests of other actors), holder.go
+// (what a node says about its holder), own.go (messages of an actor to itself), overdue.go (a session
+// past its deadline), stop.go, bridge.go, manager.go, stats.go, open.go, sessionlog.go, ticks.go,
+// draining.go (nodes that a stopped actor leaves).
 package shell

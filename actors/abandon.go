@@ -1,0 +1,46 @@
+package actors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// watch abandons the request when ctx ends.
+func (a *acquisition) watch(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	a.unwatch = context.AfterFunc(ctx, func() {
+		if p := a.promise.Load(); p != nil {
+			p.Abandon(a.handle.contextError(ctx))
+		}
+	})
+}
+
+func (a *acquisition) cancel(e *shell.Entry) {
+	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)
+}
+
+// abandon is called when the user has given the request up, or the grant before taking it.
+func (a *acquisition) abandon(g *Grant, why error) {
+	if errors.Is(why, ask.ErrDropped) {
+		log := a.droppedLog()
+		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")
+	}
+	if g != nil {
+		g.Release()
+		return
+	}
+	a.promise.Store(nil)
+	a.mu.Lock()
+	a.abandoned = true
+	e := a.entry
+	a.mu.Unlock()
+	if e != nil { // otherwise the request is not sent yet
+		a.cancel(e)
+	}
+}

@@ -1,0 +1,58 @@
+package recipes
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+func (l *lockActor) close() { step(l, lockqueue.Close{Reason: requests.Closed}) }
+
+func (l *lockActor) ending() bool { return l.state.Ending() }
+
+func (l *lockActor) nodes() []string { return slices.Collect(maps.Values(l.state.Nodes())) }
+
+// Close implements shell.Behavior.
+func (l *lockActor) Close(failed bool) {
+	if l.delayTimer != nil {
+		l.delayTimer.Stop()
+	}
+	l.unsubscribe()
+	if failed {
+		for serial, node := range l.state.Nodes() {
+			l.releaseNode(serial, node, false)
+		}
+		return
+	}
+	l.close()
+	l.drain()
+}
+
+// ReceiveAfterStop implements shell.Behavior. A node whose creation is answered now is deleted.
+func (l *lockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
+	if !l.draining {
+		if created, ok := msg.(*messages.Created); ok {
+			l.releaseNode(created.Id, created.Node, false)
+		}
+		return
+	}
+	l.receiveDraining(from, msg)
+	if !l.ending() {
+		l.draining = false
+		l.Manager.Drained(l.Entry)
+	}
+}
+
+// noteUndeleted notes the node of a contender that leaves, if the node may remain because of the
+// failure.
+func (l *lockActor) noteUndeleted(msg *messages.Failed) {
+	node, made := l.state.Node(msg.Id)
+	lost := msg.Reason == messages.Reason_SESSION_LOST
+	if node != "" && (made && msg.Reason != messages.Reason_CLOSED || lost) {
+		l.Manager.NoteUndeleted(l.nodePath(node))
+	}
+}

@@ -1,0 +1,108 @@
+package recipes
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// The messages of a lock actor that lock.go does not have.
+
+// ---- messages of owners
+
+// Cancel implements shell.Behavior.
+func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
+	if r.Granted {
+		l.left = localDeparture
+	}
+	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason), Unclean: r.HoldExpired()})
+}
+
+// Release implements shell.Behavior.
+func (l *lockActor) Release(r *shell.Request) {
+	l.left = localDeparture
+	step(l, lockqueue.Release{ID: r.ID})
+}
+
+// acquireLeases is the message of a semaphore that acquires all leases of one request: their nodes
+// are created in one transaction, or in several in a row if they do not fit into one.
+type acquireLeases []*messages.Acquire
+
+// Acquires implements shell.Envelope.
+func (a acquireLeases) Acquires() []*messages.Acquire { return a }
+
+// acquireLeases takes all requests in before it has any of their nodes created.
+func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
+	l.leaseCreates = []zkbridge.CreateSpec{}
+	for _, msg := range all {
+		if r := l.Accept(from, msg); r != nil {
+			l.Acquire(r, msg)
+		}
+	}
+	l.Manager.Bridge.CreateEach(l.leaseCreates)
+	l.leaseCreates = nil
+}
+
+// ---- messages of the bridge
+
+// Listed implements messages.BridgeClientHandler.
+func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
+	step(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+}
+
+// Watched implements messages.BridgeClientHandler.
+func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
+	for _, node := range msg.Gone {
+		l.noteGone(node)
+	}
+	step(l, lockqueue.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+}
+
+// NodeReleased implements messages.BridgeClientHandler.
+func (l *lockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
+	step(l, lockqueue.Deleted{Serial: msg.Id, Missing: msg.Missing})
+}
+
+// Failed implements messages.BridgeClientHandler.
+func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
+	if l.releaseAfterReset(msg.Id) {
+		return
+	}
+	l.Detail = msg.Detail
+	if l.draining {
+		l.noteUndeleted(msg)
+	}
+	step(l, lockqueue.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
+}
+
+// Transacted implements messages.BridgeClientHandler.
+func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	done := msg.Outcome == messages.Transacted_DONE
+	if _, resets := l.resets[msg.Id]; !resets {
+		step(l, lockqueue.Transacted{Serial: msg.Id, Done: done, Op: msg.Op})
+		return
+	}
+	if !done {
+		l.releaseAfterReset(msg.Id)
+		return
+	}
+	delete(l.resets, msg.Id)
+	step(l, lockqueue.Deleted{Serial: msg.Id})
+}
+
+// ---- ticks
+
+// Tick implements shell.Behavior.
+func (l *lockActor) Tick(quiet bool) {
+	l.forgetAttempts(nil)
+	if quiet {
+		l.state.ReleaseMemory()
+	}
+	step(l, lockqueue.Tick{})
+}
+
+// Idle implements shell.Behavior.
+func (l *lockActor) Idle() bool { return l.state.Idle() }

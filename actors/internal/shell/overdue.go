@@ -1,0 +1,26 @@
+package shell
+
+import "github.com/actorlock/actorlock/messages"
+
+// SessionOverdue is the detail of a loss that the bridge has not reported yet.
+const SessionOverdue = "the session is over or past its deadline"
+
+// checkSession comes before all else: nothing is granted in a session that must be taken for
+// lost by now. In a process that was paused the bridge may not have reported that yet, and its
+// timer may not have fired. A message that itself reports the loss is not preceded by the check: it
+// also says why.
+func (s *Shell) checkSession(msg any) {
+	switch msg := msg.(type) {
+	case *messages.SessionChanged:
+		if msg.State == messages.SessionState_LOST {
+			return
+		}
+	case *messages.Lost, connectionLost:
+		return
+	}
+	if epoch := s.behavior.Epoch(); epoch != 0 && s.Manager.Bridge.Lost(epoch) {
+		s.Detail = SessionOverdue
+		s.behavior.SessionOverdue()
+		s.Detail = ""
+	}
+}

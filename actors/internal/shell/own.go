@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Messages of an actor to itself.
+type (
+	// waitExpired: the wait of a request is over.
+	waitExpired struct{ id requests.ID }
+	// holdTime: a part of the time for which a request may hold is over.
+	holdTime struct{ id requests.ID }
+	// tick: the manager's timer has fired, as it does every second or more often.
+	tick struct{}
+)
+
+// connectionLost is sent to all actors when the bridge has lost the connection, and again when it has
+// lost the session.
+type connectionLost struct{ sessionLost bool }
+
+// receiveOwn handles the messages that are not of the recipe.
+func (s *Shell) receiveOwn(msg any) {
+	switch msg := msg.(type) {
+	case openQuery:
+		msg.answer(s)
+	case refuseWaiting:
+		s.refuseWaiting()
+	case waitExpired:
+		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
+			s.Detail = fmt.Sprintf("after %v", r.extras.wait)
+			s.behavior.Cancel(r, messages.Reason_TIMED_OUT)
+		}
+	case holdTime:
+		s.onHoldTime(msg.id)
+	case tick:
+		s.onTick()
+	case connectionLost:
+		s.refuseTries()
+		if msg.sessionLost {
+			s.Detail = s.Manager.Bridge.outage()
+			s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
+		}
+	case host.Terminated:
+		s.senderEnded(msg.Actor)
+	case host.Undelivered:
+		s.undelivered(msg.Tag)
+	case *actor.DeadLetterResponse: // host.Terminated says that the sender of the request has ended
+	default:
+		s.Manager.Log.Warn("lock got a message that it does not know", "path", s.Path, "message", fmt.Sprintf("%T", msg), "do", "correct the sender")
+	}
+}
+
+// onTick is called at each tick. It stops an actor that has been idle for long. Idle means that
+// no request is open and nothing is held; quiet, that no request has come since the last tick, either.
+func (s *Shell) onTick() {
+	idle := s.behavior.Idle() && s.table.requests.Len() == 0
+	quiet := idle && !s.used
+	if !s.used {
+		s.table.releaseMemory()
+	}
+	for _, r := range s.table.requests.All() {
+		if a := r.Acquisition(); a != nil {
+			a.ArmLeakDetection(s.Manager.TimeOf(r.since))
+		}
+	}
+	s.unwatchIdleSenders()
+	if !s.retireIfIdle(idle) {
+		s.behavior.Tick(quiet)
+	}
+}

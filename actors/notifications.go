@@ -1,0 +1,89 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// notifications holds the channels and contexts that the user has asked for. Far more requests
+// wait than have any.
+type notifications struct {
+	done     chan struct{} // closed when the grant is over
+	revoked  chan struct{} // closed when another client has asked for the lock
+	contexts map[*grantContext]struct{}
+	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
+	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
+	heldSince time.Time
+	// ctx is the context of the request until the lock's actor asks for it; nil without a Monitor.
+	ctx      context.Context
+	acquired stack // of the goroutine that has made the request, if Config.RecordStacks is set
+}
+
+// grantContext ends with its grant.
+type grantContext struct{ cancel context.CancelCauseFunc }
+
+// notificationsLocked needs a.mu, as do the fields of its result.
+func (a *acquisition) notificationsLocked() *notifications {
+	if a.notifications == nil {
+		a.notifications = &notifications{}
+	}
+	return a.notifications
+}
+
+// takeContextsLocked needs a.mu.
+func (a *acquisition) takeContextsLocked() (contexts map[*grantContext]struct{}) {
+	if a.notifications != nil {
+		contexts, a.notifications.contexts = a.notifications.contexts, nil
+	}
+	return contexts
+}
+
+// checkEnded returns why the grant is over, or nil. It ends the grant if the session must be
+// taken for lost, or if the time of HoldAtMost is over: a process that was paused may not have noticed
+// that yet.
+func (a *acquisition) checkEnded() error {
+	a.mu.Lock()
+	ended := a.ended
+	holdExpired := a.notifications != nil && !a.notifications.holdEnd.IsZero() && !time.Now().Before(a.notifications.holdEnd)
+	a.mu.Unlock()
+	switch {
+	case ended != nil:
+		return ended
+	case a.handle.manager.Bridge.Lost(a.granted.Epoch):
+		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
+	case holdExpired:
+		a.end(&messages.Lost{Reason: messages.Reason_HOLD_EXPIRED, Detail: a.handle.path})
+	default:
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
+}
+
+// Suspended implements messages.OwnerHandler. It ends the contexts of the grant if the
+// configuration says so. The grant itself is not over.
+func (a *acquisition) Suspended(struct{}, *messages.Suspended) {
+	if !a.handle.manager.StopsOnSuspended() {
+		return
+	}
+	a.mu.Lock()
+	contexts := a.takeContextsLocked()
+	a.mu.Unlock()
+	for gc := range contexts {
+		gc.cancel(ErrSuspended)
+	}
+}
+
+// RevokeRequested implements messages.OwnerHandler.
+func (a *acquisition) RevokeRequested(struct{}, *messages.RevokeRequested) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.notifications; n != nil && n.revoked != nil && !a.revokeRequested {
+		close(n.revoked)
+	}
+	a.revokeRequested = true
+}
