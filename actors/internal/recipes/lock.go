@@ -101,17 +101,25 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
+	if f.ID != 0 || l.leaseCreates != nil {
+		l.createWithOthers(f.ID, msg)
+		return
+	}
+	l.bridge.SendCreate(msg, l.Self)
+}
+
+// createWithOthers creates a node together with nodes of other requests: of an atomic create if id is
+// not 0, and of acquireLeases otherwise.
+func (l *lockActor) createWithOthers(id requests.ID, msg *messages.Create) {
 	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
-	switch c := l.atomicCreates[f.ID]; {
+	switch c := l.atomicCreates[id]; {
 	case c != nil:
-		delete(l.atomicCreates, f.ID)
+		delete(l.atomicCreates, id)
 		c.add(spec)
-	case f.ID != 0: // that request has ended; others may wait for the node, but it must not be made alone
+	case id != 0: // that request has ended; others may wait for the node, but it must not be made alone
 		refuseCreates([]zkbridge.CreateSpec{spec})
-	case l.leaseCreates != nil:
-		l.leaseCreates = append(l.leaseCreates, spec)
 	default:
-		l.bridge.SendCreate(msg, l.Self)
+		l.leaseCreates = append(l.leaseCreates, spec)
 	}
 }
 
