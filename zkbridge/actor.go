@@ -55,12 +55,24 @@ func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 // Receive implements host.Actor.
 func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case *jobDone: // of workqueue.go
-		msg.queue.onDone(msg.then)
-	case *posted: // of epoch.go
-		if !msg.epoch.over {
-			msg.f()
+	case task:
+		msg(a)
+	case callRequest:
+		if a.accept(msg, msg.forEpoch()) {
+			msg.start(a.epoch)
 		}
+	case atomicCreateRequest:
+		a.createAtomically(msg)
+	default:
+		if !messages.DispatchBridge(a, from, msg, from) && !a.receiveEvent(msg) {
+			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
+		}
+	}
+}
+
+// receiveEvent handles an event of a connection. It reports whether msg is one.
+func (a *bridgeActor) receiveEvent(msg any) bool {
+	switch msg := msg.(type) {
 	case zkconn.NodeChanged:
 		if a.isCurrent(msg.From) {
 			if msg.Path == GenerationPath { // first: no later answer may carry the old generation
@@ -87,25 +99,27 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		if a.isCurrent(msg.From) {
 			a.onAuthRefused(msg.Err)
 		}
-	case atomicCreateRequest:
-		a.createAtomically(msg)
-	case callRequest:
-		if a.accept(msg, msg.forEpoch()) {
-			msg.start(a.epoch)
-		}
-	case task:
-		msg(a)
 	default:
-		if !messages.DispatchBridge(a, from, msg, from) {
-			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
-		}
+		return false
 	}
+	return true
 }
 
 // Flush implements host.Collector: the bridge sends the requests of several messages together.
 func (a *bridgeActor) Flush() {
-	if a.epoch != nil {
-		a.epoch.flush()
+	ep := a.epoch
+	if ep == nil || !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {
+		return
+	}
+	if conn := ep.conn.Active(); conn != nil {
+		conn.Cork()
+		defer conn.Uncork()
+	}
+	ep.startQueue.flush()
+	if ep.started {
+		ep.writer.Flush() // before singles, to which the writer adds jobs
+		ep.singles.flush()
+		ep.reads.flush()
 	}
 }
 
@@ -204,21 +218,25 @@ func (a *bridgeActor) connected(was sessionState) {
 
 // publish tells the present state to the subscribers and to the methods of Bridge.
 func (a *bridgeActor) publish(detail string) {
-	s := Session{State: a.session.state, Epoch: a.session.epoch}
-	snap := &snapshot{Session: s}
-	if a.epoch != nil {
-		snap.conn = a.epoch.conn
-		snap.ID, snap.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
-	}
-	snap.failed = a.failed
-	snap.setOutage(a.bridge.state.Load(), detail)
-	a.bridge.state.Store(snap)
-	a.bridge.countState(s)
-	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: snap.ID, Detail: detail}
+	s := a.takeSnapshot(detail)
+	a.bridge.state.Store(s)
+	a.bridge.countState(s.Session)
+	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: s.ID, Detail: detail}
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
 		a.tellState(to)
 	}
-	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(snap.ID), "why", detail)
+	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(s.ID), "why", detail)
+}
+
+// takeSnapshot returns the present state for the methods of Bridge.
+func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
+	s := &snapshot{Session: Session{State: a.session.state, Epoch: a.session.epoch}, failed: a.failed}
+	if a.epoch != nil {
+		s.conn = a.epoch.conn
+		s.ID, s.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
+	}
+	s.setOutage(a.bridge.state.Load(), detail)
+	return s
 }
 
 // tellState tells the present state to a subscriber. A subscriber that panics is not told again, and

@@ -134,23 +134,6 @@ func (ep *epoch) startAll() {
 	ep.writer.Resume()
 }
 
-// flush starts what may be started, and sends it together.
-func (ep *epoch) flush() {
-	if !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {
-		return
-	}
-	if conn := ep.conn.Active(); conn != nil {
-		conn.Cork()
-		defer conn.Uncork()
-	}
-	ep.startQueue.flush()
-	if ep.started {
-		ep.writer.Flush() // before singles, to which the writer adds jobs
-		ep.singles.flush()
-		ep.reads.flush()
-	}
-}
-
 // The epoch is the writer's Session.
 var _ writer.Epoch = (*epoch)(nil)
 
@@ -177,14 +160,14 @@ func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.singles.addBlocking(func() func() { return work(ep.client) })
 }
 
-// posted is a function on its way to the actor.
-type posted struct {
-	epoch *epoch
-	f     func()
-}
-
 // Post implements writer.Epoch.
-func (ep *epoch) Post(f func()) { ep.actor.self.Tell(&posted{ep, f}) }
+func (ep *epoch) Post(f func()) {
+	ep.actor.self.Tell(task(func(*bridgeActor) {
+		if !ep.over {
+			f()
+		}
+	}))
+}
 
 // AfterFunc implements writer.Epoch.
 func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {

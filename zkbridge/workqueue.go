@@ -57,14 +57,8 @@ func (q *workQueue) flush() {
 		q.queue[0] = nil
 		q.queue = q.queue[1:]
 		q.running++
-		work(func(then func()) { q.epoch.actor.self.Tell(&jobDone{q, then}) })
+		work(func(then func()) { q.epoch.actor.self.Tell(task(func(*bridgeActor) { q.onDone(then) })) })
 	}
-}
-
-// jobDone is a job's result, on its way to the actor.
-type jobDone struct {
-	queue *workQueue
-	then  func()
 }
 
 // onDone handles a job's result, unless the epoch is over: its requests have been answered then.

@@ -195,6 +195,11 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	default:
 		client.Multi(b.ops, executed)
 	}
+	b.sendReads(client, answered)
+}
+
+// sendReads sends the reads of directories. It calls answered on any goroutine for each of them.
+func (b *batch) sendReads(client zkconn.Client, answered func()) {
 	for i := range b.reads {
 		r := &b.reads[i]
 		listed := func(listing zkconn.Listing, err error) {

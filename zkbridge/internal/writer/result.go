@@ -10,19 +10,20 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
+// onBatchDone answers the requests of a batch, or sends them again.
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
-	w.handleResult(b)
+	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
+		w.onSuccess(b)
+	} else {
+		w.onFailure(b)
+	}
 	w.mayStart = true
 }
 
-// handleResult answers the requests of a batch, or sends them again.
-func (w *Writer) handleResult(b *batch) {
+// onFailure handles a batch that failed, or whose answer is incomplete.
+func (w *Writer) onFailure(b *batch) {
 	results, err := b.results, b.err
-	if err == nil && len(results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
-		w.onSuccess(b)
-		return
-	}
 	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(b.ops) {
 		w.onOpFailure(b, i, cause)
 		return
