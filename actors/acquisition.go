@@ -42,11 +42,6 @@ type acquisition struct {
 	release         *ask.Promise[struct{}]
 }
 
-func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
-	a := &acquisition{handle: h, unarmed: true}
-	return a, ask.NewPromise(a.abandon)
-}
-
 // ---- to the lock's actor
 
 // Acquire asks for the lock and never blocks. The future completes with the Grant once the lock
@@ -98,9 +93,7 @@ func (e *acquireEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
 
 // Granted implements messages.OwnerHandler.
-func (a *acquisition) Granted(_ struct{}, granted *messages.Granted) {
-	a.OnGranted(granted, granted.Step)
-}
+func (a *acquisition) Granted(_ struct{}, g *messages.Granted) { a.OnGranted(g, g.Step) }
 
 // OnGranted implements shell.Acquisition.
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {

@@ -10,6 +10,11 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
+func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
+	a := &acquisition{handle: h, unarmed: true}
+	return a, ask.NewPromise(a.abandon)
+}
+
 // plainAcquires are the requests without options, by kind. All such requests share these
 // messages, which are a good part of the memory of a waiter.
 var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {

@@ -80,7 +80,9 @@
 //   - session.go: the states of a session, and what changes them.
 //   - config.go, auth.go, path.go: the configuration of a bridge, and which paths it accepts.
 //   - bridge.go, sessionstream.go: Bridge, which other goroutines call.
-//   - actor.go: the actor; it opens epochs and ends them.
+//   - actor.go: the actor, and the way of a Create through it.
+//   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
+//   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
 //   - epoch.go, workqueue.go: all that the bridge does within one session, and how much at a time.
 //   - sessionnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests: the
 //     session node is made, and the generation is read.

@@ -39,18 +39,6 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 	}
 }
 
-// Create implements messages.BridgeHandler.
-func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	c := writer.NewCreate(a.replyToOf(from, msg), msg, a.cfg.ACL)
-	if err := c.Validate(a.cfg.Root); err != nil {
-		c.Fail(messages.Reason_INVALID, err.Error())
-		return
-	}
-	if a.accept(c, msg.GetEpoch()) {
-		a.epoch.writer.Create(c)
-	}
-}
-
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := writer.NewRelease(a.replyToOf(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
@@ -152,18 +140,6 @@ func (a *bridgeActor) rejectReason(epoch uint64, n int) (why messages.Reason, de
 			"Config.MaxOutstanding allows no more than %d", len(a.epoch.open), max)
 	}
 	return 0, ""
-}
-
-// Refuse implements host.Actor: it answers messages that come after the bridge has ended.
-func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
-	switch msg := msg.(type) {
-	case request: // a callRequest or an atomicCreateRequest
-		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
-	case *messages.Subscribe:
-		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)
-	case requestMessage:
-		a.replyToOf(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
-	}
 }
 
 // requestMessage is a message that the bridge answers.

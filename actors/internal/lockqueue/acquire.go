@@ -64,23 +64,6 @@ func (s *State) requestCreate(e *entry) {
 	s.effect(create)
 }
 
-// behindOwn reports whether a new contender comes behind others of this process. Then its place
-// mostly follows from theirs.
-func (s *State) behindOwn() bool {
-	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
-}
-
-// after returns the node of this process that is about to go, if one transaction with its deletion
-// shows as much as a read behind the creation of e: that e's node is in the same directory and, if
-// its number follows on completeThrough, that all contenders ahead are known.
-func (s *State) after(e *entry) string {
-	last := s.lastDeleted
-	if last == nil || e.downgradeOf != nil || s.byCzxid {
-		return ""
-	}
-	return last.name
-}
-
 func (ev Created) apply(s *State) {
 	e := s.entries[ev.Serial]
 	if e == nil || e.answered() {
@@ -133,7 +116,7 @@ func (ev Created) apply(s *State) {
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // no list since then shows it: others may have passed it
-	case late: // a list with czxids will tell whether others have passed it
+	case late: // a list with czxids shows whether others have passed it
 		s.startWaiting(e)
 	default:
 		s.addToList(&e.contender)

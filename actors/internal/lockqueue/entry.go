@@ -187,3 +187,20 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 	}
 	(*m)[key] = value
 }
+
+// behindOwn reports whether a new contender comes behind others of this process. Then its place
+// mostly follows from theirs.
+func (s *State) behindOwn() bool {
+	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
+}
+
+// after returns the node of this process that is about to go, if one transaction with its deletion
+// shows as much as a read behind the creation of e: that e's node is in the same directory and, if
+// its number follows on completeThrough, that all contenders ahead are known.
+func (s *State) after(e *entry) string {
+	last := s.lastDeleted
+	if last == nil || e.downgradeOf != nil || s.byCzxid {
+		return ""
+	}
+	return last.name
+}

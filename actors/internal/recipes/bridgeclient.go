@@ -19,12 +19,6 @@ type bridgeClient struct {
 	draining bool // the actor has stopped, and its nodes are not deleted yet
 }
 
-func (b *bridgeClient) init(e *shell.Entry, m nodeMachine) {
-	b.Init(e, m)
-	b.machine, b.bridge = m, e.Manager.Bridge.Ref()
-	b.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
-}
-
 // SessionChanged implements messages.BridgeClientHandler.
 func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 	if b.lost && msg.Epoch == b.epoch && msg.State != messages.SessionState_ENDED {
@@ -45,10 +39,6 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_ENDED:
 		b.machine.close()
 	}
-}
-
-func (b *bridgeClient) setSession(msg *messages.SessionChanged) {
-	b.epoch, b.lost, b.session = msg.Epoch, false, msg.SessionId
 }
 
 func (b *bridgeClient) watch(serial uint64, nodes []string, withData bool) {

@@ -2,7 +2,7 @@ package recipes
 
 import "github.com/actorlock/actorlock/actors/internal/lockqueue"
 
-// departure is who has left a lock: a contender of this process or one of another.
+// departure is where the contender that left a lock last was: in this process or in another.
 type departure uint8
 
 const (

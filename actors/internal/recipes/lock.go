@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"crypto/rand"
 	"slices"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -32,14 +30,6 @@ type lockActor struct {
 	left          departure                     // the latest departure since the last grant, for the count of hand-offs
 }
 
-func newLock(e *shell.Entry) host.Actor {
-	var in lockqueue.Incarnation
-	rand.Read(in[:])
-	l := &lockActor{state: lockqueue.New(e.Recipe.Rule, in)}
-	l.init(e, l)
-	return l
-}
-
 // ---- from the owner to the bridge
 
 // Acquire implements shell.Behavior.
@@ -49,11 +39,6 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	}
 	step(l, acquireEvent(r, msg))
 	l.refuseExpected(msg.Owner, r.Kind, nil) // a multi-lock that waits to ask for this lock could not get it now
-}
-
-func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
-	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
-		Data: msg.Data, Revocable: msg.Revocable}
 }
 
 // step feeds an event to the state and performs the effects.
@@ -106,21 +91,6 @@ func (l *lockActor) create(f lockqueue.Effect) {
 		return
 	}
 	l.bridge.SendCreate(msg, l.Self)
-}
-
-// createWithOthers creates a node together with nodes of other requests: of an atomic create if id is
-// not 0, and of acquireLeases otherwise.
-func (l *lockActor) createWithOthers(id requests.ID, msg *messages.Create) {
-	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
-	switch c := l.atomicCreates[id]; {
-	case c != nil:
-		delete(l.atomicCreates, id)
-		c.add(spec)
-	case id != 0: // that request has ended; others may wait for the node, but it must not be made alone
-		refuseCreates([]zkbridge.CreateSpec{spec})
-	default:
-		l.leaseCreates = append(l.leaseCreates, spec)
-	}
 }
 
 // ---- from the bridge to the owner

@@ -2,7 +2,9 @@ package recipes
 
 import (
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // performRare performs the effects that few locks have.
@@ -43,4 +45,19 @@ func (l *lockActor) releaseAfterReset(serial uint64) bool {
 		l.releaseNode(serial, node, false)
 	}
 	return was
+}
+
+// createWithOthers creates a node together with nodes of other requests: of an atomic create if id is
+// not 0, and of acquireLeases otherwise.
+func (l *lockActor) createWithOthers(id requests.ID, msg *messages.Create) {
+	spec := zkbridge.CreateSpec{From: l.Self, Create: msg}
+	switch c := l.atomicCreates[id]; {
+	case c != nil:
+		delete(l.atomicCreates, id)
+		c.add(spec)
+	case id != 0: // that request has ended; others may wait for the node, but it must not be made alone
+		refuseCreates([]zkbridge.CreateSpec{spec})
+	default:
+		l.leaseCreates = append(l.leaseCreates, spec)
+	}
 }

@@ -13,6 +13,11 @@ import (
 
 // ---- messages of owners
 
+func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
+	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
+		Data: msg.Data, Revocable: msg.Revocable}
+}
+
 // Cancel implements shell.Behavior.
 func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
 	if r.Granted {

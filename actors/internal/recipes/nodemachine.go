@@ -22,6 +22,12 @@ type nodeMachine interface {
 	nodes() []string
 }
 
+func (b *bridgeClient) init(e *shell.Entry, m nodeMachine) {
+	b.Init(e, m)
+	b.machine, b.bridge = m, e.Manager.Bridge.Ref()
+	b.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
+}
+
 // ---- effects
 
 func (b *bridgeClient) list(serial uint64, withCzxids, watch bool) {
@@ -46,7 +52,11 @@ func (b *bridgeClient) granted(node string, generation uint64, czxid int64, step
 
 func (b *bridgeClient) nodePath(node string) string { return b.Path + "/" + node }
 
-// ---- a loss that the bridge has not reported yet
+// ---- the session
+
+func (b *bridgeClient) setSession(msg *messages.SessionChanged) {
+	b.epoch, b.lost, b.session = msg.Epoch, false, msg.SessionId
+}
 
 // Epoch implements shell.Behavior.
 func (b *bridgeClient) Epoch() uint64 {

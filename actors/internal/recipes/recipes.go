@@ -1,13 +1,16 @@
 package recipes
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -95,4 +98,12 @@ func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
 		}
 	}
 	return r
+}
+
+func newLock(e *shell.Entry) host.Actor {
+	var in lockqueue.Incarnation
+	rand.Read(in[:])
+	l := &lockActor{state: lockqueue.New(e.Recipe.Rule, in)}
+	l.init(e, l)
+	return l
 }

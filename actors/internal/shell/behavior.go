@@ -57,3 +57,8 @@ func (Defaults) SessionOverdue() {}
 
 // ReceiveAfterStop implements Behavior.
 func (Defaults) ReceiveAfterStop(ask.Recipient, any) {}
+
+// Init makes s the Shell of the entry's actor.
+func (s *Shell) Init(e *Entry, b Behavior) {
+	s.Entry, s.behavior = e, b
+}

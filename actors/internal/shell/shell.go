@@ -22,11 +22,6 @@ type Shell struct {
 	expired    map[string]int  // by named owner: requests whose HoldAtMost is over and that are not released
 }
 
-// Init makes s the Shell of the entry's actor.
-func (s *Shell) Init(e *Entry, b Behavior) {
-	s.Entry, s.behavior = e, b
-}
-
 // Receive implements host.Actor.
 func (s *Shell) Receive(from ask.Recipient, msg any) {
 	if s.stopping {

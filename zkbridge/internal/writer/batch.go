@@ -174,30 +174,6 @@ func (b *batch) isSingleCreate() bool {
 	return !b.writesSessionNode && len(b.writes) == 1 && b.writes[0].create != nil
 }
 
-// send sends the transaction and the reads behind it. It calls done on any goroutine when all are
-// answered.
-func (b *batch) send(client zkconn.Client, done func()) {
-	b.unanswered.Store(int32(1 + len(b.reads)))
-	answered := func() {
-		if b.unanswered.Add(-1) == 0 {
-			done()
-		}
-	}
-	executed := func(results []zk.MultiResponse, err error) {
-		b.results, b.err = results, err
-		answered()
-	}
-	switch first := b.writes[0]; {
-	case b.isSingleCreate():
-		client.CreateSequential(first.create.path(), first.create.data, executed)
-	case len(b.ops) == 1:
-		client.Delete(first.release.path, executed)
-	default:
-		client.Multi(b.ops, executed)
-	}
-	b.sendReads(client, answered)
-}
-
 // sendReads sends the reads of directories. It calls answered on any goroutine for each of them.
 func (b *batch) sendReads(client zkconn.Client, answered func()) {
 	for i := range b.reads {

@@ -9,9 +9,11 @@
 //
 //   - epoch.go: what the writer needs of the bridge.
 //   - request.go: a create, a release, an atomic create, and how ZooKeeper is asked for them.
+//   - config.go: what the writer needs to know, and how it begins and ends.
 //   - batch.go: one transaction of such requests, and the reads of directories behind it.
-//   - writer.go: the queue of requests, and when a batch is sent.
-//   - result.go: what the answer to a batch means for each of its requests.
+//   - writer.go: a create on its way to ZooKeeper and back.
+//   - queue.go: the queue of requests, and which of them a batch takes.
+//   - result.go: what the answer to a batch means for its requests if ZooKeeper did not execute it.
 //   - directory.go: creates that wait until their directory is made.
 //   - unknown.go: creates whose outcome is unknown, and how the writer finds their nodes.
 //   - beside.go: a create on condition that another node exists.

@@ -1,25 +1,11 @@
 package writer
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
-
-// onBatchDone answers the requests of a batch, or sends them again.
-func (w *Writer) onBatchDone(b *batch) {
-	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
-	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
-		w.onSuccess(b)
-	} else {
-		w.onFailure(b)
-	}
-	w.mayStart = true
-}
 
 // onFailure handles a batch that failed, or whose answer is incomplete.
 func (w *Writer) onFailure(b *batch) {
@@ -44,35 +30,6 @@ func (w *Writer) onFailure(b *batch) {
 	default:
 		w.onOutcomeUnknown(b, err)
 	}
-}
-
-func (w *Writer) onSuccess(b *batch) {
-	czxid := b.czxid()
-	for i, done := range b.writes {
-		if done.release != nil {
-			w.released(done.release, false)
-			continue
-		}
-		c := done.create
-		_, node := zkconn.SplitPath(b.results[i].String)
-		if czxid == 0 {
-			w.lookUpCreated(c, node)
-			continue
-		}
-		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
-			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
-		if c.read == noReadNeeded {
-			msg.SameDirectory = true
-		} else if r := &b.reads[c.read]; r.err == nil {
-			msg.DirectoryCzxid = r.listing.Czxid
-			if c.withNames {
-				msg.Children = r.listing.Children
-			}
-		}
-		w.created(c, msg)
-	}
-	b.reset()
-	w.freeBatches = append(w.freeBatches, b)
 }
 
 // onOpFailure handles operation i, because of which ZooKeeper has executed nothing. All other
@@ -173,20 +130,6 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 func (w *Writer) released(r *NodeRelease, missing bool) {
 	w.session.Close(r)
 	r.answer(missing)
-}
-
-// created answers a create with the generation that was in force at its czxid.
-func (w *Writer) created(c *Create, msg *messages.Created) {
-	w.session.WithGeneration(msg.Czxid, func(generation uint64, why messages.Reason, detail string) {
-		if why != 0 {
-			c.node = msg.Node
-			w.rollBack(c, why, detail)
-			return
-		}
-		msg.Generation = generation
-		w.session.Close(c)
-		c.Tell(msg)
-	})
 }
 
 // fail ends creates that ZooKeeper has not executed.

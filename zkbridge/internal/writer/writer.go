@@ -1,11 +1,12 @@
 package writer
 
 import (
-	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -35,36 +36,6 @@ type Writer struct {
 	orphans            orphans
 }
 
-// Config is what a writer needs to know.
-type Config struct {
-	Epoch uint64   // for the log
-	ACL   []zk.ACL // of the nodes that the writer makes
-	// OnBatch is called with the number of creates and deletes of each batch that is sent.
-	OnBatch func(operations int)
-	Log     *slog.Logger
-}
-
-const (
-	// MaxInFlight bounds the batches in flight: the fewer there are, the more each carries. 3 or 4
-	// are best, as measured.
-	MaxInFlight = 3
-	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
-	// without a session node, which have one request each.
-	MaxSingle = 29
-)
-
-// New returns a writer without a session node.
-func New(session Epoch, cfg Config) *Writer {
-	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
-}
-
-// SetSessionNode sets the path of the session node. Each batch that creates contenders writes the
-// node, to learn the batch's zxid. With an empty path the writer creates contenders one by one.
-func (w *Writer) SetSessionNode(path string) { w.sessionNode = path }
-
-// SessionNode returns the path of the session node, or "".
-func (w *Writer) SessionNode() string { return w.sessionNode }
-
 // Create creates the node of a request.
 func (w *Writer) Create(c *Create) {
 	if c.beside != "" {
@@ -73,49 +44,6 @@ func (w *Writer) Create(c *Create) {
 	}
 	w.add(write{create: c})
 }
-
-// CreateAtomically creates the nodes of all parts, or none.
-func (w *Writer) CreateAtomically(a *AtomicCreate) { w.add(write{atomic: a}) }
-
-// Release deletes the node of a request.
-func (w *Writer) Release(r *NodeRelease) { w.add(write{release: r}) }
-
-func (w *Writer) add(added write) {
-	for _, c := range added.creates() {
-		if c.arrival == 0 {
-			w.arrivals++
-			c.arrival = w.arrivals
-		}
-	}
-	w.queue = append(w.queue, added)
-	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
-		w.mayStart = true
-	}
-}
-
-// requeue puts the writes of a batch back in front of the queue. The queue may hold the creates of an
-// earlier batch again: then they go behind the last create that came earlier.
-func (w *Writer) requeue(writes []write) {
-	front := 0
-	if i := slices.IndexFunc(writes, func(each write) bool { return each.arrival() > 0 }); i >= 0 {
-		for k, each := range w.queue {
-			if a := each.arrival(); a > 0 && a < writes[i].arrival() {
-				front = k + 1
-			}
-		}
-	}
-	w.queue = slices.Insert(w.queue, front, writes...)
-	w.mayStart = true
-}
-
-// MayStart reports whether Flush may have something to send.
-func (w *Writer) MayStart() bool { return w.mayStart }
-
-// Resume has the next Flush look at the queue, after a time in which requests could not be sent.
-func (w *Writer) Resume() { w.mayStart = true }
-
-// InFlight returns the number of batches that are sent and not answered.
-func (w *Writer) InFlight() int { return len(w.inFlight) }
 
 // Flush sends the batches that are worth it.
 func (w *Writer) Flush() {
@@ -138,57 +66,81 @@ func (w *Writer) Flush() {
 	}
 }
 
-// minBatch returns how many writes are worth a batch beside those in flight: as many as these have,
-// but no more than half of what fits. Otherwise small batches would follow large ones, as the actors
-// that wait for an answer send their next requests one after the other.
-func (w *Writer) minBatch() (n int) {
-	for _, b := range w.inFlight {
-		n += len(b.writes)
-	}
-	return min(n, maxOps/2)
-}
-
-// buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
-func (w *Writer) buildBatch() *batch {
-	b, n := w.newBatch(), 0
-	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
-		n++
-	}
-	w.queue = slices.Delete(w.queue, 0, n)
-	if len(b.writes) == 0 {
-		w.freeBatches = append(w.freeBatches, b)
-		return nil
-	}
-	b.buildOps(w.cfg.ACL, w.sessionNode)
-	return b
-}
-
-func (w *Writer) newBatch() *batch {
-	n := len(w.freeBatches)
-	if n == 0 {
-		return &batch{}
-	}
-	b := w.freeBatches[n-1]
-	w.freeBatches = w.freeBatches[:n-1]
-	return b
-}
-
-// addToBatch adds a write to the batch unless the batch is full, and reports whether it has. A create
-// waits for the earlier creates of its directory: as long as these wait for a directory that is being
-// made, or are in a batch that may have to be sent again because a directory is missing. A batch that
-// deletes a node of a directory before it creates there shows that the directory is not missing.
-func (w *Writer) addToBatch(b *batch, added write) bool {
-	for _, c := range added.creates() {
-		if directory, waits := w.awaitedDirectory(c); waits {
-			w.missingDirectories[directory] = append(w.missingDirectories[directory], added)
-			return true
-		}
-		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.directory) }) {
-			return false
+// send sends the transaction and the reads behind it. It calls done on any goroutine when all are
+// answered.
+func (b *batch) send(client zkconn.Client, done func()) {
+	b.unanswered.Store(int32(1 + len(b.reads)))
+	answered := func() {
+		if b.unanswered.Add(-1) == 0 {
+			done()
 		}
 	}
-	return b.add(added, w.sessionNode != "")
+	executed := func(results []zk.MultiResponse, err error) {
+		b.results, b.err = results, err
+		answered()
+	}
+	switch first := b.writes[0]; {
+	case b.isSingleCreate():
+		client.CreateSequential(first.create.path(), first.create.data, executed)
+	case len(b.ops) == 1:
+		client.Delete(first.release.path, executed)
+	default:
+		client.Multi(b.ops, executed)
+	}
+	b.sendReads(client, answered)
 }
 
-// Stop stops the writer's timers. The epoch is over.
-func (w *Writer) Stop() { w.orphans.stop() }
+// onBatchDone answers the requests of a batch, or sends them again.
+func (w *Writer) onBatchDone(b *batch) {
+	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
+	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
+		w.onSuccess(b)
+	} else {
+		w.onFailure(b)
+	}
+	w.mayStart = true
+}
+
+// onSuccess answers the requests of a batch that ZooKeeper has executed.
+func (w *Writer) onSuccess(b *batch) {
+	czxid := b.czxid()
+	for i, done := range b.writes {
+		if done.release != nil {
+			w.released(done.release, false)
+			continue
+		}
+		c := done.create
+		_, node := zkconn.SplitPath(b.results[i].String)
+		if czxid == 0 {
+			w.lookUpCreated(c, node)
+			continue
+		}
+		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
+			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
+		if c.read == noReadNeeded {
+			msg.SameDirectory = true
+		} else if r := &b.reads[c.read]; r.err == nil {
+			msg.DirectoryCzxid = r.listing.Czxid
+			if c.withNames {
+				msg.Children = r.listing.Children
+			}
+		}
+		w.created(c, msg)
+	}
+	b.reset()
+	w.freeBatches = append(w.freeBatches, b)
+}
+
+// created answers a create with the generation that was in force at its czxid.
+func (w *Writer) created(c *Create, msg *messages.Created) {
+	w.session.WithGeneration(msg.Czxid, func(generation uint64, why messages.Reason, detail string) {
+		if why != 0 {
+			c.node = msg.Node
+			w.rollBack(c, why, detail)
+			return
+		}
+		msg.Generation = generation
+		w.session.Close(c)
+		c.Tell(msg)
+	})
+}

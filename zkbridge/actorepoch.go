@@ -1,0 +1,152 @@
+package zkbridge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
+	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
+	a.session.state = messages.SessionState_LOST
+	a.publish("there was no session yet")
+	return a
+}
+
+// reopenPause is how long the bridge waits before it opens the next epoch if the last one ended before
+// it had a session.
+const reopenPause = time.Second
+
+// open begins the next epoch.
+func (a *bridgeActor) open() {
+	if a.epoch != nil || a.fatal != nil {
+		return
+	}
+	a.epochsOpened++
+	conn, err := zkconn.Open(a.epochsOpened, &a.cfg.Config, a.self.Tell, a.bridge.noteConnectError)
+	if err != nil {
+		a.giveUp(fmt.Errorf("zkbridge: %w", err))
+		return
+	}
+	a.epoch = newEpoch(a, conn)
+	a.closeLostSessions()
+}
+
+// receiveEvent handles an event of a connection. It reports whether msg is one.
+func (a *bridgeActor) receiveEvent(msg any) bool {
+	switch msg := msg.(type) {
+	case zkconn.NodeChanged:
+		if a.isCurrent(msg.From) {
+			if msg.Path == GenerationPath { // first: no later answer may carry the old generation
+				a.epoch.generationChanged()
+			}
+			a.epoch.watches.onEvent(a.epoch, msg.Path, msg.Deleted)
+		}
+	case zkconn.Established:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(msg.Conn)
+			a.onSessionEvent(sessionEstablished, msg.Detail)
+		}
+	case zkconn.Disconnected:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(nil)
+			a.onSessionEvent(sessionDisconnected, msg.Detail)
+		}
+	case zkconn.Expired:
+		if a.isCurrent(msg.From) {
+			a.epoch.setConn(nil)
+			a.onSessionEvent(sessionExpired, msg.Detail)
+		}
+	case zkconn.AuthRefused:
+		if a.isCurrent(msg.From) {
+			a.onAuthRefused(msg.Err)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (a *bridgeActor) isCurrent(conn *zkconn.SessionConn) bool {
+	return a.epoch != nil && a.epoch.conn == conn
+}
+
+// checkTimeout checks the timeout of a new session, and reports whether the bridge accepts the
+// session. The first one must have the timeout that was asked for. Later it is too late to refuse:
+// locks are in use.
+func (a *bridgeActor) checkTimeout() bool {
+	if a.session.state != messages.SessionState_LOST {
+		return true
+	}
+	timeout := a.epoch.conn.Timeout()
+	switch {
+	case timeout == a.cfg.SessionTimeout:
+	case a.hadSession:
+		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
+			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
+	default:
+		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
+			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
+		return false
+	}
+	a.hadSession = true
+	return true
+}
+
+// onAuthRefused handles a server that refuses the credentials. At the first session that is fatal.
+// Later it ends the session, and the bridge tries another: locks are in use, and the server's
+// configuration may be corrected.
+func (a *bridgeActor) onAuthRefused(err error) {
+	if !a.hadSession {
+		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
+		return
+	}
+	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
+		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
+	a.onSessionEvent(sessionExpired, err.Error())
+}
+
+func (a *bridgeActor) connected(was sessionState) {
+	if was.state == messages.SessionState_LOST {
+		a.armDeadline()
+		a.epoch.createSessionNode()
+		a.epoch.scheduleLeaderCheck()
+	} else {
+		a.epoch.generationChanged() // it may have changed: its watch went with the connection
+	}
+	a.epoch.connected = true
+	a.epoch.resume()
+}
+
+// armDeadline has checkDeadline called at the deadline. By then ZooKeeper will mostly have answered a
+// request, and checkDeadline sets the timer again.
+func (a *bridgeActor) armDeadline() {
+	ep := a.epoch
+	a.deadline = ep.AfterFunc(time.Until(ep.conn.Deadline()), a.checkDeadline)
+}
+
+// takeSnapshot returns the present state for the methods of Bridge.
+func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
+	s := &snapshot{Session: Session{State: a.session.state, Epoch: a.session.epoch}, failed: a.failed}
+	if a.epoch != nil {
+		s.conn = a.epoch.conn
+		s.ID, s.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
+	}
+	s.setOutage(a.bridge.state.Load(), detail)
+	return s
+}
+
+// endEpoch leaves the session, and answers all requests that are open. retire ends the connection.
+func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
+	if a.deadline != nil {
+		a.deadline.Stop()
+	}
+	ep := a.epoch
+	a.epoch = nil
+	retire(ep.conn)
+	ep.end(why, detail)
+}

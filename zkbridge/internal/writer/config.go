@@ -1,0 +1,42 @@
+package writer
+
+import (
+	"log/slog"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// Config is what a writer needs to know.
+type Config struct {
+	Epoch uint64   // for the log
+	ACL   []zk.ACL // of the nodes that the writer makes
+	// OnBatch is called with the number of creates and deletes of each batch that is sent.
+	OnBatch func(operations int)
+	Log     *slog.Logger
+}
+
+const (
+	// MaxInFlight bounds the batches in flight: the fewer there are, the more each carries. 3 or 4
+	// are best, as measured.
+	MaxInFlight = 3
+	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
+	// without a session node, which have one request each.
+	MaxSingle = 29
+)
+
+// New returns a writer without a session node.
+func New(session Epoch, cfg Config) *Writer {
+	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
+}
+
+// SetSessionNode sets the path of the session node. Each batch that creates contenders writes the
+// node, to learn the batch's zxid. With an empty path the writer creates contenders one by one.
+func (w *Writer) SetSessionNode(path string) { w.sessionNode = path }
+
+// SessionNode returns the path of the session node, or "".
+func (w *Writer) SessionNode() string { return w.sessionNode }
+
+// Stop stops the writer's timers. The epoch is over.
+func (w *Writer) Stop() { w.orphans.stop() }

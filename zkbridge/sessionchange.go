@@ -1,0 +1,69 @@
+package zkbridge
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+)
+
+// checkDeadline takes the session for lost if its deadline has passed. A timer calls it at the deadline,
+// which each answer of ZooKeeper puts off.
+func (a *bridgeActor) checkDeadline() {
+	if !a.epoch.conn.Overdue() {
+		a.deadline.Reset(time.Until(a.epoch.conn.Deadline()))
+		return
+	}
+	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
+}
+
+// onSessionEvent handles an event of the present epoch's session.
+func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
+	was := a.session
+	next, changed := was.after(e, a.epoch.number)
+	switch {
+	case changed && e == sessionEstablished && !a.checkTimeout():
+		return
+	case changed:
+		a.session = next
+		a.publish(detail)
+	}
+	switch {
+	case e == sessionExpired && !changed: // there was no session: open the next after a pause
+		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
+		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
+	case next.state == messages.SessionState_LOST && changed:
+		a.addLostSession(a.epoch.conn)
+		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
+		a.open()
+	case next.state == messages.SessionState_CONNECTED && changed:
+		a.connected(was)
+	case changed:
+		a.epoch.connected = false
+		a.checkDeadline() // it is earlier without a connection
+	}
+}
+
+// publish tells the present state to the subscribers and to the methods of Bridge.
+func (a *bridgeActor) publish(detail string) {
+	s := a.takeSnapshot(detail)
+	a.bridge.state.Store(s)
+	a.bridge.countState(s.Session)
+	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: s.ID, Detail: detail}
+	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
+		a.tellState(to)
+	}
+	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(s.ID), "why", detail)
+}
+
+// tellState tells the present state to a subscriber. A subscriber that panics is not told again, and
+// does not keep the others from being told.
+func (a *bridgeActor) tellState(to ask.Recipient) {
+	if !reply.Tell(a.cfg.Log, to, a.lastChange) {
+		delete(a.subs, to)
+	}
+}
