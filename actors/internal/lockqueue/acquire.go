@@ -8,6 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
+// apply makes an entry for the request and asks for its node. A request of an owner that has other
+// requests may need neither: see reenter.
 func (ev Acquire) apply(s *State) {
 	if s.closed != 0 {
 		s.refuse(ev.ID, s.closed)
@@ -64,6 +66,9 @@ func (s *State) requestCreate(e *entry) {
 	s.effect(create)
 }
 
+// apply puts the entry in its place, takes in the names in the directory, which show the contenders
+// ahead, and grants what may hold. The other cases: the node is in a former directory, is unwanted by
+// now, is a downgrade (origin), has the last number, or comes after a list that does not show it (late).
 func (ev Created) apply(s *State) {
 	e := s.entries[ev.Serial]
 	if e == nil || e.answered() {

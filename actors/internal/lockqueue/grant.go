@@ -43,6 +43,7 @@ func (s *State) tryGrant(e *entry) bool {
 	return true
 }
 
+// grant ends the wait of an entry that may hold. Under a rule with Delay its held marker comes first.
 func (s *State) grant(e *entry) {
 	s.stopWaiting(e)
 	if s.rule.Delay {
@@ -52,6 +53,7 @@ func (s *State) grant(e *entry) {
 	s.hold(e)
 }
 
+// hold grants all requests of an entry.
 func (s *State) hold(e *entry) {
 	e.stage = held
 	for i := range e.requests {

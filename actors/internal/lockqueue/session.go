@@ -2,6 +2,7 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
+// apply ends all grants at the end of a session, and creates the waiting nodes in the next one.
 func (ev Session) apply(s *State) {
 	switch {
 	case ev.State == Lost || ev.Epoch != s.epoch: // also the first session, before which there is nothing to lose

@@ -40,6 +40,8 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	return true
 }
 
+// requestWatch asks for watches of nodes. It asks for their data, too, if one of them is of this
+// process: by these another client asks to release.
 func (s *State) requestWatch(nodes []string) {
 	s.lastSerial++
 	ours := false
@@ -51,6 +53,7 @@ func (s *State) requestWatch(nodes []string) {
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 
+// apply takes a contender that is gone out of the list, and grants the one that may hold now.
 func (ev Wake) apply(s *State) {
 	if ev.Epoch != s.epoch {
 		return
