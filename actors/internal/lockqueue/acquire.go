@@ -55,7 +55,8 @@ func (s *State) requestCreate(e *entry) {
 	after := s.after(e)
 	put(&s.entries, e.serial, e)
 	s.unanswered = append(s.unanswered, e)
-	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]), Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
+	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]),
+		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
 	if e.downgradeOf != nil {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
