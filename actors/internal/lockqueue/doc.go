@@ -90,7 +90,8 @@
 // the contender's, at the place that this name has. A former name is taken out of the list.
 //
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
-// step (switchToCzxids). A list with czxids shows those of other processes. The last contender that
+// step (switchToCzxids). A list with czxids shows those of other processes. It has the names first and then
+// the czxids, one by one: a child without one left in between, which is a doubt. The last contender that
 // leaves has the directory deleted, so that its numbers begin anew.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's

@@ -139,6 +139,9 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 			c.doubtedAt = s.clock
 		}
 	}
+	if s.byCzxid && slices.Contains(czxids, 0) { // it left after the names were read, and perhaps after some czxids
+		s.doubtedAt = s.clock
+	}
 	for _, e := range missing {
 		if e.stage == queued && e.createdAt > since && !e.inDirectory {
 			s.requeue(e) // it may be in a directory that comes after this one
