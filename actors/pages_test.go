@@ -139,6 +139,31 @@ func TestServiceTestIsDocumented(t *testing.T) {
 	}
 }
 
+// The files that the README names for a first reading have at most 900 lines of code.
+func TestWalkIsShort(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Reading the code")
+	lines, files := 0, regexp.MustCompile(`\]\(([^)\s]+\.go)\)`).FindAllStringSubmatch(section, -1)
+	for _, file := range files {
+		code, err := os.ReadFile("../" + file[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(code)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				lines++
+			}
+		}
+	}
+	if lines > 900 || len(files) < 10 {
+		t.Errorf("%d files with %d lines of code, want 10 files or more with at most 900", len(files), lines)
+	}
+	t.Logf("%d files, %d lines of code", len(files), lines)
+}
+
 // The files and headings that the project's pages link to exist.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)

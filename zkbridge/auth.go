@@ -59,14 +59,14 @@ func (cfg Config) checkACL() error {
 		case a.Perms <= 0 || a.Perms > zk.PermAll:
 			return fmt.Errorf("zkbridge: ACL %d: Perms %d must be from 1 to %d", i, a.Perms, zk.PermAll)
 		case a.Scheme == "auth" && len(cfg.Auth) == 0 && cfg.TLS == nil:
-			return fmt.Errorf("zkbridge: ACL %d is for whoever made the node: that needs Auth, or TLS with a certificate", i)
+			return fmt.Errorf("zkbridge: ACL %d grants rights to the creator of a node: that needs Auth, or TLS with a certificate", i)
 		}
 	}
 	if n := zkconn.ACLBytes(cfg.ACL); n > writer.MaxBytes {
 		return fmt.Errorf("zkbridge: ACL of %d bytes: the limit is %d", n, writer.MaxBytes)
 	}
 	if cfg.ACL != nil && len(cfg.ACL) == 0 {
-		return errors.New("zkbridge: ACL is empty, and not nil: nobody would have a right")
+		return errors.New("zkbridge: ACL is empty, and not nil: no client would have a right")
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (ev Created) apply(s *State) {
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // no list since then shows it: others may have passed it
-	case late: // a list with czxids shows whether others have passed it
+	case late: // a list with czxids shows whether another contender has passed it
 		s.startWaiting(e)
 	default:
 		s.addToList(&e.contender)

@@ -5,8 +5,8 @@
 // # Words
 //
 // An event is what happened to the lock, and an effect is what is to be done because of it. The clock
-// counts the events that came so far. A serial is the number of an effect that is answered, and the
-// answer has it, too. An own node is that of a contender of this process. completeThrough is the
+// counts the events that came so far. A serial is the number of an effect that is answered; the
+// answer has the same serial. An own node is the node of a contender of this process. completeThrough is the
 // sequence number up to which nothing is missing in the list of contenders. A proof is an answer or a
 // watch that shows an own node; a doubt is a clock before which a proof does not count. A Tick comes
 // from a timer, every second or more often. A barrier is a write after which a read shows all earlier

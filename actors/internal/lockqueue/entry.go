@@ -64,7 +64,7 @@ type entry struct {
 	generation uint64
 	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
 	serial uint64
-	// sentAt is the clock of its CreateNode, and createdAt that of its Created. createdAt is 0
+	// sentAt is the clock of its CreateNode, and createdAt the clock of its Created. createdAt is 0
 	// before that, and sentAt <= createdAt after it.
 	sentAt, createdAt uint64
 

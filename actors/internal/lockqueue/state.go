@@ -7,7 +7,7 @@ import (
 )
 
 // State is what one process knows of one lock: its own contenders, and those of other processes
-// as far as they matter. It is made by [New] and used by one goroutine at a time.
+// that matter to them. It is made by [New] and used by one goroutine at a time.
 type State struct {
 	rule        queue.Rule
 	incarnation Incarnation
