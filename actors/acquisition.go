@@ -20,7 +20,7 @@ import (
 type acquisition struct {
 	messages.IgnoreOwner[struct{}]
 	handle  *handle
-	msg     *messages.Acquire                   // nothing may write to it: see plainAcquires
+	msg     *messages.Acquire                   // other requests may share it: nothing may write to it
 	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
 	unwatch func() bool                         // stops the watch of the context
 
@@ -95,7 +95,8 @@ func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg,
 // Granted implements messages.OwnerHandler.
 func (a *acquisition) Granted(_ struct{}, g *messages.Granted) { a.OnGranted(g, g.Step) }
 
-// OnGranted implements shell.Acquisition.
+// OnGranted implements shell.Acquisition. Granted calls it; the actor of a local queue calls it without
+// a message of its own (Shell.GrantStep).
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step

@@ -67,7 +67,8 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 	}
 }
 
-// Flush implements host.Collector: the bridge sends the requests of several messages together.
+// Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge sends
+// what the messages asked for. Each queue says by mayStart whether it may have something to send.
 func (a *bridgeActor) Flush() {
 	ep := a.epoch
 	if ep == nil || !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {

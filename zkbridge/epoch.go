@@ -134,7 +134,7 @@ func (ep *epoch) startAll() {
 	ep.writer.Resume()
 }
 
-// The epoch is the writer's Session.
+// The epoch is the writer's Epoch.
 var _ writer.Epoch = (*epoch)(nil)
 
 // Client implements writer.Epoch.
@@ -152,8 +152,8 @@ func (ep *epoch) IsOpen(r request) bool {
 	return open
 }
 
-// Close implements writer.Epoch.
-func (ep *epoch) Close(r request) { delete(ep.open, r) }
+// Answering implements writer.Epoch.
+func (ep *epoch) Answering(r request) { delete(ep.open, r) }
 
 // Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {

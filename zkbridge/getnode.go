@@ -240,7 +240,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 		_, why := zkconn.Classify(err)
 		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.RightOn("READ", r.directory).Explain(err))
 	}
-	ep.Close(r)
+	ep.Answering(r)
 	r.deliver(value, err)
 }
 

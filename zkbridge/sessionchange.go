@@ -27,7 +27,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	next, changed := was.after(e, a.epoch.number)
 	switch {
 	case changed && e == sessionEstablished && !a.checkTimeout():
-		return
+		return // the bridge has given up
 	case changed:
 		a.session = next
 		a.publish(detail)
@@ -42,9 +42,9 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		a.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
 		a.connected(was)
-	case changed:
+	case changed: // SUSPENDED
 		a.epoch.connected = false
-		a.checkDeadline() // it is earlier without a connection
+		a.checkDeadline() // the deadline is earlier without a connection
 	}
 }
 

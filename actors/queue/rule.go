@@ -32,7 +32,7 @@ func (s KindSet) Has(k Kind) bool { return s>>k&1 == 1 }
 // Rule decides for a recipe which contenders hold: a contender holds if fewer than Permits of the
 // contenders ahead of it block its kind.
 type Rule struct {
-	// Permits is how many may hold beside each other if they block each other.
+	// Permits is how many contenders may hold at a time of those whose kinds block each other.
 	Permits int
 	// BlockedBy holds for each kind the kinds that block it.
 	BlockedBy []KindSet
@@ -48,8 +48,8 @@ type Rule struct {
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.
 	Delay bool
-	// CountUnknown makes Exclusive contenders of the children of the directory whose names have no
-	// known form. They count as the first in the queue, since their names do not say when they
+	// CountUnknown counts children of the directory whose names have no known form as Exclusive
+	// contenders. They count as the first in the queue, since their names do not say when they
 	// came. (A contender that waits already may not notice a new one, which then counts as behind
 	// it.) Otherwise such children are ignored.
 	CountUnknown bool
@@ -142,8 +142,8 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 }
 
 // Blockers appends to the slice "to" the places before i that block kind, nearest first, up to
-// "most" of them. One of the nearest Permits has to depart before a contender that waits can hold: to
-// watch fewer loses wake-ups, to watch more wakes for nothing.
+// "most" of them. A contender that waits cannot hold before one of the nearest r.Permits
+// blockers departs: to watch fewer loses wake-ups, to watch more wakes for nothing.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {

@@ -35,11 +35,11 @@ func (ev Acquire) apply(s *State) {
 
 // requestCreate has the entry's node created, or keeps the entry until there is a session.
 func (s *State) requestCreate(e *entry) {
-	if e.stage != unsent { // its former CreateNode may be behind others that are not answered
+	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
 	}
 	if e.atomic() && e.serial != 0 {
-		e.stage = leaving // there is no node
+		e.stage = leaving // an atomic create is not repeated (see Acquire.AtomicCreate); no node is left to delete
 		s.refuseAll(e, s.goneReason())
 		return
 	}
@@ -56,7 +56,7 @@ func (s *State) requestCreate(e *entry) {
 	put(&s.entries, e.serial, e)
 	s.unanswered = append(s.unanswered, e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]),
-		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: len(s.contenders) > s.foreign}
+		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: s.listsOwn()}
 	if e.downgradeOf != nil {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
@@ -87,17 +87,18 @@ func (ev Created) apply(s *State) {
 		s.grantEligible()
 		return
 	}
-	// The node that was seen may be one of the same name in a former directory, if the creation was
-	// repeated. The directory read behind this creation tells.
+	// A list may have shown this node already. If the creation was repeated, that may have been a node
+	// of the same name in a former directory: only a read of the directory behind this creation, or
+	// SameDirectory, excludes it.
 	seen := e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // its place may belong to a node that is gone, if the creation was repeated
 	seq, _, ok := s.rule.Parse(ev.Node)
 	e.name, e.seq, e.czxid, e.step, e.createdAt = ev.Node, seq, ev.Czxid, ev.Step, s.clock
 	e.provenAt = max(e.provenAt, e.sentAt)
 	if !seen {
-		e.doubtedAt = s.departureSeenAt // the list that showed departures does not show this node either
+		e.doubtedAt = s.departureSeenAt // the last list that shows departures did not show this node: see merge, hidden
 	}
-	// A newer directory than ev's would have had ev go to createdInOldDirectory above.
+	// SameDirectory means s.directory: for a newer one, ev went to createdInOldDirectory above.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
 	e.generation = ev.Generation
 	origin := s.detach(e)

@@ -74,7 +74,7 @@
 // not learn when such a contender holds, but it learns of the departure that let it pass. So the
 // proof of the own node must be newer than the last departure heard of: then the contenders ahead
 // still existed when the proof was made. provenAt is the clock of the request whose answer showed
-// the node. Three doubts must not be later. State.doubtedAt is when the departure of another
+// the node, or of the event by which a watch did. Three doubts must not be later than provenAt. State.doubtedAt is when the departure of another
 // process's contender was heard of last, or a node of this process was missing. staleAt is the Tick
 // before the last one, which bounds how old any proof may be. The contender's own doubtedAt is when a
 // list came that shows departures and not this node: the list may be older than the node, or the
@@ -90,8 +90,8 @@
 // the contender's, at the place that this name has. A former name is taken out of the list.
 //
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
-// step (switchToCzxids). A list with czxids shows those of other processes. It has the names first and then
-// the czxids, one by one: a child without one left in between, which is a doubt. The last contender that
+// step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first, and then
+// the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The last contender that
 // leaves has the directory deleted, so that its numbers begin anew.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's

@@ -191,7 +191,7 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 // behindOwn reports whether a new contender comes behind others of this process. Then its place
 // mostly follows from theirs.
 func (s *State) behindOwn() bool {
-	return len(s.contenders) > s.foreign || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
+	return s.listsOwn() || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
 }
 
 // after returns the node of this process that is about to go, if one transaction with its deletion

@@ -7,8 +7,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// grantEligible grants the contenders that may hold, and has the next change noticed for those of
-// nextToHold that may not. The contenders behind these wait for them, or for what they wait for.
+// grantEligible grants the contenders that may hold. For those of nextToHold, the first of each kind,
+// that may not hold yet, it asks for what will report the next change: a list, a watch or a proof. The
+// contenders behind these wait for them, or for what they wait for.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
 	}
@@ -18,7 +19,7 @@ func (s *State) grantEligible() {
 // reports whether this entry or another one stopped waiting, so that others are next.
 func (s *State) tryGrant(e *entry) bool {
 	if e.rank.major > s.completeThrough || !e.listed || s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
-		s.listGap(e)
+		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}
 	// One blocker more than needed says whether there are more.
@@ -33,7 +34,7 @@ func (s *State) tryGrant(e *entry) bool {
 			s.requestList()
 		}
 		return false
-	case s.delay.entry != nil: // an effect about the held marker is under way
+	case s.delay.entry != nil: // a held marker is being made or deleted: see delay.go
 		return false
 	case !s.proven(e):
 		s.prove(e)

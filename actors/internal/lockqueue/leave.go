@@ -69,7 +69,7 @@ func (ev Deleted) apply(s *State) {
 	if ev.Missing && !e.mayBeDeleted { // the client that deleted it may have deleted other nodes of this process, too
 		s.refuseRelease(e, requests.NodeDeleted)
 		s.doubtedAt = s.clock
-		if len(s.contenders) > s.foreign {
+		if s.listsOwn() {
 			s.requestList()
 		}
 	}

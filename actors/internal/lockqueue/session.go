@@ -5,7 +5,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // apply ends all grants at the end of a session, and creates the waiting nodes in the next one.
 func (ev Session) apply(s *State) {
 	switch {
-	case ev.State == Lost || ev.Epoch != s.epoch: // also the first session, before which there is nothing to lose
+	case ev.State == Lost || ev.Epoch != s.epoch: // a new session, also the first one: then there is nothing to lose
 		s.loseSession()
 		s.epoch, s.firstSerial = ev.Epoch, s.lastSerial+1
 	case ev.State == Suspended && s.session == Connected:
@@ -40,7 +40,7 @@ func (s *State) lose(e *entry, why requests.Reason) {
 		s.detach(f)
 		s.refuseAll(f, why)
 	}
-	s.refuseRelease(e, why) // it was to leave after its downgrades
+	s.refuseRelease(e, why) // if its owner had released it, and it stayed for its downgrades only
 	e.stage, e.reason = lost, why
 	for _, r := range e.requests {
 		s.effect(Effect{Kind: Lose, ID: r.id, Reason: why})

@@ -19,12 +19,12 @@ type State struct {
 	session            SessionState
 	closed             requests.Reason // not 0 after Close
 
-	directoryView
-	ownEntries
-	proofs
-	listing    listing
-	delay      delay
-	contention contentionWatch
+	directoryView // view.go: contenders, foreign, completeThrough, byCzxid, directory, unseenDowngrades
+	ownEntries    // entry.go: entries, unsent, unanswered, waiting, waitingTries, lastDeleted, requests, owners
+	proofs        // proof.go: doubtedAt, staleAt, departureSeenAt, watches
+	listing       listing
+	delay         delay
+	contention    contentionWatch
 
 	// reported are the names that were reported as no contenders, at most maxReported.
 	reported map[string]bool

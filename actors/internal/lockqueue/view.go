@@ -55,8 +55,9 @@ type contender struct {
 	kind queue.Kind
 	// listed reports whether the contender is in directoryView.contenders.
 	listed bool
-	// provenAt is the clock of the newest request whose answer has shown the node. It never
-	// decreases while the node is the same.
+	// provenAt is the latest clock at which the node is known to have existed: that of the request if a
+	// list or a Created has shown it, that of the event if a watch has. It never decreases while the
+	// node is the same.
 	provenAt uint64
 	// doubtedAt is the clock at which a list came that shows departures and not this node. A proof of
 	// the node must be as new. With unknownSeq, where no proof is needed, it is the clock at which the
@@ -139,6 +140,9 @@ func (v *directoryView) removeFromList(c *contender) {
 		}
 	}
 }
+
+// listsOwn reports whether a contender of this process is in the list.
+func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
 // forget empties the list, and returns the entries that were in it.
 func (v *directoryView) forget() []*entry {

@@ -4,18 +4,21 @@ import "slices"
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers has the departure of blockers noticed and returns true. It returns false if it had
-// to refuse tries instead. blockers are indexes in the list, nearest first. With more of them than
-// Permits, e cannot be next; e is crowded if, besides, all of them are of other processes.
+// awaitBlockers asks for watches that report the departure of blockers, and returns true. It returns
+// false if it has refused tries instead, so that others are next. blockers are indexes in the list,
+// nearest first. If they are more than Permits, e is not next; if all of these are of other
+// processes, too, e is crowded.
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
+	// ask are the names without a watch; others says that some blockers are of other processes.
 	ask, others, seenSince := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
 	}
+	doubted := e.provenAt < max(s.doubtedAt, e.doubtedAt) // staleAt is left to the Tick
 	if !others {
-		if e.provenAt < max(s.doubtedAt, e.doubtedAt) { // e need not wait for the proof when its turn comes
+		if doubted { // e need not wait for the proof when its turn comes
 			s.prove(e)
 		}
 		return true
@@ -23,7 +26,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	switch {
 	case s.listing.serial != 0:
 		return true
-	case len(ask) > 0 && more && e.provenAt < max(s.doubtedAt, e.doubtedAt):
+	case len(ask) > 0 && more && doubted:
 		// The contender that e waited for is gone, and several were ahead: a list shows how many
 		// have gone with it.
 		s.requestList()
@@ -40,8 +43,8 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	return true
 }
 
-// requestWatch asks for watches of nodes. It asks for their data, too, if one of them is of this
-// process: by these another client asks to release.
+// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
+// too: another client asks to release by writing to the node.
 func (s *State) requestWatch(nodes []string) {
 	s.lastSerial++
 	ours := false
@@ -59,7 +62,7 @@ func (ev Wake) apply(s *State) {
 		return
 	}
 	delete(s.watches, ev.Node)
-	if ev.Node == "" {
+	if ev.Node == "" { // a child of the directory came or went
 		s.contention.set = false
 	}
 	if ev.Deleted {
@@ -67,7 +70,7 @@ func (ev Wake) apply(s *State) {
 	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock
 		if c.entry != nil && c.entry.stage >= makingMarker {
-			s.requestWatch([]string{c.name}) // other nodes are watched again as long as they matter
+			s.requestWatch([]string{c.name}) // a holder's; grantEligible watches others again while they matter
 		}
 	}
 	s.grantEligible()

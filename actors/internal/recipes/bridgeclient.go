@@ -15,8 +15,8 @@ type bridgeClient struct {
 	bridge   messages.BridgeRef
 	epoch    uint64 // of the session; 0 before the first
 	lost     bool   // the session of epoch is lost
-	session  int64
-	draining bool // the actor has stopped, and its nodes are not deleted yet
+	session  int64  // ZooKeeper's number of the session, for the grants
+	draining bool   // the actor has stopped, and its nodes are not deleted yet
 }
 
 // SessionChanged implements messages.BridgeClientHandler.

@@ -15,8 +15,9 @@ import (
 // lockActor is the actor of one lock in this process. It turns messages into events of its
 // lockqueue.State, and performs the effects.
 //
-// Its bridgeClient embeds the shell.Shell, which calls the methods that implement shell.Behavior.
-// The bridgeClient calls those of a nodeMachine: onSession, close, ending and nodes.
+// It has its bridgeClient (bridgeclient.go, step 5 of the README's walk), which has the shell.Shell.
+// Both call it back: the Shell by the methods of shell.Behavior, the bridgeClient by those of
+// nodeMachine: onSession, close, ending and nodes.
 // The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
 // only: see member.go and semaphore.go.
 type lockActor struct {
@@ -38,7 +39,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture
 	}
 	step(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil) // a multi-lock that waits to ask for this lock could not get it now
+	l.refuseExpected(msg.Owner, r.Kind, nil) // attempts of this owner's multi-locks, which would only be refused here later
 }
 
 // step feeds an event to the state and performs the effects.
@@ -72,7 +73,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
-		delete(l.atomicCreates, f.ID) // the request may not have come to its node
+		delete(l.atomicCreates, f.ID) // if it is refused before its node was handed in
 		l.RefuseRequest(f.ID, f.Reason)
 	case lockqueue.Lose:
 		l.Lose(f.ID, f.Reason)
@@ -86,7 +87,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
-	if f.ID != 0 || l.leaseCreates != nil {
+	if f.ID != 0 || l.leaseCreates != nil { // a CreateNode has an ID only for an atomic create
 		l.createWithOthers(f.ID, msg)
 		return
 	}

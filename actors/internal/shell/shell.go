@@ -29,9 +29,9 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 		return
 	}
 	if failed, is := msg.(*messages.Failed); is && failed.Reason == messages.Reason_SESSION_LOST {
-		return // SessionChanged has ended the request
+		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
-	s.checkSession(msg)
+	s.checkSession(msg) // ends the grants of a session that is past its deadline
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}
@@ -48,11 +48,12 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 	}
 }
 
-// Grant tells the owner of the request that it holds the lock. It completes the message.
+// Grant tells the owner of the request that it holds the lock. It writes the request's number into
+// granted.
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted)
+	s.ownerOrAlias(r).Tell(granted) // to a future by an alias, which reports a future that is gone
 }
 
 // Lose tells the owner that its grant is lost. The request of a named owner stays open until

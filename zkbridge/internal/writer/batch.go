@@ -24,7 +24,7 @@ type batch struct {
 	writesSessionNode bool             // the last operation writes the session node
 	size              int              // bytes
 
-	unanswered atomic.Int32 // requests
+	answersDue atomic.Int32 // of the transaction and of the reads
 	results    []zk.MultiResponse
 	err        error
 }
@@ -51,8 +51,8 @@ const (
 	noReadNeeded = -1
 )
 
-// add puts w into the batch unless the batch is full, and reports whether it has. Without an own
-// node each create goes alone.
+// add puts w into the batch unless the batch is full, and reports whether it has. Without a
+// session node each create goes alone.
 func (b *batch) add(w write, sessionNode bool) bool {
 	if len(b.writes) > 0 && !b.fits(w, sessionNode) {
 		return false

@@ -12,7 +12,7 @@ import (
 // createBeside creates a node on condition that another node of its directory exists.
 func (w *Writer) createBeside(c *Create) {
 	c.step = 0
-	w.session.Run(func(client zkconn.Client) func() {
+	w.epoch.Run(func(client zkconn.Client) func() {
 		err := client.CreateBeside(c.path(), c.data, zkconn.JoinPath(c.directory, c.beside))
 		if err != nil {
 			return func() { w.onBesideFailure(c, err) }
@@ -34,7 +34,7 @@ func (w *Writer) onBesideFailure(c *Create, err error) {
 	case outcome == zkconn.Refused:
 		w.fail(write{create: c}, why, c.right().Explain(err))
 	case outcome == zkconn.NotSent:
-		w.session.RetryLater(func() { w.Create(c) })
+		w.epoch.RetryLater(func() { w.Create(c) })
 	default:
 		w.lookUpLater(c)
 	}

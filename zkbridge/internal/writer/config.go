@@ -27,8 +27,8 @@ const (
 )
 
 // New returns a writer without a session node.
-func New(session Epoch, cfg Config) *Writer {
-	return &Writer{session: session, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
+func New(epoch Epoch, cfg Config) *Writer {
+	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
 }
 
 // SetSessionNode sets the path of the session node. Each batch that creates contenders writes the

@@ -76,7 +76,7 @@ func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
 }
 
 func (w *Writer) makeDirectory(directory string, missing bool) {
-	w.session.Run(func(client zkconn.Client) func() {
+	w.epoch.Run(func(client zkconn.Client) func() {
 		exists, err := false, error(nil)
 		if !missing { // to make a directory that exists may take a right that is not granted
 			_, exists, err = client.Exists(directory)
@@ -96,7 +96,7 @@ func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
 		outcome, why = zkconn.Classify(err)
 	}
 	if outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
-		w.session.RetryLater(func() { w.makeDirectory(directory, missing) })
+		w.epoch.RetryLater(func() { w.makeDirectory(directory, missing) })
 		return
 	}
 	creates := w.missingDirectories[directory]

@@ -19,8 +19,8 @@ type Epoch interface {
 
 	// IsOpen reports whether the request has not been answered.
 	IsOpen(r Request) bool
-	// Close notes that the request is being answered.
-	Close(r Request)
+	// Answering notes that the request is being answered: it is open no longer.
+	Answering(r Request)
 
 	// Run calls work, which may block, on another goroutine while the session is CONNECTED. It
 	// then calls the function that work has returned in the actor, unless the epoch is over.

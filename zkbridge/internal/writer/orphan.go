@@ -76,7 +76,7 @@ func (w *Writer) armSweep() {
 		return
 	}
 	s.timerAt = slices.MinFunc(s.all, func(a, b *orphan) int { return a.next.Compare(b.next) }).next
-	s.timer = w.session.AfterFunc(time.Until(s.timerAt), w.sweep)
+	s.timer = w.epoch.AfterFunc(time.Until(s.timerAt), w.sweep)
 }
 
 func (s *orphans) stop() {
@@ -103,8 +103,8 @@ func (w *Writer) sweep() {
 	}
 	s.stop()
 	s.sweeping = true
-	session := w.session.ID()
-	w.session.Run(func(client zkconn.Client) func() {
+	session := w.epoch.ID()
+	w.epoch.Run(func(client zkconn.Client) func() {
 		results := make([]error, len(due))
 		for i := range due {
 			results[i] = due[i].delete(client, session)

@@ -36,7 +36,7 @@ func (w *Writer) onFailure(b *batch) {
 // requests go again.
 func (w *Writer) onOpFailure(b *batch, i int, err error) {
 	if i == len(b.writes) {
-		w.session.SessionNodeFailed(err)
+		w.epoch.SessionNodeFailed(err)
 		w.requeue(regrouped(b.writes))
 		return
 	}
@@ -75,7 +75,7 @@ func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
 // again.
 func (w *Writer) retryUnsent(writes []write) {
 	if len(w.unsent) == 0 {
-		w.session.RetryLater(func() {
+		w.epoch.RetryLater(func() {
 			writes := w.unsent
 			w.unsent = nil
 			w.requeue(writes)
@@ -101,8 +101,8 @@ func (w *Writer) retryDelete(r *NodeRelease, err error) {
 		w.abandonRelease(r, finalReason(err), err)
 		return
 	}
-	w.session.RetryLater(func() {
-		w.session.Run(func(client zkconn.Client) func() {
+	w.epoch.RetryLater(func() {
+		w.epoch.Run(func(client zkconn.Client) func() {
 			err := deleteNode(client, r.path)
 			return func() { w.onDeleted(r, err) }
 		})
@@ -128,14 +128,14 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 }
 
 func (w *Writer) released(r *NodeRelease, missing bool) {
-	w.session.Close(r)
+	w.epoch.Answering(r)
 	r.answer(missing)
 }
 
 // fail ends creates that ZooKeeper has not executed.
 func (w *Writer) fail(failed write, why messages.Reason, err error) {
 	for _, c := range failed.creates() {
-		if w.session.IsOpen(c) {
+		if w.epoch.IsOpen(c) {
 			w.failRequest(c, why, "create %s: %v", c.path(), err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // failRequest answers that the bridge will not do what was requested.
 func (w *Writer) failRequest(r Request, why messages.Reason, format string, args ...any) {
-	w.session.Close(r)
+	w.epoch.Answering(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
 
@@ -47,7 +47,7 @@ func (f rollbackReply) Tell(msg any) {
 // onReleaseRefused handles a release that ZooKeeper refuses because of err. The writer does not try
 // again to delete a node of another session.
 func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
-	w.session.Run(func(client zkconn.Client) func() {
+	w.epoch.Run(func(client zkconn.Client) func() {
 		node, exists, lookupErr := client.Exists(r.path)
 		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
 	})
@@ -58,10 +58,10 @@ func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists
 	explained := zkconn.RightOnParent("DELETE", r.path).Explain(err)
 	switch {
 	case lookupErr != nil && !isPermanent(lookupErr) && !w.unknownTooLong(&r.unknownSince):
-		w.session.RetryLater(func() { w.onReleaseRefused(r, err) })
+		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
 	case lookupErr == nil && !exists:
 		w.released(r, false)
-	case lookupErr == nil && node.EphemeralOwner != w.session.ID():
+	case lookupErr == nil && node.EphemeralOwner != w.epoch.ID():
 		w.failRequest(r, why, "delete %s: %v", r.path, explained)
 	default:
 		w.abandonRelease(r, why, explained)

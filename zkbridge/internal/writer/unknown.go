@@ -18,7 +18,7 @@ import (
 // lookUpLater keeps a create whose outcome is unknown until the writer has looked for its node.
 func (w *Writer) lookUpLater(c *Create) {
 	if len(w.unknownCreates) == 0 {
-		w.session.RetryLater(w.lookUpUnknown)
+		w.epoch.RetryLater(w.lookUpUnknown)
 	}
 	w.unknownCreates = append(w.unknownCreates, c)
 }
@@ -32,7 +32,7 @@ func (w *Writer) lookUpUnknown() {
 	w.unknownCreates = nil
 	for _, directory := range slices.Sorted(maps.Keys(byDirectory)) {
 		creates := byDirectory[directory]
-		w.session.Run(func(client zkconn.Client) func() {
+		w.epoch.Run(func(client zkconn.Client) func() {
 			lookups, err := lookUpCreates(client, directory, creates)
 			return func() { w.onLookups(creates, lookups, err) }
 		})
@@ -45,10 +45,10 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 		return
 	}
 	for i, c := range creates {
-		if !w.session.IsOpen(c) {
+		if !w.epoch.IsOpen(c) {
 			continue // answered with another part of its atomic create
 		}
-		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.session.ID() {
+		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.epoch.ID() {
 			lookups[i] = zkconn.Lookup{} // of the same name, but of another session
 		}
 		c.unknownSince = time.Time{}
@@ -102,7 +102,7 @@ func (w *Writer) resubmit(creates write) {
 // lookUpCreated reads the czxid of a node whose batch has not returned its zxid.
 func (w *Writer) lookUpCreated(c *Create, node string) {
 	c.node = node
-	w.session.Run(func(client zkconn.Client) func() {
+	w.epoch.Run(func(client zkconn.Client) func() {
 		l, err := zkconn.LookUp(client, c.directory, node)
 		return func() { w.onLookup(c, l, err) }
 	})
@@ -128,7 +128,7 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 // err, or answers those whose outcome has been unknown for too long.
 func (w *Writer) onLookupFailure(creates []*Create, err error) {
 	for _, c := range creates {
-		if !w.session.IsOpen(c) {
+		if !w.epoch.IsOpen(c) {
 			continue
 		}
 		switch final := isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
@@ -221,7 +221,7 @@ func (w *Writer) unknownTooLong(since *time.Time) bool {
 	if since.IsZero() {
 		*since = time.Now()
 	}
-	return time.Since(*since) > MaxUnknownTimeouts*w.session.Timeout()
+	return time.Since(*since) > MaxUnknownTimeouts*w.epoch.Timeout()
 }
 
 // isPermanent reports whether a read that failed would fail the next time, too.
