@@ -21,7 +21,6 @@ type found interface{ entry() (*shell.Entry, error) }
 // A grant that comes just after its request was given up is released, and the log does not blame the
 // user.
 func TestLateGrant(t *testing.T) {
-	t.Parallel()
 	s := zktest.Embedded(t)
 	var log strings.Builder
 	locks, err := Connect(t.Context(), s.Addr(), Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})

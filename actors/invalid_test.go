@@ -181,7 +181,7 @@ func TestSessionTimeoutNotGranted(t *testing.T) {
 
 // Connect keeps to the caller's deadline, whatever is wrong with the server.
 func TestUnreachable(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer silent.Close()
@@ -209,7 +209,7 @@ func TestUnreachable(t *testing.T) {
 // the dial itself hangs. Before that it ends the client library, which may miss its own
 // farewell and then waits a second for it.
 func TestUnreachableInTime(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	dials := map[string]func(ctx context.Context) (net.Conn, error){
 		"refused": func(context.Context) (net.Conn, error) { return nil, errors.New("refused") },
 		"silent": func(ctx context.Context) (net.Conn, error) {

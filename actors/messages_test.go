@@ -330,7 +330,7 @@ func TestReleaseTwice(t *testing.T) {
 
 // An owner that has lost the lock, and not released it yet, holds nothing that could be suspended.
 func TestLostIsNotSuspended(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	onEmbedded(t, func(b *bed) {
 		config, all := parties(b.T, 1)
 		alice, locks := all[0], b.locks(config)

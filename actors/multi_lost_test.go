@@ -13,7 +13,6 @@ import (
 // its owner wait for as well: for one member each, and for both. Different transactions make the
 // nodes then, so the last one is refused, or all begin anew with one transaction.
 func TestMultiLockWithdrawnWithoutSession(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})

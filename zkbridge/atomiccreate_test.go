@@ -241,7 +241,7 @@ func TestCreateAtomicallyAmongOthers(t *testing.T) {
 }
 
 func TestCreateAtomicallyTooLateOrTooMuch(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
 	users, dirs := usersOf(t, b, s, MaxAtomicCreates+1)

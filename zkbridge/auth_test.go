@@ -152,7 +152,7 @@ func TestAuthRefusedLater(t *testing.T) {
 
 // TestAuthOverFailingConnections is what blocks go-zookeeper's AddAuth for ever.
 func TestAuthOverFailingConnections(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
 		t.Run(action.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testAuthOverFailingConnections(t, action) })
@@ -185,7 +185,7 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 
 // TestAuthNeverAnswered has a server that shakes hands and says nothing more.
 func TestAuthNeverAnswered(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		for range cap(sessionIDs) {
@@ -202,7 +202,7 @@ func TestAuthNeverAnswered(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	cfg := Config{Servers: "a", Auth: digest("a")}
 	text, err := json.Marshal(cfg.Auth)
 	must(t, err)

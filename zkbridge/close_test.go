@@ -134,7 +134,7 @@ func TestPanic(t *testing.T) {
 // The session of a bridge that has failed lives for the margin and not longer, whatever
 // becomes of its connection meanwhile.
 func TestPanicKeepsSession(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for _, meanwhile := range []string{"nothing", "reconnects", "closed", "expires", "unreachable", "subscriber panics"} {
 		t.Run(meanwhile, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testPanicKeepsSession(t, meanwhile) })
@@ -195,7 +195,7 @@ func (p *panicking) Tell(any) {
 
 // TestSystemClosedFirst closes things in the wrong order.
 func TestSystemClosedFirst(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
 	b, err := Open(system, Config{Servers: s.Addr(), SessionTimeout: time.Second})
@@ -208,7 +208,7 @@ func TestSystemClosedFirst(t *testing.T) {
 
 // TestCloseUnanswered closes a session that no server confirms.
 func TestCloseUnanswered(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial})

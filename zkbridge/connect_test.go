@@ -19,7 +19,7 @@ import (
 )
 
 func TestUnreachable(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	b := open(t, Config{Servers: "127.0.0.1:1,localhost:1", ConnectTimeout: patience})
 	attemptFails(t, b, "refused")
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, errors.New("enough"))
@@ -38,14 +38,14 @@ func TestUnreachable(t *testing.T) {
 
 // TestUnknownName has one name of two that does not resolve.
 func TestUnknownName(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	connected(t, Config{Servers: "no-such-host.invalid:2181," + s.Addr()})
 }
 
 // TestMute connects to servers that accept and then say nothing, or not enough.
 func TestMute(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for _, says := range []string{"", "\x00\x00\x00\x25", "\x00\x00\x00\x25abc", "HTTP/1.1 400 Bad Request\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			var dials atomic.Int32
@@ -70,7 +70,7 @@ func TestMute(t *testing.T) {
 
 // The error names what is behind a port that accepts connections, also before an attempt has failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	const port = ": check that the port is ZooKeeper's clientPort"
 	const mute = "it accepts connections but does not answer as ZooKeeper" + port
 	for _, c := range []struct{ does, says string }{
@@ -151,7 +151,7 @@ func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 
 // A handshake that is not answered costs a second, whatever the ConnectTimeout.
 func TestUnansweredHandshake(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second, Dial: s.Dial}))
@@ -174,7 +174,7 @@ func TestUnansweredHandshake(t *testing.T) {
 // A server that is dead behind its port does not keep a bridge from the other addresses of
 // the name, nor does a name server that is.
 func TestDeadServerOfAName(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()

@@ -13,7 +13,7 @@ import (
 // thirds of the timeout, less the margin, are left to reconnect, and a connection in
 // between begins it anew.
 func TestDeadlineAfterDisconnect(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout, margin = 3 * time.Second, 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
@@ -67,7 +67,7 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 // The deadline counts from when the message was sent that is answered, and not from when
 // the answer came: of a request, a ping and a handshake.
 func TestDeadlineCountsFromSending(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout, margin, late = 6 * time.Second, time.Second, 900 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})

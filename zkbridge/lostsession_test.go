@@ -166,7 +166,7 @@ func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
 
 // Faults happen to a lost session until it is closed. The times are virtual.
 func TestLostSession(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for name, f := range map[string]func(l *lostSessionTest){
 		"is closed after the margin": func(l *lostSessionTest) {
 			l.connectedAgain()

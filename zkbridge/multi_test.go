@@ -83,7 +83,7 @@ func TestMultiFails(t *testing.T) {
 }
 
 func TestMultiIsChecked(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr()})
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.CutBefore})
@@ -143,7 +143,7 @@ func TestMultiOutcome(t *testing.T) {
 }
 
 func TestMultiNotSent(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
@@ -201,7 +201,7 @@ func (b *Bridge) openRequests() int {
 
 // TestMultiLater ends the wait for one that was sent, and then the session.
 func TestMultiLater(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		sent := make(chan struct{}, 2)
@@ -305,7 +305,7 @@ func TestGetNode(t *testing.T) {
 
 // TestGetNodeBehindAFollower has a server that shows old states.
 func TestGetNodeBehindAFollower(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	node := u.created("/d", "n-").GetNode()

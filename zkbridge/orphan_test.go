@@ -114,7 +114,7 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 // The bridge retries the deletion of a node as long as the session lives, also over another connection,
 // and not longer. The log repeats it now and then.
 func TestOrphanStays(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		var log record
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -175,7 +175,7 @@ func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
 
 // A delete that never gets a clear answer is answered in time, and done later.
 func TestReleaseInconclusive(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -338,7 +338,7 @@ func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 
 // TestOutcomeUnknownForTooLong has a server whose answers never decide the outcome.
 func TestOutcomeUnknownForTooLong(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})

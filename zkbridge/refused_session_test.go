@@ -18,7 +18,7 @@ import (
 
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: time.Second, Dial: handshakeServer(t, sessionIDs)})
@@ -36,7 +36,7 @@ func TestSessionRefused(t *testing.T) {
 
 // TestForeignSession has a server that answers with another session than the client asks for.
 func TestForeignSession(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: 10 * time.Second, Dial: handshakeServer(t, sessionIDs)})
@@ -87,7 +87,7 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 // A session ends while the server has a transaction before it: the answer names the first
 // operation, which is not to blame.
 func TestSessionEndsBeforeTransaction(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := zktest.Embedded(t)
 	var fail atomic.Bool
 	failed := make(chan int, 1000)

@@ -150,7 +150,7 @@ func TestReconnect(t *testing.T) {
 }
 
 func TestNotAnswering(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	const timeout = 3 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -275,7 +275,7 @@ func TestEventsAndReplies(t *testing.T) {
 
 // TestFailover kills the leader of three servers.
 func TestFailover(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
@@ -303,7 +303,7 @@ func TestFailover(t *testing.T) {
 
 // News may be on their way to a reader that has gone.
 func TestSessionsAfterTheirEnd(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
 	s.Tell(nil)
 	if now := <-s.out; now.State != messages.SessionState_CONNECTED {

@@ -77,7 +77,7 @@ func TestTLS(t *testing.T) {
 
 // TestNoTLSBehindPort has servers without TLS.
 func TestNoTLSBehindPort(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for _, c := range []struct{ does, says string }{
 		{"", "the server does not answer: check that the port"},
 		{"hang up", "the server hangs up, as it does on a port without TLS: check that the port"},
@@ -106,7 +106,7 @@ func TestNoTLSBehindPort(t *testing.T) {
 
 // TestTLSHangs has a server that accepts and does not go on with TLS.
 func TestTLSHangs(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Servers: "mute:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
 			Dial: piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })})

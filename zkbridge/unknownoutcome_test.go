@@ -87,7 +87,7 @@ func fired(t *testing.T, fault *embedded.Injected) {
 // The connection is lost each time that the node is looked for. The create is answered in
 // time, not as if the session was lost, and the node goes later.
 func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -114,7 +114,7 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 // TestOutcomeUnknownAndExecutedLate has a create that is on its way when the bridge has given it up,
 // and when its orphan is looked for: no transaction has come through since.
 func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	synctest.Test(t, func(t *testing.T) {
 		const timeout, late = time.Second, 20 * time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
@@ -209,7 +209,7 @@ func TestOutcomeUnknownWithoutSessionNode(t *testing.T) {
 
 // TestLookupLost cuts the connection at the read behind a create: that is answered all the same.
 func TestLookupLost(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	for _, op := range []embedded.Op{embedded.OpExists, embedded.OpGetChildren2} {
 		s := zktest.Embedded(t)
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
