@@ -2,8 +2,8 @@ package zktest
 
 import "testing"
 
-// Beside is t.Parallel without the race detector, and nothing with it: Go 1.26's race detector crashed
-// (SIGSEGV in the runtime) where a bubble of testing/synctest ran beside tests in real time.
+// Beside is t.Parallel without the race detector, and nothing with it: under Go 1.26's race detector
+// bubbles of testing/synctest run alone, since its runtime crashed (SIGSEGV) in some that ran beside others.
 func Beside(t *testing.T) {
 	if !raceDetector {
 		t.Parallel()
