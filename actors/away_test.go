@@ -119,7 +119,7 @@ func TestWhatWasWaitedFor(t *testing.T) {
 
 // A Try knows a silent server from another holder before the connection ends.
 func TestSilentServer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		unlock(v, lock(v, mu))

@@ -36,7 +36,7 @@ type chaos struct {
 // TestChaosUnclean has processes killed, and paused until their sessions are over: then
 // the tokens must keep every update from being lost.
 func TestChaosUnclean(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onChaos(t, func(c *chaos) {
 		c.run(time.Second, func() {
 			i := c.victim()
@@ -54,7 +54,7 @@ func TestChaosUnclean(t *testing.T) {
 // TestChaosClean has processes paused for less than their sessions last, and servers
 // that fail for less: the locks alone must keep the processes from each other.
 func TestChaosClean(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onChaos(t, func(c *chaos) {
 		c.run(calm, func() { c.rest(c.victim(), rand.N(400*time.Millisecond)) })
 		c.depot.check(c, true)

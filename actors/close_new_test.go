@@ -46,7 +46,7 @@ func (b *bed) closeLeavesNothing(locks *actors.Locks) {
 
 // A transaction is under way when Close comes: its answer is lost, or it is not done.
 func TestCloseOfNewDuringTransaction(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	kinds := map[string]func(*actors.Locks, string) locker{
 		"lock-delay": func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LockDelay(time.Minute)) },
 		"simple":     func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },
@@ -85,7 +85,7 @@ func (b *bed) makeDirectory(count int32) {
 // The transaction that releases cannot be done: the held marker is deleted, or there is something
 // else in the directory.
 func TestCloseOfNewDuringVainTransaction(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	t.Run("lock-delay", func(t *testing.T) {
 		onEmbedded(t, func(b *bed) {
 			locks, conn := b.ownBridge()(), b.Client(b)
@@ -132,7 +132,7 @@ func cutLast(path string) (directory, name string, ok bool) {
 
 // A held marker is being made when Close comes. It goes again with the node.
 func TestCloseOfNewDuringMarking(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.ownBridge()()
 		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + heldMarker, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
@@ -144,7 +144,7 @@ func TestCloseOfNewDuringMarking(t *testing.T) {
 
 // A node that cannot be deleted, and one whose deletion is not confirmed, are named.
 func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, bridge, end := v.withBridge()
 		defer end()

@@ -113,7 +113,7 @@ var ends = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
 
 // The first of the waiters waits for the delay, those behind it do not.
 func TestLockDelayAfterLoss(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
@@ -148,7 +148,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 
 // A holder that does not know of its loss releases: the held marker of the next holder stays.
 func TestLockDelayLateRelease(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		first, held := v.delayed()
 		second, mu := v.delayed()
@@ -171,7 +171,7 @@ func TestLockDelayLateRelease(t *testing.T) {
 
 // Requests end as they do in any wait, and the delay goes on for those that come.
 func TestLockDelayWithdrawn(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		_, mu := v.delayed()
@@ -205,7 +205,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 // A contender that waits for the delay closes, or loses its session or its node. No contender holds
 // without having waited.
 func TestLockDelayOfLostWaiter(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		closing, mu := v.delayed()
@@ -244,7 +244,7 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 // Two clients have their turns, whatever happens to the requests that make and remove held markers. No
 // contender waits for the delay after a clean end.
 func TestLockDelayFaults(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHoleAfter} {
 		t.Run(fmt.Sprint(action), func(t *testing.T) {
@@ -292,7 +292,7 @@ func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 
 // Locks without the option neither wait nor make others wait.
 func TestLockDelayBesideOthers(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
 		locks, plain := v.mutex()

@@ -79,7 +79,7 @@ func overlap(one, two *held) (a, b *actors.Grant) {
 // An operator deletes all nodes of a lock that a process passes on between its own
 // waiters. It learns of that within seconds, though each of its holders is a new one.
 func TestNodesDeletedDuringHandOffs(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		directory bool // is deleted too
@@ -158,7 +158,7 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 // Two readers of a process wait behind another's writer. The node of one is deleted, or of
 // both, and then the writer leaves: both readers get grants, none of them on a deleted node.
 func TestReadersDeletedBehindWriter(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		leave func(b *bed, conn *zk.Conn, readers []any, writer *rival)
@@ -208,7 +208,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last waits for the second writer by a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	serially(t, func(b *bed) {
 		conn, rw := b.Client(b), b.rw()
 		first, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)

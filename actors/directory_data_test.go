@@ -125,7 +125,7 @@ type content struct {
 // Data that other clients write into a lock's directories stays at all times, while two processes use
 // the lock.
 func TestDirectoryDataStays(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, p := range allPlaced() {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(b *bed) {

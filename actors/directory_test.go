@@ -12,7 +12,7 @@ import (
 // the next directory. The actor must not let a second contender hold because of its knowledge of the
 // earlier directory.
 func TestDirectoryIsMadeAgain(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
 		path, client := s.Path(t), s.Client(t)

@@ -54,7 +54,7 @@ func mayEnter(mu locker) bool {
 
 // Drain of idle locks returns at once. A Drain that cannot end says which locks are held.
 func TestDrainEnds(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		other, _ := v.mutex()
@@ -82,7 +82,7 @@ func TestDrainEnds(t *testing.T) {
 
 // Close ends a Drain that waits.
 func TestCloseWhileDraining(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		lock(v, mu)

@@ -134,7 +134,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 // the same once more. That went on for hours, with millions of nodes. Here a reconnection makes no
 // node: each term and each wait has one node, whatever the order of events.
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		leader, other, terms := d.one, d.two, 2
@@ -184,7 +184,7 @@ func parseNode(t testing.TB, node string) (directory string, seq int64) {
 // Here a reconnection deletes no node, and a leader watches its own node: the term ends when any client
 // deletes it.
 func TestCurator620ReconnectedTwice(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		d.DropConnections()
@@ -224,7 +224,7 @@ func zkClient(v *virtual) (*zk.Conn, error) {
 // surprise for the next. Here the answer that a predecessor is gone leads to another look at the
 // queue, and one's own node stays.
 func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
@@ -263,7 +263,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 // StopOnSuspended, the leader resigns once, the second leads by the node that it has, and the
 // first waits behind it.
 func TestCurator652BothAreSuspended(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v, func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		waiter := d.nodes()
@@ -288,7 +288,7 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 // of the event of its predecessor's deletion, which came between its own reset and the deletion of
 // its old node. Here both nodes outlive the reconnection and the leader goes on to lead.
 func TestCurator653BothReconnect(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		before := d.nodes()
@@ -317,7 +317,7 @@ func TestCurator653BothReconnect(t *testing.T) {
 // session, another led beside it. Here a term belongs to the session that made its node: the old
 // nodes are those of strangers, and all wait until they are gone.
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newDuel(v)
 		old := d.nodes()

@@ -76,7 +76,7 @@ func TestResigningWithoutTheRight(t *testing.T) {
 // The leader resigns while ZooKeeper is away: that blocks until ZooKeeper is back, or the session is
 // lost, and not longer. The campaign goes on, or ends with its context.
 func TestResigningWithoutZooKeeper(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		c := (&reign{t: v}).campaign(locks.Election("/lock"))

@@ -19,7 +19,7 @@ import (
 // server is killed and started again, and requests fail. They leave terms in all the ways there are. At most
 // one term goes on at any time, tokens grow, and after the last fault each candidate leads again.
 func TestHistoryOfCampaigns(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfCampaigns) })
 	}

@@ -316,7 +316,7 @@ func TestResignOnRevoke(t *testing.T) {
 
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		c := b.campaign(locks.Election(b.path))
@@ -351,7 +351,7 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 // HoldAtMost ends a term, and the next one begins. With ResignOnRevoke the context ends earlier, and
 // the leader still leads then.
 func TestCampaignHoldsAtMost(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		for want, options := range map[error][]actors.ElectionOption{

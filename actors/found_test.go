@@ -13,7 +13,7 @@ import (
 // sent its create again and again for an epoch that never was, as fast as it could, so
 // that time in the bubble stood still.)
 func TestFirstUseWhileSuspended(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})

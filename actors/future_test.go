@@ -210,7 +210,7 @@ func TestDroppedFuture(t *testing.T) {
 
 // A goroutine waits for the future, so it is not forgotten, though not used again.
 func TestWaitedForIsNotDropped(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, wait := range map[string]func(*actors.Mutex) (*actors.Grant, error){
 		"Lock": func(mu *actors.Mutex) (*actors.Grant, error) { return mu.Lock(context.Background()) },
 		"Wait": func(mu *actors.Mutex) (*actors.Grant, error) {
@@ -291,7 +291,7 @@ func TestGrantInContext(t *testing.T) {
 
 // The future's end does not wait for ZooKeeper, which does not answer.
 func TestCancelWithoutAnswer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		mu := b.mutex()
 		unlock(b, lock(b, mu))

@@ -93,7 +93,7 @@ func TestRaiseGeneration(t *testing.T) {
 
 // Two processes raise the first generation at the same time, and do not raise it to the same number.
 func TestRaiseGenerationTogether(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEnsemble(t, func(e *ensemble) {
 		for range 3 {
 			var mu sync.Mutex

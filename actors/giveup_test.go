@@ -20,7 +20,7 @@ import (
 // gets an unrelated lock when its holder has released it, or not earlier than the margin
 // after the holder has heard of the loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const margin = session / 5 // the default
 	var fails atomic.Bool
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func TestUnlockContext(t *testing.T) {
 }
 
 func TestUnlockWaits(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		g := lock(b, b.mutex())
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})

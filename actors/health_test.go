@@ -12,7 +12,7 @@ import (
 
 // Health says what is wrong and since when.
 func TestHealth(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		must(v, locks.Health(within(v)))

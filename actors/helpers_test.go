@@ -73,9 +73,6 @@ func sharesServer(t *testing.T, s *zktest.Server) {
 	}
 }
 
-// beside has the test run beside others, but not under the race detector.
-func beside(t *testing.T) { zktest.Beside(t) }
-
 // serially is each for a test that counts watches or messages: no other test of this package uses the
 // real server meanwhile, and none runs if this one is not parallel.
 func serially(t *testing.T, f func(b *bed)) {

@@ -41,7 +41,7 @@ func eachRecipe(t *testing.T, f func(v *virtual, locks *actors.Locks, mu locker)
 // The holder is asked to release when three quarters of the time are over, and at the end it has lost
 // the lock before the next contender has it.
 func TestHoldAtMost(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
 		g := lock(v, mu, actors.HoldAtMost(4*time.Second))
 		start := time.Now()
@@ -80,7 +80,7 @@ func TestHoldAtMost(t *testing.T) {
 
 // A grant that is released in time does not expire, and neither does the next.
 func TestHoldAtMostReleased(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
 		for range 3 {
 			g := lock(v, mu, actors.HoldAtMost(4*time.Second))
@@ -122,7 +122,7 @@ func TestHoldAtMostNamed(t *testing.T) {
 
 // The work of a holder whose time is over may go on: a lock-delay keeps the next one waiting.
 func TestHoldAtMostLockDelay(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		mu := locks.Mutex("/all/d", actors.LockDelay(time.Second))
@@ -147,7 +147,7 @@ func TestHoldAtMostLockDelay(t *testing.T) {
 
 // The hold of one request does not end the re-entry of another.
 func TestHoldAtMostReentry(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		me := actors.WithOwner("me")
@@ -236,7 +236,7 @@ func TestFailOnSessionLoss(t *testing.T) {
 // A request with FailOnSessionLoss ends with ErrSessionLost, and not with a context's error, while the
 // server does not answer.
 func TestFailOnSessionLossWithoutServer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		lock(v, mu)

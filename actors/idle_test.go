@@ -15,7 +15,7 @@ func idle(d time.Duration) func(*actors.Config) {
 }
 
 func TestIdleActorRetires(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex(idle(time.Minute))
 		g := lock(v, mu)
@@ -84,7 +84,7 @@ func TestAcquireRacesRetirement(t *testing.T) {
 
 // One goroutine, pauses about as long as the actor lives.
 func TestAcquireAtRetirement(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks(idle(time.Millisecond))
 		mu := locks.Mutex(b.path)
@@ -97,7 +97,7 @@ func TestAcquireAtRetirement(t *testing.T) {
 
 // A request that waits for a timeout, for others and for its context keeps the actor.
 func TestWaiterKeepsActor(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, other := v.mutex()
 		locks, mu := v.mutex(idle(time.Second))

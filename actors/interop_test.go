@@ -25,7 +25,7 @@ var foreign = map[string]string{
 }
 
 func TestForeignContenders(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, prefix := range foreign {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(b *bed) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -181,7 +180,7 @@ func TestSessionTimeoutNotGranted(t *testing.T) {
 
 // Connect keeps to the caller's deadline, whatever is wrong with the server.
 func TestUnreachable(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer silent.Close()
@@ -209,7 +208,7 @@ func TestUnreachable(t *testing.T) {
 // the dial itself hangs. Before that it ends the client library, which may miss its own
 // farewell and then waits a second for it.
 func TestUnreachableInTime(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	dials := map[string]func(ctx context.Context) (net.Conn, error){
 		"refused": func(context.Context) (net.Conn, error) { return nil, errors.New("refused") },
 		"silent": func(ctx context.Context) (net.Conn, error) {
@@ -224,7 +223,7 @@ func TestUnreachableInTime(t *testing.T) {
 	}
 	for name, dial := range dials {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
 				const limit = 300 * time.Millisecond
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()

@@ -91,7 +91,7 @@ func (d *dialer) settle(t testing.TB) {
 
 // A local queue keeps an unused node for a while, and each acquire begins that while anew.
 func TestLocalLinger(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex(idle(time.Second))
 		mu := locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
@@ -264,7 +264,7 @@ func TestLocalInvalid(t *testing.T) {
 
 // A local queue and a lock-delay: the held marker goes with a released node, and stays with a lost one.
 func TestLocalDelay(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		const delay = 10 * time.Second
 		locks, _ := v.mutex()

@@ -10,7 +10,7 @@ import (
 
 // A local queue releases an unused node at once while others wait, not after Linger.
 func TestLocalGivenUpAtOnce(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		_, other := v.mutex()
@@ -36,7 +36,7 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 // Two processes whose owners want the lock all the time: each has it for its budget,
 // by time or by count.
 func TestLocalBudget(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const hold = 10 * time.Millisecond
 	for _, test := range []struct {
 		name  string

@@ -200,7 +200,7 @@ func TestLocalReadWriteFairness(t *testing.T) {
 // The budget is for both kinds together. A local queue that has used its time releases the write node
 // although a reader holds on.
 func TestLocalReadWriteBudget(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
 		others, _ := v.mutex()
@@ -227,7 +227,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 
 // Nodes are kept for a while; then neither nodes nor actors are left.
 func TestLocalReadWriteLinger(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex(idle(time.Second))
 		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))

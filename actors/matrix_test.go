@@ -20,7 +20,7 @@ import (
 // never holds the lock together with a holder here, but holds in the end. No node, watch or goroutine
 // is left. By habit the test runs a sample of each operation's requests and mishaps.
 func TestEveryFaultAtEveryRequest(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()

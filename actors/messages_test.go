@@ -330,7 +330,7 @@ func TestReleaseTwice(t *testing.T) {
 
 // An owner that has lost the lock, and not released it yet, holds nothing that could be suspended.
 func TestLostIsNotSuspended(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		config, all := parties(b.T, 1)
 		alice, locks := all[0], b.locks(config)

@@ -115,7 +115,7 @@ func TestLockMistakes(t *testing.T) {
 
 // A grant that is never released, and is dropped, shows in the log with its path and its owner.
 func TestForgottenRelease(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var logged logs
 	locks := connect(t, s.Addr(), logged.config)

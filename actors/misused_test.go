@@ -37,7 +37,7 @@ func (l *sharedLog) errors(path string) int {
 // Two recipes on one path of two processes hold side by side. The one that comes later sees the
 // other, and says so once.
 func TestTwoRecipesOnOnePath(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	recipes := map[string]func(l *actors.Locks, path string) locker{
 		"mutex":  func(l *actors.Locks, path string) locker { return l.Mutex(path) },
 		"reader": func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() },

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Without a session no node is made. A request for two members is withdrawn, whose nodes others of
 // its owner wait for as well: for one member each, and for both. Different transactions make the
 // nodes then, so the last one is refused, or all begin anew with one transaction.
 func TestMultiLockWithdrawnWithoutSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
 		if err != nil {

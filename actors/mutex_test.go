@@ -306,7 +306,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestTimeoutBoundsTheWaitOnly(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		g := lock(v, mu, actors.WithTimeout(50*time.Millisecond))

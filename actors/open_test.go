@@ -70,7 +70,7 @@ func expectOpen(b *bed, locks *actors.Locks, want ...string) {
 
 // Since is when a request was made, and then when it was granted, in all states.
 func TestOpenSince(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		start := time.Now()

@@ -142,7 +142,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 
 // An hour of virtual time with a lock that is held, and one that is waited for.
 func TestLongHold(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		_, other := v.mutex()

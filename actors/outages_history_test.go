@@ -64,7 +64,7 @@ type branch struct {
 // the owners of all that it conflicts with were told, tokens increase, and after the last
 // outage no lost session keeps a lock for longer than its margin.
 func TestHistoryOfOutages(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfOutages) })
 	}

@@ -58,7 +58,7 @@ func block(bridge *zkbridge.Bridge) (unblock func()) {
 
 // An answer that comes in after the holder has heard of its loss does not undo the loss.
 func TestOverdueIsFinal(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, bridge, end := v.withBridge()
 		defer end()
@@ -85,7 +85,7 @@ func TestOverdueIsFinal(t *testing.T) {
 
 // The deadline passes after Release was called and before the lock's actor hears of it.
 func TestOverdueBehindRelease(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _, end := v.withBridge()
 		defer end()

@@ -34,7 +34,7 @@ func (l *logged) String() string {
 // A server goes on to show the node of a holder that has left. The waiters behind that node come to
 // hold nevertheless, in their session, by each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		var log logged
 		address := make(chan string, 100)

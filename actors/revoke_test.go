@@ -106,7 +106,7 @@ func TestRevokeWaiting(t *testing.T) {
 
 // A holder that does not release in time loses its node.
 func TestRevokeGrace(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const grace = 10 * time.Second
 	for name, release := range map[string]time.Duration{"in time": 3 * time.Second, "not": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestRevokeGrace(t *testing.T) {
 // The revoker's session ends, its connection is cut and answers are lost while it
 // waits; and it may give up.
 func TestRevokeThroughFaults(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpGetData} {
 		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter} {
 			bubble(t, func(v *virtual) {
@@ -195,7 +195,7 @@ func TestRevokeThroughFaults(t *testing.T) {
 }
 
 func TestRevokeHolders(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		broken, err := mu.RevokeHolders(within(v), time.Second)

@@ -51,7 +51,7 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 
 // A request that the actor of an idle lock can grant at once is granted when Acquire returns.
 func TestAskedWhileIdle(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, mu := v.mutex()
 		me := actors.WithOwner("me")
@@ -107,7 +107,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
@@ -154,7 +154,7 @@ func TestWaitersShare(t *testing.T) {
 
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	serially(t, func(b *bed) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)

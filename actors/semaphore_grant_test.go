@@ -128,7 +128,7 @@ func TestSemaphoreRequests(t *testing.T) {
 
 // Waiters of the same process hold though ZooKeeper has not answered yet.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		s := b.semaphore(3)
 		g := permits(b, s, 3)

@@ -35,7 +35,7 @@ func TestKilledSession(t *testing.T) {
 
 // A time-out goes on across the loss of the session.
 func TestDeadlineOutlivesSession(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, holder := v.mutex()
 		locks, mu := v.mutex()

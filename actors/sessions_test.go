@@ -72,7 +72,7 @@ func TestSessions(t *testing.T) {
 
 // The channel ends with its context or its Locks, also where the bridge goes on.
 func TestSessionsEnd(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, bridge, end := v.withBridge()
 		defer end()
@@ -95,7 +95,7 @@ func TestSessionsEnd(t *testing.T) {
 
 // A slow reader of Sessions blocks neither the bridge nor the news of a loss to a holder.
 func TestSessionsUnread(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		states := locks.Sessions(v.Context())

@@ -112,7 +112,7 @@ func TestSharedCountMultiClient(t *testing.T) {
 
 // Curator's testThreadedLeaseIncrease: a waiter holds as soon as there are more permits.
 func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, one, two := b.Client(b), b.locks(), b.locks()
 		must(b, one.SharedCount(count, 0).Set(within(b), 1))
@@ -163,7 +163,7 @@ func full(b *bed, s *actors.Semaphore) {
 
 // No permits at all: all requests wait, without an error, until there are some.
 func TestSharedPermitsPause(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, locks := b.Client(b), b.locks()
 		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // the count is made with 2
@@ -192,7 +192,7 @@ func TestSharedPermitsPause(t *testing.T) {
 
 // The count's node has no count, or goes.
 func TestSharedPermitsSpoilt(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		conn, locks := b.Client(b), b.locks()
 		must(b, locks.SharedCount(count, 0).Set(within(b), 1))
@@ -222,7 +222,7 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 
 // The number is followed through the loss of connection and session.
 func TestSharedPermitsReconnect(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	shared(t, func(b *bed, count string) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, steady := connect(b.T, proxy.Addr()), b.locks()
@@ -246,7 +246,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 
 // The count may not be read: requests are refused until it may.
 func TestSharedPermitsDenied(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		conn, locks := b.Client(b), b.locks()
 		count := b.path + "-count"
@@ -275,7 +275,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 
 // Requests are kept until the number is known.
 func TestSharedPermitsLate(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		locks := b.locks()
 		count := b.path + "-count"

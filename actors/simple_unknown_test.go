@@ -14,7 +14,7 @@ import (
 // the lock node and the owner node, and has another client delete the owner node before the contender
 // asks for it. The contender deletes its lock node, and does not wait for it.
 func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, k := range []struct {
 		name, lockNode string
 		at             func(locks *actors.Locks, path string) locker

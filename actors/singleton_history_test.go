@@ -19,7 +19,7 @@ import (
 // and are stopped and spawned again. No child starts before all others were told to stop, or have
 // ended, tokens grow, and after the last fault each singleton leads again.
 func TestHistoryOfSingletons(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for i := range 5 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfSingletons) })
 	}

@@ -326,7 +326,7 @@ func TestSingletonFails(t *testing.T) {
 // A singleton repeats a request that failed for a time. With StopOnSuspended it resigns as soon as
 // the connection is lost.
 func TestSingletonRetries(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	onEmbedded(t, func(b *bed) {
 		s := newStage(b)
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })

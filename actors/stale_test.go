@@ -31,7 +31,7 @@ import (
 // that lags behind. The process does not take its node for a present one, and a waiter waits until the
 // node is seen to be gone.
 func TestDeadSessionsNode(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		_, rival := v.mutex()
@@ -69,7 +69,7 @@ func TestDeadSessionsNode(t *testing.T) {
 // The answer to a create is lost, and the server that the client comes back to does not
 // show the node yet. It is found nevertheless, and there is no second one.
 func TestCreateOnALaggingServer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		unlock(v, lock(v, mu)) // the directory is known

@@ -43,7 +43,7 @@ func expectStats(t testing.TB, locks *actors.Locks, requested, waiting, acquired
 
 // Each way in which a request and a grant can end has its count.
 func TestStats(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		expectStats(v, locks, 0, 0, 0, 0, 0, nil, nil)
@@ -98,7 +98,7 @@ func TestStats(t *testing.T) {
 
 // A lock that goes from one process to another is a remote hand-off; one that is free is none.
 func TestStatsHandOffs(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, of := range map[string]func(locks *actors.Locks) locker{
 		"mutex": func(locks *actors.Locks) locker { return locks.Mutex("/lock") },
 		"local": func(locks *actors.Locks) locker {
@@ -143,7 +143,7 @@ type model struct {
 
 // Whatever happens to requests of any recipe, the counters agree with what their owners see.
 func TestStatsHistory(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			bubble(t, func(v *virtual) { statsHistory(v, rand.New(rand.NewPCG(seed, 1))) })

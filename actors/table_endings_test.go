@@ -33,7 +33,7 @@ type ending struct {
 // Each cell runs on the embedded server, in virtual time where that is possible, and on a real one. By habit
 // a sample of them does.
 func TestEndings(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	inVirtualTime, inRealTime, onReal := sample.OneIn(t, 3), sample.OneIn(t, 12), sample.OneIn(t, 24)
 	for _, e := range endings {
 		for _, row := range tableRows {
@@ -46,7 +46,7 @@ func TestEndings(t *testing.T) {
 				})
 			case !e.realTime && inVirtualTime():
 				t.Run(name+"/virtual", func(t *testing.T) {
-					beside(t)
+					t.Parallel()
 					e.inVirtualTime(t, row)
 				})
 			}

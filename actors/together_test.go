@@ -15,7 +15,7 @@ import (
 // Two requests come at once, and the second ends as a third comes: one transaction deletes its node and
 // creates another. The third waits for the first. (It heard that no contender was ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, mu := v.mutex()
 		var busy []*actors.Mutex

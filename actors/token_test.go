@@ -97,7 +97,7 @@ type stamped interface {
 // The generation that the bridge reports comes with czxid and step to the grants of all recipes, to Go
 // code and to actors.
 func TestTokensHaveTheirGeneration(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	local := actors.LocalQueue(actors.LocalQueueConfig{})
 	recipes := map[string]func(l *actors.Locks, path string) []stamped{ // the handles of kind 0, kind 1, ...
 		"mutex":            func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p)} },

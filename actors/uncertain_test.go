@@ -71,7 +71,7 @@ func eachFault(t *testing.T, k kind, sampled func() bool) {
 
 // TestFaultsInARow is the same with three faults one after the other.
 func TestFaultsInARow(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	sampled := sample.OneIn(t, 7)
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
@@ -145,7 +145,7 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 // TestCancelAtEachRequest ends the context when the server has had the n-th request of
 // an acquire and a release, before and after it is executed: no node is left.
 func TestCancelAtEachRequest(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	sampled := sample.OneIn(t, 5)
 	for _, k := range kinds {
 		for _, contended := range []bool{false, true} {
@@ -234,7 +234,7 @@ func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired
 // The only server stops answering at each request, and the session ends: the holder
 // is told, the waiter waits on, and with the server back all is as it should be.
 func TestPauseAtEachRequest(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) { pauseAtEach(t, k) })
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -15,7 +14,7 @@ import (
 // bubble runs f in virtual time on an embedded server without a network.
 func bubble(t *testing.T, f func(v *virtual)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		s, err := embedded.Start(embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		must(t, err)
 		v := &virtual{T: t, Server: s}

@@ -241,7 +241,7 @@ func TestCreateAtomicallyAmongOthers(t *testing.T) {
 }
 
 func TestCreateAtomicallyTooLateOrTooMuch(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
 	users, dirs := usersOf(t, b, s, MaxAtomicCreates+1)

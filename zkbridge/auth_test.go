@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -152,10 +151,10 @@ func TestAuthRefusedLater(t *testing.T) {
 
 // TestAuthOverFailingConnections is what blocks go-zookeeper's AddAuth for ever.
 func TestAuthOverFailingConnections(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
 		t.Run(action.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testAuthOverFailingConnections(t, action) })
+			zktest.Bubble(t, func(t *testing.T) { testAuthOverFailingConnections(t, action) })
 		})
 	}
 }
@@ -185,8 +184,8 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 
 // TestAuthNeverAnswered has a server that shakes hands and says nothing more.
 func TestAuthNeverAnswered(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		for range cap(sessionIDs) {
 			sessionIDs <- 78
@@ -202,7 +201,7 @@ func TestAuthNeverAnswered(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	cfg := Config{Servers: "a", Auth: digest("a")}
 	text, err := json.Marshal(cfg.Auth)
 	must(t, err)

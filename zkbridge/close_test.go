@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/host"
@@ -134,10 +133,10 @@ func TestPanic(t *testing.T) {
 // The session of a bridge that has failed lives for the margin and not longer, whatever
 // becomes of its connection meanwhile.
 func TestPanicKeepsSession(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, meanwhile := range []string{"nothing", "reconnects", "closed", "expires", "unreachable", "subscriber panics"} {
 		t.Run(meanwhile, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testPanicKeepsSession(t, meanwhile) })
+			zktest.Bubble(t, func(t *testing.T) { testPanicKeepsSession(t, meanwhile) })
 		})
 	}
 }
@@ -195,7 +194,7 @@ func (p *panicking) Tell(any) {
 
 // TestSystemClosedFirst closes things in the wrong order.
 func TestSystemClosedFirst(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
 	b, err := Open(system, Config{Servers: s.Addr(), SessionTimeout: time.Second})
@@ -208,8 +207,8 @@ func TestSystemClosedFirst(t *testing.T) {
 
 // TestCloseUnanswered closes a session that no server confirms.
 func TestCloseUnanswered(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial})
 		s.Pause()

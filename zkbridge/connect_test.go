@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/host"
@@ -19,7 +18,7 @@ import (
 )
 
 func TestUnreachable(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	b := open(t, Config{Servers: "127.0.0.1:1,localhost:1", ConnectTimeout: patience})
 	attemptFails(t, b, "refused")
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, errors.New("enough"))
@@ -38,16 +37,16 @@ func TestUnreachable(t *testing.T) {
 
 // TestUnknownName has one name of two that does not resolve.
 func TestUnknownName(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	connected(t, Config{Servers: "no-such-host.invalid:2181," + s.Addr()})
 }
 
 // TestMute connects to servers that accept and then say nothing, or not enough.
 func TestMute(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, says := range []string{"", "\x00\x00\x00\x25", "\x00\x00\x00\x25abc", "HTTP/1.1 400 Bad Request\r\n"} {
-		synctest.Test(t, func(t *testing.T) {
+		zktest.Bubble(t, func(t *testing.T) {
 			var dials atomic.Int32
 			b := open(t, Config{Servers: "mute:1", SessionTimeout: time.Second, ConnectTimeout: 100 * time.Millisecond,
 				Dial: piped(func(conn net.Conn) {
@@ -70,7 +69,7 @@ func TestMute(t *testing.T) {
 
 // The error names what is behind a port that accepts connections, also before an attempt has failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const port = ": check that the port is ZooKeeper's clientPort"
 	const mute = "it accepts connections but does not answer as ZooKeeper" + port
 	for _, c := range []struct{ does, says string }{
@@ -85,7 +84,7 @@ func TestNoZooKeeperBehindPort(t *testing.T) {
 		{"hang up", "hangs up, as a ZooKeeper server without a quorum does"},
 	} {
 		for _, patient := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
 				b := open(t, Config{Servers: "port:1", SessionTimeout: 20 * time.Second, Dial: piped(func(conn net.Conn) {
 					if c.does == "hang up" {
 						io.ReadFull(conn, make([]byte, 48))
@@ -151,8 +150,8 @@ func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 
 // A handshake that is not answered costs a second, whatever the ConnectTimeout.
 func TestUnansweredHandshake(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second, Dial: s.Dial}))
 		u.subscribe()
@@ -174,8 +173,8 @@ func TestUnansweredHandshake(t *testing.T) {
 // A server that is dead behind its port does not keep a bridge from the other addresses of
 // the name, nor does a name server that is.
 func TestDeadServerOfAName(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
 		must(t, err)

@@ -7,14 +7,16 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Once the connection is gone the deadline no longer counts on the last answer: two
 // thirds of the timeout, less the margin, are left to reconnect, and a connection in
 // between begins it anew.
 func TestDeadlineAfterDisconnect(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout, margin = 3 * time.Second, 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial})
@@ -67,8 +69,8 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 // The deadline counts from when the message was sent that is answered, and not from when
 // the answer came: of a request, a ping and a handshake.
 func TestDeadlineCountsFromSending(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout, margin, late = 6 * time.Second, time.Second, 900 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial}))

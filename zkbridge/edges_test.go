@@ -44,7 +44,7 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 
 // A second watch that fails leaves the first one's interest as it is.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	who, table := &peer{}, &watchTable{}
 	table.onReadDone(table.add(who, "/d/n"))
 	table.onReadFailed(table.add(who, "/d/n"))
@@ -81,7 +81,7 @@ func TestReleaseOfNothing(t *testing.T) {
 // A transaction that is too large only with the chroot is refused before it is sent:
 // the client library would panic.
 func TestMultiTooLargeWithChroot(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr() + "/" + strings.Repeat("c", 185)})
 	ops := make([]any, 5141)
@@ -97,7 +97,7 @@ func TestMultiTooLargeWithChroot(t *testing.T) {
 // A server that grants no time is refused in the handshake: the client library's
 // timers would panic.
 func TestNoTimeGranted(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, timeout := range []int32{0, -5} {
 		// Length, protocol, timeout, session, and a password of 16 bytes.
 		hello := make([]byte, 0, 40)
@@ -136,7 +136,7 @@ func says(t *testing.T, hello []byte) string {
 }
 
 func TestSequenceExhausted(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	u.created("/a", "n-")

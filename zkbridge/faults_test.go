@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -138,7 +137,7 @@ func isCheck(ops []any) bool {
 }
 
 func TestInconclusiveAnswer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	for _, executed := range []bool{true, false} {
 		fail := once(zk.ErrAPIError)
@@ -163,8 +162,8 @@ func TestInconclusiveAnswer(t *testing.T) {
 }
 
 func TestAlwaysInconclusive(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		u := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if isCheck(ops) {
@@ -184,7 +183,7 @@ func TestAlwaysInconclusive(t *testing.T) {
 
 // TestUnnamedFailedOp has a server that refuses transactions of many as a whole.
 func TestUnnamedFailedOp(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if len(ops) > 2 {
@@ -205,7 +204,7 @@ func TestUnnamedFailedOp(t *testing.T) {
 }
 
 func TestNeverSent(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
 	u := withFaults(t, s, &faulty{
@@ -228,7 +227,7 @@ func TestNeverSent(t *testing.T) {
 }
 
 func TestNoContainers(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, refusal := range []error{zkconn.ServerError(-6), zk.ErrBadArguments} {
 		s := zktest.Embedded(t)
 		u := withFaults(t, s, &faulty{container: func() error { return refusal }})
@@ -282,7 +281,7 @@ func TestHangUpsBetweenContainers(t *testing.T) {
 }
 
 func TestReadRefused(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	node := u.created(dir, "n-").GetNode()

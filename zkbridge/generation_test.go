@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -176,7 +175,7 @@ func TestGenerationUnreadable(t *testing.T) {
 // A session begins with a transaction: what it reads first is not older than what a former
 // session of this process has seen, also on a server that lags behind.
 func TestSessionBeginsWithATransaction(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var count counter
 	u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial}))
@@ -190,8 +189,8 @@ func TestSessionBeginsWithATransaction(t *testing.T) {
 // A generation that cannot be read is read again every generationPause, however often the connection was
 // lost meanwhile.
 func TestGenerationIsReadAgain(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))

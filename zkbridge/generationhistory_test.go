@@ -14,7 +14,7 @@ import (
 )
 
 func TestParseGeneration(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for text, want := range map[string]uint64{"0": 0, "7": 7, "007": 7, "18446744073709551615": 1<<64 - 1} {
 		if got, err := ParseGeneration([]byte(text)); got != want || err != nil {
 			t.Errorf("%q: %d, %v", text, got, err)
@@ -229,7 +229,7 @@ func TestGenerationsNeverGoDown(t *testing.T) {
 }
 
 func TestGenerationsReport(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	var g generationHistory
 	stat := zk.Stat{Czxid: 10, Mzxid: 20, Version: 3}
 	if err := g.read([]byte("5"), stat, true); err != nil {
@@ -258,7 +258,7 @@ func TestGenerationsReport(t *testing.T) {
 
 // A node that went back, or another one, says nothing of czxids before it.
 func TestGenerationsAfterAChange(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	type read struct {
 		value   string
 		czxid   int64

@@ -31,7 +31,7 @@ type phantomTest struct {
 }
 
 func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantomTest)) {
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		p := &phantomTest{log: &record{},
 			server: embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: time.Minute})}
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -77,7 +77,7 @@ const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
 // A client whose server shows a node that the leader does not have says so, and learns from
 // another server that the node is gone. Its session goes on.
 func TestPhantom(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
 		bad := p.address
 		time.Sleep(10 * time.Second)
@@ -101,7 +101,7 @@ func TestPhantom(t *testing.T) {
 
 // A client of a single server stays with it, and says so each time.
 func TestPhantomOfTheOnlyServer(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	inPhantomTest(t, "one:1", func(t *testing.T, p *phantomTest) {
 		p.leave()
 		time.Sleep(3 * longestPhantom)
@@ -114,7 +114,7 @@ func TestPhantomOfTheOnlyServer(t *testing.T) {
 // The leader is asked once a minute, or a session timeout, for what does not change. It is not
 // asked for what has changed.
 func TestLeaderIsAskedSeldom(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
 		time.Sleep(leaderCheckPause - time.Second)
 		if n := len(p.transactions.Firings()); n != 0 {
@@ -136,7 +136,7 @@ func TestLeaderIsAskedSeldom(t *testing.T) {
 
 // While the leader is asked the connection may be lost, and the node may go.
 func TestLeaderIsAskedInVain(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, fault := range map[string]embedded.Fault{
 		"cut before":    {Action: embedded.CutBefore},
 		"reply dropped": {Action: embedded.DropReply, Times: 3},

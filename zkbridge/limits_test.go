@@ -126,7 +126,7 @@ func TestMaxReply(t *testing.T) {
 }
 
 func TestMaxOutstanding(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr(), MaxOutstanding: 5}))
 	node := u.created("/d", "n-").GetNode()

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -110,7 +109,7 @@ const (
 )
 
 func inLostSession(t *testing.T, f func(l *lostSessionTest)) {
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		l := &lostSessionTest{log: &record{},
 			server: embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: lostTimeout})}
 		b := connected(t, l.log.of(t, Config{Servers: "embedded:1", SessionTimeout: lostTimeout, Margin: lostMargin,
@@ -166,7 +165,7 @@ func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
 
 // Faults happen to a lost session until it is closed. The times are virtual.
 func TestLostSession(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for name, f := range map[string]func(l *lostSessionTest){
 		"is closed after the margin": func(l *lostSessionTest) {
 			l.connectedAgain()

@@ -33,9 +33,6 @@ func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 
 var realServer sync.Mutex
 
-// beside has the test run beside others, but not under the race detector.
-func beside(t *testing.T) { zktest.Beside(t) }
-
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = time.Minute
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -83,7 +82,7 @@ func TestMultiFails(t *testing.T) {
 }
 
 func TestMultiIsChecked(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr()})
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.CutBefore})
@@ -143,7 +142,7 @@ func TestMultiOutcome(t *testing.T) {
 }
 
 func TestMultiNotSent(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
 	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
@@ -201,8 +200,8 @@ func (b *Bridge) openRequests() int {
 
 // TestMultiLater ends the wait for one that was sent, and then the session.
 func TestMultiLater(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		sent := make(chan struct{}, 2)
 		b := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
@@ -305,7 +304,7 @@ func TestGetNode(t *testing.T) {
 
 // TestGetNodeBehindAFollower has a server that shows old states.
 func TestGetNodeBehindAFollower(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	node := u.created("/d", "n-").GetNode()

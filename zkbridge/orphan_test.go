@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -114,8 +113,8 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 // The bridge retries the deletion of a node as long as the session lives, also over another connection,
 // and not longer. The log repeats it now and then.
 func TestOrphanStays(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		var log record
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		u := newUser(t, connected(t, log.of(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})))
@@ -175,8 +174,8 @@ func setRights(t *testing.T, s *embedded.Server, path string, rights int32) {
 
 // A delete that never gets a clear answer is answered in time, and done later.
 func TestReleaseInconclusive(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		var unclear atomic.Bool
@@ -338,8 +337,8 @@ func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 
 // TestOutcomeUnknownForTooLong has a server whose answers never decide the outcome.
 func TestOutcomeUnknownForTooLong(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		f := dropping()

@@ -318,7 +318,7 @@ type incomparable struct {
 // A recipient that cannot be compared is refused where it would have to be, and does no
 // harm.
 func TestIncomparableRecipient(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	node := u.created(dir, "n-").GetNode()

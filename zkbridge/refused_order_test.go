@@ -14,7 +14,7 @@ import (
 // Contenders get their nodes in the order in which they came, also where several transactions in
 // a row are refused because another client has deleted the session node.
 func TestOrderWithoutSessionNode(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var count counter
 	u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t), s.Client(t)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,8 +17,8 @@ import (
 
 // TestSessionRefused has a server that never grants a session.
 func TestSessionRefused(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: time.Second, Dial: handshakeServer(t, sessionIDs)})
 		u := newUser(t, b)
@@ -36,8 +35,8 @@ func TestSessionRefused(t *testing.T) {
 
 // TestForeignSession has a server that answers with another session than the client asks for.
 func TestForeignSession(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		sessionIDs := make(chan int64, 10)
 		b := open(t, Config{Servers: "handshakeServer:1", SessionTimeout: 10 * time.Second, Dial: handshakeServer(t, sessionIDs)})
 		u := newUser(t, b)
@@ -87,7 +86,7 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 // A session ends while the server has a transaction before it: the answer names the first
 // operation, which is not to blame.
 func TestSessionEndsBeforeTransaction(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var fail atomic.Bool
 	failed := make(chan int, 1000)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -150,9 +149,9 @@ func TestReconnect(t *testing.T) {
 }
 
 func TestNotAnswering(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const timeout = 3 * time.Second
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		u := newUser(t, b)
@@ -275,7 +274,7 @@ func TestEventsAndReplies(t *testing.T) {
 
 // TestFailover kills the leader of three servers.
 func TestFailover(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
@@ -303,7 +302,7 @@ func TestFailover(t *testing.T) {
 
 // News may be on their way to a reader that has gone.
 func TestSessionsAfterTheirEnd(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
 	s.Tell(nil)
 	if now := <-s.out; now.State != messages.SessionState_CONNECTED {

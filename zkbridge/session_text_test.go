@@ -10,7 +10,7 @@ import (
 )
 
 func TestSessionText(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := Session{State: messages.SessionState_CONNECTED, Epoch: 2, ID: -1, Timeout: 20 * time.Second}
 	if got, want := s.String(), "CONNECTED, session 0xffffffffffffffff of epoch 2"; got != want {
 		t.Errorf("%s, want %s", got, want)

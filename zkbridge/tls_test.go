@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -77,7 +76,7 @@ func TestTLS(t *testing.T) {
 
 // TestNoTLSBehindPort has servers without TLS.
 func TestNoTLSBehindPort(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, c := range []struct{ does, says string }{
 		{"", "the server does not answer: check that the port"},
 		{"hang up", "the server hangs up, as it does on a port without TLS: check that the port"},
@@ -85,7 +84,7 @@ func TestNoTLSBehindPort(t *testing.T) {
 		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers: check that the port"},
 		{"hello", "a server without TLS answers: check that the port"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		zktest.Bubble(t, func(t *testing.T) {
 			b := open(t, Config{Servers: "port:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
 				Dial: piped(func(conn net.Conn) {
 					if c.does == "hang up" {
@@ -106,8 +105,8 @@ func TestNoTLSBehindPort(t *testing.T) {
 
 // TestTLSHangs has a server that accepts and does not go on with TLS.
 func TestTLSHangs(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		b := open(t, Config{Servers: "mute:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
 			Dial: piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -180,7 +180,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 }
 
 func TestWorkQueuesAreBounded(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const serverStopsReadingAt = 1000
 	if n := writer.MaxInFlight + writer.MaxSingle + maxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
@@ -211,8 +211,8 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 
 // All readers of the children of directories share one bound on their reads.
 func TestManyReadsAreBounded(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
 		under, most := make(chan struct{}, 10_000), 0
 		f := &faulty{}
@@ -292,9 +292,9 @@ func TestNamesAreResolvedAnew(t *testing.T) {
 
 // TestPauseEndsWithClose closes a bridge while it pauses, and while it does not.
 func TestPauseEndsWithClose(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, after := range []time.Duration{0, 100 * time.Millisecond, 1300 * time.Millisecond, time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
+		zktest.Bubble(t, func(t *testing.T) {
 			dials := 0
 			b := open(t, Config{Servers: "a,b", Dial: func(context.Context, string, string) (net.Conn, error) {
 				dials++
@@ -322,7 +322,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 // The connection ends when some of the watches have been set again and others have not:
 // what has happened while there was none is told of all of them.
 func TestWatchesSetAgainInPart(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	proxy := zktest.Proxy(t, s.Addr())
 	u, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Client(t)

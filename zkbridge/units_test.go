@@ -13,7 +13,7 @@ import (
 )
 
 func TestSessionTable(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	const (
 		connected = messages.SessionState_CONNECTED
 		suspended = messages.SessionState_SUSPENDED
@@ -59,7 +59,7 @@ func TestSessionTable(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	system := host.NewSystem(nil, nil)
 	defer system.Close()
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestConfigDefaults(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, c := range []struct{ list, want string }{
 		{"a", "a:2181"}, {"a,b:1,10.0.0.1:65535", "a:2181,b:1,10.0.0.1:65535"},
 		{"[::1]", "[::1]:2181"}, {"[fe80::1%eth0]:7", "[fe80::1%eth0]:7"}, {"zk_1.x-y.Z:2", "zk_1.x-y.Z:2"},
@@ -150,7 +150,7 @@ func TestConfigDefaults(t *testing.T) {
 }
 
 func TestWatchTable(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	ep := &epoch{number: 7, actor: &bridgeActor{cfg: &settings{}}}
 	var table watchTable
 	a, b := newPeer(), newPeer()

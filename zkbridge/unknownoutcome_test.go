@@ -87,8 +87,8 @@ func fired(t *testing.T, fault *embedded.Injected) {
 // The connection is lost each time that the node is looked for. The create is answered in
 // time, not as if the session was lost, and the node goes later.
 func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}))
@@ -114,8 +114,8 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 // TestOutcomeUnknownAndExecutedLate has a create that is on its way when the bridge has given it up,
 // and when its orphan is looked for: no transaction has come through since.
 func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
-	beside(t)
-	synctest.Test(t, func(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
 		const timeout, late = time.Second, 20 * time.Second
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		var last atomic.Pointer[net.Conn]
@@ -209,7 +209,7 @@ func TestOutcomeUnknownWithoutSessionNode(t *testing.T) {
 
 // TestLookupLost cuts the connection at the read behind a create: that is answered all the same.
 func TestLookupLost(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpExists, embedded.OpGetChildren2} {
 		s := zktest.Embedded(t)
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)

@@ -16,7 +16,7 @@ import (
 // Transactions of one directory that exists are sent before those ahead of them are answered, each
 // when there is as much to send as is under way.
 func TestTransactionsUnderWay(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	var count counter
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
@@ -50,7 +50,7 @@ func TestTransactionsUnderWay(t *testing.T) {
 // Contenders get their nodes in the order in which they came, also those that came while
 // nothing could be sent.
 func TestOrderOfTheUnsent(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "zero-")

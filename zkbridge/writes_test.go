@@ -39,7 +39,7 @@ func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 // A relaxed release goes with the next transaction, also while other clients read. Any other release
 // goes at once.
 func TestRelaxedRelease(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	for relaxed, want := range map[bool]string{true: "map[3:2 12:1 14:2]", false: "map[2:1 3:2 12:1 14:2]"} {
 		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {
 			s := zktest.Embedded(t)
@@ -309,7 +309,7 @@ func TestNoRightToCreate(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
-	beside(t)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	epoch := u.epoch()

@@ -145,7 +145,7 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 // A request waits for the node of another request of its owner, for a larger multi-lock. That
 // one ends before its nodes are made: the first has not been cancelled, and begins anew.
 func TestMultiLockOutlivesAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		f := newFixture(t, "embedded:1", s.Dial)
 		lock := f.entry("/a", Mutex)

@@ -1,0 +1,46 @@
+package zktest
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// Bubble is synctest.Test. Under the race detector the process has one processor meanwhile: in Go 1.26 two
+// goroutines of a bubble that set a timer which fires at once run it by the same context of the race
+// detector, and on two processors that destroys the context's stack (SIGSEGV, or gigabytes of it).
+func Bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if raceDetector {
+		bubbles.begin()
+		defer bubbles.end()
+	}
+	synctest.Test(t, f)
+}
+
+// bubbles are those of the process under the race detector.
+var bubbles bubbleCount
+
+// bubbleCount gives the process one processor while it is not 0.
+type bubbleCount struct {
+	mu         sync.Mutex
+	n          int
+	processors int // before
+}
+
+func (c *bubbleCount) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n++; c.n == 1 {
+		c.processors = runtime.GOMAXPROCS(1)
+	}
+}
+
+func (c *bubbleCount) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 {
+		runtime.GOMAXPROCS(c.processors)
+	}
+}
