@@ -10,9 +10,10 @@ import (
 )
 
 // quieten has the operating system run Go's monitor thread only when there is nothing else to do
-// (SCHED_IDLE). That thread has a goroutine preempted that it has seen running for 10 ms of real time,
-// which includes the time that other programs have the processor: on a busy machine that is what makes
-// two runs of a seed differ. The monitor is the first thread that a process starts.
+// (SCHED_IDLE), and the other threads before those of other programs (SCHED_RR), where the process has the
+// right to. The monitor has a goroutine preempted that it has seen running for 10 ms of real time, which
+// includes the time that other programs have the processor: on a busy machine that is what makes two runs
+// of a seed differ. The monitor is the first thread that a process starts.
 func quieten() {
 	entries, _ := os.ReadDir("/proc/self/task")
 	var threads []int
@@ -24,7 +25,17 @@ func quieten() {
 	if len(threads) == 0 {
 		return
 	}
-	const schedIdle = 5
-	var priority int32
-	syscall.Syscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(slices.MinFunc(threads, cmp.Compare[int])), schedIdle, uintptr(unsafe.Pointer(&priority)))
+	const schedRoundRobin, schedIdle = 2, 5
+	monitor := slices.MinFunc(threads, cmp.Compare[int])
+	for _, id := range append(threads, os.Getpid()) {
+		if id != monitor {
+			schedule(id, schedRoundRobin, 1)
+		}
+	}
+	schedule(monitor, schedIdle, 0)
+}
+
+// schedule sets the policy of a thread. It does nothing without the right to.
+func schedule(thread int, policy uintptr, priority int32) {
+	syscall.Syscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), policy, uintptr(unsafe.Pointer(&priority)))
 }

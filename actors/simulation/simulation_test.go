@@ -132,9 +132,7 @@ func report(t *testing.T, w *world) {
 }
 
 // TestDeterminism runs a seed several times, on one processor and on two. Only histories of runs
-// count in which no event took so long that Go may have had other goroutines run first. On a busy
-// machine that is not always noticed, so one history of eight may differ: what makes histories differ in
-// the code, such as the order of a map, makes most of them differ.
+// count in which no event took so long that Go may have had other goroutines run first.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes its time")
@@ -149,8 +147,8 @@ func TestDeterminism(t *testing.T) {
 		if seed == 0 { // what comes once a minute draws its time as well
 			length = 2 * time.Minute
 		}
-		sums, runs, most := map[uint64]int{}, 0, 0
-		for try := 0; try < 24 && (runs < 4 || most < runs && runs < 8); try++ {
+		sums, runs := map[uint64]int{}, 0
+		for try := 0; try < 24 && runs < 4; try++ {
 			runtime.GOMAXPROCS(1 + try%2)
 			w := simulate(t, newPlan(*simSeed+100+seed, length))
 			if w.failed() {
@@ -160,11 +158,10 @@ func TestDeterminism(t *testing.T) {
 			if len(w.interrupted) == 0 {
 				runs++
 				sums[w.sum]++
-				most = max(most, sums[w.sum])
 			}
 		}
 		t.Logf("seed %d: %d runs, %d histories", seed, runs, len(sums))
-		if most < runs-1 {
+		if len(sums) > 1 {
 			t.Errorf("one seed has several histories: %v", sums)
 		}
 	}
