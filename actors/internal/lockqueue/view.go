@@ -55,9 +55,9 @@ type contender struct {
 	kind queue.Kind
 	// listed reports whether the contender is in directoryView.contenders.
 	listed bool
-	// provenAt is the latest clock at which the node is known to have existed: that of the request if a
-	// list or a Created has shown it, that of the event if a watch has. It never decreases while the
-	// node is the same.
+	// provenAt is the latest clock at which this process knows that the node existed. A list or a
+	// Created proves that for the clock of its request, and a watch for the clock of its event.
+	// provenAt never decreases while the node is the same.
 	provenAt uint64
 	// doubtedAt is the clock at which a list came that shows departures and not this node. A proof of
 	// the node must be as new. With unknownSeq, where no proof is needed, it is the clock at which the
