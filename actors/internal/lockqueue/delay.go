@@ -11,6 +11,7 @@ type delay struct {
 	entry          *entry     // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
 	kind           EffectKind // of the effect that is to be answered
 	serial         uint64     // of that effect
+	askedAt        uint64     // clock of that effect
 	outcomeUnknown bool       // an answer was lost: a held marker that exists may be the entry's own
 	elapsed        bool       // the delay has been waited for
 }
@@ -40,7 +41,7 @@ func (s *State) deleteCleanly(e *entry) {
 
 func (s *State) requestMarker(do EffectKind) {
 	s.lastSerial++
-	s.delay.kind, s.delay.serial = do, s.lastSerial
+	s.delay.kind, s.delay.serial, s.delay.askedAt = do, s.lastSerial, s.clock
 	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
 }
 
@@ -68,6 +69,7 @@ func (ev Transacted) apply(s *State) {
 	case m.kind == DeleteWithHeldMarker:
 		s.deletedCleanly(ev.Done)
 	case ev.Done:
+		m.entry.provenAt = max(m.entry.provenAt, m.askedAt) // the transaction checks that the node exists
 		s.heldMarkerMade()
 	case ev.Op == node:
 		s.ownNodeDeleted(m.entry)
@@ -128,11 +130,16 @@ func (ev DelayElapsed) apply(s *State) {
 	s.grantEligible()
 }
 
-// heldMarkerMade goes on once the contender's held marker exists.
+// heldMarkerMade goes on once the contender's held marker exists. It writes the held marker again if
+// the answer was so late that the contender's node may have been deleted since.
 func (s *State) heldMarkerMade() {
 	e := s.delay.entry
 	if len(e.requests) == 0 {
 		s.leaveCleanly()
+		return
+	}
+	if !s.proven(e) {
+		s.requestMarker(ReplaceHeldMarker)
 		return
 	}
 	s.delay = delay{}

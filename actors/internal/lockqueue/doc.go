@@ -78,7 +78,9 @@
 // process's contender was heard of last, or a node of this process was missing. staleAt is the Tick
 // before the last one, which bounds how old any proof may be. The contender's own doubtedAt is when a
 // list came that shows departures and not this node: the list may be older than the node, or the
-// node be gone. An active watch is a proof that renews itself.
+// node be gone. An active watch is a proof that renews itself. The transaction that makes a
+// held marker checks the node, so its answer is a proof, too. If that proof has become too old on its way, the
+// held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue). An old

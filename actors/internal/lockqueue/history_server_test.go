@@ -233,7 +233,7 @@ func (w *world) hear(p *process) {
 	e := p.events[0]
 	p.events = p.events[1:]
 	p.heard++
-	if last := w.ghosts[e.Node]; last.proc == p && p.state.find(e.Node) != nil && !w.rule.Delay { // whose transactions prove nodes, too
+	if last := w.ghosts[e.Node]; e.Deleted && last.proc == p && p.state.find(e.Node) != nil {
 		for name, g := range w.ghosts {
 			g.warned = g.warned || g.proc == p && g.order < last.order
 			w.ghosts[name] = g
