@@ -18,7 +18,7 @@ func (s *State) grantEligible() {
 // tryGrant grants an entry of nextToHold if nothing blocks it and its node is proven to exist. It
 // reports whether this entry or another one stopped waiting, so that others are next.
 func (s *State) tryGrant(e *entry) bool {
-	if e.rank.major > s.completeThrough || !e.listed || s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
+	if !s.placeKnown(e) {
 		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}

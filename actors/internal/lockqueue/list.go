@@ -40,6 +40,15 @@ func (s *State) requestList() {
 	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
 }
 
+// placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be in
+// another directory: there the numbers up to completeThrough belong to other nodes.
+func (s *State) placeKnown(e *entry) bool {
+	if s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
+		return false
+	}
+	return e.listed && e.rank.major <= s.completeThrough && (e.inDirectory || s.byCzxid)
+}
+
 // listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
 // before the entry's Created came may fill the gap; otherwise a contender of another process does,
 // and a list shows it.
