@@ -14,7 +14,7 @@ import (
 )
 
 // acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
-// that the lock's actor sends messages to, so it lives as long as that remembers it. It must not
+// that the lock's actor sends messages to, so it lives as long as the actor remembers it. It must not
 // keep the Future or the Grant alive for long: the garbage collector finds them when the user has
 // dropped them.
 type acquisition struct {
@@ -26,9 +26,9 @@ type acquisition struct {
 
 	// The lock's actor uses these.
 	id            requests.ID     // of the open request; 0 for none
-	unarmedFuture *Future[*Grant] // while unarmed
-	unarmedGrant  *Grant          // while unarmed
-	unarmed       bool            // no leak detection yet; see ArmLeakDetection
+	unarmed       bool            // no leak detection yet; see ArmLeakDetection in leak.go
+	unarmedFuture *Future[*Grant] // kept alive while unarmed
+	unarmedGrant  *Grant          // kept alive while unarmed
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
@@ -53,7 +53,7 @@ type acquisition struct {
 // session, at the end.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
 	a, p := newAcquisition(h)
-	f := p.UntrackedFuture()
+	f := p.UntrackedFuture() // ArmLeakDetection tracks it later
 	a.unarmedFuture = f
 	if a.prepare(ctx, p, options) {
 		a.watch(ctx)
@@ -62,7 +62,7 @@ func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant]
 	return f
 }
 
-// send hands the request to the lock's actor, which handles it in this goroutine if it is idle.
+// send hands the request to the lock's actor. An idle actor handles it at once, in this goroutine.
 func (a *acquisition) send() {
 	e, err := a.handle.entry()
 	if err != nil {
@@ -76,12 +76,13 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // perhaps before the actor knew the request
+	if abandoned { // abandon has sent no Cancel, or one that may have come before the Acquire
 		a.cancel(e)
 	}
 }
 
-// acquireEnvelope is an acquisition as the Acquire that it sends.
+// acquireEnvelope is an acquisition in the form of a message with its sender: the Acquire that it
+// sends. So nothing is allocated for the message.
 type acquireEnvelope acquisition
 
 // Unwrap implements ask.Envelope.
@@ -95,8 +96,8 @@ func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg,
 // Granted implements messages.OwnerHandler.
 func (a *acquisition) Granted(_ struct{}, g *messages.Granted) { a.OnGranted(g, g.Step) }
 
-// OnGranted implements shell.Acquisition. Granted calls it; the actor of a local queue calls it without
-// a message of its own (Shell.GrantStep).
+// OnGranted implements shell.Acquisition. Granted calls it. The actor of a local queue calls it
+// directly, since its grants by one node share one message (Shell.GrantStep).
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step
@@ -110,7 +111,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 		a.end(ErrReleased)
 		a.sendRelease()
 	}
-	runtime.KeepAlive(g) // the grant is not dropped before it is released
+	runtime.KeepAlive(g) // otherwise g may be taken for dropped before it is released above
 }
 
 // complete completes the promise. It returns false if the promise was complete.

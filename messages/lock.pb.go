@@ -83,9 +83,9 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
 	// The directory's sequence numbers have reached their end, at 2^31-1. The lock refuses a
-	// downgrade already near that end: a downgrade needs a number that only one node has, and
-	// several nodes can have one number there. The request can succeed after the directory has
-	// been deleted and created again.
+	// downgrade already near that end, where several nodes can have the same number: the new node
+	// takes the number of the holder's node, which no third node may have. The request can succeed
+	// after the directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -268,7 +268,7 @@ type Acquire struct {
 	// lock. A simple lock does not know its waiters, and sends Contended with Granted.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
-	// for each grant. Otherwise the lock may send it only after it has been held for two seconds.
+	// for each grant. Otherwise the lock may not hear of that before it has been held for two seconds.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
 	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 )
 
-// bridgeActor is the actor: all its fields belong to its mailbox.
+// bridgeActor is the actor. Only the goroutine that serves its mailbox changes its fields.
 type bridgeActor struct {
 	bridge       *Bridge
 	cfg          *settings
@@ -62,13 +62,14 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 		c.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
-	if a.accept(c, msg.GetEpoch()) {
+	if a.accept(c, msg.GetEpoch()) { // otherwise accept has answered Failed
 		a.epoch.writer.Create(c)
 	}
 }
 
-// Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge sends
-// what the messages asked for. Each queue says by mayStart whether it may have something to send.
+// Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
+// sends what the messages asked for. Each queue says by mayStart whether it may have something to
+// send. startQueue makes a session ready for requests, and then it is started (epoch.go).
 func (a *bridgeActor) Flush() {
 	ep := a.epoch
 	if ep == nil || !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {

@@ -219,8 +219,8 @@ func (s *snapshot) setOutage(last *snapshot, detail string) {
 	}
 }
 
-// closeLost closes the connection of a lost session, in the background.
-func (b *Bridge) closeLost(c *zkconn.SessionConn) {
+// closeLostConn closes the connection of a lost session, in the background.
+func (b *Bridge) closeLostConn(c *zkconn.SessionConn) {
 	c.Kill()
 	b.closingConns.Go(c.Close)
 }

@@ -34,11 +34,11 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	}
 	switch {
 	case e == sessionExpired && !changed: // there was no session: open the next after a pause
-		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
+		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 	case next.state == messages.SessionState_LOST && changed:
-		a.addLostSession(a.epoch.conn)
-		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLost)
+		a.addLostSession(a.epoch.conn) // to be closed later, which deletes its nodes: lostsession.go
+		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		a.open()
 	case next.state == messages.SessionState_CONNECTED && changed:
 		a.connected(was)
@@ -48,7 +48,8 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	}
 }
 
-// publish tells the present state to the subscribers and to the methods of Bridge.
+// publish stores the present state for the methods of Bridge, and tells it to the subscribers in
+// the order in which they subscribed.
 func (a *bridgeActor) publish(detail string) {
 	s := a.takeSnapshot(detail)
 	a.bridge.state.Store(s)

@@ -32,7 +32,7 @@ func (s KindSet) Has(k Kind) bool { return s>>k&1 == 1 }
 // Rule decides for a recipe which contenders hold: a contender holds if fewer than Permits of the
 // contenders ahead of it block its kind.
 type Rule struct {
-	// Permits is how many contenders may hold at a time of those whose kinds block each other.
+	// Permits is how many contenders may hold at a time if their kinds block each other.
 	Permits int
 	// BlockedBy holds for each kind the kinds that block it.
 	BlockedBy []KindSet
@@ -73,8 +73,8 @@ func Semaphore(permits int) Rule {
 }
 
 // RequestQueue returns the rule of a semaphore's request queue. Contenders of one process that ask
-// for ProcessExclusive hold beside each other, as if they were one contender of a Mutex: to other processes they
-// are. The process has to keep the order among its own.
+// for ProcessExclusive hold beside each other. To other processes they are Exclusive, like the
+// contenders of a Mutex. The process has to keep the order among its own.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{

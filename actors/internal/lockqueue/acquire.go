@@ -69,7 +69,8 @@ func (s *State) requestCreate(e *entry) {
 
 // apply puts the entry in its place, takes in the names in the directory, which show the contenders
 // ahead, and grants what may hold. The other cases: the node is in a former directory, is unwanted by
-// now, is a downgrade (origin), has the last number, or comes after a list that does not show it (late).
+// now, is a downgrade (origin), is near the end of the numbers, has a name
+// that the rule does not parse, or comes after a list that does not show it (late).
 func (ev Created) apply(s *State) {
 	e := s.entries[ev.Serial]
 	if e == nil || e.answered() {
@@ -89,7 +90,7 @@ func (ev Created) apply(s *State) {
 	}
 	// A list may have shown this node already. If the creation was repeated, that may have been a node
 	// of the same name in a former directory: only a read of the directory behind this creation, or
-	// SameDirectory, excludes it.
+	// SameDirectory, rules that out.
 	seen := e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // its place may belong to a node that is gone, if the creation was repeated
 	seq, _, ok := s.rule.Parse(ev.Node)
@@ -98,10 +99,11 @@ func (ev Created) apply(s *State) {
 	if !seen {
 		e.doubtedAt = s.departureSeenAt // the last list that shows departures did not show this node: see merge, hidden
 	}
-	// SameDirectory means s.directory: for a newer one, ev went to createdInOldDirectory above.
+	// SameDirectory means s.directory: if that were a later directory than the node's, its czxid would be
+	// greater than ev.Czxid, and createdInOldDirectory would have had e above.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
 	e.generation = ev.Generation
-	origin := s.detach(e)
+	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
 	if queue.NearEnd(seq) && !s.byCzxid {
 		s.switchToCzxids()
 	}
@@ -111,7 +113,7 @@ func (ev Created) apply(s *State) {
 	e.rank = s.rank(e)
 	late := origin == nil && !seen && e.rank.major <= s.completeThrough
 	if e.inDirectory && e.seq == s.completeThrough+1 && !s.byCzxid {
-		s.completeThrough++
+		s.completeThrough++ // nothing came in between, whatever becomes of this node
 	}
 	switch {
 	case unwanted:
@@ -122,7 +124,7 @@ func (ev Created) apply(s *State) {
 	case !ok:
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
-		s.requeue(e) // no list since then shows it: others may have passed it
+		s.requeue(e) // completeThrough went past its number without it: others may have passed it
 	case late: // a list with czxids shows whether another contender has passed it
 		s.startWaiting(e)
 	default:
@@ -131,10 +133,10 @@ func (ev Created) apply(s *State) {
 		s.extendComplete()
 	}
 	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
-		s.leave(origin)
+		s.leave(origin) // it was released meanwhile, and stayed for its downgrades only
 	}
 	if hasChildren {
-		s.merge(ev.Children, nil, sentAt)
+		s.merge(ev.Children, nil, sentAt) // list.go: takes in the other contenders, and notes which have gone
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
 			s.ownNodeDeleted(e) // between its creation and the read
 		}

@@ -71,16 +71,16 @@
 // leaves the list with its DeleteNode, which the session executes before all that is asked for later.
 //
 // The own node. A node that another client has deleted lets later contenders pass. This process does
-// not learn when such a contender holds, but it learns of the departure that let it pass. So the
-// proof of the own node must be newer than the last departure heard of: then the contenders ahead
-// still existed when the proof was made. provenAt is the clock of the request whose answer showed
-// the node, or of the event by which a watch did. Three doubts must not be later than provenAt. State.doubtedAt is when the departure of another
-// process's contender was heard of last, or a node of this process was missing. staleAt is the Tick
-// before the last one, which bounds how old any proof may be. The contender's own doubtedAt is when a
-// list came that shows departures and not this node: the list may be older than the node, or the
-// node be gone. An active watch is a proof that renews itself. The transaction that makes a
-// held marker checks the node, so its answer is a proof, too. If that proof has become too old on its way, the
-// held marker is written again (heldMarkerMade).
+// not learn when such a contender holds, but it learns of the departure that let it pass. So the proof
+// of the own node must be newer than the last departure heard of: then the contenders ahead still
+// existed when the proof was made. provenAt is the clock of the request whose answer showed the node,
+// or of the event by which a watch did. Three doubts must not be later than provenAt. State.doubtedAt
+// is when the departure of another process's contender was heard of last, or a node of this process was
+// missing. staleAt is the Tick before the last one, which bounds how old any proof may be. The
+// contender's own doubtedAt is when a list came that shows departures and not this node: the list may
+// be older than the node, or the node be gone. An active watch is a proof that renews itself. The
+// transaction that makes a held marker checks the node, so its answer is a proof, too. If that proof
+// has become too old on its way, the held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue). An old
@@ -92,9 +92,9 @@
 // the contender's, at the place that this name has. A former name is taken out of the list.
 //
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
-// step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first, and then
-// the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The last contender that
-// leaves has the directory deleted, so that its numbers begin anew.
+// step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,
+// and then the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The
+// last contender that leaves has the directory deleted, so that its numbers begin anew.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays

@@ -57,7 +57,7 @@ const (
 	ConfirmRelease
 	// RequestRevoke: another client asks request ID, which holds the lock, to release it.
 	RequestRevoke
-	// NotifyContended: other contenders wait for what request ID holds.
+	// NotifyContended: contenders of other processes wait for what request ID holds.
 	NotifyContended
 	// ReportUnknownChild: the child Node of the directory is no contender. Each name is reported
 	// once.

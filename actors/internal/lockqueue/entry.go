@@ -94,7 +94,7 @@ const (
 	queued             // its node is in the queue, and it may not hold yet
 	makingMarker       // it may hold once its held marker is made
 	held
-	leaving // its DeleteNode is not answered
+	leaving // its DeleteNode is not answered, or it has left without a node to delete
 	lost    // it held; its owner has not released it yet
 )
 

@@ -90,7 +90,8 @@ type Created struct {
 	// Another czxid is another directory of the same path, made after the other one and all in it
 	// were deleted.
 	Directory int64
-	// Children are the names in the directory, if the effect had ListAfter.
+	// Children are the names in the directory, if the effect had ListAfter or if the bridge had to
+	// look for the node.
 	Children []string
 	// SameDirectory reports that one transaction deleted the node After of the effect and made
 	// this node. The directory was not read then.

@@ -7,11 +7,12 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// grantEligible grants the contenders that may hold. For those of nextToHold, the first of each kind,
-// that may not hold yet, it asks for what will report the next change: a list, a watch or a proof. The
-// contenders behind these wait for them, or for what they wait for.
+// grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go): the
+// first of each kind that wait. If one may not hold yet, it asks for what will report the next change: a
+// list, a watch or a proof. The contenders behind these wait for them, or for what they wait for.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
+		// Others are next now.
 	}
 }
 
@@ -60,7 +61,7 @@ func (s *State) hold(e *entry) {
 	for i := range e.requests {
 		s.grantRequest(e, e.requests[i].id)
 	}
-	s.notifyRevoked(e)
+	s.notifyRevoked(e) // if it was asked to release before; also watches a revocable one's node
 }
 
 func (s *State) grantRequest(e *entry, id requests.ID) {

@@ -11,8 +11,8 @@ import (
 
 // proofs holds what State.proven asks: the doubts of all own nodes, and the watches. An active watch
 // proves that its node exists. So does an answer that has shown the node, unless a doubt is later than
-// contender.provenAt, the clock of the request for a list or a node, or of the answer of a watch. The doubts are doubtedAt and staleAt
-// here, and the doubtedAt of the contender.
+// contender.provenAt, the clock of the request for a list or a node, or of the answer of a watch. The
+// doubts are doubtedAt and staleAt here, and the doubtedAt of the contender.
 type proofs struct {
 	// doubtedAt is when it was last heard that a contender of another process has left, or that
 	// a node of this process was missing.

@@ -2,7 +2,7 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// apply ends all grants at the end of a session, and creates the waiting nodes in the next one.
+// apply ends all grants at the end of a session, and has the nodes of those that wait created in the next one.
 func (ev Session) apply(s *State) {
 	switch {
 	case ev.State == Lost || ev.Epoch != s.epoch: // a new session, also the first one: then there is nothing to lose
@@ -31,7 +31,7 @@ func (s *State) loseSession() {
 			s.refuseRelease(e, requests.SessionLost)
 		}
 	}
-	s.startAnew()
+	s.startAnew() // forgets the directory; what waits becomes unsent (reconnect.go)
 }
 
 // lose ends a grant that was not released.

@@ -19,12 +19,12 @@ type State struct {
 	session            SessionState
 	closed             requests.Reason // not 0 after Close
 
-	directoryView // view.go: contenders, foreign, completeThrough, byCzxid, directory, unseenDowngrades
-	ownEntries    // entry.go: entries, unsent, unanswered, waiting, waitingTries, lastDeleted, requests, owners
-	proofs        // proof.go: doubtedAt, staleAt, departureSeenAt, watches
-	listing       listing
-	delay         delay
-	contention    contentionWatch
+	directoryView                 // view.go: contenders, foreign, completeThrough, byCzxid, directory, unseenDowngrades
+	ownEntries                    // entry.go: entries, unsent, unanswered, waiting, waitingTries, lastDeleted, requests, owners
+	proofs                        // proof.go: doubtedAt, staleAt, departureSeenAt, watches
+	listing       listing         // list.go: the list of the directory that is not answered yet
+	delay         delay           // delay.go: what is under way about the held marker
+	contention    contentionWatch // contention.go: the watch for Acquire.NotifyContended
 
 	// reported are the names that were reported as no contenders, at most maxReported.
 	reported map[string]bool
@@ -34,8 +34,8 @@ type State struct {
 	firstWaiting []*contender // scratch
 }
 
-// New returns the State of a lock without requests. in marks the names of its nodes: no two States
-// that ever share a directory may have the same.
+// New returns the State of a lock without requests. The names of its nodes have the Incarnation: no
+// two States that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
 	return &State{rule: rule, incarnation: in, directoryView: directoryView{completeThrough: nothingKnown}}
 }
@@ -46,7 +46,7 @@ func Step[E Event](s *State, ev E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	ev.apply(s)
-	s.watchContention()
+	s.watchContention() // tells holders that others wait, if they want to know
 	invariants.Check(s)
 	return s.out
 }

@@ -60,7 +60,7 @@ type contender struct {
 	// provenAt never decreases while the node is the same.
 	provenAt uint64
 	// doubtedAt is the clock at which a list came that shows departures and not this node. A proof of
-	// the node must be as new. With unknownSeq, where no proof is needed, it is the clock at which the
+	// the node must not be older. With unknownSeq, where no proof is needed, it is the clock at which the
 	// last list came that shows the node: a list asked for before that does not remove the contender.
 	doubtedAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
@@ -165,8 +165,8 @@ func own(list []*contender) iter.Seq[*entry] {
 	}
 }
 
-// find returns the contender with a name that is in the list, or is of this process and waits for
-// its place in it.
+// find returns the contender of a name: one in the list, or one of this process that waits for its
+// place in the list.
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
 		serial, _ := s.incarnation.serial(name)

@@ -4,14 +4,15 @@ import "slices"
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers asks for watches that report the departure of blockers, and returns true. It returns
-// false if it has refused tries instead, so that others are next. blockers are indexes in the list,
-// nearest first. If they are more than Permits, e is not next; if all of these are of other
-// processes, too, e is crowded.
+// awaitBlockers asks for watches that report the departure of blockers, and returns true. If it has
+// refused tries it returns false: others may be granted now. blockers are indexes in the list,
+// nearest first. If they are more than Permits, one departure is not enough for e; if besides all
+// of them are of other processes, e is crowded.
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
-	// ask are the names without a watch; others says that some blockers are of other processes.
+	// ask are the names without a watch; others says that some blockers are of other
+	// processes, seenSince when these were last known to exist.
 	ask, others, seenSince := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
@@ -27,13 +28,13 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	case s.listing.serial != 0:
 		return true
 	case len(ask) > 0 && more && doubted:
-		// The contender that e waited for is gone, and several were ahead: a list shows how many
-		// have gone with it.
+		// A contender has gone since the last proof of e, and several are ahead still: a list shows
+		// how many have gone with it.
 		s.requestList()
 		return true
 	case !crowded && s.watches[e.name] == nil:
-		// A contender that may be next after one of another process must notice when its own node
-		// goes. A crowded one is not next: it comes here again when the nearest one ahead goes,
+		// A contender that may hold as soon as one of another process has left must notice when its own
+		// node goes. A crowded one comes here again when the nearest one ahead goes,
 		// mostly with a list that shows its node.
 		ask = append(ask, e.name)
 	}
@@ -56,7 +57,7 @@ func (s *State) requestWatch(nodes []string) {
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 
-// apply takes a contender that is gone out of the list, and grants the one that may hold now.
+// apply removes a contender whose node is gone from the list, and grants what may hold now.
 func (ev Wake) apply(s *State) {
 	if ev.Epoch != s.epoch {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// bridgeClient is the part of an actor with nodes of its own: it asks the bridge for them, and
-// follows the session that they live in.
+// bridgeClient is embedded by an actor that has nodes of its own (lockActor, simpleLockActor). It
+// asks the bridge for them, and follows the session that they live in.
 type bridgeClient struct {
 	shell.Shell
 	machine  nodeMachine
@@ -41,6 +41,7 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	}
 }
 
+// watch performs WatchNodes; nodemachine.go has the other requests to the bridge.
 func (b *bridgeClient) watch(serial uint64, nodes []string, withData bool) {
 	b.bridge.SendWatch(&messages.Watch{Id: serial, Epoch: b.epoch, Directory: b.Path, Nodes: nodes, WithData: withData}, b.Self)
 }

@@ -24,8 +24,8 @@ type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
 	resets        map[uint64]string             // by serial: nodes that are being deleted together with the directory
-	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that its node is to be handed in to
-	leaseCreates  []zkbridge.CreateSpec         // of the acquireLeases in hand; nil at other times
+	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
+	leaseCreates  []zkbridge.CreateSpec         // collected while an acquireLeases message is handled; nil at other times
 	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
 	delayTimer    *time.Timer                   // of the LockDelay under way
 	left          departure                     // the latest departure since the last grant, for the count of hand-offs
@@ -36,10 +36,10 @@ type lockActor struct {
 // Acquire implements shell.Behavior.
 func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if l.state.Idle() {
-		l.left = noDeparture
+		l.left = noDeparture // no hand-off to this request comes of an earlier departure
 	}
 	step(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil) // attempts of this owner's multi-locks, which would only be refused here later
+	l.refuseExpected(msg.Owner, r.Kind, nil) // refuses attempts of this owner's multi-locks, which would be refused here later anyway
 }
 
 // step feeds an event to the state and performs the effects.
@@ -71,7 +71,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 		}
 		l.releaseNode(f.Serial, f.Node, handsOff)
 	case lockqueue.Grant:
-		l.Grant(l.Request(f.ID), l.granted(f.Node, f.Generation, f.Czxid, f.Step))
+		l.Grant(l.Request(f.ID), l.grantedMessage(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
 		delete(l.atomicCreates, f.ID) // if it is refused before its node was handed in
 		l.RefuseRequest(f.ID, f.Reason)
@@ -87,7 +87,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
-	if f.ID != 0 || l.leaseCreates != nil { // a CreateNode has an ID only for an atomic create
+	if f.ID != 0 || l.leaseCreates != nil { // an ID: of an atomic create; leaseCreates: of a semaphore
 		l.createWithOthers(f.ID, msg)
 		return
 	}

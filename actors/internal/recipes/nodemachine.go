@@ -45,7 +45,7 @@ func (b *bridgeClient) releaseNode(serial uint64, node string, relaxed bool) {
 	b.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: b.epoch, Directory: b.Path, Node: node, Relaxed: relaxed}, b.Self)
 }
 
-func (b *bridgeClient) granted(node string, generation uint64, czxid int64, step uint32) *messages.Granted {
+func (b *bridgeClient) grantedMessage(node string, generation uint64, czxid int64, step uint32) *messages.Granted {
 	return &messages.Granted{Path: b.Path, Node: node, Generation: generation, Czxid: czxid, Step: step,
 		SessionId: b.session, Epoch: b.epoch}
 }

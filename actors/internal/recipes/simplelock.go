@@ -153,7 +153,7 @@ func (s *simpleLockActor) GrantBy(id requests.ID, ownerNode string, generation u
 		s.othersLeft = false
 		s.CountHandOff(false)
 	}
-	s.Grant(s.Request(id), s.granted(ownerNode, generation, czxid, 0))
+	s.Grant(s.Request(id), s.grantedMessage(ownerNode, generation, czxid, 0))
 }
 
 // ---- the end

@@ -32,6 +32,8 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
 	s.checkSession(msg) // ends the grants of a session that is past its deadline
+	// The message is of service Lock, of the recipe, or of the shell itself. (Dispatch has from twice: the
+	// first goes to the handlers as it is, the second gets the answers.)
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}
@@ -43,7 +45,7 @@ type lockHandler struct{ *Shell }
 
 // Acquire implements messages.LockHandler.
 func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Reply[*messages.Granted]) {
-	if r := s.Accept(from, msg); r != nil {
+	if r := s.Accept(from, msg); r != nil { // nil: it is refused (table.go)
 		s.behavior.Acquire(r, msg)
 	}
 }
@@ -53,11 +55,12 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted) // to a future by an alias, which reports a future that is gone
+	s.ownerOrAlias(r).Tell(granted) // a future gets it by an alias, so that the shell hears if the future is gone
 }
 
 // Lose tells the owner that its grant is lost. The request of a named owner stays open until
 // the owner releases it: until then the owner's requests are refused.
+// (A requests.Reason is a messages.Reason by the same number.)
 func (s *Shell) Lose(id requests.ID, why requests.Reason) {
 	r := s.Request(id)
 	s.countLoss(r, messages.Reason(why))
@@ -66,5 +69,5 @@ func (s *Shell) Lose(id requests.ID, why requests.Reason) {
 		s.Remove(r)
 	}
 	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason(why), Detail: JoinDetail(s.Path, s.Detail)})
-	s.Manager.noteEnd()
+	s.Manager.noteEnd() // a Drain may wait for it
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Writer sends creates and deletes, first come, first sent. Requests that the actor's mailbox holds
-// together go together, at once if no batch is in flight. Otherwise they collect until they are worth
-// another batch, or until a batch in flight is answered.
+// Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
+// together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
+// until they are worth another batch, or until a batch in flight is answered.
 //
 // Batches keep their order, and so do contenders of one lock, also if their directory is missing. But
-// requests that ZooKeeper refuses to execute together for another reason go again behind the batches
-// in flight, and so may requests whose outcome is unknown.
+// requests that ZooKeeper refuses to execute together for another reason than a missing directory go
+// again behind the batches in flight, and so may requests whose outcome is unknown.
 type Writer struct {
 	epoch  Epoch
 	cfg    Config
@@ -32,7 +32,7 @@ type Writer struct {
 	arrivals    uint64   // creates that have come so far
 
 	missingDirectories map[string][]write // creates that wait until the directory is made
-	unknownCreates     []*Create          // may have a node; RetryLater(lookUpUnknown) is due
+	unknownCreates     []*Create          // that may have made a node: lookUpUnknown will look for it
 	orphans            orphans
 }
 
@@ -82,7 +82,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	switch first := b.writes[0]; {
 	case b.isSingleCreate():
 		client.CreateSequential(first.create.path(), first.create.data, executed)
-	case len(b.ops) == 1:
+	case len(b.ops) == 1: // one delete
 		client.Delete(first.release.path, executed)
 	default:
 		client.Multi(b.ops, executed)
@@ -93,6 +93,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 // onBatchDone answers the requests of a batch, or sends them again.
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
+	// A success has a result for each operation, and the zxid if the session node is written.
 	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
 		w.onSuccess(b)
 	} else {
@@ -106,7 +107,7 @@ func (w *Writer) onSuccess(b *batch) {
 	czxid := b.czxid()
 	for i, done := range b.writes {
 		if done.release != nil {
-			w.released(done.release, false)
+			w.released(done.release, false) // the node was not missing
 			continue
 		}
 		c := done.create
@@ -117,7 +118,7 @@ func (w *Writer) onSuccess(b *batch) {
 		}
 		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
 			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
-		if c.read == noReadNeeded {
+		if c.read == noReadNeeded { // the same transaction has deleted the node c.after
 			msg.SameDirectory = true
 		} else if r := &b.reads[c.read]; r.err == nil {
 			msg.DirectoryCzxid = r.listing.Czxid
