@@ -34,6 +34,7 @@ type acquisition struct {
 	abandoned       bool              // the user has given the request up
 	droppedHeld     bool              // the user has dropped the grant while it held
 	revokeRequested bool              // another client has asked for the lock
+	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
 	entry           *shell.Entry      // of the lock's actor that has the request
 	step            uint32            // of the grant's token
 	granted         *messages.Granted // the grant but for step; other acquisitions may share it
@@ -138,22 +139,15 @@ func (a *acquisition) Lost(_ struct{}, lost *messages.Lost) {
 // end ends the grant because of why. It returns false if the grant was over.
 func (a *acquisition) end(why error) bool {
 	a.mu.Lock()
-	if a.ended != nil {
-		a.mu.Unlock()
-		return false
+	first := a.ended == nil
+	if first {
+		a.ended = why
 	}
-	a.ended = why
-	droppedHeld := a.droppedHeld
-	contexts := a.takeContextsLocked()
-	if n := a.notifications; n != nil && n.done != nil {
-		close(n.done)
-	}
+	droppedHeld := first && a.droppedHeld
+	a.announceEndLocked()
 	a.mu.Unlock()
-	for gc := range contexts {
-		gc.cancel(why)
-	}
 	if droppedHeld {
 		a.sendRelease() // the lock waits for a Release after the loss, and the user has dropped the grant
 	}
-	return true
+	return first
 }

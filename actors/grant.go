@@ -76,7 +76,8 @@ func (g *Grant) LogValue() slog.Value {
 	return slog.GroupValue(all...)
 }
 
-// Done returns a channel that is closed when the grant is over: lost or released.
+// Done returns a channel that is closed when the grant is over: lost or released. Err says why by then, and
+// all contexts of Context have ended, with those that derive from them.
 func (g *Grant) Done() <-chan struct{} {
 	a := g.acquisition
 	a.checkEnded()
@@ -85,7 +86,7 @@ func (g *Grant) Done() <-chan struct{} {
 	n := a.notificationsLocked()
 	if n.done == nil {
 		n.done = make(chan struct{})
-		if a.ended != nil {
+		if a.announced {
 			close(n.done)
 		}
 	}
@@ -117,9 +118,9 @@ func (g *Grant) Revoked() <-chan struct{} {
 // comes right after the call: see Guard and Token.
 func (g *Grant) Err() error { return g.acquisition.checkEnded() }
 
-// Context returns a child of parent that ends, at the latest, when the grant is over. Its cause
-// is then the Err of the grant, or ErrSuspended (see Config.StopOnSuspended). Its own Err looks
-// at the clock, as Grant.Err does. Use it for the work that the lock protects. Each call
+// Context returns a child of parent that ends, at the latest, when the grant is over: before Done is
+// closed. Its cause is then the Err of the grant, or ErrSuspended (see Config.StopOnSuspended). Its
+// own Err looks at the clock, as Grant.Err does. Use it for the work that the lock protects. Each call
 // costs memory until the grant is over or parent ends: call it once for a grant, not once for a
 // step of the work.
 //

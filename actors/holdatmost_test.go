@@ -55,7 +55,6 @@ func TestHoldAtMost(t *testing.T) {
 			v.Errorf("ended after %v", d)
 		}
 		is(v, g.Err(), actors.ErrHoldExpired)
-		closes(v, work.Done(), "the context")
 		is(v, context.Cause(work), actors.ErrHoldExpired)
 		second := result(v, next)
 		is(v, g.Err(), actors.ErrHoldExpired)

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -33,12 +35,30 @@ func (a *acquisition) notificationsLocked() *notifications {
 	return a.notifications
 }
 
-// takeContextsLocked needs a.mu.
-func (a *acquisition) takeContextsLocked() (contexts map[*grantContext]struct{}) {
-	if a.notifications != nil {
-		contexts, a.notifications.contexts = a.notifications.contexts, nil
+// contextsLocked needs a.mu. It returns the contexts that have not ended, and maybe some that have.
+func (a *acquisition) contextsLocked() []*grantContext {
+	if a.notifications == nil {
+		return nil
 	}
-	return contexts
+	return slices.Collect(maps.Keys(a.notifications.contexts))
+}
+
+// announceEndLocked ends the contexts of a grant that is over, and then closes Done. It needs a.mu, and
+// unlocks it for a time: to end a context may call the user's code in the parent context. A goroutine that
+// finds the grant over meanwhile does the same and does not wait for the first one, which may be in that code.
+func (a *acquisition) announceEndLocked() {
+	if contexts, why := a.contextsLocked(), a.ended; len(contexts) > 0 {
+		a.mu.Unlock()
+		for _, gc := range contexts {
+			gc.cancel(why)
+		}
+		a.mu.Lock()
+		a.notifications.contexts = nil
+	}
+	if n := a.notifications; !a.announced && n != nil && n.done != nil {
+		close(n.done)
+	}
+	a.announced = true
 }
 
 // checkEnded returns why the grant is over, or nil. It ends the grant if the session must be
@@ -46,12 +66,14 @@ func (a *acquisition) takeContextsLocked() (contexts map[*grantContext]struct{})
 // that yet.
 func (a *acquisition) checkEnded() error {
 	a.mu.Lock()
-	ended := a.ended
+	ended, announced := a.ended, a.announced
 	holdExpired := a.notifications != nil && !a.notifications.holdEnd.IsZero() && !time.Now().Before(a.notifications.holdEnd)
 	a.mu.Unlock()
 	switch {
-	case ended != nil:
+	case announced:
 		return ended
+	case ended != nil:
+		a.end(ended) // together with the goroutine that has found it
 	case a.handle.manager.Bridge.Lost(a.granted.Epoch):
 		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
 	case holdExpired:
@@ -71,9 +93,9 @@ func (a *acquisition) Suspended(struct{}, *messages.Suspended) {
 		return
 	}
 	a.mu.Lock()
-	contexts := a.takeContextsLocked()
+	contexts := a.contextsLocked() // which stay there: if the grant is over meanwhile, its end ends them, too
 	a.mu.Unlock()
-	for gc := range contexts {
+	for _, gc := range contexts {
 		gc.cancel(ErrSuspended)
 	}
 }

@@ -196,9 +196,8 @@ func (c *cell) over(why error) {
 	c.Helper()
 	for i, g := range c.grants {
 		closes(c, c.done[i], "the grant")
-		closes(c, c.contexts[i].Done(), "its context")
+		is(c, context.Cause(c.contexts[i]), why) // which may not come after Done
 		is(c, g.Err(), why)
-		is(c, context.Cause(c.contexts[i]), why)
 		is(c, context.Cause(g.Context(context.Background())), why)
 	}
 	for _, g := range c.grants {
