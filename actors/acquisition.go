@@ -26,9 +26,9 @@ type acquisition struct {
 
 	// The lock's actor uses these.
 	id            requests.ID     // of the open request; 0 for none
-	unarmed       bool            // no leak detection yet; see ArmLeakDetection in leak.go
 	unarmedFuture *Future[*Grant] // kept alive while unarmed
 	unarmedGrant  *Grant          // kept alive while unarmed
+	unarmed       bool            // no leak detection yet; see ArmLeakDetection in leak.go
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
