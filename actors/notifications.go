@@ -89,7 +89,7 @@ func (a *acquisition) checkEnded() error {
 // Suspended implements messages.OwnerHandler. It ends the contexts of the grant if the
 // configuration says so. The grant itself is not over.
 func (a *acquisition) Suspended(struct{}, *messages.Suspended) {
-	if !a.handle.manager.StopsOnSuspended() {
+	if !a.handle.manager.StopOnSuspended {
 		return
 	}
 	a.mu.Lock()

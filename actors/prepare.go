@@ -54,10 +54,10 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	if ctx.Err() != nil {
 		return a.handle.contextError(ctx)
 	}
-	if a.handle.manager.RecordsStacks() {
+	if a.handle.manager.RecordStacks {
 		a.notificationsLocked().acquired = callers()
 	}
-	if a.handle.manager.Monitored() {
+	if a.handle.manager.Monitor != nil { // which needs the contexts of Acquisitions
 		a.notificationsLocked().ctx = ctx
 	}
 	return nil

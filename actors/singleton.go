@@ -43,7 +43,7 @@ func (e *Election) Singleton(child func(Token) *actor.Props) *actor.Props {
 		Child:           func(granted *messages.Granted) *actor.Props { return child(TokenOf(granted)) },
 		Data:            e.id,
 		ResignOnRevoke:  e.resignOnRevoke,
-		StopOnSuspended: h.manager.StopsOnSuspended(),
+		StopOnSuspended: h.manager.StopOnSuspended,
 		Log:             h.manager.Log,
 	})
 }

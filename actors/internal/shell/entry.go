@@ -44,7 +44,7 @@ func (e *Entry) retireIfIdle(idle bool) bool {
 	if e.used || !idle {
 		e.used, e.idleFor = !idle, 0 // a request that is open now is use after this tick, too
 	}
-	if e.idleFor >= e.Manager.idleTimeout && e.Manager.retire(e) {
+	if e.idleFor >= e.Manager.IdleTimeout && e.Manager.retire(e) {
 		e.stopping = true
 		e.Self.Stop()
 		return true

@@ -29,7 +29,8 @@ type Config struct {
 	RecordStacks bool
 	// Monitor hears of the requests; nil for none.
 	Monitor Monitor
-	Log     *slog.Logger
+	// Log hears of misuse and of failures.
+	Log *slog.Logger
 }
 
 // Limits bound requests; 0 is no limit.
@@ -48,26 +49,20 @@ const (
 
 // Manager starts the actors of locks, one for each path. Only the manager does.
 type Manager struct {
+	Config
 	// Bridge is the connection to ZooKeeper.
 	Bridge Bridge
-	// Log hears of misuse and of failures.
-	Log *slog.Logger
 	// Counters count the requests.
 	Counters Counters
 
-	system          *host.System
-	name            string // prefix of the actors' names
-	idleTimeout     time.Duration
-	tickInterval    time.Duration
-	stopOnSuspended bool
-	recordStacks    bool
-	monitor         Monitor
-	limits          Limits
-	holder          holderRecord
-	openRequests    atomic.Int64 // of owners, of all locks
-	startedAt       time.Time
-	refusesNew      atomic.Bool
-	misused         sync.Map // paths that another recipe was seen to use
+	system       *host.System
+	name         string // prefix of the actors' names
+	tickInterval time.Duration
+	holder       holderRecord
+	openRequests atomic.Int64 // of owners, of all locks
+	startedAt    time.Time
+	refusesNew   atomic.Bool
+	misused      sync.Map // paths that another recipe was seen to use
 
 	mu       sync.Mutex
 	entries  map[string]*Entry // by key
@@ -89,27 +84,22 @@ var instances atomic.Uint64
 // NewManager returns a Manager whose actors run in the system. It does not block.
 func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manager {
 	m := &Manager{
-		Bridge:          Bridge{bridge},
-		Log:             cfg.Log,
-		system:          system,
-		name:            fmt.Sprintf("actorlock%d", instances.Add(1)),
-		idleTimeout:     cfg.IdleTimeout,
-		stopOnSuspended: cfg.StopOnSuspended,
-		recordStacks:    cfg.RecordStacks,
-		monitor:         cfg.Monitor,
-		limits:          cfg.Limits,
-		startedAt:       time.Now(),
-		sessionLog:      newSessionLog(),
-		entries:         map[string]*Entry{},
-		draining:        drainingActors{sessionGoesOn: true},
+		Config:     cfg,
+		Bridge:     Bridge{bridge},
+		system:     system,
+		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),
+		startedAt:  time.Now(),
+		sessionLog: sessionLog{last: messages.SessionState_ENDED},
+		entries:    map[string]*Entry{},
+		draining:   drainingActors{sessionGoesOn: true},
 	}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
 	}
-	if m.idleTimeout <= 0 {
-		m.idleTimeout = defaultIdleTimeout
+	if m.IdleTimeout <= 0 {
+		m.IdleTimeout = defaultIdleTimeout
 	}
-	m.tickInterval = max(min(m.idleTimeout, longestTick), shortestTick)
+	m.tickInterval = max(min(m.IdleTimeout, longestTick), shortestTick)
 	bridge.Ref().SendSubscribe(&messages.Subscribe{}, m)
 	return m
 }
@@ -125,7 +115,7 @@ func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
 
 // CheckNodeData returns the error that every request with the data gets, or nil.
 func (m *Manager) CheckNodeData(data []byte) error {
-	if problem := m.limits.nodeDataProblem(data); problem != "" {
+	if problem := m.Limits.nodeDataProblem(data); problem != "" {
 		return &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED, Detail: problem}
 	}
 	return nil
@@ -139,21 +129,15 @@ func (l *Limits) nodeDataProblem(data []byte) string {
 	return ""
 }
 
-// StopsOnSuspended reports whether contexts of grants end when the connection is lost.
-func (m *Manager) StopsOnSuspended() bool { return m.stopOnSuspended }
-
-// RecordsStacks reports whether requests record where they were made.
-func (m *Manager) RecordsStacks() bool { return m.recordStacks }
-
 // Suspended reports whether contexts of grants have to be at their end for the time being.
 func (m *Manager) Suspended() bool {
-	return m.stopOnSuspended && m.Bridge.Session().State == messages.SessionState_SUSPENDED
+	return m.StopOnSuspended && m.Bridge.Session().State == messages.SessionState_SUSPENDED
 }
 
 // countRequest counts one more open request and returns true, or returns false if that would be
 // over the limit.
 func (m *Manager) countRequest() bool {
-	if n := m.openRequests.Add(1); m.limits.Total > 0 && n > int64(m.limits.Total) {
+	if n := m.openRequests.Add(1); m.Limits.Total > 0 && n > int64(m.Limits.Total) {
 		m.openRequests.Add(-1)
 		return false
 	}

@@ -22,18 +22,15 @@ type RequestMonitor interface {
 	Ended(after time.Duration, reason messages.Reason)
 }
 
-// Monitored reports whether there is a Monitor, which needs the contexts of Acquisitions.
-func (m *Manager) Monitored() bool { return m.monitor != nil }
-
 func (s *Shell) beginMonitor(r *Request) {
-	if !s.Manager.Monitored() || r.FromLockActor {
+	if s.Manager.Monitor == nil || r.FromLockActor {
 		return
 	}
 	ctx := context.Background()
 	if a := r.Acquisition(); a != nil {
 		ctx = a.Context()
 	}
-	if m := s.Manager.monitor.Request(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.ownerName()); m != nil {
+	if m := s.Manager.Monitor.Request(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.ownerName()); m != nil {
 		r.needExtras().monitor = m
 	}
 }

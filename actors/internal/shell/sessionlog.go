@@ -14,8 +14,6 @@ type sessionLog struct {
 	lost  uint64                // grants that were lost with a session, when all was well
 }
 
-func newSessionLog() sessionLog { return sessionLog{last: messages.SessionState_ENDED} }
-
 // logSession logs a new state of the session. It comes before the locks' actors hear of it.
 func (m *Manager) logSession(s *messages.SessionChanged) {
 	l, log := &m.sessionLog, m.Log.With("session", messages.FormatSession(s.SessionId))

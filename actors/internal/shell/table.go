@@ -204,7 +204,7 @@ func isActor(from sender) bool {
 // overLimit returns LIMIT_EXCEEDED if the message is over a limit. Otherwise it counts the
 // request and returns 0.
 func (s *Shell) overLimit(msg *messages.Acquire) (messages.Reason, string) {
-	switch limits := &s.Manager.limits; {
+	switch limits := &s.Manager.Limits; {
 	case limits.PerLock > 0 && s.table.requests.Len() >= limits.PerLock:
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.PerLock)
 	case limits.nodeDataProblem(msg.Data) != "":
