@@ -113,9 +113,6 @@ func (f Form) KindName(k queue.Kind) string {
 	return f.kinds[0]
 }
 
-// SetPermits says how many permits a semaphore has.
-func (f *Form) SetPermits(n int) { f.rule.Permits = n }
-
 // Positions returns the contenders in the order of the queue. Of a custom lock none holds: the rule is
 // not known.
 func (f Form) Positions(children []queue.Child) []queue.Position {
