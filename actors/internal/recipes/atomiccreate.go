@@ -16,13 +16,11 @@ import (
 // creates all nodes; or, if the owner has some of the members but not all, the attempt is
 // refused.
 type atomicCreate struct {
-	bridge    *zkbridge.Bridge
-	number    uint64 // of all atomic creates of this process; see lockqueue.Acquire
-	multiLock ask.Recipient
-	attempt   uint64 // of multiLock
-	owner     string
-	members   int
-	queueing  *queueingAttempt
+	bridge   *zkbridge.Bridge
+	number   uint64 // of all atomic creates of this process; see lockqueue.Acquire
+	owner    string
+	members  int
+	queueing *queueingAttempt
 
 	mu         sync.Mutex
 	unreported int // members that have not reported
@@ -41,6 +39,10 @@ type queueingAttempt struct {
 	multiLock ask.Recipient
 	attempt   uint64
 	over      atomic.Bool
+}
+
+func (q *queueingAttempt) refuse(reason messages.Reason, detail string) {
+	q.multiLock.Tell(attemptRefused{q.attempt, reason, detail})
 }
 
 // lastAtomicCreate is the number of the latest atomicCreate.
@@ -76,7 +78,7 @@ type attemptRefused struct {
 
 func newAtomicCreate(m *multiLockActor, a *attempt) *atomicCreate {
 	n := len(m.Deps)
-	return &atomicCreate{bridge: m.Manager.Bridge.Bridge, number: lastAtomicCreate.Add(1), multiLock: m.Self, attempt: a.id,
+	return &atomicCreate{bridge: m.Manager.Bridge.Bridge, number: lastAtomicCreate.Add(1),
 		owner: a.msg.Owner, members: n, unreported: n, queueing: a.queueing}
 }
 
@@ -148,7 +150,7 @@ func (c *atomicCreate) tokensEqual() bool {
 // refuse ends the attempt for good if the atomic create is not done. The multi-lock hears of it
 // before any member does.
 func (c *atomicCreate) refuse(reason messages.Reason, detail string) {
-	refuseCreates(c.end(func() { c.multiLock.Tell(attemptRefused{c.attempt, reason, detail}) }))
+	refuseCreates(c.end(func() { c.queueing.refuse(reason, detail) }))
 }
 
 // abort ends an atomic create that is not done.

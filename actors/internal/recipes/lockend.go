@@ -18,9 +18,7 @@ func (l *lockActor) nodes() []string { return slices.Collect(maps.Values(l.state
 
 // Close implements shell.Behavior.
 func (l *lockActor) Close(failed bool) {
-	if l.delayTimer != nil {
-		l.delayTimer.Stop()
-	}
+	stopTimer(l.delayTimer)
 	l.unsubscribe()
 	if failed {
 		for serial, node := range l.state.Nodes() {

@@ -93,8 +93,8 @@ func (l *lockActor) refuseExpected(owner string, kind queue.Kind, mine *queueing
 	}
 	for _, q := range all {
 		if q != mine {
-			q.multiLock.Tell(attemptRefused{q.attempt, messages.Reason_WOULD_DEADLOCK, fmt.Sprintf("owner %q has asked for %s by another request "+
-				"while this one waited in the request queue of a semaphore", owner, l.Path)})
+			q.refuse(messages.Reason_WOULD_DEADLOCK, fmt.Sprintf("owner %q has asked for %s by another request "+
+				"while this one waited in the request queue of a semaphore", owner, l.Path))
 		}
 	}
 	l.expected[owner] = slices.DeleteFunc(all, func(q *queueingAttempt) bool { return q != mine })
