@@ -36,17 +36,6 @@ func (c *permitCount) read() {
 		Nodes: []string{c.node}, WithData: true}, c.semaphore.Self)
 }
 
-func (c *permitCount) tick() {
-	if c.readAgain {
-		c.read()
-	}
-}
-
-func (c *permitCount) connected(epoch uint64) {
-	c.epoch = epoch
-	c.read()
-}
-
 func (c *permitCount) watched(msg *messages.Watched) {
 	switch {
 	case msg.Id != c.lastID:
@@ -127,7 +116,8 @@ func (s *semaphoreActor) SessionChanged(_ ask.Recipient, msg *messages.SessionCh
 	case messages.SessionState_CONNECTED:
 		s.listDirectory(msg.Epoch)
 		if s.count != nil {
-			s.count.connected(msg.Epoch)
+			s.count.epoch = msg.Epoch
+			s.count.read()
 		}
 	}
 }

@@ -111,8 +111,8 @@ func (s *semaphoreActor) Idle() bool { return s.state.Idle() }
 
 // Tick implements shell.Behavior.
 func (s *semaphoreActor) Tick(bool) {
-	if s.count != nil {
-		s.count.tick()
+	if s.count != nil && s.count.readAgain {
+		s.count.read()
 	}
 }
 
