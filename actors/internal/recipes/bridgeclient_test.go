@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -33,5 +35,22 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 	want := []any{lockqueue.Session{Epoch: 4, State: lockqueue.Connected}, lockqueue.Session{Epoch: 4, State: lockqueue.Lost}, "closed"}
 	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.lost {
 		t.Errorf("got %v, want %v; %+v", h.all, want, b)
+	}
+}
+
+// The manager asks for a lock's nodes while the deletion of the last one is being answered. The answer to
+// the manager comes behind that: without it Close would not return.
+func TestNodesQueryBehindLastDeletion(t *testing.T) {
+	l := &lockActor{state: lockqueue.New(queue.Mutex(), lockqueue.Incarnation{})}
+	l.machine = l
+	reply := make(chan []string, 1)
+	l.ReceiveAfterStop(nil, shell.NodesQuery{Reply: reply})
+	select {
+	case nodes := <-reply:
+		if len(nodes) > 0 {
+			t.Errorf("the nodes %v are left", nodes)
+		}
+	default:
+		t.Error("there is no answer")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -33,8 +34,11 @@ func (l *lockActor) Close(failed bool) {
 // ReceiveAfterStop implements shell.Behavior. A node whose creation is answered now is deleted.
 func (l *lockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
 	if !l.draining {
-		if created, ok := msg.(*messages.Created); ok {
-			l.releaseNode(created.Id, created.Node, false)
+		switch msg := msg.(type) {
+		case *messages.Created:
+			l.releaseNode(msg.Id, msg.Node, false)
+		case shell.NodesQuery: // the last node was deleted after the manager had asked
+			msg.Reply <- nil
 		}
 		return
 	}
