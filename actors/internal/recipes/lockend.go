@@ -33,19 +33,11 @@ func (l *lockActor) Close(failed bool) {
 
 // ReceiveAfterStop implements shell.Behavior. A node whose creation is answered now is deleted.
 func (l *lockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
-	if !l.draining {
-		switch msg := msg.(type) {
-		case *messages.Created:
-			l.releaseNode(msg.Id, msg.Node, false)
-		case shell.NodesQuery: // the last node was deleted after the manager had asked
-			msg.Reply <- nil
-		}
-		return
-	}
-	l.receiveDraining(from, msg)
-	if !l.ending() {
-		l.draining = false
-		l.Manager.Drained(l.Entry)
+	_, query := msg.(shell.NodesQuery) // also behind the deletion of the last node
+	if l.draining || query {
+		l.bridgeClient.ReceiveAfterStop(from, msg)
+	} else if created, ok := msg.(*messages.Created); ok {
+		l.releaseNode(created.Id, created.Node, false)
 	}
 }
 

@@ -82,14 +82,18 @@ func (b *bridgeClient) drain() {
 	b.draining = b.machine.ending() && b.Manager.StartDraining(b.Entry)
 }
 
-// receiveDraining handles a message to a stopped actor whose nodes are not deleted yet. The
-// bridge's answers go on to the machine, which deletes the nodes by them.
-func (b *bridgeClient) receiveDraining(from ask.Recipient, msg any) {
+// ReceiveAfterStop implements shell.Behavior. The bridge's answers go on to the machine, which deletes the
+// nodes by them, also without a manager that waits for it.
+func (b *bridgeClient) ReceiveAfterStop(from ask.Recipient, msg any) {
 	if q, ok := msg.(shell.NodesQuery); ok {
 		q.Reply <- b.nodePaths()
 		return
 	}
 	messages.DispatchBridgeClient(b.machine, from, msg, from)
+	if b.draining && !b.machine.ending() {
+		b.draining = false
+		b.Manager.Drained(b.Entry, b.nodePaths()...)
+	}
 }
 
 func (b *bridgeClient) nodePaths() []string {

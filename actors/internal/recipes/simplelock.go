@@ -173,13 +173,3 @@ func (s *simpleLockActor) Close(failed bool) {
 	s.close()
 	s.drain()
 }
-
-// ReceiveAfterStop implements shell.Behavior. The answers of the bridge lead on to the deletion
-// of the nodes, also without a manager that waits for it.
-func (s *simpleLockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
-	s.receiveDraining(from, msg)
-	if s.draining && !s.ending() {
-		s.draining = false
-		s.Manager.Drained(s.Entry, s.nodePaths()...)
-	}
-}
