@@ -142,7 +142,7 @@ func (l *localQueueActor) Suspended(ask.Recipient, *messages.Suspended) { l.Susp
 
 // RevokeRequested implements messages.OwnerHandler.
 func (l *localQueueActor) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
-	for r := range l.Requests() {
+	for _, r := range l.Requests() {
 		if r.Holds() {
 			l.RequestRevoke(r.ID)
 		}

@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"testing"
@@ -127,14 +128,14 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		var left []int
 		switch a := a.(type) {
 		case *lockActor:
-			left = []int{len(a.atomicCreates), len(slices.Collect(a.Requests()))}
+			left = []int{len(a.atomicCreates), len(maps.Collect(a.Requests()))}
 		case *semaphoreActor:
-			left = []int{len(slices.Collect(a.Requests()))}
+			left = []int{len(maps.Collect(a.Requests()))}
 			if !a.state.Idle() || a.create != nil {
 				t.Errorf("%s: it is not idle", a.Path)
 			}
 		case *multiLockActor:
-			left = []int{len(a.attempts), len(a.byRequest), len(a.byOwner), len(slices.Collect(a.Requests()))}
+			left = []int{len(a.attempts), len(a.byRequest), len(a.byOwner), len(maps.Collect(a.Requests()))}
 		}
 		if slices.Max(left) > 0 {
 			t.Errorf("a %T has entries left: %v", a, left)

@@ -101,7 +101,7 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	}
 	c.reason, c.problem = reason, problem
 	s.Detail = problem
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		s.state.Cancel(r.ID, requests.Reason(reason))
 	}
 }

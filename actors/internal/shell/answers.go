@@ -53,7 +53,7 @@ func (s *Shell) LoseAndRemove(id requests.ID, why requests.Reason) {
 
 // SuspendHolders tells the holders that they may lose what they hold.
 func (s *Shell) SuspendHolders() {
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if r.Holds() {
 			r.Tell(&messages.Suspended{RequestId: r.Number()})
 		}
@@ -80,7 +80,7 @@ func (r *Request) Holds() bool { return r.Granted && !r.Released && !r.lost }
 
 // EndAll ends all requests.
 func (s *Shell) EndAll(why requests.Reason) {
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if r.Holds() {
 			s.LoseAndRemove(r.ID, why)
 		} else {
@@ -91,7 +91,7 @@ func (s *Shell) EndAll(why requests.Reason) {
 
 // refuseTries ends the requests that were made with Try and wait.
 func (s *Shell) refuseTries() {
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if r.try && !r.FromLockActor && !r.Granted {
 			s.refuseTry(r)
 		}

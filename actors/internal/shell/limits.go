@@ -125,7 +125,7 @@ func (s *Shell) cancel(r *Request, reason messages.Reason) {
 // turn in the mailbox could be granted before.
 func (s *Shell) failWaiting(reason messages.Reason, match func(*Request) bool) {
 	var all []requests.ID
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if !r.Granted && !r.FromLockActor && match(r) {
 			all = append(all, r.ID)
 		}

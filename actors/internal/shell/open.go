@@ -75,7 +75,7 @@ func openOf(entries ...*Entry) (all []OpenRequest) {
 // answer answers the question for the open requests.
 func (q openQuery) answer(s *Shell) {
 	var all []OpenRequest
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.ownerName(), Actor: r.actor(), State: r.state(),
 			Since: s.Manager.TimeOf(r.since), FromLockActor: r.FromLockActor})
 	}

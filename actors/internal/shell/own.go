@@ -64,7 +64,7 @@ func (s *Shell) onTick() {
 	if !s.used {
 		s.table.releaseMemory()
 	}
-	for _, r := range s.table.requests.All() {
+	for _, r := range s.Requests() {
 		if a := r.Acquisition(); a != nil {
 			a.ArmLeakDetection(s.Manager.TimeOf(r.since))
 		}

@@ -63,7 +63,7 @@ func (s *Shell) holds(owner string) bool {
 	if owner == "" {
 		return false
 	}
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if r.Holds() && r.ownerName() == owner {
 			return true
 		}

@@ -28,7 +28,7 @@ func (s *Shell) Stopped(failure any) {
 		s.failAll()
 	}
 	s.behavior.Close(s.failed)
-	for r := range s.Requests() {
+	for _, r := range s.Requests() {
 		if r.holdExpired { // the recipe does not know it
 			s.forgetExpired(r)
 		}

@@ -86,15 +86,7 @@ func (t *requestTable) releaseMemory() {
 func (s *Shell) Request(id requests.ID) *Request { return s.table.requests.At(id) }
 
 // Requests returns the open requests.
-func (s *Shell) Requests() iter.Seq[*Request] {
-	return func(yield func(*Request) bool) {
-		for _, r := range s.table.requests.All() {
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}
+func (s *Shell) Requests() iter.Seq2[requests.ID, *Request] { return s.table.requests.All() }
 
 // Lookup returns the open request of an owner, or nil.
 func (s *Shell) Lookup(from ask.Recipient, owner string, id uint64) *Request {
