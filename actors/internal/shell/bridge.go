@@ -24,8 +24,6 @@ func Invalid(detail string) error {
 }
 
 // isLost reports whether there is no connection. It returns false once the bridge is closed.
-func (b Bridge) isLost() bool { return isLost(b.Session().State) }
-
 func isLost(s messages.SessionState) bool {
 	return s == messages.SessionState_SUSPENDED || s == messages.SessionState_LOST
 }

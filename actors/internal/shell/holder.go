@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,10 +23,8 @@ type Holder struct {
 // maxHolderText bounds the bytes of each text in a Holder. The name of an owner may have any length.
 const maxHolderText = 256
 
-// holderRecord is the encoded Holder of this process. The zero value is no record.
-type holderRecord struct {
-	process []byte // without an owner
-}
+// holderRecord is the encoded Holder of this process, without an owner; nil is no record.
+type holderRecord []byte
 
 // newHolderRecord encodes the Holder of this process.
 func newHolderRecord() holderRecord {
@@ -34,21 +33,18 @@ func newHolderRecord() holderRecord {
 	if len(os.Args) > 0 && os.Args[0] != "" {
 		h.Program = shorten(filepath.Base(os.Args[0]))
 	}
-	process, _ := json.Marshal(h) // of texts and a number: it cannot fail
-	return holderRecord{process}
+	record, _ := json.Marshal(h) // of texts and a number: it cannot fail
+	return record
 }
 
 // of returns the record with an owner; the result is shared if owner is empty, and nil if there is no
 // record.
 func (r holderRecord) of(owner string) []byte {
-	if owner == "" || r.process == nil {
-		return r.process
+	if owner == "" || r == nil {
+		return r
 	}
-	const field = `,"owner":`
 	name, _ := json.Marshal(shorten(owner))
-	data := make([]byte, 0, len(r.process)+len(field)+len(name))
-	data = append(data, r.process[:len(r.process)-1]...)
-	return append(append(append(data, field...), name...), '}')
+	return slices.Concat(r[:len(r)-1], []byte(`,"owner":`), name, []byte("}"))
 }
 
 // shorten bounds a text, and marks what it cuts.

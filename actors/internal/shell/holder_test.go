@@ -28,7 +28,7 @@ func TestHolderRecord(t *testing.T) {
 			t.Errorf("%.40q: %d bytes, %.200s", owner, len(data), data)
 		}
 	}
-	if data := (holderRecord{}).of("me"); data != nil {
+	if data := holderRecord(nil).of("me"); data != nil {
 		t.Errorf("%s without a record", data)
 	}
 	if one, two := r.of(""), r.of(""); &one[0] != &two[0] {

@@ -53,12 +53,12 @@ func (s *Shell) markGranted(r *Request, granted *messages.Granted, step uint32) 
 	r.Granted = true
 	r.stopTimer()
 	if r.extras != nil && r.extras.hold > 0 {
-		s.tellAfter(r, r.extras.hold-HoldGrace(r.extras.hold), holdTime{r.ID})
+		s.tellAfter(r, r.extras.hold-holdGrace(r.extras.hold), holdTime{r.ID})
 	}
 }
 
-// HoldGrace returns how long before the end of the time d a holder is asked to release.
-func HoldGrace(d time.Duration) time.Duration { return d / 4 }
+// holdGrace returns how long before the end of the time d a holder is asked to release.
+func holdGrace(d time.Duration) time.Duration { return d / 4 }
 
 // onHoldTime asks a holder to release, and ends its grant the next time.
 func (s *Shell) onHoldTime(id requests.ID) {
@@ -67,7 +67,7 @@ func (s *Shell) onHoldTime(id requests.ID) {
 	case r == nil || !r.Holds():
 	case !r.extras.revoked:
 		r.extras.revoked = true
-		s.tellAfter(r, HoldGrace(r.extras.hold), holdTime{id})
+		s.tellAfter(r, holdGrace(r.extras.hold), holdTime{id})
 		s.RequestRevoke(r.ID)
 	default:
 		s.expireHold(r)
@@ -103,12 +103,6 @@ func (s *Shell) forgetExpired(r *Request) {
 		delete(s.expired, owner)
 	}
 	s.Remove(r)
-}
-
-// releaseExpired answers the Release of a request of expireHold.
-func (s *Shell) releaseExpired(r *Request) {
-	s.forgetExpired(r)
-	tell(r.releaser, s.refusal(r.Number(), messages.Reason_HOLD_EXPIRED, ""))
 }
 
 // cancel withdraws a request.

@@ -3,6 +3,7 @@ package shell
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -321,11 +322,8 @@ func CheckReserved(what, path string) error {
 
 // Paths returns the keys of the running actors. The key of an actor is its lock's path, or says
 // below which path it is.
-func (m *Manager) Paths() (keys []string) {
+func (m *Manager) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key := range m.entries {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(m.entries))
 }

@@ -23,7 +23,8 @@ func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 	s.countRelease(r)
 	r.Released, r.releaser = true, from
 	if r.holdExpired {
-		s.releaseExpired(r)
+		s.forgetExpired(r)
+		tell(from, s.refusal(r.Number(), messages.Reason_HOLD_EXPIRED, ""))
 		return
 	}
 	s.behavior.Release(r)

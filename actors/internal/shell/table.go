@@ -126,7 +126,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	}
 	s.table.addID(r)
 	s.addToSender(from, r)
-	if r.try && !r.FromLockActor && s.Manager.Bridge.isLost() {
+	if r.try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
 		s.refuseTry(r) // unless the request is decided without ZooKeeper
 	}
 	r.failOnLoss = msg.FailOnSessionLoss
