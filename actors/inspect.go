@@ -77,11 +77,7 @@ func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 		data:    func(path string) (zkbridge.NodeView, error) { return l.bridge.GetData(ctx, path) },
 		session: l.bridge.Session().ID,
 	}
-	q, err := r.read(path)
-	if err == nil {
-		err = q.stampTokens(r.data)
-	}
-	return q, err
+	return r.read(path)
 }
 
 // stampTokens completes the tokens with the generation. It reads that after the nodes, so that it is not
@@ -122,6 +118,9 @@ func (r *queueReader) read(path string) (Queue, error) {
 		}
 	case slices.ContainsFunc(children, isLeases):
 		err = r.readSemaphore(&q)
+	}
+	if err == nil {
+		err = q.stampTokens(r.data)
 	}
 	return q, err
 }

@@ -149,10 +149,8 @@ func wait(ctx context.Context, timer *time.Timer, d time.Duration, changed <-cha
 // sameQueue reports whether a reader would see no difference. Two errors of one kind are the same,
 // although the text of ErrSuspended says for how long.
 func sameQueue(a, b Queue) bool {
-	if a.Err != nil && b.Err != nil && errors.Is(a.Err, ErrSuspended) && errors.Is(b.Err, ErrSuspended) {
-		a.Err = b.Err
-	}
-	if a.Err != nil && b.Err != nil && a.Err.Error() == b.Err.Error() {
+	if a.Err != nil && b.Err != nil &&
+		(errors.Is(a.Err, ErrSuspended) && errors.Is(b.Err, ErrSuspended) || a.Err.Error() == b.Err.Error()) {
 		a.Err = b.Err
 	}
 	return reflect.DeepEqual(a, b)
@@ -168,9 +166,6 @@ func (o *observer) read(ctx context.Context) (Queue, error) {
 		session:  o.bridge.Session().ID,
 	}
 	q, err := r.read(o.path)
-	if err == nil {
-		err = q.stampTokens(r.data)
-	}
 	if err == nil {
 		o.known = known
 	}
