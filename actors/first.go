@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
 )
@@ -62,10 +63,8 @@ func checkFirst(ctx context.Context, futures []*Future[*Grant]) error {
 	if len(futures) == 0 {
 		return shell.Invalid("First of no futures: it needs one at least")
 	}
-	for i, f := range futures {
-		if f == nil {
-			return shell.Invalid(fmt.Sprintf("First: future %d of %d is nil", i+1, len(futures)))
-		}
+	if i := slices.Index(futures, nil); i >= 0 {
+		return shell.Invalid(fmt.Sprintf("First: future %d of %d is nil", i+1, len(futures)))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package campaign
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -21,12 +22,7 @@ var temporary = []messages.Reason{
 
 // IsTemporary reports whether a participant may lead if it asks again after the error.
 func IsTemporary(err error) bool {
-	for _, reason := range temporary {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(temporary, func(reason messages.Reason) bool { return errors.Is(err, reason) })
 }
 
 // Retrying is the line of the log for a failed request that is repeated.
