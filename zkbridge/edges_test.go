@@ -46,12 +46,12 @@ func TestAdoptsOnlyItsOwn(t *testing.T) {
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	t.Parallel()
 	who, table := &peer{}, &watchTable{}
-	table.onReadDone(table.add(who, "/d/n"))
-	table.onReadFailed(table.add(who, "/d/n"))
+	table.onRead(table.add(who, "/d/n"), true)
+	table.onRead(table.add(who, "/d/n"), false)
 	if table.find(who, "/d/n") == nil {
 		t.Error("no contender would be woken")
 	}
-	table.onReadFailed(table.add(who, "/d/m"))
+	table.onRead(table.add(who, "/d/m"), false)
 	if table.find(who, "/d/m") != nil {
 		t.Error("an interest without a watch is left")
 	}

@@ -224,11 +224,7 @@ func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, e
 }
 
 func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
-	if err == nil && !r.missing {
-		ep.watches.onReadDone(r.watcher)
-	} else {
-		ep.watches.onReadFailed(r.watcher)
-	}
+	ep.watches.onRead(r.watcher, err == nil && !r.missing)
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting
 	}

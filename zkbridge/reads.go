@@ -40,7 +40,7 @@ func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
 		l.finish(ep, listing, nil, err)
 		return
 	}
-	ep.watches.onReadDone(l.watcher) // at once: the watch is set on this connection
+	ep.watches.onRead(l.watcher, true) // at once: the watch is set on this connection
 	l.watcher = nil
 	ep.reads.addBlocking(func() func() {
 		czxids, err := readCzxids(ep.client, ep.readSlots, l.directory, listing.Children)
@@ -61,7 +61,7 @@ func readCzxids(c zkconn.Client, s readSlots, directory string, children []strin
 
 func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		l.settleWatch(ep, err)
+		ep.watches.onRead(l.watcher, err == nil)
 		ep.answer(l, l.To, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children,
 			DirectoryCzxid: listing.Czxid, Czxids: czxids})
 		return
@@ -71,17 +71,8 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 		ep.RetryLater(func() { l.read(ep) })
 		return
 	}
-	l.settleWatch(ep, err)
+	ep.watches.onRead(l.watcher, false)
 	ep.fail(l, why, "list %s: %v", l.directory, zkconn.RightOn("READ", l.directory).Explain(err))
-}
-
-// settleWatch notes whether the read has set the watch.
-func (l *listRequest) settleWatch(ep *epoch, err error) {
-	if err == nil {
-		ep.watches.onReadDone(l.watcher)
-	} else {
-		ep.watches.onReadFailed(l.watcher)
-	}
 }
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
@@ -123,7 +114,7 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 	}
 	switch {
 	case err == nil:
-		ep.watches.onReadDone(watcher)
+		ep.watches.onRead(watcher, true)
 		if w.data != nil {
 			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
 		}
@@ -134,7 +125,7 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		ep.watches.remove(w.Recipient, path)
 		w.gone = append(w.gone, node)
 	default:
-		ep.watches.onReadFailed(watcher)
+		ep.watches.onRead(watcher, false)
 		w.reason, w.err = why, zkconn.RightOn("READ", path).Explain(err)
 	}
 	w.left--

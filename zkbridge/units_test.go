@@ -157,19 +157,19 @@ func TestWatchTable(t *testing.T) {
 	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
 
 	first := table.add(a, "/d/n")
-	table.onReadDone(first)
+	table.onRead(first, true)
 	second := table.add(b, "/d/n") // its read is under way: the event stems from a's watch, or from b's own
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 1 || wakes(b) != 1 {
 		t.Error("one was not woken")
 	}
 	third := table.add(b, "/d/n") // b was woken and asks again
-	table.onReadDone(second)
-	table.onReadFailed(second)
+	table.onRead(second, true)
+	table.onRead(second, false)
 	if table.find(b, "/d/n") != third {
 		t.Error("the answer to an earlier read has ended the interest")
 	}
-	table.onReadDone(third)
+	table.onRead(third, true)
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 0 || wakes(b) != 1 {
 		t.Error("b's watch was forgotten, or a's was not")
@@ -177,7 +177,7 @@ func TestWatchTable(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		early := table.add(a, "/d/n")
 		table.fire(ep, "/d/n", deleted) // before the reply
-		table.onReadDone(early)
+		table.onRead(early, true)
 		if len(table.byPath)+len(table.byRecipient) != 0 { // nothing would ever take it out
 			t.Errorf("left, deleted %v: %v", deleted, table)
 		}

@@ -63,21 +63,15 @@ func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 	return w
 }
 
-// onReadDone notes that a read has set the watch.
-func (t *watchTable) onReadDone(w *watcher) {
-	if w != nil {
-		w.pending--
-		w.set, w.confirmedAt = true, time.Now()
-	}
-}
-
-// onReadFailed notes that a read has failed. An earlier one may have set a watch.
-func (t *watchTable) onReadFailed(w *watcher) {
+// onRead notes whether a read has set the watch. An earlier read may have set it.
+func (t *watchTable) onRead(w *watcher, set bool) {
 	if w == nil {
 		return
 	}
 	w.pending--
-	if w.pending == 0 && !w.set && t.find(w.to, w.path) == w {
+	if set {
+		w.set, w.confirmedAt = true, time.Now()
+	} else if w.pending == 0 && !w.set && t.find(w.to, w.path) == w {
 		t.remove(w.to, w.path)
 	}
 }
@@ -122,13 +116,16 @@ func (t *watchTable) confirmed(path string) {
 // remove removes a watcher.
 func (t *watchTable) remove(to ask.Recipient, path string) {
 	list := t.byPath[path]
-	for i := range list {
-		if list[i].to == to {
-			t.setWatchers(path, slices.Delete(list, i, i+1))
-			t.unlink(to, path)
-			return
-		}
+	i := slices.IndexFunc(list, func(w *watcher) bool { return w.to == to })
+	switch {
+	case i < 0:
+		return
+	case len(list) == 1:
+		delete(t.byPath, path)
+	default:
+		t.byPath[path] = slices.Delete(list, i, i+1)
 	}
+	t.unlink(to, path)
 }
 
 // dropAll removes all watchers of one recipient.
@@ -168,14 +165,6 @@ func (t *watchTable) find(to ask.Recipient, path string) *watcher {
 		}
 	}
 	return nil
-}
-
-func (t *watchTable) setWatchers(path string, list []*watcher) {
-	if len(list) == 0 {
-		delete(t.byPath, path)
-		return
-	}
-	t.byPath[path] = list
 }
 
 func (t *watchTable) unlink(to ask.Recipient, path string) {
