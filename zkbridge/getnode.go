@@ -87,7 +87,9 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 	if err := checkRead(directory); err != nil {
 		return nil, err
 	}
-	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) { return readChildren(c, s, directory, wanted) })
+	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) {
+		return readChildren(c, s, directory, false, wanted)
+	})
 }
 
 // WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a watch: to gets one Wake when
@@ -103,11 +105,7 @@ func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted fun
 		return nil, false, err
 	}
 	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
-		in, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, to != nil, then) })
-		if err != nil {
-			return nil, err
-		}
-		return readNamed(c, s, directory, in.Children, wanted)
+		return readChildren(c, s, directory, to != nil, wanted)
 	})
 	r.watch = to
 	children, err = r.wait(ctx, b)
@@ -121,24 +119,20 @@ func checkRead(path string) error {
 	return nil
 }
 
-func readChildren(c zkconn.Client, s readSlots, directory string, wanted func(string) bool) ([]Child, error) {
-	in, err := c.Children(directory)
+func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) ([]Child, error) {
+	listing, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, watch, then) })
 	if err != nil {
 		return nil, err
 	}
-	return readNamed(c, s, directory, in.Children, wanted)
-}
-
-func readNamed(c zkconn.Client, s readSlots, directory string, names []string, wanted func(string) bool) ([]Child, error) {
 	var all, read []Child
-	for _, name := range names {
+	for _, name := range listing.Children {
 		if wanted == nil || wanted(name) {
 			read = append(read, Child{Name: name})
 		} else {
 			all = append(all, Child{Name: name})
 		}
 	}
-	err := s.each(len(read), func(i int) (err error) {
+	err = s.each(len(read), func(i int) (err error) {
 		read[i], err = readChild(c, directory, read[i].Name)
 		return err
 	})
