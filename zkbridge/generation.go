@@ -63,7 +63,7 @@ func watchGeneration(c zkconn.Client) (n generationNode, err error) {
 
 func (ep *epoch) onGenerationRead(n generationNode, err error) {
 	if err != nil {
-		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+		if zkconn.IsTransient(err) {
 			ep.RetryLater(ep.readGeneration)
 			return
 		}

@@ -223,7 +223,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 		return // the caller has stopped waiting
 	}
 	if err != nil {
-		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+		if zkconn.IsTransient(err) {
 			ep.RetryLater(func() { r.start(ep) })
 			return
 		}

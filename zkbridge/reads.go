@@ -66,11 +66,11 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 			DirectoryCzxid: listing.Czxid, Czxids: czxids})
 		return
 	}
-	outcome, why := zkconn.Classify(err)
-	if outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+	if zkconn.IsTransient(err) {
 		ep.RetryLater(func() { l.read(ep) })
 		return
 	}
+	_, why := zkconn.Classify(err)
 	ep.watches.onRead(l.watcher, false)
 	ep.fail(l, why, "list %s: %v", l.directory, zkconn.RightOn("READ", l.directory).Explain(err))
 }
@@ -108,17 +108,13 @@ func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
 
 func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, found zkconn.Content, err error) {
 	path := zkconn.JoinPath(w.directory, node)
-	outcome, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
-	if err != nil {
-		outcome, why = zkconn.Classify(err)
-	}
 	switch {
 	case err == nil:
 		ep.watches.onRead(watcher, true)
 		if w.data != nil {
 			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
 		}
-	case outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent:
+	case zkconn.IsTransient(err):
 		ep.RetryLater(func() { w.readNode(ep, node, watcher) })
 		return
 	case errors.Is(err, zk.ErrNoNode):
@@ -126,7 +122,8 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		w.gone = append(w.gone, node)
 	default:
 		ep.watches.onRead(watcher, false)
-		w.reason, w.err = why, zkconn.RightOn("READ", path).Explain(err)
+		_, w.reason = zkconn.Classify(err)
+		w.err = zkconn.RightOn("READ", path).Explain(err)
 	}
 	w.left--
 	w.finish(ep)

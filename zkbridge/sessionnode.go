@@ -48,7 +48,7 @@ func createSessionNode(c zkconn.Client, path string) error {
 
 func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	if err != nil {
-		if outcome, _ := zkconn.Classify(err); outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent || zkconn.IsMissing(err) {
+		if zkconn.IsTransient(err) || zkconn.IsMissing(err) {
 			ep.RetryLater(ep.createSessionNode)
 			return
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -91,11 +90,7 @@ func (w *Writer) makeDirectory(directory string, missing bool) {
 var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
 
 func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
-	outcome, why := zkconn.Refused, messages.Reason_REASON_UNSPECIFIED
-	if err != nil {
-		outcome, why = zkconn.Classify(err)
-	}
-	if outcome == zkconn.ConnectionLost || outcome == zkconn.NotSent {
+	if zkconn.IsTransient(err) {
 		w.epoch.RetryLater(func() { w.makeDirectory(directory, missing) })
 		return
 	}
@@ -107,6 +102,7 @@ func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
 		w.requeue(slices.DeleteFunc(creates, func(each write) bool { return !w.mayRetry(each, errDeletedAgain) }))
 		return
 	}
+	_, why := zkconn.Classify(err)
 	for _, each := range creates {
 		w.fail(each, why, err)
 	}

@@ -43,6 +43,13 @@ func Classify(err error) (Outcome, messages.Reason) {
 	return Refused, messages.Reason_UNAVAILABLE
 }
 
+// IsTransient reports whether a request that failed with err is to be sent again if it may be executed twice, as
+// a read may.
+func IsTransient(err error) bool {
+	outcome, _ := Classify(err)
+	return err != nil && (outcome == ConnectionLost || outcome == NotSent)
+}
+
 // refusals are the errors by which a server, or the client before sending, refuses
 // a request.
 var refusals = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
