@@ -3,8 +3,6 @@ package zkbridge
 import (
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -39,29 +37,20 @@ func (ep *epoch) readGeneration() {
 	})
 }
 
-// generationNode is the generation's node as it was read.
-type generationNode struct {
-	data   []byte
-	stat   zk.Stat
-	exists bool
-}
-
 // watchGeneration reads the node and watches it, whether or not the node exists.
-func watchGeneration(c zkconn.Client) (n generationNode, err error) {
+func watchGeneration(c zkconn.Client) (NodeView, error) {
 	for {
-		n.data, n.stat, err = c.GetWatched(GenerationPath)
-		n.exists = err == nil
+		found, err := zkconn.Await(func(then zkconn.Callback[zkconn.Content]) { c.GetW(GenerationPath, then) })
 		if !zkconn.IsMissing(err) {
-			return n, err
+			return NodeView{Exists: err == nil, Stat: found.Stat, Data: found.Data}, err
 		}
-		var exists bool
-		if exists, err = c.ExistsWatched(GenerationPath); err != nil || !exists {
-			return generationNode{}, err
+		if exists, err := c.ExistsWatched(GenerationPath); err != nil || !exists {
+			return NodeView{}, err
 		}
 	}
 }
 
-func (ep *epoch) onGenerationRead(n generationNode, err error) {
+func (ep *epoch) onGenerationRead(n NodeView, err error) {
 	if err != nil {
 		if zkconn.IsTransient(err) {
 			ep.RetryLater(ep.readGeneration)
@@ -71,7 +60,7 @@ func (ep *epoch) onGenerationRead(n generationNode, err error) {
 		return
 	}
 	g := &ep.actor.generations
-	if err := g.read(n.data, n.stat, n.exists); err != nil {
+	if err := g.read(n.Data, n.Stat, n.Exists); err != nil {
 		if g.empty() {
 			ep.setGenerationError(err)
 			return

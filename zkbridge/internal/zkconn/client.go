@@ -40,13 +40,12 @@ type Client interface {
 	CreatePersistent(path string) error
 	// Get reads a node.
 	Get(path string) ([]byte, zk.Stat, error)
-	// GetWatched and ExistsWatched set a watch, too. ExistsWatched sets it also on a missing node.
-	GetWatched(path string) ([]byte, zk.Stat, error)
-	ExistsWatched(path string) (bool, error)
 	// Children reads the names in a directory.
 	Children(path string) (Listing, error)
 	// Exists reads the stat of a node.
 	Exists(path string) (stat zk.Stat, exists bool, err error)
+	// ExistsWatched sets a watch, too, also on a missing node.
+	ExistsWatched(path string) (bool, error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
@@ -228,12 +227,8 @@ func (c zkClient) CreatePersistent(path string) error {
 	return c.create(opCreate, path, NoData, zk.FlagPersistent)
 }
 
-func (c zkClient) Get(path string) ([]byte, zk.Stat, error) { return c.get(path, false) }
-
-func (c zkClient) GetWatched(path string) ([]byte, zk.Stat, error) { return c.get(path, true) }
-
-func (c zkClient) get(path string, watch bool) ([]byte, zk.Stat, error) {
-	n, err := waitQuery(c.session, encodeRead(opGetData, c.root.prepend(path), watch), readContent)
+func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {
+	n, err := waitQuery(c.session, encodeRead(opGetData, c.root.prepend(path), false), readContent)
 	return n.Data, n.Stat, err
 }
 
