@@ -118,7 +118,7 @@ func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	if _, cause := zkconn.FirstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
 	}
-	if _, err := zkconn.MakeDirectory(c, t.within); err != nil {
+	if err := zkconn.MakeDirectory(c, t.within); err != nil {
 		return nil, err
 	}
 	return zkconn.Multi(c, t.ops...)

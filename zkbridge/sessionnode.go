@@ -35,7 +35,7 @@ func createSessionNode(c zkconn.Client, path string) error {
 	err := c.CreateEphemeral(path)
 	if zkconn.IsMissing(err) {
 		// All clients may read the directory: those that ask for the generation need to.
-		if _, err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil {
+		if err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil {
 			return err
 		}
 		err = c.CreateEphemeral(path)

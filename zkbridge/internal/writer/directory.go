@@ -81,7 +81,7 @@ func (w *Writer) makeDirectory(directory string, missing bool) {
 			_, exists, err = client.Exists(directory)
 		}
 		if err == nil && !exists {
-			_, err = zkconn.MakeDirectory(client, directory)
+			err = zkconn.MakeDirectory(client, directory)
 		}
 		return func() { w.onDirectoryMade(directory, missing, err) }
 	})

@@ -281,23 +281,20 @@ func (c zkClient) Parent() Client {
 	return c
 }
 
-// MakeDirectory creates the directory at path, and missing directories above it. It reports whether
-// this call has created path.
-func MakeDirectory(c Client, path string) (bool, error) {
+// MakeDirectory creates the directory at path, and missing directories above it. It returns nil if there is one
+// already.
+func MakeDirectory(c Client, path string) error {
 	err := makeNode(c, path)
 	if IsMissing(err) {
 		if err := makeParent(c, path); err != nil {
-			return false, err
+			return err
 		}
 		err = makeNode(c, path)
 	}
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, zk.ErrNodeExists):
-		return false, nil
+	if err == nil || errors.Is(err, zk.ErrNodeExists) {
+		return nil
 	}
-	return false, fmt.Errorf("make directory %s: %w", path, RightOnParent("CREATE", path).Explain(err))
+	return fmt.Errorf("make directory %s: %w", path, RightOnParent("CREATE", path).Explain(err))
 }
 
 func makeParent(c Client, path string) error {
@@ -307,8 +304,7 @@ func makeParent(c Client, path string) error {
 			return zk.ErrNoNode
 		}
 	}
-	_, err := MakeDirectory(c, parent)
-	return err
+	return MakeDirectory(c, parent)
 }
 
 // makeNode creates a container, which ZooKeeper deletes after its last lock has gone, or a persistent
