@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -115,25 +116,15 @@ func (cfg Config) check() (*settings, error) {
 }
 
 func (s *settings) fillIn() {
-	if s.SessionTimeout == 0 {
-		s.SessionTimeout = defaultSessionTimeout
-	}
-	if s.ConnectTimeout == 0 {
-		third := s.SessionTimeout / 3
-		s.ConnectTimeout = max(third/time.Duration(len(s.Servers)), min(time.Second, third))
-		s.ConnectTimeout = min(s.ConnectTimeout, 10*time.Second)
-	}
-	if s.Margin == 0 {
-		s.Margin = s.SessionTimeout / 5
-	}
-	if s.MaxReply == 0 {
-		s.MaxReply = defaultMaxReply
-	}
+	s.SessionTimeout = cmp.Or(s.SessionTimeout, defaultSessionTimeout)
+	third := s.SessionTimeout / 3
+	perServer := max(third/time.Duration(len(s.Servers)), min(time.Second, third))
+	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, min(perServer, 10*time.Second))
+	s.Margin = cmp.Or(s.Margin, s.SessionTimeout/5)
+	s.MaxReply = cmp.Or(s.MaxReply, defaultMaxReply)
+	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))
 	if s.ACL == nil {
 		s.ACL = zk.WorldACL(zk.PermAll)
-	}
-	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
 	}
 }
 

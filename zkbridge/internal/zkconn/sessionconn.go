@@ -119,10 +119,7 @@ func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 // dial connects to one server, until the epoch ends at the latest. It ignores go-zookeeper's own
 // time-out, a fixed second.
 func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
-	if c.isDead() {
-		return nil, errOver
-	}
-	if !c.pauseBeforeDial() {
+	if c.isDead() || !c.pauseBeforeDial() {
 		return nil, errOver
 	}
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
