@@ -112,7 +112,7 @@ func (a *bridgeActor) onAuthRefused(err error) {
 
 func (a *bridgeActor) connected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
-		a.armDeadline()
+		a.deadline = a.epoch.AfterFunc(time.Until(a.epoch.conn.Deadline()), a.checkDeadline)
 		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
 	} else {
@@ -120,13 +120,6 @@ func (a *bridgeActor) connected(was sessionState) {
 	}
 	a.epoch.connected = true
 	a.epoch.resume()
-}
-
-// armDeadline has checkDeadline called at the deadline. By then ZooKeeper will mostly have answered a
-// request, and checkDeadline sets the timer again.
-func (a *bridgeActor) armDeadline() {
-	ep := a.epoch
-	a.deadline = ep.AfterFunc(time.Until(ep.conn.Deadline()), a.checkDeadline)
 }
 
 // takeSnapshot returns the present state for the methods of Bridge.

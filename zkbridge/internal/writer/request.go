@@ -101,12 +101,6 @@ func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease 
 	return &NodeRelease{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
 }
 
-// answer answers that the node is deleted. missing reports that the first delete, whose answer came,
-// found no node.
-func (r *NodeRelease) answer(missing bool) {
-	r.Tell(&messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
-}
-
 func (r *NodeRelease) deleteOp() *zk.DeleteRequest {
 	r.op = zk.DeleteRequest{Path: r.path, Version: zkconn.AnyVersion}
 	return &r.op

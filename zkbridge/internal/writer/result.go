@@ -127,9 +127,11 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 	w.retryDelete(r, err)
 }
 
+// released answers that the node is deleted. missing reports that the first delete, whose answer came,
+// found no node.
 func (w *Writer) released(r *NodeRelease, missing bool) {
 	w.epoch.Answering(r)
-	r.answer(missing)
+	r.Tell(&messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
 }
 
 // fail ends creates that ZooKeeper has not executed.
