@@ -10,19 +10,18 @@ import (
 type form struct {
 	marker string
 	kind   Kind
-	who    string
 }
 
 // forms are the names that this library takes for contenders, wherever in a name the marker stands
 // last: those of Curator (whose names ours are), of go-zookeeper's zk.Lock, of kazoo, and of
 // ZooKeeper's own lock recipe.
 var forms = []form{
-	{"-lock-", Exclusive, "Curator, go-zookeeper"},
-	{"-lease-", Exclusive, "Curator"},
-	{"__READ__", Shared, "Curator"},
-	{"__WRIT__", Exclusive, "Curator"},
-	{"__lock__", Exclusive, "kazoo"},
-	{"__rlock__", Shared, "kazoo"},
+	{"-lock-", Exclusive},   // Curator, go-zookeeper
+	{"-lease-", Exclusive},  // Curator
+	{"__READ__", Shared},    // Curator
+	{"__WRIT__", Exclusive}, // Curator
+	{"__lock__", Exclusive}, // kazoo
+	{"__rlock__", Shared},   // kazoo
 }
 
 // Parse returns the sequence number and the kind in a child's name. ok is false for a name of no
