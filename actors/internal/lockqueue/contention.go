@@ -51,15 +51,7 @@ func (s *State) endOfHolders() int {
 }
 
 func (e *entry) wantsContention() bool {
-	if e.stage != held {
-		return false
-	}
-	for _, r := range e.requests {
-		if r.notifyContended {
-			return true
-		}
-	}
-	return false
+	return e.stage == held && slices.ContainsFunc(e.requests, func(r request) bool { return r.notifyContended })
 }
 
 // awaitsContention reports whether a holder wants to know of contention and does not know of any.

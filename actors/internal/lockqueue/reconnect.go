@@ -1,6 +1,10 @@
 package lockqueue
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
 // nothing without a connection.
@@ -66,10 +70,5 @@ func (s *State) startAnew() {
 // entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
 // map.
 func (s *State) entriesInOrder() []*entry {
-	all := make([]*entry, 0, len(s.entries))
-	for _, e := range s.entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) })
-	return all
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
 }

@@ -1,6 +1,8 @@
 package lockqueue
 
 import (
+	"slices"
+
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -59,10 +61,5 @@ func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
 }
 
 func (e *entry) hasTry() bool {
-	for _, r := range e.requests {
-		if r.try {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.requests, func(r request) bool { return r.try })
 }

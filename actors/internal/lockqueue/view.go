@@ -90,11 +90,7 @@ func place(list []*contender, r rank) int {
 }
 
 func insert(list []*contender, c *contender) []*contender {
-	i := place(list, c.rank)
-	list = append(list, nil)
-	copy(list[i+1:], list[i:])
-	list[i] = c
-	return list
+	return slices.Insert(list, place(list, c.rank), c)
 }
 
 // shift drops the first element of a list. An empty list can use its memory again.
@@ -116,9 +112,7 @@ func remove(list []*contender, c *contender) []*contender {
 	case i == 0: // the usual departure: do not move the others
 		return shift(list)
 	}
-	copy(list[i:], list[i+1:])
-	list[len(list)-1] = nil
-	return list[:len(list)-1]
+	return slices.Delete(list, i, i+1)
 }
 
 func (v *directoryView) addToList(c *contender) {

@@ -1,6 +1,7 @@
 package semaphore
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -168,9 +169,7 @@ func (p *State) Released(serial uint64) {
 
 func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason) {
 	delete(p.leases, serial)
-	if q.reason == 0 {
-		q.reason = why
-	}
+	q.reason = cmp.Or(q.reason, why)
 	if q.releasing--; q.releasing > 0 {
 		return
 	}
