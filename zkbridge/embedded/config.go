@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"time"
@@ -50,11 +51,7 @@ func (cfg Config) withDefaults() Config {
 	orElse(&cfg.MinSessionTimeout, 2*cfg.TickTime)
 	orElse(&cfg.MaxSessionTimeout, 20*cfg.TickTime)
 	orElse(&cfg.ContainerInterval, time.Second)
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:0"
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg
 }

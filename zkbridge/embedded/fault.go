@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +98,8 @@ type Injected struct {
 // Inject arms a fault. It does not block. Of several that match a request the
 // first injected one fires; all of them count it.
 func (s *Server) Inject(f Fault) *Injected {
-	i := &Injected{Fault: f, server: s, left: f.Times, fired: make(chan struct{})}
+	i := &Injected{Fault: f, server: s, left: cmp.Or(f.Times, 1), fired: make(chan struct{})}
 	i.Nth = max(i.Nth, 1)
-	if i.left == 0 {
-		i.left = 1
-	}
 	s.call(func() { s.faults = append(s.faults, i) })
 	return i
 }

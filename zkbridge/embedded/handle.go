@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -109,13 +110,9 @@ func (s *Server) authenticate(c *conn, xid int32, d *decoder) {
 		c.close()
 		return
 	}
-	for _, known := range c.auth {
-		if known == id {
-			c.reply(xid, 0, codeOK, nil)
-			return
-		}
+	if !slices.Contains(c.auth, id) {
+		c.auth = append(c.auth, id)
 	}
-	c.auth = append(c.auth, id)
 	c.reply(xid, 0, codeOK, nil)
 }
 

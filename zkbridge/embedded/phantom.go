@@ -1,5 +1,7 @@
 package embedded
 
+import "slices"
+
 // Haunt makes what is dialed at one address, as [Server.Dial] is given it, a follower that never
 // hears of one deletion: its clients go on to read the node at path, as it is now, and no watch
 // on the node fires. The node's deletion is known to all others, and to every write. It does
@@ -37,10 +39,5 @@ func (s *Server) haunted(c *conn, t *tree) *tree {
 
 // misses reports whether the connection's follower does not hear of the deletion of a node.
 func (s *Server) misses(c *conn, path string) bool {
-	for _, n := range s.phantoms[c.address] {
-		if n.path == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.phantoms[c.address], func(n *node) bool { return n.path == path })
 }

@@ -1,5 +1,7 @@
 package embedded
 
+import "slices"
+
 // watchMode says how long a watch lives and how far it reaches.
 type watchMode uint8
 
@@ -60,13 +62,7 @@ func (w *watchTable) remove(path string, c *conn) bool {
 		return false
 	}
 	w.forget(path, c)
-	list := w.watchers[path]
-	for i, other := range list {
-		if other == c {
-			w.setWatchers(path, append(list[:i], list[i+1:]...))
-			break
-		}
-	}
+	w.setWatchers(path, slices.DeleteFunc(w.watchers[path], func(other *conn) bool { return other == c }))
 	return true
 }
 
