@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -62,10 +63,7 @@ func require(t testing.TB) install {
 
 // Jars returns the folder that ZooKeeper's jars are taken from, whether or not they are there.
 func Jars() string {
-	if dir := os.Getenv(envJars); dir != "" {
-		return dir
-	}
-	return debianJars
+	return cmp.Or(os.Getenv(envJars), debianJars)
 }
 
 // Lack ends a test that needs something which this machine does not have. The test is skipped, and [Main] says what

@@ -127,18 +127,13 @@ func Real(t testing.TB) *Server {
 // server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it does what [Real] does.
 func Own(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	return own(t, 1, opts)
+	return Ensemble(t, 1, opts...)
 }
 
 // Ensemble starts n real servers that replicate to each other and belong to this test, and blocks until all of them
 // serve, a few seconds. [Server.Members] and [Server.Leader] give the single ones to stop and to freeze. Without a
 // real ZooKeeper it does what [Real] does.
 func Ensemble(t testing.TB, n int, opts ...Option) *Server {
-	t.Helper()
-	return own(t, n, opts)
-}
-
-func own(t testing.TB, n int, opts []Option) *Server {
 	t.Helper()
 	inst := require(t)
 	o := collect(opts)
