@@ -43,7 +43,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	case task:
 		msg(a)
 	case callRequest:
-		if a.accept(msg, msg.forEpoch()) {
+		if a.accept(msg, msg.forEpoch(), nil) {
 			msg.start(a.epoch)
 		}
 	case atomicCreateRequest:
@@ -58,11 +58,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
 	c := writer.NewCreate(a.replyToOf(from, msg), msg, a.cfg.ACL)
-	if err := c.Validate(a.cfg.Root); err != nil {
-		c.Fail(messages.Reason_INVALID, err.Error())
-		return
-	}
-	if a.accept(c, msg.GetEpoch()) { // otherwise accept has answered Failed
+	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
 		a.epoch.writer.Create(c)
 	}
 }

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,12 +98,8 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 // false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
 // they are gone, too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
-	err = checkRead(directory)
-	if err == nil && !watchable(to) {
-		err = fmt.Errorf("zkbridge: %w: %s", messages.Reason_INVALID, notWatchable(to))
-	}
-	if err != nil {
-		return nil, false, err
+	if err := cmp.Or(zkconn.CheckPath(directory), checkWatchable(to)); err != nil {
+		return nil, false, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
 		return readChildren(c, s, directory, to != nil, wanted)

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -14,11 +15,11 @@ var _ messages.BridgeHandler[ask.Recipient] = (*bridgeActor)(nil)
 
 // Subscribe implements messages.BridgeHandler.
 func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
-	switch {
-	case from == nil:
+	if from == nil {
 		return
-	case !watchable(from):
-		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, notWatchable(from))
+	}
+	if err := checkWatchable(from); err != nil {
+		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
 	if _, known := a.subs[from]; !known {
@@ -30,7 +31,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 
 // Unsubscribe implements messages.BridgeHandler. It also ends the sender's watches.
 func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
-	if !watchable(from) {
+	if checkWatchable(from) != nil {
 		return // it has neither
 	}
 	delete(a.subs, from)
@@ -42,11 +43,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := writer.NewRelease(a.replyToOf(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
-	if err := zkconn.CheckNode(msg.GetDirectory(), msg.GetNode()); err != nil {
-		r.Fail(messages.Reason_INVALID, err.Error())
-		return
-	}
-	if a.accept(r, msg.GetEpoch()) {
+	if a.accept(r, msg.GetEpoch(), zkconn.CheckNode(msg.GetDirectory(), msg.GetNode())) {
 		a.epoch.writer.Release(r)
 	}
 }
@@ -55,15 +52,11 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
 	l := &listRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory(),
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
-	if err := zkconn.CheckPath(l.directory); err != nil {
-		l.Fail(messages.Reason_INVALID, err.Error())
-		return
+	err := zkconn.CheckPath(l.directory)
+	if err == nil && l.watch {
+		err = checkWatchable(from)
 	}
-	if l.watch && !watchable(from) {
-		l.Fail(messages.Reason_INVALID, notWatchable(from))
-		return
-	}
-	if a.accept(l, msg.GetEpoch()) {
+	if a.accept(l, msg.GetEpoch(), err) {
 		l.start(a.epoch)
 	}
 }
@@ -74,17 +67,11 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 	if msg.GetWithData() {
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
-	if !watchable(from) {
-		w.Fail(messages.Reason_INVALID, notWatchable(from))
-		return
-	}
+	err := checkWatchable(from)
 	for _, node := range msg.GetNodes() {
-		if err := zkconn.CheckNode(w.directory, node); err != nil {
-			w.Fail(messages.Reason_INVALID, err.Error())
-			return
-		}
+		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
 	}
-	if a.accept(w, msg.GetEpoch()) {
+	if a.accept(w, msg.GetEpoch(), err) {
 		w.start(a.epoch, msg.GetNodes())
 	}
 }
@@ -104,7 +91,7 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 		return
 	}
 	t := &transaction{epoch: to.Epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { a.answerTransact(to, results, err) }}
-	if a.accept(t, to.Epoch) {
+	if a.accept(t, to.Epoch, nil) {
 		t.start(a.epoch)
 	}
 }
@@ -115,8 +102,12 @@ func (a *bridgeActor) replyToOf(from ask.Recipient, msg requestMessage) reply.To
 }
 
 // accept opens a request for the present session, and reports whether it has. It answers all other
-// requests at once.
-func (a *bridgeActor) accept(r request, epoch uint64) bool {
+// requests at once. invalid is what is wrong with the request, or nil.
+func (a *bridgeActor) accept(r request, epoch uint64, invalid error) bool {
+	if invalid != nil {
+		r.Fail(messages.Reason_INVALID, invalid.Error())
+		return false
+	}
 	n := 1
 	if _, ok := r.(*writer.NodeRelease); ok {
 		n = 0 // a release is never over the limit: its node would stay

@@ -33,13 +33,13 @@ type watcher struct {
 	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see leadercheck.go
 }
 
-// watchable reports whether a recipient can be told apart from others, as one that subscribes or
-// watches must be.
-func watchable(to ask.Recipient) bool { return to == nil || reflect.ValueOf(to).Comparable() }
-
-// notWatchable returns why the bridge refuses a recipient that is not watchable.
-func notWatchable(to ask.Recipient) string {
-	return fmt.Sprintf("a recipient of type %T cannot be compared with ==: to subscribe or watch takes one that can, such as a pointer", to)
+// checkWatchable returns an error if a recipient cannot be told apart from others: one that subscribes or watches
+// must be.
+func checkWatchable(to ask.Recipient) error {
+	if to == nil || reflect.ValueOf(to).Comparable() {
+		return nil
+	}
+	return fmt.Errorf("a recipient of type %T cannot be compared with ==: to subscribe or watch takes one that can, such as a pointer", to)
 }
 
 // add notes that a read is under way which will set a watch. It returns nil if there is no recipient.
