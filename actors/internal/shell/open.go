@@ -77,7 +77,7 @@ func (q openQuery) answer(s *Shell) {
 	var all []OpenRequest
 	for _, r := range s.Requests() {
 		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.ownerName(), Actor: r.actor(), State: r.state(),
-			Since: s.Manager.TimeOf(r.since), FromLockActor: r.FromLockActor})
+			Since: s.Manager.timeOf(r.since), FromLockActor: r.FromLockActor})
 	}
 	q.reply <- all
 }

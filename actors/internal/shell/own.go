@@ -66,7 +66,7 @@ func (s *Shell) onTick() {
 	}
 	for _, r := range s.Requests() {
 		if a := r.Acquisition(); a != nil {
-			a.ArmLeakDetection(s.Manager.TimeOf(r.since))
+			a.ArmLeakDetection(s.Manager.timeOf(r.since))
 		}
 	}
 	s.unwatchIdleSenders()

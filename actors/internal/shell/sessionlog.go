@@ -17,7 +17,7 @@ type sessionLog struct {
 // logSession logs a new state of the session. It comes before the locks' actors hear of it.
 func (m *Manager) logSession(s *messages.SessionChanged) {
 	l, log := &m.sessionLog, m.Log.With("session", messages.FormatSession(s.SessionId))
-	held, waiting := m.Counters.HeldAndWaiting()
+	held, waiting := m.Counters.heldAndWaiting()
 	lost := m.Counters.Lost[messages.Reason_SESSION_LOST].Load()
 	switch {
 	case s.Epoch == 0 || s.State == messages.SessionState_ENDED:

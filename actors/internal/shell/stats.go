@@ -26,9 +26,9 @@ type Counters struct {
 // ReasonCount is above the numbers of all reasons.
 const ReasonCount = 32
 
-// HeldAndWaiting returns how many grants hold and how many requests wait. A request that ends
+// heldAndWaiting returns how many grants hold and how many requests wait. A request that ends
 // meanwhile may still count, but neither number is negative.
-func (c *Counters) HeldAndWaiting() (held, waiting int) {
+func (c *Counters) heldAndWaiting() (held, waiting int) {
 	var lost, refused uint64 // read before the numbers that they are subtracted from
 	for reason := range ReasonCount {
 		lost += c.Lost[reason].Load()
@@ -43,8 +43,8 @@ func (c *Counters) HeldAndWaiting() (held, waiting int) {
 // time.Now.
 func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }
 
-// TimeOf returns the time that now returned.
-func (m *Manager) TimeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
+// timeOf returns the time that now returned.
+func (m *Manager) timeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
 
 // countGrant counts a grant of the request. It must come before the owner hears of the grant.
 func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
