@@ -70,7 +70,7 @@ func (c *Conn) closeSession() error {
 	if _, err := c.Conn.Write(b); err != nil {
 		return err
 	}
-	answer, err := c.readFrame(maxHandshake)
+	answer, err := c.readFrame()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func TestServerOpensAnotherSession(t *testing.T) {
 	closed := make(chan bool, 1)
 	serve := func(conn net.Conn) {
 		w := newConn(conn, conn, nil, time.Now().Add(patience))
-		if _, err := w.readFrame(maxHandshake); err != nil {
+		if _, err := w.readFrame(); err != nil {
 			t.Error(err)
 		}
 		conn.Write([]byte("\x00\x00\x00\x25\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x10abcdefghijklmnop\x00"))

@@ -103,7 +103,7 @@ type connectResponse struct {
 // readConnectResponse returns an error for a response whose parts do not fill it. go-zookeeper would
 // allocate as much memory as the password's length says.
 func (c *Conn) readConnectResponse() (h connectResponse, err error) {
-	if h.frame, err = c.readFrame(maxHandshake); err != nil {
+	if h.frame, err = c.readFrame(); err != nil {
 		return h, err
 	}
 	r := reader{rest: h.frame[lengthSize+4:]} // behind the protocol version
@@ -146,13 +146,13 @@ func (c *Conn) onZxid(zxid int64) {
 }
 
 // readFrame reads a whole message of the handshake, its length included.
-func (c *Conn) readFrame(limit int) ([]byte, error) {
+func (c *Conn) readFrame() ([]byte, error) {
 	head, err := c.reader.Peek(lengthSize)
 	if err != nil {
 		return nil, err
 	}
 	size := binary.BigEndian.Uint32(head)
-	if size < minFrame || int64(size) > int64(limit) {
+	if size < minFrame || size > maxHandshake {
 		return nil, fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
 	}
 	frame := make([]byte, lengthSize+int(size))
@@ -174,7 +174,7 @@ func (c *Conn) authenticate(a Credentials) error {
 	if _, err := c.Conn.Write(a.frame()); err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
-	reply, err := c.readFrame(maxHandshake)
+	reply, err := c.readFrame()
 	if err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
