@@ -27,7 +27,6 @@ type Entry struct {
 	used        bool          // since the last tick
 	idleFor     time.Duration // how long the actor has been without use
 	stopping    bool          // the actor takes no further message
-	failed      bool          // the actor stops because of a failure
 }
 
 func (e *Entry) releaseDeps() {

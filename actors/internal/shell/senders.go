@@ -14,7 +14,6 @@ import (
 // watchedSender is an actor of the program with open requests. The lock's actor watches it
 // until the tick at which it has none.
 type watchedSender struct {
-	who  host.Identity
 	open []*Request // each request knows its index
 }
 
@@ -41,7 +40,7 @@ func (s *Shell) addToSender(from ask.Recipient, r *Request) {
 				"do", "look at the actor system; restart the process if it goes on")
 			return
 		}
-		sender = &watchedSender{who: who}
+		sender = &watchedSender{}
 		if s.senders == nil {
 			s.senders = map[host.Identity]*watchedSender{}
 		}

@@ -18,7 +18,7 @@ type Shell struct {
 	behavior   Behavior     // the actor itself: what differs from recipe to recipe
 	table      requestTable // of open requests
 	senders    map[host.Identity]*watchedSender
-	failReason messages.Reason // of the actor; see StopFailed
+	failReason messages.Reason // why the actor stops, if it has failed: see StopFailed
 	expired    map[string]int  // by named owner: requests whose HoldAtMost is over and that are not released
 }
 

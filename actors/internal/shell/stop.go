@@ -10,7 +10,7 @@ import (
 // from now on finds new actors. Open requests end with the reason.
 func (s *Shell) StopFailed(reason messages.Reason) {
 	s.Manager.forget(s.Entry)
-	s.stopping, s.failed, s.failReason = true, true, reason
+	s.stopping, s.failReason = true, reason
 	s.Self.Stop()
 }
 
@@ -22,12 +22,12 @@ func (s *Shell) Stopped(failure any) {
 	s.unwatchSenders()
 	s.stopping = true
 	if failure != nil {
-		s.failed, s.failReason = true, messages.Reason_INTERNAL
+		s.failReason = messages.Reason_INTERNAL
 	}
-	if s.failed {
+	if s.failReason != 0 {
 		s.failAll()
 	}
-	s.behavior.Close(s.failed)
+	s.behavior.Close(s.failReason != 0)
 	for _, r := range s.Requests() {
 		if r.holdExpired { // the recipe does not know it
 			s.forgetExpired(r)
@@ -80,7 +80,7 @@ func (s afterStop) Cancel(ask.Recipient, *messages.Cancel) {}
 // Release implements messages.LockHandler.
 func (s afterStop) Release(from ask.Recipient, msg *messages.Release, _ ask.Reply[*messages.Released]) {
 	reason := messages.Reason_CLOSED // an actor that retired had no grants
-	if s.failed {
+	if s.failReason != 0 {
 		reason = messages.Reason_INTERNAL
 	}
 	tell(from, s.refusal(msg.GetRequestId(), reason, "the lock's actor has stopped"))
