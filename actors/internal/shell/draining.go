@@ -30,9 +30,6 @@ func (m *Manager) StartDraining(e *Entry) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.draining.open == nil {
-		m.draining.open = map[*Entry]struct{}{}
-	}
 	m.draining.open[e] = struct{}{}
 	return true
 }

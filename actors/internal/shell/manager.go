@@ -92,7 +92,7 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manag
 		startedAt:  time.Now(),
 		sessionLog: sessionLog{last: messages.SessionState_ENDED},
 		entries:    map[string]*Entry{},
-		draining:   drainingActors{sessionGoesOn: true},
+		draining:   drainingActors{sessionGoesOn: true, open: map[*Entry]struct{}{}},
 	}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
