@@ -161,15 +161,13 @@ func (s *Server) accept() {
 	}
 }
 
-// call runs f in the loop and waits for it. It reports whether f ran.
-func (s *Server) call(f func()) bool {
+// call runs f in the loop and waits for it. It does nothing once the server is closed.
+func (s *Server) call(f func()) {
 	ran := make(chan struct{})
 	select {
 	case s.calls <- func() { f(); close(ran) }:
 		<-ran
-		return true
 	case <-s.done:
-		return false
 	}
 }
 
