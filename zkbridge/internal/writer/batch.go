@@ -72,10 +72,7 @@ func (b *batch) add(w write, sessionNode bool) bool {
 
 // fits reports whether w fits behind the others.
 func (b *batch) fits(w write, sessionNode bool) bool {
-	n := 1
-	if w.atomic != nil {
-		n = len(w.atomic.parts)
-	}
+	n := max(1, len(w.creates()))
 	switch {
 	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
 		return false

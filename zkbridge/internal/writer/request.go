@@ -183,13 +183,10 @@ func (w write) contains(one write) bool {
 }
 
 func (w write) failures() int {
-	switch {
-	case w.atomic != nil:
-		return w.atomic.parts[0].failures
-	case w.create != nil:
-		return w.create.failures
+	if w.release != nil {
+		return w.release.failures
 	}
-	return w.release.failures
+	return w.creates()[0].failures
 }
 
 func (w write) setFailures(n int) {
