@@ -183,20 +183,8 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 		return
 	}
 	first := a.grants[0] // all members have its token: see atomicCreate.tokensEqual
-	all := messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
-		SessionId: first.SessionId, Epoch: first.Epoch}
-	for _, part := range a.grants {
-		all.Parts = append(all.Parts, parts(part)...)
-	}
-	m.Grant(a.r, &all)
-}
-
-// parts returns the nodes of one member's grant.
-func parts(granted *messages.Granted) []*messages.Granted {
-	if len(granted.Parts) > 0 {
-		return granted.Parts
-	}
-	return []*messages.Granted{granted}
+	m.Grant(a.r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
+		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants})
 }
 
 // Refused implements messages.OwnerHandler.
