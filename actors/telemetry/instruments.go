@@ -94,15 +94,12 @@ func add(sum *actors.Stats, s actors.Stats) {
 	sum.Held += s.Held
 	sum.LocalHandOffs += s.LocalHandOffs
 	sum.RemoteHandOffs += s.RemoteHandOffs
-	addReasons(&sum.Lost, s.Lost)
-	addReasons(&sum.Refused, s.Refused)
+	addReasons(sum.Lost, s.Lost)
+	addReasons(sum.Refused, s.Refused)
 }
 
-func addReasons(sum *map[error]uint64, all map[error]uint64) {
-	if *sum == nil {
-		*sum = map[error]uint64{}
-	}
+func addReasons(sum, all map[error]uint64) {
 	for err, n := range all {
-		(*sum)[err] += n
+		sum[err] += n
 	}
 }

@@ -54,7 +54,8 @@ func New(options ...Option) (actors.Monitor, error) {
 	if c.meters == nil || c.tracers == nil || c.label == nil {
 		return nil, errors.New("telemetry: the argument of Meters, Tracers or Label is nil: leave the option out")
 	}
-	m := &monitor{tracer: c.tracers.Tracer(scope), label: c.label, stats: map[int]func() actors.Stats{}}
+	m := &monitor{tracer: c.tracers.Tracer(scope), label: c.label, stats: map[int]func() actors.Stats{},
+		over: actors.Stats{Lost: map[error]uint64{}, Refused: map[error]uint64{}}}
 	return m, m.makeInstruments(c.meters.Meter(scope))
 }
 
