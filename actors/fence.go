@@ -22,8 +22,7 @@ func (g *Grant) Verify(ctx context.Context) error {
 	}
 	a := g.acquisition
 	_, err := a.handle.manager.Bridge.MultiIn(ctx, a.granted.Epoch, g.Guard()...)
-	var failed *zkbridge.OpError
-	if errors.As(err, &failed) && !errors.Is(err, messages.Reason_NO_AUTH) {
+	if failed, is := errors.AsType[*zkbridge.OpError](err); is && !errors.Is(err, messages.Reason_NO_AUTH) {
 		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}
 	}
 	return err

@@ -50,13 +50,11 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 		}
 		raised := max(was.value+1, uint64(max(time.Now().Unix(), 0)))
 		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, raised, 10))
-		var failed *zkbridge.OpError
+		_, refused := errors.AsType[*zkbridge.OpError](err)
 		switch {
 		case err == nil:
 			return raised, nil
-		case !errors.As(err, &failed):
-			return 0, err
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
+		case refused && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode)):
 			// Another process has written, created or deleted the node meanwhile.
 		default:
 			return 0, err

@@ -59,8 +59,7 @@ func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, er
 			done.Czxid = r.Stat.Czxid
 		}
 	}
-	var failed *OpError
-	if errors.As(err, &failed) {
+	if failed, is := errors.AsType[*OpError](err); is {
 		done.Op = uint32(failed.Index)
 		done.Outcome = transactOutcomes[failed.Err]
 	}
@@ -81,11 +80,10 @@ func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, er
 
 // reasonOf returns the Reason in an error of the bridge, or the Reason for an error of ZooKeeper.
 func reasonOf(err error) messages.Reason {
-	var why messages.Reason
-	if failure := (*messages.Failed)(nil); errors.As(err, &failure) {
+	if failure, is := errors.AsType[*messages.Failed](err); is {
 		return failure.Reason
 	}
-	if errors.As(err, &why) {
+	if why, is := errors.AsType[messages.Reason](err); is {
 		return why
 	}
 	return zkconn.ReasonFor(err)
