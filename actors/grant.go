@@ -20,9 +20,6 @@ type Grant struct{ acquisition *acquisition }
 // ErrReleased is the Err of a Grant that was released.
 var ErrReleased = errors.New("grant was released")
 
-// watchDropped has it noticed that the grant is dropped.
-func (g *Grant) watchDropped() { runtime.AddCleanup(g, (*acquisition).dropped, g.acquisition) }
-
 // Token returns the grant's fencing token. Pass it to the resource that the lock protects.
 func (g *Grant) Token() Token {
 	granted := g.acquisition.granted
@@ -132,30 +129,29 @@ func (g *Grant) Context(parent context.Context) context.Context {
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	a, gc := g.acquisition, &grantContext{cancel}
+	a := g.acquisition
 	a.checkEnded()
 	a.mu.Lock()
 	ended := a.ended
 	if ended == nil && a.handle.manager.Suspended() {
 		ended = ErrSuspended
 	}
-	if ended == nil {
-		n := a.notificationsLocked()
-		if n.contexts == nil {
-			n.contexts = map[*grantContext]struct{}{}
-		}
-		n.contexts[gc] = struct{}{}
-	}
-	a.mu.Unlock()
 	if ended != nil {
+		a.mu.Unlock()
 		cancel(ended)
-	} else {
-		context.AfterFunc(ctx, func() {
-			a.mu.Lock()
-			delete(a.notifications.contexts, gc)
-			a.mu.Unlock()
-		})
+		return workContext{ctx, g}
 	}
+	n := a.notificationsLocked()
+	if n.contexts == nil {
+		n.contexts = map[context.Context]context.CancelCauseFunc{}
+	}
+	n.contexts[ctx] = cancel
+	a.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		delete(a.notifications.contexts, ctx)
+		a.mu.Unlock()
+	})
 	return workContext{ctx, g}
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -40,7 +41,7 @@ func (a *acquisition) armGrant(g *Grant, since time.Time) {
 	a.mu.Lock()
 	a.notificationsLocked().heldSince = since
 	a.mu.Unlock()
-	g.watchDropped()
+	runtime.AddCleanup(g, (*acquisition).dropped, a)
 }
 
 // droppedLog returns the logger for a grant or a future that the user has dropped.

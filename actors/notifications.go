@@ -15,7 +15,7 @@ import (
 type notifications struct {
 	done     chan struct{} // closed when the grant is over
 	revoked  chan struct{} // closed when another client has asked for the lock
-	contexts map[*grantContext]struct{}
+	contexts map[context.Context]context.CancelCauseFunc
 	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
 	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
 	heldSince time.Time
@@ -23,9 +23,6 @@ type notifications struct {
 	ctx      context.Context
 	acquired stack // of the goroutine that has made the request, if Config.RecordStacks is set
 }
-
-// grantContext ends with its grant.
-type grantContext struct{ cancel context.CancelCauseFunc }
 
 // notificationsLocked needs a.mu, as do the fields of its result.
 func (a *acquisition) notificationsLocked() *notifications {
@@ -35,12 +32,12 @@ func (a *acquisition) notificationsLocked() *notifications {
 	return a.notifications
 }
 
-// contextsLocked needs a.mu. It returns the contexts that have not ended, and maybe some that have.
-func (a *acquisition) contextsLocked() []*grantContext {
+// contextsLocked needs a.mu. It returns what ends the contexts that have not ended, and maybe some that have.
+func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
 	if a.notifications == nil {
 		return nil
 	}
-	return slices.Collect(maps.Keys(a.notifications.contexts))
+	return slices.Collect(maps.Values(a.notifications.contexts))
 }
 
 // announceEndLocked ends the contexts of a grant that is over, and then closes Done. It needs a.mu, and
@@ -49,8 +46,8 @@ func (a *acquisition) contextsLocked() []*grantContext {
 func (a *acquisition) announceEndLocked() {
 	if contexts, why := a.contextsLocked(), a.ended; len(contexts) > 0 {
 		a.mu.Unlock()
-		for _, gc := range contexts {
-			gc.cancel(why)
+		for _, cancel := range contexts {
+			cancel(why)
 		}
 		a.mu.Lock()
 		a.notifications.contexts = nil
@@ -95,8 +92,8 @@ func (a *acquisition) Suspended(struct{}, *messages.Suspended) {
 	a.mu.Lock()
 	contexts := a.contextsLocked() // which stay there: if the grant is over meanwhile, its end ends them, too
 	a.mu.Unlock()
-	for _, gc := range contexts {
-		gc.cancel(ErrSuspended)
+	for _, cancel := range contexts {
+		cancel(ErrSuspended)
 	}
 }
 
