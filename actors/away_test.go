@@ -26,9 +26,9 @@ func lostly(t testing.TB, what string, err error) {
 // A Try does not wait for a connection, neither one that was lost before nor one that is
 // lost while it waits for an answer.
 func TestTryWithoutConnection(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
-		config, all := parties(b.T, 2)
+		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
 		forms := b.forms(locks)
 		for _, f := range forms { // so that directories are known
@@ -76,9 +76,9 @@ func TestTryWithoutConnection(t *testing.T) {
 
 // A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
 func TestWhatWasWaitedFor(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
-		config, all := parties(b.T, 1)
+		config, all := testActors(b.T, 1)
 		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
 		mu := locks.Mutex(b.path)
 		g := lock(b, other.Mutex(b.path))
@@ -142,7 +142,7 @@ func TestSilentServer(t *testing.T) {
 
 // The calls that ask ZooKeeper end when the connection is lost, and do not begin without.
 func TestCallsWithoutConnection(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu, s := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2)

@@ -14,7 +14,7 @@ import (
 
 // byHand is what a client with Curator's InterProcessSemaphoreV2 does to ZooKeeper.
 type byHand struct {
-	b    *bed
+	b    *testLock
 	conn *zk.Conn
 	path string
 	max  int
@@ -22,7 +22,7 @@ type byHand struct {
 	taken func(leases int)
 }
 
-func (b *bed) byHand(max int) *byHand {
+func (b *testLock) byHand(max int) *byHand {
 	return &byHand{b: b, conn: b.Client(b), path: b.path, max: max}
 }
 

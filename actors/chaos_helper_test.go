@@ -19,38 +19,38 @@ func (u *user) work(paths []string) {
 	u.rest = func() { cancel(); all.Wait() }
 	for range 2 {
 		all.Go(func() {
-			depot, err := visit(u.depot.conn.RemoteAddr().String())
+			resources, err := connectResources(u.resources.conn.RemoteAddr().String())
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return
 			}
 			for ctx.Err() == nil {
-				u.turn(depot, paths[rand.N(len(paths))])
+				u.turn(resources, paths[rand.N(len(paths))])
 			}
 		})
 	}
 }
 
 // turn is one grant. It does not look whether the grant holds.
-func (u *user) turn(depot *customer, path string) {
-	depot.do("call", path, actors.Token{}, int64(os.Getpid()))
+func (u *user) turn(resources *resourceClient, path string) {
+	resources.do("call", path, actors.Token{}, int64(os.Getpid()))
 	g, err := u.locks.Mutex(path).Lock(context.Background())
 	if err != nil {
 		u.say("refused %v", err)
 		return
 	}
 	token := g.Token()
-	depot.do("lock", path, token, 0)
+	resources.do("lock", path, token, 0)
 	for range rand.N(4) {
-		if number, ok := depot.do("read", path, token, 0); ok {
+		if number, ok := resources.do("read", path, token, 0); ok {
 			<-time.After(rand.N(10 * time.Millisecond))
-			depot.do("update", path, token, number)
+			resources.do("update", path, token, number)
 		}
 	}
-	depot.do("begin", path, token, 0)
+	resources.do("begin", path, token, 0)
 	if err := g.Unlock(context.Background()); err != nil {
-		depot.do("lost", path, token, 0)
+		resources.do("lost", path, token, 0)
 		return
 	}
-	depot.do("unlock", path, token, 0)
+	resources.do("unlock", path, token, 0)
 }

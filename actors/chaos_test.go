@@ -16,21 +16,21 @@ import (
 )
 
 // Chaos: six processes work on three locks while processes and servers are paused and
-// killed. Each update of a number in the depot is made of what was read before under the
+// killed. Each update of a number in the resource server is made of what was read before under the
 // same grant, so one that is lost shows.
 
 var chaosTime = flag.Duration("chaos", 5*time.Second, "how long each run of chaos takes")
 
 // chaos is one such run.
 type chaos struct {
-	*bed
-	disturb func() // something happens to the server
-	depot   *depot
-	paths   []string
-	timeout time.Duration
-	team    []*childProcess
-	wakers  sync.WaitGroup
-	paused  chan struct{} // as many as may be at a time: the others must go on
+	*testLock
+	disturb   func() // something happens to the server
+	resources *resourceServer
+	paths     []string
+	timeout   time.Duration
+	team      []*childProcess
+	wakers    sync.WaitGroup
+	paused    chan struct{} // as many as may be at a time: the others must go on
 }
 
 // TestChaosUnclean has processes killed, and paused until their sessions are over: then
@@ -47,7 +47,7 @@ func TestChaosUnclean(t *testing.T) {
 			c.team[i].kill()
 			c.team[i] = c.hire()
 		})
-		c.depot.check(c, false)
+		c.resources.check(c, false)
 	})
 }
 
@@ -57,7 +57,7 @@ func TestChaosClean(t *testing.T) {
 	t.Parallel()
 	onChaos(t, func(c *chaos) {
 		c.run(calm, func() { c.rest(c.victim(), rand.N(400*time.Millisecond)) })
-		c.depot.check(c, true)
+		c.resources.check(c, true)
 	})
 }
 
@@ -88,8 +88,8 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, disturb := start(t)
-			c := &chaos{bed: &bed{T: t, Server: s, path: s.Path(t)}, disturb: disturb,
-				depot: newDepot(t), paused: make(chan struct{}, 2)}
+			c := &chaos{testLock: &testLock{T: t, Server: s, path: s.Path(t)}, disturb: disturb,
+				resources: newResourceServer(t), paused: make(chan struct{}, 2)}
 			for _, name := range []string{"-a", "-b", "-c"} {
 				c.paths = append(c.paths, c.path+name)
 			}
@@ -110,20 +110,20 @@ func restart(t *testing.T, s *zktest.Server) {
 // hire starts a process that works.
 func (c *chaos) hire() *childProcess {
 	c.Helper()
-	p := startProcess(c, c.Addr(), c.timeout, c.depot.addr())
+	p := startProcess(c, c.Addr(), c.timeout, c.resources.addr())
 	p.tell("work %s", strings.Join(c.paths, " "))
 	return p
 }
 
 // victim chooses a process, mostly one that holds a lock.
 func (c *chaos) victim() int {
-	holders := c.depot.holders()
+	holders := c.resources.holders()
 	for range 100 { // all processes may wait for one that is paused
 		if len(holders) > 0 {
 			break
 		}
 		<-time.After(2 * time.Millisecond)
-		holders = c.depot.holders()
+		holders = c.resources.holders()
 	}
 	if rand.N(4) == 0 || len(holders) == 0 {
 		return rand.N(len(c.team))

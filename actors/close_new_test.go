@@ -18,7 +18,7 @@ import (
 // Locks of New live in a session that goes on when they are closed.
 
 // ownBridge returns a function that makes Locks on one bridge, which lives as long as the test.
-func (b *bed) ownBridge() func() *actors.Locks {
+func (b *testLock) ownBridge() func() *actors.Locks {
 	b.Helper()
 	system := host.NewSystem(nil, nil)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: b.Addr(), SessionTimeout: calm})
@@ -32,7 +32,7 @@ func (b *bed) ownBridge() func() *actors.Locks {
 }
 
 // closeLeavesNothing checks that no node of the lock is there any more when Close returns.
-func (b *bed) closeLeavesNothing(locks *actors.Locks) {
+func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 	b.Helper()
 	must(b, locks.Close())
 	for _, path := range []string{b.path, b.path + "/leases", b.path + "/locks"} {
@@ -56,7 +56,7 @@ func TestCloseOfNewDuringTransaction(t *testing.T) {
 	for kind, handle := range kinds {
 		for action, fault := range actions {
 			t.Run(kind+"/"+action, func(t *testing.T) {
-				onEmbedded(t, func(b *bed) {
+				onEmbedded(t, func(b *testLock) {
 					open := b.ownBridge()
 					if kind == "reset" {
 						b.makeDirectory(math.MaxInt32)
@@ -74,7 +74,7 @@ func TestCloseOfNewDuringTransaction(t *testing.T) {
 }
 
 // makeDirectory makes the lock's directory, whose numbers begin at count.
-func (b *bed) makeDirectory(count int32) {
+func (b *testLock) makeDirectory(count int32) {
 	b.Helper()
 	conn := b.Client(b)
 	_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
@@ -87,7 +87,7 @@ func (b *bed) makeDirectory(count int32) {
 func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 	t.Parallel()
 	t.Run("lock-delay", func(t *testing.T) {
-		onEmbedded(t, func(b *bed) {
+		onEmbedded(t, func(b *testLock) {
 			locks, conn := b.ownBridge()(), b.Client(b)
 			g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
 			must(b, conn.Delete(b.path+heldMarker, -1))
@@ -95,7 +95,7 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 		})
 	})
 	t.Run("reset", func(t *testing.T) {
-		onEmbedded(t, func(b *bed) {
+		onEmbedded(t, func(b *testLock) {
 			locks, conn := b.ownBridge()(), b.Client(b)
 			b.makeDirectory(math.MaxInt32)
 			g := lock(b, locks.Mutex(b.path))
@@ -107,7 +107,7 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 }
 
 // closeDuring has the locks closed while the grant's release is under way.
-func (b *bed) closeDuring(locks *actors.Locks, g *actors.Grant) {
+func (b *testLock) closeDuring(locks *actors.Locks, g *actors.Grant) {
 	b.Helper()
 	i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
 	g.Release()
@@ -133,7 +133,7 @@ func cutLast(path string) (directory, name string, ok bool) {
 // A held marker is being made when Close comes. It goes again with the node.
 func TestCloseOfNewDuringMarking(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.ownBridge()()
 		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + heldMarker, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
 		locks.Mutex(b.path, actors.LockDelay(time.Minute)).Acquire(context.Background())
@@ -163,7 +163,7 @@ func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
 }
 
 func TestCloseOfNewWithoutRight(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, conn := b.ownBridge()(), b.Client(b)
 		for _, mu := range []locker{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
 			g := lock(b, mu)

@@ -13,7 +13,7 @@ import (
 
 // Close comes while everything is going on. All that was asked for ends.
 func TestCloseInTheMiddle(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		for range 4 {
 			locks := b.locks(idle(time.Millisecond))
 			var wg sync.WaitGroup
@@ -52,8 +52,8 @@ func TestCloseInTheMiddle(t *testing.T) {
 
 // Several Locks share a protoactor system; closing one leaves the others alone.
 func TestCloseOneOfTwo(t *testing.T) {
-	each(t, func(b *bed) {
-		config, _ := parties(b.T, 0)
+	each(t, func(b *testLock) {
+		config, _ := testActors(b.T, 0)
 		one, two := b.locks(config), b.locks(config)
 		g := lock(b, two.Mutex(b.path))
 		f := one.Mutex(b.path).Acquire(within(b))
@@ -69,7 +69,7 @@ func TestCloseOneOfTwo(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 10 })
 		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
 		for range 3 {

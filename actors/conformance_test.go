@@ -19,7 +19,7 @@ import (
 
 // Curator's testWithNamespace.
 func TestWithNamespace(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := connect(b.T, b.Addr()+b.path)
 		for name, l := range map[string]locker{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
 			g := lock(b, l)
@@ -33,7 +33,7 @@ func TestWithNamespace(t *testing.T) {
 
 // Curator's TestLockACLs: the lock's node, its directory and those above have the ACL.
 func TestLockACLs(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mine := func(cfg *actors.Config) {
 			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
 			cfg.ACL = zkbridge.CreatorAll()
@@ -64,7 +64,7 @@ func TestLockACLs(t *testing.T) {
 // Curator's testGetParticipantNodes: readers and writers are counted apart.
 func TestReadWriteGetParticipantNodes(t *testing.T) {
 	const readers, writers = 20, 8
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw := b.rw()
 		var all []*actors.Future[*actors.Grant]
 		for range readers {
@@ -91,7 +91,7 @@ func TestReadWriteGetParticipantNodes(t *testing.T) {
 
 // Curator's testSetNodeData: what the caller does with the data later does not matter.
 func TestSetNodeData(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
 		for _, side := range []*actors.ModeLock{rw.Read(), rw.Write()} {
 			data := []byte("owner data")
@@ -109,7 +109,7 @@ func TestSetNodeData(t *testing.T) {
 // Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over blocks
 // no contender.
 func TestLockPath(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		for _, first := range []string{"write", "read"} {
 			locks, other := b.locks(), b.rw()
@@ -132,7 +132,7 @@ func TestLockPath(t *testing.T) {
 // kazoo's test_rw_lock (#649): while one writes, a reader and a writer come; they get the
 // lock in this order.
 func TestReadWriteInOrder(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		w := lock(b, b.rw().Write())
 		r := b.rw().Read().Acquire(within(b))
 		b.waitNodes(2)
@@ -150,7 +150,7 @@ func TestReadWriteInOrder(t *testing.T) {
 // kazoo's test_lock_reacquire and its like: a handle is as new after each way that a
 // request may end.
 func TestLockReacquire(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, other := b.mutex(), b.mutex()
 		for range 2 {
 			unlock(b, lock(b, mu))
@@ -174,7 +174,7 @@ func TestLockReacquire(t *testing.T) {
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
 // does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		middle := b.locks()
 		dies := middle.Mutex(b.path).Acquire(within(b))
@@ -192,7 +192,7 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 
 // Consul's LockDeleteKey: the node is deleted by an operator, ten times.
 func TestLockDeleteKey(t *testing.T) {
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.mutex()
 		for range 10 {
 			g := lock(b, mu, actors.Revocable())
@@ -208,7 +208,7 @@ func TestLockDeleteKey(t *testing.T) {
 
 // Curator's testSomeLocksFailToLock: one member cannot be had, and none is.
 func TestSomeLocksFailToLock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, conn := b.locks(), b.Client(b)
 		members := b.three(locks)
 		closed := members[1].Path()

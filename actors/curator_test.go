@@ -18,7 +18,7 @@ var contendRounds = sample.Size(15, 40)
 
 // contend has a lock of ours and locks of other libraries contend on one path. Each contender must come
 // to hold, and none holds beside one that its mode excludes.
-func (b *bed) contend(permits int, ours map[string]lockClient, theirs map[string]*interop.Lock) {
+func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[string]*interop.Lock) {
 	b.Helper()
 	resource := interop.NewResource(b)
 	var all []<-chan error
@@ -49,13 +49,13 @@ func (b *bed) contend(permits int, ours map[string]lockClient, theirs map[string
 
 // curator is a Java process. It ends before watches are counted: Curator has one of
 // its own.
-func (b *bed) curator(options ...interop.Option) *interop.CuratorClient {
+func (b *testLock) curator(options ...interop.Option) *interop.CuratorClient {
 	c := interop.Curator(b, b.Addr(), options...)
 	b.before = append(b.before, c.Kill)
 	return c
 }
 
-func (b *bed) kazoo() *interop.KazooClient {
+func (b *testLock) kazoo() *interop.KazooClient {
 	k := interop.Kazoo(b, b.Addr())
 	b.before = append(b.before, k.Kill)
 	return k
@@ -71,7 +71,7 @@ func sharing(l locker) lockClient { return lockClient{l, interop.Shared} }
 
 // A mutex of ours, Curator's and kazoo's on one path.
 func TestMutexBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator := b.curator()
 		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
@@ -79,7 +79,7 @@ func TestMutexBesideCurator(t *testing.T) {
 }
 
 func TestMutexBesideKazoo(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		kazoo := b.kazoo()
 		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
@@ -87,7 +87,7 @@ func TestMutexBesideKazoo(t *testing.T) {
 }
 
 func TestReadWriteBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
 		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
@@ -96,7 +96,7 @@ func TestReadWriteBesideCurator(t *testing.T) {
 
 // Curator waits for this library, and this library for Curator. Each lists the participants of the other.
 func TestCuratorWaitsForUs(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		theirs := b.curator().Mutex(b.path)
 		mu := b.mutex()
 		g := lock(b, mu, actors.WithData([]byte("me")))
@@ -128,7 +128,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 
 // The same of a process whose readers and writers share nodes.
 func TestLocalReadWriteBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator := b.curator()
 		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
 		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
@@ -150,7 +150,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 
 // We downgrade: a writer of Curator's goes on to wait, and a reader of Curator's holds.
 func TestDowngradeBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		writer := curator.WriteLock(b.path)
@@ -185,7 +185,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 // A Curator process is killed while it holds: we get the lock when its session is over.
 func TestCuratorDies(t *testing.T) {
 	zktest.OneRunIn(t, 4)
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		curator := b.curator(interop.SessionTimeout(8 * time.Second))
 		theirs := curator.Mutex(b.path)
 		if held, err := theirs.TryAcquire(); !held {
@@ -201,7 +201,7 @@ func TestCuratorDies(t *testing.T) {
 
 // A semaphore of ours and one of Curator's have the same permits.
 func TestSemaphoreBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		const permits = 3
 		curator := b.curator()
 		ours, theirs := map[string]lockClient{}, map[string]*interop.Lock{}
@@ -215,7 +215,7 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 
 // We take several permits at once, and Curator the rest; either waits for the other.
 func TestPermitsBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		const permits = 4
 		theirs, ours := b.curator().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)
 		g := lock(b, ours, actors.Permits(3))
@@ -246,7 +246,7 @@ func TestPermitsBesideCurator(t *testing.T) {
 func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		t.Run(fmt.Sprintf("our timeout %v", ours), func(t *testing.T) {
-			onEither(t, func(b *bed) {
+			onEither(t, func(b *testLock) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
 				waits := func(requests, leases int) {
@@ -281,7 +281,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 
 // Requests for two of three permits, ours with timeouts, exclude each other and Curator's.
 func TestSeveralPermitsBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		const permits = 3
 		ours := map[string]lockClient{}
 		for _, name := range []string{"go", "go too"} {
@@ -299,7 +299,7 @@ func (s several) Lock(ctx context.Context, options ...actors.Option) (*actors.Gr
 }
 
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator := b.curator()
 		b.contend(0, map[string]lockClient{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
 			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
@@ -321,7 +321,7 @@ func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors
 // A multi-lock of ours contends with one of Curator's. Curator's takes its members one after the other.
 // So it may hold one member and wait for another behind ours, which then releases its members.
 func TestMultiLockBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		locks := b.locks()
 		one, two := b.path+"/one", b.path+"/two"
 		b.contend(0, map[string]lockClient{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
@@ -335,7 +335,7 @@ func TestMultiLockBesideCurator(t *testing.T) {
 
 // Curator's Revoker asks our holder, and our Revoke asks Curator's.
 func TestRevocationBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator, locks := b.curator(), b.locks()
 		g := lock(b, locks.Mutex(b.path), actors.Revocable(), actors.WithData([]byte("me")))
 		theirs := curator.Mutex(b.path)
@@ -371,7 +371,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 
 // The number of permits is a SharedCount, which either side changes.
 func TestSharedCountBesideCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		locks := b.locks()
 		count := b.path + "-count"
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))

@@ -25,17 +25,17 @@ func excludes(one, other string) bool {
 	return true
 }
 
-func (b *bed) table() *actors.Custom {
+func (b *testLock) table() *actors.Custom {
 	b.Helper()
 	return b.tableOf(b.locks())
 }
 
-func (b *bed) tableOf(locks *actors.Locks) *actors.Custom {
+func (b *testLock) tableOf(locks *actors.Locks) *actors.Custom {
 	return locks.Custom(b.path, "table lock", tableLock(), tableKinds...)
 }
 
 func TestCustomKindsExclude(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		here, there := b.table(), b.table()
 		for _, one := range tableKinds {
 			g := lock(b, here.Kind(one))
@@ -58,7 +58,7 @@ func TestCustomKindsExclude(t *testing.T) {
 
 // Clients lock for random kinds: never two that exclude each other.
 func TestCustomContention(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var mu sync.Mutex
 		inside := map[string]int{}
 		count := func(kind string, change int) error {
@@ -94,7 +94,7 @@ func ways() queue.Rule {
 // A contender that waits for one kind blocks no contender of another kind that is free, in the same
 // process or another.
 func TestCustomIndependentKinds(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		here, there := b.locks().Custom(b.path, "road", ways(), "north", "south"), b.locks().Custom(b.path, "road", ways(), "north", "south")
 		north := lock(b, there.Kind("north"))
 		next := here.Kind("north").Acquire(within(b))
@@ -121,7 +121,7 @@ func TestCustomIndependentKinds(t *testing.T) {
 // A holder of one kind enters another kind that its rule lets it re-enter, ahead of the waiters. A
 // request that would wait for its own owner is refused.
 func TestCustomReentry(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		table, me := b.table(), actors.WithOwner("me")
 		write := lock(b, table.Kind("X"), me)
 		again := lock(b, table.Kind("X"), me)
@@ -143,7 +143,7 @@ func TestCustomReentry(t *testing.T) {
 }
 
 func TestCustomParticipants(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		table := b.table()
 		reader, intent := lock(b, table.Kind("S")), lock(b, table.Kind("IS"))
 		writer := table.Kind("IX").Acquire(within(b))
@@ -172,7 +172,7 @@ func TestCustomParticipants(t *testing.T) {
 
 // With a marker of another library its nodes take part.
 func TestCustomMarkersOfOthers(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rule := ways()
 		rule.Markers[1] = "-lock-"
 		road := b.locks().Custom(b.path, "road", rule, "own", "Curator's")
@@ -187,7 +187,7 @@ func TestCustomMarkersOfOthers(t *testing.T) {
 }
 
 func TestCustomInMultiLock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		table := b.tableOf(locks)
 		multi := locks.MultiLock(locks.Mutex(b.path+"-row"), table.Kind("IX"))
@@ -201,7 +201,7 @@ func TestCustomInMultiLock(t *testing.T) {
 }
 
 func TestCustomInvalid(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		change := func(f func(*queue.Rule)) queue.Rule {
 			r := ways()
@@ -237,7 +237,7 @@ func TestCustomInvalid(t *testing.T) {
 
 // A rule that is changed later changes nothing.
 func TestCustomKeepsItsRule(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		rule := ways()
 		road := b.locks().Custom(b.path, "road", rule, "north", "south")
 		rule.BlockedBy[0], rule.Markers[0] = 0, "/"

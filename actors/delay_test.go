@@ -46,7 +46,7 @@ func takes(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*
 
 // The held marker exists while the lock is held, and the next contender then holds at once.
 func TestLockDelayAfterRelease(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), b.locks().Mutex(b.path, actors.LockDelay(time.Minute))
 		last := actors.Token{}
@@ -85,7 +85,7 @@ func TestLockDelayAfterRelease(t *testing.T) {
 
 // The held marker exists until the owner's last release.
 func TestLockDelayReentry(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		mu, me := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), actors.WithOwner("me")
 		f := mu.Acquire(within(b), me) // perhaps before the held marker is made
@@ -311,9 +311,9 @@ func TestLockDelayBesideOthers(t *testing.T) {
 }
 
 func TestLockDelayMessages(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		const short = 3 * time.Second
-		config, all := parties(b.T, 2)
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		one, two := b.locks(config), b.locks(config)
 		first, second := pid(b, one.Mutex(b.path, actors.LockDelay(short))), pid(b, two.Mutex(b.path, actors.LockDelay(short)))
@@ -344,7 +344,7 @@ func TestLockDelayMessages(t *testing.T) {
 
 // A process that may not create the held marker does not get the lock.
 func TestLockDelayMayNotCreateHeldMarker(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
 		must(b, err)
@@ -365,7 +365,7 @@ func TestLockDelayMayNotCreateHeldMarker(t *testing.T) {
 }
 
 func TestLockDelayOptions(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		for _, d := range []time.Duration{0, -time.Second, time.Minute + 1, time.Hour} {
 			_, err := locks.Mutex(b.path, actors.LockDelay(d)).Lock(within(b))

@@ -161,25 +161,25 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		leave func(b *bed, conn *zk.Conn, readers []any, writer *rival)
+		leave func(b *testLock, conn *zk.Conn, readers []any, writer *rival)
 	}{
-		{"then the writer leaves", func(b *bed, conn *zk.Conn, readers []any, writer *rival) {
+		{"then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
 			_, err := conn.Multi(readers...)
 			must(b, err)
 			writer.leave()
 		}},
-		{"one of them, then the writer leaves", func(b *bed, conn *zk.Conn, readers []any, writer *rival) {
+		{"one of them, then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
 			_, err := conn.Multi(readers[1])
 			must(b, err)
 			writer.leave()
 		}},
-		{"with the writer", func(b *bed, conn *zk.Conn, readers []any, writer *rival) {
+		{"with the writer", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
 			_, err := conn.Multi(append(readers, &zk.DeleteRequest{Path: writer.path, Version: -1})...)
 			must(b, err)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			serially(t, func(b *bed) {
+			serially(t, func(b *testLock) {
 				conn, rw := b.Client(b), b.rw()
 				writer, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
@@ -209,7 +209,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // the other reader holds, and the last waits for the second writer by a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
 	t.Parallel()
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
 		first, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
 		f := rw.Read().Acquire(within(b))

@@ -14,7 +14,7 @@ import (
 
 // emptied deletes the lock's directory, which has no children, or waits until
 // ZooKeeper has.
-func (b *bed) emptied(conn *zk.Conn) {
+func (b *testLock) emptied(conn *zk.Conn) {
 	b.Helper()
 	b.waitNodes(0)
 	if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -28,7 +28,7 @@ func (b *bed) emptied(conn *zk.Conn) {
 func TestDirectoryComesAnew(t *testing.T) {
 	for name, before := range map[string]int{"fewer than before": 1, "as many as before": 3, "more than before": 5} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				mus := []*actors.Mutex{b.mutex(), b.mutex()}
 				last := actors.Token{}
@@ -64,7 +64,7 @@ func TestDirectoryComesAnew(t *testing.T) {
 
 // The same with a holder of our own, in the other order.
 func TestDirectoryComesAnewToHolder(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		for range 4 {
@@ -85,7 +85,7 @@ func TestDirectoryComesAnewToHolder(t *testing.T) {
 
 // The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		first := b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-")

@@ -31,8 +31,8 @@ func allPlaced() map[string]placed {
 	}
 }
 
-// kept makes directories that stay when they are empty, and removes them before the bed is checked.
-func (b *bed) kept(conn *zk.Conn, names ...string) (directories []string) {
+// kept makes directories that stay when they are empty, and removes them before the lock is checked.
+func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
 	b.Helper()
 	made := []string{}
 	for _, name := range names {
@@ -59,7 +59,7 @@ func (b *bed) kept(conn *zk.Conn, names ...string) (directories []string) {
 
 // turns has several requests of each handle take the lock, rounds times each. inside is called
 // by every holder, by one at a time.
-func (b *bed) turns(rounds int, handles []locker, inside func(*actors.Grant)) {
+func (b *testLock) turns(rounds int, handles []locker, inside func(*actors.Grant)) {
 	b.Helper()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -91,7 +91,7 @@ func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 			continue // readers do not conflict
 		}
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				for _, directory := range b.kept(conn, p.directories...) {
 					_, err := conn.Set(directory, []byte("theirs"), -1)
@@ -128,7 +128,7 @@ func TestDirectoryDataStays(t *testing.T) {
 	t.Parallel()
 	for name, p := range allPlaced() {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				directories := b.kept(conn, p.directories...)
 				locks := []*actors.Locks{b.locks(), b.locks()}
@@ -182,7 +182,7 @@ func TestDirectoryDataStays(t *testing.T) {
 	}
 }
 
-func (c content) check(b *bed, conn *zk.Conn, when string) {
+func (c content) check(b *testLock, conn *zk.Conn, when string) {
 	b.Helper()
 	data, stat, err := conn.Get(c.path)
 	must(b, err)

@@ -96,8 +96,8 @@ func TestCloseWhileDraining(t *testing.T) {
 
 // Actors hear of it by the reason.
 func TestDrainMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		locks := b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
 		all[0].send(lock, &messages.Acquire{RequestId: 1})
@@ -117,7 +117,7 @@ func TestDrainMessages(t *testing.T) {
 
 // Many that come and go while Drain begins: no grant is left when it returns, and no request hangs.
 func TestDrainMeanwhile(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		for range 10 {
 			locks := b.locks()
 			local := locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{}))

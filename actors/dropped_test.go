@@ -14,7 +14,7 @@ import (
 
 // A grant is not taken for dropped while it is released, though nothing refers to it later.
 func TestReleasedIsNotDropped(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
 		read := locks.RWMutex(b.path).Read()

@@ -24,17 +24,17 @@ import (
 // Here one actor per lock handles all of it as messages, each with the epoch of its session, and
 // a node that has been created stays the contender's until it is released or gone.
 
-// duel has two candidates of two processes, and the first leads.
-type duel struct {
+// twoCandidates has two candidates of two processes, and the first leads.
+type twoCandidates struct {
 	*virtual
-	*reign
+	*campaigns
 	here, there *actors.Locks
 	one, two    *runningCampaign
 	first       *actors.Term
 }
 
-func newDuel(v *virtual, configure ...func(*actors.Config)) *duel {
-	d := &duel{virtual: v, reign: &reign{t: v}}
+func newTwoCandidates(v *virtual, configure ...func(*actors.Config)) *twoCandidates {
+	d := &twoCandidates{virtual: v, campaigns: &campaigns{t: v}}
 	d.here, _ = v.mutex(configure...)
 	d.there, _ = v.mutex(configure...)
 	d.one = d.campaign(d.here.Election("/lock", actors.LeaderLatchNodes()))
@@ -44,13 +44,13 @@ func newDuel(v *virtual, configure ...func(*actors.Config)) *duel {
 	return d
 }
 
-func (d *duel) waitNodes(n int) {
+func (d *twoCandidates) waitNodes(n int) {
 	d.Helper()
 	zktest.Eventually(d, time.Hour, func() bool { return len(d.nodes()) == n }, "%d nodes: %v", n, dump{d.virtual})
 }
 
 // over ends the candidates.
-func (d *duel) over() {
+func (d *twoCandidates) over() {
 	d.Helper()
 	d.one.end()
 	d.two.end()
@@ -58,7 +58,7 @@ func (d *duel) over() {
 }
 
 // next is the next term, of either candidate.
-func (d *duel) next() (c *runningCampaign, term *actors.Term) {
+func (d *twoCandidates) next() (c *runningCampaign, term *actors.Term) {
 	d.Helper()
 	select {
 	case term = <-d.one.terms:
@@ -79,7 +79,7 @@ func have(nodes []string, term *actors.Term) bool {
 }
 
 // holds checks that the node of a term exists.
-func (d *duel) holds(term *actors.Term) {
+func (d *twoCandidates) holds(term *actors.Term) {
 	d.Helper()
 	var err error // also of a connection that is away
 	zktest.Eventually(d, time.Hour, func() bool { err = term.Grant().Verify(within(d)); return err == nil }, "the leader holds: %v", &err)
@@ -95,7 +95,7 @@ func (d *duel) holds(term *actors.Term) {
 // session for good.
 func TestCurator444QuorumIsAway(t *testing.T) {
 	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
-	r := &reign{t: b}
+	r := &campaigns{t: b}
 	var all []*runningCampaign
 	for _, m := range b.Members() {
 		locks := b.on(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
@@ -136,7 +136,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newDuel(v)
+		d := newTwoCandidates(v)
 		leader, other, terms := d.one, d.two, 2
 		last := d.first
 		for i := range 30 {
@@ -186,7 +186,7 @@ func parseNode(t testing.TB, node string) (directory string, seq int64) {
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newDuel(v)
+		d := newTwoCandidates(v)
 		d.DropConnections()
 		d.one.resigns()
 		d.DropConnections()
@@ -228,7 +228,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				d := newDuel(v)
+				d := newTwoCandidates(v)
 				delayed := 0
 				for range 10 {
 					d.waitNodes(2)
@@ -265,7 +265,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 func TestCurator652BothAreSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newDuel(v, func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		d := newTwoCandidates(v, func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		waiter := d.nodes()
 		d.Halt()
 		closes(d, d.first.Context().Done(), "the term")
@@ -290,7 +290,7 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 func TestCurator653BothReconnect(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newDuel(v)
+		d := newTwoCandidates(v)
 		before := d.nodes()
 		for range 5 {
 			d.Halt()
@@ -319,7 +319,7 @@ func TestCurator653BothReconnect(t *testing.T) {
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newDuel(v)
+		d := newTwoCandidates(v)
 		old := d.nodes()
 		// The processes cannot close their lost sessions, as if they had been killed.
 		stuck := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})

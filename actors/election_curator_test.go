@@ -26,7 +26,7 @@ var javaElections = []struct {
 func TestElectionBesideCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *bed) {
+			onEither(t, func(b *testLock) {
 				curator, locks := b.curator(), b.locks()
 				theirs, observer := java.join(curator, b.path, "java"), java.join(curator, b.path, "observer")
 				e := locks.Election(b.path, append(java.options, actors.AsID("go"))...)
@@ -102,7 +102,7 @@ func TestElectionBesideCurator(t *testing.T) {
 func TestElectionContendsWithCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *bed) {
+			onEither(t, func(b *testLock) {
 				const rounds = 12
 				resource, curator := interop.NewResource(b), b.curator()
 				var all []<-chan error
@@ -148,7 +148,7 @@ func TestElectionContendsWithCurator(t *testing.T) {
 func TestJavaLeaderDies(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *bed) {
+			onEither(t, func(b *testLock) {
 				curator := b.curator(interop.SessionTimeout(8 * time.Second))
 				if held := <-java.join(curator, b.path, "java").Begin(patience); !held.Held {
 					b.Fatal(held.Err)
@@ -165,7 +165,7 @@ func TestJavaLeaderDies(t *testing.T) {
 
 // Curator's Revoker asks our leader to resign.
 func TestCuratorRevokesLeader(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		curator, e := b.curator(), b.locks().Election(b.path, actors.ResignOnRevoke())
 		c := b.campaign(e)
 		term := c.leads()

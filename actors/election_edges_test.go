@@ -15,7 +15,7 @@ import (
 
 // An id that no node may have is a final error, though requests over other limits are repeated.
 func TestElectionWithTooLongAnID(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
 		b.campaign(locks.Election(b.path, actors.AsID("four"))).fails(actors.ErrLimit)
 		b.campaign(locks.Election(b.path, actors.AsID("two"))).leads()
@@ -25,7 +25,7 @@ func TestElectionWithTooLongAnID(t *testing.T) {
 // The nodes of LeaderSelector and of LeaderLatch do not exclude each other: within a process that is
 // refused, across processes it is logged.
 func TestElectionFormsDoNotMix(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
 		locks := b.locks()
 		b.campaign(locks.Election(b.path)).leads()
@@ -37,7 +37,7 @@ func TestElectionFormsDoNotMix(t *testing.T) {
 
 // The body ends its goroutine, as testing's FailNow does: that resigns, too.
 func TestBodyEndsItsGoroutine(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		e, ended := b.locks().Election(b.path), make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -56,7 +56,7 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 // ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not wait
 // behind its own node.
 func TestResigningWithoutTheRight(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		must(b, conn.AddAuth("digest", []byte("admin:secret")))
 		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
@@ -79,7 +79,7 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks, _ := v.mutex()
-		c := (&reign{t: v}).campaign(locks.Election("/lock"))
+		c := (&campaigns{t: v}).campaign(locks.Election("/lock"))
 		c.leads()
 		v.Halt()
 		c.resigns()
@@ -104,7 +104,7 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 
 // A process that takes no part follows the leader, also over the loss of its own session.
 func TestElectionObserve(t *testing.T) {
-	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		follower := b.locks()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()

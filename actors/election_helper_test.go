@@ -19,8 +19,8 @@ type runningCampaign struct {
 	stop  context.CancelFunc
 }
 
-// reign has the terms of all candidates of an election.
-type reign struct {
+// campaigns has the terms of all candidates of an election.
+type campaigns struct {
 	t     testing.TB
 	mu    sync.Mutex
 	last  *actors.Term
@@ -29,7 +29,7 @@ type reign struct {
 
 // begins checks, at the beginning of a term, that no other term goes on, and that tokens grow. A
 // term that is over when its body begins does not count.
-func (r *reign) begins(term *actors.Term) {
+func (r *campaigns) begins(term *actors.Term) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if term.Context().Err() != nil {
@@ -48,13 +48,13 @@ func (r *reign) begins(term *actors.Term) {
 }
 
 // campaign starts a candidate, which stops before the test counts nodes.
-func (b *bed) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
-	c := (&reign{t: b}).campaign(e, options...)
+func (b *testLock) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
+	c := (&campaigns{t: b}).campaign(e, options...)
 	b.before = append(b.before, c.end)
 	return c
 }
 
-func (r *reign) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
+func (r *campaigns) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &runningCampaign{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
 	r.t.Cleanup(stop)
@@ -83,7 +83,7 @@ func (r *reign) campaign(e *actors.Election, options ...actors.Option) *runningC
 // leaderIs waits until ZooKeeper shows that the participant leads. The participant may lead earlier:
 // its process does not wait for the answers to the deletion of the last leader's node, or to the write
 // that takes back a request to resign.
-func (b *bed) leaderIs(e *actors.Election, id string) (leader actors.Participant) {
+func (b *testLock) leaderIs(e *actors.Election, id string) (leader actors.Participant) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
 		var err error

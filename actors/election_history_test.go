@@ -26,7 +26,7 @@ func TestHistoryOfCampaigns(t *testing.T) {
 }
 
 func historyOfCampaigns(v *virtual) {
-	r := &reign{t: v}
+	r := &campaigns{t: v}
 	options := electionForms[[]string{"selector", "latch"}[rand.N(2)]]
 	stop := rand.N(2) == 0
 	var all []*campaigner
@@ -36,7 +36,7 @@ func historyOfCampaigns(v *virtual) {
 		n := &route{dial: v.Dial}
 		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, stop })
 		for range 1 + i%2 {
-			c := &campaigner{v: v, reign: r, branch: branch{n, locks}, options: options, done: done}
+			c := &campaigner{v: v, campaigns: r, branch: branch{n, locks}, options: options, done: done}
 			all = append(all, c)
 			wg.Go(c.run)
 		}
@@ -70,7 +70,7 @@ func historyOfCampaigns(v *virtual) {
 	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", r.count(), faulty, stop)
 }
 
-func (r *reign) count() int {
+func (r *campaigns) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.terms
@@ -88,11 +88,11 @@ var campaignFaults = append([]embedded.Fault{
 // campaigner is a candidate of the history.
 type campaigner struct {
 	branch
-	v       *virtual
-	reign   *reign
-	options []actors.ElectionOption
-	done    chan struct{}
-	err     error
+	v         *virtual
+	campaigns *campaigns
+	options   []actors.ElectionOption
+	done      chan struct{}
+	err       error
 
 	mu    sync.Mutex
 	terms int
@@ -138,7 +138,7 @@ func (c *campaigner) campaign() {
 			}
 			continue
 		}
-		c.reign.begins(term)
+		c.campaigns.begins(term)
 		c.mu.Lock()
 		c.terms++
 		c.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 // electionForms are both forms of nodes.
 var electionForms = map[string][]actors.ElectionOption{"selector": nil, "latch": {actors.LeaderLatchNodes()}}
 
-func eachForm(t *testing.T, f func(b *bed, form ...actors.ElectionOption)) {
+func eachForm(t *testing.T, f func(b *testLock, form ...actors.ElectionOption)) {
 	for name, options := range electionForms {
-		t.Run(name, func(t *testing.T) { each(t, func(b *bed) { f(b, options...) }) })
+		t.Run(name, func(t *testing.T) { each(t, func(b *testLock) { f(b, options...) }) })
 	}
 }
 
 // Three participants, two of them of one process, lead in the order in which they have queued. Each
 // that resigns queues again, and tokens grow.
 func TestCampaign(t *testing.T) {
-	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		as := func(id string) []actors.ElectionOption { return append(form, actors.AsID(id)) }
 		here, there := b.locks(), b.locks()
 		follower := there.Election(b.path, form...)
@@ -72,7 +72,7 @@ func TestCampaign(t *testing.T) {
 // The lock is held until the body has returned, and ZooKeeper has deleted the node when the next
 // statement runs, however the body is left.
 func TestLeavingTheBodyResigns(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		e := locks.Election(b.path)
 		var term *actors.Term
@@ -151,7 +151,7 @@ var errEnough = errors.New("enough")
 
 // The errors that end a campaign: the body runs once with each.
 func TestCampaignFails(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		cancelled, cancel := context.WithCancelCause(context.Background())
 		cancel(errEnough)
@@ -200,7 +200,7 @@ func TestCampaignFails(t *testing.T) {
 
 // Locks are closed while one participant leads and another waits: both campaigns end.
 func TestCampaignOfClosedLocks(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		leader := b.campaign(locks.Election(b.path))
 		term := leader.leads()
@@ -219,7 +219,7 @@ func TestCampaignOfClosedLocks(t *testing.T) {
 
 // A mutex on the path of an election is a contender like others.
 func TestElectionBesideMutex(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, c := locks.Mutex(b.path), b.campaign(locks.Election(b.path))
 		term := c.leads()
@@ -240,7 +240,7 @@ func TestElectionBesideMutex(t *testing.T) {
 
 // A handle of the process has a local queue on the path: the two would not exclude each other.
 func TestElectionBesideLocalQueue(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		g := lock(b, locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{})))
 		b.campaign(locks.Election(b.path)).fails(actors.ErrInvalid)
@@ -252,7 +252,7 @@ func TestElectionBesideLocalQueue(t *testing.T) {
 
 // The sessions of a leader and of a waiter end: both go on by themselves.
 func TestCampaignOutlivesSessions(t *testing.T) {
-	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		here, there := b.locks(), b.locks()
 		one := b.campaign(here.Election(b.path, form...))
 		first := one.leads()
@@ -276,7 +276,7 @@ func TestCampaignOutlivesSessions(t *testing.T) {
 
 // A request that fails for a time is repeated, and the log has a line.
 func TestCampaignRetries(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
 		g := lock(b, locks.Mutex(b.path))
@@ -290,7 +290,7 @@ func TestCampaignRetries(t *testing.T) {
 
 // A client asks the leader to resign, as Curator's Revoker does.
 func TestResignOnRevoke(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		revoker := b.locks()
 		one := b.campaign(b.locks().Election(b.path, actors.ResignOnRevoke()))
 		term := one.leads()
@@ -317,7 +317,7 @@ func TestResignOnRevoke(t *testing.T) {
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
 		c := b.campaign(locks.Election(b.path))
 		term := c.leads()
@@ -332,7 +332,7 @@ func TestCampaignStopsOnSuspended(t *testing.T) {
 
 // With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on.
 func TestCampaignFailsOnSessionLoss(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		here, there := b.locks(), b.locks()
 		leader := b.campaign(here.Election(b.path), actors.FailOnSessionLoss())
 		term := leader.leads()
@@ -358,7 +358,7 @@ func TestCampaignHoldsAtMost(t *testing.T) {
 			actors.ErrHoldExpired: nil,
 			actors.ErrRevoked:     {actors.ResignOnRevoke()},
 		} {
-			c := (&reign{t: v}).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
+			c := (&campaigns{t: v}).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
 			for range 3 {
 				term := c.leads()
 				closes(v, term.Context().Done(), "the term")
@@ -372,7 +372,7 @@ func TestCampaignHoldsAtMost(t *testing.T) {
 
 // Drain ends a campaign that waits, and waits itself for one that leads.
 func TestCampaignOfDrainedLocks(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		leader := b.campaign(locks.Election(b.path))
 		term := leader.leads()

@@ -12,7 +12,7 @@ import (
 )
 
 // three is an ensemble, with short times after which its members miss each other.
-func three(t *testing.T, opts ...zktest.Option) *bed {
+func three(t *testing.T, opts ...zktest.Option) *testLock {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts three servers")
@@ -20,11 +20,11 @@ func three(t *testing.T, opts ...zktest.Option) *bed {
 	zktest.OneRunIn(t, 3)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
-	return &bed{T: t, Server: s, path: s.Path(t)}
+	return &testLock{T: t, Server: s, path: s.Path(t)}
 }
 
 // follower is a member that does not lead, and the addresses of the others.
-func (b *bed) follower() (member *zktest.Server, others string) {
+func (b *testLock) follower() (member *zktest.Server, others string) {
 	b.Helper()
 	leader := b.Leader(b)
 	for _, m := range b.Members() {
@@ -36,7 +36,7 @@ func (b *bed) follower() (member *zktest.Server, others string) {
 }
 
 // without is the addresses of all members but one.
-func (b *bed) without(member *zktest.Server) string {
+func (b *testLock) without(member *zktest.Server) string {
 	var addrs []string
 	for _, m := range b.Members() {
 		if m != member {
@@ -47,7 +47,7 @@ func (b *bed) without(member *zktest.Server) string {
 }
 
 // on connects to all members, first to the given one.
-func (b *bed) on(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
+func (b *testLock) on(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	var proxies []*zktest.TCPProxy
 	var addrs []string
@@ -116,7 +116,7 @@ func TestMembersFail(t *testing.T) {
 
 // survives has a holder on the member when it fails. The grant holds on, or the holder is
 // told of its end before the rival has the lock.
-func (b *bed) survives(what string, member *zktest.Server, fail, mend func(*zktest.Server, testing.TB), timeout time.Duration) {
+func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(*zktest.Server, testing.TB), timeout time.Duration) {
 	b.Helper()
 	holder := b.on(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
 	rival := connect(b.T, b.without(member))

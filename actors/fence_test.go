@@ -13,7 +13,7 @@ import (
 )
 
 func TestVerify(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		g := lock(b, locks.Mutex(b.path))
 		must(b, g.Verify(within(b)))
@@ -35,7 +35,7 @@ func TestVerify(t *testing.T) {
 
 // The holder does not know yet that its node is gone.
 func TestVerifyFindsOut(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		must(b, b.Client(b).Delete(g.Node(), -1))
 		if err := g.Verify(within(b)); !errors.Is(err, actors.ErrNodeDeleted) {
@@ -48,7 +48,7 @@ func TestVerifyFindsOut(t *testing.T) {
 // A write under Guard is done while the grant holds, and refused by ZooKeeper when it
 // is over, through whichever client it comes.
 func TestGuard(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		client, resource := b.Client(b), b.Path(b)
 		_, err := client.Create(resource, []byte("0"), 0, zk.WorldACL(zk.PermAll))
 		must(b, err)
@@ -93,7 +93,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestSuspendedEndsContexts(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		for _, stop := range []bool{true, false} {
 			proxy := zktest.Proxy(b, b.Addr())
 			locks, err := actors.Connect(within(b), proxy.Addr(), actors.Config{SessionTimeout: calm, StopOnSuspended: stop})
@@ -121,7 +121,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 
 // The rule of a custom lock says whether a node may be newer than its token.
 func TestVerifyTokenOfADowngradedCustomLock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		table, there := b.tableOf(locks), b.table()
 		x := lock(b, table.Kind("X"), actors.WithOwner("me"))

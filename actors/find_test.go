@@ -11,7 +11,7 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, reader, conn := b.locks(), b.locks(), b.Client(b)
 		root := b.path + "-root"
 		for _, path := range []string{root, root + "/config", root + "/lock", root + "/W", root + "/secret"} {
@@ -76,7 +76,7 @@ func TestFind(t *testing.T) {
 
 // A page shows 1,000 locks at once.
 func TestFindManyLocks(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, reader := b.locks(), b.locks()
 		var want []string
 		var pending []*actors.Future[*actors.Grant]
@@ -98,7 +98,7 @@ func TestFindManyLocks(t *testing.T) {
 
 // Too deep a tree is refused, with what was found.
 func TestFindDepth(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		deep := b.path + "-deep"
 		for range 20 {

@@ -11,7 +11,7 @@ import (
 
 // First takes one grant and leaves nothing of the others.
 func TestFirst(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		all := []*actors.Mutex{locks.Mutex(b.path + "/1"), locks.Mutex(b.path + "/2"), locks.Mutex(b.path + "/3")}
 		acquire := func(options ...actors.Option) (futures []*actors.Future[*actors.Grant]) {

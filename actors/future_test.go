@@ -15,7 +15,7 @@ import (
 )
 
 func TestCancelWhileWaiting(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, elsewhere := locks.Mutex(b.path), b.mutex()
 		g := lock(b, mu)
@@ -34,7 +34,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 // The request in the middle of the queue is cancelled: the next must not enter while
 // the first holds the lock.
 func TestCancelInTheMiddle(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		first, second, third := b.mutex(), b.mutex(), b.mutex()
 		g := lock(b, first)
 		middle := second.Acquire(within(b))
@@ -50,7 +50,7 @@ func TestCancelInTheMiddle(t *testing.T) {
 }
 
 func TestCancelBeforeAnything(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		for range 20 {
 			f := mu.Acquire(within(b))
@@ -65,7 +65,7 @@ func TestCancelBeforeAnything(t *testing.T) {
 
 // Cancel releases a grant that no call has returned, and the future does not return it afterwards.
 func TestCancelGivesBack(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		f := mu.Acquire(within(b))
 		closes(b, f.Done(), "the request")
@@ -82,7 +82,7 @@ func TestCancelGivesBack(t *testing.T) {
 }
 
 func TestCancelAfterResult(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		f := b.mutex().Acquire(within(b))
 		g := result(b, f)
 		f.Cancel()
@@ -97,7 +97,7 @@ func TestCancelAfterResult(t *testing.T) {
 // Contexts end at the very moment when the lock is granted. A call that returns a grant without an
 // error holds the lock.
 func TestContextRacesGrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
 		mu := b.mutex(log.config)
 		var wg sync.WaitGroup
@@ -138,7 +138,7 @@ func TestContextRacesGrant(t *testing.T) {
 
 // The context ends just when the request is done, while its result is read.
 func TestContextRacesResult(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		mu := b.mutex()
 		for range 300 {
 			ctx, cancel := context.WithCancel(b.Context())
@@ -159,7 +159,7 @@ func TestContextRacesResult(t *testing.T) {
 }
 
 func TestCancelRacesGrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		var wg sync.WaitGroup
 		for range 8 {
@@ -189,7 +189,7 @@ func TestCancelRacesGrant(t *testing.T) {
 
 // A forgotten future leaves the queue, also if its grant was never taken.
 func TestDroppedFuture(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
 		mu := b.mutex(log.config)
 		g := lock(b, mu)
@@ -219,7 +219,7 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 		"Result": func(mu *actors.Mutex) (*actors.Grant, error) { return mu.Acquire(context.Background()).Result() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEmbedded(t, func(b *bed) {
+			onEmbedded(t, func(b *testLock) {
 				mu := b.mutex()
 				g := lock(b, mu)
 				errs := make(chan error)
@@ -245,7 +245,7 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 }
 
 func TestDroppedGrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		for name, drop := range map[string]func(*actors.Grant){
 			"as it is":      func(*actors.Grant) {},
 			"after Done":    func(g *actors.Grant) { g.Done() },
@@ -272,7 +272,7 @@ func TestDroppedGrant(t *testing.T) {
 
 // While its context is used a grant is not dropped.
 func TestGrantInContext(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config)
 		ctx := lock(b, locks.Mutex(b.path)).Context(b.Context())
@@ -292,7 +292,7 @@ func TestGrantInContext(t *testing.T) {
 // The future's end does not wait for ZooKeeper, which does not answer.
 func TestCancelWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		mu := b.mutex()
 		unlock(b, lock(b, mu))
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: 300 * time.Millisecond})
@@ -308,7 +308,7 @@ func TestCancelWithoutAnswer(t *testing.T) {
 }
 
 func TestManyHandlesOneContext(t *testing.T) {
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		mu := b.mutex()
 		ctx, cancel := context.WithCancelCause(b.Context())
 		g := lock(b, mu)

@@ -89,7 +89,7 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 // The same on both servers, for a right that is taken away. What could not be released
 // blocks its own lock until the right is back, and the process can go on using it.
 func TestReleaseRefused(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, rivals := b.locks(), b.locks()
 		other := b.path + "-unrelated"
 		unrelated := lock(b, locks.Mutex(other))

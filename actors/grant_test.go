@@ -11,7 +11,7 @@ import (
 )
 
 func TestRelease(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		g := lock(b, mu)
 		done := g.Done()
@@ -45,7 +45,7 @@ func TestRelease(t *testing.T) {
 }
 
 func TestUnlockContext(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		g := lock(b, mu)
 		why := errors.New("no time")
@@ -62,7 +62,7 @@ func TestUnlockContext(t *testing.T) {
 
 func TestUnlockWaits(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})
 		begun := time.Now()
@@ -74,7 +74,7 @@ func TestUnlockWaits(t *testing.T) {
 }
 
 func TestGrantContext(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)

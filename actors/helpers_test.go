@@ -41,8 +41,8 @@ const (
 	heldMarker = "-__held__"
 )
 
-// bed is one server and one lock's path on it.
-type bed struct {
+// testLock is one server and one lock's path on it.
+type testLock struct {
 	*testing.T
 	*zktest.Server
 	path     string
@@ -53,7 +53,7 @@ type bed struct {
 // each runs f on both servers, beside other tests. f releases what it acquires: when it returns, no node
 // may be left, and no watch. In an exhaustive run no other test uses the real server meanwhile, and its
 // watches are counted, too.
-func each(t *testing.T, f func(b *bed)) {
+func each(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -75,14 +75,14 @@ func sharesServer(t *testing.T, s *zktest.Server) {
 
 // serially is each for a test that counts watches or messages: no other test of this package uses the
 // real server meanwhile, and none runs if this one is not parallel.
-func serially(t *testing.T, f func(b *bed)) {
+func serially(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	onEach(t, f, false)
 }
 
 // besides is each for a test that mostly waits: it runs beside other tests. The watches of
 // the real server, which they share, belong to all of them and are not counted.
-func besides(t *testing.T, f func(b *bed)) {
+func besides(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	t.Parallel()
 	onEach(t, f, true)
@@ -91,7 +91,7 @@ func besides(t *testing.T, f func(b *bed)) {
 // onEither is besides on one server, drawn by lot, for tests with a client of another library,
 // whose process takes seconds to start. A run by habit has one in four of them, an exhaustive run
 // all on both.
-func onEither(t *testing.T, f func(b *bed)) {
+func onEither(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	if sample.Exhaustive() {
 		serially(t, f)
@@ -106,12 +106,12 @@ func onEither(t *testing.T, f func(b *bed)) {
 	t.Run(name, func(t *testing.T) { onServer(t, start(t), f, true) })
 }
 
-func onEach(t *testing.T, f func(b *bed), parallel bool) {
+func onEach(t *testing.T, f func(b *testLock), parallel bool) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) { onServer(t, s, f, parallel) })
 }
 
-func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
+func onServer(t *testing.T, s *zktest.Server, f func(b *testLock), parallel bool) {
 	t.Helper()
 	switch {
 	case parallel:
@@ -120,7 +120,7 @@ func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
 		realServer.Lock()
 		t.Cleanup(realServer.Unlock)
 	}
-	b := &bed{T: t, Server: s, path: s.Path(t), parallel: parallel}
+	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: parallel}
 	f(b)
 	if !t.Failed() {
 		b.clean()
@@ -128,13 +128,13 @@ func onServer(t *testing.T, s *zktest.Server, f func(b *bed), parallel bool) {
 }
 
 // onEmbedded is each without the real server.
-func onEmbedded(t *testing.T, f func(b *bed)) {
+func onEmbedded(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	onServer(t, zktest.Embedded(t), f, false)
 }
 
 // clean waits until nothing is left of the lock on the server.
-func (b *bed) clean() {
+func (b *testLock) clean() {
 	b.Helper()
 	for _, f := range b.before {
 		f()
@@ -160,18 +160,18 @@ func (b *bed) clean() {
 
 // nodes are the children of the lock's path, without the library's own directory if that path
 // is a chroot.
-func (b *bed) nodes() []string {
+func (b *testLock) nodes() []string {
 	return slices.DeleteFunc(b.Nodes(b, b.path), func(name string) bool { return name == "actorlock" })
 }
 
 // waitNodes waits until the directory has n children.
-func (b *bed) waitNodes(n int) {
+func (b *testLock) waitNodes(n int) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == n }, "%d nodes under %s", n, b.path)
 }
 
 // locks connects, until the test ends.
-func (b *bed) locks(configure ...func(*actors.Config)) *actors.Locks {
+func (b *testLock) locks(configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	return connect(b.T, b.Addr(), configure...)
 }
@@ -193,7 +193,7 @@ func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *acto
 }
 
 // mutex is the lock on a connection of its own.
-func (b *bed) mutex(configure ...func(*actors.Config)) *actors.Mutex {
+func (b *testLock) mutex(configure ...func(*actors.Config)) *actors.Mutex {
 	b.Helper()
 	return b.locks(configure...).Mutex(b.path)
 }
@@ -299,7 +299,7 @@ func state(t testing.TB, locks *actors.Locks, want messages.SessionState) {
 }
 
 // expire ends the session and waits until the next one is up.
-func (b *bed) expire(locks *actors.Locks) {
+func (b *testLock) expire(locks *actors.Locks) {
 	b.Helper()
 	old := locks.Session()
 	b.Expire(b, old.ID)
@@ -350,7 +350,7 @@ type rival struct {
 }
 
 // rival puts a node with the prefix into the lock's directory.
-func (b *bed) rival(conn *zk.Conn, prefix string) *rival {
+func (b *testLock) rival(conn *zk.Conn, prefix string) *rival {
 	b.Helper()
 	var path string
 	var err error

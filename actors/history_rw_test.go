@@ -18,14 +18,14 @@ func TestHistoryOfLocalReadersAndWriters(t *testing.T) {
 }
 
 func ofReadersAndWriters(options ...actors.LockOption) clients {
-	return func(h *history, b *bed, locks *actors.Locks, r *resource) func(int) {
+	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
 		rw := locks.RWMutex(b.path, options...)
 		return func(client int) { h.readOrWrite(b, client, rw, r) }
 	}
 }
 
 // readOrWrite takes one of the locks once, and releases it.
-func (h *history) readOrWrite(b *bed, client int, rw *actors.RWMutex, r *resource) {
+func (h *history) readOrWrite(b *testLock, client int, rw *actors.RWMutex, r *resource) {
 	owner := actors.WithOwner(actors.Owner(fmt.Sprint(client)))
 	if rand.N(3) > 0 {
 		h.read(b, client, h.lock(b, client, rw.Read(), operation{shared: true}, owner))
@@ -44,7 +44,7 @@ func (h *history) readOrWrite(b *bed, client int, rw *actors.RWMutex, r *resourc
 	h.read(b, client, reader)
 }
 
-func (h *history) read(b *bed, client int, g *actors.Grant) {
+func (h *history) read(b *testLock, client int, g *actors.Grant) {
 	if g == nil {
 		return
 	}

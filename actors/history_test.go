@@ -182,7 +182,7 @@ func (h *history) check(t testing.TB) {
 }
 
 // turn takes the mutex once, writes some, and releases it.
-func (h *history) turn(b *bed, client int, mu locker, r *resource) {
+func (h *history) turn(b *testLock, client int, mu locker, r *resource) {
 	if g := h.lock(b, client, mu, operation{}); g != nil {
 		h.writeSome(client, g, r)
 		h.unlock(b, client, g, operation{})
@@ -190,7 +190,7 @@ func (h *history) turn(b *bed, client int, mu locker, r *resource) {
 }
 
 // lock takes the lock, if it comes in time.
-func (h *history) lock(b *bed, client int, mu locker, op operation, options ...actors.Option) *actors.Grant {
+func (h *history) lock(b *testLock, client int, mu locker, op operation, options ...actors.Option) *actors.Grant {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	if rand.N(4) == 0 && !op.again {
@@ -233,7 +233,7 @@ func (h *history) stay(g *actors.Grant) {
 	h.holding.Store(0)
 }
 
-func (h *history) unlock(b *bed, client int, g *actors.Grant, op operation) {
+func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation) {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	call := h.now()
@@ -267,10 +267,10 @@ func TestHistoryOfLocalQueues(t *testing.T) {
 var fewGrants = actors.LocalQueue(actors.LocalQueueConfig{Grants: 4, Linger: 30 * time.Millisecond})
 
 // clients returns the turn of each client of a connection.
-type clients func(h *history, b *bed, locks *actors.Locks, r *resource) (turn func(client int))
+type clients func(h *history, b *testLock, locks *actors.Locks, r *resource) (turn func(client int))
 
 func ofMutexes(options ...actors.LockOption) clients {
-	return func(h *history, b *bed, locks *actors.Locks, r *resource) func(int) {
+	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
 		mu := locks.Mutex(b.path, options...)
 		return func(client int) { h.turn(b, client, mu, r) }
 	}
@@ -278,7 +278,7 @@ func ofMutexes(options ...actors.LockOption) clients {
 
 func testHistory(t *testing.T, of clients) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]int64{}}
 		var r resource
 		stop := make(chan struct{})

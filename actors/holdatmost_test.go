@@ -164,7 +164,7 @@ func TestHoldAtMostReentry(t *testing.T) {
 
 // A process that was paused learns of the end by the clock, before any timer has fired.
 func TestHoldAtMostByTheClock(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		g := lock(b, b.mutex(), actors.HoldAtMost(50*time.Millisecond))
 		unlockClaim := actors.LockAcquisition(g) // so that the actor cannot tell it
 		<-time.After(60 * time.Millisecond)
@@ -176,8 +176,8 @@ func TestHoldAtMostByTheClock(t *testing.T) {
 
 // Actors have the limit as a field, and learn of the end by messages.
 func TestHoldAtMostMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice := all[0]
 		lock := pid(b, b.mutex(config))
 		alice.send(lock, &messages.Acquire{RequestId: 1, HoldNanos: -1})

@@ -37,7 +37,7 @@ func dataOf(t testing.TB, conn *zk.Conn, node string) string {
 
 // The nodes of each recipe say which process and which owner they are of.
 func TestHolderRecordOfEachRecipe(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, locks := b.Client(b), b.locks()
 		rw := locks.RWMutex(b.path + "-rw")
 		rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{"-one-"}}
@@ -85,7 +85,7 @@ func TestHolderRecordOfEachRecipe(t *testing.T) {
 }
 
 func TestOmitHolder(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		locks := b.locks(func(cfg *actors.Config) { cfg.OmitHolder = true })
 		for _, l := range []locker{locks.Mutex(b.path + "-m"), locks.Semaphore(b.path+"-s", 1), locks.SimpleMutex(b.path + "-simple"),
@@ -106,7 +106,7 @@ func TestOmitHolder(t *testing.T) {
 
 // A revocation overwrites the record, and the holder restores it.
 func TestHolderRecordAfterRevocation(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, locks := b.Client(b), b.locks()
 		for name, l := range map[string]locker{
 			"m": locks.Mutex(b.path + "-m"), "s": locks.Semaphore(b.path+"-s", 1),
@@ -128,7 +128,7 @@ func TestHolderRecordAfterRevocation(t *testing.T) {
 
 // MaxNodeData bounds what requests bring.
 func TestMaxNodeDataDoesNotBoundTheRecord(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex(func(cfg *actors.Config) { cfg.MaxNodeData = 4 })
 		unlock(b, lock(b, mu, actors.WithOwner("me")))
 		_, err := mu.Lock(within(b), actors.WithData([]byte("12345")))

@@ -16,7 +16,7 @@ import (
 func TestTwoIdentities(t *testing.T) {
 	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				make := func(path string, perms int32) {
 					_, err := conn.Create(path, nil, 0, zk.WorldACL(perms))

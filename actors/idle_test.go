@@ -48,7 +48,7 @@ func TestIdleActorRetires(t *testing.T) {
 
 // A lock is asked for all the time while its actor would rather end.
 func TestAcquireRacesRetirement(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks(idle(time.Microsecond))
 		var wg sync.WaitGroup
 		count := 0
@@ -85,7 +85,7 @@ func TestAcquireRacesRetirement(t *testing.T) {
 // One goroutine, pauses about as long as the actor lives.
 func TestAcquireAtRetirement(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks(idle(time.Millisecond))
 		mu := locks.Mutex(b.path)
 		for i := range 300 {

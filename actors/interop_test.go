@@ -28,7 +28,7 @@ func TestForeignContenders(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range foreign {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				mu, other := b.mutex(), b.mutex()
 				first, second := b.rival(conn, prefix), b.rival(conn, prefix)
@@ -62,7 +62,7 @@ func TestForeignContenders(t *testing.T) {
 
 // Two foreign nodes ahead go in one transaction.
 func TestForeignLeaveTogether(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.rival(conn, foreign["Curator"]), b.rival(conn, foreign["kazoo"])
 		f := b.mutex().Acquire(within(b))
@@ -75,7 +75,7 @@ func TestForeignLeaveTogether(t *testing.T) {
 
 // Other children of the directory are no contenders. They are reported, once.
 func TestUnknownNames(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		var log logs
 		mu := b.mutex(log.config)
@@ -109,7 +109,7 @@ func TestUnknownNames(t *testing.T) {
 
 // go-zookeeper's own lock and ours pass one lock around.
 func TestWithZkLock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		count := 0 // unsynchronised on purpose
 		mus := []*actors.Mutex{b.mutex(), b.mutex()}
 		var wg sync.WaitGroup
@@ -150,7 +150,7 @@ func TestWithZkLock(t *testing.T) {
 
 // A directory that has data, as other libraries' may, keeps it.
 func TestDirectoryWithData(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		_, err := conn.Create(b.path, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		must(b, err)
@@ -167,7 +167,7 @@ func TestDirectoryWithData(t *testing.T) {
 
 // Sequence numbers come near the end of their range while one contender holds and another waits.
 func TestSequenceNearTheEnd(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		mu, other := b.mutex(), b.mutex()
 		g, queue := lock(b, mu), []*actors.Future[*actors.Grant]{}
 		for _, n := range []int32{1, 1<<31 - 1<<20, 1<<31 - 3, 1<<31 - 1} {
@@ -195,7 +195,7 @@ func TestSequenceNearTheEnd(t *testing.T) {
 func TestNoAuth(t *testing.T) {
 	for name, perms := range map[string]int32{"nothing": 0, "read": zk.PermRead, "no create": zk.PermRead | zk.PermWrite | zk.PermDelete} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				must(b, conn.AddAuth("digest", []byte("admin:secret")))
 				acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(perms|zk.PermAdmin)...)
@@ -222,7 +222,7 @@ func TestNoAuth(t *testing.T) {
 // Where nodes may be created and not deleted, Unlock tells, and the node goes with the
 // session.
 func TestNoAuthToDelete(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		must(b, conn.AddAuth("digest", []byte("admin:secret")))
 		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
@@ -247,7 +247,7 @@ func TestNoAuthToDelete(t *testing.T) {
 
 // ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		conn := b.Client(b)
 		mu := b.mutex()
 		for range 2 {
@@ -262,7 +262,7 @@ func TestContainerCleanup(t *testing.T) {
 
 // An empty container may go at any moment, also while locks come and go.
 func TestContainerGoesMeanwhile(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		conn := b.Client(b)
 		stop := time.After(time.Second)
 		done := make(chan struct{})

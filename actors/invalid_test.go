@@ -103,7 +103,7 @@ func TestInvalidOptions(t *testing.T) {
 }
 
 func TestTooMuchData(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		fits := make([]byte, 500<<10)
 		g := lock(b, mu, actors.WithData(fits))

@@ -14,8 +14,8 @@ import (
 
 // An Acquire that does not say what it wants of a lock with several kinds gets nothing.
 func TestKindMissing(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)
 		both := queue.Kinds(0, 1)
@@ -60,8 +60,8 @@ func TestKindMissing(t *testing.T) {
 
 // The handles of one path have one PID; a lock with one kind takes EXCLUSIVE only.
 func TestKindOfOne(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		locks := b.locks(config)
 		rw := locks.RWMutex(b.path + "-rw")
 		if read, write := pid(b, rw.Read()), pid(b, rw.Write()); !read.Equal(write) {

@@ -18,7 +18,7 @@ var brief = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisec
 var lasting = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 
 // local is the lock with a local queue, on a connection of its own.
-func (b *bed) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
+func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
 	b.Helper()
 	return b.locks(configure...).Mutex(b.path, option)
 }
@@ -26,7 +26,7 @@ func (b *bed) local(option actors.LockOption, configure ...func(*actors.Config))
 // Owners of one process pass one node on, each with a token of its own, and do not ask
 // ZooKeeper.
 func TestLocalQueue(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		d := newDialer()
 		mu, other := b.local(lasting, d.config), b.mutex()
 		first := lock(b, mu, actors.WithData([]byte("the first's")))
@@ -124,7 +124,7 @@ func TestLocalLinger(t *testing.T) {
 }
 
 func TestLocalReentrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, me := b.local(brief), actors.WithOwner("me")
 		first, second := lock(b, mu, me), lock(b, mu, me)
 		third := lock(b, mu, me, actors.Try())
@@ -143,7 +143,7 @@ func TestLocalReentrant(t *testing.T) {
 
 // Requests leave the local queue in every way while others come.
 func TestLocalCancel(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, other := b.local(brief), b.mutex()
 		// No owner uses the node any more: the process leaves the lock's queue.
 		g := lock(b, other)
@@ -186,8 +186,8 @@ func TestLocalCancel(t *testing.T) {
 
 // The answers to owners that are actors.
 func TestLocalMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks, other := b.locks(config), b.mutex()
 		// bob is granted while another process waits, however long that takes.
@@ -223,7 +223,7 @@ func TestLocalMessages(t *testing.T) {
 
 // The limits are for what users ask for.
 func TestLocalLimits(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.local(brief, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
 		for range 3 {
 			g := lock(b, mu)

@@ -101,7 +101,7 @@ func TestLocalBudget(t *testing.T) {
 // Processes with and without a local queue are all busy: each of them gets turns, and none holds beside
 // another.
 func TestLocalManyConnections(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
 		ring(b, []*actors.Mutex{b.local(busy), b.local(brief), b.mutex()}, 24, 30)
 	})
@@ -109,7 +109,7 @@ func TestLocalManyConnections(t *testing.T) {
 
 // Two processes that would each keep the lock for ever take turns.
 func TestLocalTurns(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		option := actors.LocalQueue(actors.LocalQueueConfig{Grants: 50, Linger: 50 * time.Millisecond})
 		mus := []*actors.Mutex{b.local(option), b.local(option)}
 		const enough = 5
@@ -145,5 +145,5 @@ func TestLocalTurns(t *testing.T) {
 }
 
 func TestLocalManyGoroutines(t *testing.T) {
-	each(t, func(b *bed) { ring(b, []*actors.Mutex{b.local(brief)}, 64, 100) })
+	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.local(brief)}, 64, 100) })
 }

@@ -16,7 +16,7 @@ import (
 // Processes with and without a local queue read and write at random, go from writing to
 // reading, try and give up: never a writer beside another, and tokens grow.
 func TestLocalReadWriteBasic(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
 		var inside rwInside
 		var n atomic.Int32

@@ -13,7 +13,7 @@ import (
 )
 
 // localRW is the read-write lock with a local queue, on a connection of its own.
-func (b *bed) localRW(option actors.LockOption, configure ...func(*actors.Config)) *actors.RWMutex {
+func (b *testLock) localRW(option actors.LockOption, configure ...func(*actors.Config)) *actors.RWMutex {
 	b.Helper()
 	return b.locks(configure...).RWMutex(b.path, option)
 }
@@ -23,7 +23,7 @@ const me = actors.Owner("me")
 // Readers of one process share a node. After the first writer there are two, one for each
 // kind, and nothing is asked of ZooKeeper any more.
 func TestLocalReadWrite(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		d := newDialer()
 		rw, other := b.localRW(lasting, d.config), b.rw()
 		r1, r2 := lock(b, rw.Read()), lock(b, rw.Read(), actors.Try())
@@ -84,7 +84,7 @@ func TestLocalReadWrite(t *testing.T) {
 // Readers of one process do not block readers of another, however long they hold and whichever came
 // first.
 func TestLocalReadersShareWithOthers(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, other, third := b.localRW(lasting), b.localRW(lasting), b.rw()
 		w := lock(b, rw.Write())
 		held := rw.Read().Acquire(within(b))
@@ -107,7 +107,7 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 func TestLocalDowngrade(t *testing.T) {
 	// This local queue may keep its nodes for an hour: requests of its own process hold before others.
 	patient := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, far := b.localRW(patient), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner(me))
 		r := lock(b, rw.Read(), actors.WithOwner(me), actors.Try())
@@ -147,7 +147,7 @@ func TestLocalDowngrade(t *testing.T) {
 }
 
 func TestLocalUpgradingIsDisallowed(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw := b.localRW(brief)
 		r := lock(b, rw.Read(), actors.WithOwner(me))
 		_, err := rw.Write().Lock(within(b), actors.WithOwner(me))
@@ -167,7 +167,7 @@ func TestLocalUpgradingIsDisallowed(t *testing.T) {
 // Readers and writers of one process come in the order of their requests, readers beside
 // each other.
 func TestLocalReadWriteFairness(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw := b.localRW(brief)
 		g := lock(b, rw.Write())
 		var order []int // the writer's
@@ -252,8 +252,8 @@ func TestLocalReadWriteLinger(t *testing.T) {
 
 // Owners are actors: the holder is asked once to release, though it holds by two nodes.
 func TestLocalReadWriteMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice := all[0]
 		locks := b.locks(config)
 		rw := locks.RWMutex(b.path, brief)

@@ -86,9 +86,9 @@ var mishaps = []mishap{
 	{name: "stale and expire", fault: embedded.Fault{Action: embedded.ExpireSession}, sudden: true, stale: true},
 }
 
-// scene is where an operation is performed: a session to which a mishap comes, and a
+// matrixRun is where an operation is performed: a session to which a mishap comes, and a
 // rival's, to which none does.
-type scene struct {
+type matrixRun struct {
 	*virtual
 	locks, others *actors.Locks
 	mu            *actors.Mutex
@@ -101,26 +101,26 @@ type scene struct {
 	asked  []*actors.Future[*actors.Grant]
 }
 
-// failures are scenes of tests that failed, which leave grants behind. To be collected
+// failures are matrixRuns of tests that failed, which leave grants behind. To be collected
 // as garbage, and so given back, from outside of the bubble, would end the whole run.
 var failures sync.Map
 
 // request asks for the lock in the session under test.
-func (s *scene) request(ctx context.Context, options ...actors.Option) *actors.Future[*actors.Grant] {
+func (s *matrixRun) request(ctx context.Context, options ...actors.Option) *actors.Future[*actors.Grant] {
 	return s.keep(s.mu.Acquire(ctx, options...))
 }
 
-func (s *scene) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors.Grant] {
+func (s *matrixRun) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors.Grant] {
 	s.asked = append(s.asked, f)
 	return f
 }
 
 // perform does the operation, with the mishap if it has a name. It returns its requests, and whether
 // the mishap came.
-func perform(t *testing.T, prepare func(s *scene) func(), m mishap) (requests []embedded.Op, came bool) {
+func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (requests []embedded.Op, came bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
-		s := &scene{virtual: v, mishap: m}
+		s := &matrixRun{virtual: v, mishap: m}
 		defer func() {
 			if v.Failed() {
 				failures.Store(s, nil)
@@ -153,7 +153,7 @@ func perform(t *testing.T, prepare func(s *scene) func(), m mishap) (requests []
 }
 
 // entered notes a grant of the session under test.
-func (s *scene) entered(g *actors.Grant) *actors.Grant {
+func (s *matrixRun) entered(g *actors.Grant) *actors.Grant {
 	s.Helper()
 	s.inside.Lock()
 	defer s.inside.Unlock()
@@ -163,7 +163,7 @@ func (s *scene) entered(g *actors.Grant) *actors.Grant {
 }
 
 // newer needs s.inside.
-func (s *scene) newer(g *actors.Grant) {
+func (s *matrixRun) newer(g *actors.Grant) {
 	s.Helper()
 	if token := g.Token(); token.Compare(s.newest) <= 0 {
 		s.Errorf("token %v after %v", token, s.newest)
@@ -175,7 +175,7 @@ func (s *scene) newer(g *actors.Grant) {
 // contend lets the rival ask for the lock. The rival may hold only after all grants here have ended in
 // the eyes of their holders. It releases the lock at once. The function that contend returns waits for
 // that.
-func (s *scene) contend() func() error {
+func (s *matrixRun) contend() func() error {
 	s.Helper()
 	f, done := s.keep(s.rival.Acquire(context.Background())), make(chan error, 1)
 	go func() {
@@ -197,7 +197,7 @@ func (s *scene) contend() func() error {
 	}
 }
 
-func (s *scene) rivalEntered(g *actors.Grant) {
+func (s *matrixRun) rivalEntered(g *actors.Grant) {
 	s.inside.Lock()
 	defer s.inside.Unlock()
 	for _, here := range s.grants {
@@ -209,7 +209,7 @@ func (s *scene) rivalEntered(g *actors.Grant) {
 }
 
 // ended waits for a future that must be answered.
-func ended[T any](s *scene, f *actors.Future[T]) (T, error) {
+func ended[T any](s *matrixRun, f *actors.Future[T]) (T, error) {
 	s.Helper()
 	select {
 	case <-f.Done():
@@ -220,7 +220,7 @@ func ended[T any](s *scene, f *actors.Future[T]) (T, error) {
 }
 
 // granted waits for a grant that must come, whatever happens.
-func (s *scene) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
+func (s *matrixRun) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 	s.Helper()
 	g, err := ended(s, f)
 	must(s, err)
@@ -228,7 +228,7 @@ func (s *scene) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 }
 
 // hold keeps the grant against the rival for longer than a session can be silent, and releases it.
-func (s *scene) hold(g *actors.Grant) {
+func (s *matrixRun) hold(g *actors.Grant) {
 	s.Helper()
 	wait := s.contend()
 	select {
@@ -240,14 +240,14 @@ func (s *scene) hold(g *actors.Grant) {
 }
 
 // release releases the grant, which may be lost.
-func (s *scene) release(g *actors.Grant) {
+func (s *matrixRun) release(g *actors.Grant) {
 	s.Helper()
 	_, err := ended(s, g.Release())
 	must(s, s.allowed(err))
 }
 
 // allowed passes on what may not be the end of a release or a check of a grant.
-func (s *scene) allowed(err error) error {
+func (s *matrixRun) allowed(err error) error {
 	switch {
 	case errors.Is(err, actors.ErrSessionLost):
 		return nil
@@ -259,7 +259,7 @@ func (s *scene) allowed(err error) error {
 
 // slowCreates has each create of the session under test answered late. A mishap that
 // was injected before goes first.
-func (s *scene) slowCreates() {
+func (s *matrixRun) slowCreates() {
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} {
 		s.Inject(embedded.Fault{Op: op, Session: s.locks.Session().ID, Times: -1,
 			Action: embedded.DelayReply, Delay: 50 * time.Millisecond})

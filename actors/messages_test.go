@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// party is an actor of the program that talks to a lock's actor.
-type party struct {
+// testActor is an actor of the program that talks to a lock's actor.
+type testActor struct {
 	t      testing.TB
 	system *actor.ActorSystem
 	self   *actor.PID
@@ -25,13 +25,13 @@ type party struct {
 	suspended atomic.Int32
 }
 
-// parties makes actors in a system of their own, which the locks run in.
-func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
+// testActors makes actors in a system of their own, which the locks run in.
+func testActors(t *testing.T, n int) (config func(*actors.Config), all []*testActor) {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond), // a goroutine waits for as long
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	t.Cleanup(system.Shutdown)
 	for range n {
-		p := &party{t: t, system: system, inbox: make(chan any, 1000)}
+		p := &testActor{t: t, system: system, inbox: make(chan any, 1000)}
 		p.self = system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			switch msg := c.Message().(type) {
 			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *messages.Contended, *messages.RevokeRequested, *actor.DeadLetterResponse:
@@ -46,10 +46,12 @@ func parties(t *testing.T, n int) (config func(*actors.Config), all []*party) {
 	return func(cfg *actors.Config) { cfg.System = system }, all
 }
 
-func (p *party) send(to *actor.PID, msg any) { p.system.Root.RequestWithCustomSender(to, msg, p.self) }
+func (p *testActor) send(to *actor.PID, msg any) {
+	p.system.Root.RequestWithCustomSender(to, msg, p.self)
+}
 
 // hear returns the next message, which must be a T.
-func hear[T any](p *party) T {
+func hear[T any](p *testActor) T {
 	p.t.Helper()
 	select {
 	case msg := <-p.inbox:
@@ -65,7 +67,7 @@ func hear[T any](p *party) T {
 }
 
 // refused is a Refused with the id and the reason.
-func (p *party) refused(id uint64, why messages.Reason) *messages.Refused {
+func (p *testActor) refused(id uint64, why messages.Reason) *messages.Refused {
 	p.t.Helper()
 	m := hear[*messages.Refused](p)
 	if m.GetRequestId() != id || m.GetReason() != why {
@@ -74,7 +76,7 @@ func (p *party) refused(id uint64, why messages.Reason) *messages.Refused {
 	return m
 }
 
-func (p *party) granted(id uint64) *messages.Granted {
+func (p *testActor) granted(id uint64) *messages.Granted {
 	p.t.Helper()
 	m := hear[*messages.Granted](p)
 	if m.GetRequestId() != id {
@@ -83,7 +85,7 @@ func (p *party) granted(id uint64) *messages.Granted {
 	return m
 }
 
-func (p *party) released(id uint64, still uint32) {
+func (p *testActor) released(id uint64, still uint32) {
 	p.t.Helper()
 	if m := hear[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
 		p.t.Errorf("got %v, want %d with %d still held", m, id, still)
@@ -98,8 +100,8 @@ func pid(t testing.TB, mu interface{ PID() (*actor.PID, error) }) *actor.PID {
 }
 
 func TestConversation(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
@@ -142,8 +144,8 @@ func TestConversation(t *testing.T) {
 
 // Cancel releases a granted request.
 func TestCancelGranted(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		lock := pid(b, b.mutex(config))
 		all[0].send(lock, &messages.Acquire{RequestId: 1})
 		all[0].granted(1)
@@ -157,8 +159,8 @@ func TestCancelGranted(t *testing.T) {
 
 // A named owner is one owner, whichever actor sends its messages.
 func TestNamedOwner(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		lock := pid(b, b.mutex(config))
 		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "both"})
@@ -181,8 +183,8 @@ func TestNamedOwner(t *testing.T) {
 }
 
 func TestInvalidMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice := all[0]
 		var log logs
 		lock := pid(b, b.mutex(config, log.config))
@@ -218,8 +220,8 @@ func TestInvalidMessages(t *testing.T) {
 
 // An Acquire without a sender does not hold the lock, though the lock is free.
 func TestAcquireWithoutSender(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		locks := b.locks(config)
 		mu := locks.Mutex(b.path)
 		lock := pid(b, mu)
@@ -235,8 +237,8 @@ func TestAcquireWithoutSender(t *testing.T) {
 }
 
 func TestLostMessage(t *testing.T) {
-	besides(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	besides(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
@@ -268,8 +270,8 @@ func TestLostMessage(t *testing.T) {
 }
 
 func TestCloseMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
@@ -287,8 +289,8 @@ func TestCloseMessages(t *testing.T) {
 
 // The PID that was given out stays good, however idle the lock is.
 func TestPinnedPID(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 5 * time.Millisecond })
 		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
 		self := pid(b, mu)
@@ -307,8 +309,8 @@ func TestPinnedPID(t *testing.T) {
 // A release that comes twice, or too late, releases nothing, and does not suppress the answer to the
 // first one.
 func TestReleaseTwice(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice, locks := all[0], b.locks(config)
 		for id, lock := range []interface{ PID() (*actor.PID, error) }{
 			locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2), locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b")),
@@ -331,8 +333,8 @@ func TestReleaseTwice(t *testing.T) {
 // An owner that has lost the lock, and not released it yet, holds nothing that could be suspended.
 func TestLostIsNotSuspended(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	onEmbedded(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice, locks := all[0], b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
 		alice.send(lock, &messages.Acquire{RequestId: 1, Owner: "alice", Revocable: true})

@@ -64,7 +64,7 @@ func TestConnectMistakes(t *testing.T) {
 
 // A chroot that does not exist is made, and the log says so.
 func TestMissingChroot(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var logged logs
 		locks, err := actors.Connect(within(b), b.Addr()+b.path, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		must(b, err)
@@ -78,7 +78,7 @@ func TestMissingChroot(t *testing.T) {
 
 // The mistakes with a lock.
 func TestLockMistakes(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		must(b, conn.AddAuth("digest", []byte("owner:secret")))
 		theirs := b.path + "-theirs"

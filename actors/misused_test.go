@@ -65,7 +65,7 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 		{"semaphore", "semaphore", false},
 	} {
 		t.Run(c.first+" and "+c.second, func(t *testing.T) {
-			each(t, func(b *bed) {
+			each(t, func(b *testLock) {
 				var log sharedLog
 				first := lock(b, recipes[c.first](b.locks(), b.path))
 				locks := b.locks(func(cfg *actors.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })

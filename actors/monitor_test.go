@@ -106,8 +106,8 @@ func (w *witness) agrees(s actors.Stats) error {
 
 // A Monitor gets the context of each request, and hears of actors' requests, too.
 func TestMonitor(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		w := newWitness(b)
 		locks := b.locks(config, w.config)
 		type key struct{}

@@ -11,7 +11,7 @@ import (
 // A member's actor has failed while the multi-lock was idle. The next request is refused with the
 // reason, and the one after it gets fresh actors.
 func TestMultiLockAfterAFailure(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		for name, poison := range map[string]func(){
 			"mutex":     func() { actors.Poison(locks.Mutex(b.path+"-a"), 0, noCreated) },
@@ -40,7 +40,7 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 // One member refuses at once, so that the nodes of the others are not made: no later request for the
 // others waits for them.
 func TestMultiLockRefusedByOneMember(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, other := b.locks(), b.locks()
 		me := actors.WithOwner("me")
 		read := lock(b, locks.RWMutex(b.path+"-b").Read(), me)

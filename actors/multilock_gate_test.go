@@ -10,7 +10,7 @@ import (
 // A multi-lock that waits in the request queue of a semaphore is refused at once if its owner asks for
 // one of the other members: it would be refused in the end, whenever that is.
 func TestMultiLockAtAGate(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		me := actors.WithOwner("me")
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 1)

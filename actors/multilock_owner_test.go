@@ -10,7 +10,7 @@ import (
 // An owner enters again what one request for a multi-lock has taken: all of it, a part of it as another
 // multi-lock, or a single member. All these grants have one token.
 func TestMultiLockReentrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		me := actors.WithOwner("me")
 		multi := locks.MultiLock(b.three(locks)...)
@@ -41,7 +41,7 @@ func TestMultiLockReentrant(t *testing.T) {
 
 // Two requests of one owner that wait share their nodes and begin anew together.
 func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		me := actors.WithOwner("me")
 		multi := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"))
@@ -70,7 +70,7 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 // An owner that has some of the members, or all of them but by several requests, would wait
 // with what it has, and no token would be right for all members: it is refused at once.
 func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		me := actors.WithOwner("me")
 		x, y, z := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Mutex(b.path+"-c")
@@ -131,7 +131,7 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 }
 
 // cleanedPools waits until nothing is left of semaphores.
-func (b *bed) cleanedPools(ends ...string) {
+func (b *testLock) cleanedPools(ends ...string) {
 	b.Helper()
 	for _, end := range ends {
 		for _, below := range []string{"/locks", "/leases"} {
@@ -143,7 +143,7 @@ func (b *bed) cleanedPools(ends ...string) {
 // An owner that has lost a member and not released it is refused because of that, as by
 // the member itself: the request does not begin anew for ever.
 func TestMultiLockOfALostMember(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		me := actors.WithOwner("me")
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 2)

@@ -11,7 +11,7 @@ import (
 // A contender of another member comes while a multi-lock waits in the request queue of its
 // semaphore: it comes first there, too, so that the tokens increase.
 func TestMultiLockTokensWithASemaphore(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		permit := others.Semaphore(b.path+"-s", 1)
 		first := lock(b, permit)
@@ -44,7 +44,7 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 
 // inTurn waits until one request after the other is granted, whichever comes next, and
 // releases what it got.
-func (b *bed) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
+func (b *testLock) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
 	b.Helper()
 	for len(fs) > 0 {
 		next := -1
@@ -63,7 +63,7 @@ func (b *bed) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Grant])
 // semaphore's part did so alone, it would be behind another multi-lock there and before it
 // elsewhere.
 func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		of := func(l *actors.Locks) *actors.MultiLock {
 			return l.MultiLock(l.Mutex(b.path+"-a"), l.Semaphore(b.path+"-s", 1))
@@ -98,7 +98,7 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 // A lease is deleted while its request waits, and is made anew. The grant has the token of the new
 // lease, which may come behind the lease of a multi-lock.
 func TestSemaphoreTokenOfANewLease(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		held := permits(b, others.Semaphore(b.path, 2), 2)
 		f := locks.Semaphore(b.path, 2).Acquire(within(b), actors.Permits(2))

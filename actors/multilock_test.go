@@ -15,12 +15,12 @@ import (
 )
 
 // three are locks of different kinds at paths of their own.
-func (b *bed) three(locks *actors.Locks) []actors.Member {
+func (b *testLock) three(locks *actors.Locks) []actors.Member {
 	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
 }
 
 // cleaned waits until nothing is left of the three.
-func (b *bed) cleaned() {
+func (b *testLock) cleaned() {
 	b.Helper()
 	for _, end := range []string{"-a", "-b", "-c"} {
 		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
@@ -28,7 +28,7 @@ func (b *bed) cleaned() {
 }
 
 func TestMultiLock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		multi := locks.MultiLock(b.three(locks)...)
 		conn := b.Client(b)
@@ -60,7 +60,7 @@ func TestMultiLock(t *testing.T) {
 // Another owner holds one member. The multi-lock's contenders for the others wait with it, and leave
 // when the request ends.
 func TestMultiLockWaits(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		multi := locks.MultiLock(b.three(locks)...)
 		held := lock(b, others.RWMutex(b.path+"-b").Read())
@@ -84,7 +84,7 @@ func TestMultiLockWaits(t *testing.T) {
 	})
 }
 
-func (b *bed) cleanedBut(end string) {
+func (b *testLock) cleanedBut(end string) {
 	b.Helper()
 	for _, e := range []string{"-a", "-b", "-c"} {
 		want := 0
@@ -98,7 +98,7 @@ func (b *bed) cleanedBut(end string) {
 // Two multi-locks of the same members in opposite orders, of one process and of several,
 // never wait for each other.
 func TestMultiLocksDoNotDeadlock(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		inside := map[string]*int{"-a": new(int), "-b": new(int)}
 		one, two := b.locks(), b.locks()
 		var g errgroup.Group
@@ -136,7 +136,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 
 // A request that waits when the session is lost begins anew, in all queues at once.
 func TestMultiLockOutlivesSessions(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		multi := locks.MultiLock(b.three(locks)...)
 		held := lock(b, others.Mutex(b.path+"-a"))
@@ -174,7 +174,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 
 // Curator's testSomeReleasesFail: the rest is released, and the error comes out.
 func TestSomeReleasesFail(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		multi := locks.MultiLock(b.three(locks)...)
 		g := lock(b, multi)
@@ -187,7 +187,7 @@ func TestSomeReleasesFail(t *testing.T) {
 }
 
 func TestMultiLockMembers(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		a := locks.Mutex(b.path + "-a")
 		for text, members := range map[string][]actors.Member{
@@ -211,7 +211,7 @@ func TestMultiLockMembers(t *testing.T) {
 
 // The bridge does not take all parts: the request ends, rather than begin anew for ever.
 func TestMultiLockOverALimit(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxOutstanding = 2 })
 		_, err := locks.MultiLock(b.three(locks)...).Lock(within(b))
 		is(b, err, actors.ErrLimit)
@@ -222,8 +222,8 @@ func TestMultiLockOverALimit(t *testing.T) {
 
 // Actors ask by messages; closing ends what is open.
 func TestMultiLockByMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		locks := b.locks(config)
 		multi, err := locks.MultiLock(b.three(locks)...).PID()
 		must(b, err)
@@ -251,7 +251,7 @@ func TestMultiLockByMessages(t *testing.T) {
 // A semaphore as a member: its place in the queue is made with the others, its permit when
 // it is past that.
 func TestMultiLockWithASemaphore(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.locks(), b.locks()
 		var g errgroup.Group
 		inside := 0

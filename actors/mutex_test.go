@@ -15,7 +15,7 @@ import (
 )
 
 func TestReentrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, same := locks.Mutex(b.path), locks.Mutex(b.path)
 		me := actors.WithOwner("me")
@@ -52,7 +52,7 @@ func TestReentrant(t *testing.T) {
 
 // The grants of one owner may be released in any order.
 func TestReentrantReleasedFirst(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, me := b.mutex(), actors.WithOwner("me")
 		first, second := lock(b, mu, me), lock(b, mu, me)
 		unlock(b, first)
@@ -66,7 +66,7 @@ func TestReentrantReleasedFirst(t *testing.T) {
 
 // Requests of an owner that waits are granted together.
 func TestOwnerWaitsTwice(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, me := b.mutex(), actors.WithOwner("me")
 		holder := lock(b, mu)
 		one, two, third := mu.Acquire(within(b), me), mu.Acquire(within(b), me), mu.Acquire(within(b), me)
@@ -83,7 +83,7 @@ func TestOwnerWaitsTwice(t *testing.T) {
 }
 
 func Test2Clients(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.mutex(), b.mutex()
 		token := actors.Token{}
 		for range 3 {
@@ -105,7 +105,7 @@ func Test2Clients(t *testing.T) {
 }
 
 // ring has many goroutines pass locks around, and counts without synchronisation.
-func ring(b *bed, mus []*actors.Mutex, goroutines, rounds int) {
+func ring(b *testLock, mus []*actors.Mutex, goroutines, rounds int) {
 	count, last := 0, actors.Token{}
 	var wg sync.WaitGroup
 	for i := range goroutines {
@@ -140,16 +140,16 @@ func ring(b *bed, mus []*actors.Mutex, goroutines, rounds int) {
 }
 
 func TestManyGoroutines(t *testing.T) {
-	each(t, func(b *bed) { ring(b, []*actors.Mutex{b.mutex()}, 100, 20) })
+	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.mutex()}, 100, 20) })
 }
 
 func TestManyConnections(t *testing.T) {
-	each(t, func(b *bed) { ring(b, []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}, 24, 20) })
+	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}, 24, 20) })
 }
 
 // Two sessions in one process, where both use several handles of several paths.
 func TestManyPaths(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.locks(), b.locks()
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -163,7 +163,7 @@ func TestManyPaths(t *testing.T) {
 
 // Grants come in the order of the nodes, whichever owner has them.
 func TestFairness(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}
 		holder := lock(b, mus[0])
 		var mu sync.Mutex
@@ -195,7 +195,7 @@ func TestFairness(t *testing.T) {
 
 // Requests that one goroutine makes one after the other are granted in that order.
 func TestOrderOfOneGoroutine(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		holder, mu := b.mutex(), b.mutex()
 		unlock(b, lock(b, mu))
 		for range 10 {
@@ -218,7 +218,7 @@ func TestOrderOfOneGoroutine(t *testing.T) {
 }
 
 func TestNodeAndToken(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		g := lock(b, locks.Mutex(b.path), actors.WithData([]byte("who holds it")))
 		if g.Path() != b.path || !strings.HasPrefix(g.Node(), b.path+"/_c_") || !strings.Contains(g.Node(), "-lock-") {
@@ -237,7 +237,7 @@ func TestNodeAndToken(t *testing.T) {
 }
 
 func TestTry(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, elsewhere := locks.Mutex(b.path), b.mutex()
 		g := lock(b, mu, actors.Try())
@@ -257,7 +257,7 @@ func TestTry(t *testing.T) {
 
 // Many try at once, on several connections: exactly one may hold.
 func TestTryMany(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex()}
 		for range 5 {
 			grants := make(chan *actors.Grant, 20)
@@ -285,7 +285,7 @@ func TestTryMany(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, elsewhere := locks.Mutex(b.path), b.mutex()
 		g := lock(b, mu)
@@ -319,7 +319,7 @@ func TestTimeoutBoundsTheWaitOnly(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, elsewhere := locks.Mutex(b.path), b.mutex()
 		g := lock(b, mu)

@@ -15,7 +15,7 @@ import (
 
 // A nil context is an error that names it, not a panic.
 func TestNilContext(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config)
 		mu, s, count := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2), locks.SharedCount(b.path+"-count", 1)
@@ -57,7 +57,7 @@ func TestNilContext(t *testing.T) {
 
 // A nil option is an error that says so.
 func TestNilOption(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		for _, c := range []struct {
 			err  error
@@ -77,7 +77,7 @@ func TestNilOption(t *testing.T) {
 
 // Texts that were about something else than what the user had written.
 func TestInvalidTexts(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		for says, err := range map[string]error{
 			`path "/locks/a/" must not end with a slash`:                     second(locks.Mutex("/locks/a/").Lock(within(b))),

@@ -48,8 +48,8 @@ func observerEnds(t testing.TB, queues <-chan actors.Queue) {
 	}
 }
 
-// observe observes the bed's lock until the test of this server ends.
-func (b *bed) observe(locks *actors.Locks, path string) <-chan actors.Queue {
+// observe observes the lock until the test of this server ends.
+func (b *testLock) observe(locks *actors.Locks, path string) <-chan actors.Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	queues := locks.Observe(ctx, path)
 	b.before = append(b.before, func() {
@@ -60,7 +60,7 @@ func (b *bed) observe(locks *actors.Locks, path string) <-chan actors.Queue {
 }
 
 func TestObserve(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		here, there, reader := b.locks(), b.locks(), b.locks()
 		queues, others := b.observe(reader, b.path), b.observe(reader, b.path)
 		observed(b, queues, ":") // there is no directory yet
@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestObserveASemaphore(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, reader := b.locks(), b.locks()
 		queues := b.observe(reader, b.path)
 		s := locks.Semaphore(b.path, 1)
@@ -104,7 +104,7 @@ func TestObserveASemaphore(t *testing.T) {
 
 // A slow reader finds the newest queue, and a closed channel after it.
 func TestObserveSlowly(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, reader := b.mutex(), b.locks()
 		ctx, cancel := context.WithCancel(context.Background())
 		slow, quick := reader.Observe(ctx, b.path), b.observe(reader, b.path)
@@ -131,7 +131,7 @@ func TestObserveSlowly(t *testing.T) {
 
 // The loss of the observer's session, of the directory, and of rights.
 func TestObserveGoesOn(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, reader, conn := b.mutex(), b.locks(), b.Client(b)
 		queues := b.observe(reader, b.path)
 		g := lock(b, mu)
@@ -177,7 +177,7 @@ func TestObserveGoesOn(t *testing.T) {
 
 // While the connection is lost the last queue stays, with the reason.
 func TestObserveWithoutAConnection(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu, proxy := b.mutex(), zktest.Proxy(b, b.Addr())
 		reader := connect(b.T, proxy.Addr())
 		queues := b.observe(reader, b.path)
@@ -204,7 +204,7 @@ func TestObserveWithoutAConnection(t *testing.T) {
 }
 
 func TestObserveEnds(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		queues := locks.Observe(context.Background(), b.path)
 		observed(b, queues, ":")
@@ -222,7 +222,7 @@ func TestObserveEnds(t *testing.T) {
 
 // An actor gets the queues as messages.
 func TestObserveTo(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		system := actor.NewActorSystem(quietly...)
 		b.before = append(b.before, system.Shutdown)
 		locks := b.locks(func(cfg *actors.Config) { cfg.System = system })

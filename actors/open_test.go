@@ -15,8 +15,8 @@ import (
 
 // Open shows each request of the process, of any recipe and any sender, once.
 func TestOpen(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		locks := b.locks(config)
 		expectOpen(b, locks)
 		me := actors.WithOwner("me")
@@ -51,7 +51,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-func expectOpen(b *bed, locks *actors.Locks, want ...string) {
+func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
 	b.Helper()
 	var got []string
 	for _, r := range locks.Open() {
@@ -106,7 +106,7 @@ func expectSince(v *virtual, locks *actors.Locks, start time.Time, want ...any) 
 
 // HeldHere follows the grants of the handle's mode, at once.
 func TestHeldHere(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, other := b.locks(), b.locks()
 		rw := locks.RWMutex(b.path)
 		expect := func(when string, read, write, me bool) {
@@ -152,7 +152,7 @@ func TestHeldHere(t *testing.T) {
 // Open never blocks for good, and races with nothing: while requests come and go, actors retire, and
 // Locks is closed.
 func TestOpenMeanwhile(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
 		b.before = append(b.before, func() { // ZooKeeper keeps a container in which no contender ever was
 			conn := b.Client(b)

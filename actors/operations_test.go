@@ -17,67 +17,67 @@ import (
 // any mishap; what it returns does the operation and checks its outcome.
 type userOperation struct {
 	name    string
-	prepare func(s *scene) (run func())
+	prepare func(s *matrixRun) (run func())
 	varies  bool // not all of its requests are sent each time
 }
 
 var operations = []userOperation{
-	{name: "first acquire", prepare: func(s *scene) func() { return s.acquire }},
-	{name: "acquire in a directory of others", prepare: func(s *scene) func() {
+	{name: "first acquire", prepare: func(s *matrixRun) func() { return s.acquire }},
+	{name: "acquire in a directory of others", prepare: func(s *matrixRun) func() {
 		unlock(s, lock(s, s.rival))
 		return s.acquire
 	}},
-	{name: "acquire in a known directory", prepare: func(s *scene) func() {
+	{name: "acquire in a known directory", prepare: func(s *matrixRun) func() {
 		unlock(s, lock(s, s.mu))
 		return s.acquire
 	}},
-	{name: "acquire in a directory with data", prepare: func(s *scene) func() {
+	{name: "acquire in a directory with data", prepare: func(s *matrixRun) func() {
 		s.directory("theirs", zk.PermAll)
 		return s.acquire
 	}},
-	{name: "acquire without the right to write", prepare: func(s *scene) func() {
+	{name: "acquire without the right to write", prepare: func(s *matrixRun) func() {
 		s.directory("", zk.PermAll&^zk.PermWrite)
 		return s.acquire
 	}},
-	{name: "acquire behind another", prepare: behind((*scene).acquireBehind)},
-	{name: "acquire behind another, with data", prepare: func(s *scene) func() {
+	{name: "acquire behind another", prepare: behind((*matrixRun).acquireBehind)},
+	{name: "acquire behind another, with data", prepare: func(s *matrixRun) func() {
 		s.directory("theirs", zk.PermAll)
-		return behind((*scene).acquireBehind)(s)
+		return behind((*matrixRun).acquireBehind)(s)
 	}},
-	{name: "three of one session behind another", prepare: behind((*scene).threeBehind)},
-	{name: "try", prepare: func(s *scene) func() { return func() { s.try(nil) } }},
-	{name: "try behind another", prepare: behind((*scene).try)},
-	{name: "wait for too long", prepare: behind((*scene).timeout)},
-	{name: "cancel while waiting", prepare: behind((*scene).cancelWaiting)},
-	{name: "cancel while creating", prepare: func(s *scene) func() { return s.cancelCreating }},
-	{name: "context ends while creating", prepare: func(s *scene) func() { return s.contextCreating }},
-	{name: "release", prepare: holding(func(s *scene, g *actors.Grant) { s.release(g) })},
-	{name: "enter again", prepare: func(s *scene) func() {
+	{name: "three of one session behind another", prepare: behind((*matrixRun).threeBehind)},
+	{name: "try", prepare: func(s *matrixRun) func() { return func() { s.try(nil) } }},
+	{name: "try behind another", prepare: behind((*matrixRun).try)},
+	{name: "wait for too long", prepare: behind((*matrixRun).timeout)},
+	{name: "cancel while waiting", prepare: behind((*matrixRun).cancelWaiting)},
+	{name: "cancel while creating", prepare: func(s *matrixRun) func() { return s.cancelCreating }},
+	{name: "context ends while creating", prepare: func(s *matrixRun) func() { return s.contextCreating }},
+	{name: "release", prepare: holding(func(s *matrixRun, g *actors.Grant) { s.release(g) })},
+	{name: "enter again", prepare: func(s *matrixRun) func() {
 		g := s.entered(lock(s, s.mu, actors.WithOwner("me")))
 		return func() { s.again(g) }
 	}},
-	{name: "write, then read, by a local queue", prepare: func(s *scene) func() {
+	{name: "write, then read, by a local queue", prepare: func(s *matrixRun) func() {
 		rw := s.locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Time: time.Second, Linger: time.Second}))
 		s.rival = s.others.RWMutex("/lock").Write()
 		return func() { s.writeAndRead(rw) }
 	}, varies: true},
-	{name: "verify", prepare: holding((*scene).verify)},
-	{name: "guarded write", prepare: holding((*scene).guardedWrite)},
-	{name: "verify token", prepare: behind((*scene).verifyToken)},
-	{name: "close", prepare: holding((*scene).close), varies: true},
+	{name: "verify", prepare: holding((*matrixRun).verify)},
+	{name: "guarded write", prepare: holding((*matrixRun).guardedWrite)},
+	{name: "verify token", prepare: behind((*matrixRun).verifyToken)},
+	{name: "close", prepare: holding((*matrixRun).close), varies: true},
 }
 
 // holding prepares by acquiring the lock.
-func holding(run func(s *scene, g *actors.Grant)) func(s *scene) func() {
-	return func(s *scene) func() {
+func holding(run func(s *matrixRun, g *actors.Grant)) func(s *matrixRun) func() {
+	return func(s *matrixRun) func() {
 		g := s.entered(lock(s, s.mu))
 		return func() { run(s, g) }
 	}
 }
 
 // behind prepares by giving the rival the lock.
-func behind(run func(s *scene, theirs *actors.Grant)) func(s *scene) func() {
-	return func(s *scene) func() {
+func behind(run func(s *matrixRun, theirs *actors.Grant)) func(s *matrixRun) func() {
+	return func(s *matrixRun) func() {
 		theirs := lock(s, s.rival)
 		s.newest = theirs.Token()
 		return func() { run(s, theirs) }
@@ -85,23 +85,23 @@ func behind(run func(s *scene, theirs *actors.Grant)) func(s *scene) func() {
 }
 
 // directory makes the lock's directory, as another client.
-func (s *scene) directory(data string, rights int32) {
+func (s *matrixRun) directory(data string, rights int32) {
 	s.Helper()
 	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/lock", Data: []byte(data), Acl: zk.WorldACL(rights)})
 	must(s, err)
 }
 
-func (s *scene) acquire() { s.hold(s.granted(s.request(context.Background()))) }
+func (s *matrixRun) acquire() { s.hold(s.granted(s.request(context.Background()))) }
 
 // leave ends a rival's grant after the waiters have had time to settle.
-func (s *scene) leave(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
+func (s *matrixRun) leave(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
 	s.Helper()
 	<-time.After(3 * session)
 	pending(s, waiting...)
 	unlock(s, theirs)
 }
 
-func (s *scene) acquireBehind(theirs *actors.Grant) {
+func (s *matrixRun) acquireBehind(theirs *actors.Grant) {
 	f := s.request(context.Background())
 	s.leave(theirs, f)
 	s.hold(s.granted(f))
@@ -109,7 +109,7 @@ func (s *scene) acquireBehind(theirs *actors.Grant) {
 
 // threeBehind has one grant at a time. In which order does not matter: a create that
 // has to be repeated comes later.
-func (s *scene) threeBehind(theirs *actors.Grant) {
+func (s *matrixRun) threeBehind(theirs *actors.Grant) {
 	var fs []*actors.Future[*actors.Grant]
 	granted := make(chan *actors.Future[*actors.Grant])
 	for range 3 {
@@ -130,7 +130,7 @@ func (s *scene) threeBehind(theirs *actors.Grant) {
 	}
 }
 
-func (s *scene) try(theirs *actors.Grant) {
+func (s *matrixRun) try(theirs *actors.Grant) {
 	g, err := ended(s, s.request(context.Background(), actors.Try()))
 	switch {
 	case err == nil && theirs == nil:
@@ -148,7 +148,7 @@ func (s *scene) try(theirs *actors.Grant) {
 	}
 }
 
-func (s *scene) timeout(theirs *actors.Grant) {
+func (s *matrixRun) timeout(theirs *actors.Grant) {
 	const wait = 1500 * time.Millisecond
 	begun := time.Now()
 	_, err := ended(s, s.request(context.Background(), actors.WithTimeout(wait)))
@@ -159,7 +159,7 @@ func (s *scene) timeout(theirs *actors.Grant) {
 	s.leave(theirs)
 }
 
-func (s *scene) cancelWaiting(theirs *actors.Grant) {
+func (s *matrixRun) cancelWaiting(theirs *actors.Grant) {
 	f := s.request(context.Background())
 	<-time.After(session / 4)
 	pending(s, f)
@@ -168,7 +168,7 @@ func (s *scene) cancelWaiting(theirs *actors.Grant) {
 }
 
 // cancelled ends the request, which must be answered at that moment.
-func (s *scene) cancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
+func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
 	s.Helper()
 	begun := time.Now()
 	cancel()
@@ -180,7 +180,7 @@ func (s *scene) cancelled(f *actors.Future[*actors.Grant], cancel func(), why er
 }
 
 // creating cancels a request while its create is under way.
-func (s *scene) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
+func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
 	s.slowCreates()
 	f := s.request(ctx)
 	<-time.After(time.Millisecond)
@@ -192,17 +192,17 @@ func (s *scene) creating(ctx context.Context, cancel func(f *actors.Future[*acto
 	<-time.After(session) // for its node to be found and deleted
 }
 
-func (s *scene) cancelCreating() {
+func (s *matrixRun) cancelCreating() {
 	s.creating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled)
 }
 
-func (s *scene) contextCreating() {
+func (s *matrixRun) contextCreating() {
 	why := errors.New("this is why")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.creating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why)
 }
 
-func (s *scene) again(g *actors.Grant) {
+func (s *matrixRun) again(g *actors.Grant) {
 	wait := s.contend()
 	h, err := ended(s, s.request(context.Background(), actors.WithOwner("me")))
 	must(s, err) // it takes no request
@@ -215,7 +215,7 @@ func (s *scene) again(g *actors.Grant) {
 }
 
 // writeAndRead goes from writing to reading while the rival waits, and lets others read.
-func (s *scene) writeAndRead(rw *actors.RWMutex) {
+func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 	w := s.granted(s.keep(rw.Write().Acquire(context.Background(), actors.WithOwner("me"))))
 	wait := s.contend()
 	r, err := ended(s, s.keep(rw.Read().Acquire(context.Background(), actors.WithOwner("me"))))
@@ -246,7 +246,7 @@ func (s *scene) writeAndRead(rw *actors.RWMutex) {
 	must(s, s.allowed(wait()))
 }
 
-func (s *scene) verify(g *actors.Grant) {
+func (s *matrixRun) verify(g *actors.Grant) {
 	wait := s.contend()
 	s.known(g.Verify(context.Background()))
 	s.hold(g)
@@ -255,7 +255,7 @@ func (s *scene) verify(g *actors.Grant) {
 
 // known checks what a look at a grant may end with. It reports whether the grant was
 // seen to hold.
-func (s *scene) known(err error) bool {
+func (s *matrixRun) known(err error) bool {
 	s.Helper()
 	if err == nil || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		return err == nil
@@ -264,7 +264,7 @@ func (s *scene) known(err error) bool {
 	return false
 }
 
-func (s *scene) guardedWrite(g *actors.Grant) {
+func (s *matrixRun) guardedWrite(g *actors.Grant) {
 	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/resource", Acl: zk.WorldACL(zk.PermAll)})
 	must(s, err)
 	wait := s.contend()
@@ -278,7 +278,7 @@ func (s *scene) guardedWrite(g *actors.Grant) {
 }
 
 // verifyToken asks about a grant of the rival's, which holds all the time.
-func (s *scene) verifyToken(theirs *actors.Grant) {
+func (s *matrixRun) verifyToken(theirs *actors.Grant) {
 	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil && !errors.Is(err, actors.ErrSuspended) {
 		is(s, err, actors.ErrSessionLost)
 	}
@@ -286,7 +286,7 @@ func (s *scene) verifyToken(theirs *actors.Grant) {
 }
 
 // close ends Locks with a holder, one that waits and one that enters again.
-func (s *scene) close(g *actors.Grant) {
+func (s *matrixRun) close(g *actors.Grant) {
 	wait := s.contend()
 	waiting := s.request(context.Background())
 	<-time.After(time.Millisecond)

@@ -15,7 +15,7 @@ import (
 func TestWaitingProcessKilledServer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Own(t)
-	b := &bed{T: t, Server: s, path: s.Path(t)}
+	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	one, two := b.locks(), b.locks()
 	g := lock(b, one.Mutex(b.path))
 	f := two.Mutex(b.path).Acquire(within(b))
@@ -34,7 +34,7 @@ func TestWaitingProcessKilledServer(t *testing.T) {
 }
 
 func TestConnectionCut(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, others := connect(b.T, proxy.Addr()), b.locks()
 		mu, other := locks.Mutex(b.path), others.Mutex(b.path)
@@ -71,7 +71,7 @@ func TestConnectionCut(t *testing.T) {
 
 // A request that is made while the connection is away is done afterwards.
 func TestAcquireWhileAway(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu := locks.Mutex(b.path)
@@ -101,7 +101,7 @@ func TestAcquireWhileAway(t *testing.T) {
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Own(t)
-	b := &bed{T: t, Server: s, path: s.Path(t)}
+	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	locks := b.locks(func(cfg *actors.Config) { cfg.SessionTimeout = 6 * time.Second })
 	mu := locks.Mutex(b.path)
 	g := lock(b, mu)
@@ -122,7 +122,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	zktest.OneRunIn(t, 3)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3)
-	b := &bed{T: t, Server: s, path: s.Path(t)}
+	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	one, two := b.locks(), b.locks()
 	g := lock(b, one.Mutex(b.path))
 	f := two.Mutex(b.path).Acquire(within(b))

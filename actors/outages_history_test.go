@@ -79,7 +79,7 @@ func historyOfOutages(v *virtual) {
 		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
 		branches = append(branches, branch{n, locks})
 		for j := range 4 {
-			c := &visitor{bed: &bed{T: v.T}, shop: &shop{locks: locks, path: "/lock"}, ledger: l,
+			c := &visitor{testLock: &testLock{T: v.T}, processLocks: &processLocks{locks: locks, path: "/lock"}, ledger: l,
 				name: fmt.Sprint("client ", i, ".", j), away: true, holds: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {

@@ -21,9 +21,9 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(name, count), func(t *testing.T) {
-				b := &bed{T: t, Server: s, path: s.Path(t)}
+				b := &testLock{T: t, Server: s, path: s.Path(t)}
 				b.makeDirectory(count)
-				config, all := parties(b.T, 1)
+				config, all := testActors(b.T, 1)
 				alice := all[0]
 				target, other := pid(b, b.locks(config).Mutex(b.path)), b.mutex()
 				var f *actors.Future[*actors.Grant]

@@ -8,8 +8,8 @@ import (
 )
 
 func TestPanicTellsActors(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		mu := b.mutex(config)
 		lock := pid(b, mu)

@@ -12,7 +12,7 @@ import (
 
 // Participants returns the holders and the waiters of this process and others, in their order.
 func TestParticipants(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		locks := b.locks()
 		rw := locks.RWMutex(b.path)
@@ -61,7 +61,7 @@ func TestParticipants(t *testing.T) {
 
 // A reader that was a writer stands at the writer's place, and holds.
 func TestParticipantsOfADowngrade(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw := b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		next := rw.Write().Acquire(within(b))
@@ -80,7 +80,7 @@ func TestParticipantsOfADowngrade(t *testing.T) {
 
 // The participants of a semaphore are its leases. Revoke asks the holder of one to release.
 func TestParticipantsOfASemaphore(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := b.locks().Semaphore(b.path, 3)
 		two := lock(b, s, actors.Permits(2), actors.WithData([]byte("two")), actors.Revocable())
 		next := s.Acquire(within(b), actors.Permits(2))

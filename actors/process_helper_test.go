@@ -25,7 +25,7 @@ import (
 // it, and ends when its input does.
 
 // asProcess makes this test binary such a process: servers, session timeout and, for
-// writes that are fenced by tokens, the address of a depot.
+// writes that are fenced by tokens, the address of a resource server.
 const asProcess = "ACTORLOCK_TEST_BE_PROCESS"
 
 // childProcess is the process as its test sees it.
@@ -38,10 +38,10 @@ type childProcess struct {
 }
 
 // startProcess starts one and waits until it is connected. It is killed when the test ends.
-func startProcess(t testing.TB, addr string, timeout time.Duration, depot string) *childProcess {
+func startProcess(t testing.TB, addr string, timeout time.Duration, resources string) *childProcess {
 	t.Helper()
 	p := &childProcess{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan string, 1000)}
-	p.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", asProcess, addr, timeout, depot), "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", asProcess, addr, timeout, resources), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = &p.stderr
 	aside(p.cmd)
 	var err error
@@ -137,11 +137,11 @@ func (p *childProcess) quiet() {
 // ---- the process itself
 
 type user struct {
-	locks *actors.Locks
-	addr  string
-	limit time.Duration // its session timeout
-	depot *customer     // nil without
-	out   sync.Mutex
+	locks     *actors.Locks
+	addr      string
+	limit     time.Duration   // its session timeout
+	resources *resourceClient // nil without
+	out       sync.Mutex
 
 	mu     sync.Mutex
 	grants []*actors.Grant // that are not released
@@ -157,10 +157,10 @@ func (u *user) say(format string, args ...any) {
 // beProcess is main of the process.
 func beProcess(how string) {
 	u := &user{rest: func() {}}
-	var addr, depot, timeout string
-	fmt.Sscan(how, &addr, &timeout, &depot)
+	var addr, resources, timeout string
+	fmt.Sscan(how, &addr, &timeout, &resources)
 	u.addr = addr
-	err := u.connect(addr, timeout, depot)
+	err := u.connect(addr, timeout, resources)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -189,12 +189,12 @@ func beProcess(how string) {
 	os.Exit(0)
 }
 
-func (u *user) connect(addr, timeout, depot string) (err error) {
+func (u *user) connect(addr, timeout, resources string) (err error) {
 	if u.limit, err = time.ParseDuration(timeout); err != nil {
 		return err
 	}
-	if depot != "" {
-		if u.depot, err = visit(depot); err != nil {
+	if resources != "" {
+		if u.resources, err = connectResources(resources); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func (u *user) unlock() {
 }
 
 // insist writes and writes under the oldest grant, to a node of ZooKeeper and to the
-// depot, whatever becomes of the grant. It says what has become of its writes whenever
+// resource server, whatever becomes of the grant. It says what has become of its writes whenever
 // that changes, and what the grant says after a time in which it did nothing.
 func (u *user) insist(stock string) {
 	g := u.grants[0]
@@ -263,7 +263,7 @@ func (u *user) insist(stock string) {
 		return "" // not sent, or the outcome is unknown
 	})
 	insist("write by token", func() string {
-		_, accepted := u.depot.do("write", g.Path(), g.Token(), 0)
+		_, accepted := u.resources.do("write", g.Path(), g.Token(), 0)
 		if accepted {
 			return "accepted"
 		}

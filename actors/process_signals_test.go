@@ -50,11 +50,11 @@ func TestProcessEnsemble(t *testing.T) {
 	t.Parallel()
 	s := zktest.Ensemble(t, 3)
 	t.Run("all", func(t *testing.T) {
-		for name, f := range map[string]func(*bed){"killed holder": killedHolder, "paused holder": pausedHolder,
+		for name, f := range map[string]func(*testLock){"killed holder": killedHolder, "paused holder": pausedHolder,
 			"short pause": shortPause, "killed waiters": killedWaiters, "hand-off": handOffAfterPause} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := &bed{T: t, Server: s, path: s.Path(t), parallel: true}
+				b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
 				f(b)
 				if !t.Failed() {
 					b.clean()
@@ -63,12 +63,12 @@ func TestProcessEnsemble(t *testing.T) {
 		}
 	})
 	if !t.Failed() {
-		(&bed{T: t, Server: s, path: "/none"}).clean() // no watch is left
+		(&testLock{T: t, Server: s, path: "/none"}).clean() // no watch is left
 	}
 }
 
 // killedHolder: the others hold once the session of a killed holder is over.
-func killedHolder(b *bed) {
+func killedHolder(b *testLock) {
 	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), calm, "")
 	p.tell("lock %s", b.path)
 	first := p.granted()
@@ -96,10 +96,10 @@ func killedHolder(b *bed) {
 }
 
 // insisting starts a process that holds the lock, and writes and writes to a node of
-// ZooKeeper and to a depot.
-func (b *bed) insisting(timeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, stock string, d *depot) {
+// ZooKeeper and to a resource server.
+func (b *testLock) insisting(timeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, stock string, d *resourceServer) {
 	b.Helper()
-	d, conn, stock = newDepot(b), b.Client(b), b.path+"-stock"
+	d, conn, stock = newResourceServer(b), b.Client(b), b.path+"-stock"
 	_, err := conn.Create(stock, nil, 0, zk.WorldACL(zk.PermAll))
 	must(b, err)
 	b.Cleanup(func() { conn.Delete(stock, -1) })
@@ -113,7 +113,7 @@ func (b *bed) insisting(timeout time.Duration) (p *childProcess, token actors.To
 
 // pausedHolder: a holder is paused until another has the lock. It learns of its loss
 // before all else, and whatever it goes on to write is refused.
-func pausedHolder(b *bed) {
+func pausedHolder(b *testLock) {
 	locks := b.locks()
 	p, first, conn, stock, d := b.insisting(short)
 	p.quiet()
@@ -126,7 +126,7 @@ func pausedHolder(b *bed) {
 	}
 	results, err := locks.Multi(within(b), g.Guard(&zk.SetDataRequest{Path: stock, Data: []byte("ours"), Version: -1})...)
 	must(b, err)
-	mine, err := visit(d.addr())
+	mine, err := connectResources(d.addr())
 	must(b, err)
 	if _, accepted := mine.do("write", b.path, g.Token(), 0); !accepted {
 		b.Error("the holder's write is refused")
@@ -172,7 +172,7 @@ func (p *childProcess) await(all ...string) {
 }
 
 // shortPause: a holder that was paused for less than its session lasts goes on.
-func shortPause(b *bed) {
+func shortPause(b *testLock) {
 	p, first, conn, stock, _ := b.insisting(calm)
 	mu := b.mutex()
 	p.pause()
@@ -199,7 +199,7 @@ func shortPause(b *bed) {
 
 // killedWaiters: those in the middle of the queue go, and the one behind them must not
 // take that for its turn.
-func killedWaiters(b *bed) {
+func killedWaiters(b *testLock) {
 	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), short, "")
 	mu, others := b.mutex(), b.locks()
 	g := lock(b, mu)
@@ -234,7 +234,7 @@ func killedWaiters(b *bed) {
 
 // handOffAfterPause: a holder that was paused releases, and the next one in line is of
 // its own process. It must not have the lock for that.
-func handOffAfterPause(b *bed) {
+func handOffAfterPause(b *testLock) {
 	p := startProcess(b, b.Addr(), short, "")
 	mu := b.mutex()
 	p.tell("lock %s", b.path)

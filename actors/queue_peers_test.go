@@ -8,12 +8,12 @@ import (
 )
 
 // begins has a client of another library acquire, and waits until its node is there.
-func begins(b *bed, l *interop.Lock) <-chan interop.Result {
+func begins(b *testLock, l *interop.Lock) <-chan interop.Result {
 	b.Helper()
 	return l.Begin(patience)
 }
 
-func gets(b *bed, l *interop.Lock) {
+func gets(b *testLock, l *interop.Lock) {
 	b.Helper()
 	if ok, err := l.Acquire(patience); !ok || err != nil {
 		b.Fatalf("%v, %v", ok, err)
@@ -22,7 +22,7 @@ func gets(b *bed, l *interop.Lock) {
 
 // Inspect and Observe show the queue of Curator's clients.
 func TestInspectCurator(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		one, two := b.curator(), b.curator()
 		locks := b.locks()
 		reader, _ := one.ReadWriteLock(b.path + "-rw")
@@ -56,7 +56,7 @@ func TestInspectCurator(t *testing.T) {
 }
 
 func TestInspectKazoo(t *testing.T) {
-	onEither(t, func(b *bed) {
+	onEither(t, func(b *testLock) {
 		one, two := b.kazoo(), b.kazoo()
 		locks := b.locks()
 		for _, c := range []struct {

@@ -55,7 +55,7 @@ func looksLike(t testing.TB, locks *actors.Locks, path, want string) actors.Queu
 }
 
 func TestInspectEachRecipe(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, reader := b.locks(), b.locks()
 		rw := locks.RWMutex(b.path + "-rw")
 		simple := locks.SimpleRWMutex(b.path + "-srw")
@@ -99,7 +99,7 @@ func inspectHost() string {
 }
 
 func TestInspectUnused(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks, conn := b.locks(), b.Client(b)
 		q := inspect(b, locks, b.path+"/none/below")
 		if want := b.path + "/none/below: not in use"; outline(q) != ":" || q.String() != want {
@@ -135,7 +135,7 @@ func TestInspectUnused(t *testing.T) {
 
 // Inspect shows the leases that hold for certain.
 func TestInspectASemaphore(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		here, there, reader := b.locks(), b.locks(), b.locks()
 		two := lock(b, here.Semaphore(b.path, 3), actors.Permits(2), actors.WithOwner("two"))
 		one := lock(b, there.Semaphore(b.path, 3), actors.WithData([]byte("one")))
@@ -157,7 +157,7 @@ func TestInspectASemaphore(t *testing.T) {
 }
 
 func TestInspectADowngrade(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, reader := b.rw(), b.locks()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
@@ -171,7 +171,7 @@ func TestInspectADowngrade(t *testing.T) {
 
 // Forms of other libraries, by hand.
 func TestInspectForeignForms(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, reader := b.Client(b), b.locks()
 		for _, c := range []struct{ first, second, want string }{
 			{foreign["zk-recipes"], foreign["go-zookeeper"], "mutex: exclusive! exclusive"},
@@ -193,7 +193,7 @@ func TestInspectForeignForms(t *testing.T) {
 
 // A node whose data this process may not read is a contender all the same.
 func TestInspectUnreadable(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		secret := b.locks(func(cfg *actors.Config) {
 			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
 		})

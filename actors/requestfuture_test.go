@@ -20,8 +20,8 @@ const cameTooLate = "grant came too late"
 
 // A future could never release what it got: its answer is the last that it hears.
 func TestFutureWithoutOwner(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		root := all[0].system.Root
 		mu := b.mutex(config)
 		to := pid(b, mu)
@@ -42,9 +42,9 @@ func TestFutureWithoutOwner(t *testing.T) {
 
 // A future that timed out before it was granted the lock does not hold it.
 func TestFutureTimesOut(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
-		config, all := parties(b.T, 18)
+		config, all := testActors(b.T, 18)
 		root := all[0].system.Root
 		locks := b.locks(config, log.config)
 		for name, f := range b.forms(locks) {
@@ -74,9 +74,9 @@ func (l *logs) clear() {
 
 // A grant that a future gets in time stays, whatever else is sent to the future later.
 func TestFutureGranted(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
-		config, all := parties(b.T, 1)
+		config, all := testActors(b.T, 1)
 		root := all[0].system.Root
 		mu := b.mutex(config, log.config)
 		to := pid(b, mu)
@@ -112,7 +112,7 @@ func TestFutureGranted(t *testing.T) {
 
 // The dead letter of a remote future comes back as a message.
 func TestRemoteFutureTimesOut(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		config, w := remotely(b, "future$1")
 		mu := b.mutex(config)
 		g := lock(b, mu)
@@ -130,8 +130,8 @@ func TestRemoteFutureTimesOut(t *testing.T) {
 // Cancel on a generated future withdraws the request, or releases the grant; so does dropping the
 // future.
 func TestGeneratedFutureCancelled(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		mu := b.mutex(config)
 		to := messages.LockRef{To: host.Sender{System: all[0].system, PID: pid(b, mu)}}
 		acquire := func() *ask.Future[*messages.Granted] {

@@ -11,7 +11,7 @@ import (
 
 // No recipe takes a path where the library keeps its own nodes.
 func TestReservedPaths(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		nodes := func() []string { return slices.Sorted(slices.Values(b.Nodes(b, zkbridge.GenerationDirectory))) }
 		before := nodes()

@@ -22,7 +22,7 @@ var revoke = []byte("__REVOKE__")
 // As Curator's testRevoking: the request is written by hand, the holder hears of it and
 // releases, and the lock is the other's.
 func TestRevokingByHand(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		g := lock(b, one)
@@ -42,7 +42,7 @@ func TestRevokingByHand(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, revoker := b.Client(b), b.locks()
 		mu, me := b.mutex(), actors.WithOwner("me")
 		g := lock(b, mu, me, actors.Revocable(), actors.WithData([]byte("mine")))
@@ -83,7 +83,7 @@ func TestRevoke(t *testing.T) {
 
 // The request comes while the contender waits.
 func TestRevokeWaiting(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		holder, mu := b.mutex(), b.mutex()
 		g := lock(b, holder)
@@ -236,7 +236,7 @@ func TestRevokeHolders(t *testing.T) {
 }
 
 func TestRevokeInvalid(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks, conn := b.locks(), b.Client(b)
 		g := lock(b, locks.Mutex(b.path))
 		for _, node := range []string{"", "/", b.path, b.path + "/", b.path + "/unknown", "a-lock-0000000001", "/a//b-lock-0000000001"} {
@@ -260,8 +260,8 @@ func TestRevokeInvalid(t *testing.T) {
 }
 
 func TestRevokeMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		locks := b.locks(config)
 		lock := pid(b, locks.Mutex(b.path))
 		all[0].send(lock, &messages.Acquire{RequestId: 1, Owner: "me", Revocable: true})
@@ -295,8 +295,8 @@ func TestRevokeMessages(t *testing.T) {
 
 // A holder by several nodes is asked once, though each of its nodes is revoked.
 func TestRevokeSeveralTellsOnce(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		alice, locks, conn := all[0], b.locks(config), b.Client(b)
 		semaphore := locks.Semaphore(b.path, 2)
 		multi := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"))

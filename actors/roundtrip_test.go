@@ -13,7 +13,7 @@ import (
 )
 
 func TestOneRoundTrip(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll)) // ZooKeeper may remove a container at any time
 		must(b, err)
@@ -34,7 +34,7 @@ func TestOneRoundTrip(t *testing.T) {
 }
 
 func TestReentryNeedsNoRequest(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		d := newDialer()
 		mu, me := b.mutex(d.config), actors.WithOwner("me")
 		g := lock(b, mu, me)
@@ -72,7 +72,7 @@ func TestAskedWhileIdle(t *testing.T) {
 
 // A waiter of the same process holds though ZooKeeper has not answered yet.
 func TestHandOffWithoutAnswer(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		mu := b.mutex()
 		g := lock(b, mu)
 		var fs []*actors.Future[*actors.Grant]
@@ -108,7 +108,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
 	t.Parallel()
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
 		unlock(b, lock(b, mu))
@@ -155,7 +155,7 @@ func TestWaitersShare(t *testing.T) {
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
 	t.Parallel()
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)

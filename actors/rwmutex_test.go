@@ -18,12 +18,12 @@ import (
 
 const curatorID = "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab"
 
-func (b *bed) rw() *actors.RWMutex { return b.locks().RWMutex(b.path) }
+func (b *testLock) rw() *actors.RWMutex { return b.locks().RWMutex(b.path) }
 
 var rwName = regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-__(READ|WRIT)__\d{10}$`)
 
 func TestReadersShare(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.rw(), b.rw()
 		r1, r2, r3 := lock(b, one.Read()), lock(b, two.Read()), lock(b, two.Read())
 		for _, name := range b.nodes() {
@@ -50,7 +50,7 @@ func TestReadersShare(t *testing.T) {
 }
 
 func TestTryReadAndWrite(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.rw(), b.rw()
 		r := lock(b, one.Read(), actors.Try())
 		_, err := two.Write().Lock(within(b), actors.Try())
@@ -68,7 +68,7 @@ func TestTryReadAndWrite(t *testing.T) {
 
 // A read lock does not become a write lock: refused at once, and the read lock stays.
 func TestThatUpgradingIsDisallowed(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw := b.rw()
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
 		_, err := rw.Write().Lock(within(b), actors.WithOwner("me"))
@@ -80,7 +80,7 @@ func TestThatUpgradingIsDisallowed(t *testing.T) {
 }
 
 func TestDowngrading(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, other := b.rw(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
@@ -108,7 +108,7 @@ func TestDowngrading(t *testing.T) {
 // A writer in the queue, of this process or another library's, does not get in when a
 // writer becomes a reader.
 func TestContendingDowngrading(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, far := b.rw(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		near := rw.Write().Acquire(within(b))
@@ -131,7 +131,7 @@ func TestContendingDowngrading(t *testing.T) {
 // Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer,
 // which had seen only the writer there.
 func TestForeignDowngrade(t *testing.T) {
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		conn := b.Client(b)
 		writer := b.rival(conn, curatorID+"-__WRIT__")
 		f := b.rw().Write().Acquire(within(b))
@@ -149,7 +149,7 @@ func TestForeignDowngrade(t *testing.T) {
 
 // A reader behind another process's writer takes the lock when that goes.
 func TestReaderBehindForeignWriter(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		reader, writer := b.rival(conn, curatorID+"-__READ__"), b.rival(conn, curatorID+"-__WRIT__")
 		f := b.rw().Read().Acquire(within(b))
@@ -164,7 +164,7 @@ func TestReaderBehindForeignWriter(t *testing.T) {
 
 // A stale write lock lets no reader hold: Curator's re-entry does.
 func TestStaleWriterDoesNotRead(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		rw := locks.RWMutex(b.path)
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
@@ -181,7 +181,7 @@ func TestStaleWriterDoesNotRead(t *testing.T) {
 
 // takeTurns has owners of several processes lock what turn returns, again and again, and call its
 // function while they hold.
-func (b *bed) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() error)) {
+func (b *testLock) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() error)) {
 	b.Helper()
 	var g errgroup.Group
 	for range 4 {
@@ -207,7 +207,7 @@ func (b *bed) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() err
 
 // Clients read and write at random: never a writer beside another, and readers share.
 func TestReadWriteBasic(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var readers, writers, shared atomic.Int32
 		b.takeTurns(40, func(locks *actors.Locks) (locker, func() error) {
 			rw, inside := locks.RWMutex(b.path), &readers
@@ -232,7 +232,7 @@ func TestReadWriteBasic(t *testing.T) {
 
 // One path is one kind of lock in a process.
 func TestPathOfAnotherRecipe(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		g := lock(b, locks.RWMutex(b.path).Read())
 		_, err := locks.Mutex(b.path).Lock(within(b))

@@ -12,7 +12,7 @@ import (
 // Many permits with much data each are made by several transactions. Tokens increase
 // nevertheless over requests that do not fit beside each other.
 func TestManyPermitsWithData(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		const permits = 100
 		semaphores := []*actors.Semaphore{b.locks().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)}
 		var g errgroup.Group

@@ -11,7 +11,7 @@ import (
 
 // One lease of a request that waits for more is deleted: the request waits on, and holds in the end.
 func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)
 		g := permits(b, s, 1)
 		f := other.Acquire(within(b), actors.Permits(3)) // two of them are given
@@ -33,7 +33,7 @@ func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 // ---- the tests of kazoo's and Consul's semaphores that ours has no other for
 
 func TestSemaphoreNonBlockingRelease(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.semaphore(1), b.semaphore(1)
 		g := permits(b, one, 1, actors.Try())
 		_, err := two.Lock(within(b), actors.Try())
@@ -48,7 +48,7 @@ func TestSemaphoreNonBlockingRelease(t *testing.T) {
 }
 
 func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, two := b.semaphore(1), b.semaphore(1)
 		g := permits(b, one, 1)
 		for range 3 {
@@ -69,7 +69,7 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 
 // All requests come to hold, in order of arrival, whatever number of permits they ask for.
 func TestSemaphoreContend(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		ss := []*actors.Semaphore{b.semaphore(3), b.semaphore(3), b.semaphore(3)}
 		g := permits(b, ss[0], 3)
 		b.waitFor(0, 3) // its own request has left the queue

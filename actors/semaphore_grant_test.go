@@ -18,7 +18,7 @@ import (
 
 // A grant of several permits has a node for each, and stands and falls with all.
 func TestSemaphoreGrantOfSeveral(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, conn := b.semaphore(4), b.Client(b)
 		for lost := range 3 {
 			g := permits(b, s, 3, actors.WithData([]byte("mine")))
@@ -60,7 +60,7 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 }
 
 func TestSemaphoreTokens(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		ss := []*actors.Semaphore{b.semaphore(2), b.semaphore(2)}
 		var last actors.Token
 		var held []*actors.Grant
@@ -85,7 +85,7 @@ func TestSemaphoreTokens(t *testing.T) {
 
 // Two flights to acquire, and what is behind that is not waited for.
 func TestSemaphoreRequests(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, directories := b.Client(b), []string{b.path, b.path + "/locks", b.path + "/leases"}
 		for _, path := range directories { // that do not go when they are empty
 			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
@@ -129,7 +129,7 @@ func TestSemaphoreRequests(t *testing.T) {
 // Waiters of the same process hold though ZooKeeper has not answered yet.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		s := b.semaphore(3)
 		g := permits(b, s, 3)
 		var fs []*actors.Future[*actors.Grant]
@@ -156,7 +156,7 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 }
 
 func TestSemaphoreOwners(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, me := b.semaphore(3), actors.WithOwner("me")
 		g, h := permits(b, s, 1, me), permits(b, s, 1, me)
 		if g.Node() == h.Node() {
@@ -184,7 +184,7 @@ func TestSemaphoreOwners(t *testing.T) {
 }
 
 func TestSemaphoreInvalid(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		g := permits(b, locks.Semaphore(b.path, 3), 1)
 		tooMany := int64(1) << 31 // no constant: an int may have 32 bits, and then this is negative
@@ -226,7 +226,7 @@ func second[T any](_ T, err error) error { return err }
 
 // Owners' requests count towards the limits, what is asked below does not.
 func TestSemaphoreLimits(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 4 })
 		s := locks.Semaphore(b.path, 20)
 		g, h := permits(b, s, 8, actors.WithData([]byte("four"))), permits(b, s, 8)
@@ -245,8 +245,8 @@ func TestSemaphoreLimits(t *testing.T) {
 }
 
 func TestSemaphoreMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		s := b.semaphore(3, config)
 		lock, err := s.PID()
@@ -306,7 +306,7 @@ func TestSemaphoreMessages(t *testing.T) {
 // ---- the tests of InterProcessSemaphoreMutex
 
 func TestSemaphoreMutex(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu, other := locks.SemaphoreMutex(b.path), b.locks().SemaphoreMutex(b.path)
 		me := actors.WithOwner("me")
@@ -342,11 +342,11 @@ func TestSemaphoreMutex(t *testing.T) {
 }
 
 func TestSemaphoreMutex2Clients(t *testing.T) {
-	each(t, func(b *bed) { crowd(b, 1, 12, 15, func() int { return 1 }) })
+	each(t, func(b *testLock) { crowd(b, 1, 12, 15, func() int { return 1 }) })
 }
 
 func TestSemaphoreMutexWithNamespace(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := connect(b.T, b.Addr()+b.path)
 		g, err := locks.SemaphoreMutex("/below").Lock(within(b))
 		must(b, err)
@@ -358,7 +358,7 @@ func TestSemaphoreMutexWithNamespace(t *testing.T) {
 }
 
 func TestSemaphoreMutexContainerCleanup(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		for i := range 10 {
 			mu := locks.SemaphoreMutex(b.path + fmt.Sprint("/", i))

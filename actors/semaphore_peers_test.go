@@ -19,7 +19,7 @@ const soon = 300 * time.Millisecond
 
 // Clients of Curator and ours take turns on one semaphore, fair to both.
 func TestSemaphoreWithCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		const max = 3
 		ours := []*actors.Semaphore{b.semaphore(max), b.semaphore(max)}
 		var inside, most atomic.Int64
@@ -70,7 +70,7 @@ func TestSemaphoreWithCurator(t *testing.T) {
 
 // Each process waits for the other, and holds in its turn when there are permits.
 func TestSemaphoreTurnsWithCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(2), b.byHand(2)
 		first, err := theirs.acquire(within(b), 1)
 		must(b, err)
@@ -106,7 +106,7 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 // Curator's own acquire of several leases takes them one by one: two clients that ask for three of four
 // each block each other until one of them ends its request.
 func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var both, done sync.WaitGroup
 		both.Add(2)
 		ctx, cancel := context.WithCancel(b.Context())
@@ -164,7 +164,7 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 // Curator's first semaphore has a waiter watch one certain holder: it sleeps though
 // another has left.
 func TestSemaphoreWakesForAnyHolder(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		const max = 2
 		c := b.byHand(max)
 		nodes := []string{}
@@ -206,7 +206,7 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 
 // Any child of the leases takes a permit, whatever its name, as it does for Curator.
 func TestSemaphoreStrangers(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		var log logs
 		s, other := b.semaphore(2, log.config), b.semaphore(2)
@@ -253,7 +253,7 @@ func TestSemaphoreStrangers(t *testing.T) {
 // A client that follows the rules never gets more permits than there are because of a waiting node of
 // ours. Its try fails only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(3), b.byHand(3)
 		g := permits(b, s, 2)
 		b.waitFor(0, 2) // the lock is free: nothing of ours stands in the way

@@ -17,7 +17,7 @@ import (
 )
 
 // semaphore is the lock on a connection of its own.
-func (b *bed) semaphore(permits int, configure ...func(*actors.Config)) *actors.Semaphore {
+func (b *testLock) semaphore(permits int, configure ...func(*actors.Config)) *actors.Semaphore {
 	b.Helper()
 	return b.locks(configure...).Semaphore(b.path, permits)
 }
@@ -33,11 +33,11 @@ func permits(t testing.TB, s *actors.Semaphore, n int, options ...actors.Option)
 }
 
 // leases and queue are the nodes of a semaphore's two directories.
-func (b *bed) leases() []string { return b.Nodes(b, b.path+"/leases") }
-func (b *bed) queue() []string  { return b.Nodes(b, b.path+"/locks") }
+func (b *testLock) leases() []string { return b.Nodes(b, b.path+"/leases") }
+func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
 
 // waitFor waits until there are so many of both.
-func (b *bed) waitFor(queue, leases int) {
+func (b *testLock) waitFor(queue, leases int) {
 	b.Helper()
 	var q, l []string
 	zktest.Eventually(b, patience, func() bool {
@@ -49,7 +49,7 @@ func (b *bed) waitFor(queue, leases int) {
 // ---- the tests of Curator's semaphore, by their names
 
 func TestSemaphoreSimple(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := b.semaphore(1)
 		g := permits(b, s, 1)
 		_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
@@ -60,7 +60,7 @@ func TestSemaphoreSimple(t *testing.T) {
 }
 
 func TestSemaphoreSimple2(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, other := b.semaphore(3), b.semaphore(3)
 		var grants []*actors.Grant
 		for i := range 3 {
@@ -84,19 +84,19 @@ func TestSemaphoreSimple2(t *testing.T) {
 }
 
 func TestSemaphoreThreads(t *testing.T) {
-	each(t, func(b *bed) { crowd(b, 4, 10, 10, func() int { return 1 }) })
+	each(t, func(b *testLock) { crowd(b, 4, 10, 10, func() int { return 1 }) })
 }
 
 func TestSemaphoreMaxPerSession(t *testing.T) {
-	each(t, func(b *bed) { crowd(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
+	each(t, func(b *testLock) { crowd(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
 }
 
 func TestSemaphoreReleaseInChunks(t *testing.T) {
-	each(t, func(b *bed) { crowd(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
+	each(t, func(b *testLock) { crowd(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
 }
 
 // crowd has many goroutines on a few connections acquire and release permits.
-func crowd(b *bed, max, goroutines, rounds int, want func() int) {
+func crowd(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	var inside, most atomic.Int64
 	var wg sync.WaitGroup
@@ -127,7 +127,7 @@ func crowd(b *bed, max, goroutines, rounds int, want func() int) {
 }
 
 func TestSemaphoreRelease1AtATime(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		const max = 10
 		ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max)}
 		var inside atomic.Int64
@@ -153,7 +153,7 @@ func TestSemaphoreRelease1AtATime(t *testing.T) {
 
 // The closing client's permits are free at once.
 func TestSemaphoreClientClose(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		one, s := b.locks(), b.semaphore(1)
 		g := permits(b, one.Semaphore(b.path, 1), 1)
 		f := s.Acquire(within(b))
@@ -165,7 +165,7 @@ func TestSemaphoreClientClose(t *testing.T) {
 }
 
 func TestSemaphoreGetParticipantNodes(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := b.semaphore(10)
 		var grants []*actors.Grant
 		var nodes []string
@@ -192,7 +192,7 @@ func TestSemaphoreGetParticipantNodes(t *testing.T) {
 
 // A waiter's node is deleted under it.
 func TestSemaphoreNoOrphanedNodes(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(1), b.semaphore(1), b.Client(b)
 		g := permits(b, s, 1)
 		held := b.leases()
@@ -220,7 +220,7 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 
 // A cancelled waiter leaves no lease, at whichever stage.
 func TestSemaphoreInterruptAcquire(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s, other := b.semaphore(1), b.semaphore(1)
 		g := permits(b, s, 1)
 		for _, waiting := range []int{0, 1, 3} {
@@ -247,7 +247,7 @@ func TestSemaphoreInterruptAcquire(t *testing.T) {
 func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Own(t)
-	b := &bed{T: t, Server: s, path: s.Path(t)}
+	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	one, two := b.locks(), b.locks()
 	g := permits(b, one.Semaphore(b.path, 1), 1)
 	var fs []*actors.Future[*actors.Grant]

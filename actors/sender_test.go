@@ -21,8 +21,8 @@ type form struct {
 	kind uint32
 }
 
-// forms are locks of all recipes, at paths of their own below the bed's.
-func (b *bed) forms(locks *actors.Locks) map[string]form {
+// forms are locks of all recipes, at paths of their own below the testLock's.
+func (b *testLock) forms(locks *actors.Locks) map[string]form {
 	at := func(name string) string { return b.path + "-" + name }
 	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(queue.Exclusive)}, Markers: []string{"-mine-"}}
 	return map[string]form{
@@ -38,7 +38,7 @@ func (b *bed) forms(locks *actors.Locks) map[string]form {
 	}
 }
 
-func (b *bed) formsCleaned() {
+func (b *testLock) formsCleaned() {
 	b.Helper()
 	for _, end := range []string{"-sm/leases", "-rw", "-s/leases", "-a", "-b/leases", "-l", "-simple", "-simple-rw", "-c"} {
 		var nodes []string
@@ -51,7 +51,7 @@ func (f form) pid(t testing.TB) *actor.PID {
 	return pid(t, f.lock.(interface{ PID() (*actor.PID, error) }))
 }
 
-func (p *party) stop() {
+func (p *testActor) stop() {
 	p.t.Helper()
 	must(p.t, p.system.Root.StopFuture(p.self).Wait())
 }
@@ -60,8 +60,8 @@ const hasEnded = "actor has ended"
 
 // An actor that ended before the lock got its Acquire does not hold it.
 func TestActorEndedBefore(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 9)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 9)
 		for name, f := range b.forms(b.locks(config)) {
 			alice := all[0]
 			all = all[1:]
@@ -80,8 +80,8 @@ func TestActorEndedBefore(t *testing.T) {
 
 // An actor that its supervisor stops loses its lock; one that it restarts keeps it.
 func TestActorFails(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		system := all[0].system
 		mu := b.mutex(config)
 		to := pid(b, mu)
@@ -98,7 +98,7 @@ func TestActorFails(t *testing.T) {
 					panic(msg)
 				}
 			}, actor.WithGuardian(strategy)))
-			worker := &party{t: b, system: system, self: self, inbox: heard}
+			worker := &testActor{t: b, system: system, self: self, inbox: heard}
 			worker.send(to, &messages.Acquire{RequestId: 1})
 			worker.granted(1)
 			waiting := mu.Acquire(within(b))
@@ -118,8 +118,8 @@ func TestActorFails(t *testing.T) {
 
 // A request belongs to the actor that sent it, also if others have the same owner.
 func TestActorEndsBesideOwner(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 2)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		mu := b.mutex(config)
 		to := pid(b, mu)
@@ -146,9 +146,9 @@ func TestActorEndsBesideOwner(t *testing.T) {
 
 // An actor that releases and then stops has done right: nothing is logged.
 func TestActorReleasesAndStops(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
-		config, all := parties(b.T, 1)
+		config, all := testActors(b.T, 1)
 		system := all[0].system
 		mu := b.mutex(config, log.config)
 		to := pid(b, mu)
@@ -188,7 +188,7 @@ func oneEnds(t testing.TB, c <-chan struct{}) {
 
 // watched is a process that counts its watchers.
 type watched struct {
-	party
+	testActor
 	watches, unwatches atomic.Int32
 	watcher            atomic.Pointer[actor.PID]
 	gone               atomic.Bool // answers as the system of one that is not there any more
@@ -216,16 +216,16 @@ func (w *watched) SendSystemMessage(_ *actor.PID, msg any) {
 func (w *watched) Stop(*actor.PID) {}
 
 // remotely makes a process at another address, and the system of the locks.
-func remotely(b *bed, id string) (func(*actors.Config), *watched) {
-	config, all := parties(b.T, 1)
-	w := &watched{party: party{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
+func remotely(b *testLock, id string) (func(*actors.Config), *watched) {
+	config, all := testActors(b.T, 1)
+	w := &watched{testActor: testActor{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
 	w.system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) { return w, pid.Equal(w.self) })
 	return config, w
 }
 
 // All requests of an actor cost one watch, which ends soon after the last of them.
 func TestActorIsWatchedOnce(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		config, w := remotely(b, "worker")
 		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
 		to := pid(b, locks.Semaphore(b.path, 1000))
@@ -249,7 +249,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 		w.send(to, &messages.Acquire{RequestId: 1})
 		w.granted(1)
 		must(b, locks.Close())
-		hear[*messages.Lost](&w.party)
+		hear[*messages.Lost](&w.testActor)
 		if w.watches.Load() != 2 || w.unwatches.Load() != 2 {
 			b.Errorf("%d watches, %d ended", w.watches.Load(), w.unwatches.Load())
 		}
@@ -259,7 +259,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 
 // The system of a remote actor cannot be reached any more.
 func TestRemoteActorEnds(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		config, w := remotely(b, "worker")
 		mu := b.mutex(config)
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1, Owner: "remote"})
@@ -271,7 +271,7 @@ func TestRemoteActorEnds(t *testing.T) {
 		process.SendSystemMessage(watcher, &actor.Terminated{Who: w.self, Why: actor.TerminatedReason_AddressTerminated})
 		unlock(b, result(b, waiting))
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1}) // it is back, and nothing is remembered of it
-		hear[*messages.Refused](&w.party)
+		hear[*messages.Refused](&w.testActor)
 		w.granted(1)
 		if w.watches.Load() != 2 {
 			b.Errorf("%d watches", w.watches.Load())
@@ -283,9 +283,9 @@ func TestRemoteActorEnds(t *testing.T) {
 
 // Actors come and go, having released or not, before and after the lock knows of them.
 func TestShortLivedActors(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		var log logs
-		config, all := parties(b.T, 1)
+		config, all := testActors(b.T, 1)
 		system := all[0].system
 		to := pid(b, b.mutex(config, log.config))
 		const n = 200
@@ -320,8 +320,8 @@ func TestShortLivedActors(t *testing.T) {
 
 // An actor made with package host, which sends the messages itself, is watched as well.
 func TestHostedActorEnds(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		mu := b.mutex(config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 2 })
 		to := messages.LockRef{To: host.Sender{System: all[0].system, PID: pid(b, mu)}}
 		mine := host.NewSystem(nil, nil) // not the lock's system

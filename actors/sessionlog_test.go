@@ -109,7 +109,7 @@ func TestNoSessionLogWithoutSession(t *testing.T) {
 
 // With RecordStacks the line about a dropped grant or future says which function has made the request.
 func TestRecordStacks(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.RecordStacks, cfg.IdleTimeout = true, 10*time.Millisecond })
 		dropGrant(b, locks.Mutex(b.path))
@@ -130,7 +130,7 @@ func TestRecordStacks(t *testing.T) {
 	})
 }
 
-func dropGrant(b *bed, mu *actors.Mutex) {
+func dropGrant(b *testLock, mu *actors.Mutex) {
 	b.Helper()
 	if _, err := mu.Lock(within(b), actors.WithOwner("forgetful")); err != nil {
 		b.Fatal(err)

@@ -36,7 +36,7 @@ func statesEnd(t testing.TB, states <-chan zkbridge.Session) {
 }
 
 func TestSessions(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		const connected, suspended, lost = messages.SessionState_CONNECTED, messages.SessionState_SUSPENDED, messages.SessionState_LOST
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())

@@ -18,25 +18,25 @@ import (
 
 // shared runs f with the path of a count, on both servers. f may leave watches on the
 // count: they go with the connections.
-func shared(t *testing.T, f func(b *bed, count string)) {
+func shared(t *testing.T, f func(b *testLock, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
-		b := &bed{T: t, Server: s, path: s.Path(t)}
+		b := &testLock{T: t, Server: s, path: s.Path(t)}
 		f(b, b.path+"-config/permits")
 		b.waitNodes(0)
 	})
 }
 
 // java writes the count as Curator does, big end first.
-func java(b *bed, conn *zk.Conn, path string, value int32) {
+func java(b *testLock, conn *zk.Conn, path string, value int32) {
 	b.Helper()
 	_, err := conn.Set(path, binary.BigEndian.AppendUint32(nil, uint32(value)), -1)
 	must(b, err)
 }
 
 func TestSharedCount(t *testing.T) {
-	shared(t, func(b *bed, path string) {
+	shared(t, func(b *testLock, path string) {
 		conn, locks := b.Client(b), b.locks()
 		c, seeded := locks.SharedCount(path, 7), b.locks().SharedCount(path, 9)
 		get := func(c *actors.SharedCount, value int, version int32) actors.Count {
@@ -82,7 +82,7 @@ func TestSharedCount(t *testing.T) {
 
 // Many clients set one count at a time: each TrySet that returns true has counted.
 func TestSharedCountMultiClient(t *testing.T) {
-	shared(t, func(b *bed, path string) {
+	shared(t, func(b *testLock, path string) {
 		const clients, rounds = 5, 10
 		var wg sync.WaitGroup
 		for range clients {
@@ -113,7 +113,7 @@ func TestSharedCountMultiClient(t *testing.T) {
 // Curator's testThreadedLeaseIncrease: a waiter holds as soon as there are more permits.
 func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *bed, count string) {
+	shared(t, func(b *testLock, count string) {
 		conn, one, two := b.Client(b), b.locks(), b.locks()
 		must(b, one.SharedCount(count, 0).Set(within(b), 1))
 		s, other := one.Semaphore(b.path, 99, actors.SharedPermits(count)), two.Semaphore(b.path, 99, actors.SharedPermits(count))
@@ -150,7 +150,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 }
 
 // full waits until the semaphore has no free permit.
-func full(b *bed, s *actors.Semaphore) {
+func full(b *testLock, s *actors.Semaphore) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
 		g, err := s.Lock(within(b), actors.Try())
@@ -164,7 +164,7 @@ func full(b *bed, s *actors.Semaphore) {
 // No permits at all: all requests wait, without an error, until there are some.
 func TestSharedPermitsPause(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *bed, count string) {
+	shared(t, func(b *testLock, count string) {
 		conn, locks := b.Client(b), b.locks()
 		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // the count is made with 2
 		g := permits(b, s, 2)
@@ -193,7 +193,7 @@ func TestSharedPermitsPause(t *testing.T) {
 // The count's node has no count, or goes.
 func TestSharedPermitsSpoilt(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *bed, count string) {
+	shared(t, func(b *testLock, count string) {
 		conn, locks := b.Client(b), b.locks()
 		must(b, locks.SharedCount(count, 0).Set(within(b), 1))
 		_, err := conn.Set(count, []byte("one"), -1)
@@ -223,7 +223,7 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 // The number is followed through the loss of connection and session.
 func TestSharedPermitsReconnect(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *bed, count string) {
+	shared(t, func(b *testLock, count string) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, steady := connect(b.T, proxy.Addr()), b.locks()
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))
@@ -247,7 +247,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 // The count may not be read: requests are refused until it may.
 func TestSharedPermitsDenied(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		conn, locks := b.Client(b), b.locks()
 		count := b.path + "-count"
 		must(b, locks.SharedCount(count, 0).Set(within(b), 1))
@@ -276,7 +276,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 // Requests are kept until the number is known.
 func TestSharedPermitsLate(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		count := b.path + "-count"
 		must(b, locks.SharedCount(count, 0).Set(within(b), 2))

@@ -56,7 +56,7 @@ func (c *barredConn) Write(p []byte) (int, error) {
 
 // A lock node is deleted before its maker has listed the contenders, and another contender makes its own.
 func TestSimpleLockNodeReplaced(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		bar := newBarrier(embedded.OpGetChildren2)
 		rw, other := b.locks(bar.config).SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
 		f := rw.Write().Acquire(within(b))
@@ -79,7 +79,7 @@ func TestSimpleLockNodeReplaced(t *testing.T) {
 }
 
 // bounded ends when another lock of the server was acquired many times.
-func bounded(b *bed) <-chan struct{} {
+func bounded(b *testLock) <-chan struct{} {
 	done := make(chan struct{})
 	mu := b.locks().Mutex(b.path + "-another")
 	go func() {
@@ -95,7 +95,7 @@ func bounded(b *bed) <-chan struct{} {
 
 // Data that another client writes into the lock node change nothing.
 func TestSimpleLockNodeOverwritten(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.locks(idle(10*time.Millisecond)), b.locks()
 		for _, c := range []struct {

@@ -22,7 +22,7 @@ import (
 // Two processes pass the lock on; its node is the one that all know, and the token is
 // its czxid.
 func TestSimpleMutex(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		elsewhere, conn := b.locks(), b.Client(b)
 		mu, other := b.locks().SimpleMutex(b.path), elsewhere.SimpleMutex(b.path)
 		g := lock(b, mu, actors.WithData([]byte("mine")), actors.WithOwner("me"))
@@ -60,7 +60,7 @@ func TestSimpleMutex(t *testing.T) {
 
 // Owners of one process hold in their order, each by a node of its own.
 func TestSimpleMutexLocalOrder(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.locks().SimpleMutex(b.path)
 		g := lock(b, mu)
 		var futures []*actors.Future[*actors.Grant]
@@ -84,7 +84,7 @@ func TestSimpleMutexLocalOrder(t *testing.T) {
 // watch it again.
 func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
-	serially(t, func(b *bed) {
+	serially(t, func(b *testLock) {
 		holder := lock(b, b.locks().SimpleMutex(b.path))
 		type granted struct {
 			to    *dialer
@@ -129,7 +129,7 @@ func TestSimpleMutexHerd(t *testing.T) {
 
 // watching waits until all that wait have read the lock, and have their watches. The
 // holder may have one, too, once it has held for long.
-func (b *bed) watching(waiting map[*dialer]bool, holder *dialer) {
+func (b *testLock) watching(waiting map[*dialer]bool, holder *dialer) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
 		own := 0
@@ -156,7 +156,7 @@ func count(ops []embedded.Op, of embedded.Op) (n int) {
 
 // Another client has made a node of that name, for ever: contenders wait for it as for any other.
 func TestSimpleMutexForeignNode(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.locks().SimpleMutex(b.path)
 		unlock(b, lock(b, mu))
 		r := b.rival(conn, "other-")
@@ -177,7 +177,7 @@ func TestSimpleMutexForeignNode(t *testing.T) {
 // Readers of all processes hold beside each other, writers alone; a writer that waits
 // keeps new readers out, but not the readers of its own process that came before it.
 func TestSimpleRWMutex(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		rw, other := b.locks().SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
 		r1, r2, r3 := lock(b, rw.Read()), lock(b, rw.Read()), lock(b, other.Read(), actors.WithOwner("me"))
 		again := lock(b, other.Read(), actors.WithOwner("me"))
@@ -215,7 +215,7 @@ func TestSimpleRWMutex(t *testing.T) {
 // Readers and writers of several processes contend, and some of them cancel. No reader or writer holds
 // beside a writer, tokens grow from writer to writer, and all requests end.
 func TestSimpleRWMutexHistory(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		var readers, writers atomic.Int32
 		var mu sync.Mutex
 		var last actors.Token
@@ -267,8 +267,8 @@ func TestSimpleRWMutexHistory(t *testing.T) {
 
 // Actors ask for it by messages as for any lock.
 func TestSimpleMessages(t *testing.T) {
-	each(t, func(b *bed) {
-		config, all := parties(b.T, 1)
+	each(t, func(b *testLock) {
+		config, all := testActors(b.T, 1)
 		mu := b.locks(config).SimpleMutex(b.path)
 		lock, err := mu.PID()
 		must(b, err)
@@ -281,7 +281,7 @@ func TestSimpleMessages(t *testing.T) {
 
 // A simple lock refuses what it cannot do with a reason.
 func TestSimpleInvalid(t *testing.T) {
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		mu := locks.SimpleMutex(b.path)
 		g := lock(b, mu)

@@ -23,7 +23,7 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 		{"writer", "W", func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			besides(t, func(b *bed) {
+			besides(t, func(b *testLock) {
 				d := &deafDialer{trigger: []byte(b.path + "/" + k.lockNode + "-")}
 				conn, mu := b.Client(b), k.at(b.locks(func(cfg *actors.Config) { cfg.Dial = d.Dial }), b.path)
 				unlock(b, lock(b, k.at(b.locks(), b.path))) // makes the directory

@@ -25,8 +25,8 @@ func TestHistoryOfSingletons(t *testing.T) {
 	}
 }
 
-// cast has the children of a history.
-type cast struct {
+// singletonChildren has the children of a history.
+type singletonChildren struct {
 	t testing.TB
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ type cast struct {
 	started map[int]int // by singleton
 }
 
-func (c *cast) starts(self *actor.PID, singleton int, token actors.Token) {
+func (c *singletonChildren) starts(self *actor.PID, singleton int, token actors.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for other, with := range c.playing {
@@ -50,14 +50,14 @@ func (c *cast) starts(self *actor.PID, singleton int, token actors.Token) {
 	c.started[singleton]++
 }
 
-func (c *cast) stops(self *actor.PID) {
+func (c *singletonChildren) stops(self *actor.PID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.playing, self)
 }
 
 // fewest is how often the singleton has led that did so least often.
-func (c *cast) fewest(singletons int) int {
+func (c *singletonChildren) fewest(singletons int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.started[0]
@@ -70,7 +70,7 @@ func (c *cast) fewest(singletons int) int {
 func historyOfSingletons(v *virtual) {
 	system := actor.NewActorSystem(quietly...)
 	defer system.Shutdown()
-	c := &cast{t: v, playing: map[*actor.PID]actors.Token{}, started: map[int]int{}}
+	c := &singletonChildren{t: v, playing: map[*actor.PID]actors.Token{}, started: map[int]int{}}
 	var branches []branch
 	var all []*actor.PID
 	var props []*actor.Props
@@ -118,13 +118,13 @@ func historyOfSingletons(v *virtual) {
 }
 
 // wake sends the child a message after a while.
-func (c *cast) wake(child actor.Context) {
+func (c *singletonChildren) wake(child actor.Context) {
 	system, self := child.ActorSystem(), child.Self()
 	time.AfterFunc(rand.N(4*time.Second), func() { system.Root.Send(self, "go on") })
 }
 
 // child plays for a while, and then ends, fails or goes on. It takes a while to stop.
-func (c *cast) child(singleton int, token actors.Token) *actor.Props {
+func (c *singletonChildren) child(singleton int, token actors.Token) *actor.Props {
 	return actor.PropsFromFunc(func(ctx actor.Context) {
 		switch ctx.Message().(type) {
 		case *actor.Started:

@@ -12,7 +12,7 @@ import (
 
 // singletonTest has the singletons of a test, and hears of their children.
 type singletonTest struct {
-	*bed
+	*testLock
 	system *actor.ActorSystem
 	log    logs
 	heard  chan childEvent
@@ -27,8 +27,8 @@ type childEvent struct {
 	goOn      chan struct{} // closed to let a child end that is stopping
 }
 
-func newStage(b *bed) *singletonTest {
-	s := &singletonTest{bed: b, heard: make(chan childEvent, 1000)}
+func newStage(b *testLock) *singletonTest {
+	s := &singletonTest{testLock: b, heard: make(chan childEvent, 1000)}
 	s.system = actor.NewActorSystem(quietly...)
 	b.Cleanup(s.system.Shutdown)
 	return s
@@ -37,7 +37,7 @@ func newStage(b *bed) *singletonTest {
 // locks are of a session of its own, in the system of the stage.
 func (s *singletonTest) locks(configure ...func(*actors.Config)) *actors.Locks {
 	s.Helper()
-	return s.bed.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
+	return s.testLock.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
 }
 
 // props are of a singleton whose children take until goOn to stop.
@@ -142,7 +142,7 @@ func (s *singletonTest) properly() {
 // Singletons of two processes lead in turn, and resign in the ways there are. The next leads only
 // after the child has terminated.
 func TestSingleton(t *testing.T) {
-	eachForm(t, func(b *bed, form ...actors.ElectionOption) {
+	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		s := newStage(b)
 		here, there := s.locks(), s.locks()
 		a := s.spawn("a", here.Election(s.path, append(form, actors.AsID("a"))...))
@@ -185,7 +185,7 @@ func TestSingleton(t *testing.T) {
 // The session of a leader ends: the singleton stops its child at once, and another leads. The singleton
 // queues again when its child has terminated.
 func TestSingletonLosesSession(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := newStage(b)
 		here, there := s.locks(), s.locks()
 		s.spawn("a", here.Election(s.path))
@@ -215,7 +215,7 @@ func TestSingletonLosesSession(t *testing.T) {
 
 // A singleton that is stopped, or that its child stops, resigns after its child has terminated.
 func TestSingletonStops(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := newStage(b)
 		locks := s.locks()
 		for _, stop := range []func(self *actor.PID, child childEvent){
@@ -256,7 +256,7 @@ func TestSingletonStops(t *testing.T) {
 // A supervisor restarts a singleton together with a sibling that failed, while its child takes its
 // time to stop. Then there is one request and, in a new term, one child.
 func TestSingletonIsRestarted(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := newStage(b)
 		e := s.locks().Election(s.path)
 		always := actor.NewAllForOneStrategy(100, time.Minute, func(any) actor.Directive { return actor.RestartDirective })
@@ -275,7 +275,7 @@ func TestSingletonIsRestarted(t *testing.T) {
 		failing := <-sibling
 		child := s.hears("started", "a")
 		for range 3 {
-			waiting := s.bed.mutex().Acquire(within(s))
+			waiting := s.testLock.mutex().Acquire(within(s))
 			s.waitNodes(2)
 			s.system.Root.Send(failing, "fail")
 			s.hears("stopping", "a")
@@ -299,7 +299,7 @@ func TestSingletonIsRestarted(t *testing.T) {
 
 // A final error stops a singleton, and the log has the error.
 func TestSingletonFails(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		s := newStage(b)
 		foreign := b.locks(s.log.config) // of another actor system
 		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.path)} {
@@ -327,7 +327,7 @@ func TestSingletonFails(t *testing.T) {
 // the connection is lost.
 func TestSingletonRetries(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *bed) {
+	onEmbedded(t, func(b *testLock) {
 		s := newStage(b)
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
 		g := lock(s, locks.Mutex(s.path))

@@ -21,7 +21,7 @@ import (
 //	time-outs with the server a black hole               TestEndings,
 //	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
 //	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
-//	watches are gone at the end                          bed.clean, virtual.expectClean
+//	watches are gone at the end                          testLock.clean, virtual.expectClean
 //	the directory is deleted while a request waits       TestDirectoryDeletedWhileWaiting
 //	goroutines are gone at the end                       TestMain, and each bubble
 //	a follower cut off from its ensemble                 TestFollowerIsCutOff

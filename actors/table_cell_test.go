@@ -37,7 +37,7 @@ type site interface {
 }
 
 // realSite is a site in real time.
-type realSite struct{ *bed }
+type realSite struct{ *testLock }
 
 func (s realSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -105,7 +105,7 @@ type cell struct {
 	ours    *actors.Locks
 	theirs  *actors.Locks
 
-	parties     []*party
+	testActors  []*testActor
 	grants      []*actors.Grant
 	before      []string          // the nodes that there are when the owner holds
 	holding     *actors.Locks     // the process whose owner holds

@@ -63,7 +63,7 @@ func TestEndings(t *testing.T) {
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
 	sharesServer(t, s)
 	path := s.Path(t)
-	e.on(t, realSite{&bed{T: t, Server: s, path: path}}, row, path)
+	e.on(t, realSite{&testLock{T: t, Server: s, path: path}}, row, path)
 }
 
 func (e ending) inVirtualTime(t *testing.T, row tableRow) {
@@ -75,14 +75,14 @@ func (e ending) on(t *testing.T, s site, row tableRow, path string) {
 	if e.configure != nil {
 		configure = append(configure, e.configure)
 	}
-	var all []*party
+	var all []*testActor
 	if e.actors > 0 {
 		var system func(*actors.Config)
-		system, all = parties(t, e.actors)
+		system, all = testActors(t, e.actors)
 		configure = append(configure, system)
 	}
 	c := newCell(s, row, path, configure...)
-	c.parties = all
+	c.testActors = all
 	e.run(c)
 	c.clean()
 }

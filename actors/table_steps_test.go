@@ -140,7 +140,7 @@ func (c *cell) pid(l locker) (*actor.PID, error) {
 
 // ownersActor has an actor hold, and stop.
 func ownersActor(c *cell) {
-	alice, bob := c.parties[0], c.parties[1]
+	alice, bob := c.testActors[0], c.testActors[1]
 	pid, err := c.pid(c.row.holder(c.ours, c.path))
 	must(c, err)
 	alice.send(pid, &messages.Acquire{RequestId: 7, Owner: string(asMe), Kind: uint32(c.row.kind), Permits: c.row.permits})
@@ -151,7 +151,7 @@ func ownersActor(c *cell) {
 	bob.stop()
 	alice.stop()
 	c.served(c.there)
-	for _, p := range []*party{alice, bob} {
+	for _, p := range []*testActor{alice, bob} {
 		if lines := c.log.with(p.self.Id + " "); len(lines) != 1 || !strings.Contains(lines[0], hasEnded) || !strings.Contains(lines[0], c.path) ||
 			p == alice && !(strings.Contains(lines[0], "held=true") && strings.Contains(lines[0], "owner=me")) {
 			c.Errorf("the log has %q", lines)

@@ -27,7 +27,7 @@ func contains(t testing.TB, text string, parts ...string) {
 }
 
 func TestTextOfAGrant(t *testing.T) {
-	each(t, func(b *bed) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		g := lock(b, mu, actors.WithOwner("me"))
 		id := messages.FormatSession(g.Session())

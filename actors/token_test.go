@@ -125,8 +125,8 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }
 	for name, handles := range recipes {
 		t.Run(name, func(t *testing.T) {
-			onEmbedded(t, func(b *bed) {
-				config, all := parties(t, 1)
+			onEmbedded(t, func(b *testLock) {
+				config, all := testActors(t, 1)
 				locks := b.locks(config)
 				hs := handles(locks, b.path)
 				for _, h := range hs {
@@ -156,7 +156,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 }
 
 // tellsGeneration is the same by messages, with two permits where there are any.
-func tellsGeneration(b *bed, p *party, hs []stamped, generationAt func(int64) uint64) {
+func tellsGeneration(b *testLock, p *testActor, hs []stamped, generationAt func(int64) uint64) {
 	b.Helper()
 	var permits uint32
 	if _, ok := hs[0].(*actors.Semaphore); ok {
@@ -185,7 +185,7 @@ func tellsGeneration(b *bed, p *party, hs []stamped, generationAt func(int64) ui
 	}
 }
 
-func checkGeneration(b *bed, token actors.Token, generationAt func(int64) uint64) {
+func checkGeneration(b *testLock, token actors.Token, generationAt func(int64) uint64) {
 	b.Helper()
 	if token.Czxid == 0 || token.Generation != generationAt(token.Czxid) {
 		b.Errorf("token %v: generation %d, want %d", token, token.Generation, generationAt(token.Czxid))

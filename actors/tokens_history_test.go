@@ -29,8 +29,8 @@ type access struct {
 
 func (a access) conflicts(weight int) bool { return a.weight+weight > a.room }
 
-// shop is the locks of one connection.
-type shop struct {
+// processLocks is the locks of one connection.
+type processLocks struct {
 	locks *actors.Locks
 	path  string
 
@@ -39,7 +39,7 @@ type shop struct {
 
 const manyReaders = 1000
 
-func (s *shop) mutex(i int) access {
+func (s *processLocks) mutex(i int) access {
 	return access{locker: s.locks.Mutex(fmt.Sprint(s.path, "-m", i)), room: 1, weight: 1}
 }
 
@@ -50,30 +50,30 @@ func readOrWrite(read, write locker, writes bool) access {
 	return access{locker: read, room: manyReaders, weight: 1}
 }
 
-func (s *shop) readWrite(writes bool) access {
+func (s *processLocks) readWrite(writes bool) access {
 	rw := s.locks.RWMutex(s.path + "-rw")
 	return readOrWrite(rw.Read(), rw.Write(), writes)
 }
 
 // custom is a read-write lock by a rule of its own, in which no kind re-enters another.
-func (s *shop) custom(writes bool) access {
+func (s *processLocks) custom(writes bool) access {
 	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-look-", "-edit-"},
 		Reenter: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}}
 	c := s.locks.Custom(s.path+"-custom", "document", rule, "look", "edit")
 	return readOrWrite(c.Kind("look"), c.Kind("edit"), writes)
 }
 
-func (s *shop) semaphore(room, weight int) access {
+func (s *processLocks) semaphore(room, weight int) access {
 	return access{locker: s.locks.Semaphore(fmt.Sprint(s.path, "-s", room), room), room: room, weight: weight, permits: true}
 }
 
 // counted is a semaphore whose permits a node tells.
-func (s *shop) counted() access {
+func (s *processLocks) counted() access {
 	return access{locker: s.locks.Semaphore(s.path+"-c", 1, actors.SharedPermits(s.path+"-count")), room: 1, weight: 1, permits: true}
 }
 
 // single is a lock that is in no multi-lock.
-func (s *shop) single() access {
+func (s *processLocks) single() access {
 	rw := s.locks.SimpleRWMutex(s.path + "-simple-rw")
 	a := []access{
 		{locker: s.locks.Mutex(s.path+"-local", fewGrants), room: 1, weight: 1},
@@ -86,13 +86,13 @@ func (s *shop) single() access {
 }
 
 // members are all that may be in a multi-lock, each of another path, in a random order.
-func (s *shop) members() []access {
+func (s *processLocks) members() []access {
 	all := []access{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.custom(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1), s.counted()}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-func (s *shop) multi(all []access) *actors.MultiLock {
+func (s *processLocks) multi(all []access) *actors.MultiLock {
 	var members []actors.Member
 	for _, a := range all {
 		members = append(members, a.locker.(actors.Member))
@@ -100,10 +100,10 @@ func (s *shop) multi(all []access) *actors.MultiLock {
 	return s.locks.MultiLock(members...)
 }
 
-// visitor is a client of a shop.
+// visitor is a client of the locks of one connection.
 type visitor struct {
-	*bed
-	shop *shop
+	*testLock
+	processLocks *processLocks
 	*ledger
 	name  string
 	n     int
@@ -149,7 +149,7 @@ func (v *visitor) ask(owner string, all []access, options ...actors.Option) (*ac
 			options = append(options, actors.Permits(all[0].weight))
 		}
 	} else {
-		lock = v.shop.multi(all)
+		lock = v.processLocks.multi(all)
 	}
 	if owner != "" {
 		options = append(options, actors.WithOwner(actors.Owner(owner)))
@@ -167,7 +167,7 @@ func (v *visitor) ask(owner string, all []access, options ...actors.Option) (*ac
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", owner, lock.Path(), err)
 	}
-	v.enter(v.shop, owner, g, all...)
+	v.enter(v.processLocks, owner, g, all...)
 	return g, nil
 }
 
@@ -205,13 +205,13 @@ func (v *visitor) giveBack(grants ...*actors.Grant) {
 
 // visit is one turn.
 func (v *visitor) visit() {
-	all := v.shop.members()
+	all := v.processLocks.members()
 	some := all[:2+rand.N(2)]
 	switch rand.N(8) {
 	case 0:
-		v.giveBack(v.take("", nil, []access{v.shop.single()}))
+		v.giveBack(v.take("", nil, []access{v.processLocks.single()}))
 	case 1:
-		v.giveBack(v.take("", nil, []access{v.shop.semaphore(2, 2)}))
+		v.giveBack(v.take("", nil, []access{v.processLocks.semaphore(2, 2)}))
 	case 2:
 		v.giveBack(v.take("", nil, all[:1]))
 	case 3:
@@ -226,8 +226,8 @@ func (v *visitor) visit() {
 		g := v.take(v.name, nil, some)
 		again := slices.Clone(some)
 		for i := range again {
-			if again[i].Path() == v.shop.path+"-rw" {
-				again[i] = v.shop.readWrite(false)
+			if again[i].Path() == v.processLocks.path+"-rw" {
+				again[i] = v.processLocks.readWrite(false)
 			}
 		}
 		h := v.takeAgain(g, again)
@@ -245,8 +245,8 @@ func (v *visitor) visit() {
 	}
 }
 
-// expire ends the session of a shop, whose grants are about to be lost.
-func (l *ledger) expire(b *bed, conn *zk.Conn, s *shop) {
+// expire ends the session of the locks, whose grants are about to be lost.
+func (l *ledger) expire(b *testLock, conn *zk.Conn, s *processLocks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	session := s.locks.Session()
@@ -264,7 +264,7 @@ func (l *ledger) expire(b *bed, conn *zk.Conn, s *shop) {
 }
 
 // meddle deletes a node in one of the directories.
-func (l *ledger) meddle(b *bed, conn *zk.Conn, directories []string) {
+func (l *ledger) meddle(b *testLock, conn *zk.Conn, directories []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, i := range rand.Perm(len(directories)) {
@@ -288,18 +288,18 @@ func (l *ledger) meddle(b *bed, conn *zk.Conn, directories []string) {
 // before it that it conflicts with, by whichever recipe they came. Grants that are about to
 // be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
-	besides(t, func(b *bed) {
+	besides(t, func(b *testLock) {
 		l := newLedger()
 		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy
-		var shops []*shop
+		var shops []*processLocks
 		var wg sync.WaitGroup
 		enough := make(chan struct{})
 		for i := range 3 {
 			proxies = append(proxies, zktest.Proxy(b, b.Addr()))
-			shops = append(shops, &shop{locks: connect(b.T, proxies[i].Addr()), path: b.path})
+			shops = append(shops, &processLocks{locks: connect(b.T, proxies[i].Addr()), path: b.path})
 			for j := range 6 {
-				v := &visitor{bed: b, shop: shops[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
+				v := &visitor{testLock: b, processLocks: shops[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
 				wg.Go(func() {
 					for !isClosed(enough) {
 						v.visit()

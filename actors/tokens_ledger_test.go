@@ -31,27 +31,27 @@ type book struct {
 }
 
 type holder struct {
-	owner string
-	grant *actors.Grant
-	shop  *shop
+	owner        string
+	grant        *actors.Grant
+	processLocks *processLocks
 	access
 }
 
-// dead reports whether the grant of a shop is about to be lost, by what was done to its nodes
+// dead reports whether the grant of such a lock is about to be lost, by what was done to its nodes
 // or to its session. Others may hold by now.
-func (l *ledger) dead(s *shop, g *actors.Grant) bool {
+func (l *ledger) dead(s *processLocks, g *actors.Grant) bool {
 	return g.Token().Czxid < s.deadBefore || slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.gone[node] })
 }
 
 // bury forgets the holders whose grants are about to be lost.
 func (l *ledger) bury() {
 	for _, b := range l.books {
-		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return l.dead(h.shop, h.grant) })
+		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return l.dead(h.processLocks, h.grant) })
 	}
 }
 
 // enter notes a grant, by which owner has all of the accesses.
-func (l *ledger) enter(s *shop, owner string, g *actors.Grant, all ...access) {
+func (l *ledger) enter(s *processLocks, owner string, g *actors.Grant, all ...access) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {

@@ -28,7 +28,7 @@ func bubble(t *testing.T, f func(v *virtual)) {
 	})
 }
 
-// virtual is a bed in a bubble: its lock is at /lock.
+// virtual is a testLock in a bubble: its lock is at /lock.
 type virtual struct {
 	*testing.T
 	*embedded.Server

@@ -188,9 +188,9 @@ func (c *wireConn) Read(b []byte) (int, error) {
 	return 0, err
 }
 
-// turns is the scene. It returns how many messages the client has sent.
+// turns has two sessions take turns. It returns how many messages the client has sent.
 func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
-	b := &bed{T: t, Server: s, path: s.Path(t), parallel: true}
+	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
 	rival := b.mutex()
 	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: fault.Dial,
 		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})
@@ -228,7 +228,7 @@ func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
 }
 
 // contends waits until the request of a session has a node.
-func (b *bed) contends(locks *actors.Locks, f *actors.Future[*actors.Grant]) {
+func (b *testLock) contends(locks *actors.Locks, f *actors.Future[*actors.Grant]) {
 	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
 		pending(b, f)

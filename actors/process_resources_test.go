@@ -14,7 +14,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// depot is a resource beside ZooKeeper, of one number for each lock, and keeps the
+// resourceServer is a resource beside ZooKeeper, of one number for each lock, and keeps the
 // history of the processes and their tokens. Processes speak to it over TCP, by lines:
 //
 //	call, begin     the process is about to lock, and sends its process id; it is about to unlock
@@ -25,29 +25,29 @@ import (
 //	update          sets the number to the one that the process sends, plus one
 //
 // A token that is older than another that was seen is refused.
-type depot struct {
+type resourceServer struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 	begun    time.Time
 
-	mu    sync.Mutex
-	open  map[net.Conn]*visited
-	goods map[string]*good
+	mu      sync.Mutex
+	open    map[net.Conn]*clientRecord
+	numbers map[string]*guardedNumber
 }
 
-// good is what a depot has for one lock.
-type good struct {
+// guardedNumber is what a resource server has for one lock.
+type guardedNumber struct {
 	resource
 	number int64
 	ops    []porcupine.Operation
-	lossy  map[actors.Token]bool // not released, so far as the depot has heard
+	lossy  map[actors.Token]bool // not released, so far as the resource server has heard
 }
 
-func newDepot(t testing.TB) *depot {
+func newResourceServer(t testing.TB) *resourceServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	d := &depot{listener: l, begun: time.Now(), open: map[net.Conn]*visited{}, goods: map[string]*good{}}
+	d := &resourceServer{listener: l, begun: time.Now(), open: map[net.Conn]*clientRecord{}, numbers: map[string]*guardedNumber{}}
 	d.serving.Go(func() {
 		for client := 0; ; client++ {
 			conn, err := l.Accept()
@@ -55,7 +55,7 @@ func newDepot(t testing.TB) *depot {
 				return
 			}
 			d.mu.Lock()
-			v := &visited{client: client}
+			v := &clientRecord{client: client}
 			d.open[conn] = v
 			d.mu.Unlock()
 			d.serving.Go(func() { d.serve(conn, v) })
@@ -65,10 +65,10 @@ func newDepot(t testing.TB) *depot {
 	return d
 }
 
-func (d *depot) addr() string { return d.listener.Addr().String() }
+func (d *resourceServer) addr() string { return d.listener.Addr().String() }
 
-// close closes the depot, and the connections of all processes that still live.
-func (d *depot) close() {
+// close closes the resource server, and the connections of all processes that still live.
+func (d *resourceServer) close() {
 	d.listener.Close()
 	d.mu.Lock()
 	for conn := range d.open {
@@ -78,16 +78,16 @@ func (d *depot) close() {
 	d.serving.Wait()
 }
 
-// good needs d.mu.
-func (d *depot) good(path string) *good {
-	if d.goods[path] == nil {
-		d.goods[path] = &good{lossy: map[actors.Token]bool{}}
+// numberOf needs d.mu.
+func (d *resourceServer) numberOf(path string) *guardedNumber {
+	if d.numbers[path] == nil {
+		d.numbers[path] = &guardedNumber{lossy: map[actors.Token]bool{}}
 	}
-	return d.goods[path]
+	return d.numbers[path]
 }
 
-// visited is what a depot knows of one process.
-type visited struct {
+// clientRecord is what a resource server knows of one process.
+type clientRecord struct {
 	client int
 	pid    int64
 	since  int64 // of call or begin
@@ -95,7 +95,7 @@ type visited struct {
 	holds  actors.Token // not released yet
 }
 
-func (d *depot) serve(conn net.Conn, v *visited) {
+func (d *resourceServer) serve(conn net.Conn, v *clientRecord) {
 	for in := bufio.NewScanner(conn); in.Scan(); {
 		var kind, path string
 		var token actors.Token
@@ -111,16 +111,16 @@ func (d *depot) serve(conn net.Conn, v *visited) {
 	conn.Close()
 	delete(d.open, conn)
 	if v.holds != (actors.Token{}) {
-		d.good(v.path).lossy[v.holds] = true
+		d.numberOf(v.path).lossy[v.holds] = true
 	}
 }
 
 // take does what one line says.
-func (d *depot) take(v *visited, kind, path string, token actors.Token, number int64) (int64, bool) {
+func (d *resourceServer) take(v *clientRecord, kind, path string, token actors.Token, number int64) (int64, bool) {
 	arrived := int64(time.Since(d.begun))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	g := d.good(path)
+	g := d.numberOf(path)
 	in, out := operation{kind: kind, token: token, number: number}, outcome{accepted: true}
 	switch kind {
 	case "call":
@@ -147,8 +147,8 @@ func (d *depot) take(v *visited, kind, path string, token actors.Token, number i
 	return out.number, out.accepted
 }
 
-// holders returns the processes that hold a lock, so far as the depot has heard.
-func (d *depot) holders() (pids []int) {
+// holders returns the processes that hold a lock, so far as the resource server has heard.
+func (d *resourceServer) holders() (pids []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, v := range d.open {
@@ -161,11 +161,11 @@ func (d *depot) holders() (pids []int) {
 
 // check has porcupine check the history of each lock. clean says that no grant may have been lost, so
 // that exclusion must hold without tokens.
-func (d *depot) check(t testing.TB, clean bool) {
+func (d *resourceServer) check(t testing.TB, clean bool) {
 	t.Helper()
 	d.close() // it has heard of all processes that are gone
 	updates := int64(0)
-	for path, g := range d.goods {
+	for path, g := range d.numbers {
 		g.check(t, path, clean)
 		updates += g.number
 	}
@@ -174,7 +174,7 @@ func (d *depot) check(t testing.TB, clean bool) {
 	}
 }
 
-func (g *good) check(t testing.TB, path string, clean bool) {
+func (g *guardedNumber) check(t testing.TB, path string, clean bool) {
 	t.Helper()
 	refused, updates := 0, int64(0)
 	for _, o := range g.ops {
@@ -202,23 +202,23 @@ func (g *good) check(t testing.TB, path string, clean bool) {
 	}
 }
 
-// customer is a process at the depot.
-type customer struct {
+// resourceClient is a process at the resource server.
+type resourceClient struct {
 	mu   sync.Mutex
 	conn net.Conn
 	in   *bufio.Scanner
 }
 
-func visit(depot string) (*customer, error) {
-	conn, err := net.Dial("tcp", depot)
+func connectResources(resources string) (*resourceClient, error) {
+	conn, err := net.Dial("tcp", resources)
 	if err != nil {
 		return nil, err
 	}
-	return &customer{conn: conn, in: bufio.NewScanner(conn)}, nil
+	return &resourceClient{conn: conn, in: bufio.NewScanner(conn)}, nil
 }
 
 // do says one line and waits for the answer.
-func (c *customer) do(kind, path string, token actors.Token, number int64) (result int64, accepted bool) {
+func (c *resourceClient) do(kind, path string, token actors.Token, number int64) (result int64, accepted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintln(c.conn, kind, path, token.Czxid, token.Step, number)
