@@ -48,7 +48,7 @@
 //
 // With -json each subcommand except completion prints JSON:
 //
-//	who          an array of objects, one for each contender of the lock, in queue order. Each object
+//	who          an array with an object for each contender of the lock, in queue order. The object
 //	             has place (from 0), holds, kind, node, session, since, owner, host, pid, program and
 //	             data. lockrun leaves out a field that it does not know.
 //	watch        one such array per line, at each change of the queue

@@ -22,11 +22,11 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 // bubbles are those of the process under the race detector.
 var bubbles bubbleCount
 
-// bubbleCount gives the process one processor while it is not 0.
+// bubbleCount counts the bubbles that run. The process has one processor until the last of them has ended.
 type bubbleCount struct {
 	mu         sync.Mutex
 	n          int
-	processors int // before
+	processors int // before the first of them
 }
 
 func (c *bubbleCount) begin() {
