@@ -199,20 +199,3 @@ func TestEndIsSeenAtOnce(t *testing.T) {
 		}
 	})
 }
-
-// So do the terms of a campaign, one after the other.
-func TestTermsEndBeforeDone(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
-		for term, err := range locks.Election("/lock").Campaign(v.Context(), actors.HoldAtMost(time.Minute)) {
-			must(v, err)
-			<-term.Grant().Done()
-			say(v, []context.Context{term.Context()}, "Done of a term", actors.ErrHoldExpired)
-			if term.Number() == 100 {
-				break
-			}
-		}
-		v.expectClean()
-	})
-}
