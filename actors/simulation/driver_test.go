@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -86,6 +87,7 @@ func (d *driver) run(end time.Duration, done func() bool) {
 	defer timer.Stop()
 	for {
 		synctest.Wait()
+		runtime.Gosched() // begins a time slice: goroutines that wake one another in a row share one, over many events
 		if d.look(done) {
 			return
 		}
