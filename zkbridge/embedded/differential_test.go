@@ -124,9 +124,9 @@ func (w *scriptServer) tellEvents(story *strings.Builder, c *raw) {
 // TestSameAsZooKeeper runs random scripts of three sessions here and on a
 // real server. Both start empty, so that all zxids must be equal too.
 func TestSameAsZooKeeper(t *testing.T) {
+	t.Parallel()
 	// Neither server may collect containers meanwhile: that takes zxids.
-	t.Setenv("_JAVA_OPTIONS", "-Dznode.container.checkIntervalMs=3600000")
-	real := zktest.Own(t, zktest.TickTime(2*time.Second))
+	real := zktest.Own(t, zktest.TickTime(2*time.Second), zktest.ContainerInterval(time.Hour))
 	ours := embedded.Run(t, embedded.Config{ContainerInterval: time.Hour})
 	const scripts, steps = 40, 150
 	seen := map[string]int{}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const (
@@ -106,7 +107,7 @@ func (r *reasons) notice() string {
 
 // command is the command line of one server: a small virtual machine that is quick to start, and no sync to disk,
 // since no test cuts the power.
-func (inst install) command(config string) *exec.Cmd {
+func (inst install) command(config string, containerInterval time.Duration) *exec.Cmd {
 	return exec.Command(inst.java,
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-XX:-UsePerfData", // writes a file to /tmp that a killed process leaves there

@@ -17,9 +17,10 @@ import (
 
 // serverProcess is one ZooKeeper server: its folder, its port and, while it runs, its process.
 type serverProcess struct {
-	install install
-	dir     string // holds zoo.cfg, data and log
-	port    int
+	install  install
+	interval time.Duration // see ContainerInterval
+	dir      string        // holds zoo.cfg, data and log
+	port     int
 
 	// In an ensemble: where it listens for the others, and the proxies between it and them, if there are any.
 	quorum, election int
@@ -53,7 +54,7 @@ func launch(inst install, dir string, n int, o options) (*Server, error) {
 func prepare(inst install, dir string, n int, o options) (*Server, error) {
 	s := &Server{}
 	for i := range n {
-		s.nodes = append(s.nodes, &serverProcess{install: inst, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
+		s.nodes = append(s.nodes, &serverProcess{install: inst, interval: o.interval, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
 			quorum: freePort(), election: freePort()})
 	}
 	var addrs []string
@@ -134,7 +135,7 @@ func (n *serverProcess) spawn() (*Process, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"))
+	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"), n.interval)
 	cmd.Stdout, cmd.Stderr = log, log
 	n.proc, err = spawn(cmd)
 	return n.proc, err

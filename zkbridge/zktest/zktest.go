@@ -29,15 +29,16 @@ import (
 // defaultTick lets sessions be as short as 400 ms: ZooKeeper's shortest session is two ticks.
 const defaultTick = 200 * time.Millisecond
 
-// containerInterval is how often servers look for containers that have become empty; ZooKeeper's default is a minute.
-const containerInterval = 500 * time.Millisecond
+// defaultContainerInterval is how often servers look for containers that have become empty; ZooKeeper's default is a minute.
+const defaultContainerInterval = 500 * time.Millisecond
 
 // Option changes how a server that belongs to one test is set up.
 type Option func(*options)
 
 type options struct {
 	tick     time.Duration
-	settings []string // lines of zoo.cfg
+	interval time.Duration // see ContainerInterval
+	settings []string      // lines of zoo.cfg
 	links    bool
 	proxy    func(target string) *TCPProxy // for links
 }
@@ -54,6 +55,11 @@ func Setting(key, value string) Option {
 	return func(o *options) { o.settings = append(o.settings, key+"="+value) }
 }
 
+// ContainerInterval sets how often the server looks for containers that have become empty, 500 ms without it.
+func ContainerInterval(d time.Duration) Option {
+	return func(o *options) { o.interval = d }
+}
+
 // Links puts a proxy into each connection from one member of an ensemble to another, for [Server.Isolate].
 func Links() Option {
 	return func(o *options) { o.links = true }
@@ -63,7 +69,7 @@ func Links() Option {
 func (o options) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []Option) options {
-	o := options{tick: defaultTick}
+	o := options{tick: defaultTick, interval: defaultContainerInterval}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -92,7 +98,7 @@ func Embedded(t testing.TB, opts ...Option) *Server {
 	e, err := embedded.Start(embedded.Config{
 		TickTime:          o.tick,
 		MaxSessionTimeout: o.maxSession(),
-		ContainerInterval: containerInterval,
+		ContainerInterval: o.interval,
 	})
 	if err != nil {
 		t.Fatalf("zktest: start the embedded server: %v", err)
