@@ -244,6 +244,7 @@ func TestPermitsBesideCurator(t *testing.T) {
 // From then on it waits behind us, and we for its lease: the timeout of either ends that, and
 // the other gets all.
 func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
+	t.Parallel()
 	for _, ours := range []bool{true, false} {
 		t.Run(fmt.Sprintf("our timeout %v", ours), func(t *testing.T) {
 			onEither(t, func(b *testLock) {

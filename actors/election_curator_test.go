@@ -146,6 +146,7 @@ func TestElectionContendsWithCurator(t *testing.T) {
 
 // A Java process is killed while it leads.
 func TestJavaLeaderDies(t *testing.T) {
+	t.Parallel()
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
 			onEither(t, func(b *testLock) {

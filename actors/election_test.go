@@ -16,6 +16,7 @@ import (
 var electionForms = map[string][]actors.ElectionOption{"selector": nil, "latch": {actors.LeaderLatchNodes()}}
 
 func eachForm(t *testing.T, f func(b *testLock, form ...actors.ElectionOption)) {
+	t.Parallel()
 	for name, options := range electionForms {
 		t.Run(name, func(t *testing.T) { each(t, func(b *testLock) { f(b, options...) }) })
 	}

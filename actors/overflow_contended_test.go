@@ -14,6 +14,7 @@ import (
 // A holder near the end of the sequence numbers, or beyond it, hears that others wait. By habit
 // it runs a third of the numbers.
 func TestContendedAtSequenceOverflow(t *testing.T) {
+	t.Parallel()
 	sampled := sample.OneIn(t, 3)
 	for name, s := range map[string]*zktest.Server{"embedded": zktest.Embedded(t), "zookeeper": zktest.Own(t)} {
 		for _, count := range []int32{math.MaxInt32 - 1<<20 - 2, math.MaxInt32 - 1<<20, math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, -2} {

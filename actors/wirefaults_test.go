@@ -21,6 +21,7 @@ import (
 // client sends, in each way that a network has, while it takes its turn at a lock between
 // two turns of a rival's.
 func TestWireFaults(t *testing.T) {
+	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
 		s := zktest.Real(t)

@@ -19,6 +19,7 @@ func (b *Bridge) lose() {
 // A session that was lost is closed long before it expires, be the server there all the time
 // or started again.
 func TestLostSessionIsClosed(t *testing.T) {
+	t.Parallel()
 	const timeout, margin = time.Minute, 100 * time.Millisecond
 	gone := func(t *testing.T, s *zktest.Server, dir string) {
 		t.Helper()

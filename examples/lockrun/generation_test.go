@@ -11,6 +11,7 @@ import (
 )
 
 func TestGeneration(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		root := s.Path(t)
 		generation := func(flags ...string) uint64 {

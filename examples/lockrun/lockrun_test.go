@@ -89,6 +89,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	notExecutable := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(notExecutable, []byte("data"), 0o644); err != nil {
 		t.Fatal(err)
@@ -140,6 +141,7 @@ func TestExitCodes(t *testing.T) {
 
 // Two of three commands run at the same time. The third has to wait until one has ended.
 func TestSemaphore(t *testing.T) {
+	t.Parallel()
 	node := regexp.MustCompile(`^/leases/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lease-\d{10}$`)
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
@@ -171,6 +173,7 @@ func TestSemaphore(t *testing.T) {
 // Two readers run at the same time. A writer has to wait until both have ended, and a reader
 // until the writer has ended.
 func TestReadAndWrite(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		refused := func(mode string) {
@@ -234,6 +237,7 @@ func TestCommandSeesLockAndStdin(t *testing.T) {
 
 // TestNoUpdateIsLost runs eight processes that count in a file that only the lock protects.
 func TestNoUpdateIsLost(t *testing.T) {
+	t.Parallel()
 	const processes, rounds = 8, 4
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		dir, path := t.TempDir(), s.Path(t)
@@ -292,6 +296,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 }
 
 func TestSignalEndsTheWait(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		holder(t, s, path)

@@ -42,6 +42,7 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 // The subcommands who and watch show the contenders of all libraries in their order, and ls shows the
 // lock. break takes the lock from a holder of Curator's.
 func TestContendersOfAllLibraries(t *testing.T) {
+	t.Parallel()
 	s := zktest.Real(t)
 	path := s.Path(t) + "/orders"
 	curator := interop.Curator(t, s.Addr()).Mutex(path)
@@ -130,6 +131,7 @@ func TestContendersOfAllLibraries(t *testing.T) {
 
 // A lock that no client uses has an empty array.
 func TestFreeLock(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		for _, args := range []string{"who", "ls", "revoke", "break -yes"} {
@@ -146,6 +148,7 @@ func TestFreeLock(t *testing.T) {
 
 // A holder with -on-revoke gets the signal.
 func TestOnRevoke(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		for _, name := range []string{"USR1", "sigusr1"} {
@@ -164,6 +167,7 @@ func TestOnRevoke(t *testing.T) {
 // A holder without -on-revoke goes on until its lock is broken. One waiter and one lease are revoked and
 // broken by their nodes.
 func TestBreak(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		first := holder(t, s, path)
@@ -195,6 +199,7 @@ func TestBreak(t *testing.T) {
 
 // The leases of a semaphore are those of its path, and each is one of its own.
 func TestSemaphoreOfTwo(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		ofTwo := []string{"-mode", "semaphore", "-permits", "2"}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestACL(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		owner, other := s.Client(t), s.Client(t)
 		path := s.Path(t)

@@ -40,6 +40,7 @@ func until(t *testing.T, events <-chan interop.Event, kind, path string) interop
 
 // go-zookeeper's own recipe is a lock in Curator's format.
 func TestGoZooKeeperLock(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path, r := s.Path(t), interop.NewResource(t)
 		var contenders errgroup.Group
@@ -58,6 +59,7 @@ func TestGoZooKeeperLock(t *testing.T) {
 }
 
 func TestCuratorRecipes(t *testing.T) {
+	t.Parallel()
 	zktest.OneRunIn(t, 4)
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		c, d := interop.Curator(t, s.Addr()), interop.Curator(t, s.Addr())
@@ -153,6 +155,7 @@ func caches(t *testing.T, s *zktest.Server, c *interop.CuratorClient) {
 }
 
 func TestKazooRecipes(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		k, l := interop.Kazoo(t, s.Addr()), interop.Kazoo(t, s.Addr())
 		t.Run("election", func(t *testing.T) { election(t, s.Path(t), k, l) })

@@ -219,6 +219,7 @@ var edges = map[string]struct {
 }
 
 func TestEdges(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) { testEdges(t, embedded.Run(t).Addr()) })
 	t.Run("zookeeper", func(t *testing.T) {
 		testEdges(t, zktest.Own(t, zktest.TickTime(2*time.Second), zktest.Setting("maxSessionTimeout", "40000")).Addr())

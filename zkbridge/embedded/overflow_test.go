@@ -13,6 +13,7 @@ import (
 
 // Near 2^31-1 a counter sticks, since ZooKeeper 3.6; within a multi it wraps.
 func TestSequenceOverflow(t *testing.T) {
+	t.Parallel()
 	for name, server := range map[string]func(testing.TB, ...zktest.Option) *zktest.Server{
 		"embedded": zktest.Embedded, "zookeeper": zktest.Own,
 	} {

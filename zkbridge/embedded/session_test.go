@@ -77,6 +77,7 @@ func TestContainersAndTTL(t *testing.T) {
 
 // The same on both servers, by the time of day.
 func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		c, path := session(t, s.Addr(), 10*time.Second), s.Path(t)
 		exists := func(name string) bool { return c.call(embedded.OpExists, path+name, false).err == 0 }

@@ -18,6 +18,7 @@ var changing = regexp.MustCompile(`0x[0-9a-f]+|time = .*`)
 
 // Commands of zkCli.sh print the same on both servers.
 func TestShell(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		script := strings.Split(strings.ReplaceAll(strings.TrimSpace(`
