@@ -164,6 +164,19 @@ func TestWalkIsShort(t *testing.T) {
 	t.Logf("%d files, %d lines of code", len(files), lines)
 }
 
+// The glossary has at most 30 words.
+func TestGlossaryIsShort(t *testing.T) {
+	text, err := os.ReadFile("../.github/CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Glossary")
+	rows := strings.Count(section, "\n| ") - 1 // without the head
+	if rows < 20 || rows > 30 {
+		t.Errorf("%d words", rows)
+	}
+}
+
 // The files and headings that the project's pages link to exist.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)

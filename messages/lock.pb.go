@@ -26,7 +26,7 @@
 // ZooKeeper: requests of one named owner can share one. bridge.proto has the messages between
 // a lock actor and the bridge, the actor that owns the connection to ZooKeeper.
 //
-// A request, and its grant, belongs to the actor that sent the Acquire, whatever owner it
+// A request, and its grant, lasts no longer than the actor that sent the Acquire, whatever owner it
 // names. When that actor has ended, or its remote system cannot be reached, the lock
 // withdraws the request and ends the grant. A restarted actor has the same PID, keeps its
 // grants, and releases them by their request_ids.
@@ -83,8 +83,8 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
 	// The directory's sequence numbers have reached their end, at 2^31-1. The lock refuses a
-	// downgrade already near that end, where several nodes can have the same number: the new node
-	// takes the number of the holder's node, which no third node may have. The request can succeed
+	// downgrade already near that end: its node takes the number of the holder's node, and other
+	// nodes can have that number there, too. The request can succeed
 	// after the directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
@@ -265,7 +265,7 @@ type Acquire struct {
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
 	// Send Contended as soon as contenders of other processes wait while the owner holds the
-	// lock. A simple lock does not know its waiters, and sends Contended with Granted.
+	// lock. A SimpleMutex or SimpleRWMutex does not know its waiters, and sends Contended with Granted.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the lock may not hear of that before it has been held for two seconds.

@@ -50,8 +50,8 @@ type Rule struct {
 	Delay bool
 	// CountUnknown counts children of the directory whose names have no known form as Exclusive
 	// contenders. They count as the first in the queue, since their names do not say when they
-	// came. (A contender that waits already may not notice a new one, which then counts as behind
-	// it.) Otherwise such children are ignored.
+	// came. (A contender that waits already may not notice such a child that comes later. The
+	// child then counts as behind it.) Otherwise such children are ignored.
 	CountUnknown bool
 	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the names
 	// of other libraries count, too, as Exclusive or Shared: see Parse.
