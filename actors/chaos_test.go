@@ -3,6 +3,7 @@
 package actors_test
 
 import (
+	"cmp"
 	"flag"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -19,7 +21,7 @@ import (
 // killed. Each update of a number in the resource server is made of what was read before under the
 // same grant, so one that is lost shows.
 
-var chaosTime = flag.Duration("chaos", 5*time.Second, "how long each run of chaos takes")
+var chaosTime = flag.Duration("chaos", 0, "how long each run of chaos takes; 0: not at all, or 5s with ACTORLOCK_EXHAUSTIVE=1")
 
 // chaos is one such run.
 type chaos struct {
@@ -63,8 +65,8 @@ func TestChaosClean(t *testing.T) {
 
 // onChaos runs f on each kind of server.
 func onChaos(t *testing.T, f func(c *chaos)) {
-	if testing.Short() {
-		t.Skip("takes its time")
+	if *chaosTime == 0 && !sample.Exhaustive() {
+		t.Skip("runs with -chaos 5s, and with ACTORLOCK_EXHAUSTIVE=1")
 	}
 	for name, start := range map[string]func(t *testing.T) (s *zktest.Server, disturb func()){
 		"embedded": func(t *testing.T) (*zktest.Server, func()) {
@@ -157,7 +159,7 @@ func (c *chaos) run(timeout time.Duration, strike func()) {
 		c.team = append(c.team, c.hire())
 	}
 	strikes := 0
-	for over := time.After(*chaosTime); ; strikes++ {
+	for over := time.After(cmp.Or(*chaosTime, 5*time.Second)); ; strikes++ {
 		select {
 		case <-over:
 			c.Logf("%d strikes", strikes)

@@ -208,7 +208,6 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last waits for the second writer by a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	t.Parallel()
 	serially(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
 		first, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)

@@ -57,6 +57,7 @@ func each(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
 		onServer(t, s, f, !(s.Real() && sample.Exhaustive()))
 	})
 }
@@ -108,7 +109,12 @@ func onEither(t *testing.T, f func(b *testLock)) {
 
 func onEach(t *testing.T, f func(b *testLock), parallel bool) {
 	t.Helper()
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) { onServer(t, s, f, parallel) })
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		if parallel {
+			t.Parallel()
+		}
+		onServer(t, s, f, parallel)
+	})
 }
 
 func onServer(t *testing.T, s *zktest.Server, f func(b *testLock), parallel bool) {

@@ -19,7 +19,7 @@ func TestMultiLockAtAGate(t *testing.T) {
 			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == n }, "%d requests in the request queue", n)
 		}
 		held := lock(b, others.Semaphore(b.path+"-s", 1))
-		atGate(0) // otherwise the node that held's request leaves behind could be taken for that of next
+		atGate(0)                                                   // otherwise the node that held's request leaves behind could be taken for that of next
 		next := others.Semaphore(b.path+"-s", 1).Acquire(within(b)) // past the request queue
 		atGate(1)
 		for _, ask := range []func() *actors.Grant{

@@ -107,7 +107,6 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
-	t.Parallel()
 	serially(t, func(b *testLock) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)
@@ -154,7 +153,6 @@ func TestWaitersShare(t *testing.T) {
 
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
-	t.Parallel()
 	serially(t, func(b *testLock) {
 		d := newDialer()
 		holder, mu := b.mutex(), b.mutex(d.config)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,20 +17,21 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// each is zktest.Each beside other tests. One test at a time uses the real server, which all share.
+// each is zktest.Each beside other tests.
 func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		if s.Real() {
-			realServer.Lock()
-			t.Cleanup(realServer.Unlock)
-		}
+		t.Parallel()
 		f(t, s)
 	})
 }
 
-var realServer sync.Mutex
+// serially is each for a test that counts the watches of the real server, which all tests share: it runs alone.
+func serially(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
+	t.Helper()
+	zktest.Each(t, f)
+}
 
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = time.Minute

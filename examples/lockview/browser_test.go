@@ -18,6 +18,7 @@ func row(path, part string) string {
 }
 
 func TestPageShowsQueues(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b := open(t)
 		first, second, path := connect(t, s), connect(t, s), s.Path(t)
@@ -49,6 +50,7 @@ func TestPageShowsQueues(t *testing.T) {
 
 // Text of others is no HTML.
 func TestPageShowsTextAsText(t *testing.T) {
+	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)
 	const evil = `<img src=x onerror="document.title='taken'">`
 	foreign(t, s, "/"+strings.ReplaceAll(evil, "/", ""), evil)
@@ -62,6 +64,7 @@ func TestPageShowsTextAsText(t *testing.T) {
 }
 
 func TestThousandLocks(t *testing.T) {
+	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)
 	locks := connect(t, s)
 	var pending []*actors.Future[*actors.Grant]
@@ -105,6 +108,7 @@ func TestThousandLocks(t *testing.T) {
 }
 
 func TestPhoneAndDark(t *testing.T) {
+	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)
 	locks := connect(t, s)
 	var kept []any // a dropped grant or future is an error in the log
@@ -139,6 +143,7 @@ func TestPhoneAndDark(t *testing.T) {
 
 // The page says so while ZooKeeper does not answer, and goes on by itself.
 func TestPageWhileZooKeeperIsAway(t *testing.T) {
+	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)
 	grant := hold(t, connect(t, s).Mutex("/orders"))
 	b.visit(view(t, at(t, s, pageOptions{root: "/"})))
@@ -155,6 +160,7 @@ func TestPageWhileZooKeeperIsAway(t *testing.T) {
 }
 
 func TestAskToRelease(t *testing.T) {
+	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)
 	grant := hold(t, connect(t, s).Mutex("/orders"), actors.Revocable())
 	b.visit(view(t, at(t, s, pageOptions{root: "/", revoke: true})))

@@ -119,6 +119,7 @@ func events(t *testing.T, url string, found func(event, data string) bool) {
 
 // The server sends the queues as they are, and then what changes.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		locks, path := connect(t, s), s.Path(t)
 		first := hold(t, locks.Mutex(path), actors.WithOwner("ann"))
@@ -161,6 +162,7 @@ func summary(l lock) string {
 
 // A page of another site cannot read or write by a name that leads here, or by a form.
 func TestOtherSites(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	grant := hold(t, connect(t, s).Mutex("/lock"))
 	body := fmt.Sprintf(`{"node": %q}`, grant.Node())
@@ -198,6 +200,7 @@ func TestOtherSites(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"":       "/",
 		"/locks": "/locks",

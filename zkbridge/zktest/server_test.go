@@ -93,6 +93,7 @@ func TestExpire(t *testing.T) {
 func TestSessionTimeout(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
+		t.Parallel()
 		p := Proxy(t, s.Addr())
 		c, err := dial(p.Addr(), 10*time.Second) // not lost by the way on a busy machine
 		if err != nil {

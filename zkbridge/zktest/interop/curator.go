@@ -153,7 +153,7 @@ var compiled = sync.OnceValues(func() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"-nowarn", "-proc:none", "-d", filepath.Join(dir, "classes"), "-cp", classPath}, sources...)
+	args := append([]string{"-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-nowarn", "-proc:none", "-d", filepath.Join(dir, "classes"), "-cp", classPath}, sources...)
 	if out, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("javac: %w\n%s", err, out)
 	}

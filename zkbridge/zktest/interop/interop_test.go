@@ -71,6 +71,7 @@ func goLock(t *testing.T, s *zktest.Server, path string, rounds int) func(*Resou
 
 func TestCurator(t *testing.T) {
 	zktest.OneRunIn(t, 4)
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		a, b := Curator(t, s.Addr()), Curator(t, s.Addr())
 		t.Run("mutex", func(t *testing.T) { curatorMutex(t, s, a, b) })
@@ -162,6 +163,7 @@ func curatorReadWrite(t *testing.T, s *zktest.Server, a, b *CuratorClient) {
 }
 
 func TestKazoo(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		a, b := Kazoo(t, s.Addr()), Kazoo(t, s.Addr())
 		t.Run("lock", func(t *testing.T) {
@@ -219,6 +221,7 @@ func TestKazoo(t *testing.T) {
 // The check must be able to fail, from every language: contenders without a lock meet each other inside.
 func TestContendersWithoutALockAreCaught(t *testing.T) {
 	zktest.OneRunIn(t, 4)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	none := func() (func() error, error) { return func() error { return nil }, nil }
 	for name, start := range map[string]func(*testing.T) *Peer{
@@ -242,6 +245,7 @@ func TestContendersWithoutALockAreCaught(t *testing.T) {
 // The locks of a killed process go to the next process with the end of its session.
 func TestKilledAndFrozen(t *testing.T) {
 	zktest.OneRunIn(t, 4)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)
 	first, second := Curator(t, s.Addr()), Kazoo(t, s.Addr())
@@ -273,6 +277,7 @@ func TestKilledAndFrozen(t *testing.T) {
 
 func TestErrorsComeBack(t *testing.T) {
 	zktest.OneRunIn(t, 4)
+	t.Parallel()
 	s := zktest.Embedded(t)
 	for name, start := range map[string]func(*testing.T) *Peer{
 		"curator": func(t *testing.T) *Peer { return Curator(t, s.Addr()).Peer },
