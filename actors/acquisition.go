@@ -15,10 +15,12 @@ import (
 
 // acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
 // that the lock's actor sends messages to, so it lives as long as the actor remembers it. It must not
-// keep the Future or the Grant alive for long: the garbage collector finds them when the user has
-// dropped them.
+// keep the Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find
+// those that the user has dropped.
 type acquisition struct {
+	// The acquisition ignores Contended, which it does not ask for.
 	messages.IgnoreOwner[struct{}]
+
 	handle  *handle
 	msg     *messages.Acquire                   // other requests may share it: nothing may write to it
 	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
@@ -35,7 +37,7 @@ type acquisition struct {
 	droppedHeld     bool              // the user has dropped the grant while it held
 	revokeRequested bool              // another client has asked for the lock
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
-	entry           *shell.Entry      // of the lock's actor that has the request
+	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it
 	step            uint32            // of the grant's token
 	granted         *messages.Granted // the grant but for step; other acquisitions may share it
 	ended           error             // why the grant is over; nil before that
@@ -112,7 +114,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 		a.end(ErrReleased)
 		a.sendRelease()
 	}
-	runtime.KeepAlive(g) // otherwise g may be taken for dropped before it is released above
+	runtime.KeepAlive(g) // else the collector could report g as dropped before the branch above has ended it
 }
 
 // complete completes the promise. It returns false if the promise was complete.
@@ -136,7 +138,7 @@ func (a *acquisition) Lost(_ struct{}, lost *messages.Lost) {
 	}
 }
 
-// end ends the grant because of why. It returns false if the grant was over.
+// end ends the grant; why is the reason. It returns false if the grant was over.
 func (a *acquisition) end(why error) bool {
 	a.mu.Lock()
 	first := a.ended == nil

@@ -11,7 +11,7 @@ import (
 // asks the bridge for them, and follows the session that they live in.
 type bridgeClient struct {
 	shell.Shell
-	machine  nodeMachine
+	actor    nodeActor
 	bridge   messages.BridgeRef
 	epoch    uint64 // of the session; 0 before the first
 	lost     bool   // the session of epoch is lost
@@ -28,20 +28,20 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	switch msg.State {
 	case messages.SessionState_CONNECTED:
 		b.setSession(msg)
-		b.machine.onSession(msg.Epoch, lockqueue.Connected)
+		b.actor.onSession(msg.Epoch, lockqueue.Connected)
 	case messages.SessionState_SUSPENDED:
 		b.setSession(msg) // this may be the first message about the session
-		b.machine.onSession(msg.Epoch, lockqueue.Suspended)
+		b.actor.onSession(msg.Epoch, lockqueue.Suspended)
 		b.SuspendHolders()
 	case messages.SessionState_LOST:
 		b.lost = true
-		b.machine.onSession(msg.Epoch, lockqueue.Lost)
+		b.actor.onSession(msg.Epoch, lockqueue.Lost)
 	case messages.SessionState_ENDED:
-		b.machine.close()
+		b.actor.close()
 	}
 }
 
-// watch performs WatchNodes; nodemachine.go has the other requests to the bridge.
+// watch performs WatchNodes; nodeactor.go has the other requests to the bridge.
 func (b *bridgeClient) watch(serial uint64, nodes []string, withData bool) {
 	b.bridge.SendWatch(&messages.Watch{Id: serial, Epoch: b.epoch, Directory: b.Path, Nodes: nodes, WithData: withData}, b.Self)
 }

@@ -12,7 +12,7 @@ import (
 
 // heard notes what a bridgeClient makes of the session's changes.
 type heard struct {
-	nodeMachine
+	nodeActor
 	all []any
 }
 
@@ -25,7 +25,7 @@ func (h *heard) close() { h.all = append(h.all, "closed") }
 // News of a session that was taken for lost by the clock come late: it does not come back.
 func TestSessionDoesNotComeBack(t *testing.T) {
 	var h heard
-	b := bridgeClient{machine: &h, epoch: 3, lost: true}
+	b := bridgeClient{actor: &h, epoch: 3, lost: true}
 	for _, state := range []messages.SessionState{messages.SessionState_SUSPENDED, messages.SessionState_CONNECTED, messages.SessionState_LOST} {
 		b.SessionChanged(nil, &messages.SessionChanged{State: state, Epoch: 3})
 	}
@@ -42,7 +42,7 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 // the manager comes behind that: without it Close would not return.
 func TestNodesQueryBehindLastDeletion(t *testing.T) {
 	l := &lockActor{state: lockqueue.New(queue.Mutex(), lockqueue.Incarnation{})}
-	l.machine = l
+	l.actor = l
 	reply := make(chan []string, 1)
 	l.ReceiveAfterStop(nil, shell.NodesQuery{Reply: reply})
 	select {

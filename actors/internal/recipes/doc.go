@@ -12,7 +12,7 @@
 //   - simpleLockActor (simplelock.go, simplelock.Contender): the simple forms, below a local
 //     queue.
 //
-// To be read in this order: bridgeclient.go and lock.go, an Acquire there and back; nodemachine.go,
+// To be read in this order: bridgeclient.go and lock.go, an Acquire there and back; nodeactor.go,
 // the rest of a bridgeClient; lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a
 // lockActor; delay.go; localqueue.go; simplelock.go; atomiccreate.go, member.go and multilock.go;
 // semaphore.go and permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes

@@ -15,15 +15,15 @@ import (
 // lockActor is the actor of one lock in this process. It turns messages into events of its
 // lockqueue.State, and performs the effects.
 //
-// It has its bridgeClient (bridgeclient.go, step 5 of the README's walk), which has the shell.Shell.
+// It embeds a bridgeClient (bridgeclient.go, step 5 of the README's walk), which embeds the shell.Shell.
 // Both call it back: the Shell by the methods of shell.Behavior, the bridgeClient by those of
-// nodeMachine: onSession, close, ending and nodes.
+// nodeActor: onSession, close, ending and nodes.
 // The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
 // only: see member.go and semaphore.go.
 type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
-	resets        map[uint64]string             // by serial: nodes that are being deleted together with the directory
+	resets        map[uint64]string             // by serial of their CreateNode: nodes that are being deleted together with the directory
 	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
 	leaseCreates  []zkbridge.CreateSpec         // collected while an acquireLeases message is handled; nil at other times
 	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
@@ -36,27 +36,27 @@ type lockActor struct {
 // Acquire implements shell.Behavior.
 func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if l.state.Idle() {
-		l.left = noDeparture // no hand-off to this request comes of an earlier departure
+		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
-	step(l, acquireEvent(r, msg))
+	feed(l, acquireEvent(r, msg))
 	l.refuseExpected(msg.Owner, r.Kind, nil) // refuses attempts of this owner's multi-locks, which would be refused here later anyway
 }
 
-// step feeds an event to the state and performs the effects.
-func step[E lockqueue.Event](l *lockActor, e E) {
+// feed applies an event to the state and performs the effects.
+func feed[E lockqueue.Event](l *lockActor, e E) {
 	effects := lockqueue.Step(l.state, e)
-	handsOff := slices.ContainsFunc(effects, func(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant })
-	if handsOff {
+	grants := slices.ContainsFunc(effects, func(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant })
+	if grants {
 		l.countHandOff(any(e))
 	}
 	for _, f := range effects {
-		l.perform(f, handsOff)
+		l.perform(f, grants)
 	}
 }
 
-// perform performs one effect of an event. handsOff reports that the event also grants the lock
-// to other contenders of this process: they do not wait for the deletion of the released node.
-func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
+// perform performs one effect of an event. grants reports that the event grants the lock to a
+// contender of this process: none here then waits for a node that the event also deletes.
+func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:
 		l.create(f)
@@ -69,7 +69,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 			l.resetDirectory(f.Serial, f.Node)
 			return
 		}
-		l.releaseNode(f.Serial, f.Node, handsOff)
+		l.releaseNode(f.Serial, f.Node, grants)
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), l.grantedMessage(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
@@ -87,7 +87,7 @@ func (l *lockActor) perform(f lockqueue.Effect, handsOff bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists}
-	if f.ID != 0 || l.leaseCreates != nil { // an ID: of an atomic create; leaseCreates: of a semaphore
+	if f.ID != 0 || l.leaseCreates != nil { // f.ID is set for an atomic create only; leaseCreates while a semaphore acquires leases
 		l.createWithOthers(f.ID, msg)
 		return
 	}
@@ -104,9 +104,9 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	case acquireLeases:
 		l.acquireLeases(from, msg)
 	case lockqueue.Resize:
-		step(l, msg)
+		feed(l, msg)
 	case delayElapsed:
-		step(l, lockqueue.DelayElapsed{Serial: msg.serial})
+		feed(l, lockqueue.DelayElapsed{Serial: msg.serial})
 	default:
 		return messages.DispatchBridgeClient(l, from, msg, from)
 	}
@@ -115,7 +115,7 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // Created implements messages.BridgeClientHandler.
 func (l *lockActor) Created(_ ask.Recipient, msg *messages.Created) {
-	step(l, lockqueue.Created{Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
+	feed(l, lockqueue.Created{Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
 		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
 }
 
@@ -124,12 +124,12 @@ func (l *lockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 	if msg.Deleted {
 		l.noteGone(msg.Node)
 	}
-	step(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+	feed(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
 }
 
 func (l *lockActor) onSession(epoch uint64, state lockqueue.SessionState) {
 	if state == lockqueue.Lost {
 		l.resets = nil
 	}
-	step(l, lockqueue.Session{Epoch: epoch, State: state})
+	feed(l, lockqueue.Session{Epoch: epoch, State: state})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-func (l *lockActor) close() { step(l, lockqueue.Close{Reason: requests.Closed}) }
+func (l *lockActor) close() { feed(l, lockqueue.Close{Reason: requests.Closed}) }
 
 func (l *lockActor) ending() bool { return l.state.Ending() }
 

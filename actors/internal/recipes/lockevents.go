@@ -23,13 +23,13 @@ func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
 	if r.Granted {
 		l.left = localDeparture
 	}
-	step(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason), Unclean: r.HoldExpired()})
+	feed(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason), Unclean: r.HoldExpired()})
 }
 
 // Release implements shell.Behavior.
 func (l *lockActor) Release(r *shell.Request) {
 	l.left = localDeparture
-	step(l, lockqueue.Release{ID: r.ID})
+	feed(l, lockqueue.Release{ID: r.ID})
 }
 
 // acquireLeases is the message of a semaphore that acquires all leases of one request: their nodes
@@ -55,7 +55,7 @@ func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
-	step(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+	feed(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.
@@ -63,12 +63,12 @@ func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
 	for _, node := range msg.Gone {
 		l.noteGone(node)
 	}
-	step(l, lockqueue.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
+	feed(l, lockqueue.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 
 // NodeReleased implements messages.BridgeClientHandler.
 func (l *lockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	step(l, lockqueue.Deleted{Serial: msg.Id, Missing: msg.Missing})
+	feed(l, lockqueue.Deleted{Serial: msg.Id, Missing: msg.Missing})
 }
 
 // Failed implements messages.BridgeClientHandler.
@@ -80,14 +80,14 @@ func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 	if l.draining {
 		l.noteUndeleted(msg)
 	}
-	step(l, lockqueue.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
+	feed(l, lockqueue.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})
 }
 
 // Transacted implements messages.BridgeClientHandler.
 func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	done := msg.Outcome == messages.Transacted_DONE
 	if _, resets := l.resets[msg.Id]; !resets {
-		step(l, lockqueue.Transacted{Serial: msg.Id, Done: done, Op: msg.Op})
+		feed(l, lockqueue.Transacted{Serial: msg.Id, Done: done, Op: msg.Op})
 		return
 	}
 	if !done {
@@ -95,7 +95,7 @@ func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 		return
 	}
 	delete(l.resets, msg.Id)
-	step(l, lockqueue.Deleted{Serial: msg.Id})
+	feed(l, lockqueue.Deleted{Serial: msg.Id})
 }
 
 // ---- ticks
@@ -106,7 +106,7 @@ func (l *lockActor) Tick(quiet bool) {
 	if quiet {
 		l.state.ReleaseMemory()
 	}
-	step(l, lockqueue.Tick{})
+	feed(l, lockqueue.Tick{})
 }
 
 // Idle implements shell.Behavior.

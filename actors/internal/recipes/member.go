@@ -40,7 +40,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 	default:
 		msg.create.reportNone()
 	}
-	step(l, e)
+	feed(l, e)
 	l.refuseExpected(e.Owner, e.Kind, msg.create.queueing)
 }
 

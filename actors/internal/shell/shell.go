@@ -11,8 +11,8 @@ import (
 // and is a [host.Actor] by the Shell's methods. The Entry is what the [Manager] knows of the actor.
 type Shell struct {
 	*Entry
-	// Detail is more about the message in hand, for the answers that follow from it. It is empty
-	// between messages.
+	// Detail is text for people about the message in hand. The answers that follow from it carry it.
+	// It is empty between messages.
 	Detail string
 
 	behavior   Behavior     // the actor itself: what differs from recipe to recipe

@@ -7,9 +7,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// nodeMachine is the actor around a bridgeClient: its state machine decides what follows from the
-// session and at the end.
-type nodeMachine interface {
+// nodeActor is the actor that embeds a bridgeClient, which calls it back: its state machine decides
+// what follows from the session, and at the end.
+type nodeActor interface {
 	shell.Behavior
 	messages.BridgeClientHandler[ask.Recipient]
 	// onSession handles a change of the session.
@@ -22,9 +22,9 @@ type nodeMachine interface {
 	nodes() []string
 }
 
-func (b *bridgeClient) init(e *shell.Entry, m nodeMachine) {
-	b.Init(e, m)
-	b.machine, b.bridge = m, e.Manager.Bridge.Ref()
+func (b *bridgeClient) init(e *shell.Entry, a nodeActor) {
+	b.Init(e, a)
+	b.actor, b.bridge = a, e.Manager.Bridge.Ref()
 	b.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
 }
 
@@ -69,7 +69,7 @@ func (b *bridgeClient) Epoch() uint64 {
 // SessionOverdue implements shell.Behavior.
 func (b *bridgeClient) SessionOverdue() {
 	b.lost = true
-	b.machine.onSession(b.epoch, lockqueue.Lost)
+	b.actor.onSession(b.epoch, lockqueue.Lost)
 }
 
 // ---- the end
@@ -79,18 +79,18 @@ func (b *bridgeClient) unsubscribe() { b.bridge.SendUnsubscribe(&messages.Unsubs
 
 // drain begins to wait for the deletion of the nodes, if there are any.
 func (b *bridgeClient) drain() {
-	b.draining = b.machine.ending() && b.Manager.StartDraining(b.Entry)
+	b.draining = b.actor.ending() && b.Manager.StartDraining(b.Entry)
 }
 
-// ReceiveAfterStop implements shell.Behavior. The bridge's answers go on to the machine, which deletes the
-// nodes by them, also without a manager that waits for it.
+// ReceiveAfterStop implements shell.Behavior. The bridge's answers go on to the
+// actor, which deletes the nodes by them, also without a manager that waits for it.
 func (b *bridgeClient) ReceiveAfterStop(from ask.Recipient, msg any) {
 	if q, ok := msg.(shell.NodesQuery); ok {
 		q.Reply <- b.nodePaths()
 		return
 	}
-	messages.DispatchBridgeClient(b.machine, from, msg, from)
-	if b.draining && !b.machine.ending() {
+	messages.DispatchBridgeClient(b.actor, from, msg, from)
+	if b.draining && !b.actor.ending() {
 		b.draining = false
 		b.Manager.Drained(b.Entry, b.nodePaths()...)
 	}
@@ -98,7 +98,7 @@ func (b *bridgeClient) ReceiveAfterStop(from ask.Recipient, msg any) {
 
 func (b *bridgeClient) nodePaths() []string {
 	var paths []string
-	for _, node := range b.machine.nodes() {
+	for _, node := range b.actor.nodes() {
 		paths = append(paths, b.nodePath(node))
 	}
 	return paths
