@@ -65,15 +65,15 @@ func (a semaphoreActor) LeaveRequestQueue(serial uint64) {
 	requestQueue.send(func() { requestQueue.cancel(serial) })
 }
 
-func (a semaphoreActor) AcquireLeases(r semaphore.PermitRequest, all []semaphore.Lease) {
+func (a semaphoreActor) AcquireLeases(r semaphore.PermitRequest, serials []uint64) {
 	a.f.asking = append(a.f.asking, r.ID)
-	leases, all := a.f.layers[1], slices.Clone(all)
-	for _, l := range all {
-		a.f.leases[l.Serial] = r.ID
+	leases, serials := a.f.layers[1], slices.Clone(serials)
+	for _, serial := range serials {
+		a.f.leases[serial] = r.ID
 	}
 	leases.send(func() {
-		for _, l := range all {
-			leases.ask(l.Serial, Acquire{Try: r.Try})
+		for _, serial := range serials {
+			leases.ask(serial, Acquire{Try: r.Try})
 		}
 	})
 }

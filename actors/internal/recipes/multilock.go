@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -29,27 +28,23 @@ type multiLockActor struct {
 	shell.Shell
 	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
-	semaphores int // among the members
-	attempts   map[uint64]*attempt
+	semaphores int                      // among the members
+	attempts   map[uint64]*attempt      // those that ask members or hold them, by id
 	byRequest  map[requests.ID]*attempt // also lost attempts, until their owner releases them
-	byOwner    map[string][]*attempt
-	last       uint64 // attempt
+	byOwner    map[string][]*attempt    // those of byRequest that have a named owner
+	last       uint64                   // attempt
 }
 
 // attempt is one try of a request to get all members, and then what the request holds. A request
-// begins another attempt if it loses a node while it waits.
+// begins another attempt, with another id, if it loses a node while it waits.
 type attempt struct {
-	r                *shell.Request
-	msg              *messages.Acquire
-	id               uint64
-	create           *atomicCreate
-	queueing         *queueingAttempt
-	queuesPassed     int
-	grants           []*messages.Granted // by member
-	grantCount       int
-	releasesAnswered int
-	lost             bool            // its owner has yet to release it
-	reason           messages.Reason // why it was lost, or why its release failed
+	r            *shell.Request
+	msg          *messages.Acquire
+	id           uint64
+	create       *atomicCreate
+	queueing     *queueingAttempt
+	queuesPassed int
+	members      requests.Parts[*messages.Granted] // Lost: its owner has yet to release it
 }
 
 // memberBits is how many low bits of a member's request id are the number of the member.
@@ -73,17 +68,22 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 // Acquire implements shell.Behavior.
 func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if reason := m.lostBy(msg.Owner); reason != 0 {
-		m.RefuseRequest(r.ID, requests.Reason(reason)) // there is no re-entry into a lost multi-lock
+		m.RefuseRequest(r.ID, reason) // there is no re-entry into a lost multi-lock
 		return
 	}
-	m.begin(&attempt{r: r, msg: msg})
+	a := &attempt{r: r, msg: msg}
+	m.byRequest[r.ID] = a
+	if msg.Owner != "" {
+		m.byOwner[msg.Owner] = append(m.byOwner[msg.Owner], a)
+	}
+	m.begin(a)
 }
 
 // lostBy returns why an owner lost what it has yet to release, or 0.
-func (m *multiLockActor) lostBy(owner string) messages.Reason {
+func (m *multiLockActor) lostBy(owner string) requests.Reason {
 	for _, a := range m.byOwner[owner] {
-		if a.lost {
-			return a.reason
+		if a.members.Stage() == requests.Lost {
+			return a.members.Reason()
 		}
 	}
 	return 0
@@ -93,10 +93,11 @@ func (m *multiLockActor) lostBy(owner string) messages.Reason {
 // for places in their request queues, and whether the owner has something of the others.
 func (m *multiLockActor) begin(a *attempt) {
 	m.last++
-	a.id, a.queuesPassed, a.grants, a.grantCount = m.last, 0, make([]*messages.Granted, len(m.Deps)), 0
+	a.id, a.queuesPassed = m.last, 0
+	m.attempts[a.id] = a
+	a.members.Acquire(len(m.Deps))
 	a.queueing = &queueingAttempt{multiLock: m.Self, attempt: a.id}
 	a.create = newAtomicCreate(m, a)
-	m.remember(a)
 	for i := range m.Deps {
 		m.askMember(a, i, m.semaphores > 0 && !m.isSemaphore(i))
 	}
@@ -130,19 +131,19 @@ func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
 
 // Cancel implements shell.Behavior.
 func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
-	if !r.Released {
-		m.end(m.byRequest[r.ID], reason)
+	if a := m.byRequest[r.ID]; a.members.Stage() != requests.Releasing {
+		m.end(a, requests.Reason(reason))
 	}
 }
 
 // Release implements shell.Behavior.
 func (m *multiLockActor) Release(r *shell.Request) {
 	a := m.byRequest[r.ID]
-	if a.lost {
-		m.forget(a)
-		m.RefuseRequest(r.ID, requests.Reason(a.reason))
+	if a.members.Stage() == requests.Lost {
+		m.answerRelease(a)
 		return
 	}
+	a.members.Release()
 	for i, member := range m.Deps {
 		messages.LockRef{To: member.Self}.SendRelease(&messages.Release{RequestId: a.memberID(i)}, m.Self)
 	}
@@ -155,7 +156,7 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 		m.onQueuePassed(msg.requestID)
 	case attemptRefused:
 		m.Detail = msg.detail
-		m.end(m.attempts[msg.attempt], msg.reason)
+		m.end(m.attempts[msg.attempt], requests.Reason(msg.reason))
 	default:
 		return messages.DispatchOwner(m, from, msg, from)
 	}
@@ -178,13 +179,13 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	if a == nil {
 		return
 	}
-	a.grants[i] = msg
-	if a.grantCount++; a.grantCount < len(a.grants) {
+	all := a.members.Granted(i, msg)
+	if all == nil {
 		return
 	}
-	first := a.grants[0] // all members have its token: see atomicCreate.tokensEqual
+	first := all[0] // all members have its token: see atomicCreate.tokensEqual
 	m.Grant(a.r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
-		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants})
+		SessionId: first.SessionId, Epoch: first.Epoch, Parts: all})
 }
 
 // Refused implements messages.OwnerHandler.
@@ -192,35 +193,37 @@ func (m *multiLockActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 	a, _ := m.attemptOf(msg.RequestId)
 	switch {
 	case a == nil:
-	case a.r.Released:
-		m.onReleaseAnswered(a, msg.Reason)
 	case msg.Reason == messages.Reason_STOPPED, msg.Reason == messages.Reason_INTERNAL:
 		m.StopFailed(messages.Reason_INTERNAL)
+	case a.members.Stage() == requests.Releasing:
+		m.onReleaseAnswered(a, requests.Reason(msg.Reason))
 	default:
 		m.Detail = msg.Detail
-		m.restart(a, msg.Reason)
+		m.restart(a, requests.Reason(msg.Reason))
 	}
 }
 
 // Lost implements messages.OwnerHandler.
 func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	a, _ := m.attemptOf(msg.RequestId)
-	switch {
-	case a == nil:
-	case msg.Reason == messages.Reason_INTERNAL:
+	if a == nil {
+		return
+	}
+	if msg.Reason == messages.Reason_INTERNAL {
 		m.StopFailed(messages.Reason_INTERNAL)
-	case a.r.Released: // the member's answer to the release may only say that there is nothing to release
-		a.reason = msg.Reason
-	case a.r.Granted:
+		return
+	}
+	why := requests.Reason(msg.Reason)
+	switch a.members.PartLost(why) {
+	case requests.Held:
 		m.Detail = msg.Detail
 		m.withdraw(a)
-		if a.r.Named {
-			a.lost, a.reason = true, msg.Reason
-			m.remember(a)
+		if !a.r.Named {
+			m.forget(a)
 		}
-		m.Lose(a.r.ID, requests.Reason(msg.Reason))
-	default:
-		m.restart(a, msg.Reason)
+		m.Lose(a.r.ID, why)
+	case requests.Acquiring:
+		m.restart(a, why)
 	}
 }
 
@@ -233,14 +236,14 @@ func (m *multiLockActor) Released(_ ask.Recipient, msg *messages.Released) {
 
 // Suspended implements messages.OwnerHandler. All members say it; the first is enough.
 func (m *multiLockActor) Suspended(_ ask.Recipient, msg *messages.Suspended) {
-	if a, i := m.attemptOf(msg.RequestId); a != nil && i == 0 && a.r.Holds() {
+	if a, i := m.attemptOf(msg.RequestId); a != nil && i == 0 && a.members.Stage() == requests.Held {
 		a.r.Tell(&messages.Suspended{RequestId: a.r.Number()})
 	}
 }
 
 // RevokeRequested implements messages.OwnerHandler.
 func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
-	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.r.Holds() {
+	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.members.Stage() == requests.Held {
 		m.RequestRevoke(a.r.ID)
 	}
 }
@@ -250,9 +253,9 @@ func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRe
 // restart begins a request anew that the loss of a session or of a node has taken out of the
 // queues. Any other reason ends the request. Other requests of the owner that wait may wait for
 // the same nodes, so all of them leave before any begins anew.
-func (m *multiLockActor) restart(a *attempt, reason messages.Reason) {
-	if reason != messages.Reason_SESSION_LOST && reason != messages.Reason_NODE_DELETED {
-		m.end(a, reason)
+func (m *multiLockActor) restart(a *attempt, why requests.Reason) {
+	if why != requests.SessionLost && why != requests.NodeDeleted {
+		m.end(a, why)
 		return
 	}
 	if lost := m.lostBy(a.msg.Owner); lost != 0 {
@@ -261,7 +264,7 @@ func (m *multiLockActor) restart(a *attempt, reason messages.Reason) {
 	}
 	all := []*attempt{a}
 	for _, other := range m.byOwner[a.msg.Owner] {
-		if other != a && !other.r.Granted {
+		if other != a && other.members.Stage() == requests.Acquiring {
 			all = append(all, other)
 		}
 	}
@@ -274,35 +277,26 @@ func (m *multiLockActor) restart(a *attempt, reason messages.Reason) {
 }
 
 // end ends a request, whatever members it has got so far.
-func (m *multiLockActor) end(a *attempt, reason messages.Reason) {
+func (m *multiLockActor) end(a *attempt, why requests.Reason) {
 	if a != nil {
 		m.withdraw(a)
-		m.RefuseRequest(a.r.ID, requests.Reason(reason))
+		m.forget(a)
+		m.RefuseRequest(a.r.ID, why)
 	}
 }
 
-// withdraw releases or cancels all members.
+// withdraw releases or cancels all members, and ends the attempt.
 func (m *multiLockActor) withdraw(a *attempt) {
 	a.create.abort()
 	for i, member := range m.Deps {
 		messages.LockRef{To: member.Self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i)}, m.Self)
 	}
-	m.forget(a)
-}
-
-func (m *multiLockActor) remember(a *attempt) {
-	m.byRequest[a.r.ID] = a
-	if !a.lost {
-		m.attempts[a.id] = a
-	}
-	if owner := a.msg.Owner; owner != "" {
-		m.byOwner[owner] = append(m.byOwner[owner], a)
-	}
-}
-
-func (m *multiLockActor) forget(a *attempt) {
 	a.queueing.over.Store(true)
 	delete(m.attempts, a.id)
+}
+
+// forget forgets the request of an attempt.
+func (m *multiLockActor) forget(a *attempt) {
 	delete(m.byRequest, a.r.ID)
 	owner := a.msg.Owner
 	if all := slices.DeleteFunc(m.byOwner[owner], func(o *attempt) bool { return o == a }); len(all) > 0 {
@@ -313,14 +307,18 @@ func (m *multiLockActor) forget(a *attempt) {
 }
 
 // onReleaseAnswered takes a member's answer to the release.
-func (m *multiLockActor) onReleaseAnswered(a *attempt, reason messages.Reason) {
-	a.reason = cmp.Or(a.reason, reason)
-	if a.releasesAnswered++; a.releasesAnswered < len(m.Deps) {
-		return
+func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
+	if a.members.ReleaseAnswered(why) {
+		delete(m.attempts, a.id)
+		m.answerRelease(a)
 	}
+}
+
+// answerRelease answers the owner of an attempt that is released or lost.
+func (m *multiLockActor) answerRelease(a *attempt) {
 	m.forget(a)
-	if a.reason != 0 {
-		m.RefuseRequest(a.r.ID, requests.Reason(a.reason))
+	if why := a.members.Reason(); why != 0 {
+		m.RefuseRequest(a.r.ID, why)
 		return
 	}
 	m.ConfirmRelease(a.r.ID, 0)

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -166,4 +167,85 @@ func TestMultiLockOutlivesAnother(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// wholes are locks that consist of two parts, and the number of the first part in the first request: the
+// first attempt's first member, and the first lease.
+var wholes = map[string]uint64{"multi-lock": 1 << memberBits, "semaphore": 2}
+
+func (f fixture) whole(name string) (*shell.Entry, *messages.Acquire) {
+	f.Helper()
+	if name == "multi-lock" {
+		return f.entry("/whole", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}, shell.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
+	}
+	return f.entry("/whole", Semaphore(2, "")), &messages.Acquire{Owner: "me", Permits: 2}
+}
+
+// The loss of the parts and the release of the whole cross: the owner gets the reason of the loss once all
+// parts have answered the release, and nothing is left.
+func TestLossCrossesRelease(t *testing.T) {
+	for name, part := range wholes {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+				f := newFixture(t, "embedded:1", s.Dial)
+				e, acquire := f.whole(name)
+				f.acquire(e, acquire)
+				s.Pause()
+				released := messages.LockRef{To: e.Self}.Release(&messages.Release{Owner: "me"})
+				synctest.Wait()
+				for _, id := range []uint64{part, part + 1} {
+					ask.Send(e.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
+				}
+				synctest.Wait()
+				select {
+				case <-released.Done():
+					t.Error("the release is answered before its parts are")
+				default:
+				}
+				s.Resume()
+				if _, err := released.Wait(t.Context()); !errors.Is(err, messages.Reason_NODE_DELETED) {
+					t.Errorf("the release ended with %v", err)
+				}
+				acquire.Try = true
+				f.acquire(e, acquire)
+				f.release(e, "me", 0)
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// The actor of a part has failed when its answer to the release comes. The actor of the whole stops, too, and the
+// next request finds new actors.
+func TestPartFailsDuringRelease(t *testing.T) {
+	for name, part := range wholes {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+				f := newFixture(t, "embedded:1", s.Dial)
+				e, acquire := f.whole(name)
+				f.acquire(e, acquire)
+				s.Pause()
+				released := messages.LockRef{To: e.Self}.Release(&messages.Release{Owner: "me"})
+				synctest.Wait()
+				ask.Send(e.Self, &messages.Refused{RequestId: part, Reason: messages.Reason_INTERNAL}, nil)
+				if _, err := released.Wait(t.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
+					t.Errorf("the release ended with %v", err)
+				}
+				s.Resume()
+				again, acquire := f.whole(name)
+				if again == e {
+					t.Error("the next request has the same actor")
+				}
+				f.acquire(again, acquire)
+				f.release(again, "me", 0)
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

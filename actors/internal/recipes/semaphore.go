@@ -169,10 +169,10 @@ func (s *semaphoreActor) LeaveRequestQueue(serial uint64) {
 }
 
 // AcquireLeases implements semaphore.PermitActor. The leases of one transaction have one token.
-func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, leases []semaphore.Lease) {
+func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, serials []uint64) {
 	var all acquireLeases
-	for _, l := range leases {
-		all = append(all, &messages.Acquire{RequestId: l.Serial, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable})
+	for _, serial := range serials {
+		all = append(all, &messages.Acquire{RequestId: serial, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable})
 	}
 	if s.create != nil {
 		s.ask(s.leases, all[0]) // a multi-lock has one permit of each semaphore

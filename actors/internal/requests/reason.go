@@ -1,7 +1,8 @@
 // Package requests holds what all state machines and actors say about the requests of owners:
-// their IDs, a table of the open ones, the reasons for which they end, and the answers.
+// their IDs, a table of the open ones, the reasons for which they end, the answers, and the parts of a request
+// that needs several.
 //
-// To be read in this order: reason.go, owners.go, table.go.
+// To be read in this order: reason.go, owners.go, table.go, parts.go.
 package requests
 
 import "strconv"

@@ -10,13 +10,14 @@ type PermitActor interface {
 	EnterRequestQueue(serial uint64, r PermitRequest)
 	// LeaveRequestQueue withdraws the request, or releases what it was granted.
 	LeaveRequestQueue(serial uint64)
-	// AcquireLeases acquires the leases of a request, whose Serials are set. One transaction is to make
-	// them, and another transaction those of another request. The State's Granted, Refused and Lost
-	// must be called.
-	AcquireLeases(r PermitRequest, leases []Lease)
+	// AcquireLeases acquires a lease for each serial. One transaction is to make the leases of a request,
+	// and another transaction those of another request. The State's Granted, Refused and Lost must be
+	// called.
+	AcquireLeases(r PermitRequest, serials []uint64)
 	// WithdrawLease withdraws the request, or releases the lease. No answer is awaited.
 	WithdrawLease(serial uint64)
-	// ReleaseLease releases the lease. The State's Released or Refused must be called.
+	// ReleaseLease releases the lease. The State's Released or Refused must be called, also after a Lost
+	// that has crossed the release.
 	ReleaseLease(serial uint64)
 	// ReportTurn: the request, of a multi-lock, has passed the request queue. The State's Proceed must
 	// be called once the multi-lock has passed the request queues of all its semaphores.
@@ -43,8 +44,7 @@ type PermitRequest struct {
 	Revocable bool
 }
 
-// Lease is one permit. Serial is the serial of the request for it; the rest is known once it is
-// granted.
+// Lease is the grant of one permit. Serial is the serial of the request for it.
 type Lease struct {
 	Serial     uint64
 	Node       string

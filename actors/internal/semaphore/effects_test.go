@@ -28,9 +28,9 @@ func (r *recorder) LeaveRequestQueue(serial uint64) {
 	r.add(effect{kind: "LeaveRequestQueue", serial: serial})
 }
 
-func (r *recorder) AcquireLeases(q PermitRequest, leases []Lease) {
-	for _, l := range leases {
-		r.add(effect{kind: "AcquireLease", id: q.ID, serial: l.Serial, try: q.Try})
+func (r *recorder) AcquireLeases(q PermitRequest, serials []uint64) {
+	for _, serial := range serials {
+		r.add(effect{kind: "AcquireLease", id: q.ID, serial: serial, try: q.Try})
 	}
 }
 

@@ -3,34 +3,38 @@ package semaphore
 import (
 	"fmt"
 	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
 // Check returns an error that names an invariant which does not hold, or nil. It is meant for
 // tests.
 func (p *State) Check() error {
-	used, tries, lacking, leases := 0, 0, 0, 0
+	used, tries, lacking := 0, 0, 0
 	owners := map[string]int{}
 	for id, q := range p.requests {
-		lacking += q.missing
-		leases += len(q.leases) - q.missing
-		if !q.released {
+		stage, asked := q.leases.Stage(), len(q.serials)
+		held := stage == requests.Held || stage == requests.Releasing
+		lacking += q.leases.Missing()
+		if stage != requests.Releasing {
 			used += q.Permits
 			owners[q.Owner] += q.Permits
+		}
+		if err := q.leases.Check(); err != nil {
+			return fmt.Errorf("semaphore: request %d: %w", id, err)
 		}
 		asks := slices.Contains(p.asked, q)
 		switch {
 		case q.ID != id:
 			return fmt.Errorf("semaphore: request %d is known as %d", q.ID, id)
-		case q.held && (q.passedQueue || q.missing > 0 || q.queueSerial != 0 || len(q.leases) != q.Permits):
-			return fmt.Errorf("semaphore: request %d holds %d leases and lacks %d of %d", id, len(q.leases), q.missing, q.Permits)
-		case !q.held && (q.queueSerial == 0 || p.queued[q.queueSerial] != q):
+		case stage == requests.Lost, asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueSerial != 0):
+			return fmt.Errorf("semaphore: request %d has %d leases of %d, in stage %d", id, asked, q.Permits, stage)
+		case !held && (q.queueSerial == 0 || p.queued[q.queueSerial] != q):
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)
-		case asks != (q.passedQueue && len(q.leases) > 0) && !q.MultiLock, asks && q.MultiLock:
-			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, len(q.leases), asks)
-		case slices.Contains(p.next, q) != (q.passedQueue && len(q.leases) == 0) && !q.MultiLock:
-			return fmt.Errorf("semaphore: request %d has %d leases, and is not next", id, len(q.leases))
-		case q.released != (q.releasing > 0):
-			return fmt.Errorf("semaphore: request %d is released: %v, and %d leases are to go", id, q.released, q.releasing)
+		case asks != (stage == requests.Acquiring) && !q.MultiLock, asks && q.MultiLock:
+			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, asked, asks)
+		case slices.Contains(p.next, q) != (q.passedQueue && asked == 0) && !q.MultiLock:
+			return fmt.Errorf("semaphore: request %d has %d leases, and is not next", id, asked)
 		}
 	}
 	for _, q := range p.next {

@@ -1,7 +1,6 @@
 package semaphore
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -32,27 +31,25 @@ func (p *State) Granted(l Lease) {
 	if q == nil {
 		return
 	}
-	i := slices.IndexFunc(q.leases, func(asked Lease) bool { return asked.Serial == l.Serial })
-	q.leases[i] = l
-	q.missing--
 	p.missing--
+	all := q.leases.Granted(int(l.Serial-q.serials[0]), l)
 	switch {
 	case !q.MultiLock && q != p.asked[0]:
 		p.requeue(q)
-	case q.missing == 0:
-		p.grant(q)
+	case all != nil:
+		p.grant(q, all)
 	}
 	p.advance()
 }
 
-func (p *State) grant(q *openRequest) {
+func (p *State) grant(q *openRequest, leases []Lease) {
 	if !q.MultiLock {
 		p.asked[0] = nil
 		p.asked = p.asked[1:]
 	}
-	q.held, q.passedQueue = true, false
+	q.passedQueue = false
 	p.leaveQueue(q)
-	p.actor.GrantLeases(q.ID, q.leases)
+	p.actor.GrantLeases(q.ID, leases)
 	if q.revoked {
 		p.actor.RequestRevoke(q.ID)
 	}
@@ -78,21 +75,20 @@ func (p *State) advance() {
 }
 
 func (p *State) acquireLeases(q *openRequest) {
-	q.leases = make([]Lease, q.Permits)
-	q.missing = q.Permits
-	p.missing += q.missing
-	for i := range q.leases {
+	q.leases.Acquire(q.Permits)
+	p.missing += q.Permits
+	for range q.Permits {
 		p.lastSerial++
-		q.leases[i].Serial = p.lastSerial
 		p.leases[p.lastSerial] = q
+		q.serials = append(q.serials, p.lastSerial)
 	}
-	p.actor.AcquireLeases(q.PermitRequest, q.leases)
+	p.actor.AcquireLeases(q.PermitRequest, q.serials)
 }
 
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
 // that has ended.
 func (p *State) Proceed(id requests.ID) {
-	if q := p.requests[id]; q != nil && q.MultiLock && q.passedQueue && len(q.leases) == 0 {
+	if q := p.requests[id]; q != nil && q.MultiLock && q.passedQueue && q.leases.Stage() == requests.Unasked {
 		p.acquireLeases(q)
 	}
 }
@@ -130,7 +126,7 @@ func (p *State) requestOf(serial uint64) *openRequest {
 func (p *State) Refused(serial uint64, why requests.Reason) {
 	switch q := p.requestOf(serial); {
 	case q == nil:
-	case q.released:
+	case q.leases.Stage() == requests.Releasing:
 		p.leaseReleased(q, serial, why)
 	default:
 		delete(p.queued, serial)
@@ -143,11 +139,13 @@ func (p *State) Refused(serial uint64, why requests.Reason) {
 // Lost notes that what the request serial was granted is lost. A waiting request begins anew; one
 // of a multi-lock is refused.
 func (p *State) Lost(serial uint64, why requests.Reason) {
-	switch q := p.requestOf(serial); {
-	case q == nil:
-	case q.released:
-		p.leaseReleased(q, serial, why)
-	case q.held:
+	q := p.requestOf(serial)
+	if q == nil {
+		return
+	}
+	switch was := q.leases.PartLost(why); {
+	case was == requests.Releasing: // Released or Refused follows
+	case was == requests.Held:
 		p.end(q)
 		p.actor.Lose(q.ID, why)
 	case q.MultiLock:
@@ -162,20 +160,19 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 
 // Released notes that the lease of the request serial is gone.
 func (p *State) Released(serial uint64) {
-	if q := p.leases[serial]; q != nil && q.released {
+	if q := p.leases[serial]; q != nil && q.leases.Stage() == requests.Releasing {
 		p.leaseReleased(q, serial, 0)
 	}
 }
 
 func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason) {
 	delete(p.leases, serial)
-	q.reason = cmp.Or(q.reason, why)
-	if q.releasing--; q.releasing > 0 {
+	if !q.leases.ReleaseAnswered(why) {
 		return
 	}
 	delete(p.requests, q.ID)
-	if q.reason != 0 {
-		p.actor.RefuseRequest(q.ID, q.reason)
+	if why := q.leases.Reason(); why != 0 {
+		p.actor.RefuseRequest(q.ID, why)
 	} else {
 		p.actor.ConfirmRelease(q.ID, 0)
 	}
@@ -203,14 +200,14 @@ func (p *State) withdrawLeases(q *openRequest) {
 	if i := slices.Index(p.asked, q); q.passedQueue && i >= 0 {
 		p.asked = slices.Delete(p.asked, i, i+1)
 	}
-	for _, l := range q.leases {
-		if p.leases[l.Serial] == q {
-			delete(p.leases, l.Serial)
-			p.actor.WithdrawLease(l.Serial)
+	for _, serial := range q.serials {
+		if p.leases[serial] == q {
+			delete(p.leases, serial)
+			p.actor.WithdrawLease(serial)
 		}
 	}
-	p.missing -= q.missing
-	q.leases, q.missing = nil, 0
+	p.missing -= q.leases.Missing()
+	q.leases, q.serials = requests.Parts[Lease]{}, nil
 }
 
 func (p *State) dropNext(i int) {

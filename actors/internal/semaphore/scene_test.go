@@ -258,7 +258,7 @@ func (s *semaphoreWorld) drain() {
 	for _, l := range s.leases {
 		held++
 		for _, m := range s.processes {
-			if l.owner == m && m.state.leases[l.serial] != nil && !m.state.leases[l.serial].held {
+			if l.owner == m && m.state.leases[l.serial] != nil && m.state.leases[l.serial].leases.Stage() < requests.Held {
 				held--
 			}
 		}

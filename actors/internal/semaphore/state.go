@@ -20,7 +20,7 @@ type State struct {
 	owners   map[string]int          // permits that an owner with a name holds or waits for
 	used     int                     // permits of all requests that are not released
 	queued   map[uint64]*openRequest // requests in the request queue, by queueSerial
-	leases   map[uint64]*openRequest
+	leases   map[uint64]*openRequest // requests by the serials of their leases that may be asked for, granted or being released
 
 	asked   []*openRequest // have asked for leases and lack some, in their order
 	next    []*openRequest // have passed the request queue, behind those that have asked
@@ -31,19 +31,15 @@ type State struct {
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
 const lookAhead = 8
 
-// openRequest is an open request. Either it is in the request queue (queueSerial is not 0), or it is
-// held, and then none of its leases is missing.
+// openRequest is an open request. Until its leases are held it is in the request queue: queueSerial is
+// not 0.
 type openRequest struct {
 	PermitRequest
-	queueSerial uint64  // of its request to the request queue; 0: it has left
-	passedQueue bool    // it has passed the request queue and is not held: it is in next, or in asked once it has leases
-	leases      []Lease // asked for, all at once
-	missing     int     // how many of leases are not granted
-	held        bool
-	released    bool
-	revoked     bool            // another client has asked for one of its leases
-	releasing   int             // how many leases of a released request are not confirmed
-	reason      requests.Reason // why one of them could not be released
+	queueSerial uint64                // of its request to the request queue; 0: it has left
+	passedQueue bool                  // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
+	leases      requests.Parts[Lease] // asked for all at once
+	serials     []uint64              // of leases, one after the other; empty while none are asked for
+	revoked     bool                  // another client has asked for one of its leases
 }
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
@@ -86,14 +82,14 @@ func (p *State) Revoke(serial uint64) {
 		return
 	}
 	q.revoked = true
-	if q.held && !q.released {
+	if q.leases.Stage() == requests.Held {
 		p.actor.RequestRevoke(q.ID)
 	}
 }
 
 // Cancel withdraws a request, because of why. It releases a grant, too.
 func (p *State) Cancel(id requests.ID, why requests.Reason) {
-	if q := p.requests[id]; q != nil && !q.released {
+	if q := p.requests[id]; q != nil && q.leases.Stage() != requests.Releasing {
 		p.refuse(q, why)
 		p.advance()
 	}
@@ -102,14 +98,14 @@ func (p *State) Cancel(id requests.ID, why requests.Reason) {
 // Release releases a grant.
 func (p *State) Release(id requests.ID) {
 	q := p.requests[id]
-	if q == nil || !q.held || q.released {
+	if q == nil || q.leases.Stage() != requests.Held {
 		p.actor.RefuseRequest(id, requests.NotHeld)
 		return
 	}
-	q.released, q.releasing = true, len(q.leases)
+	q.leases.Release()
 	p.count(q, -q.Permits)
-	for _, l := range q.leases {
-		p.actor.ReleaseLease(l.Serial)
+	for _, serial := range q.serials {
+		p.actor.ReleaseLease(serial)
 	}
 }
 
@@ -132,7 +128,7 @@ func (p *State) Close(why requests.Reason) {
 	p.closed = why
 	p.Leave()
 	for _, id := range slices.Sorted(maps.Keys(parties)) {
-		if q := parties[id]; q.held && !q.released {
+		if q := parties[id]; q.leases.Stage() == requests.Held {
 			p.actor.Lose(id, why)
 		} else {
 			p.actor.RefuseRequest(id, why)

@@ -214,8 +214,8 @@ func TestMultiLockBeforeTheSize(t *testing.T) {
 	s.want("leave queue 1, refuse 1: 3")
 }
 
-// A request that lost a lease while it released is refused with the reason, also if its other leases
-// are released after that.
+// The loss of a lease crosses its release. The release is answered once each lease has answered, with the
+// reason of the loss.
 func TestLeaseLostDuringRelease(t *testing.T) {
 	for _, lostFirst := range []bool{true, false} {
 		s := calls{t, New(&recorder{}, 2, true)}
@@ -227,9 +227,13 @@ func TestLeaseLostDuringRelease(t *testing.T) {
 		if lostFirst {
 			s.Lost(2, requests.NodeDeleted)
 			s.Released(3)
+			s.want("")
+			s.Refused(2, requests.NotHeld) // there is nothing to release
 		} else {
 			s.Released(2)
 			s.Lost(3, requests.NodeDeleted)
+			s.want("")
+			s.Refused(3, requests.NotHeld)
 		}
 		s.want(fmt.Sprintf("refuse 1: %d", requests.NodeDeleted))
 	}

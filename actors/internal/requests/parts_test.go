@@ -1,0 +1,117 @@
+package requests
+
+import (
+	"cmp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestParts has a whole granted, after some tries, and then lost or released. Parts are granted and answer in any
+// order, and are lost at any time.
+func TestParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p Parts[int]
+		n := rapid.IntRange(1, 4).Draw(t, "parts")
+		maybe := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, what) == 0 }
+		stage := func(want PartsStage, missing int, why Reason) {
+			if err := p.Check(); err != nil || p.Stage() != want || p.Missing() != missing || p.Reason() != why {
+				t.Fatalf("stage %d, %d are missing, reason %v; want stage %d, %d and %v: %v", p.Stage(), p.Missing(), p.Reason(), want, missing, why, err)
+			}
+		}
+		lose := func(was PartsStage) Reason {
+			why := rapid.SampledFrom([]Reason{SessionLost, NodeDeleted, Closed}).Draw(t, "reason")
+			if got := p.PartLost(why); got != was {
+				t.Fatalf("a part was lost in stage %d, want %d", got, was)
+			}
+			return why
+		}
+		inAnyOrder := func() []int { return rapid.Permutation(numbers(n)).Draw(t, "order") }
+
+		stage(Unasked, 0, 0)
+		for tries := rapid.IntRange(0, 2).Draw(t, "tries"); tries > 0; tries-- {
+			p.Acquire(n)
+			for _, i := range inAnyOrder()[1:] {
+				p.Granted(i, -1)
+			}
+			lose(Acquiring)
+			stage(Acquiring, 1, 0)
+		}
+		p.Acquire(n)
+		var all []int
+		for granted, i := range inAnyOrder() {
+			stage(Acquiring, n-granted, 0)
+			if all != nil {
+				t.Fatalf("the whole is granted by %d of %d", granted, n)
+			}
+			all = p.Granted(i, i)
+		}
+		stage(Held, 0, 0)
+		for i := range n {
+			if len(all) != n || all[i] != i {
+				t.Fatalf("the grants of %d parts are %v", n, all)
+			}
+		}
+		if maybe("lost") {
+			why := lose(Held)
+			stage(Lost, 0, why)
+			lose(Lost) // the first reason stays
+			stage(Lost, 0, why)
+			return
+		}
+		p.Release()
+		var why Reason
+		for answered := range n {
+			stage(Releasing, 0, why)
+			if maybe("lost during the release") {
+				why = cmp.Or(why, lose(Releasing))
+				stage(Releasing, 0, why)
+			}
+			answer := rapid.SampledFrom([]Reason{0, NotHeld}).Draw(t, "answer")
+			why = cmp.Or(why, answer)
+			if last := p.ReleaseAnswered(answer); last != (answered == n-1) {
+				t.Fatalf("after %d of %d answers: %v", answered+1, n, last)
+			}
+		}
+		if p.Reason() != why {
+			t.Fatalf("the reason is %v, want %v", p.Reason(), why)
+		}
+	})
+}
+
+func numbers(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// The loss of a part and the release of the whole cross: the loss is not the answer, and its reason wins.
+func TestPartLostDuringRelease(t *testing.T) {
+	var p Parts[int]
+	p.Acquire(2)
+	p.Granted(1, 1)
+	p.Granted(0, 0)
+	p.Release()
+	if was := p.PartLost(NodeDeleted); was != Releasing || p.Stage() != Releasing {
+		t.Errorf("stage %d, then %d", was, p.Stage())
+	}
+	if p.ReleaseAnswered(NotHeld) || !p.ReleaseAnswered(0) {
+		t.Error("the loss counts as an answer")
+	}
+	if p.Reason() != NodeDeleted {
+		t.Errorf("the reason is %v", p.Reason())
+	}
+}
+
+// Check finds a whole of which not all parts are asked for, or that is lost for no reason.
+func TestPartsCheck(t *testing.T) {
+	for _, p := range []Parts[int]{
+		{stage: Acquiring}, {grants: make([]int, 1)}, {stage: Acquiring, grants: make([]int, 1)}, {stage: Releasing, grants: make([]int, 1), open: 2},
+		{stage: Held, grants: make([]int, 1), open: 1}, {stage: Held, grants: make([]int, 1), lost: Closed}, {stage: Lost, grants: make([]int, 1)},
+	} {
+		if p.Check() == nil {
+			t.Errorf("%+v passes", p)
+		}
+	}
+}
