@@ -73,7 +73,7 @@ func (s *simpleLockActor) SessionChanged(from ask.Recipient, msg *messages.Sessi
 
 // Transacted implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	s.state.Transacted(msg.Id, simplelock.Transaction{Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op,
+	s.state.Transacted(msg.Id, simplelock.Transaction{Done: msg.Outcome == messages.Transacted_DONE,
 		Missing: msg.Outcome == messages.Transacted_NO_NODE, Generation: msg.Generation, Czxid: msg.Czxid,
 		Reason: requests.Reason(msg.NoGeneration)})
 }
@@ -86,11 +86,6 @@ func (s *simpleLockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
 // Watched implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
 	s.state.Watched(msg.Id, simplelock.NodesRead{Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
-}
-
-// NodeReleased implements messages.BridgeClientHandler.
-func (s *simpleLockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
-	s.state.Deleted(msg.Id)
 }
 
 // Wake implements messages.BridgeClientHandler.
@@ -122,11 +117,6 @@ func (s *simpleLockActor) CreateNodes(serial uint64, lockNode, ownerNode string,
 		&messages.Op{Kind: messages.Op_SET, Path: owner, Data: data})...) // its answer has the czxid
 }
 
-// WriteOwnerNode implements simplelock.ContenderActor.
-func (s *simpleLockActor) WriteOwnerNode(serial uint64, ownerNode string, data []byte) {
-	s.transact(serial, "", &messages.Op{Kind: messages.Op_SET, Path: s.nodePath(ownerNode), Data: data})
-}
-
 // DeleteNodes implements simplelock.ContenderActor.
 func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
 	var ops []*messages.Op
@@ -134,11 +124,6 @@ func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
 		ops = append(ops, &messages.Op{Kind: messages.Op_DELETE, Path: s.nodePath(node)})
 	}
 	s.transact(serial, "", ops...)
-}
-
-// DeleteLockNode implements simplelock.ContenderActor.
-func (s *simpleLockActor) DeleteLockNode(serial uint64, lockNode string) {
-	s.releaseNode(serial, lockNode, false)
 }
 
 // WatchNodes implements simplelock.ContenderActor.

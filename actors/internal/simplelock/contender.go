@@ -16,13 +16,8 @@ type ContenderActor interface {
 	// CreateNodes creates the lock node, if lockNode is not empty, with the name ownerNode as its
 	// data, and the owner node with data. The answer is Transacted or Failed.
 	CreateNodes(serial uint64, lockNode, ownerNode string, data []byte)
-	// WriteOwnerNode writes data to the owner node, to learn whether it exists. The answer is
-	// Transacted or Failed.
-	WriteOwnerNode(serial uint64, ownerNode string, data []byte)
-	// DeleteNodes deletes nodes, the owner node first. The answer is Transacted or Failed.
+	// DeleteNodes deletes all of the nodes, or none. The answer is Transacted or Failed.
 	DeleteNodes(serial uint64, nodes []string)
-	// DeleteLockNode deletes the lock node alone. The answer is Deleted or Failed.
-	DeleteLockNode(serial uint64, lockNode string)
 	// WatchNodes watches and reads nodes. The answer is Watched or Failed, and later Wake for each
 	// node.
 	WatchNodes(serial uint64, nodes []string)
@@ -47,13 +42,13 @@ type Contender struct {
 	closed  requests.Reason
 	request *LockRequest // the open request, or nil
 
-	stage       stage
-	ownerNode   string      // the name of the owner node that exists or may exist; "" for none
-	hasLockNode bool        // the lock node was made with it
-	madeFor     requests.ID // the request for which they were made; 0 if they are to be deleted
-	generation  uint64      // in force at czxid
-	czxid       int64       // of the owner node; 0 until it is known
-	yielded     bool        // a reader has deleted its owner node because of the lock node
+	stage      stage
+	ownerNode  string      // the name of the latest owner node
+	nodes      []string    // that exist or may exist: the owner node, and the lock node that was made with it
+	madeFor    requests.ID // the request for which they were made; 0 if they are to be deleted
+	generation uint64      // in force at czxid
+	czxid      int64       // of the owner node; 0 until it is known
+	yields     bool        // another contender has the lock node: the request waits for it to go
 
 	lastSerial uint64 // of the last call that is answered; it numbers the owner nodes, too
 	awaited    uint64 // the serial whose answer counts, 0 for none; while holding, of the watch that is set or asked for
@@ -75,15 +70,13 @@ type LockRequest struct {
 type stage uint8
 
 const (
-	free      stage = iota // no nodes of this process
-	waiting                // another contender has the lock node; it is watched, or the watch is asked for
-	creating               // the nodes are being made
-	proving                // the outcome of that is unknown
-	listing                // the nodes exist; the names of the others are asked for, or nodes of readers are waited for
-	comparing              // the nodes exist; the czxid of the lock node is asked for
+	free     stage = iota // no nodes of this process
+	waiting               // another contender has the lock node; it is watched, or the watch is asked for
+	creating              // the nodes are being made
+	listing               // the nodes exist; the names of the others are asked for, or nodes of readers are waited for
+	reading               // the nodes may exist, and the lock node may be another contender's: they are read
 	holding
-	deleting   // the nodes are being deleted
-	cleaningUp // the owner node does not exist, and the lock node made with it may: it is read, and deleted
+	deleting // the nodes are being deleted
 )
 
 // readerPrefix is what the owner node of a reader begins with.
@@ -103,15 +96,7 @@ func (s *Contender) Idle() bool { return s.request == nil && s.stage == free }
 func (s *Contender) Ending() bool { return s.awaited != 0 }
 
 // Nodes returns the names of the nodes of this process that exist or may exist.
-func (s *Contender) Nodes() []string {
-	switch {
-	case s.stage == free || s.ownerNode == "":
-		return nil
-	case s.hasLockNode:
-		return []string{s.ownerNode, s.lockNode}
-	}
-	return []string{s.ownerNode}
-}
+func (s *Contender) Nodes() []string { return s.nodes }
 
 // await sets the stage and returns the serial of the call to make. Answers to earlier calls do not
 // count any more.
@@ -126,36 +111,36 @@ func (s *Contender) await(stage stage) (serial uint64) {
 // createNodes makes the nodes for the request.
 func (s *Contender) createNodes() {
 	w, serial := s.request, s.await(creating)
-	s.madeFor, s.hasLockNode, s.yielded, s.czxid = w.ID, !s.shared || w.Kind != queue.Shared, false, 0
+	s.madeFor, s.yields, s.czxid = w.ID, false, 0
 	name, lockNode := readerPrefix, ""
-	if s.hasLockNode {
+	if !s.shared || w.Kind != queue.Shared {
 		name, lockNode = s.lockNode+"-", s.lockNode
 	}
 	s.ownerNode = name + hex.EncodeToString(s.unique[:]) + "-" + strconv.FormatUint(serial, 10)
+	s.nodes = []string{s.ownerNode}
+	if lockNode != "" {
+		s.nodes = append(s.nodes, lockNode)
+	}
 	s.actor.CreateNodes(serial, lockNode, s.ownerNode, w.Data)
 }
 
-func (s *Contender) listOthers() { s.actor.ListDirectory(s.await(listing), s.hasLockNode) }
+// writes reports whether the lock node was made with the owner node.
+func (s *Contender) writes() bool { return slices.Contains(s.nodes, s.lockNode) }
 
-// watchLockNode watches the lock node in order to wait for its end, or reads the one that was made
-// with the owner node in order to delete it: another client may have deleted the owner node alone.
-func (s *Contender) watchLockNode(stage stage) {
-	s.actor.WatchNodes(s.await(stage), []string{s.lockNode})
-}
+func (s *Contender) listOthers() { s.actor.ListDirectory(s.await(listing), s.writes()) }
 
-// watchNodes watches the nodes and reads whether the lock node is still the one that was made with
+func (s *Contender) awaitLockNode() { s.actor.WatchNodes(s.await(waiting), []string{s.lockNode}) }
+
+// readNodes reads which nodes are left, and whether the lock node is still the one that was made with
 // the owner node. Another client may have deleted it, and another contender made its own.
-func (s *Contender) watchNodes(stage stage) { s.actor.WatchNodes(s.await(stage), s.Nodes()) }
+func (s *Contender) readNodes(stage stage) { s.actor.WatchNodes(s.await(stage), s.nodes) }
 
-func (s *Contender) proveOwnerNode() {
-	var data []byte
-	if s.wanted() {
-		data = s.request.Data
-	}
-	s.actor.WriteOwnerNode(s.await(proving), s.ownerNode, data)
+// deleteNodes deletes the nodes that may exist, and then begins anew if there is a request. It is the
+// way on from each attempt that has failed.
+func (s *Contender) deleteNodes() {
+	s.madeFor = 0
+	s.actor.DeleteNodes(s.await(deleting), s.nodes)
 }
-
-func (s *Contender) deleteNodes() { s.actor.DeleteNodes(s.await(deleting), s.Nodes()) }
 
 // wanted reports whether the request for which the nodes were made is open.
 func (s *Contender) wanted() bool { return s.request != nil && s.request.ID == s.madeFor }
@@ -168,57 +153,41 @@ func (s *Contender) hold() {
 	s.actor.GrantBy(s.request.ID, s.ownerNode, s.generation, s.czxid)
 }
 
-// nodesMade goes on once the nodes exist. If the answer to their creation was lost, the lock node
-// may be missing.
-func (s *Contender) nodesMade(generation uint64, czxid int64, why requests.Reason) {
-	s.generation, s.czxid = generation, czxid
-	if why != 0 { // the owner node has no token
-		if why != requests.NodeDeleted && s.wanted() {
-			s.refuse(why)
-		}
-		s.madeFor = 0
-	}
-	switch {
-	case s.wanted() && s.shared:
-		s.listOthers()
-	case s.stage == proving && s.hasLockNode:
-		s.watchNodes(comparing)
-	case s.wanted():
-		s.hold()
-	default:
-		s.deleteNodes()
-	}
-}
-
 // nodesGone goes on once no node of this process exists any more.
 func (s *Contender) nodesGone() {
-	s.stage, s.awaited, s.ownerNode = free, 0, ""
+	s.stage, s.awaited, s.nodes, s.madeFor = free, 0, nil, 0
 	switch {
 	case s.request == nil || !s.live:
-	case s.yielded && !s.request.Try:
-		s.watchLockNode(waiting)
+	case s.yields && !s.request.Try:
+		s.awaitLockNode()
 	default:
 		s.createNodes()
 	}
 }
 
-// lockNodeTaken goes on if another contender has the lock node.
+// lockNodeGone goes on once the lock node of another contender is gone.
+func (s *Contender) lockNodeGone() {
+	s.yields = false
+	s.nodesGone()
+}
+
+// lockNodeTaken goes on if the nodes were not made, because another contender has the lock node.
 func (s *Contender) lockNodeTaken() {
 	if s.wanted() && s.request.Try {
 		s.refuse(requests.NotAcquired)
 	}
-	s.yielded = s.wanted() // to wait for the lock node
+	s.yields = s.wanted()
 	s.nodesGone()
 }
 
-// giveWay goes on if the nodes exist, and others block them.
-func (s *Contender) giveWay() {
+// blockedByOthers goes on if the nodes exist, and others block them.
+func (s *Contender) blockedByOthers() {
 	switch {
 	case s.request.Try:
 		s.refuse(requests.NotAcquired)
 		s.deleteNodes()
-	case !s.hasLockNode:
-		s.yielded = true
+	case !s.writes():
+		s.yields = true
 		s.deleteNodes()
 	case s.changed:
 		s.listOthers()
@@ -259,7 +228,7 @@ func (s *Contender) otherWriter(names []string) bool {
 
 // blocked reports whether one of the names in the directory blocks the request.
 func (s *Contender) blocked(names []string) bool {
-	if !s.hasLockNode {
+	if !s.writes() {
 		return slices.Contains(names, s.lockNode)
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, readerPrefix) })

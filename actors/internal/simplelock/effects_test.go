@@ -34,20 +34,8 @@ func (r *recorder) CreateNodes(serial uint64, lockNode, ownerNode string, data [
 	r.add(effect{kind: "CreateNodes", serial: serial, lockNode: lockNode, ownerNode: ownerNode, data: data})
 }
 
-func (r *recorder) WriteOwnerNode(serial uint64, ownerNode string, data []byte) {
-	r.add(effect{kind: "WriteOwnerNode", serial: serial, ownerNode: ownerNode, data: data})
-}
-
 func (r *recorder) DeleteNodes(serial uint64, nodes []string) {
-	e := effect{kind: "DeleteNodes", serial: serial, ownerNode: nodes[0]}
-	if len(nodes) > 1 {
-		e.lockNode = nodes[1]
-	}
-	r.add(e)
-}
-
-func (r *recorder) DeleteLockNode(serial uint64, lockNode string) {
-	r.add(effect{kind: "DeleteLockNode", serial: serial, lockNode: lockNode})
+	r.add(effect{kind: "DeleteNodes", serial: serial, nodes: nodes})
 }
 
 func (r *recorder) WatchNodes(serial uint64, nodes []string) {

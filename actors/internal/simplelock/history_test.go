@@ -64,7 +64,7 @@ type news struct {
 // tell answers a process.
 func (p *simpleWorld) tell(v *contenderProcess, e event) {
 	ownerNode, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
-	proves := ownerNode != nil && (!v.s.hasLockNode && lock == nil || v.s.hasLockNode && lock != nil && lock.ownerNode == v.s.ownerNode)
+	proves := ownerNode != nil && (!v.s.writes() && lock == nil || v.s.writes() && lock != nil && lock.ownerNode == v.s.ownerNode)
 	v.news = append(v.news, news{e, proves})
 }
 
@@ -151,7 +151,7 @@ func (p *simpleWorld) strike(name string) {
 func (p *simpleWorld) do(v *contenderProcess, f effect) event {
 	p.zxid++
 	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})
-	switch ownerNode := p.nodes[f.ownerNode]; f.kind {
+	switch f.kind {
 	case "CreateNodes":
 		if p.nodes[f.lockNode] != nil {
 			return transacted(f.serial, Transaction{})
@@ -161,30 +161,17 @@ func (p *simpleWorld) do(v *contenderProcess, f effect) event {
 		}
 		p.make(v, f.ownerNode, "", f.data)
 		done.Generation, done.Czxid = machinetest.GenerationAt(p.zxid), p.zxid
-	case "WriteOwnerNode":
-		if ownerNode == nil {
-			return missing
-		}
-		done.Generation, done.Czxid = machinetest.GenerationAt(ownerNode.czxid), ownerNode.czxid
 	case "DeleteNodes":
-		if ownerNode == nil {
+		if slices.ContainsFunc(f.nodes, func(name string) bool { return p.nodes[name] == nil }) {
 			return missing
 		}
-		if lock := p.nodes[f.lockNode]; f.lockNode != "" && lock == nil {
-			return transacted(f.serial, Transaction{Op: 1, Missing: true})
-		} else if f.lockNode != "" && lock.ownerNode != f.ownerNode {
-			p.strike(f.lockNode)
-		} else if f.lockNode != "" {
-			p.remove(f.lockNode)
+		for _, name := range f.nodes {
+			if p.nodes[name].owner != v {
+				p.strike(name)
+			} else {
+				p.remove(name)
+			}
 		}
-		p.remove(f.ownerNode)
-	case "DeleteLockNode":
-		if lock := p.nodes[f.lockNode]; lock != nil && lock.owner != v {
-			p.strike(f.lockNode)
-		} else if lock != nil {
-			p.remove(f.lockNode)
-		}
-		return func(s *Contender) { s.Deleted(f.serial) }
 	case "ListDirectory":
 		v.watches[""] = v.watches[""] || f.watch
 		names := slices.Sorted(maps.Keys(p.nodes))
@@ -213,7 +200,7 @@ func (p *simpleWorld) serve(v *contenderProcess, fault string) {
 	f := v.effects[0]
 	v.effects = v.effects[1:]
 	unknown := failed(f.serial, requests.OutcomeUnknown)
-	writes := f.kind == "CreateNodes" || f.kind == "WriteOwnerNode" || f.kind == "DeleteNodes"
+	writes := f.kind == "CreateNodes" || f.kind == "DeleteNodes"
 	switch {
 	case fault == "lost before" && writes:
 		p.tell(v, unknown)

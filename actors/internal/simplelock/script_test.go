@@ -34,7 +34,7 @@ func (s *contenderScript) Step(t *testing.T, line string) []string {
 	case "done":
 		e = transacted(serial, Transaction{Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: machinetest.Reason(t, args["reason"], 0)})
 	case "missing":
-		e = transacted(serial, Transaction{Op: uint32(num("op", 0)), Missing: true})
+		e = transacted(serial, Transaction{Missing: true})
 	case "exists":
 		e = transacted(serial, Transaction{})
 	case "listed":
@@ -71,8 +71,6 @@ func parseOthers(t *testing.T, line string) event {
 		return func(s *Contender) { s.Cancel(id, requests.Cancelled) }
 	case "release":
 		return func(s *Contender) { s.Release(id) }
-	case "deleted":
-		return func(s *Contender) { s.Deleted(serial) }
 	case "failed":
 		why := machinetest.Reason(t, args["reason"], requests.OutcomeUnknown)
 		return func(s *Contender) { s.Failed(serial, why) }
@@ -96,8 +94,8 @@ func showOthers(f effect) string {
 		return fmt.Sprintf("list serial=%d%s", f.serial, machinetest.When(f.watch, " watch"))
 	case "WatchNodes":
 		return fmt.Sprintf("watch serial=%d nodes=%s", f.serial, strings.Join(f.nodes, ","))
-	case "DeleteLockNode":
-		return fmt.Sprintf("delete-lock-node serial=%d node=%s", f.serial, f.lockNode)
+	case "DeleteNodes":
+		return fmt.Sprintf("delete-nodes serial=%d nodes=%s", f.serial, strings.Join(f.nodes, ","))
 	case "Grant":
 		return fmt.Sprintf("grant id=%d node=%s token=%d.0", f.id, f.ownerNode, f.czxid)
 	}
@@ -113,10 +111,6 @@ func (s *contenderScript) show(f effect) string {
 	switch f.kind {
 	case "CreateNodes":
 		return fmt.Sprintf("create-nodes serial=%d lock-node=%s owner-node=%s data=%q", f.serial, f.lockNode, short(f.ownerNode), f.data)
-	case "WriteOwnerNode":
-		return fmt.Sprintf("write-owner-node serial=%d owner-node=%s data=%q", f.serial, short(f.ownerNode), f.data)
-	case "DeleteNodes":
-		return fmt.Sprintf("delete-nodes serial=%d lock-node=%s owner-node=%s", f.serial, f.lockNode, short(f.ownerNode))
 	}
 	return short(showOthers(f))
 }

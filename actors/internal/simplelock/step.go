@@ -69,17 +69,15 @@ func (s *Contender) Session(epoch uint64, live bool) {
 		s.lose(requests.SessionLost)
 	}
 	s.epoch, s.live = epoch, live
-	s.yielded = false
+	s.yields = false
 	s.nodesGone()
 }
 
-// Transaction is the result of CreateNodes, WriteOwnerNode or DeleteNodes. The transaction is done as
-// a whole; or not at all, because its operation Op failed.
+// Transaction is the result of CreateNodes or DeleteNodes. The transaction is done as a whole or not at
+// all.
 type Transaction struct {
 	Done bool
-	// Op is 0 if it concerns the owner node; of DeleteNodes it is 1 if it concerns the lock node.
-	Op uint32
-	// Missing reports that the failed operation found no node.
+	// Missing reports that it was not done because an operation found no node.
 	Missing bool
 	// Czxid is the czxid of the owner node.
 	Czxid int64
@@ -93,54 +91,46 @@ type Transaction struct {
 func (s *Contender) Transacted(serial uint64, t Transaction) {
 	switch {
 	case serial != s.awaited:
-	case s.stage == deleting:
-		s.nodesDeleted(t)
-	case t.Done:
-		s.nodesMade(t.Generation, t.Czxid, t.Reason)
+	case s.stage == creating && t.Done:
+		s.nodesMade(t)
 	case s.stage == creating && !t.Missing:
 		s.lockNodeTaken()
-	case s.stage == proving && s.hasLockNode: // the nodes were not made, or another client has deleted the owner node
-		s.watchLockNode(cleaningUp)
-	default: // the same, or the directory was deleted in between
+	case s.stage == deleting && !t.Done && len(s.nodes) > 1: // one of them may be left
+		s.readNodes(reading)
+	default: // they were deleted; or the directory was, before they were made
 		s.nodesGone()
 	}
 }
 
-func (s *Contender) nodesDeleted(t Transaction) {
-	switch {
-	case t.Done || !s.hasLockNode:
-		s.nodesGone()
-	case t.Op == 0: // the owner node
-		s.watchLockNode(cleaningUp)
-	default:
-		s.hasLockNode = false
-		s.deleteNodes()
+// nodesMade goes on once the nodes exist.
+func (s *Contender) nodesMade(t Transaction) {
+	s.generation, s.czxid = t.Generation, t.Czxid
+	if t.Reason != 0 && t.Reason != requests.NodeDeleted && s.wanted() {
+		s.refuse(t.Reason)
 	}
-}
-
-// Listed takes the names in the directory.
-func (s *Contender) Listed(serial uint64, children []string) {
-	if serial != s.awaited {
-		return
-	}
-	there := s.hasLockNode && slices.Contains(children, s.lockNode)
 	switch {
-	case !slices.Contains(children, s.ownerNode) || s.hasLockNode != there:
-		s.hasLockNode = there // another client has deleted it: begin anew
+	case t.Reason != 0 || !s.wanted(): // without a generation there is no token
 		s.deleteNodes()
-	case s.blocked(children):
-		s.giveWay()
-	case s.hasLockNode && s.otherWriter(children):
-		s.watchNodes(comparing)
+	case s.shared:
+		s.listOthers()
 	default:
 		s.hold()
 	}
 }
 
-// Deleted notes that the lock node is deleted.
-func (s *Contender) Deleted(serial uint64) {
-	if serial == s.awaited {
-		s.nodesGone()
+// Listed takes the names in the directory.
+func (s *Contender) Listed(serial uint64, children []string) {
+	missing := func(node string) bool { return !slices.Contains(children, node) }
+	switch {
+	case serial != s.awaited:
+	case slices.ContainsFunc(s.nodes, missing): // another client has deleted one: begin anew
+		s.deleteNodes()
+	case s.blocked(children):
+		s.blockedByOthers()
+	case s.writes() && s.otherWriter(children):
+		s.readNodes(reading)
+	default:
+		s.hold()
 	}
 }
 
@@ -154,25 +144,31 @@ type NodesRead struct {
 // Watched takes the result of WatchNodes. The lock node may be another contender's by now: then this
 // process does not delete it.
 func (s *Contender) Watched(serial uint64, n NodesRead) {
-	ours := s.isOurs(n)
-	switch {
-	case serial != s.awaited || serial == 0:
-	case s.stage == cleaningUp && ours:
-		s.actor.DeleteLockNode(s.await(cleaningUp), s.lockNode)
-	case s.stage == cleaningUp:
-		s.nodesGone()
-	case s.stage == waiting && (len(n.Gone) > 0 || s.changed):
-		s.yielded = false
-		s.nodesGone()
-	case s.stage == waiting:
-		s.awaited = 0
-	case ours != s.hasLockNode || slices.Contains(n.Gone, s.ownerNode) || !s.wanted():
-		if s.stage == holding {
-			s.lose(requests.NodeDeleted)
+	if serial != s.awaited || serial == 0 {
+		return
+	}
+	if s.stage == waiting {
+		if s.awaited = 0; len(n.Gone) > 0 || s.changed {
+			s.lockNodeGone()
 		}
-		s.hasLockNode = ours
-		s.deleteNodes() // and begin anew
-	case s.stage == comparing:
+		return
+	}
+	gone := func(node string) bool {
+		return slices.Contains(n.Gone, node) || node == s.lockNode && !s.isOurs(n)
+	}
+	some := slices.ContainsFunc(s.nodes, gone)
+	if some {
+		s.nodes = slices.DeleteFunc(slices.Clone(s.nodes), gone) // others may read the list that they were asked for
+	}
+	if s.stage == holding && some {
+		s.lose(requests.NodeDeleted)
+	}
+	switch {
+	case len(s.nodes) == 0:
+		s.nodesGone()
+	case some || !s.wanted():
+		s.deleteNodes()
+	case s.stage == reading:
 		s.hold()
 	}
 }
@@ -195,13 +191,12 @@ func (s *Contender) Wake(epoch uint64, node string) {
 	case epoch != s.epoch:
 	case s.stage == holding:
 		if node != "" && s.awaited != 0 {
-			s.watchNodes(holding)
+			s.readNodes(holding)
 		}
 	case s.awaited != 0:
 		s.changed = true
 	case s.stage == waiting && node == s.lockNode:
-		s.yielded = false
-		s.nodesGone()
+		s.lockNodeGone()
 	case s.stage == listing:
 		s.listOthers()
 	}
@@ -219,10 +214,10 @@ func (s *Contender) Failed(serial uint64, why requests.Reason) {
 	case why == requests.Closed: // Session says what follows
 	case s.stage == holding:
 		s.awaited = 0
-	case why == requests.OutcomeUnknown && s.stage == deleting:
+	case why == requests.OutcomeUnknown && slices.Contains(s.nodes, s.ownerNode): // by then the outcome is known
 		s.deleteNodes()
-	case why == requests.OutcomeUnknown:
-		s.proveOwnerNode()
+	case why == requests.OutcomeUnknown: // the lock node alone may be another contender's by now
+		s.readNodes(reading)
 	default:
 		s.failed(why)
 	}
@@ -231,16 +226,16 @@ func (s *Contender) Failed(serial uint64, why requests.Reason) {
 // failed goes on after what was not done and cannot be.
 func (s *Contender) failed(why requests.Reason) {
 	s.awaited = 0
-	switch s.stage {
-	case creating, waiting:
+	switch {
+	case s.stage == creating || s.stage == waiting:
 		if s.stage == waiting || s.wanted() {
 			s.refuse(why)
 		}
 		s.nodesGone()
-	case listing, comparing:
+	case s.wanted(): // it lists or reads
 		s.refuse(why)
 		s.deleteNodes()
-	case cleaningUp:
+	case s.stage == reading:
 		s.refuse(why)
 	}
 }
@@ -251,12 +246,10 @@ func (s *Contender) Tick() {
 	switch {
 	case s.awaited != 0 || !s.live:
 	case s.stage == holding:
-		s.watchNodes(holding)
-	case s.stage == proving:
-		s.proveOwnerNode()
+		s.readNodes(holding)
 	case s.stage == deleting:
 		s.deleteNodes()
-	case s.stage == cleaningUp:
-		s.watchLockNode(cleaningUp)
+	case s.stage == reading:
+		s.readNodes(reading)
 	}
 }
