@@ -60,7 +60,8 @@ func (c *SharedCount) Set(ctx context.Context, value int) error {
 	data, err := c.data(value)
 	for err == nil {
 		var done *messages.Transacted
-		done, err = c.bridge.Transact(ctx, "", []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}})
+		done, err = c.bridge.Transact(ctx, &messages.Transact{Epoch: c.bridge.Session().Epoch,
+			Ops: []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}}})
 		if err != nil || done.Outcome == messages.Transacted_DONE {
 			break
 		}
@@ -101,21 +102,10 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 
 // create creates the node. It returns false if the node exists.
 func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
-	for depth := 1; ; depth++ {
-		ops, within := recipes.CreateCountOps(c.path, data, depth), ""
-		if depth > len(ops) {
-			within = "/" // ops has all nodes above the count but those of a chroot
-		}
-		done, err := c.bridge.Transact(ctx, within, ops)
-		switch {
-		case err != nil:
-			return false, err
-		case done.Outcome == messages.Transacted_DONE:
-			return true, nil
-		case done.Outcome == messages.Transacted_NODE_EXISTS && int(done.Op) == len(ops)-1:
-			return false, nil
-		case done.Outcome == messages.Transacted_NODE_EXISTS: // another client has created a node above just now
-			depth = 0
+	for {
+		done, err := c.bridge.Transact(ctx, recipes.CreateCount(c.bridge.Session().Epoch, c.path, data))
+		if err != nil || done.Outcome != messages.Transacted_NO_NODE { // NO_NODE: another client has just deleted the directory
+			return err == nil && done.Outcome == messages.Transacted_DONE, err
 		}
 	}
 }

@@ -3,7 +3,6 @@ package recipes
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
@@ -12,14 +11,11 @@ import (
 // The node of a shared count is compatible with Curator's SharedCount: its data are four bytes, the
 // highest first.
 
-// CreateCountOps returns the operations that create the node at path, and the nodes above it,
-// depth nodes at most.
-func CreateCountOps(path string, data []byte, depth int) []*messages.Op {
-	ops := []*messages.Op{{Kind: messages.Op_CREATE, Path: path, Data: data}}
-	for i := strings.LastIndexByte(path, '/'); i > 0 && len(ops) < depth; i = strings.LastIndexByte(path[:i], '/') {
-		ops = append([]*messages.Op{{Kind: messages.Op_CREATE, Path: path[:i]}}, ops...)
-	}
-	return ops
+// CreateCount returns the message that creates the node at path. The bridge makes a missing directory of
+// it, and a missing chroot.
+func CreateCount(epoch uint64, path string, data []byte) *messages.Transact {
+	directory, _ := shell.SplitPath(path)
+	return &messages.Transact{Epoch: epoch, Directory: directory, Ops: []*messages.Op{{Kind: messages.Op_CREATE, Path: path, Data: data}}}
 }
 
 // CountData returns the data of a count.

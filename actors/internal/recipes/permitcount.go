@@ -15,7 +15,6 @@ type permitCount struct {
 	node      string
 	epoch     uint64
 	lastID    uint64 // of the latest question; answers to earlier ones are ignored
-	depth     int    // how many nodes the latest transaction was to create
 	readAgain bool   // at the next tick
 
 	// reason and problem say why the number has never been known; reason is 0 otherwise.
@@ -40,26 +39,22 @@ func (c *permitCount) watched(msg *messages.Watched) {
 	switch {
 	case msg.Id != c.lastID:
 	case len(msg.Gone) > 0:
-		c.create(1)
+		c.create()
 	default:
 		c.onData(msg.Data[c.node])
 	}
 }
 
-// create creates the node, and the nodes above it, depth nodes in all.
-func (c *permitCount) create(depth int) {
+func (c *permitCount) create() {
 	c.lastID++
-	c.depth = depth
-	c.semaphore.bridge.SendTransact(&messages.Transact{Id: c.lastID, Epoch: c.epoch,
-		Ops: CreateCountOps(c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits), depth)}, c.semaphore.Self)
+	msg := CreateCount(c.epoch, c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits))
+	msg.Id = c.lastID
+	c.semaphore.bridge.SendTransact(msg, c.semaphore.Self)
 }
 
+// transacted reads the node again: this process or another has created it.
 func (c *permitCount) transacted(msg *messages.Transacted) {
-	switch {
-	case msg.Id != c.lastID:
-	case msg.Outcome == messages.Transacted_NO_NODE:
-		c.create(c.depth + 1)
-	default: // this process or another has created the node
+	if msg.Id == c.lastID {
 		c.read()
 	}
 }

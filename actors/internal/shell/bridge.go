@@ -113,12 +113,9 @@ func (b Bridge) Children(ctx context.Context, directory string, wanted func(name
 	return guard(ctx, b, func(ctx context.Context) ([]zkbridge.Child, error) { return b.Bridge.Children(ctx, directory, wanted) })
 }
 
-// Transact has the bridge perform all of the operations or none, guarded. within is a directory
-// that is created if it is missing, or "".
-func (b Bridge) Transact(ctx context.Context, within string, ops []*messages.Op) (*messages.Transacted, error) {
-	return guard(ctx, b, func(ctx context.Context) (*messages.Transacted, error) {
-		return b.Ref().Transact(&messages.Transact{Epoch: b.Session().Epoch, Directory: within, Ops: ops}).Wait(ctx)
-	})
+// Transact has the bridge perform all of the operations or none, guarded.
+func (b Bridge) Transact(ctx context.Context, msg *messages.Transact) (*messages.Transacted, error) {
+	return guard(ctx, b, func(ctx context.Context) (*messages.Transacted, error) { return b.Ref().Transact(msg).Wait(ctx) })
 }
 
 // PeekData is zkbridge.Bridge.PeekData, guarded.
