@@ -107,17 +107,8 @@ func (s *Shell) refuseTry(r *Request) {
 // withdraw ends the request as Cancel does, by a message that the actor receives soon. If
 // onlyWaiting, a request that is granted by then goes on.
 func (s *Shell) withdraw(r *Request, onlyWaiting bool) {
-	ask.Send(s.Self, &messages.Cancel{RequestId: r.Number()}, withdrawal{r.ID, onlyWaiting})
+	s.Self.Tell(withdrawal{r.ID, onlyWaiting})
 }
-
-// withdrawal stands for the owner of a request, as the sender of a Cancel.
-type withdrawal struct {
-	id          requests.ID
-	onlyWaiting bool
-}
-
-// Tell implements ask.Recipient. A Cancel has no answer.
-func (withdrawal) Tell(any) {}
 
 func (s *Shell) refusal(requestID uint64, reason messages.Reason, detail string) *messages.Refused {
 	return &messages.Refused{RequestId: requestID, Reason: reason, Detail: JoinDetail(s.Path, detail)}

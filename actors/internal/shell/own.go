@@ -12,6 +12,11 @@ import (
 
 // Messages of an actor to itself.
 type (
+	// withdrawal: a request ends as by a Cancel; if onlyWaiting, it goes on once it is granted.
+	withdrawal struct {
+		id          requests.ID
+		onlyWaiting bool
+	}
 	// waitExpired: the wait of a request is over.
 	waitExpired struct{ id requests.ID }
 	// holdTime: a part of the time for which a request may hold is over.
@@ -31,6 +36,10 @@ func (s *Shell) receiveOwn(msg any) {
 		msg.answer(s)
 	case refuseWaiting:
 		s.refuseWaiting()
+	case withdrawal:
+		if r := s.table.requests.At(msg.id); r != nil && !(msg.onlyWaiting && r.Granted) {
+			s.cancel(r, messages.Reason_CANCELLED)
+		}
 	case waitExpired:
 		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
 			s.Detail = fmt.Sprintf("after %v", r.extras.wait)

@@ -90,12 +90,6 @@ func (s *Shell) Requests() iter.Seq2[requests.ID, *Request] { return s.table.req
 
 // Lookup returns the open request of an owner, or nil.
 func (s *Shell) Lookup(from ask.Recipient, owner string, id uint64) *Request {
-	if w, ok := from.(withdrawal); ok {
-		if r := s.table.requests.At(w.id); r != nil && !(w.onlyWaiting && r.Granted) {
-			return r
-		}
-		return nil
-	}
 	return s.table.find(senderOf(from), owner, id)
 }
 
