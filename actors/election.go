@@ -73,7 +73,7 @@ func ResignOnRevoke() ElectionOption {
 // when needed. It does not block or ask ZooKeeper: an unacceptable path or option shows at the
 // first use, as ErrInvalid.
 func (l *Locks) Election(path string, options ...ElectionOption) *Election {
-	e := &Election{locks: l, lock: l.handle(path, recipes.Mutex, nil)}
+	e := &Election{locks: l, lock: l.handle(path, recipes.Mutex, 0, nil)}
 	for i, option := range options {
 		err := shell.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
 		if option != nil {

@@ -37,10 +37,10 @@ type handle struct {
 // options are in use.
 type LockOption func(*recipe) error
 
-// handle returns a handle. Problems with the path or the options show at its first request.
-func (l *Locks) handle(path string, r *recipe, options []LockOption) handle {
+// handle returns a handle for a kind. Problems with the path or the options show at its first request.
+func (l *Locks) handle(path string, r *recipe, kind queue.Kind, options []LockOption) handle {
 	with, err := withOptions(r, options)
-	return handle{manager: l.manager, path: path, recipe: with, problem: err}
+	return handle{manager: l.manager, path: path, recipe: with, kind: kind, problem: err}
 }
 
 // withOptions returns the recipe with options, each of which changes its name.

@@ -12,5 +12,5 @@ type Mutex struct{ handle }
 // needed. It does not block or ask ZooKeeper: an unacceptable path shows at the first request, as
 // ErrInvalid.
 func (l *Locks) Mutex(path string, options ...LockOption) *Mutex {
-	return &Mutex{l.handle(path, recipes.Mutex, options)}
+	return &Mutex{l.handle(path, recipes.Mutex, 0, options)}
 }

@@ -19,7 +19,7 @@ import (
 // Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when one of those
 // downgrades, writers in the queue do not see its reader. A Mutex on the same path, of another
 // process, does not see the reader either: all processes must use a path for one recipe.
-type RWMutex struct{ read, write ModeLock }
+type RWMutex struct{ modes }
 
 // ModeLock is a lock of several kinds as it is held for one of them, such as the read lock. Its
 // PID is the same for every kind: an Acquire of an actor names the kind itself.
@@ -29,13 +29,18 @@ type ModeLock struct{ handle }
 // created when needed. It does not block or ask ZooKeeper: an unacceptable path shows at the
 // first request, as ErrInvalid.
 func (l *Locks) RWMutex(path string, options ...LockOption) *RWMutex {
-	rw := &RWMutex{ModeLock{l.handle(path, recipes.ReadWrite, options)}, ModeLock{l.handle(path, recipes.ReadWrite, options)}}
-	rw.read.kind, rw.write.kind = queue.Shared, queue.Exclusive
-	return rw
+	return &RWMutex{l.modes(path, recipes.ReadWrite, options)}
+}
+
+// modes are the two modes of a read-write lock.
+type modes struct{ read, write ModeLock }
+
+func (l *Locks) modes(path string, r *recipe, options []LockOption) modes {
+	return modes{ModeLock{l.handle(path, r, queue.Shared, options)}, ModeLock{l.handle(path, r, queue.Exclusive, options)}}
 }
 
 // Read returns the read lock.
-func (rw *RWMutex) Read() *ModeLock { return &rw.read }
+func (m *modes) Read() *ModeLock { return &m.read }
 
 // Write returns the write lock.
-func (rw *RWMutex) Write() *ModeLock { return &rw.write }
+func (m *modes) Write() *ModeLock { return &m.write }

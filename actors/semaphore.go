@@ -77,7 +77,7 @@ func (l *Locks) SemaphoreMutex(path string, options ...LockOption) *SemaphoreMut
 }
 
 func (l *Locks) semaphore(path string, permits int, options []LockOption) handle {
-	return l.handle(path, recipes.Semaphore(permits, ""), append([]LockOption{checkPermits}, options...))
+	return l.handle(path, recipes.Semaphore(permits, ""), 0, append([]LockOption{checkPermits}, options...))
 }
 
 // checkPermits is the first option of every semaphore.

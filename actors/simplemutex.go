@@ -1,9 +1,6 @@
 package actors
 
-import (
-	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "github.com/actorlock/actorlock/actors/internal/recipes"
 
 // SimpleMutex is a lock that one owner holds at a time, in the simplest form that ZooKeeper
 // allows: the client that creates the node <path>/lock has it, and all others watch that node. It
@@ -34,7 +31,7 @@ type SimpleMutex struct{ handle }
 // uses. It does not block or ask ZooKeeper: an unacceptable path shows at the first request, as
 // ErrInvalid.
 func (l *Locks) SimpleMutex(path string) *SimpleMutex {
-	return &SimpleMutex{l.handle(path, recipes.SimpleMutex, nil)}
+	return &SimpleMutex{l.handle(path, recipes.SimpleMutex, 0, nil)}
 }
 
 // SimpleRWMutex is a lock that one writer or any number of readers hold at a time, in the simple
@@ -52,17 +49,9 @@ func (l *Locks) SimpleMutex(path string) *SimpleMutex {
 // Owners of this process share a node of their kind for 100 ms at most; then it is given up as
 // soon as they have released. There is neither downgrade nor upgrade: an owner that holds the one
 // lock and asks for the other gets ErrDeadlock.
-type SimpleRWMutex struct{ read, write ModeLock }
+type SimpleRWMutex struct{ modes }
 
 // SimpleRWMutex returns the simple read-write lock at path; see SimpleMutex for the rest.
 func (l *Locks) SimpleRWMutex(path string) *SimpleRWMutex {
-	rw := &SimpleRWMutex{ModeLock{l.handle(path, recipes.SimpleReadWrite, nil)}, ModeLock{l.handle(path, recipes.SimpleReadWrite, nil)}}
-	rw.read.kind, rw.write.kind = queue.Shared, queue.Exclusive
-	return rw
+	return &SimpleRWMutex{l.modes(path, recipes.SimpleReadWrite, nil)}
 }
-
-// Read returns the read lock.
-func (rw *SimpleRWMutex) Read() *ModeLock { return &rw.read }
-
-// Write returns the write lock.
-func (rw *SimpleRWMutex) Write() *ModeLock { return &rw.write }
