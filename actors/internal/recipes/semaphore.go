@@ -22,13 +22,12 @@ type semaphoreActor struct {
 	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	messages.IgnoreBridgeClient[ask.Recipient]
-	bridge       messages.BridgeRef
-	queue        messages.LockRef // the request queue
-	leases       messages.LockRef
-	state        *semaphore.State
-	count        *permitCount  // nil if the number of permits is fixed
-	requestOwner string        // of the Acquire in hand
-	create       *atomicCreate // of the message in hand; nil if that is not of a multi-lock
+	bridge messages.BridgeRef
+	queue  messages.LockRef // the request queue
+	leases messages.LockRef
+	state  *semaphore.State
+	count  *permitCount  // nil if the number of permits is fixed
+	create *atomicCreate // of the message in hand; nil if that is not of a multi-lock
 }
 
 // Where the two locks below are, in the order of Recipe.Deps.
@@ -67,7 +66,6 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
 		return
 	}
-	s.requestOwner = msg.Owner
 	if s.create != nil && s.state.Has(msg.Owner) {
 		s.create.reportKnown(s.Path, 0)
 	}
@@ -223,7 +221,7 @@ func (s *semaphoreActor) ask(below messages.LockRef, msg *messages.Acquire) {
 // RefuseRequest implements semaphore.PermitActor.
 func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	if why == requests.WouldDeadlock {
-		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.requestOwner, s.Recipe)
+		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.Request(id).OwnerName(), s.Recipe)
 	}
 	s.Shell.RefuseRequest(id, why)
 }

@@ -29,13 +29,10 @@ func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 	}
 	s.Remove(r)
 	refusal := s.refusal(r.Number(), messages.Reason(why), s.Detail)
-	switch {
-	case why == requests.TimedOut:
+	if why == requests.TimedOut {
 		if outage := s.Manager.Bridge.outage(); outage != "" {
 			refusal.Disconnected, refusal.Detail = true, refusal.Detail+"; "+outage
 		}
-	case why == requests.Cancelled && r.cancelReason != 0:
-		refusal.Reason, refusal.Detail = r.cancelReason, JoinDetail(s.Path, s.Manager.Bridge.outage())
 	}
 	s.countRefusal(r, refusal.Reason)
 	if r.Released {
@@ -99,16 +96,10 @@ func (s *Shell) refuseTries() {
 }
 
 // refuseTry ends the request if it still waits for ZooKeeper when the actor comes to it.
-func (s *Shell) refuseTry(r *Request) {
-	r.cancelReason = messages.Reason_DISCONNECTED
-	s.withdraw(r, true)
-}
+func (s *Shell) refuseTry(r *Request) { s.Self.Tell(tryDisconnected{r.ID}) }
 
-// withdraw ends the request as Cancel does, by a message that the actor receives soon. If
-// onlyWaiting, a request that is granted by then goes on.
-func (s *Shell) withdraw(r *Request, onlyWaiting bool) {
-	s.Self.Tell(withdrawal{r.ID, onlyWaiting})
-}
+// withdraw ends the request as Cancel does, by a message that the actor receives soon.
+func (s *Shell) withdraw(r *Request) { s.Self.Tell(withdrawal{r.ID}) }
 
 func (s *Shell) refusal(requestID uint64, reason messages.Reason, detail string) *messages.Refused {
 	return &messages.Refused{RequestId: requestID, Reason: reason, Detail: JoinDetail(s.Path, detail)}

@@ -89,7 +89,7 @@ func (s *Shell) expireHold(r *Request) {
 	if s.expired == nil {
 		s.expired = map[string]int{}
 	}
-	s.expired[r.ownerName()]++
+	s.expired[r.OwnerName()]++
 	s.Manager.noteEnd()
 }
 
@@ -98,7 +98,7 @@ func (r *Request) HoldExpired() bool { return r.holdExpired }
 
 // forgetExpired removes a request of expireHold.
 func (s *Shell) forgetExpired(r *Request) {
-	owner := r.ownerName()
+	owner := r.OwnerName()
 	if s.expired[owner]--; s.expired[owner] == 0 {
 		delete(s.expired, owner)
 	}

@@ -30,7 +30,7 @@ func (s *Shell) beginMonitor(r *Request) {
 	if a := r.Acquisition(); a != nil {
 		ctx = a.Context()
 	}
-	if m := s.Manager.Monitor.Request(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.ownerName()); m != nil {
+	if m := s.Manager.Monitor.Request(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.OwnerName()); m != nil {
 		r.needExtras().monitor = m
 	}
 }

@@ -76,7 +76,7 @@ func openOf(entries ...*Entry) (all []OpenRequest) {
 func (q openQuery) answer(s *Shell) {
 	var all []OpenRequest
 	for _, r := range s.Requests() {
-		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.ownerName(), Actor: r.actor(), State: r.state(),
+		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(),
 			Since: s.Manager.timeOf(r.since), FromLockActor: r.FromLockActor})
 	}
 	q.reply <- all
@@ -94,8 +94,8 @@ func (r *Request) state() RequestState {
 	return Waiting
 }
 
-// ownerName returns the name of the owner, or "".
-func (r *Request) ownerName() string {
+// OwnerName returns the name of the owner, or "".
+func (r *Request) OwnerName() string {
 	if a := r.Acquisition(); a != nil {
 		return a.Owner()
 	}

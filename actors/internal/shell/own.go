@@ -12,11 +12,10 @@ import (
 
 // Messages of an actor to itself.
 type (
-	// withdrawal: a request ends as by a Cancel; if onlyWaiting, it goes on once it is granted.
-	withdrawal struct {
-		id          requests.ID
-		onlyWaiting bool
-	}
+	// withdrawal: a request ends as by a Cancel, because the actor or the future that has sent it has ended.
+	withdrawal struct{ id requests.ID }
+	// tryDisconnected: a request with Try ends unless it is granted, because there is no connection.
+	tryDisconnected struct{ id requests.ID }
 	// waitExpired: the wait of a request is over.
 	waitExpired struct{ id requests.ID }
 	// holdTime: a part of the time for which a request may hold is over.
@@ -37,8 +36,13 @@ func (s *Shell) receiveOwn(msg any) {
 	case refuseWaiting:
 		s.refuseWaiting()
 	case withdrawal:
-		if r := s.table.requests.At(msg.id); r != nil && !(msg.onlyWaiting && r.Granted) {
+		if r := s.table.requests.At(msg.id); r != nil {
 			s.cancel(r, messages.Reason_CANCELLED)
+		}
+	case tryDisconnected:
+		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
+			s.Detail = s.Manager.Bridge.outage()
+			s.behavior.Cancel(r, messages.Reason_DISCONNECTED)
 		}
 	case waitExpired:
 		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {

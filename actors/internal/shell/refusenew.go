@@ -55,7 +55,7 @@ func (s *Shell) refusesNew(msg *messages.Acquire) bool {
 
 // refuseWaiting ends the requests that wait. An owner that holds the lock may wait to enter it again.
 func (s *Shell) refuseWaiting() {
-	s.failWaiting(messages.Reason_DRAINING, func(r *Request) bool { return !s.holds(r.ownerName()) })
+	s.failWaiting(messages.Reason_DRAINING, func(r *Request) bool { return !s.holds(r.OwnerName()) })
 }
 
 // holds reports whether a named owner holds the lock.
@@ -64,7 +64,7 @@ func (s *Shell) holds(owner string) bool {
 		return false
 	}
 	for _, r := range s.Requests() {
-		if r.Holds() && r.ownerName() == owner {
+		if r.Holds() && r.OwnerName() == owner {
 			return true
 		}
 	}

@@ -27,18 +27,17 @@ type Request struct {
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
 
-	key          *namedKey     // nil for an Acquisition, which needs none
-	since        time.Duration // when the request came, or was granted; see Manager.now
-	owner        ask.Recipient // gets all messages about the request but the answer to Release
-	releaser     ask.Recipient // gets the answer to Release; may be nil
-	extras       *extras       // nil for a request without them
-	try          bool
-	failOnLoss   bool // of the session, while the request waits
-	lost         bool
-	holdExpired  bool // it is lost because it was held for too long; the recipe does not know the request any more
-	revokeSent   bool
-	cancelReason messages.Reason // the reason of a Cancel that the shell sends, where it is not CANCELLED
-	source       *requestSource  // the actor or the future that sent the request; nil for others
+	key         *namedKey     // nil for an Acquisition, which needs none
+	since       time.Duration // when the request came, or was granted; see Manager.now
+	owner       ask.Recipient // gets all messages about the request but the answer to Release
+	releaser    ask.Recipient // gets the answer to Release; may be nil
+	extras      *extras       // nil for a request without them
+	try         bool
+	failOnLoss  bool // of the session, while the request waits
+	lost        bool
+	holdExpired bool // it is lost because it was held for too long; the recipe does not know the request any more
+	revokeSent  bool
+	source      *requestSource // the actor or the future that sent the request; nil for others
 }
 
 // Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this

@@ -100,7 +100,7 @@ func (s *Shell) senderEnded(who host.Identity) {
 				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
 					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && !r.lost, "since", s.Manager.timeOf(r.since),
 					"do", "have the actor send Release or Cancel when it stops")
-				s.withdraw(r, false)
+				s.withdraw(r)
 			}
 		}
 	}
@@ -137,5 +137,5 @@ func (s *Shell) undelivered(tag any) {
 	s.Manager.Log.Warn("grant came too late for the future that asked for it; the lock takes it back",
 		"path", s.Path, "owner", r.key.owner, "request", r.Number(),
 		"do", "set wait_nanos to the time-out of the future")
-	s.withdraw(r, false)
+	s.withdraw(r)
 }
