@@ -50,7 +50,7 @@ func (s *State) requestCreate(e *entry) {
 	}
 	s.lastSerial++
 	e.stage, e.serial, e.sentAt = creating, s.lastSerial, s.clock
-	e.createdAt, e.provenAt, e.doubtedAt, e.revoked, e.inDirectory = 0, 0, 0, false, false
+	e.createdAt, e.provenAt, e.hiddenAt, e.revoked, e.inDirectory = 0, 0, 0, false, false
 	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
 	after := s.after(e)
 	put(&s.entries, e.serial, e)
@@ -97,7 +97,7 @@ func (ev Created) apply(s *State) {
 	e.name, e.seq, e.czxid, e.step, e.createdAt = ev.Node, seq, ev.Czxid, ev.Step, s.clock
 	e.provenAt = max(e.provenAt, e.sentAt)
 	if !seen {
-		e.doubtedAt = s.departureSeenAt // the last list that shows departures did not show this node: see merge, hidden
+		e.hiddenAt = s.departuresListedAt // the last list that shows departures did not show this node: see merge, hidden
 	}
 	// SameDirectory means s.directory: if that were a later directory than the node's, its czxid would be
 	// greater than ev.Czxid, and createdInOldDirectory would have had e above.

@@ -28,7 +28,7 @@ func (s *State) createFailed(e *entry, ev Failed) {
 		return
 	}
 	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
-		s.doubtedAt = s.clock
+		s.allDoubtedAt = s.clock
 	}
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)

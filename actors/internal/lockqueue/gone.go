@@ -8,7 +8,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // have deleted other nodes of this process, too, and contenders of other processes may have passed
 // them: their proofs must be newer.
 func (s *State) ownNodeDeleted(e *entry) {
-	s.doubtedAt = s.clock
+	s.allDoubtedAt = s.clock
 	s.ownNodeUnlisted(e)
 }
 

@@ -27,8 +27,8 @@ func (s *State) checkView() error {
 			return fmt.Errorf("%s is in the list and not marked as listed", c.name)
 		case i > 0 && s.contenders[i-1].rank.compare(c.rank) > 0:
 			return fmt.Errorf("%s is in the list behind %s, which ranks behind it", c.name, s.contenders[i-1].name)
-		case c.provenAt > s.clock || c.doubtedAt > s.clock:
-			return fmt.Errorf("%s is proven at %d and doubted at %d; it is %d", c.name, c.provenAt, c.doubtedAt, s.clock)
+		case c.provenAt > s.clock || c.hiddenAt > s.clock:
+			return fmt.Errorf("%s is proven at %d and hidden at %d; it is %d", c.name, c.provenAt, c.hiddenAt, s.clock)
 		case c.entry == nil:
 			foreign++
 		case &c.entry.contender != c || s.entries[c.entry.serial] != c.entry:
@@ -186,7 +186,7 @@ func (s *State) checkHolders() error {
 // checkRest checks the proofs, the list in flight, the watches and the delay.
 func (s *State) checkRest() error {
 	switch d := s.delay; {
-	case s.staleAt > s.tickedAt || s.tickedAt > s.clock || s.doubtedAt > s.clock || s.departureSeenAt > s.clock:
+	case s.staleBefore > s.tickedAt || s.tickedAt > s.clock || s.allDoubtedAt > s.clock || s.departuresListedAt > s.clock:
 		return fmt.Errorf("proofs %+v at %d", s.proofs, s.clock)
 	case s.listing.again && s.listing.serial == 0:
 		return fmt.Errorf("a list is to be repeated, and none is in flight")

@@ -68,7 +68,7 @@ func (ev Deleted) apply(s *State) {
 	}
 	if ev.Missing && !e.mayBeDeleted { // the client that deleted it may have deleted other nodes of this process, too
 		s.refuseRelease(e, requests.NodeDeleted)
-		s.doubtedAt = s.clock
+		s.allDoubtedAt = s.clock
 		if s.listsOwn() {
 			s.requestList()
 		}

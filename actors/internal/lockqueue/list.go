@@ -89,7 +89,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		if c := s.recognise(name, czxid); c != nil && !c.listed {
 			c.listed, c.provenAt = true, max(c.provenAt, since)
 			if c.seq == unknownSeq {
-				c.doubtedAt = s.clock
+				c.hiddenAt = s.clock
 			}
 			if c.entry != nil {
 				c.entry.inDirectory = true
@@ -114,7 +114,7 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		downgraded := c.entry != nil && c.entry.downgraded
 		switch {
 		case c.listed:
-		case (c.rank.major > top || downgraded) && !known, c.seq == unknownSeq && c.doubtedAt > since:
+		case (c.rank.major > top || downgraded) && !known, c.seq == unknownSeq && c.hiddenAt > since:
 			c.listed = true
 			next = append(next, c)
 			hidden = append(hidden, c)
@@ -143,13 +143,13 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 	departed = departed || len(missing) > 0
 	if departed { // they left before the list was read; only the nodes that it shows are known to exist since
-		s.doubtedAt, s.departureSeenAt = max(s.doubtedAt, since), s.clock
+		s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, since), s.clock
 		for _, c := range hidden {
-			c.doubtedAt = s.clock
+			c.hiddenAt = s.clock
 		}
 	}
 	if s.byCzxid && slices.Contains(czxids, 0) { // it left after the names were read, and perhaps after some czxids
-		s.doubtedAt = s.clock
+		s.allDoubtedAt = s.clock
 	}
 	for _, e := range missing {
 		if e.stage == queued && e.createdAt > since && !e.inDirectory {

@@ -9,19 +9,24 @@ import (
 
 // Which nodes of this process are proven to exist.
 
-// proofs holds what State.proven asks: the doubts of all own nodes, and the watches. An active watch
-// proves that its node exists. So does an answer that has shown the node, unless a doubt is later than
-// contender.provenAt, the clock of the request for a list or a node, or of the answer of a watch. The
-// doubts are doubtedAt and staleAt here, and the doubtedAt of the contender.
+// proofs holds what State.proven asks. Each doubt is a clock, and outdates the proofs of earlier ones:
+//
+//	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and staleBefore
+//
+// provenAt, of the contender, is the clock of the request whose answer has shown the node, or of the
+// event by which a watch did. allDoubtedAt is a doubt of all own nodes, staleBefore of old proofs, and
+// hiddenAt, of the contender, of that one node.
 type proofs struct {
-	// doubtedAt is when it was last heard that a contender of another process has left, or that
-	// a node of this process was missing.
-	doubtedAt uint64
-	// staleAt is the Tick before the last one, tickedAt the last one. staleAt <= tickedAt.
-	staleAt, tickedAt uint64
-	// departureSeenAt is when the last list came that shows departures: the doubt of a node whose
-	// Created comes later, if that list does not show it.
-	departureSeenAt uint64
+	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
+	// a node of this process to be missing, or the connection to be back. For a departure that a list
+	// shows it is the clock of the list's request, so that the list proves the nodes that it shows.
+	allDoubtedAt uint64
+	// staleBefore is the Tick before the last one, tickedAt the last one. staleBefore <= tickedAt.
+	staleBefore, tickedAt uint64
+	// departuresListedAt is the clock at which the last list came that shows departures: that lacks a
+	// contender known before, or skips a number. It becomes the hiddenAt of a node whose Created
+	// comes later, if that list does not show it.
+	departuresListedAt uint64
 	// watches holds the watches on nodes by name.
 	watches map[string]*watch
 	// watchAfterFailure is the serial of the WatchNodes for the holders because of a failed read. If
@@ -49,8 +54,11 @@ func (s *State) proven(e *entry) bool {
 	return s.watched(e) || e.provenAt >= s.provenSince(e)
 }
 
-// provenSince returns the latest doubt of e's node: a proof asked for before that does not count.
-func (s *State) provenSince(e *entry) uint64 { return max(s.doubtedAt, s.staleAt, e.doubtedAt) }
+// provenSince returns the clock before which a proof of e's node does not count.
+func (s *State) provenSince(e *entry) uint64 { return max(s.lastDoubt(e), s.staleBefore) }
+
+// lastDoubt returns the latest doubt of e's node, apart from the age of its proof.
+func (s *State) lastDoubt(e *entry) uint64 { return max(s.allDoubtedAt, e.hiddenAt) }
 
 // prove asks for a proof that e's node exists. A list proves the nodes of all that wait.
 func (s *State) prove(e *entry) {
@@ -133,7 +141,7 @@ func (s *State) watchedFor(serial uint64) (names []string) {
 }
 
 func (Tick) apply(s *State) {
-	s.staleAt, s.tickedAt = s.tickedAt, s.clock
+	s.staleBefore, s.tickedAt = s.tickedAt, s.clock
 	if s.session != Connected {
 		return
 	}
@@ -142,7 +150,7 @@ func (Tick) apply(s *State) {
 	}
 	var ask []string
 	askIfStale := func(c *contender) {
-		if c.provenAt < s.staleAt && s.watches[c.name] == nil {
+		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {
 			ask = append(ask, c.name)
 		}
 	}

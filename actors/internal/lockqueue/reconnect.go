@@ -20,7 +20,7 @@ func (s *State) suspend() {
 // without a connection.
 func (s *State) resume() {
 	s.session = Connected
-	s.doubtedAt = s.clock
+	s.allDoubtedAt = s.clock
 	clear(s.watches)
 	s.contention.set = false
 	if len(s.contenders) > 0 {

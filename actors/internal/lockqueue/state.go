@@ -21,7 +21,7 @@ type State struct {
 
 	directoryView                 // view.go: contenders, foreign, completeThrough, byCzxid, directory, unseenDowngrades
 	ownEntries                    // entry.go: entries, unsent, unanswered, waiting, waitingTries, lastDeleted, requests, owners
-	proofs                        // proof.go: doubtedAt, staleAt, departureSeenAt, watches
+	proofs                        // proof.go: allDoubtedAt, staleBefore, departuresListedAt, watches
 	listing       listing         // list.go: the list of the directory that is not answered yet
 	delay         delay           // delay.go: what is under way about the held marker
 	contention    contentionWatch // contention.go: the watch for Acquire.NotifyContended

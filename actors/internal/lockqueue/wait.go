@@ -17,7 +17,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
 	}
-	doubted := e.provenAt < max(s.doubtedAt, e.doubtedAt) // staleAt is left to the Tick
+	doubted := e.provenAt < s.lastDoubt(e) // the age of the proof is left to the Tick
 	if !others {
 		if doubted { // e need not wait for the proof when its turn comes
 			s.prove(e)
@@ -86,7 +86,7 @@ func (s *State) nodeDeleted(name string) {
 		s.ownNodeDeleted(c.entry)
 	default:
 		s.removeFromList(c)
-		s.doubtedAt = s.clock
+		s.allDoubtedAt = s.clock
 		if kinds := downgradesFrom(s.rule, c.kind); kinds != 0 {
 			s.unseenDowngrades, s.unseenSince = s.unseenDowngrades|kinds, s.clock
 		}
