@@ -104,7 +104,7 @@ func (ev Created) apply(s *State) {
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
 	e.generation = ev.Generation
 	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
-	if queue.NearEnd(seq) && !s.byCzxid {
+	if queue.NearEnd(seq) {
 		s.switchToCzxids()
 	}
 	if origin != nil {
@@ -112,7 +112,7 @@ func (ev Created) apply(s *State) {
 	}
 	e.rank = s.rank(e)
 	late := origin == nil && !seen && e.rank.major <= s.completeThrough
-	if e.inDirectory && e.seq == s.completeThrough+1 && !s.byCzxid {
+	if e.inDirectory && s.follows(e.seq) {
 		s.completeThrough++ // nothing came in between, whatever becomes of this node
 	}
 	switch {

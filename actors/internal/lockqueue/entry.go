@@ -198,9 +198,8 @@ func (s *State) behindOwn() bool {
 // shows as much as a read behind the creation of e: that e's node is in the same directory and, if
 // its number follows on completeThrough, that all contenders ahead are known.
 func (s *State) after(e *entry) string {
-	last := s.lastDeleted
-	if last == nil || e.downgradeOf != nil || s.byCzxid {
+	if s.lastDeleted == nil || e.downgradeOf != nil {
 		return ""
 	}
-	return last.name
+	return s.lastDeleted.name
 }

@@ -43,10 +43,13 @@ func (s *State) requestList() {
 // placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be in
 // another directory: there the numbers up to completeThrough belong to other nodes.
 func (s *State) placeKnown(e *entry) bool {
-	if s.byCzxid && (s.awaitsEarlierCreate(e) || s.behindUnlisted(e)) {
+	if !e.listed || e.rank.major > s.completeThrough {
 		return false
 	}
-	return e.listed && e.rank.major <= s.completeThrough && (e.inDirectory || s.byCzxid)
+	if s.byCzxid {
+		return !s.awaitsEarlierCreate(e) && !s.behindUnlisted(e)
+	}
+	return e.inDirectory
 }
 
 // listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
@@ -69,7 +72,7 @@ func (s *State) awaitsEarlierCreate(e *entry) bool {
 // but one beyond its highest number may be newer, and so may a downgrade, whose number is old: these
 // stay, unless their Created came before the list was asked for.
 func (s *State) merge(children []string, czxids []int64, since uint64) {
-	if !s.byCzxid && nearTheEnd(s.rule, children) {
+	if nearTheEnd(s.rule, children) {
 		s.switchToCzxids()
 	}
 	if s.byCzxid && len(czxids) != len(children) {
@@ -172,31 +175,31 @@ func (s *State) recognise(name string, czxid int64) *contender {
 		seq, kind = unknownSeq, queue.Exclusive
 	}
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
-		e := s.entries[serial]
-		if e == nil || e.stage == leaving || e.stage == abandoned {
-			return nil // its deletion is under way
-		}
-		if s.byCzxid && czxid == 0 || e.stage != creating && (e.name != name || s.byCzxid && queue.NearEnd(seq) && e.czxid != czxid) {
-			return nil // gone since; a node of this process was made again by another name
-		}
-		if e.stage == creating {
-			// The node is of this process, and its Created is still on its way. It has its place in
-			// the queue nevertheless.
-			if s.byCzxid {
-				return nil // its Created says its place; see awaitsEarlierCreate
-			}
-			e.name, e.seq, e.rank = name, seq, s.rankOf(seq, czxid)
-		}
-		return &e.contender
+		return s.recogniseOwn(s.entries[serial], name, seq, czxid)
 	}
 	rank := s.rankOf(seq, czxid)
-	if c := s.find(name); c != nil && (!s.byCzxid || czxid == 0 || c.rank == rank) {
+	if c := s.find(name); s.byCzxid && czxid == 0 || c != nil && c.rank == rank {
 		return c
-	} // otherwise this is another node of the same name: at the end of the numbers a name comes again
-	if s.byCzxid && czxid == 0 {
-		return nil
 	}
+	// It is new. At the end of the numbers another node may have had its name.
 	return &contender{name: name, seq: seq, rank: rank, kind: kind}
+}
+
+// recogniseOwn is recognise for a child with the name of an entry, or nil.
+func (s *State) recogniseOwn(e *entry, name string, seq, czxid int64) *contender {
+	switch {
+	case e == nil || e.stage == leaving || e.stage == abandoned:
+		return nil // its deletion is under way
+	case e.stage == creating && s.byCzxid:
+		return nil // its Created says its place: see awaitsEarlierCreate
+	case e.stage == creating: // it has its place in the queue while its Created is on its way
+		e.name, e.seq, e.rank = name, seq, s.rankOf(seq, czxid)
+	case e.name != name:
+		return nil // a former node of e: its creation was repeated
+	case s.byCzxid && (czxid == 0 || queue.NearEnd(seq) && e.czxid != czxid):
+		return nil // gone since, perhaps with another node of its name made after it
+	}
+	return &e.contender
 }
 
 func (s *State) report(name string) {

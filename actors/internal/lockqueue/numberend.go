@@ -8,11 +8,14 @@ import (
 
 // Near the end of the 32-bit numbers several nodes have the same number: contenders rank by czxid.
 
-// switchToCzxids ranks the contenders by czxid, since their numbers have come near their end.
-// The czxids of other processes' contenders are not known: these are forgotten.
+// switchToCzxids ranks the contenders by czxid from now on, since their numbers have come near their
+// end. The czxids of other processes' contenders are not known: these are forgotten.
 func (s *State) switchToCzxids() {
+	if s.byCzxid {
+		return
+	}
 	entries := s.forget()
-	s.byCzxid = true
+	s.byCzxid, s.lastDeleted = true, nil
 	clear(s.waiting)
 	for _, e := range entries {
 		if e.answered() {
@@ -32,6 +35,28 @@ func (s *State) unlisted() []*entry {
 // behindUnlisted reports whether a contender of this process is ahead of e that no list has shown.
 func (s *State) behindUnlisted(e *entry) bool {
 	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(e.rank) < 0 })
+}
+
+// listNames has the directory listed at a Tick while contenders wait: another node may have the name of
+// a deleted one by now, and only the czxids of a list tell them apart.
+func (s *State) listNames() {
+	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
+		s.requestList()
+	}
+}
+
+// findByName is find where the list is not in the order of numbers.
+func (s *State) findByName(name string) *contender {
+	serial, _ := s.incarnation.serial(name)
+	if e := s.entries[serial]; e != nil && e.stage == queued && e.name == name {
+		return &e.contender
+	}
+	for _, c := range s.contenders {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
 }
 
 // nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.

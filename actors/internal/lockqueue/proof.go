@@ -145,9 +145,7 @@ func (Tick) apply(s *State) {
 	if s.session != Connected {
 		return
 	}
-	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
-		s.requestList() // a repeated creation may have made a node of the name of a deleted one
-	}
+	s.listNames()
 	var ask []string
 	askIfStale := func(c *contender) {
 		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {

@@ -163,24 +163,17 @@ func own(list []*contender) iter.Seq[*entry] {
 // place in the list.
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
-		serial, _ := s.incarnation.serial(name)
-		if e := s.entries[serial]; e != nil && e.stage == queued && e.name == name {
-			return &e.contender
-		}
+		return s.findByName(name)
 	}
 	seq, _, ok := s.rule.Parse(name)
-	from := 0
 	if !ok {
 		seq = unknownSeq
 	}
-	if !s.byCzxid {
-		from = place(s.contenders, s.rankOf(seq, 0))
-	}
-	for _, c := range s.contenders[from:] {
+	for _, c := range s.contenders[place(s.contenders, s.rankOf(seq, 0)):] {
 		if c.name == name {
 			return c
 		}
-		if c.seq > seq && !s.byCzxid {
+		if c.seq > seq {
 			break
 		}
 	}
@@ -244,10 +237,13 @@ func (s *State) enterDirectory(directory int64) bool {
 // node of this process that may be in another directory: there the same numbers belong to other
 // nodes.
 func (s *State) extendComplete() {
-	if s.byCzxid {
-		return // czxids are not consecutive
-	}
-	for i := place(s.contenders, rank{major: s.completeThrough + 1}); i < len(s.contenders) && s.contenders[i].seq == s.completeThrough+1 && (s.contenders[i].entry == nil || s.contenders[i].entry.inDirectory); i++ {
+	for _, c := range s.contenders[place(s.contenders, rank{major: s.completeThrough + 1}):] {
+		if !s.follows(c.seq) || c.entry != nil && !c.entry.inDirectory {
+			return
+		}
 		s.completeThrough++
 	}
 }
+
+// follows reports whether a sequence number is the next one after completeThrough.
+func (v *directoryView) follows(seq int64) bool { return !v.byCzxid && seq == v.completeThrough+1 }
