@@ -136,7 +136,7 @@ func (ev Created) apply(s *State) {
 		s.leave(origin) // it was released meanwhile, and stayed for its downgrades only
 	}
 	if hasChildren {
-		s.merge(ev.Children, nil, sentAt) // list.go: takes in the other contenders, and notes which have gone
+		s.merge(ev.Children, nil, sentAt) // takes in the other contenders, and notes which have gone
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
 			s.ownNodeDeleted(e) // between its creation and the read
 		}

@@ -1,0 +1,195 @@
+package lockqueue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// What a list of the directory changes.
+
+// comparison is what a list of the directory says of the contenders. The list was read after the
+// event at the clock since, and may be older than a list that came before. A contender that it does
+// not show is gone, or hidden: its node may be newer than the list.
+type comparison struct {
+	since    uint64
+	next     []*contender // State.contenders from now on: those that it shows, and those hidden ones that were there before
+	top      int64        // the greatest rank.major that it shows
+	hidden   []*contender
+	missing  []*entry // of this process, and gone
+	departed bool     // a contender of another process is gone
+}
+
+// merge takes in a list of the directory's children, which was read after the event at the clock
+// since. Only near the end of the numbers do the czxids count.
+func (s *State) merge(children []string, czxids []int64, since uint64) {
+	if nearTheEnd(s.rule, children) {
+		s.switchToCzxids()
+	}
+	if !s.byCzxid {
+		czxids = nil
+	} else if len(czxids) != len(children) {
+		s.requestList() // it is of no use without czxids
+		return
+	}
+	l := comparison{since: since, next: make([]*contender, 0, len(children)), top: nothingKnown}
+	unlisted := s.unlisted()
+	s.noteShown(&l, children, czxids)
+	s.noteUnshown(&l, unlisted)
+	s.replaceList(&l)
+	if l.departed || len(l.missing) > 0 { // before the list was read: it proves the nodes that it shows
+		s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, since), s.clock
+		for _, c := range l.hidden {
+			c.hiddenAt = s.clock
+		}
+	}
+	if slices.Contains(czxids, 0) { // a contender left after the names were read, and perhaps after some czxids
+		s.allDoubtedAt = s.clock
+	}
+	for _, e := range l.missing {
+		if e.stage == queued && e.createdAt > since && !e.inDirectory {
+			s.requeue(e) // it may be in a directory that comes after this one
+		} else {
+			s.ownNodeUnlisted(e)
+		}
+	}
+}
+
+// noteShown notes the contenders that the list shows, and whether it skips a number.
+func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
+	for _, c := range s.contenders {
+		c.listed = false
+	}
+	beyond := int64(0) // how many it shows beyond completeThrough
+	for i, name := range children {
+		czxid := int64(0)
+		if czxids != nil {
+			czxid = czxids[i]
+		}
+		c := s.recognise(name, czxid)
+		if c == nil || c.listed {
+			continue
+		}
+		c.listed, c.provenAt = true, max(c.provenAt, l.since)
+		if c.seq == unknownSeq {
+			c.hiddenAt = s.clock
+		}
+		if c.entry != nil {
+			c.entry.inDirectory = true
+		}
+		l.next, l.top = append(l.next, c), max(l.top, c.rank.major)
+		if c.rank.major > s.completeThrough {
+			beyond++
+		}
+	}
+	// Beyond completeThrough a contender may have come and gone that no list has shown. The first number is 0.
+	l.departed = l.top > s.completeThrough && (s.byCzxid || beyond != l.top-max(s.completeThrough, -1))
+}
+
+// noteUnshown notes the contenders that the list does not show. unlisted are those of them that were
+// not in State.contenders.
+func (s *State) noteUnshown(l *comparison, unlisted []*entry) {
+	for _, c := range s.contenders {
+		switch {
+		case c.listed:
+		case l.mayPrecede(c):
+			c.listed = true
+			l.next, l.hidden = append(l.next, c), append(l.hidden, c)
+		case c.entry != nil:
+			l.missing = append(l.missing, c.entry)
+		default:
+			l.departed = true
+		}
+	}
+	for _, e := range unlisted {
+		switch {
+		case e.listed:
+		case e.createdAt <= l.since:
+			l.missing = append(l.missing, e)
+		default:
+			l.hidden = append(l.hidden, &e.contender)
+		}
+	}
+}
+
+// mayPrecede reports whether the list may be older than the node of a contender that it does not
+// show: no number in it is as high, or the node is a downgrade, whose number says nothing. A list
+// that was asked for after the Created is not older.
+func (l *comparison) mayPrecede(c *contender) bool {
+	e := c.entry
+	switch {
+	case c.seq == unknownSeq:
+		return c.hiddenAt > l.since
+	case e != nil && e.answered() && e.createdAt <= l.since:
+		return false
+	}
+	return c.rank.major > l.top || e != nil && e.downgraded
+}
+
+// replaceList makes the contenders of a comparison the list of the State.
+func (s *State) replaceList(l *comparison) {
+	slices.SortFunc(l.next, func(a, b *contender) int {
+		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // one transaction of another process makes its nodes in the order of their numbers
+	})
+	s.contenders, s.foreign = l.next, 0
+	for _, c := range l.next {
+		if c.entry == nil {
+			s.foreign++
+		}
+	}
+	s.completeThrough = max(s.completeThrough, l.top)
+	s.extendComplete()
+	if l.since >= s.unseenSince {
+		s.unseenDowngrades = 0
+	}
+}
+
+// recognise returns the contender that a child of the directory is, or nil for a child that does
+// not count. If contenders rank by czxid, a czxid of 0 says that the child has gone.
+func (s *State) recognise(name string, czxid int64) *contender {
+	seq, kind, ok := s.rule.Parse(name)
+	if !ok {
+		s.report(name)
+		if !s.rule.CountUnknown {
+			return nil
+		}
+		seq, kind = unknownSeq, queue.Exclusive
+	}
+	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
+		return s.recogniseOwn(s.entries[serial], name, seq, czxid)
+	}
+	rank := s.rankOf(seq, czxid)
+	if c := s.find(name); s.byCzxid && czxid == 0 || c != nil && c.rank == rank {
+		return c
+	}
+	// It is new. At the end of the numbers another node may have had its name.
+	return &contender{name: name, seq: seq, rank: rank, kind: kind}
+}
+
+// recogniseOwn is recognise for a child with the name of an entry, or nil.
+func (s *State) recogniseOwn(e *entry, name string, seq, czxid int64) *contender {
+	switch {
+	case e == nil || e.stage == leaving || e.stage == abandoned:
+		return nil // its deletion is under way
+	case e.stage == creating && s.byCzxid:
+		return nil // its Created says its place: see awaitsEarlierCreate
+	case e.stage == creating: // it has its place in the queue while its Created is on its way
+		e.name, e.seq, e.rank = name, seq, s.rankOf(seq, czxid)
+	case e.name != name:
+		return nil // a former node of e: its creation was repeated
+	case s.byCzxid && (czxid == 0 || queue.NearEnd(seq) && e.czxid != czxid):
+		return nil // gone since, perhaps with another node of its name made after it
+	}
+	return &e.contender
+}
+
+func (s *State) report(name string) {
+	if !s.reported[name] && len(s.reported) < maxReported {
+		put(&s.reported, name, true)
+		s.effect(Effect{Kind: ReportUnknownChild, Node: name})
+	}
+}
+
+// maxReported bounds the memory of a lock whose directory other programs use.
+const maxReported = 100
