@@ -67,10 +67,8 @@ func (s *State) requestCreate(e *entry) {
 	s.effect(create)
 }
 
-// apply puts the entry in its place, takes in the names in the directory, which show the contenders
-// ahead, and grants what may hold. The other cases: the node is in a former directory, is unwanted by
-// now, is a downgrade (origin), is near the end of the numbers, has a name
-// that the rule does not parse, or comes after a list that does not show it (late).
+// apply notes the node and settles what becomes of its entry. Then it takes in the names in the
+// directory, which show the contenders ahead, and grants what may hold.
 func (ev Created) apply(s *State) {
 	e := s.entries[ev.Serial]
 	if e == nil || e.answered() {
@@ -83,63 +81,68 @@ func (ev Created) apply(s *State) {
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory {
-		// The node went with a former directory.
 		s.createdInOldDirectory(e)
 		s.grantEligible()
 		return
 	}
-	// A list may have shown this node already. If the creation was repeated, that may have been a node
-	// of the same name in a former directory: only a read of the directory behind this creation, or
-	// SameDirectory, rules that out.
-	seen := e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
-	s.removeFromList(&e.contender) // its place may belong to a node that is gone, if the creation was repeated
-	seq, _, ok := s.rule.Parse(ev.Node)
-	e.name, e.seq, e.czxid, e.step, e.createdAt = ev.Node, seq, ev.Czxid, ev.Step, s.clock
-	e.provenAt = max(e.provenAt, e.sentAt)
-	if !seen {
-		e.hiddenAt = s.departuresListedAt // the last list that shows departures did not show this node: see merge, hidden
-	}
-	// SameDirectory means s.directory: if that were a later directory than the node's, its czxid would be
-	// greater than ev.Czxid, and createdInOldDirectory would have had e above.
-	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
-	e.generation = ev.Generation
-	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
-	if queue.NearEnd(seq) {
-		s.switchToCzxids()
-	}
-	if origin != nil {
-		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
-	}
-	e.rank = s.rank(e)
-	late := origin == nil && !seen && e.rank.major <= s.completeThrough
-	if e.inDirectory && s.follows(e.seq) {
-		s.completeThrough++ // nothing came in between, whatever becomes of this node
-	}
-	switch {
-	case unwanted:
-		s.deleteNode(e)
-	case origin != nil:
-		s.addToList(&e.contender)
-		s.grant(e)
-	case !ok:
-		s.refuseAll(e, requests.SequenceExhausted)
-	case late && !s.byCzxid:
-		s.requeue(e) // completeThrough went past its number without it: others may have passed it
-	case late: // a list with czxids shows whether another contender has passed it
-		s.startWaiting(e)
-	default:
-		s.addToList(&e.contender)
-		s.startWaiting(e)
-		s.extendComplete()
-	}
-	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
-		s.leave(origin) // it was released meanwhile, and stayed for its downgrades only
-	}
+	s.settle(e, s.noteNode(e, ev), unwanted)
 	if hasChildren {
-		s.merge(ev.Children, nil, sentAt) // takes in the other contenders, and notes which have gone
+		s.merge(ev.Children, nil, sentAt)
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
 			s.ownNodeDeleted(e) // between its creation and the read
 		}
 	}
 	s.grantEligible()
+}
+
+// noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node.
+func (s *State) noteNode(e *entry, ev Created) (shown bool) {
+	// A list may have shown a node of this name. If the creation was repeated, that node may have been
+	// in a former directory. Only a read of the directory behind this creation, or SameDirectory,
+	// shows that it was not.
+	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
+	s.removeFromList(&e.contender) // its place may be that of a node that is gone
+	if !shown {
+		e.hiddenAt = s.departuresListedAt
+	}
+	e.name, e.czxid, e.step, e.generation = ev.Node, ev.Czxid, ev.Step, ev.Generation
+	e.createdAt, e.provenAt = s.clock, max(e.provenAt, e.sentAt)
+	// With SameDirectory the node is in s.directory: a later directory would have a greater czxid than
+	// the node, which apply has found not to be so.
+	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
+	return shown
+}
+
+// settle decides what becomes of an entry with a new node: it queues, unless it is unwanted, is a
+// downgrade, has no number, or is late.
+func (s *State) settle(e *entry, shown, unwanted bool) {
+	seq, _, ok := s.rule.Parse(e.name)
+	if e.seq = seq; queue.NearEnd(seq) {
+		s.switchToCzxids()
+	}
+	e.rank = s.rank(e)
+	late := !shown && e.rank.major <= s.completeThrough // completeThrough went past its number without it
+	if e.inDirectory && s.follows(seq) {
+		s.completeThrough++ // nothing came in between, whatever becomes of this node
+	}
+	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
+	switch {
+	case unwanted:
+		s.deleteNode(e)
+	case origin != nil:
+		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
+		s.addToList(&e.contender)
+		s.grant(e)
+	case !ok: // its name is this State's but for the number, which is none of 32 bits
+		s.refuseAll(e, requests.SequenceExhausted)
+	case late && !s.byCzxid:
+		s.requeue(e) // others may have passed it
+	default:
+		if !late { // near the end of the numbers a list shows whether others have passed it
+			s.addToList(&e.contender)
+		}
+		s.startWaiting(e)
+		s.extendComplete()
+	}
+	s.leaveIfReleased(origin)
 }

@@ -40,21 +40,15 @@ func (s *State) createFailed(e *entry, ev Failed) {
 		e.stage = leaving
 		s.refuseAll(e, requests.NodeDeleted)
 		s.ownNodeDeleted(origin)
-		return
-	case origin != nil && len(origin.requests) == 0 && origin.stage == held:
-		defer s.leave(origin)
-	}
-	switch {
 	case unwanted:
-	case origin != nil && ev.Reason == requests.NodeDeleted:
-		e.downgradeOf = origin
-		s.requestCreate(e)
 	case ev.Reason == requests.NodeDeleted:
+		e.downgradeOf = origin
 		s.requestCreate(e)
 	default:
 		e.stage = leaving // there is no node to delete
 		s.refuseAll(e, ev.Reason)
 	}
+	s.leaveIfReleased(origin)
 }
 
 // readFailed refuses the waiting requests: without the read nothing would wake them.

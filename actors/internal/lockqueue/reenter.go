@@ -74,6 +74,13 @@ func (s *State) detach(e *entry) *entry {
 	return origin
 }
 
+// leaveIfReleased ends an entry that was released before, and stayed for its downgrades only.
+func (s *State) leaveIfReleased(origin *entry) {
+	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
+		s.leave(origin)
+	}
+}
+
 func (s *State) downgradesOf(e *entry) (all []*entry) {
 	if e.downgrades == 0 {
 		return nil
