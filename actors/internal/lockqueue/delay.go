@@ -108,12 +108,7 @@ func (s *State) startDelay() {
 		s.deleteNode(e)
 		return
 	}
-	for i := len(e.requests) - 1; i >= 0; i-- {
-		if r := e.requests[i]; r.try {
-			s.drop(e, r.id)
-			s.refuse(r.id, requests.NotAcquired)
-		}
-	}
+	s.refuseTriesOf(e)
 	s.requestMarker(StartDelay)
 }
 

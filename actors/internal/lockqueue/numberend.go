@@ -51,10 +51,8 @@ func (s *State) findByName(name string) *contender {
 	if e := s.entries[serial]; e != nil && e.stage == queued && e.name == name {
 		return &e.contender
 	}
-	for _, c := range s.contenders {
-		if c.name == name {
-			return c
-		}
+	if i := slices.IndexFunc(s.contenders, func(c *contender) bool { return c.name == name }); i >= 0 {
+		return s.contenders[i]
 	}
 	return nil
 }

@@ -43,18 +43,24 @@ func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
 				i++
 				continue
 			}
-			for j := len(w.requests) - 1; j >= 0; j-- {
-				if r := w.requests[j]; r.try {
-					s.drop(w, r.id)
-					s.refuse(r.id, requests.NotAcquired)
-					any = true
-				}
-			}
+			any = s.refuseTriesOf(w) || any
 			if len(w.requests) > 0 {
 				i++
 				continue
 			}
 			s.leave(w) // takes w out of waiting
+		}
+	}
+	return any
+}
+
+// refuseTriesOf refuses the tries of an entry, and reports whether there were any.
+func (s *State) refuseTriesOf(e *entry) (any bool) {
+	for i := len(e.requests) - 1; i >= 0; i-- {
+		if r := e.requests[i]; r.try {
+			s.drop(e, r.id)
+			s.refuse(r.id, requests.NotAcquired)
+			any = true
 		}
 	}
 	return any

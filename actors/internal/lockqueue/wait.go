@@ -4,41 +4,32 @@ import "slices"
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers asks for watches that report the departure of blockers, and returns true. If it has
-// refused tries it returns false: others may be granted now. blockers are indexes in the list,
-// nearest first. If they are more than Permits, one departure is not enough for e; if besides all
-// of them are of other processes, e is crowded.
+// awaitBlockers asks for what reports the departure of blockers, and returns true. It returns false if
+// it has refused tries: others may be granted now. blockers are indexes in the list, nearest first,
+// Permits+1 at most. With more than Permits, one departure is not enough for e. If moreover all of them
+// are of other processes, e is crowded.
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
-	// ask are the names without a watch; others says that some blockers are of other
-	// processes, seenSince when these were last known to exist.
 	ask, others, seenSince := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
 		return false
 	}
 	doubted := e.provenAt < s.lastDoubt(e) // the age of the proof is left to the Tick
-	if !others {
-		if doubted { // e need not wait for the proof when its turn comes
-			s.prove(e)
-		}
-		return true
-	}
 	switch {
-	case s.listing.serial != 0:
-		return true
+	case !others && doubted: // e need not wait for the proof when its turn comes
+		s.prove(e)
+	case !others || s.listing.serial != 0: // a departure or the list will call grantEligible
 	case len(ask) > 0 && more && doubted:
 		// A contender has gone since the last proof of e, and several are ahead still: a list shows
 		// how many have gone with it.
 		s.requestList()
-		return true
 	case !crowded && s.watches[e.name] == nil:
 		// A contender that may hold as soon as one of another process has left must notice when its own
 		// node goes. A crowded one comes here again when the nearest one ahead goes,
 		// mostly with a list that shows its node.
-		ask = append(ask, e.name)
-	}
-	if len(ask) > 0 {
+		s.requestWatch(append(ask, e.name))
+	case len(ask) > 0:
 		s.requestWatch(ask)
 	}
 	return true
