@@ -52,14 +52,17 @@ func (s *State) requestCreate(e *entry) {
 	e.stage, e.serial, e.sentAt = creating, s.lastSerial, s.clock
 	e.createdAt, e.provenAt, e.hiddenAt, e.revoked, e.inDirectory = 0, 0, 0, false, false
 	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
-	after := s.after(e)
 	put(&s.entries, e.serial, e)
 	s.unanswered = append(s.unanswered, e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]),
-		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, After: after, DirectoryExists: s.listsOwn()}
+		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn()}
 	if e.downgradeOf != nil {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
+	} else if s.lastDeleted != nil {
+		// If one transaction deletes that node and makes this one, both are in one directory. If moreover this
+		// one's number follows on completeThrough, all contenders ahead are known without a read.
+		create.After = s.lastDeleted.name
 	}
 	if e.atomic() {
 		create.ID = e.requests[0].id
@@ -81,7 +84,7 @@ func (ev Created) apply(s *State) {
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory {
-		s.createdInOldDirectory(e)
+		s.ownNodeUnlisted(e) // it went with a former directory
 		s.grantEligible()
 		return
 	}

@@ -128,17 +128,15 @@ func (ev DelayElapsed) apply(s *State) {
 // heldMarkerMade goes on once the contender's held marker exists. It writes the held marker again if
 // the answer was so late that the contender's node may have been deleted since.
 func (s *State) heldMarkerMade() {
-	e := s.delay.entry
-	if len(e.requests) == 0 {
+	switch e := s.delay.entry; {
+	case len(e.requests) == 0:
 		s.leaveCleanly()
-		return
-	}
-	if !s.proven(e) {
+	case !s.proven(e):
 		s.requestMarker(ReplaceHeldMarker)
-		return
+	default:
+		s.delay = delay{}
+		s.hold(e)
 	}
-	s.delay = delay{}
-	s.hold(e)
 }
 
 func (s *State) leaveCleanly() {

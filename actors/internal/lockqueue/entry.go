@@ -24,7 +24,7 @@ type ownEntries struct {
 	waiting      [][]*contender
 	waitingTries int
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
-	// known to be in the directory: see the method after.
+	// known to be in the directory. The next CreateNode comes After it.
 	lastDeleted *entry
 	// requests holds the entry of each open request. owners holds, for each named owner and kind, the
 	// entry that waits, holds, or has lost the lock and is not released yet.
@@ -145,9 +145,7 @@ func (s *State) stopWaiting(e *entry) {
 // waitingInOrder returns all queued entries by rank.
 func (s *State) waitingInOrder() (all []*entry) {
 	for _, line := range s.waiting {
-		for _, c := range line {
-			all = append(all, c.entry)
-		}
+		all = slices.AppendSeq(all, own(line))
 	}
 	slices.SortFunc(all, func(a, b *entry) int { return a.rank.compare(b.rank) })
 	return all
@@ -192,14 +190,4 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 // mostly follows from theirs.
 func (s *State) behindOwn() bool {
 	return s.listsOwn() || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
-}
-
-// after returns the node of this process that is about to go, if one transaction with its deletion
-// shows as much as a read behind the creation of e: that e's node is in the same directory and, if
-// its number follows on completeThrough, that all contenders ahead are known.
-func (s *State) after(e *entry) string {
-	if s.lastDeleted == nil || e.downgradeOf != nil {
-		return ""
-	}
-	return s.lastDeleted.name
 }

@@ -70,12 +70,10 @@ func (s *State) readFailed(ev Failed) {
 }
 
 // unwatch forgets the watches of a serial, and reports whether there were any.
-func (s *State) unwatch(serial uint64) (found bool) {
-	for name, w := range s.watches {
-		if w.serial == serial {
-			delete(s.watches, name)
-			found = true
-		}
+func (s *State) unwatch(serial uint64) bool {
+	names := s.watchedFor(serial)
+	for _, name := range names {
+		delete(s.watches, name)
 	}
-	return found
+	return len(names) > 0
 }

@@ -41,16 +41,6 @@ func (s *State) goneReason() requests.Reason {
 	return requests.NodeDeleted
 }
 
-// createdInOldDirectory forgets a node that was created in a former directory, and has another one
-// created if it is wanted.
-func (s *State) createdInOldDirectory(e *entry) {
-	delete(s.entries, e.serial)
-	s.removeFromList(&e.contender)
-	if len(e.requests) > 0 {
-		s.requestCreate(e)
-	}
-}
-
 // requeue has a contender queue again, by a new node. The node that it has is deleted; it may exist
 // or not, and others may have passed it.
 func (s *State) requeue(e *entry) {

@@ -16,7 +16,6 @@ func (s *State) switchToCzxids() {
 	}
 	entries := s.forget()
 	s.byCzxid, s.lastDeleted = true, nil
-	clear(s.waiting)
 	for _, e := range entries {
 		if e.answered() {
 			s.addAnew(e)

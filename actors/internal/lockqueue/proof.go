@@ -118,12 +118,11 @@ func (ev Watched) apply(s *State) {
 			s.nodeDeleted(name)
 			continue
 		}
-		c := s.find(name)
-		if c != nil {
+		if c := s.find(name); c != nil {
 			c.provenAt = s.clock
-		}
-		if c != nil && string(ev.Data[name]) == queue.RevokeData {
-			s.revoke(c.entry)
+			if string(ev.Data[name]) == queue.RevokeData {
+				s.revoke(c.entry)
+			}
 		}
 	}
 	s.grantEligible()

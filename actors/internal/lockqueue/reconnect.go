@@ -59,7 +59,6 @@ func (s *State) startAnew() {
 	s.listing = listing{}
 	clear(s.entries)
 	clear(s.watches)
-	clear(s.waiting)
 	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
 	s.contention = contentionWatch{wanted: s.contention.wanted}
 	for _, e := range again {

@@ -49,17 +49,15 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 // join lets a further request of an owner share the owner's entry.
 func (s *State) join(e *entry, ev Acquire) {
 	e.revocable = e.revocable || ev.Revocable
-	switch {
-	case e.stage == held:
-		s.remember(ev.ID, e)
-		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+	if ev.Try && e.stage != held {
+		s.refuse(ev.ID, requests.NotAcquired)
+		return
+	}
+	s.remember(ev.ID, e)
+	e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+	if e.stage == held {
 		s.grantRequest(e, ev.ID)
 		s.notifyRevoked(e)
-	case ev.Try:
-		s.refuse(ev.ID, requests.NotAcquired)
-	default:
-		s.remember(ev.ID, e)
-		e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
 	}
 }
 

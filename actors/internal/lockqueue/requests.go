@@ -74,13 +74,7 @@ func (s *State) drop(e *entry, id requests.ID) {
 	if e.stage == queued && hadTry && !e.hasTry() {
 		s.waitingTries--
 	}
-	if len(e.requests) == 0 {
-		s.disown(e)
-	}
-}
-
-func (s *State) disown(e *entry) {
-	if e.owner != "" && s.owners[ownerOf(e)] == e {
+	if len(e.requests) == 0 && e.owner != "" && s.owners[ownerOf(e)] == e {
 		delete(s.owners, ownerOf(e))
 	}
 }

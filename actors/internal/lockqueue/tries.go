@@ -37,18 +37,13 @@ func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
 		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
 			continue
 		}
-		for i := place(s.waiting[k], e.rank); i < len(s.waiting[k]); {
-			w := s.waiting[k][i].entry
-			if w.sentAt > seenSince {
-				i++
-				continue
+		for _, c := range slices.Clone(s.waiting[k][place(s.waiting[k], e.rank):]) {
+			if w := c.entry; w.sentAt <= seenSince && s.refuseTriesOf(w) {
+				any = true
+				if len(w.requests) == 0 {
+					s.leave(w) // takes w out of waiting
+				}
 			}
-			any = s.refuseTriesOf(w) || any
-			if len(w.requests) > 0 {
-				i++
-				continue
-			}
-			s.leave(w) // takes w out of waiting
 		}
 	}
 	return any

@@ -138,13 +138,14 @@ func (v *directoryView) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list, and returns the entries that were in it.
-func (v *directoryView) forget() []*entry {
-	entries := slices.Collect(own(v.contenders))
-	for _, c := range v.contenders {
+// forget empties the list and waiting, and returns the entries that were in the list.
+func (s *State) forget() []*entry {
+	entries := slices.Collect(own(s.contenders))
+	for _, c := range s.contenders {
 		c.listed = false
 	}
-	v.contenders, v.foreign, v.completeThrough = nil, 0, nothingKnown
+	s.contenders, s.foreign, s.completeThrough = nil, 0, nothingKnown
+	clear(s.waiting)
 	return entries
 }
 
@@ -218,7 +219,6 @@ func (s *State) enterDirectory(directory int64) bool {
 	unlisted := s.unlisted()
 	entries := append(s.forget(), unlisted...)
 	s.byCzxid = false
-	clear(s.waiting)
 	for _, e := range entries {
 		switch {
 		case !e.answered():
