@@ -60,8 +60,8 @@ func (s *State) requestCreate(e *entry) {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
 	} else if s.lastDeleted != nil {
-		// If one transaction deletes that node and makes this one, both are in one directory. If moreover this
-		// one's number follows on completeThrough, all contenders ahead are known without a read.
+		// No read behind the creation is needed if one transaction deletes that node and makes this one: both
+		// are in one directory. All contenders ahead are known once the new number follows on completeThrough.
 		create.After = s.lastDeleted.name
 	}
 	if e.atomic() {
@@ -104,7 +104,7 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// in a former directory. Only a read of the directory behind this creation, or SameDirectory,
 	// shows that it was not.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
-	s.removeFromList(&e.contender) // its place may be that of a node that is gone
+	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
 		e.hiddenAt = s.departuresListedAt
 	}
@@ -136,7 +136,7 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
-	case !ok: // its name is this State's but for the number, which is none of 32 bits
+	case !ok: // all of its name but the number is of this State, so the number is none of 32 bits
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // others may have passed it

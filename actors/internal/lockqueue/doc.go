@@ -6,11 +6,11 @@
 //
 // An event is what happened to the lock, and an effect is what is to be done because of it. The clock
 // counts the events that came so far. A serial is the number of an effect that is answered; the
-// answer has the same serial. An own node is the node of a contender of this process. completeThrough is the
-// sequence number up to which nothing is missing in the list of contenders. A proof is an answer or a
-// watch that shows an own node; a doubt is a clock before which a proof does not count. A Tick comes
-// from a timer, every second or more often. A barrier is a write after which a read shows all earlier
-// writes.
+// answer has the same serial. An own node is the node of a contender of this process. completeThrough is
+// the sequence number, or near the end of the numbers the czxid, up to which nothing is missing in the
+// list of contenders. A proof is an answer or a watch that shows an own node; a doubt is a clock before
+// which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a
+// write after which a read shows all earlier writes.
 //
 // # Files
 //
@@ -21,9 +21,9 @@
 // them; session.go, sessions and their loss. Then what these call: list.go, when the directory is
 // listed; merge.go, what a list changes; rule.go, questions to the rule; requests.go and leave.go, the
 // ends of requests and of entries; gone.go, own nodes that others deleted; reconnect.go; failed.go;
-// close.go. Then what few locks need:
-// reenter.go, tries.go, numberend.go, delay.go, contention.go, revoke.go, atomic.go. incarnation.go
-// makes the names of nodes; invariants.go says what holds between two events.
+// close.go. Then what few locks need: reenter.go, tries.go, numberend.go, delay.go, contention.go,
+// revoke.go, atomic.go. incarnation.go makes the names of nodes; invariants.go says what holds between
+// two events.
 //
 // testdata has scripts that read as stories; the first to read are alone, handoff, others,
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to

@@ -72,7 +72,7 @@ type Effect struct {
 	ID        requests.ID
 	Reason    requests.Reason
 	Serial    uint64
-	Node      string
+	Node      string // of CreateNode without Beside, the name up to the sequence number
 	Nodes     []string
 	WithData  bool
 	Beside    string

@@ -10,8 +10,8 @@ import (
 
 // ownEntries are the contenders of this process.
 type ownEntries struct {
-	// entries holds each entry with a CreateNode or a node that may exist, by serial. No stage
-	// of theirs is unsent or lost.
+	// entries holds each entry with a CreateNode or a node that may exist, by serial. None of them
+	// is unsent or lost.
 	entries map[uint64]*entry
 	// unsent are entries that wait for a session, in order of arrival. unsentLeft of them have
 	// left, and are taken out when they are many.

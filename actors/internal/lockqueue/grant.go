@@ -12,7 +12,7 @@ import (
 // list, a watch or a proof. The contenders behind these wait for them, or for what they wait for.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
-		// Others are next now.
+		// tryGrant has granted a contender, or refused tries: look at the next ones.
 	}
 }
 
@@ -23,7 +23,7 @@ func (s *State) tryGrant(e *entry) bool {
 		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}
-	// One blocker more than needed says whether there are more.
+	// Permits blockers keep e waiting. One more tells awaitBlockers that one departure is not enough.
 	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, e.rank), e.kind,
 		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// What a list of the directory changes.
+// How a list of the directory changes the State.
 
 // comparison is what a list of the directory says of the contenders. The list was read after the
 // event at the clock since, and may be older than a list that came before. A contender that it does
@@ -56,7 +56,8 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 	}
 }
 
-// noteShown notes the contenders that the list shows, and whether it skips a number.
+// noteShown notes the contenders that the list shows, and whether it skips a number. From here to
+// replaceList only they, and the hidden ones that stay, are marked as listed.
 func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
 	for _, c := range s.contenders {
 		c.listed = false

@@ -14,7 +14,8 @@ type State struct {
 
 	clock      uint64 // number of events
 	lastSerial uint64 // last serial of an effect that the bridge answers
-	// epoch is the number of the session, and firstSerial is the first serial that belongs to it.
+	// epoch is the number of the session, and firstSerial the first serial of its effects. A node of this
+	// incarnation with an earlier serial is of a former session, and counts as another process's.
 	epoch, firstSerial uint64
 	session            SessionState
 	closed             requests.Reason // not 0 after Close

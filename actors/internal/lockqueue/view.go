@@ -24,7 +24,8 @@ type directoryView struct {
 	// contenders are ordered by rank; foreign counts those of other processes.
 	contenders []*contender
 	foreign    int
-	// completeThrough is a rank.major; nothingKnown before the first list of the directory.
+	// completeThrough is a rank.major: a sequence number, or a czxid if byCzxid. It is nothingKnown
+	// before the first list of the directory.
 	completeThrough int64
 	// byCzxid reports whether contenders rank by czxid.
 	byCzxid bool

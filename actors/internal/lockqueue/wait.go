@@ -5,9 +5,9 @@ import "slices"
 // Contenders that wait for those of other processes.
 
 // awaitBlockers asks for what reports the departure of blockers, and returns true. It returns false if
-// it has refused tries: others may be granted now. blockers are indexes in the list, nearest first,
-// Permits+1 at most. With more than Permits, one departure is not enough for e. If moreover all of them
-// are of other processes, e is crowded.
+// it has refused tries: others may be granted now. blockers are indexes in the list, nearest first, at
+// most one more than Permits. With that one, a single departure is not enough for e; e is crowded if
+// all of them are of other processes then.
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
@@ -62,7 +62,7 @@ func (ev Wake) apply(s *State) {
 	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock
 		if c.entry != nil && c.entry.stage >= makingMarker {
-			s.requestWatch([]string{c.name}) // a holder's; grantEligible watches others again while they matter
+			s.requestWatch([]string{c.name}) // a holder's watch is set again here, others by grantEligible while they matter
 		}
 	}
 	s.grantEligible()
