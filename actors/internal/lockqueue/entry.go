@@ -52,14 +52,15 @@ type entry struct {
 	revocable, revoked bool
 	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
 	unclean bool
+	// downgraded and downgrades: see downgradeOf.
+	downgraded bool
 	// reason is why the grant was lost, if stage is lost.
-	reason requests.Reason
+	reason     requests.Reason
+	downgrades int16
 
 	// czxid, step and generation are the token, from the Created on. A downgrade has those of
 	// the entry that it was made beside.
 	step       uint32
-	downgrades int16 // see downgradeOf
-	downgraded bool  // see downgradeOf
 	czxid      int64
 	generation uint64
 	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.

@@ -72,10 +72,7 @@ func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
 		if c == nil || c.listed {
 			continue
 		}
-		c.listed, c.provenAt = true, max(c.provenAt, l.since)
-		if c.seq == unknownSeq {
-			c.hiddenAt = s.clock
-		}
+		c.listed, c.shownAt, c.provenAt = true, s.clock, max(c.provenAt, l.since)
 		if c.entry != nil {
 			c.entry.inDirectory = true
 		}
@@ -121,7 +118,7 @@ func (l *comparison) mayPrecede(c *contender) bool {
 	e := c.entry
 	switch {
 	case c.seq == unknownSeq:
-		return c.hiddenAt > l.since
+		return c.shownAt > l.since
 	case e != nil && e.answered() && e.createdAt <= l.since:
 		return false
 	}

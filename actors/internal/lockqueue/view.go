@@ -60,10 +60,12 @@ type contender struct {
 	// Created proves that for the clock of its request, and a watch for the clock of its event.
 	// provenAt never decreases while the node is the same.
 	provenAt uint64
-	// hiddenAt is the clock at which the last list came that shows departures and not this node: see
-	// proofs. With unknownSeq, where no proof is needed, it is the clock at which the
-	// last list came that shows the node: a list asked for before that does not remove the contender.
+	// hiddenAt is the clock at which the last list came that shows departures and not this node: a
+	// doubt (see proofs).
 	hiddenAt uint64
+	// shownAt is the clock at which the last list came that shows the node. A list asked for before that
+	// does not remove a contender with unknownSeq, whose place says nothing about its age.
+	shownAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.
 	entry *entry
