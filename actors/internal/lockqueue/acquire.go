@@ -49,7 +49,7 @@ func (s *State) requestCreate(e *entry) {
 		return
 	}
 	s.lastSerial++
-	e.stage, e.serial, e.sentAt = creating, s.lastSerial, s.clock
+	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.provenAt, e.hiddenAt, e.shownAt, e.revoked, e.inDirectory = 0, 0, 0, 0, false, false
 	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
 	put(&s.entries, e.serial, e)
