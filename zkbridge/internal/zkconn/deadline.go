@@ -8,14 +8,10 @@ import (
 // now returns the time since the SessionConn was opened, by the monotonic clock.
 func (c *SessionConn) now() time.Duration { return time.Since(c.openedAt) }
 
-// onAnswered notes that the server has answered a message that was sent at a time.
+// onAnswered notes that the server has answered a message that was sent at a time. Only the goroutine
+// that reads the connection calls it.
 func (c *SessionConn) onAnswered(at time.Duration) {
-	for {
-		old := c.lastAnswered.Load()
-		if int64(at) <= old || c.lastAnswered.CompareAndSwap(old, int64(at)) {
-			return
-		}
-	}
+	c.lastAnswered.Store(max(int64(at), c.lastAnswered.Load()))
 }
 
 // Deadline returns when the session must be taken for lost. The leader counts the session timeout from

@@ -36,19 +36,15 @@ type SessionConn struct {
 	granted        atomic.Int64 // session timeout, a time.Duration
 	lastAnswered   atomic.Int64 // send time of the newest answered message
 	lastHandshake  atomic.Int64 // send time of the newest answered handshake
-	disconnectedAt atomic.Int64 // when the connection was lost; 0 while there is one
+	disconnectedAt atomic.Int64 // when the connection was lost; 0 while there is one, and before the first
 	deadlinePassed atomic.Bool  // Overdue has returned true
 	lastZxid       atomic.Int64 // newest in answers to requests
 	eventsZxid     atomic.Int64 // the events of all watches up to this zxid have been posted
-	online         atomic.Bool  // a server has confirmed the session and is still connected
 	sessionEnded   atomic.Bool  // a server has confirmed the end of the session, or has said that it is over
 
-	active atomic.Pointer[Conn] // that requests go over; nil for none
-
-	mu       sync.Mutex
-	dead     bool   // no connection is opened any more
-	newest   *Conn  // nil before the first
-	password []byte // of the session
+	active   atomic.Pointer[Conn]   // that requests go over; nil for none
+	newest   atomic.Pointer[Conn]   // nil before the first
+	password atomic.Pointer[[]byte] // of the session; nil before there is one
 }
 
 var errOver = errors.New("the epoch is over")
@@ -61,7 +57,7 @@ const clientBuffer = 4 << 10
 func Open(epoch uint64, cfg *Config, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: time.Now()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.hosts = newHostList(c.isDead, cfg.SessionTimeout)
+	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)
 	var err error
 	c.client, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
 		zk.WithHostProvider(c.hosts),
@@ -83,11 +79,9 @@ func (c *SessionConn) onClientEvent(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
-		c.online.Store(true)
 		c.disconnectedAt.Store(0)
-		c.post(Established{c, c.newestConn(), "connected to " + e.Server})
+		c.post(Established{c, c.newest.Load(), "connected to " + e.Server})
 	case e.State == zk.StateDisconnected:
-		c.online.Store(false)
 		c.disconnectedAt.CompareAndSwap(0, int64(c.now())) // each failed attempt to reconnect is an event, too
 		c.post(Disconnected{c, "disconnected from " + e.Server})
 	case e.State == zk.StateExpired:
@@ -119,7 +113,7 @@ func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 // dial connects to one server, until the epoch ends at the latest. It ignores go-zookeeper's own
 // time-out, a fixed second.
 func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
-	if c.isDead() || !c.pauseBeforeDial() {
+	if c.isOver() || !c.pauseBeforeDial() {
 		return nil, errOver
 	}
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
@@ -130,7 +124,8 @@ func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, 
 		c.noteError(err)
 		return nil, err
 	}
-	if !c.setNewest(w) {
+	c.newest.Store(w) // before isOver: either Kill finds w, or isOver returns true
+	if c.isOver() {
 		w.Close()
 		return nil, errOver
 	}
@@ -160,16 +155,6 @@ func (c *SessionConn) pauseBeforeDial() bool {
 	}
 }
 
-// setNewest makes w the newest connection. It returns false if the epoch is over.
-func (c *SessionConn) setNewest(w *Conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dead {
-		c.newest = w
-	}
-	return !c.dead
-}
-
 // onConnectResponse keeps the session id and the password of a handshake. The id 0 means that the
 // requested session is over, which go-zookeeper reports.
 func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
@@ -178,9 +163,7 @@ func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
 		return nil
 	}
 	if c.sessionID.CompareAndSwap(0, id) || c.sessionID.Load() == id {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.password = password
+		c.password.Store(&password)
 		return nil
 	}
 	c.Kill()
@@ -194,27 +177,14 @@ func (c *SessionConn) onAuthRefused(err error) {
 	c.post(AuthRefused{c, err})
 }
 
-func (c *SessionConn) newestConn() *Conn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.newest
-}
-
-func (c *SessionConn) isDead() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dead
-}
+// isOver reports whether no connection is opened any more.
+func (c *SessionConn) isOver() bool { return c.ctx.Err() != nil }
 
 // Kill closes the connection and prevents others. No message of this epoch can reach a server any
 // more. It does not block.
 func (c *SessionConn) Kill() {
-	c.mu.Lock()
-	c.dead = true
-	w := c.newest
-	c.mu.Unlock()
 	c.cancel()
-	if w != nil {
+	if w := c.newest.Load(); w != nil {
 		w.Close()
 	}
 }
@@ -247,7 +217,7 @@ func (c *SessionConn) ID() int64 { return c.sessionID.Load() }
 func (c *SessionConn) Timeout() time.Duration { return time.Duration(c.granted.Load()) }
 
 // IsOnline reports whether a server has confirmed the session and is still connected.
-func (c *SessionConn) IsOnline() bool { return c.online.Load() }
+func (c *SessionConn) IsOnline() bool { return c.ID() != 0 && c.disconnectedAt.Load() == 0 }
 
 // HasEnded reports whether a server has confirmed the end of the session, or has said that it is over.
 func (c *SessionConn) HasEnded() bool { return c.sessionEnded.Load() }
@@ -264,11 +234,9 @@ func (c *SessionConn) Active() *Conn { return c.active.Load() }
 // Use has requests go over a connection, nil for none, and returns the one before.
 func (c *SessionConn) Use(conn *Conn) *Conn { return c.active.Swap(conn) }
 
-// Resumption returns the id and the password that resume the session.
+// Resumption returns the id and the password that resume the session, which has begun.
 func (c *SessionConn) Resumption() (id int64, password []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sessionID.Load(), c.password
+	return c.sessionID.Load(), *c.password.Load()
 }
 
 // zkLogger logs go-zookeeper's log at debug level. The bridge itself logs what matters.
