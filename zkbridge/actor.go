@@ -49,7 +49,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	case atomicCreateRequest:
 		a.createAtomically(msg)
 	default:
-		if !messages.DispatchBridge(a, from, msg, from) && !a.receiveEvent(msg) {
+		if !messages.DispatchBridge(a, from, msg, from) {
 			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
 		}
 	}

@@ -27,52 +27,35 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	conn, err := zkconn.Open(a.epochsOpened, &a.cfg.Config, a.self.Tell, a.bridge.noteConnectError)
+	ep, err := openEpoch(a, a.epochsOpened)
 	if err != nil {
 		a.giveUp(fmt.Errorf("zkbridge: %w", err))
 		return
 	}
-	a.epoch = newEpoch(a, conn)
+	a.epoch = ep
 	a.closeLostSessions()
 }
 
-// receiveEvent handles an event of a connection. It reports whether msg is one.
-func (a *bridgeActor) receiveEvent(msg any) bool {
-	switch msg := msg.(type) {
+// onConnEvent handles an event of the epoch's connections.
+func (ep *epoch) onConnEvent(event any) {
+	switch event := event.(type) {
 	case zkconn.NodeChanged:
-		if a.isCurrent(msg.From) {
-			if msg.Path == GenerationPath { // first: no later answer may carry the old generation
-				a.epoch.generationChanged()
-			}
-			a.epoch.watches.onEvent(a.epoch, msg.Path, msg.Deleted)
+		if event.Path == GenerationPath { // first: no later answer may carry the old generation
+			ep.generationChanged()
 		}
+		ep.watches.onEvent(ep, event.Path, event.Deleted)
 	case zkconn.Established:
-		if a.isCurrent(msg.From) {
-			a.epoch.setConn(msg.Conn)
-			a.onSessionEvent(sessionEstablished, msg.Detail)
-		}
+		ep.setConn(event.Conn)
+		ep.actor.onSessionEvent(sessionEstablished, event.Detail)
 	case zkconn.Disconnected:
-		if a.isCurrent(msg.From) {
-			a.epoch.setConn(nil)
-			a.onSessionEvent(sessionDisconnected, msg.Detail)
-		}
+		ep.setConn(nil)
+		ep.actor.onSessionEvent(sessionDisconnected, event.Detail)
 	case zkconn.Expired:
-		if a.isCurrent(msg.From) {
-			a.epoch.setConn(nil)
-			a.onSessionEvent(sessionExpired, msg.Detail)
-		}
+		ep.setConn(nil)
+		ep.actor.onSessionEvent(sessionExpired, event.Detail)
 	case zkconn.AuthRefused:
-		if a.isCurrent(msg.From) {
-			a.onAuthRefused(msg.Err)
-		}
-	default:
-		return false
+		ep.actor.onAuthRefused(event.Err)
 	}
-	return true
-}
-
-func (a *bridgeActor) isCurrent(conn *zkconn.SessionConn) bool {
-	return a.epoch != nil && a.epoch.conn == conn
 }
 
 // checkTimeout checks the timeout of a new session, and reports whether the bridge accepts the

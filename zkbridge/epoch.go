@@ -52,14 +52,19 @@ type request = writer.Request
 // to be up.
 const retryPause = 100 * time.Millisecond
 
-func newEpoch(a *bridgeActor, conn *zkconn.SessionConn) *epoch {
-	ep := &epoch{actor: a, number: conn.Epoch, conn: conn, client: zkconn.NewClient(conn, a.cfg.ACL, a.cfg.Root),
-		open: map[request]uint64{}, readSlots: make(readSlots, maxReads), jitter: zkconn.NewJitter()}
+func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
+	ep := &epoch{actor: a, number: number, open: map[request]uint64{}, readSlots: make(readSlots, maxReads), jitter: zkconn.NewJitter()}
+	var err error
+	ep.conn, err = zkconn.Open(number, &a.cfg.Config, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
+	if err != nil {
+		return nil, err
+	}
+	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.startQueue = newWorkQueue(ep, 1)
 	ep.writer = writer.New(ep, writer.Config{Epoch: ep.number, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
-	return ep
+	return ep, nil
 }
 
 // setConn has requests go over a connection, nil for none. Before that it sets the watches of the

@@ -4,29 +4,18 @@ package zkconn
 type (
 	// Established says that a server has confirmed the session, new or old, over Conn.
 	Established struct {
-		From   *SessionConn
 		Conn   *Conn
 		Detail string
 	}
 	// Disconnected says that the connection is gone, or that an attempt to connect has failed.
-	Disconnected struct {
-		From   *SessionConn
-		Detail string
-	}
+	Disconnected struct{ Detail string }
 	// Expired says that the session is over, as a server reports.
-	Expired struct {
-		From   *SessionConn
-		Detail string
-	}
+	Expired struct{ Detail string }
 	// AuthRefused says that a server has refused the credentials. The SessionConn makes no other
 	// attempt.
-	AuthRefused struct {
-		From *SessionConn
-		Err  error
-	}
+	AuthRefused struct{ Err error }
 	// NodeChanged says that the watch of a node, or of a directory's children, has fired.
 	NodeChanged struct {
-		From    *SessionConn
 		Path    string // ChildrenPath(directory) for a directory's children
 		Deleted bool
 	}

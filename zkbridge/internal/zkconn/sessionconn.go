@@ -80,13 +80,13 @@ func (c *SessionConn) onClientEvent(e zk.Event) {
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
 		c.disconnectedAt.Store(0)
-		c.post(Established{c, c.newest.Load(), "connected to " + e.Server})
+		c.post(Established{c.newest.Load(), "connected to " + e.Server})
 	case e.State == zk.StateDisconnected:
 		c.disconnectedAt.CompareAndSwap(0, int64(c.now())) // each failed attempt to reconnect is an event, too
-		c.post(Disconnected{c, "disconnected from " + e.Server})
+		c.post(Disconnected{"disconnected from " + e.Server})
 	case e.State == zk.StateExpired:
 		c.Kill() // at once: go-zookeeper goes on to open another session
-		c.post(Expired{c, e.Server + " says that the session has expired"})
+		c.post(Expired{e.Server + " says that the session has expired"})
 	}
 }
 
@@ -95,9 +95,9 @@ func (c *SessionConn) onWatchEvent(kind zk.EventType, path string) {
 	path = c.cfg.Root.strip(path)
 	switch kind {
 	case zk.EventNodeCreated, zk.EventNodeDeleted, zk.EventNodeDataChanged:
-		c.post(NodeChanged{c, path, kind == zk.EventNodeDeleted})
+		c.post(NodeChanged{path, kind == zk.EventNodeDeleted})
 	case zk.EventNodeChildrenChanged:
-		c.post(NodeChanged{c, ChildrenPath(path), false})
+		c.post(NodeChanged{ChildrenPath(path), false})
 	}
 }
 
@@ -167,14 +167,14 @@ func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
 		return nil
 	}
 	c.Kill()
-	c.post(Expired{c, "the server has opened session " + messages.FormatSession(id) + " instead"})
+	c.post(Expired{"the server has opened session " + messages.FormatSession(id) + " instead"})
 	return errOver
 }
 
 // onAuthRefused ends the epoch: a server has refused the credentials, and the next one would, too.
 func (c *SessionConn) onAuthRefused(err error) {
 	c.Kill()
-	c.post(AuthRefused{c, err})
+	c.post(AuthRefused{err})
 }
 
 // isOver reports whether no connection is opened any more.
