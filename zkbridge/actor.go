@@ -42,7 +42,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case task:
 		msg(a)
-	case callRequest:
+	case callRequest: // of a goroutine that waits (call.go)
 		if a.accept(msg, msg.forEpoch(), nil) {
 			msg.start(a.epoch)
 		}
@@ -64,11 +64,12 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 }
 
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. Each queue says by mayStart whether it may have something to
-// send. startQueue makes a session ready for requests, and then it is started (epoch.go).
+// sends what the messages asked for. A queue whose mayStart is false has nothing new to send. The
+// startQueue makes the session ready for requests; then the epoch is started, and the other queues
+// run, too (epoch.go).
 func (a *bridgeActor) Flush() {
 	ep := a.epoch
-	if ep == nil || !ep.connected || !(ep.startQueue.mayStart || ep.started && (ep.writer.MayStart() || ep.singles.mayStart || ep.reads.mayStart)) {
+	if ep == nil || !ep.connected || !(ep.startQueue.mayStart() || ep.started && (ep.writer.MayStart() || ep.singles.mayStart() || ep.reads.mayStart())) {
 		return
 	}
 	if conn := ep.conn.Active(); conn != nil {
@@ -77,7 +78,7 @@ func (a *bridgeActor) Flush() {
 	}
 	ep.startQueue.flush()
 	if ep.started {
-		ep.writer.Flush() // before singles, to which the writer adds jobs
+		ep.writer.Flush() // before singles (requests outside of batches), to which the writer adds jobs
 		ep.singles.flush()
 		ep.reads.flush()
 	}

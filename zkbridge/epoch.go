@@ -130,13 +130,6 @@ func (ep *epoch) resume() {
 	for _, f := range retries {
 		f()
 	}
-	ep.startAll()
-}
-
-// startAll has the next flush look at all queues.
-func (ep *epoch) startAll() {
-	ep.startQueue.mayStart, ep.singles.mayStart, ep.reads.mayStart = true, true, true
-	ep.writer.Resume()
 }
 
 // The epoch is the writer's Epoch.

@@ -27,7 +27,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	next, changed := was.after(e, a.epoch.number)
 	switch {
 	case changed && e == sessionEstablished && !a.checkTimeout():
-		return // the bridge has given up
+		return // checkTimeout has made the bridge give up
 	case changed:
 		a.session = next
 		a.publish(detail)

@@ -64,7 +64,6 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 func (ep *epoch) setReady() {
 	ep.started = true
 	ep.actor.readyOnce.Do(func() { close(ep.actor.bridge.ready) })
-	ep.startAll()
 }
 
 // SessionNodeFailed implements writer.Epoch. It creates the session node again if another client

@@ -13,11 +13,10 @@ type job func(end func(then func()))
 // workQueue runs the jobs of an epoch in their order, at most limit at a time, while the session is
 // CONNECTED. It belongs to the actor.
 type workQueue struct {
-	epoch    *epoch
-	limit    int
-	running  int
-	mayStart bool // there may be jobs to start since the last flush
-	queue    []job
+	epoch   *epoch
+	limit   int
+	running int
+	queue   []job
 }
 
 // An epoch has 64 jobs under way at most: writer.MaxSingle, maxReads, and the writer's batches. Most
@@ -27,10 +26,7 @@ const maxReads = 32
 
 func newWorkQueue(ep *epoch, limit int) *workQueue { return &workQueue{epoch: ep, limit: limit} }
 
-func (q *workQueue) add(work job) {
-	q.queue = append(q.queue, work)
-	q.mayStart = true
-}
+func (q *workQueue) add(work job) { q.queue = append(q.queue, work) }
 
 // addBlocking adds work that blocks, on a goroutine of its own.
 func (q *workQueue) addBlocking(work func() (then func())) {
@@ -49,10 +45,12 @@ func runRecovering(work func() (then func())) (then func()) {
 	return work()
 }
 
+// mayStart reports whether flush has a job to start.
+func (q *workQueue) mayStart() bool { return q.running < q.limit && len(q.queue) > 0 }
+
 // flush starts jobs until limit are running.
 func (q *workQueue) flush() {
-	q.mayStart = false
-	for q.running < q.limit && len(q.queue) > 0 {
+	for q.mayStart() {
 		work := q.queue[0]
 		q.queue[0] = nil
 		q.queue = q.queue[1:]
@@ -64,11 +62,9 @@ func (q *workQueue) flush() {
 // onDone handles a job's result, unless the epoch is over: its requests have been answered then.
 func (q *workQueue) onDone(then func()) {
 	q.running--
-	if q.epoch.over {
-		return
+	if !q.epoch.over {
+		then()
 	}
-	then()
-	q.mayStart = true
 }
 
 // readSlots bounds the reads of those jobs that do many: all of them together, in an epoch.

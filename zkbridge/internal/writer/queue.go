@@ -39,9 +39,6 @@ func (w *Writer) requeue(writes []write) {
 // MayStart reports whether Flush may have something to send.
 func (w *Writer) MayStart() bool { return w.mayStart }
 
-// Resume has the next Flush look at the queue, after a time in which requests could not be sent.
-func (w *Writer) Resume() { w.mayStart = true }
-
 // InFlight returns the number of batches that are sent and not answered.
 func (w *Writer) InFlight() int { return len(w.inFlight) }
 
