@@ -62,41 +62,24 @@ type sessionState struct {
 	epoch uint64 // of the state; 0 before the first session
 }
 
-// transitions holds the state that follows on an event. All other events change nothing, such as a
-// disconnect before there was a session.
-var transitions = map[messages.SessionState]map[sessionEvent]messages.SessionState{
-	messages.SessionState_LOST: {
-		sessionEstablished: messages.SessionState_CONNECTED,
-		sessionClosed:      messages.SessionState_ENDED,
-	},
-	messages.SessionState_CONNECTED: {
-		sessionDisconnected: messages.SessionState_SUSPENDED,
-		sessionExpired:      messages.SessionState_LOST,
-		sessionOverdue:      messages.SessionState_LOST,
-		sessionClosed:       messages.SessionState_ENDED,
-	},
-	messages.SessionState_SUSPENDED: {
-		sessionEstablished: messages.SessionState_CONNECTED,
-		sessionExpired:     messages.SessionState_LOST,
-		sessionOverdue:     messages.SessionState_LOST,
-		sessionClosed:      messages.SessionState_ENDED,
-	},
-	messages.SessionState_ENDED: {},
-}
-
 // after returns the state after e has happened in an epoch, and reports whether e has changed
 // anything. Events of an epoch that is over change nothing, whenever they come: a session never comes
-// back.
-func (s sessionState) after(e sessionEvent, epoch uint64) (sessionState, bool) {
-	to, ok := transitions[s.state][e]
-	switch {
-	case !ok:
-		return s, false
+// back. Nor does a disconnect before there was a session.
+func (s sessionState) after(e sessionEvent, epoch uint64) (next sessionState, changed bool) {
+	next = s
+	switch lost := s.state == messages.SessionState_LOST; {
+	case s.state == messages.SessionState_ENDED:
 	case e == sessionClosed:
-		return sessionState{to, s.epoch}, true
-	case s.state == messages.SessionState_LOST && epoch <= s.epoch,
-		s.state != messages.SessionState_LOST && epoch != s.epoch:
-		return s, false
+		next.state = messages.SessionState_ENDED
+	case lost && e == sessionEstablished && epoch > s.epoch:
+		next = sessionState{messages.SessionState_CONNECTED, epoch}
+	case lost || epoch != s.epoch:
+	case e == sessionEstablished:
+		next.state = messages.SessionState_CONNECTED
+	case e == sessionDisconnected:
+		next.state = messages.SessionState_SUSPENDED
+	default: // sessionExpired, sessionOverdue
+		next.state = messages.SessionState_LOST
 	}
-	return sessionState{to, epoch}, true
+	return next, next != s
 }
