@@ -75,11 +75,11 @@ func (f *faulty) Delete(path string, then zkconn.Callback[[]zk.MultiResponse]) {
 	f.Client.Delete(path, then)
 }
 
-func (f *faulty) Get(path string) ([]byte, zk.Stat, error) {
-	if f.read != nil {
+func (f *faulty) Get(path string, watch bool, then zkconn.Callback[zkconn.Content]) {
+	if f.read != nil && !watch {
 		f.read()
 	}
-	return f.Client.Get(path)
+	f.Client.Get(path, watch, then)
 }
 
 func (f *faulty) Ephemerals(prefix string) ([]string, error) {
@@ -91,16 +91,16 @@ func (f *faulty) Ephemerals(prefix string) ([]string, error) {
 	return f.Client.Ephemerals(prefix)
 }
 
-func (f *faulty) Exists(path string) (zk.Stat, bool, error) {
-	if f.read != nil {
+func (f *faulty) Exists(path string, watch bool) (zk.Stat, bool, error) {
+	if f.read != nil && !watch {
 		f.read()
 	}
-	if f.exists != nil {
+	if f.exists != nil && !watch {
 		if err := f.exists(); err != nil {
 			return zk.Stat{}, false, err
 		}
 	}
-	return f.Client.Exists(path)
+	return f.Client.Exists(path, watch)
 }
 
 // withFaults is a user of a bridge with that client.

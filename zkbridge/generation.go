@@ -40,11 +40,11 @@ func (ep *epoch) readGeneration() {
 // watchGeneration reads the node and watches it, whether or not the node exists.
 func watchGeneration(c zkconn.Client) (NodeView, error) {
 	for {
-		found, err := zkconn.Await(func(then zkconn.Callback[zkconn.Content]) { c.GetW(GenerationPath, then) })
+		found, err := zkconn.Read(c, GenerationPath, true)
 		if !zkconn.IsMissing(err) {
 			return NodeView{Exists: err == nil, Stat: found.Stat, Data: found.Data}, err
 		}
-		if exists, err := c.ExistsWatched(GenerationPath); err != nil || !exists {
+		if _, exists, err := c.Exists(GenerationPath, true); err != nil || !exists {
 			return NodeView{}, err
 		}
 	}
@@ -56,7 +56,7 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 			ep.RetryLater(ep.readGeneration)
 			return
 		}
-		ep.setGenerationError(zkconn.RightOn("READ", GenerationPath).Explain(err))
+		ep.setGenerationError(zkconn.ExplainRight(err, "READ", GenerationPath))
 		return
 	}
 	g := &ep.actor.generations

@@ -65,11 +65,11 @@ func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, e
 		return NodeView{}, err
 	}
 	return read(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
-		data, stat, err := c.Get(path)
-		if err = zkconn.RightOn("READ", path).Explain(err); err != nil {
+		found, err := zkconn.Read(c, path, false)
+		if err = zkconn.ExplainRight(err, "READ", path); err != nil {
 			return NodeView{}, err
 		}
-		return NodeView{Exists: true, Stat: stat, Data: data}, nil
+		return NodeView{Exists: true, Stat: found.Stat, Data: found.Data}, nil
 	})
 }
 
@@ -117,7 +117,7 @@ func checkRead(path string) error {
 }
 
 func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) ([]Child, error) {
-	listing, err := zkconn.Await(func(then zkconn.Callback[zkconn.Listing]) { c.List(directory, watch, then) })
+	listing, err := zkconn.Children(c, directory, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -139,17 +139,17 @@ func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wa
 // readChild reads one node. A missing node has no name in the result.
 func readChild(c zkconn.Client, directory, name string) (Child, error) {
 	path := zkconn.JoinPath(directory, name)
-	data, stat, err := c.Get(path)
+	found, err := zkconn.Read(c, path, false)
 	if errors.Is(err, zk.ErrNoAuth) { // the stat needs no right
 		var exists bool
-		if stat, exists, err = c.Exists(path); err == nil && !exists {
+		if found.Stat, exists, err = c.Exists(path, false); err == nil && !exists {
 			err = zk.ErrNoNode
 		}
 	}
 	if zkconn.IsMissing(err) {
 		return Child{}, nil
 	}
-	return Child{name, data, stat}, err
+	return Child{name, found.Data, found.Stat}, err
 }
 
 // readRequest is a call that only reads. The bridge may send it again at any time.
@@ -225,7 +225,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 			return
 		}
 		_, why := zkconn.Classify(err)
-		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.RightOn("READ", r.directory).Explain(err))
+		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(err, "READ", r.directory))
 	}
 	ep.Answering(r)
 	r.deliver(value, err)

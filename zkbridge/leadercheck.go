@@ -89,7 +89,7 @@ func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []str
 // all that the leader had: the answer to a transaction, even to one that fails, comes behind those of
 // all earlier transactions.
 func isPhantom(c zkconn.Client, path string) (bool, error) {
-	before, exists, err := c.Exists(path)
+	before, exists, err := c.Exists(path, false)
 	if err != nil || !exists {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func isPhantom(c zkconn.Client, path string) (bool, error) {
 	case !errors.Is(err, zk.ErrNoNode):
 		return false, err
 	}
-	after, exists, err := c.Exists(path)
+	after, exists, err := c.Exists(path, false)
 	return exists && after.Czxid == before.Czxid, err
 }
 

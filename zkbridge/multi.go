@@ -131,7 +131,7 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 	}
 	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
 		d := describe(t.ops[i])
-		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: d.right.Explain(cause)})
+		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: zkconn.ExplainRight(cause, d.right, d.path)})
 		return
 	}
 	if err == nil {

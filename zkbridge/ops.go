@@ -13,24 +13,18 @@ import (
 )
 
 // opDescription describes an operation of a transaction.
-type opDescription struct {
-	kind  string
-	path  string
-	right zkconn.Right
-}
+type opDescription struct{ kind, path, right string }
 
 func describe(op any) opDescription {
 	switch op := op.(type) {
 	case *zk.CreateRequest:
-		directory, _ := zkconn.SplitPath(op.Path)
-		return opDescription{"create", op.Path, zkconn.RightOn("CREATE", directory)}
+		return opDescription{"create", op.Path, "CREATE"}
 	case *zk.DeleteRequest:
-		directory, _ := zkconn.SplitPath(op.Path)
-		return opDescription{"delete", op.Path, zkconn.RightOn("DELETE", directory)}
+		return opDescription{"delete", op.Path, "DELETE"}
 	case *zk.SetDataRequest:
-		return opDescription{"set", op.Path, zkconn.RightOn("WRITE", op.Path)}
+		return opDescription{"set", op.Path, "WRITE"}
 	case *zk.CheckVersionRequest:
-		return opDescription{"check", op.Path, zkconn.RightOn("READ", op.Path)}
+		return opDescription{"check", op.Path, "READ"}
 	}
 	return opDescription{}
 }

@@ -52,7 +52,7 @@ func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
 func readCzxids(c zkconn.Client, s readSlots, directory string, children []string) ([]int64, error) {
 	czxids := make([]int64, len(children))
 	err := s.each(len(children), func(i int) error {
-		stat, _, err := c.Exists(zkconn.JoinPath(directory, children[i]))
+		stat, _, err := c.Exists(zkconn.JoinPath(directory, children[i]), false)
 		czxids[i] = stat.Czxid
 		return err
 	})
@@ -72,7 +72,7 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 	}
 	_, why := zkconn.Classify(err)
 	ep.watches.onRead(l.watcher, false)
-	ep.fail(l, why, "list %s: %v", l.directory, zkconn.RightOn("READ", l.directory).Explain(err))
+	ep.fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(err, "READ", l.directory))
 }
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
@@ -100,7 +100,7 @@ func (w *watchRequest) start(ep *epoch, nodes []string) {
 // missing node, too, which could not be taken back.
 func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
 	ep.reads.add(func(end func(func())) {
-		ep.client.GetW(zkconn.JoinPath(w.directory, node), func(found zkconn.Content, err error) {
+		ep.client.Get(zkconn.JoinPath(w.directory, node), true, func(found zkconn.Content, err error) {
 			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
 		})
 	})
@@ -123,7 +123,7 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 	default:
 		ep.watches.onRead(watcher, false)
 		_, w.reason = zkconn.Classify(err)
-		w.err = zkconn.RightOn("READ", path).Explain(err)
+		w.err = zkconn.ExplainRight(err, "READ", path)
 	}
 	w.left--
 	w.finish(ep)

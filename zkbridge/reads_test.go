@@ -267,7 +267,7 @@ func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
 		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
-		f.rewatch = func() { f.Client.Exists("/") }
+		f.rewatch = func() { f.Client.Exists("/", false) }
 		u.subscribe()
 		u.created(dir, "a-")
 		u.listed(&messages.List{Directory: dir, Watch: true})

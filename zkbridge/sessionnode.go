@@ -32,13 +32,13 @@ func (ep *epoch) createSessionNode() {
 
 // createSessionNode creates the session node. A node of that path can only be this session's.
 func createSessionNode(c zkconn.Client, path string) error {
-	err := c.CreateEphemeral(path)
+	err := c.Create(path, zk.FlagEphemeral)
 	if zkconn.IsMissing(err) {
 		// All clients may read the directory: those that ask for the generation need to.
 		if err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil {
 			return err
 		}
-		err = c.CreateEphemeral(path)
+		err = c.Create(path, zk.FlagEphemeral)
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
@@ -53,7 +53,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 			return
 		}
 		ep.actor.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
-			"node", path, "why", zkconn.RightOnParent("CREATE", path).Explain(err))
+			"node", path, "why", zkconn.ExplainRight(err, "CREATE", path))
 		path = ""
 	}
 	ep.writer.SetSessionNode(path)

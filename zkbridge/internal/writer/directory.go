@@ -78,7 +78,7 @@ func (w *Writer) makeDirectory(directory string, missing bool) {
 	w.epoch.Run(func(client zkconn.Client) func() {
 		exists, err := false, error(nil)
 		if !missing { // to make a directory that exists may take a right that is not granted
-			_, exists, err = client.Exists(directory)
+			_, exists, err = client.Exists(directory, false)
 		}
 		if err == nil && !exists {
 			err = zkconn.MakeDirectory(client, directory)

@@ -143,7 +143,7 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 	if zkconn.IsMissing(err) {
 		return nil
 	}
-	return zkconn.RightOnParent("DELETE", path).Explain(err)
+	return zkconn.ExplainRight(err, "DELETE", path)
 }
 
 // findNode returns the node that the create has made in the session, or "". A server that can list
@@ -169,7 +169,7 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	}
 	found, err := lookUpCreates(client, c.directory, []*Create{c})
 	if err != nil || found[0].Exists && found[0].Stat.EphemeralOwner != session {
-		return "", zkconn.RightOn("READ", c.directory).Explain(err)
+		return "", zkconn.ExplainRight(err, "READ", c.directory)
 	}
 	return found[0].Node, nil
 }

@@ -67,9 +67,6 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 
 func (c *Create) path() string { return zkconn.JoinPath(c.directory, c.prefix) }
 
-// right returns the right that the create takes.
-func (c *Create) right() zkconn.Right { return zkconn.RightOn("CREATE", c.directory) }
-
 func (c *Create) bytes() int {
 	return len(c.directory) + len(c.prefix) + sequenceSize + len(c.data) + c.aclBytes
 }

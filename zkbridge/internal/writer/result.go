@@ -67,7 +67,7 @@ func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
 	case zkconn.IsMissing(err):
 		w.waitForDirectory(c.directory, true, regrouped([]write{refused}))
 	default:
-		w.fail(regrouped([]write{refused})[0], why, c.right().Explain(err))
+		w.fail(regrouped([]write{refused})[0], why, zkconn.ExplainRight(err, "CREATE", c.path()))
 	}
 }
 

@@ -30,7 +30,7 @@ func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
 
 // rollBackFor rolls back a create that the writer cannot answer because a read has failed with err.
 func (w *Writer) rollBackFor(c *Create, err error) {
-	w.rollBack(c, finalReason(err), zkconn.RightOn("READ", c.directory).Explain(err).Error())
+	w.rollBack(c, finalReason(err), zkconn.ExplainRight(err, "READ", c.directory).Error())
 }
 
 // rollbackReply receives the answer to the release of a rollback. The create is open until then.
@@ -48,14 +48,14 @@ func (f rollbackReply) Tell(msg any) {
 // again to delete a node of another session.
 func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 	w.epoch.Run(func(client zkconn.Client) func() {
-		node, exists, lookupErr := client.Exists(r.path)
+		node, exists, lookupErr := client.Exists(r.path, false)
 		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
 	})
 }
 
 func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists bool, lookupErr error) {
 	_, why := zkconn.Classify(err)
-	explained := zkconn.RightOnParent("DELETE", r.path).Explain(err)
+	explained := zkconn.ExplainRight(err, "DELETE", r.path)
 	switch {
 	case lookupErr != nil && !isPermanent(lookupErr) && !w.unknownTooLong(&r.unknownSince):
 		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
@@ -82,7 +82,7 @@ func (w *Writer) abandonCreate(c *Create, err error) {
 		all = c.atomic.parts
 	}
 	why := finalReason(err)
-	err = zkconn.RightOn("READ", c.directory).Explain(err)
+	err = zkconn.ExplainRight(err, "READ", c.directory)
 	for _, c := range all {
 		w.addOrphan(c.path(), c, err)
 		w.failRequest(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)

@@ -153,7 +153,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 	if err != nil {
 		return nil, err
 	}
-	listing, err := client.Children(directory)
+	listing, err := zkconn.Children(client, directory, false)
 	if zkconn.IsMissing(err) {
 		return found, nil
 	}
@@ -175,7 +175,7 @@ func readNodes(client zkconn.Client, directory string, creates []*Create, listin
 		g.Go(func() (err error) {
 			l := &found[i]
 			l.Node, l.Listing = node, listing
-			l.Stat, l.Exists, err = client.Exists(zkconn.JoinPath(directory, node))
+			l.Stat, l.Exists, err = client.Exists(zkconn.JoinPath(directory, node), false)
 			return err
 		})
 	}

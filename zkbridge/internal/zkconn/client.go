@@ -25,27 +25,20 @@ type Client interface {
 	List(directory string, watch bool, then Callback[Listing])
 	// ReadDirectoryCzxid reads the directory's czxid, and no names.
 	ReadDirectoryCzxid(directory string, then Callback[Listing])
-	// GetW reads a node. It sets a watch on the node if it succeeds.
-	GetW(path string, then Callback[Content])
+	// Get reads a node. It sets a watch on the node if watch is set and it succeeds.
+	Get(path string, watch bool, then Callback[Content])
 	// SetWatches sets watches again that were set over another connection. It must come before
 	// any other request over the connection.
 	SetWatches(over *Conn, nodes, directories []string)
 
-	// CreateEphemeral creates an ephemeral node of exactly this path, without data.
-	CreateEphemeral(path string) error
+	// Create creates a node of exactly this path, without data. flags are go-zookeeper's.
+	Create(path string, flags int32) error
 	// CreateBeside creates an ephemeral node of exactly this path if another node exists.
 	CreateBeside(path string, data []byte, other string) error
-	// CreateContainer and CreatePersistent create a directory without data.
+	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
-	CreatePersistent(path string) error
-	// Get reads a node.
-	Get(path string) ([]byte, zk.Stat, error)
-	// Children reads the names in a directory.
-	Children(path string) (Listing, error)
-	// Exists reads the stat of a node.
-	Exists(path string) (stat zk.Stat, exists bool, err error)
-	// ExistsWatched sets a watch, too, also on a missing node.
-	ExistsWatched(path string) (bool, error)
+	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.
+	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
@@ -70,6 +63,16 @@ func Await[T any](ask func(Callback[T])) (answer T, err error) {
 // Multi sends a transaction and blocks until its answer.
 func Multi(c Client, ops ...any) ([]zk.MultiResponse, error) {
 	return Await(func(then Callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
+}
+
+// Read reads a node and blocks until the answer.
+func Read(c Client, path string, watch bool) (Content, error) {
+	return Await(func(then Callback[Content]) { c.Get(path, watch, then) })
+}
+
+// Children reads the names in a directory and blocks until the answer.
+func Children(c Client, directory string, watch bool) (Listing, error) {
+	return Await(func(then Callback[Listing]) { c.List(directory, watch, then) })
 }
 
 // NoData is empty data. Java clients distinguish it from nil, which some do not expect.
@@ -153,10 +156,9 @@ type Content struct {
 	Stat zk.Stat
 }
 
-func readContent(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }
-
-func (c zkClient) GetW(path string, then Callback[Content]) {
-	sendQuery(c.session, encodeRead(opGetData, c.root.prepend(path), true), readContent, then)
+func (c zkClient) Get(path string, watch bool, then Callback[Content]) {
+	sendQuery(c.session, encodeRead(opGetData, c.root.prepend(path), watch),
+		func(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }, then)
 }
 
 func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
@@ -186,12 +188,10 @@ func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.
 		}, then)
 }
 
-func (c zkClient) CreateEphemeral(path string) error {
-	return c.create(opCreate, path, NoData, zk.FlagEphemeral)
-}
+func (c zkClient) Create(path string, flags int32) error { return c.create(opCreate, path, flags) }
 
-func (c zkClient) create(op int32, path string, data []byte, flags int32) error {
-	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), data, c.acl, flags),
+func (c zkClient) create(op int32, path string, flags int32) error {
+	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {
 		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", made)
@@ -213,9 +213,9 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 func (c zkClient) CreateContainer(path string) error {
 	containers := &c.session.cfg.Containers
 	if containers.IsUnknown() {
-		return c.CreatePersistent(path)
+		return c.Create(path, zk.FlagPersistent)
 	}
-	err := c.create(opCreateContainer, path, NoData, zk.FlagContainer)
+	err := c.create(opCreateContainer, path, zk.FlagContainer)
 	if containers.onResult(c.session.Epoch, err) {
 		c.session.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
 			"times", MaxHangups, "do", "upgrade the server; delete empty directories by hand")
@@ -223,27 +223,7 @@ func (c zkClient) CreateContainer(path string) error {
 	return err
 }
 
-func (c zkClient) CreatePersistent(path string) error {
-	return c.create(opCreate, path, NoData, zk.FlagPersistent)
-}
-
-func (c zkClient) Get(path string) ([]byte, zk.Stat, error) {
-	n, err := waitQuery(c.session, encodeRead(opGetData, c.root.prepend(path), false), readContent)
-	return n.Data, n.Stat, err
-}
-
-func (c zkClient) Children(path string) (Listing, error) {
-	return Await(func(then Callback[Listing]) { c.List(path, false, then) })
-}
-
-func (c zkClient) Exists(path string) (zk.Stat, bool, error) { return c.exists(path, false) }
-
-func (c zkClient) ExistsWatched(path string) (bool, error) {
-	_, exists, err := c.exists(path, true)
-	return exists, err
-}
-
-func (c zkClient) exists(path string, watch bool) (zk.Stat, bool, error) {
+func (c zkClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 	stat, err := waitQuery(c.session, encodeRead(opExists, c.root.prepend(path), watch),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
 	if IsMissing(err) {
@@ -294,7 +274,7 @@ func MakeDirectory(c Client, path string) error {
 	if err == nil || errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
-	return fmt.Errorf("make directory %s: %w", path, RightOnParent("CREATE", path).Explain(err))
+	return fmt.Errorf("make directory %s: %w", path, ExplainRight(err, "CREATE", path))
 }
 
 func makeParent(c Client, path string) error {
@@ -317,7 +297,7 @@ func makeNode(c Client, path string) error {
 	if o, _ := Classify(err); o != Refused {
 		return err
 	}
-	return c.CreatePersistent(path)
+	return c.Create(path, zk.FlagPersistent)
 }
 
 // WithPublicRead adds the right to READ for all.
@@ -347,11 +327,11 @@ func LookUp(c Client, directory, node string) (Lookup, error) {
 	l := Lookup{Node: node}
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		l.Stat, l.Exists, err = c.Exists(JoinPath(directory, node))
+		l.Stat, l.Exists, err = c.Exists(JoinPath(directory, node), false)
 		return err
 	})
 	var err error
-	l.Listing, err = c.Children(directory)
+	l.Listing, err = Children(c, directory, false)
 	statErr := g.Wait() // before l is returned
 	return l, errors.Join(statErr, err)
 }

@@ -7,22 +7,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Right is a right on a node that a request needs.
-type Right struct{ right, path string }
-
-// RightOn returns the right on the node at path.
-func RightOn(right, path string) Right { return Right{right, path} }
-
-// RightOnParent returns the right on the directory of the node at path.
-func RightOnParent(right, path string) Right {
-	directory, _ := SplitPath(path)
-	return Right{right, directory}
-}
-
-// Explain returns err, with the right and the path if err says that a right is missing.
-func (n Right) Explain(err error) error {
-	if errors.Is(err, zk.ErrNoAuth) {
-		return fmt.Errorf("%w: %s is not granted on %s", err, n.right, n.path)
+// ExplainRight returns err, with the right that a request for the node at path needs if err says that
+// the right is missing. CREATE and DELETE are rights on the node's directory.
+func ExplainRight(err error, right, path string) error {
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return err
 	}
-	return err
+	if right == "CREATE" || right == "DELETE" {
+		path, _ = SplitPath(path)
+	}
+	return fmt.Errorf("%w: %s is not granted on %s", err, right, path)
 }
