@@ -28,7 +28,7 @@ func (c *call[T]) deliver(value T, err error) { c.done <- result[T]{value, err} 
 func (b *Bridge) withdraw(r request) {
 	b.ref.Tell(task(func(a *bridgeActor) {
 		if a.epoch != nil {
-			a.epoch.Answering(r)
+			a.epoch.close(r)
 		}
 	}))
 }

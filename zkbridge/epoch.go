@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -39,10 +38,9 @@ type epoch struct {
 	generationErr      error       // why there are no tokens, nil if there are
 	generationTimer    *time.Timer // until the node is read again, nil if that is not due
 
-	retries     []func() // to be called when the session is connected again, or after a pause
-	retryTimer  *time.Timer
-	leaderTimer *time.Timer // until the leader is asked for the watched nodes; see leadercheck.go
-	jitter      zkconn.Jitter
+	retries    []func() // to be called when the session is connected again, or after a pause
+	retryTimer *time.Timer
+	jitter     zkconn.Jitter
 }
 
 // request is a request that the bridge will answer.
@@ -61,7 +59,7 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	}
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.startQueue = newWorkQueue(ep, 1)
-	ep.writer = writer.New(ep, writer.Config{Epoch: ep.number, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
+	ep.writer = writer.New(ep, writer.Config{Session: ep.conn, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
 	return ep, nil
@@ -82,12 +80,6 @@ func (ep *epoch) setConn(conn *zkconn.Conn) {
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over, ep.connected = true, false
 	ep.setConn(nil)
-	ep.writer.Stop()
-	for _, t := range []*time.Timer{ep.retryTimer, ep.generationTimer, ep.leaderTimer} {
-		if t != nil {
-			t.Stop()
-		}
-	}
 	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) }) {
 		r.Fail(why, detail)
 	}
@@ -100,15 +92,18 @@ func (ep *epoch) addOpen(r request) {
 	ep.open[r] = ep.opened
 }
 
-// answer ends a request with msg.
-func (ep *epoch) answer(r request, to reply.To, msg any) {
-	delete(ep.open, r)
-	to.Tell(msg)
+// close notes that a request is being answered: it is open no longer.
+func (ep *epoch) close(r request) { delete(ep.open, r) }
+
+// Answer implements writer.Epoch.
+func (ep *epoch) Answer(r writer.Sender, msg any) {
+	ep.close(r)
+	r.Tell(msg)
 }
 
-// fail ends a request without success.
-func (ep *epoch) fail(r request, why messages.Reason, format string, args ...any) {
-	delete(ep.open, r)
+// Fail implements writer.Epoch.
+func (ep *epoch) Fail(r request, why messages.Reason, format string, args ...any) {
+	ep.close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
 
@@ -138,20 +133,11 @@ var _ writer.Epoch = (*epoch)(nil)
 // Client implements writer.Epoch.
 func (ep *epoch) Client() zkconn.Client { return ep.client }
 
-// ID implements writer.Epoch.
-func (ep *epoch) ID() int64 { return ep.conn.ID() }
-
-// Timeout implements writer.Epoch.
-func (ep *epoch) Timeout() time.Duration { return ep.conn.Timeout() }
-
 // IsOpen implements writer.Epoch.
 func (ep *epoch) IsOpen(r request) bool {
 	_, open := ep.open[r]
 	return open
 }
-
-// Answering implements writer.Epoch.
-func (ep *epoch) Answering(r request) { delete(ep.open, r) }
 
 // Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {

@@ -227,7 +227,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 		_, why := zkconn.Classify(err)
 		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(err, "READ", r.directory))
 	}
-	ep.Answering(r)
+	ep.close(r)
 	r.deliver(value, err)
 }
 

@@ -27,7 +27,7 @@ func (ep *epoch) leaderCheckPause() time.Duration { return max(leaderCheckPause,
 
 func (ep *epoch) scheduleLeaderCheck() {
 	pause := ep.leaderCheckPause()
-	ep.leaderTimer = ep.AfterFunc(pause+ep.jitter.Below(pause/4), ep.checkWithLeader)
+	ep.AfterFunc(pause+ep.jitter.Below(pause/4), ep.checkWithLeader)
 }
 
 // checkWithLeader asks the leader for the watched nodes that have not changed for long.

@@ -151,7 +151,7 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 }
 
 func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
-	ep.Answering(t)
+	ep.close(t)
 	t.deliver(results, err)
 }
 

@@ -62,7 +62,7 @@ func readCzxids(c zkconn.Client, s readSlots, directory string, children []strin
 func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		ep.watches.onRead(l.watcher, err == nil)
-		ep.answer(l, l.To, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children,
+		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children,
 			DirectoryCzxid: listing.Czxid, Czxids: czxids})
 		return
 	}
@@ -72,7 +72,7 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 	}
 	_, why := zkconn.Classify(err)
 	ep.watches.onRead(l.watcher, false)
-	ep.fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(err, "READ", l.directory))
+	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(err, "READ", l.directory))
 }
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
@@ -133,8 +133,8 @@ func (w *watchRequest) finish(ep *epoch) {
 	switch {
 	case w.left > 0:
 	case w.err != nil:
-		ep.fail(w, w.reason, "watch nodes of %s: %v", w.directory, w.err)
+		ep.Fail(w, w.reason, "watch nodes of %s: %v", w.directory, w.err)
 	default:
-		ep.answer(w, w.To, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
+		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
 	}
 }

@@ -71,7 +71,7 @@ func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, er
 		ep.addOpen(&to)
 		ep.WithGeneration(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
 			done.Generation, done.NoGeneration = generation, why
-			ep.answer(&to, to, done)
+			ep.Answer(&to, done)
 		})
 	default:
 		to.Tell(done)

@@ -28,7 +28,7 @@ func (w *Writer) createBeside(c *Create) {
 func (w *Writer) onBesideFailure(c *Create, err error) {
 	switch outcome, why := zkconn.Classify(err); {
 	case zkconn.IsMissing(err):
-		w.failRequest(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
+		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
 		w.fail(write{create: c}, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:

@@ -10,8 +10,8 @@ import (
 
 // Config is what a writer needs to know.
 type Config struct {
-	Epoch uint64   // for the log
-	ACL   []zk.ACL // of the nodes that the writer makes
+	Session *zkconn.SessionConn
+	ACL     []zk.ACL // of the nodes that the writer makes
 	// OnBatch is called with the number of creates and deletes of each batch that is sent.
 	OnBatch func(operations int)
 	Log     *slog.Logger
@@ -37,6 +37,3 @@ func (w *Writer) SetSessionNode(path string) { w.sessionNode = path }
 
 // SessionNode returns the path of the session node, or "".
 func (w *Writer) SessionNode() string { return w.sessionNode }
-
-// Stop stops the writer's timers. The epoch is over.
-func (w *Writer) Stop() { w.orphans.stop() }

@@ -12,15 +12,13 @@ import (
 type Epoch interface {
 	// Client returns the client that sends requests over the present connection.
 	Client() zkconn.Client
-	// ID returns ZooKeeper's number of the session.
-	ID() int64
-	// Timeout returns the session timeout that the server has granted.
-	Timeout() time.Duration
 
 	// IsOpen reports whether the request has not been answered.
 	IsOpen(r Request) bool
-	// Answering notes that the request is being answered: it is open no longer.
-	Answering(r Request)
+	// Answer answers a request by a message.
+	Answer(r Sender, msg any)
+	// Fail answers that the bridge will not do what was requested.
+	Fail(r Request, why messages.Reason, format string, args ...any)
 
 	// Run calls work, which may block, on another goroutine while the session is CONNECTED. It
 	// then calls the function that work has returned in the actor, unless the epoch is over.
@@ -37,6 +35,13 @@ type Epoch interface {
 	WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string))
 	// SessionNodeFailed notes that the session node could not be written.
 	SessionNodeFailed(err error)
+}
+
+// Sender is a request whose sender gets the answer as a message.
+type Sender interface {
+	Request
+	// Tell sends the answer.
+	Tell(msg any)
 }
 
 // Request is a request that the bridge will answer.

@@ -64,7 +64,7 @@ func (w *Writer) postpone(o *orphan, err error) {
 	if o.create != nil {
 		what = "a node may have been made, cannot be looked for, and may hold a lock until it is deleted"
 	}
-	w.cfg.Log.Error(what, "node", o.path, "since", o.since, "why", err, "epoch", w.cfg.Epoch,
+	w.cfg.Log.Error(what, "node", o.path, "since", o.since, "why", err, "epoch", w.cfg.Session.Epoch,
 		"do", "grant the right that is missing, or delete the node; it is tried again while the session lives, and goes with it")
 }
 
@@ -103,7 +103,7 @@ func (w *Writer) sweep() {
 	}
 	s.stop()
 	s.sweeping = true
-	session := w.epoch.ID()
+	session := w.cfg.Session.ID()
 	w.epoch.Run(func(client zkconn.Client) func() {
 		results := make([]error, len(due))
 		for i := range due {
@@ -122,7 +122,7 @@ func (w *Writer) onSwept(which []*orphan, results []error) {
 			continue
 		}
 		if o.deleted = true; !o.logged.IsZero() {
-			w.cfg.Log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", w.cfg.Epoch)
+			w.cfg.Log.Info("a node that could not be deleted is gone", "node", o.path, "since", o.since, "epoch", w.cfg.Session.Epoch)
 		}
 	}
 	s.all = slices.DeleteFunc(s.all, func(o *orphan) bool { return o.deleted })

@@ -130,15 +130,14 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 // released answers that the node is deleted. missing reports that the first delete, whose answer came,
 // found no node.
 func (w *Writer) released(r *NodeRelease, missing bool) {
-	w.epoch.Answering(r)
-	r.Tell(&messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
+	w.epoch.Answer(r, &messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
 }
 
 // fail ends creates that ZooKeeper has not executed.
 func (w *Writer) fail(failed write, why messages.Reason, err error) {
 	for _, c := range failed.creates() {
 		if w.epoch.IsOpen(c) {
-			w.failRequest(c, why, "create %s: %v", c.path(), err)
+			w.epoch.Fail(c, why, "create %s: %v", c.path(), err)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package writer
 
 import (
-	"fmt"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
@@ -14,16 +12,10 @@ import (
 // session because of it: that would cost the holders of all other locks theirs, without the margin.
 // The writer deletes the node when ZooKeeper lets it.
 
-// failRequest answers that the bridge will not do what was requested.
-func (w *Writer) failRequest(r Request, why messages.Reason, format string, args ...any) {
-	w.epoch.Answering(r)
-	r.Fail(why, fmt.Sprintf(format, args...))
-}
-
 // rollBack deletes the node of a create, and then fails the create.
 func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
 	failed := rollbackReply(func(result string) {
-		w.failRequest(c, why, "create %s: it was made and %s: %s", c.path(), result, detail)
+		w.epoch.Fail(c, why, "create %s: it was made and %s: %s", c.path(), result, detail)
 	})
 	w.Release(NewRelease(reply.To{Recipient: failed}, c.directory, c.node, false))
 }
@@ -61,8 +53,8 @@ func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists
 		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
 	case lookupErr == nil && !exists:
 		w.released(r, false)
-	case lookupErr == nil && node.EphemeralOwner != w.epoch.ID():
-		w.failRequest(r, why, "delete %s: %v", r.path, explained)
+	case lookupErr == nil && node.EphemeralOwner != w.cfg.Session.ID():
+		w.epoch.Fail(r, why, "delete %s: %v", r.path, explained)
 	default:
 		w.abandonRelease(r, why, explained)
 	}
@@ -71,7 +63,7 @@ func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists
 // abandonRelease answers a release whose node may exist. The writer goes on deleting the node.
 func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) {
 	w.addOrphan(r.path, nil, err)
-	w.failRequest(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
+	w.epoch.Fail(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
 }
 
 // abandonCreate answers a create, and all parts of its atomic create, whose outcome is unknown. The
@@ -85,6 +77,6 @@ func (w *Writer) abandonCreate(c *Create, err error) {
 	err = zkconn.ExplainRight(err, "READ", c.directory)
 	for _, c := range all {
 		w.addOrphan(c.path(), c, err)
-		w.failRequest(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)
+		w.epoch.Fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)
 	}
 }

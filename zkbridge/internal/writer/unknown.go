@@ -48,7 +48,7 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 		if !w.epoch.IsOpen(c) {
 			continue // answered with another part of its atomic create
 		}
-		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.epoch.ID() {
+		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.cfg.Session.ID() {
 			lookups[i] = zkconn.Lookup{} // of the same name, but of another session
 		}
 		c.unknownSince = time.Time{}
@@ -117,7 +117,7 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 	case err != nil:
 		w.lookUpLater(c)
 	case !l.Exists:
-		w.failRequest(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkconn.JoinPath(c.directory, c.node))
+		w.epoch.Fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkconn.JoinPath(c.directory, c.node))
 	default:
 		w.created(c, &messages.Created{Id: c.ID, Epoch: c.Epoch, Node: l.Node, Czxid: l.Stat.Czxid, Step: c.step,
 			Children: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid})
@@ -221,7 +221,7 @@ func (w *Writer) unknownTooLong(since *time.Time) bool {
 	if since.IsZero() {
 		*since = time.Now()
 	}
-	return time.Since(*since) > MaxUnknownTimeouts*w.epoch.Timeout()
+	return time.Since(*since) > MaxUnknownTimeouts*w.cfg.Session.Timeout()
 }
 
 // isPermanent reports whether a read that failed would fail the next time, too.

@@ -141,7 +141,6 @@ func (w *Writer) created(c *Create, msg *messages.Created) {
 			return
 		}
 		msg.Generation = generation
-		w.epoch.Answering(c)
-		c.Tell(msg)
+		w.epoch.Answer(c, msg)
 	})
 }
