@@ -10,14 +10,15 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// batch is a transaction: creates and deletes in the order in which they came. A batch with a create
+// batch is a transaction: groups of creates, and deletes, in the order in which they came. A batch with a create
 // ends with one operation that writes the session node: its result has the transaction's zxid,
 // which is the czxid of all nodes created. Reads of the directories that the batch creates in follow
 // in the same flight. ZooKeeper answers a session's requests in order, so the reads see the new nodes.
 type batch struct {
-	writes            []write
-	creates           uint32 // among the writes
-	mayFail           bool   // the directory of one of the creates may be missing, so that nothing is executed
+	groups            []*Group
+	writes            []write // of the groups
+	creates           uint32  // among the writes
+	mayFail           bool    // the directory of one of the creates may be missing, so that nothing is executed
 	reads             []directoryRead
 	readIndex         map[string]int32 // of a directory among the reads
 	ops               []any            // those of the writes, then that on the session node
@@ -51,51 +52,55 @@ const (
 	noReadNeeded = -1
 )
 
-// add puts w into the batch unless the batch is full, and reports whether it has. Without a
+// write is a create of a group, or a group that is a release.
+type write struct {
+	*Group
+	create *Create
+}
+
+// add puts g into the batch unless the batch is full, and reports whether it has. Without a
 // session node each create goes alone.
-func (b *batch) add(w write, sessionNode bool) bool {
-	if len(b.writes) > 0 && !b.fits(w, sessionNode) {
+func (b *batch) add(g *Group, sessionNode bool) bool {
+	if len(b.groups) > 0 && !b.fits(g, sessionNode) {
 		return false
 	}
-	creates := w.creates()
-	for _, c := range creates {
-		b.addWrite(write{create: c})
+	b.groups = append(b.groups, g)
+	b.size += g.bytes()
+	if g.release != nil {
+		b.writes = append(b.writes, write{Group: g})
 	}
-	if w.release != nil {
-		b.addWrite(w)
+	for _, c := range g.creates {
+		b.addCreate(c)
 	}
-	for _, c := range creates { // the parts of an atomic create share the last one's step
+	for _, c := range g.creates { // the parts of an atomic create share the last one's step
 		c.step = b.creates - 1
 	}
 	return true
 }
 
-// fits reports whether w fits behind the others.
-func (b *batch) fits(w write, sessionNode bool) bool {
-	n := max(1, len(w.creates()))
+// fits reports whether g fits behind the others.
+func (b *batch) fits(g *Group, sessionNode bool) bool {
+	n := max(1, len(g.creates))
 	switch {
-	case w.failures() >= maxFailures || b.writes[0].failures() >= maxFailures:
+	case g.failures >= maxFailures || b.groups[0].failures >= maxFailures:
 		return false
-	case !sessionNode && (b.creates > 0 || w.release == nil):
+	case !sessionNode && (b.creates > 0 || g.release == nil):
 		return false
 	case len(b.writes)+n+1 > maxOps:
 		return false
 	}
-	return b.size+w.bytes() <= MaxBytes
+	return b.size+g.bytes() <= MaxBytes
 }
 
-func (b *batch) addWrite(w write) {
-	if w.create != nil {
-		b.creates++
-		b.mayFail = b.mayFail || !w.create.exists && !b.deletesIn(w.create.directory)
-		if w.create.after != "" && b.deletes(w.create.directory, w.create.after) {
-			w.create.read = noReadNeeded
-		} else {
-			b.addRead(w.create)
-		}
+func (b *batch) addCreate(c *Create) {
+	b.creates++
+	b.mayFail = b.mayFail || !c.exists && !b.deletesIn(c.directory)
+	if c.after != "" && b.deletes(c.directory, c.after) {
+		c.read = noReadNeeded
+	} else {
+		b.addRead(c)
 	}
-	b.writes = append(b.writes, w)
-	b.size += w.bytes()
+	b.writes = append(b.writes, write{c.group, c})
 }
 
 // createsIn reports whether the transaction creates a node in the directory.
@@ -197,10 +202,11 @@ func (b *batch) czxid() int64 {
 
 // reset makes the batch empty. It keeps the memory.
 func (b *batch) reset() {
+	clear(b.groups)
 	clear(b.writes)
 	clear(b.reads)
 	clear(b.readIndex)
 	clear(b.ops)
-	b.writes, b.reads, b.ops = b.writes[:0], b.reads[:0], b.ops[:0]
+	b.groups, b.writes, b.reads, b.ops = b.groups[:0], b.writes[:0], b.reads[:0], b.ops[:0]
 	b.creates, b.mayFail, b.writesSessionNode, b.size, b.results, b.err = 0, false, false, 0, nil, nil
 }

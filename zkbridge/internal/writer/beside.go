@@ -30,9 +30,9 @@ func (w *Writer) onBesideFailure(c *Create, err error) {
 	case zkconn.IsMissing(err):
 		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
-		w.fail(write{create: c}, messages.Reason_INVALID, err)
+		w.fail(c.group, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:
-		w.fail(write{create: c}, why, zkconn.ExplainRight(err, "CREATE", c.path()))
+		w.fail(c.group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
 	case outcome == zkconn.NotSent:
 		w.epoch.RetryLater(func() { w.Create(c) })
 	default:

@@ -28,7 +28,7 @@ const (
 
 // New returns a writer without a session node.
 func New(epoch Epoch, cfg Config) *Writer {
-	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]write{}}
+	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}}
 }
 
 // SetSessionNode sets the path of the session node. Each batch that creates contenders writes the

@@ -25,19 +25,19 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 			exists[each.create.directory] = k < i
 		}
 	}
-	waiting := map[string][]write{}
-	var others []write
-	for _, each := range regrouped(b.writes) {
-		creates := each.creates()
-		k := slices.IndexFunc(creates, func(c *Create) bool { return c.directory == missing })
+	waiting := map[string][]*Group{}
+	var others []*Group
+	for _, g := range b.groups {
+		k := slices.IndexFunc(g.creates, func(c *Create) bool { return c.directory == missing })
 		if k < 0 {
-			k = slices.IndexFunc(creates, func(c *Create) bool { return !exists[c.directory] })
+			k = slices.IndexFunc(g.creates, func(c *Create) bool { return !exists[c.directory] })
 		}
 		if k < 0 {
-			others = append(others, each)
+			others = append(others, g)
 			continue
 		}
-		waiting[creates[k].directory] = append(waiting[creates[k].directory], each)
+		directory := g.creates[k].directory
+		waiting[directory] = append(waiting[directory], g)
 	}
 	for _, directory := range slices.Sorted(maps.Keys(waiting)) {
 		w.waitForDirectory(directory, directory == missing, waiting[directory])
@@ -47,7 +47,7 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 
 // waitForDirectory keeps creates until their directory is made. missing reports that ZooKeeper has
 // said that there is none; otherwise there may be one.
-func (w *Writer) waitForDirectory(directory string, missing bool, creates []write) {
+func (w *Writer) waitForDirectory(directory string, missing bool, creates []*Group) {
 	waiting, making := w.missingDirectories[directory]
 	w.missingDirectories[directory] = append(waiting, creates...)
 	if !making {
@@ -66,7 +66,7 @@ func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
 	}
 	for _, directory := range slices.Sorted(maps.Keys(w.missingDirectories)) {
 		for _, waiting := range w.missingDirectories[directory] {
-			if waiting.atomic != nil && waiting.atomic.createsIn(c.directory) {
+			if waiting.createsIn(c.directory) {
 				return directory, true
 			}
 		}
@@ -97,14 +97,14 @@ func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
 	creates := w.missingDirectories[directory]
 	delete(w.missingDirectories, directory)
 	// Creates of batches that were in flight have come behind later ones.
-	slices.SortStableFunc(creates, func(a, b write) int { return cmp.Compare(a.creates()[0].arrival, b.creates()[0].arrival) })
+	slices.SortStableFunc(creates, func(a, b *Group) int { return cmp.Compare(a.arrival, b.arrival) })
 	if err == nil || zkconn.IsMissing(err) { // missing: another client has deleted a directory above
-		w.requeue(slices.DeleteFunc(creates, func(each write) bool { return !w.mayRetry(each, errDeletedAgain) }))
+		w.requeue(slices.DeleteFunc(creates, func(g *Group) bool { return !w.mayRetry(g, errDeletedAgain) }))
 		return
 	}
 	_, why := zkconn.Classify(err)
-	for _, each := range creates {
-		w.fail(each, why, err)
+	for _, g := range creates {
+		w.fail(g, why, err)
 	}
 }
 
@@ -113,12 +113,11 @@ func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
 const maxTries = 100
 
 // mayRetry counts one more attempt. If there were too many, it fails the creates and returns false.
-func (w *Writer) mayRetry(creates write, err error) bool {
-	first := creates.creates()[0]
-	if first.tries++; first.tries <= maxTries {
+func (w *Writer) mayRetry(g *Group, err error) bool {
+	if g.tries++; g.tries <= maxTries {
 		return true
 	}
 	_, why := zkconn.Classify(err)
-	w.fail(creates, why, err)
+	w.fail(g, why, err)
 	return false
 }

@@ -3,17 +3,15 @@ package writer
 import "slices"
 
 // CreateAtomically creates the nodes of all parts, or none.
-func (w *Writer) CreateAtomically(a *AtomicCreate) { w.add(write{atomic: a}) }
+func (w *Writer) CreateAtomically(g *Group) { w.add(g) }
 
 // Release deletes the node of a request.
-func (w *Writer) Release(r *NodeRelease) { w.add(write{release: r}) }
+func (w *Writer) Release(r *NodeRelease) { w.add(&Group{release: r}) }
 
-func (w *Writer) add(added write) {
-	for _, c := range added.creates() {
-		if c.arrival == 0 {
-			w.arrivals++
-			c.arrival = w.arrivals
-		}
+func (w *Writer) add(added *Group) {
+	if added.release == nil && added.arrival == 0 {
+		w.arrivals++
+		added.arrival = w.arrivals
 	}
 	w.queue = append(w.queue, added)
 	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
@@ -21,18 +19,18 @@ func (w *Writer) add(added write) {
 	}
 }
 
-// requeue puts the writes of a batch back in front of the queue. The queue may hold the creates of an
+// requeue puts the groups of a batch back in front of the queue. The queue may hold the creates of an
 // earlier batch again: then they go behind the last create that came earlier.
-func (w *Writer) requeue(writes []write) {
+func (w *Writer) requeue(groups []*Group) {
 	front := 0
-	if i := slices.IndexFunc(writes, func(each write) bool { return each.arrival() > 0 }); i >= 0 {
-		for k, each := range w.queue {
-			if a := each.arrival(); a > 0 && a < writes[i].arrival() {
+	if i := slices.IndexFunc(groups, func(g *Group) bool { return g.arrival > 0 }); i >= 0 {
+		for k, g := range w.queue {
+			if g.arrival > 0 && g.arrival < groups[i].arrival {
 				front = k + 1
 			}
 		}
 	}
-	w.queue = slices.Insert(w.queue, front, writes...)
+	w.queue = slices.Insert(w.queue, front, groups...)
 	w.mayStart = true
 }
 
@@ -77,12 +75,12 @@ func (w *Writer) newBatch() *batch {
 	return b
 }
 
-// addToBatch adds a write to the batch unless the batch is full, and reports whether it has. A create
+// addToBatch adds a group to the batch unless the batch is full, and reports whether it has. A create
 // waits for the earlier creates of its directory: as long as these wait for a directory that is being
 // made, or are in a batch that may have to be sent again because a directory is missing. A batch that
 // deletes a node of a directory before it creates there shows that the directory is not missing.
-func (w *Writer) addToBatch(b *batch, added write) bool {
-	for _, c := range added.creates() {
+func (w *Writer) addToBatch(b *batch, added *Group) bool {
+	for _, c := range added.creates {
 		if directory, waits := w.awaitedDirectory(c); waits {
 			w.missingDirectories[directory] = append(w.missingDirectories[directory], added)
 			return true

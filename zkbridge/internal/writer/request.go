@@ -24,17 +24,14 @@ type Create struct {
 	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
 	aclBytes  int    // size of the node's ACL in a message
 
-	atomic *AtomicCreate  // that this create is part of, nil for none
+	group  *Group         // that this create is part of
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
 	op           zk.CreateRequest // of the last transaction
 	node         string           // the node, if it is known to have been created and the rest is not
 	step         uint32           // place among the creates of the last transaction
 	read         int32            // index of the directory among the reads of that transaction, or noReadNeeded
-	arrival      uint64           // place among all creates of the epoch, from 1
-	failures     int              // transactions that failed because of other requests
-	tries        int
-	unknownSince time.Time // when the outcome of the last attempt became unknown
+	unknownSince time.Time        // when the outcome of the last attempt became unknown
 }
 
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.
@@ -45,6 +42,7 @@ func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	if c.data == nil {
 		c.data = zkconn.NoData
 	}
+	c.group = &Group{creates: []*Create{c}}
 	return c
 }
 
@@ -88,7 +86,6 @@ type NodeRelease struct {
 	path         string
 	relaxed      bool             // no other contender waits for the delete
 	op           zk.DeleteRequest // of the last transaction
-	failures     int              // transactions that failed because of other requests
 	unknownSince time.Time        // when the outcome of the delete became unknown
 }
 
@@ -103,10 +100,15 @@ func (r *NodeRelease) deleteOp() *zk.DeleteRequest {
 	return &r.op
 }
 
-// AtomicCreate is several creates of which ZooKeeper executes all or none.
-type AtomicCreate struct {
-	parts    []*Create
-	lookedUp int // how many parts with an unknown outcome were looked for
+// Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several creates,
+// the parts of an atomic create.
+type Group struct {
+	release  *NodeRelease // nil if there are creates
+	creates  []*Create
+	arrival  uint64 // place of the creates among all of the epoch, from 1; 0 for a release
+	failures int    // transactions that failed because of other requests
+	tries    int    // how often the creates were sent again
+	lookedUp int    // how many parts with an unknown outcome were looked for
 }
 
 // MaxParts is how many parts an atomic create has at most.
@@ -114,23 +116,23 @@ const MaxParts = maxOps / 2
 
 // NewAtomicCreate returns an atomic create, or an error for parts that ZooKeeper would refuse below
 // root.
-func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*AtomicCreate, error) {
-	a, size := &AtomicCreate{parts: parts}, 0
+func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
+	g, size := &Group{creates: parts}, 0
 	for _, c := range parts {
 		if err := c.Validate(root); err != nil {
 			return nil, err
 		}
-		c.atomic, size = a, size+c.AtomicBytes(root)
+		c.group, size = g, size+c.AtomicBytes(root)
 	}
 	if len(parts) > MaxParts || size > zkconn.MaxRequest {
 		return nil, fmt.Errorf("%d nodes, %d bytes at once: the limits are %d and %d", len(parts), size, MaxParts, zkconn.MaxRequest)
 	}
-	return a, nil
+	return g, nil
 }
 
-// createsIn reports whether one of the parts is in the directory.
-func (a *AtomicCreate) createsIn(directory string) bool {
-	return slices.ContainsFunc(a.parts, func(c *Create) bool { return c.directory == directory })
+// createsIn reports whether one of the creates is in the directory.
+func (g *Group) createsIn(directory string) bool {
+	return slices.ContainsFunc(g.creates, func(c *Create) bool { return c.directory == directory })
 }
 
 // AtomicBytes returns the size of the create in an atomic create, the read of its directory included.
@@ -138,73 +140,12 @@ func (c *Create) AtomicBytes(root zkconn.Chroot) int {
 	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + 2*len(root)
 }
 
-// write is an element of the queue: exactly one of its fields is set. In a batch it is a create or a
-// release.
-type write struct {
-	create  *Create
-	release *NodeRelease
-	atomic  *AtomicCreate
-}
-
-func (w write) creates() []*Create {
-	switch {
-	case w.atomic != nil:
-		return w.atomic.parts
-	case w.create != nil:
-		return []*Create{w.create}
+func (g *Group) bytes() (n int) {
+	if g.release != nil {
+		return zkconn.OpBytes + len(g.release.path)
 	}
-	return nil
-}
-
-// arrival returns the place of its first create among all creates, or 0 if it has none.
-func (w write) arrival() uint64 {
-	if creates := w.creates(); len(creates) > 0 {
-		return creates[0].arrival
-	}
-	return 0
-}
-
-func (w write) bytes() (n int) {
-	if w.release != nil {
-		return zkconn.OpBytes + len(w.release.path)
-	}
-	for _, c := range w.creates() {
+	for _, c := range g.creates {
 		n += zkconn.OpBytes + c.bytes()
 	}
 	return n
-}
-
-// contains reports whether w is one, an element of a batch, or has it as a part.
-func (w write) contains(one write) bool {
-	return w == one || w.atomic != nil && one.create != nil && one.create.atomic == w.atomic
-}
-
-func (w write) failures() int {
-	if w.release != nil {
-		return w.release.failures
-	}
-	return w.creates()[0].failures
-}
-
-func (w write) setFailures(n int) {
-	for _, c := range w.creates() {
-		c.failures = n
-	}
-	if w.release != nil {
-		w.release.failures = n
-	}
-}
-
-// regrouped returns the elements of a batch as they were in the queue.
-func regrouped(writes []write) []write {
-	var all []write
-	for _, w := range writes {
-		switch {
-		case w.create == nil || w.create.atomic == nil:
-			all = append(all, w)
-		case len(writes) == 1 || w.create == w.create.atomic.parts[0]:
-			all = append(all, write{atomic: w.create.atomic})
-		}
-	}
-	return all
 }

@@ -18,15 +18,15 @@ func (w *Writer) onFailure(b *batch) {
 		err = zk.ErrAPIError // an answer to something else
 	}
 	switch outcome, why := zkconn.Classify(err); {
-	case outcome == zkconn.Refused && len(regrouped(b.writes)) == 1:
+	case outcome == zkconn.Refused && len(b.groups) == 1:
 		w.onRefused(b.writes[0], why, err)
 	case outcome == zkconn.Refused: // because of one of them, but the server does not say which
-		for _, failed := range b.writes {
-			failed.setFailures(maxFailures)
+		for _, g := range b.groups {
+			g.failures = maxFailures
 		}
-		w.requeue(regrouped(b.writes))
+		w.requeue(b.groups)
 	case outcome == zkconn.NotSent:
-		w.retryUnsent(regrouped(b.writes))
+		w.retryUnsent(b.groups)
 	default:
 		w.onOutcomeUnknown(b, err)
 	}
@@ -37,7 +37,7 @@ func (w *Writer) onFailure(b *batch) {
 func (w *Writer) onOpFailure(b *batch, i int, err error) {
 	if i == len(b.writes) {
 		w.epoch.SessionNodeFailed(err)
-		w.requeue(regrouped(b.writes))
+		w.requeue(b.groups)
 		return
 	}
 	failed := b.writes[i]
@@ -45,43 +45,39 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 		w.onMissingDirectory(b, i)
 		return
 	}
-	var others []write
-	for _, each := range regrouped(b.writes) {
-		if each.contains(failed) {
-			w.onRefused(failed, zkconn.ReasonFor(err), err)
-			continue
+	var others []*Group
+	for _, g := range b.groups {
+		if g != failed.Group {
+			g.failures++
+			others = append(others, g)
 		}
-		each.setFailures(each.failures() + 1)
-		others = append(others, each)
 	}
+	w.onRefused(failed, zkconn.ReasonFor(err), err)
 	w.requeue(others)
 }
 
 // onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part of.
 func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
-	switch c, r := refused.create, refused.release; {
-	case r != nil && zkconn.IsMissing(err):
-		w.released(r, r.unknownSince.IsZero()) // otherwise an earlier delete may have deleted the node
-	case r != nil:
-		w.onReleaseRefused(r, err)
+	switch c := refused.create; {
+	case c == nil:
+		w.onReleaseRefused(refused.release, err)
 	case zkconn.IsMissing(err):
-		w.waitForDirectory(c.directory, true, regrouped([]write{refused}))
+		w.waitForDirectory(c.directory, true, []*Group{refused.Group})
 	default:
-		w.fail(regrouped([]write{refused})[0], why, zkconn.ExplainRight(err, "CREATE", c.path()))
+		w.fail(refused.Group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
 	}
 }
 
-// retryUnsent keeps writes that could not be sent, and all writes behind them, until they are sent
-// again.
-func (w *Writer) retryUnsent(writes []write) {
+// retryUnsent keeps groups that could not be sent, and all behind them, until they are sent again.
+func (w *Writer) retryUnsent(groups []*Group) {
 	if len(w.unsent) == 0 {
 		w.epoch.RetryLater(func() {
-			writes := w.unsent
+			groups := w.unsent
 			w.unsent = nil
-			w.requeue(writes)
+			w.requeue(groups)
 		})
 	}
-	w.unsent = append(w.unsent, writes...)
+	w.unsent = append(w.unsent, groups...)
 }
 
 // onOutcomeUnknown handles a batch that ZooKeeper has executed or not. The deletes go one by one: a
@@ -120,8 +116,8 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 		w.released(r, false)
 		return
 	}
-	if outcome, why := zkconn.Classify(err); outcome == zkconn.Refused {
-		w.onRefused(write{release: r}, why, err)
+	if outcome, _ := zkconn.Classify(err); outcome == zkconn.Refused {
+		w.onReleaseRefused(r, err)
 		return
 	}
 	w.retryDelete(r, err)
@@ -134,8 +130,8 @@ func (w *Writer) released(r *NodeRelease, missing bool) {
 }
 
 // fail ends creates that ZooKeeper has not executed.
-func (w *Writer) fail(failed write, why messages.Reason, err error) {
-	for _, c := range failed.creates() {
+func (w *Writer) fail(failed *Group, why messages.Reason, err error) {
+	for _, c := range failed.creates {
 		if w.epoch.IsOpen(c) {
 			w.epoch.Fail(c, why, "create %s: %v", c.path(), err)
 		}

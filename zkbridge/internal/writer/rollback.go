@@ -39,6 +39,10 @@ func (f rollbackReply) Tell(msg any) {
 // onReleaseRefused handles a release that ZooKeeper refuses because of err. The writer does not try
 // again to delete a node of another session.
 func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
+	if zkconn.IsMissing(err) {
+		w.released(r, r.unknownSince.IsZero()) // otherwise an earlier delete may have deleted the node
+		return
+	}
 	w.epoch.Run(func(client zkconn.Client) func() {
 		node, exists, lookupErr := client.Exists(r.path, false)
 		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
@@ -69,13 +73,9 @@ func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) 
 // abandonCreate answers a create, and all parts of its atomic create, whose outcome is unknown. The
 // writer deletes nodes that it finds later.
 func (w *Writer) abandonCreate(c *Create, err error) {
-	all := []*Create{c}
-	if c.atomic != nil {
-		all = c.atomic.parts
-	}
 	why := finalReason(err)
 	err = zkconn.ExplainRight(err, "READ", c.directory)
-	for _, c := range all {
+	for _, c := range c.group.creates {
 		w.addOrphan(c.path(), c, err)
 		w.epoch.Fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)
 	}

@@ -53,7 +53,7 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 		}
 		c.unknownSince = time.Time{}
 		switch {
-		case c.atomic != nil && c.node == "":
+		case len(c.group.creates) > 1 && c.node == "":
 			w.onAtomicLookup(c, &lookups[i])
 		case lookups[i].Node != "":
 			c.node = lookups[i].Node
@@ -61,7 +61,7 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 		case c.node != "":
 			w.onLookup(c, lookups[i], nil)
 		default:
-			w.resubmit(write{create: c})
+			w.resubmit(c.group)
 		}
 	}
 }
@@ -69,17 +69,17 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 // onAtomicLookup handles the lookup of a part whose outcome is unknown. ZooKeeper has executed the
 // atomic create if any of its nodes exists: the other nodes were deleted since.
 func (w *Writer) onAtomicLookup(c *Create, l *zkconn.Lookup) {
-	a := c.atomic
+	g := c.group
 	c.lookup = l
-	if a.lookedUp++; a.lookedUp < len(a.parts) {
+	if g.lookedUp++; g.lookedUp < len(g.creates) {
 		return
 	}
-	a.lookedUp = 0
-	if !slices.ContainsFunc(a.parts, func(c *Create) bool { return c.lookup.Node != "" }) {
-		w.resubmit(write{atomic: a})
+	g.lookedUp = 0
+	if !slices.ContainsFunc(g.creates, func(c *Create) bool { return c.lookup.Node != "" }) {
+		w.resubmit(g)
 		return
 	}
-	for _, c := range a.parts {
+	for _, c := range g.creates {
 		c.node = c.lookup.Node
 		w.onLookup(c, *c.lookup, nil)
 	}
@@ -88,15 +88,14 @@ func (w *Writer) onAtomicLookup(c *Create, l *zkconn.Lookup) {
 var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
 
 // resubmit sends creates again that ZooKeeper has not executed.
-func (w *Writer) resubmit(creates write) {
-	if !w.mayRetry(creates, errNotExecuted) {
-		return
+func (w *Writer) resubmit(g *Group) {
+	switch {
+	case !w.mayRetry(g, errNotExecuted):
+	case len(g.creates) == 1:
+		w.Create(g.creates[0])
+	default:
+		w.add(g)
 	}
-	if creates.create != nil {
-		w.Create(creates.create)
-		return
-	}
-	w.add(creates)
 }
 
 // lookUpCreated reads the czxid of a node whose batch has not returned its zxid.

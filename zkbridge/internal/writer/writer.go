@@ -25,14 +25,14 @@ type Writer struct {
 	sessionNode string // path of the session node; empty if the session has none
 	mayStart    bool   // something has changed since the last Flush, so that a batch may be worth sending
 
-	queue       []write
-	unsent      []write  // of batches that could not be sent; retryUnsent puts them in front of the queue
+	queue       []*Group
+	unsent      []*Group // of batches that could not be sent; retryUnsent puts them in front of the queue
 	inFlight    []*batch // sent and not answered
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // creates that have come so far
 
-	missingDirectories map[string][]write // creates that wait until the directory is made
-	unknownCreates     []*Create          // that may have made a node: lookUpUnknown will look for it
+	missingDirectories map[string][]*Group // creates that wait until the directory is made
+	unknownCreates     []*Create           // that may have made a node: lookUpUnknown will look for it
 	orphans            orphans
 }
 
@@ -42,7 +42,7 @@ func (w *Writer) Create(c *Create) {
 		w.createBeside(c)
 		return
 	}
-	w.add(write{create: c})
+	w.add(c.group)
 }
 
 // Flush sends the batches that are worth it.

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
@@ -48,7 +49,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Config{})
 			w.SetSessionNode("/actorlock/sessions/1")
-			create := func() { w.Create(&Create{directory: "/locks/a", prefix: "n-"}) }
+			create := func() { w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-"}, nil)) }
 			if test.release != nil {
 				w.Release(test.release)
 			}
