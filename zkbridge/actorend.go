@@ -16,10 +16,19 @@ func (a *bridgeActor) giveUp(err error) {
 
 // Stopped implements host.Actor.
 func (a *bridgeActor) Stopped(failure any) {
-	defer a.unblockCallers(failure)
 	a.failed = failure != nil
+	why, retire, detail := messages.Reason_CLOSED, a.bridge.closeSession, "the bridge is closed"
+	a.bridge.err = fmt.Errorf("zkbridge: %w", why)
+	switch {
+	case a.failed:
+		why, retire, detail = messages.Reason_INTERNAL, a.bridge.closeAfterMargin, fmt.Sprintf("the bridge has failed: %v", failure)
+		a.bridge.err = fmt.Errorf("zkbridge: %w: %v", why, failure)
+	case a.fatal != nil:
+		a.bridge.err, detail = a.fatal, a.fatal.Error()
+	}
+	defer a.unblockCallers()
 	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
-	a.publish(a.closeDetail(failure))
+	a.publish(detail)
 	a.subs = nil
 	if !a.failed {
 		a.closeLostSessionsNow()
@@ -30,34 +39,12 @@ func (a *bridgeActor) Stopped(failure any) {
 	if a.hadSession && a.epoch.conn.ID() != 0 {
 		a.bridge.lastConn = a.epoch.conn
 	}
-	why, retire := messages.Reason_CLOSED, a.bridge.closeSession
-	if a.failed {
-		why, retire = messages.Reason_INTERNAL, a.bridge.closeAfterMargin
-	}
-	a.endEpoch(why, a.closeDetail(failure), retire)
-}
-
-func (a *bridgeActor) closeDetail(failure any) string {
-	switch {
-	case failure != nil:
-		return fmt.Sprintf("the bridge has failed: %v", failure)
-	case a.fatal != nil:
-		return a.fatal.Error()
-	}
-	return "the bridge is closed"
+	a.endEpoch(why, detail, retire)
 }
 
 // unblockCallers lets Close and Connected return.
-func (a *bridgeActor) unblockCallers(failure any) {
+func (a *bridgeActor) unblockCallers() {
 	b := a.bridge
-	switch {
-	case a.fatal != nil:
-		b.err = a.fatal
-	case failure != nil:
-		b.err = fmt.Errorf("zkbridge: %w: %v", messages.Reason_INTERNAL, failure)
-	default:
-		b.err = fmt.Errorf("zkbridge: %w", messages.Reason_CLOSED)
-	}
 	close(b.stopped)
 	go func() {
 		a.blockingJobs.Wait()

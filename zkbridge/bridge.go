@@ -24,8 +24,8 @@ type Bridge struct {
 	stopped      chan struct{} // closed when the actor has ended; err is set before
 	ended        chan struct{} // closed when go-zookeeper's goroutines have ended, too
 	err          error
-	closing      sync.Once
-	closeCalled  chan struct{}  // closed by Close
+	inUse        context.Context // until Close is called
+	endUse       context.CancelFunc
 	closingConns sync.WaitGroup // connections that are being closed
 
 	state            atomic.Pointer[snapshot]
@@ -67,8 +67,8 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 
 // start is Open with checked settings.
 func start(system *host.System, s *settings) (*Bridge, error) {
-	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{}),
-		closeCalled: make(chan struct{})}
+	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{})}
+	b.inUse, b.endUse = context.WithCancel(context.Background())
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	var err error
 	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newBridgeActor(b, self) })
@@ -157,10 +157,8 @@ func (b *Bridge) Lost(epoch uint64) bool {
 // stay until it expires. A second call, or calls from several goroutines, return the same result. An
 // actor must not call it.
 func (b *Bridge) Close() error {
-	b.closing.Do(func() {
-		close(b.closeCalled)
-		b.ref.Stop()
-	})
+	b.endUse()
+	b.ref.Stop()
 	timer := time.NewTimer(b.cfg.ConnectTimeout + time.Second)
 	defer timer.Stop()
 	select {
@@ -243,7 +241,7 @@ func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-b.closeCalled:
+		case <-b.inUse.Done():
 		case <-c.Context().Done(): // the session has expired
 		}
 		b.closeSession(c)

@@ -22,7 +22,8 @@ const (
 	// are best, as measured.
 	MaxInFlight = 3
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
-	// without a session node, which have one request each.
+	// without a session node. There each create goes alone, since only a request of its own returns its
+	// czxid.
 	MaxSingle = 29
 )
 

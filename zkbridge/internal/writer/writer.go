@@ -53,7 +53,7 @@ func (w *Writer) Flush() {
 	w.mayStart = false
 	limit := MaxInFlight
 	if w.sessionNode == "" {
-		limit = MaxSingle // each batch has one request only
+		limit = MaxSingle // each create goes alone; only deletes share a batch
 	}
 	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
 		b := w.buildBatch()

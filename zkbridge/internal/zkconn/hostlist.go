@@ -1,19 +1,15 @@
 package zkconn
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves all
 // names once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. With
 // that provider all clients of a server that fails pause for a second; the pauses of a hostList are
-// spread, and the dialer makes them.
+// spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods but Init.
 type hostList struct {
 	isOver   func() bool   // reports whether the epoch is over
 	maxPause time.Duration // the constant maxPause, or less for a short session
 
-	mu        sync.Mutex
 	spread    Jitter
 	servers   []string
 	next      int
@@ -50,8 +46,6 @@ func (h *hostList) Len() int { return len(h.servers) }
 // Next returns the next server, and reports whether go-zookeeper must pause before. It must if the
 // epoch is over: go-zookeeper notices only while it pauses that it is closed.
 func (h *hostList) Next() (server string, pause bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	server = h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
 	if h.tries == 0 {
@@ -68,8 +62,6 @@ func (h *hostList) Next() (server string, pause bool) {
 
 // beginAttempt returns the deadline of an attempt that begins now, which is limit from now at most.
 func (h *hostList) beginAttempt(limit time.Duration) (deadline time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.attemptTimeout = min(max(h.attemptTimeout, firstAttemptTimeout), limit)
 	h.deadline = time.Now().Add(h.attemptTimeout)
 	return h.deadline
@@ -77,8 +69,6 @@ func (h *hostList) beginAttempt(limit time.Duration) (deadline time.Time) {
 
 // pause returns the pause before the server returned last is dialed.
 func (h *hostList) pause() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if !h.pauseDue {
 		return 0
 	}
@@ -87,8 +77,6 @@ func (h *hostList) pause() time.Duration {
 
 // Connected notes that the server returned last has confirmed the session.
 func (h *hostList) Connected() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.tries, h.attemptTimeout = 0, 0
 	h.connected = time.Now()
 }
