@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // bridgeActor is the actor. Only the goroutine that serves its mailbox changes its fields.
@@ -43,7 +45,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	case task:
 		msg(a)
 	case callRequest: // of a goroutine that waits (call.go)
-		if a.accept(msg, msg.forEpoch(), nil) {
+		if a.accept(msg, msg.forEpoch(), nil) { // otherwise accept has answered Failed
 			msg.start(a.epoch)
 		}
 	case atomicCreateRequest:
@@ -60,6 +62,22 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 	c := writer.NewCreate(a.replyToOf(from, msg), msg, a.cfg.ACL)
 	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
 		a.epoch.writer.Create(c)
+	}
+}
+
+// Watch implements messages.BridgeHandler. A read of each node sets its watch (reads.go), and the event
+// of the watch wakes the sender (watches.go).
+func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
+	w := &watchRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory()}
+	if msg.GetWithData() {
+		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
+	}
+	err := checkWatchable(from)
+	for _, node := range msg.GetNodes() {
+		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
+	}
+	if a.accept(w, msg.GetEpoch(), err) {
+		w.start(a.epoch, msg.GetNodes())
 	}
 }
 
@@ -82,13 +100,4 @@ func (a *bridgeActor) Flush() {
 		ep.singles.flush()
 		ep.reads.flush()
 	}
-}
-
-// Post implements writer.Epoch.
-func (ep *epoch) Post(f func()) {
-	ep.actor.self.Tell(task(func(*bridgeActor) {
-		if !ep.over {
-			f()
-		}
-	}))
 }

@@ -118,9 +118,6 @@ func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
 
 // endEpoch leaves the session, and answers all requests that are open. retire ends the connection.
 func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
-	if a.deadline != nil {
-		a.deadline.Stop()
-	}
 	ep := a.epoch
 	a.epoch = nil
 	retire(ep.conn)

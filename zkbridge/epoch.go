@@ -144,6 +144,15 @@ func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.singles.addBlocking(func() func() { return work(ep.client) })
 }
 
+// Post implements writer.Epoch.
+func (ep *epoch) Post(f func()) {
+	ep.actor.self.Tell(task(func(*bridgeActor) {
+		if !ep.over {
+			f()
+		}
+	}))
+}
+
 // AfterFunc implements writer.Epoch.
 func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { ep.Post(f) })

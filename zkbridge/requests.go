@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/actorlock/actorlock/gen/ask"
@@ -58,21 +57,6 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 	}
 	if a.accept(l, msg.GetEpoch(), err) {
 		l.start(a.epoch)
-	}
-}
-
-// Watch implements messages.BridgeHandler.
-func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w := &watchRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory()}
-	if msg.GetWithData() {
-		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
-	}
-	err := checkWatchable(from)
-	for _, node := range msg.GetNodes() {
-		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
-	}
-	if a.accept(w, msg.GetEpoch(), err) {
-		w.start(a.epoch, msg.GetNodes())
 	}
 }
 
