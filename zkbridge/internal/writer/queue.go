@@ -6,7 +6,7 @@ import "slices"
 func (w *Writer) CreateAtomically(g *Group) { w.add(g) }
 
 // Release deletes the node of a request.
-func (w *Writer) Release(r *NodeRelease) { w.add(&Group{release: r}) }
+func (w *Writer) Release(r *NodeRelease) { w.add(&r.group) }
 
 func (w *Writer) add(added *Group) {
 	if added.release == nil && added.arrival == 0 {

@@ -24,7 +24,9 @@ type Create struct {
 	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
 	aclBytes  int    // size of the node's ACL in a message
 
-	group  *Group         // that this create is part of
+	group  *Group         // that this create is part of; own, but for the parts of an atomic create
+	own    Group          // here, to allocate once
+	self   [1]*Create     // its creates
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
 	op           zk.CreateRequest // of the last transaction
@@ -42,7 +44,7 @@ func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	if c.data == nil {
 		c.data = zkconn.NoData
 	}
-	c.group = &Group{creates: []*Create{c}}
+	c.self[0], c.own.creates, c.group = c, c.self[:], &c.own
 	return c
 }
 
@@ -83,6 +85,7 @@ func (c *Create) createOp(acl []zk.ACL) *zk.CreateRequest {
 // the bridge has given up may live on at the servers for longer than the bridge can know.
 type NodeRelease struct {
 	reply.To
+	group        Group // that has only this release
 	path         string
 	relaxed      bool             // no other contender waits for the delete
 	op           zk.DeleteRequest // of the last transaction
@@ -92,7 +95,9 @@ type NodeRelease struct {
 // NewRelease returns a release of a node. A relaxed one waits for the next request while others are
 // under way.
 func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease {
-	return &NodeRelease{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
+	r := &NodeRelease{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
+	r.group.release = r
+	return r
 }
 
 func (r *NodeRelease) deleteOp() *zk.DeleteRequest {

@@ -34,6 +34,8 @@ func TestMinBatch(t *testing.T) {
 // exists. Locks that many requests share create and delete in each batch, and did a fifth less while
 // each batch waited for the one before.
 func TestDeleteShowsDirectory(t *testing.T) {
+	unknown := NewRelease(reply.To{}, "/locks/a", "n-1", false)
+	unknown.unknownSince = time.Now()
 	for _, test := range []struct {
 		name    string
 		release *NodeRelease
@@ -44,7 +46,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		{"delete in a directory below", NewRelease(reply.To{}, "/locks/a/b", "n-1", false), true},
 		{"delete of the directory's name", NewRelease(reply.To{}, "/locks", "a", false), true},
 		{"delete in a directory with a longer name", NewRelease(reply.To{}, "/locks/ab", "n-1", false), true},
-		{"delete whose outcome is unknown", &NodeRelease{path: "/locks/a/n-1", unknownSince: time.Now()}, true},
+		{"delete whose outcome is unknown", unknown, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Config{})
