@@ -52,10 +52,11 @@ const (
 	noReadNeeded = -1
 )
 
-// write is a create of a group, or a group that is a release.
+// write is one create or one release of a group.
 type write struct {
-	*Group
-	create *Create
+	group   *Group
+	create  *Create
+	release *NodeRelease
 }
 
 // add puts g into the batch unless the batch is full, and reports whether it has. Without a
@@ -67,7 +68,7 @@ func (b *batch) add(g *Group, sessionNode bool) bool {
 	b.groups = append(b.groups, g)
 	b.size += g.bytes()
 	if g.release != nil {
-		b.writes = append(b.writes, write{Group: g})
+		b.writes = append(b.writes, write{group: g, release: g.release})
 	}
 	for _, c := range g.creates {
 		b.addCreate(c)
@@ -100,7 +101,7 @@ func (b *batch) addCreate(c *Create) {
 	} else {
 		b.addRead(c)
 	}
-	b.writes = append(b.writes, write{c.group, c})
+	b.writes = append(b.writes, write{group: c.group, create: c})
 }
 
 // createsIn reports whether the transaction creates a node in the directory.

@@ -47,7 +47,7 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 	}
 	var others []*Group
 	for _, g := range b.groups {
-		if g != failed.Group {
+		if g != failed.group {
 			g.failures++
 			others = append(others, g)
 		}
@@ -62,9 +62,9 @@ func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
 	case c == nil:
 		w.onReleaseRefused(refused.release, err)
 	case zkconn.IsMissing(err):
-		w.waitForDirectory(c.directory, true, []*Group{refused.Group})
+		w.waitForDirectory(c.directory, true, []*Group{refused.group})
 	default:
-		w.fail(refused.Group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
+		w.fail(refused.group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
 	}
 }
 
