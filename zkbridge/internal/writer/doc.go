@@ -9,7 +9,7 @@
 //
 //   - epoch.go: what the writer needs of the bridge.
 //   - request.go: a create, a release, an atomic create, and how ZooKeeper is asked for them.
-//   - config.go: what the writer needs to know, and how it begins and ends.
+//   - config.go: what the writer needs to know, and how it begins.
 //   - batch.go: one transaction of such requests, and the reads of directories behind it.
 //   - writer.go: a create on its way to ZooKeeper and back.
 //   - queue.go: the queue of requests, and which of them a batch takes.
