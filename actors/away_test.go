@@ -34,7 +34,7 @@ func TestTryWithoutConnection(t *testing.T) {
 		for _, f := range forms { // so that directories are known
 			unlock(b, lock(b, f.lock))
 		}
-		b.formsCleaned()
+		b.waitNodes(0, formEnds...)
 		for _, alone := range []bool{true, false} {
 			proxy.BlackHole(true)
 			asked, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
@@ -64,13 +64,13 @@ func TestTryWithoutConnection(t *testing.T) {
 				unlock(b, result(b, f))
 			}
 			state(b, locks, messages.SessionState_CONNECTED)
-			b.formsCleaned()
+			b.waitNodes(0, formEnds...)
 			b.waitNodes(0)
 		}
 		for _, f := range forms {
 			unlock(b, lock(b, f.lock, actors.Try()))
 		}
-		b.formsCleaned()
+		b.waitNodes(0, formEnds...)
 	})
 }
 

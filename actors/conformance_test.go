@@ -217,7 +217,7 @@ func TestSomeLocksFailToLock(t *testing.T) {
 		multi := locks.MultiLock(members...)
 		_, err = multi.Lock(within(b))
 		is(b, err, actors.ErrNoAuth)
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 		for _, i := range []int{0, 2} {
 			unlock(b, lock(b, b.three(b.locks())[i].(locker), actors.Try()))
 		}
@@ -228,7 +228,7 @@ func TestSomeLocksFailToLock(t *testing.T) {
 			b.Errorf("nodes %v", g.Nodes())
 		}
 		unlock(b, g)
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 		must(b, conn.Delete(closed, -1))
 	})
 }

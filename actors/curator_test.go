@@ -250,18 +250,12 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 			onEither(t, func(b *testLock) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
-				waits := func(requests, leases int) {
-					b.Helper()
-					zktest.Eventually(b, patience, func() bool {
-						return len(b.Nodes(b, b.path+"/locks")) == requests && len(b.Nodes(b, b.path+"/leases")) == leases
-					}, "%d in the request queue, %d leases", requests, leases)
-				}
 				g := lock(b, s, actors.Permits(2))
 				limits := map[bool]time.Duration{true: 4 * time.Second, false: patience}
 				theirs := leases.Begin(limits[!ours])
-				waits(1, 3)
+				b.waitFor(1, 3)
 				f := s.Acquire(within(b), actors.Permits(2), actors.WithTimeout(limits[ours]))
-				waits(2, 3)
+				b.waitFor(2, 3)
 				unlock(b, g)
 				if ours {
 					is(b, failure(b, f), actors.ErrTimedOut)
@@ -274,7 +268,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 				if ours {
 					must(b, leases.Release())
 				}
-				waits(0, 0)
+				b.waitFor(0, 0)
 			})
 		})
 	}

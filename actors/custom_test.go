@@ -10,7 +10,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // compatible is the matrix of those locks.
@@ -196,7 +195,7 @@ func TestCustomInMultiLock(t *testing.T) {
 		_, err := b.table().Kind("S").Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		unlock(b, g)
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-row")) == 0 }, "no node is left of the row")
+		b.waitNodes(0, "-row")
 	})
 }
 

@@ -357,7 +357,7 @@ func TestLockDelayMayNotCreateHeldMarker(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "CREATE is not granted on "+b.path) {
 			b.Error(err)
 		}
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"/lock")) == 0 }, "no node is left")
+		b.waitNodes(0, "/lock")
 		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)
 		must(b, conn.Delete(b.path+"/lock", -1))

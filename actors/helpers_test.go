@@ -145,11 +145,7 @@ func (b *testLock) clean() {
 	for _, f := range b.before {
 		f()
 	}
-	var nodes []string
-	zktest.Eventually(b, patience, func() bool {
-		nodes = b.nodes()
-		return len(nodes) == 0
-	}, "no node is left under %s: %v", b.path, &nodes)
+	b.waitNodes(0)
 	directory, name := filepath.Split(b.path)
 	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+heldMarker) {
 		b.Errorf("a held marker is left: %s%s", b.path, heldMarker)
@@ -164,16 +160,24 @@ func (b *testLock) clean() {
 	}, "no watch is left")
 }
 
-// nodes are the children of the lock's path, without the library's own directory if that path
-// is a chroot.
-func (b *testLock) nodes() []string {
-	return slices.DeleteFunc(b.Nodes(b, b.path), func(name string) bool { return name == "actorlock" })
+// nodes are the children of the lock's path, or of the path that begins with it and has an end, without the
+// library's own directory if that path is a chroot.
+func (b *testLock) nodes(end ...string) []string {
+	return slices.DeleteFunc(b.Nodes(b, b.path+strings.Join(end, "")), func(name string) bool { return name == "actorlock" })
 }
 
-// waitNodes waits until the directory has n children.
-func (b *testLock) waitNodes(n int) {
+// waitNodes waits until the lock's directory has n children. With ends, each directory whose path is the lock's
+// and one of them has n children.
+func (b *testLock) waitNodes(n int, ends ...string) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == n }, "%d nodes under %s", n, b.path)
+	if len(ends) == 0 {
+		ends = []string{""}
+	}
+	for _, end := range ends {
+		var nodes []string
+		zktest.Eventually(b, patience, func() bool { nodes = b.nodes(end); return len(nodes) == n },
+			"%d nodes under %s: %v", n, b.path+end, &nodes)
+	}
 }
 
 // locks connects, until the test ends.

@@ -326,7 +326,7 @@ func TestReleaseTwice(t *testing.T) {
 			alice.refused(id, messages.Reason_NOT_HELD)
 			alice.released(id, 0)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 

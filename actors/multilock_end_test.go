@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // A member's actor has failed while the multi-lock was idle. The next request is refused with the
@@ -33,7 +32,7 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 			}
 			unlock(b, g)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -57,10 +56,10 @@ func TestMultiLockRefusedByOneMember(t *testing.T) {
 		for _, end := range []string{"-a", "-c"} {
 			held := lock(b, other.Mutex(b.path+end))
 			f := locks.Mutex(b.path + end).Acquire(within(b))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 2 }, "the request in the queue")
+			b.waitNodes(2, end)
 			unlock(b, held)
 			unlock(b, result(b, f))
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }

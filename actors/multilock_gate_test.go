@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // A multi-lock that waits in the request queue of a semaphore is refused at once if its owner asks for
@@ -16,7 +15,7 @@ func TestMultiLockAtAGate(t *testing.T) {
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 1)
 		atGate := func(n int) {
 			b.Helper()
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == n }, "%d requests in the request queue", n)
+			b.waitNodes(n, "-s/locks")
 		}
 		held := lock(b, others.Semaphore(b.path+"-s", 1))
 		atGate(0)                                                   // otherwise the node that held's request leaves behind could be taken for that of next
@@ -56,7 +55,6 @@ func TestMultiLockAtAGate(t *testing.T) {
 		unlock(b, g)
 		unlock(b, again)
 		unlock(b, lock(b, x, me))
-		b.cleaned()
-		b.cleanedPools("-s")
+		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }

@@ -35,7 +35,7 @@ func TestMultiLockReentrant(t *testing.T) {
 			is(b, err, actors.ErrNotAcquired)
 			unlock(b, g)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -47,7 +47,7 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 		multi := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"))
 		held := lock(b, others.Mutex(b.path+"-b"))
 		one, two := multi.Acquire(within(b), me, actors.Revocable()), multi.Acquire(within(b), me)
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the requests in the queue")
+		b.waitNodes(2, "-b")
 		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that part
 		must(b, b.Client(b).Delete(b.path+"-a/"+first, -1))
 		b.expire(locks)
@@ -63,7 +63,7 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 		}
 		unlock(b, g)
 		unlock(b, again)
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -98,7 +98,7 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 
 		held := lock(b, others.Mutex(b.path+"-a"))
 		f := x.Acquire(within(b), me)
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 2 }, "the request in the queue")
+		b.waitNodes(2, "-a")
 		refused("the owner waits for one", x, y)
 		refused("the owner waits for one", x, s)
 		unlock(b, held)
@@ -125,19 +125,8 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 		unlock(b, g)
 		unlock(b, h)
 		unlock(b, lock(b, locks.MultiLock(x, y, z, s), actors.WithOwner("you")))
-		b.cleaned()
-		b.cleanedPools("-s", "-r")
+		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases", "-r/locks", "-r/leases")
 	})
-}
-
-// cleanedPools waits until nothing is left of semaphores.
-func (b *testLock) cleanedPools(ends ...string) {
-	b.Helper()
-	for _, end := range ends {
-		for _, below := range []string{"/locks", "/leases"} {
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end+below)) == 0 }, "no node is left under %s%s", b.path, end+below)
-		}
-	}
 }
 
 // An owner that has lost a member and not released it is refused because of that, as by
@@ -194,7 +183,6 @@ func TestMultiLockOfALostMember(t *testing.T) {
 		closes(b, g.Done(), "the grant of a permit")
 		unlock(b, lock(b, locks.MultiLock(x, s), me))
 		is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
-		b.cleaned()
-		b.cleanedPools("-s")
+		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }

@@ -16,9 +16,9 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 		permit := others.Semaphore(b.path+"-s", 1)
 		first := lock(b, permit)
 		second := permit.Acquire(within(b)) // is past the request queue
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the second past the request queue")
+		b.waitNodes(2, "-s/leases")
 		f := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-s", 1)).Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the multi-lock in the request queue")
+		b.waitNodes(2, "-s/locks") // the multi-lock is in the request queue
 		between := others.Mutex(b.path + "-a").Acquire(within(b))
 		zktest.Eventually(b, patience, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
 		unlock(b, first)
@@ -37,8 +37,7 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 				b.Errorf("tokens of holders that follow one another: %v", tokens)
 			}
 		}
-		b.cleaned()
-		b.cleanedPools("-s")
+		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }
 
@@ -71,9 +70,9 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 		for _, below := range []string{"/locks", "/leases"} {
 			held := lock(b, others.Semaphore(b.path+"-s", 1))
 			one := of(locks).Acquire(within(b))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/leases")) == 2 }, "the first past the request queue")
+			b.waitNodes(2, "-s/leases") // the first is past the request queue
 			two := of(others).Acquire(within(b))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-s/locks")) == 2 }, "the second in the request queue")
+			b.waitNodes(2, "-s/locks") // the second is in the request queue
 			victim := ""
 			for _, name := range b.Nodes(b, b.path+"-s"+below) {
 				node := b.path + "-s" + below + "/" + name
@@ -90,8 +89,7 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 			unlock(b, held)
 			b.inTurn(func(*actors.Grant) {}, one, two)
 		}
-		b.cleaned()
-		b.cleanedPools("-s")
+		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }
 

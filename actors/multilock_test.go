@@ -19,14 +19,6 @@ func (b *testLock) three(locks *actors.Locks) []actors.Member {
 	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
 }
 
-// cleaned waits until nothing is left of the three.
-func (b *testLock) cleaned() {
-	b.Helper()
-	for _, end := range []string{"-a", "-b", "-c"} {
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
-	}
-}
-
 func TestMultiLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -53,7 +45,7 @@ func TestMultiLock(t *testing.T) {
 			unlock(b, g)
 			is(b, g.Unlock(within(b)), actors.ErrNotHeld)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -68,31 +60,22 @@ func TestMultiLockWaits(t *testing.T) {
 		is(b, err, actors.ErrNotAcquired)
 		_, err = multi.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
 		is(b, err, actors.ErrTimedOut)
-		b.cleanedBut("-b")
+		b.waitNodes(0, "-a", "-c")
+		b.waitNodes(1, "-b")
 		f := multi.Acquire(within(b))
 		f.Cancel()
 		is(b, failure(b, f), actors.ErrCancelled)
-		b.cleanedBut("-b")
+		b.waitNodes(0, "-a", "-c")
+		b.waitNodes(1, "-b")
 		f = multi.Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 1 }, "the request in the queue")
+		b.waitNodes(1, "-a")
 		behind := others.Mutex(b.path + "-a").Acquire(within(b))
 		pending(b, f, behind)
 		unlock(b, held)
 		unlock(b, result(b, f))
 		unlock(b, result(b, behind))
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
-}
-
-func (b *testLock) cleanedBut(end string) {
-	b.Helper()
-	for _, e := range []string{"-a", "-b", "-c"} {
-		want := 0
-		if e == end {
-			want = 1
-		}
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+e)) == want }, "%d nodes under %s", want, b.path+e)
-	}
 }
 
 // Two multi-locks of the same members in opposite orders, of one process and of several,
@@ -130,7 +113,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 			})
 		}
 		must(b, g.Wait())
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -141,7 +124,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 		multi := locks.MultiLock(b.three(locks)...)
 		held := lock(b, others.Mutex(b.path+"-a"))
 		f := multi.Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-c")) == 1 }, "the request in the queue")
+		b.waitNodes(1, "-c")
 		b.expire(locks)
 		pending(b, f)
 		unlock(b, held)
@@ -151,9 +134,9 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 		}
 		// Its node is deleted while it waits: so are the others, and it begins anew.
 		w := others.Mutex(b.path + "-a").Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-a")) == 2 }, "another in one of the queues")
+		b.waitNodes(2, "-a")
 		next := multi.Acquire(within(b))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the next in the queue")
+		b.waitNodes(2, "-b")
 		var mine string
 		for _, name := range b.Nodes(b, b.path+"-b") {
 			if b.path+"-b/"+name != g.Nodes()[1] {
@@ -168,7 +151,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 		unlock(b, g)
 		unlock(b, result(b, w))
 		unlock(b, result(b, next))
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -182,7 +165,7 @@ func TestSomeReleasesFail(t *testing.T) {
 		if err := g.Unlock(within(b)); err != nil { // it may have been noticed, or not
 			is(b, err, actors.ErrNodeDeleted)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -205,7 +188,7 @@ func TestMultiLockMembers(t *testing.T) {
 				b.Errorf("%v does not say %q", err, text)
 			}
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -216,7 +199,7 @@ func TestMultiLockOverALimit(t *testing.T) {
 		_, err := locks.MultiLock(b.three(locks)...).Lock(within(b))
 		is(b, err, actors.ErrLimit)
 		unlock(b, lock(b, locks.Mutex(b.path+"-a")))
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -236,7 +219,7 @@ func TestMultiLockByMessages(t *testing.T) {
 		hear[*messages.Released](all[0])
 		hear[*messages.Granted](all[1])
 		all[0].send(multi, &messages.Acquire{RequestId: 2})
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"-b")) == 2 }, "the request in the queue")
+		b.waitNodes(2, "-b")
 		must(b, locks.Close())
 		if l := hear[*messages.Lost](all[1]); l.Reason != messages.Reason_CLOSED {
 			b.Error(l)
@@ -244,7 +227,7 @@ func TestMultiLockByMessages(t *testing.T) {
 		if r := hear[*messages.Refused](all[0]); r.Reason != messages.Reason_CLOSED {
 			b.Error(r)
 		}
-		b.cleaned()
+		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
 
@@ -284,8 +267,6 @@ func TestMultiLockWithASemaphore(t *testing.T) {
 		is(b, err, actors.ErrTimedOut)
 		unlock(b, lock(b, two.Mutex(b.path+"-a")))
 		unlock(b, held)
-		for _, end := range []string{"-a", "-b/locks", "-b/leases"} {
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
-		}
+		b.waitNodes(0, "-a", "-b/locks", "-b/leases")
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Participants returns the holders and the waiters of this process and others, in their order.
@@ -84,7 +83,7 @@ func TestParticipantsOfASemaphore(t *testing.T) {
 		s := b.locks().Semaphore(b.path, 3)
 		two := lock(b, s, actors.Permits(2), actors.WithData([]byte("two")), actors.Revocable())
 		next := s.Acquire(within(b), actors.Permits(2))
-		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"/leases")) == 4 }, "leases for who waits")
+		b.waitNodes(4, "/leases")
 		all, err := b.locks().Semaphore(b.path, 3).Participants(within(b))
 		if err != nil || len(all) != 4 {
 			b.Fatalf("%+v, %v", all, err)

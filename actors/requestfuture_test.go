@@ -62,7 +62,7 @@ func TestFutureTimesOut(t *testing.T) {
 			}
 			log.clear()
 		}
-		b.formsCleaned()
+		b.waitNodes(0, formEnds...)
 	})
 }
 

@@ -324,8 +324,6 @@ func TestRevokeSeveralTellsOnce(t *testing.T) {
 			alice.send(to, &messages.Release{RequestId: id})
 			alice.released(id, 0)
 		}
-		for _, end := range []string{"-a", "-b", "/leases", "/locks"} {
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
-		}
+		b.waitNodes(0, "-a", "-b", "/leases", "/locks")
 	})
 }

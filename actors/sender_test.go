@@ -38,13 +38,8 @@ func (b *testLock) forms(locks *actors.Locks) map[string]form {
 	}
 }
 
-func (b *testLock) formsCleaned() {
-	b.Helper()
-	for _, end := range []string{"-sm/leases", "-rw", "-s/leases", "-a", "-b/leases", "-l", "-simple", "-simple-rw", "-c"} {
-		var nodes []string
-		zktest.Eventually(b, patience, func() bool { nodes = b.Nodes(b, b.path+end); return len(nodes) == 0 }, "no node is left under %s: %v", b.path+end, &nodes)
-	}
-}
+// formEnds end the paths of the forms' directories, from which all nodes must go.
+var formEnds = []string{"-sm/leases", "-rw", "-s/leases", "-a", "-b/leases", "-l", "-simple", "-simple-rw", "-c"}
 
 func (f form) pid(t testing.TB) *actor.PID {
 	t.Helper()
@@ -74,7 +69,7 @@ func TestActorEndedBefore(t *testing.T) {
 			}
 			unlock(b, g)
 		}
-		b.formsCleaned()
+		b.waitNodes(0, formEnds...)
 	})
 }
 

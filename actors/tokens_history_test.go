@@ -330,7 +330,7 @@ func TestHistoryOfTokens(t *testing.T) {
 		}
 		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.gone), len(l.errs))
 		for _, end := range append(directories, "-simple", "-simple-rw") {
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+end)) == 0 }, "no node is left under %s", b.path+end)
+			b.waitNodes(0, end)
 		}
 		for _, s := range shops { // a semaphore in use watches its count
 			must(b, s.locks.Close())
