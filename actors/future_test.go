@@ -198,7 +198,7 @@ func TestDroppedFuture(t *testing.T) {
 		runtime.KeepAlive(f)
 		collected(b, func() bool { return len(b.nodes()) == 1 }, "the dropped request is gone")
 		if len(log.with("dropped")) != 1 {
-			b.Errorf("log: %v", log.with(""))
+			b.Errorf("log: %v", log.with())
 		}
 		unlock(b, g)
 		mu.Acquire(context.Background()) // is granted

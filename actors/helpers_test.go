@@ -3,7 +3,6 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -317,33 +316,6 @@ func (b *testLock) expire(locks *actors.Locks) {
 		s := locks.Session()
 		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
 	}, "a new session")
-}
-
-// logs is a logger that keeps its records as text.
-type logs struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *logs) config(cfg *actors.Config) { cfg.Logger = slog.New(slog.NewTextHandler(l, nil)) }
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, string(b))
-	return len(b), nil
-}
-
-// with returns the lines that contain text.
-func (l *logs) with(text string) (found []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if strings.Contains(line, text) {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 // collected collects garbage until cond holds.

@@ -1,38 +1,11 @@
 package actors_test
 
 import (
-	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// sharedLog is a log that may be read while it is written.
-type sharedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *sharedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *sharedLog) errors(path string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for line := range strings.Lines(l.text.String()) {
-		if strings.Contains(line, "level=ERROR") && strings.Contains(line, "two recipes") && strings.Contains(line, "path="+path) {
-			n++
-		}
-	}
-	return n
-}
 
 // Two recipes on one path of two processes hold side by side. The one that comes later sees the
 // other, and says so once.
@@ -66,18 +39,19 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 	} {
 		t.Run(c.first+" and "+c.second, func(t *testing.T) {
 			each(t, func(b *testLock) {
-				var log sharedLog
+				var log logs
+				reports := func() int { return len(log.with("level=ERROR", "two recipes", "path="+b.path)) }
 				first := lock(b, recipes[c.first](b.locks(), b.path))
-				locks := b.locks(func(cfg *actors.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+				locks := b.locks(log.config)
 				h := recipes[c.second](locks, b.path)
 				if c.reported {
 					unlock(b, lock(b, h))
-					zktest.Eventually(b, patience, func() bool { return log.errors(b.path) == 1 }, "the misuse is reported")
+					zktest.Eventually(b, patience, func() bool { return reports() == 1 }, "the misuse is reported")
 					unlock(b, lock(b, h))
 				}
 				unlock(b, first)
 				unlock(b, lock(b, h))
-				if n := log.errors(b.path); (n == 1) != c.reported || n > 1 {
+				if n := reports(); (n == 1) != c.reported || n > 1 {
 					b.Errorf("reported %d times", n)
 				}
 				b.before = append(b.before, func() { // the containers of a semaphore stay for a while

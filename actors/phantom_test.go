@@ -1,45 +1,23 @@
 package actors_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
 )
 
-// logged is a log that several goroutines write.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // A server goes on to show the node of a holder that has left. The waiters behind that node come to
 // hold nevertheless, in their session, by each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		var log logged
+		var log logs
 		address := make(chan string, 100)
 		waiters, err := actors.Connect(within(v), "one:1,two:1", actors.Config{SessionTimeout: session,
-			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Logger: log.logger(),
 			Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
 				address <- to
 				return v.Dial(ctx, network, to)
@@ -73,7 +51,7 @@ func TestWaitBehindPhantom(t *testing.T) {
 		<-time.After(3 * time.Minute)
 		for i, f := range waiting {
 			if !isClosed(f.Done()) {
-				v.Fatalf("%s waits for a phantom: %s", held[i].Path(), log.String())
+				v.Fatalf("%s waits for a phantom: %s", held[i].Path(), log.with())
 			}
 			g := result(v, f)
 			if s := waiters.Session(); s.Epoch != 1 || g.Err() != nil {
@@ -81,8 +59,8 @@ func TestWaitBehindPhantom(t *testing.T) {
 			}
 			unlock(v, g)
 		}
-		if text := log.String(); !strings.Contains(text, bad) || !strings.Contains(text, "leader does not have") {
-			v.Errorf("the log does not name %s: %s", bad, text)
+		if len(log.with(bad)) == 0 || len(log.with("leader does not have")) == 0 {
+			v.Errorf("the log does not name %s: %s", bad, log.with())
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,33 +9,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 )
-
-// defaultLog has slog.Default write to the result, until the test ends.
-func defaultLog(t *testing.T) *logs {
-	var log logs
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	t.Cleanup(func() { slog.SetDefault(before) })
-	return &log
-}
-
-// expect checks that there is one line, with all of the words.
-func (l *logs) expect(t testing.TB, words ...string) {
-	t.Helper()
-	l.mu.Lock()
-	lines := l.lines
-	l.lines = nil
-	l.mu.Unlock()
-	if len(lines) != 1 {
-		t.Errorf("%d lines: %q", len(lines), lines)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(lines[0], word) {
-			t.Errorf("no %q in %s", word, lines[0])
-		}
-	}
-}
 
 // Without a logger, slog.Default has one line for each change of the session, with the holders and
 // waiters, and none for a normal start and end.
@@ -51,8 +23,8 @@ func TestSessionLog(t *testing.T) {
 		kept = append(kept, mu.Acquire(within(v)), mu.Acquire(within(v)))
 		f := other.Acquire(within(v))
 		synctest.Wait()
-		if len(log.with("")) > 0 {
-			v.Errorf("at a normal start: %q", log.with(""))
+		if len(log.with()) > 0 {
+			v.Errorf("at a normal start: %q", log.with())
 		}
 		v.Pause()
 		v.DropConnections()
@@ -78,18 +50,15 @@ func TestSessionLog(t *testing.T) {
 		v.Expire(locks.Session().ID)
 		synctest.Wait()
 		<-time.After(session)
-		log.mu.Lock()
-		lines := strings.Join(log.lines, "")
-		log.lines = nil
-		log.mu.Unlock()
 		for _, want := range []string{"ZooKeeper session is lost", "there is a new"} {
-			if strings.Count(lines, want) != 1 {
-				v.Errorf("%q is not once in %s", want, lines)
+			if len(log.with(want)) != 1 {
+				v.Errorf("%q is not once in %s", want, log.with())
 			}
 		}
+		log.take()
 		must(v, locks.Close())
-		if len(log.with("")) > 0 {
-			v.Errorf("at a normal end: %q", log.with(""))
+		if len(log.with()) > 0 {
+			v.Errorf("at a normal end: %q", log.with())
 		}
 	})
 }
@@ -100,8 +69,8 @@ func TestNoSessionLogWithoutSession(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		v.Pause()
 		_, err := actors.Connect(within(v), "embedded:1", actors.Config{SessionTimeout: session, Dial: v.Dial})
-		if err == nil || len(log.with("")) > 0 {
-			v.Errorf("%v; %q", err, log.with(""))
+		if err == nil || len(log.with()) > 0 {
+			v.Errorf("%v; %q", err, log.with())
 		}
 		v.Resume()
 	})

@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,9 +11,9 @@ import (
 
 // logLine is the line that a logger writes of a value.
 func logLine(v any) string {
-	var line strings.Builder
-	slog.New(slog.NewTextHandler(&line, nil)).Info("now", "is", v)
-	return line.String()
+	var log logs
+	log.logger().Info("now", "is", v)
+	return log.take()[0]
 }
 
 func contains(t testing.TB, text string, parts ...string) {
