@@ -354,11 +354,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 			}
 			done <- err
 		}()
-		select {
-		case <-asked:
-		case <-within(b).Done():
-			b.Fatal("Curator's holder was not asked")
-		}
+		receive(b, asked, "the question to Curator's holder")
 		must(b, theirs.Release())
 		must(b, <-done)
 	})

@@ -260,11 +260,18 @@ func unlock(t testing.TB, g *actors.Grant) {
 
 func closes(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
+	receive(t, c, "the end of "+what)
+}
+
+// receive waits for a value that must come, or for the end of the channel.
+func receive[T any](t testing.TB, c <-chan T, what string) (v T, open bool) {
+	t.Helper()
 	select {
-	case <-c:
+	case v, open = <-c:
 	case <-within(t).Done():
-		t.Fatalf("%s does not end", what)
+		t.Fatalf("%s does not come", what)
 	}
+	return v, open
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -53,17 +53,12 @@ func (p *testActor) send(to *actor.PID, msg any) {
 // hear returns the next message, which must be a T.
 func hear[T any](p *testActor) T {
 	p.t.Helper()
-	select {
-	case msg := <-p.inbox:
-		m, ok := msg.(T)
-		if !ok {
-			p.t.Fatalf("got %T %v", msg, msg)
-		}
-		return m
-	case <-time.After(patience):
-		p.t.Fatal("no message")
-		panic("unreachable")
+	msg, _ := receive(p.t, p.inbox, "a message")
+	m, ok := msg.(T)
+	if !ok {
+		p.t.Fatalf("got %T %v", msg, msg)
 	}
+	return m
 }
 
 // refused is a Refused with the id and the reason.

@@ -24,13 +24,9 @@ func TestPanicTellsActors(t *testing.T) {
 		bob.refused(1, messages.Reason_INTERNAL)
 		// Its PID has no actor any more; either the actor itself or protoactor answers so.
 		bob.send(lock, &messages.Acquire{RequestId: 2})
-		select {
-		case msg := <-bob.inbox:
-			if m, ok := msg.(*messages.Refused); ok && m.GetReason() != messages.Reason_STOPPED {
-				b.Errorf("%v", m)
-			}
-		case <-within(b).Done():
-			b.Fatal("no answer")
+		msg, _ := receive(b, bob.inbox, "an answer")
+		if m, ok := msg.(*messages.Refused); ok && m.GetReason() != messages.Reason_STOPPED {
+			b.Errorf("%v", m)
 		}
 		lock = pid(b, mu)
 		bob.send(lock, &messages.Acquire{RequestId: 3})

@@ -104,16 +104,11 @@ func (p *childProcess) hearOf(words string) string {
 
 func (p *childProcess) next() string {
 	p.t.Helper()
-	select {
-	case line, open := <-p.lines:
-		if !open {
-			p.t.Fatalf("process %d has ended", p.cmd.Process.Pid)
-		}
-		return line
-	case <-time.After(patience):
-		p.t.Fatalf("process %d says nothing", p.cmd.Process.Pid)
+	line, open := receive(p.t, p.lines, fmt.Sprint("a line of process ", p.cmd.Process.Pid))
+	if !open {
+		p.t.Fatalf("process %d has ended", p.cmd.Process.Pid)
 	}
-	return ""
+	return line
 }
 
 // granted waits for a grant.

@@ -163,22 +163,13 @@ func TestActorReleasesAndStops(t *testing.T) {
 			}))
 		}
 		for range n {
-			oneEnds(b, done)
+			receive(b, done, "the end of an actor")
 		}
 		unlock(b, lock(b, mu))
 		if lines := log.with(hasEnded); len(lines) > 0 {
 			b.Errorf("the log has %q", lines)
 		}
 	})
-}
-
-func oneEnds(t testing.TB, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
-		t.Fatal("an actor does not end")
-	}
 }
 
 // watched is a process that counts its watchers.
@@ -304,7 +295,7 @@ func TestShortLivedActors(t *testing.T) {
 			}))
 		}
 		for range n {
-			oneEnds(b, done)
+			receive(b, done, "the end of an actor")
 		}
 		b.waitNodes(0)
 		if lines := log.with("does not know"); len(lines) > 0 {

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -13,25 +14,15 @@ import (
 // nextState reads one state that must come.
 func nextState(t testing.TB, states <-chan zkbridge.Session, want messages.SessionState, epoch uint64) {
 	t.Helper()
-	select {
-	case s, open := <-states:
-		if !open || s.State != want || s.Epoch != epoch {
-			t.Errorf("the state is %+v (%v), want %v of epoch %d", s, open, want, epoch)
-		}
-	case <-within(t).Done():
-		t.Fatalf("no state, want %v of epoch %d", want, epoch)
+	if s, open := receive(t, states, fmt.Sprintf("%v of epoch %d", want, epoch)); !open || s.State != want || s.Epoch != epoch {
+		t.Errorf("the state is %+v (%v), want %v of epoch %d", s, open, want, epoch)
 	}
 }
 
 func statesEnd(t testing.TB, states <-chan zkbridge.Session) {
 	t.Helper()
-	select {
-	case s, open := <-states:
-		if open {
-			t.Errorf("the state is %+v, want the end", s)
-		}
-	case <-within(t).Done():
-		t.Fatal("the states do not end")
+	if s, open := receive(t, states, "the end of the states"); open {
+		t.Errorf("the state is %+v, want the end", s)
 	}
 }
 

@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -103,16 +104,11 @@ func (s *singletonTest) stopped(self *actor.PID) {
 // hears waits for the next event.
 func (s *singletonTest) hears(what, singleton string) childEvent {
 	s.Helper()
-	select {
-	case ev := <-s.heard:
-		if ev.what != what || ev.singleton != singleton {
-			s.Fatalf("the child of %s has %s, want of %s %s", ev.singleton, ev.what, singleton, what)
-		}
-		return ev
-	case <-within(s).Done():
-		s.Fatalf("the child of %s has not %s", singleton, what)
+	ev, _ := receive(s, s.heard, fmt.Sprintf("%s of the child of %s", what, singleton))
+	if ev.what != what || ev.singleton != singleton {
+		s.Fatalf("the child of %s has %s, want of %s %s", ev.singleton, ev.what, singleton, what)
 	}
-	return childEvent{}
+	return ev
 }
 
 // silent checks that nothing has become of any child.
@@ -194,11 +190,8 @@ func TestSingletonLosesSession(t *testing.T) {
 		s.expire(here)
 		heard := map[string]childEvent{}
 		for range 2 {
-			select {
-			case ev := <-s.heard:
-				heard[ev.singleton+" "+ev.what] = ev
-			case <-within(s).Done():
-			}
+			ev, _ := receive(s, s.heard, "an event")
+			heard[ev.singleton+" "+ev.what] = ev
 		}
 		second, ok := heard["z started"]
 		if _, stopping := heard["a stopping"]; !ok || !stopping || second.token.Compare(first.token) <= 0 {
