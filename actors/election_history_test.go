@@ -33,7 +33,7 @@ func historyOfCampaigns(v *virtual) {
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	for i := range 3 {
-		n := &route{dial: v.Dial}
+		n := &dialer{dial: v.Dial}
 		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, stop })
 		for range 1 + i%2 {
 			c := &campaigner{v: v, campaigns: r, branch: branch{n, locks}, options: options, done: done}

@@ -71,17 +71,17 @@ func say(t testing.TB, all []context.Context, when string, whys ...error) {
 // grantEndings are the ends of a grant with a HoldAtMost of a minute.
 var grantEndings = []struct {
 	name string
-	end  func(v *virtual, g *actors.Grant, n *route)
+	end  func(v *virtual, g *actors.Grant, n *dialer)
 	why  error
 }{
-	{"released", func(_ *virtual, g *actors.Grant, _ *route) { g.Release() }, actors.ErrReleased},
-	{"held too long", func(*virtual, *actors.Grant, *route) {}, actors.ErrHoldExpired},
-	{"session lost", func(v *virtual, g *actors.Grant, n *route) {
+	{"released", func(_ *virtual, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
+	{"held too long", func(*virtual, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
+	{"session lost", func(v *virtual, g *actors.Grant, n *dialer) {
 		n.fail(true, true) // else it may hear of the end of its node first
 		v.Expire(g.Session())
 		n.fail(false, false)
 	}, actors.ErrSessionLost},
-	{"closed", func(v *virtual, _ *actors.Grant, _ *route) { v.opened[0].Close() }, actors.ErrClosed},
+	{"closed", func(v *virtual, _ *actors.Grant, _ *dialer) { v.opened[0].Close() }, actors.ErrClosed},
 }
 
 // onEachEnding runs f in a bubble for each ending of a grant.
@@ -90,8 +90,8 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 	for _, e := range grantEndings {
 		t.Run(e.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				n := &route{dial: v.Dial}
-				_, mu := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
+				n := &dialer{dial: v.Dial}
+				_, mu := v.mutex(n.config)
 				g := lock(v, mu, actors.HoldAtMost(time.Minute))
 				f(v, g, func() { e.end(v, g, n) }, e.why)
 			})
@@ -127,7 +127,7 @@ func TestDoneIsLast(t *testing.T) {
 func TestDoneIsLastWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		n := &route{dial: v.Dial}
+		n := &dialer{dial: v.Dial}
 		locks, mu := v.mutex(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, true })
 		g := lock(v, mu)
 		done := g.Done()

@@ -30,7 +30,7 @@ func TestTwoIdentities(t *testing.T) {
 				make(chroot+"/orders", zk.PermCreate|zk.PermDelete|zk.PermRead)
 				b.path += "/orders"
 				identity := func(user string) (*actors.Mutex, *dialer) {
-					d := newDialer()
+					d := &dialer{}
 					locks := connect(b.T, b.Addr()+chroot, d.config, func(cfg *actors.Config) {
 						cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: user + ":secret"}}
 						cfg.ACL = append(zkbridge.CreatorAll(), zk.WorldACL(zk.PermRead)...)

@@ -27,7 +27,7 @@ func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Con
 // ZooKeeper.
 func TestLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
-		d := newDialer()
+		d := &dialer{}
 		mu, other := b.local(lasting, d.config), b.mutex()
 		first := lock(b, mu, actors.WithData([]byte("the first's")))
 		data, stat, err := b.Client(b).Get(first.Node())
@@ -78,15 +78,6 @@ func TestLocalQueue(t *testing.T) {
 		unlock(b, h)
 		unlock(b, lock(b, other)) // and again, so that nothing is left
 	})
-}
-
-// settle waits until nothing has been asked for a while: a directory is being watched.
-func (d *dialer) settle(t testing.TB) {
-	t.Helper()
-	zktest.Eventually(t, patience, func() bool {
-		n, _ := d.during(func() { <-time.After(50 * time.Millisecond) })
-		return n == 0
-	}, "nothing is asked for")
 }
 
 // A local queue keeps an unused node for a while, and each acquire begins that while anew.

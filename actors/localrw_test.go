@@ -24,7 +24,7 @@ const me = actors.Owner("me")
 // kind, and nothing is asked of ZooKeeper any more.
 func TestLocalReadWrite(t *testing.T) {
 	each(t, func(b *testLock) {
-		d := newDialer()
+		d := &dialer{}
 		rw, other := b.localRW(lasting, d.config), b.rw()
 		r1, r2 := lock(b, rw.Read()), lock(b, rw.Read(), actors.Try())
 		if r1.Node() != r2.Node() || !strings.Contains(r1.Node(), "__READ__") || r2.Token().Compare(r1.Token()) <= 0 {

@@ -1,13 +1,10 @@
 package actors_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,45 +13,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// route is how one process reaches the server.
-type route struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu    sync.Mutex
-	away  bool
-	conns []net.Conn
-}
-
-func (n *route) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.away {
-		return nil, syscall.ECONNREFUSED
-	}
-	conn, err := n.dial(ctx, network, address)
-	if err == nil {
-		n.conns = append(n.conns, conn)
-	}
-	return conn, err
-}
-
-// fail has the network refuse connections, or take them again. With cut it closes those that
-// there are.
-func (n *route) fail(away, cut bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.away = away
-	if cut {
-		for _, conn := range n.conns {
-			conn.Close()
-		}
-		n.conns = nil
-	}
-}
-
 // branch is one process of the history.
 type branch struct {
-	*route
+	*dialer
 	locks *actors.Locks
 }
 
@@ -75,8 +36,8 @@ func historyOfOutages(v *virtual) {
 	var branches []branch
 	var wg sync.WaitGroup
 	for i := range 3 {
-		n := &route{dial: v.Dial}
-		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial = n.Dial })
+		n := &dialer{dial: v.Dial}
+		locks, _ := v.mutex(n.config)
 		branches = append(branches, branch{n, locks})
 		for j := range 4 {
 			c := &visitor{testLock: &testLock{T: v.T}, processLocks: &processLocks{locks: locks, path: "/lock"}, ledger: l,

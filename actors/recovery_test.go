@@ -161,12 +161,12 @@ func (o *outage) close() {
 // waits for the lock all the time has it no sooner than the margin after the loss.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	for name, outage := range map[string]func(v *virtual, n *route) (end func()){
-		"restart": func(v *virtual, _ *route) func() {
+	for name, outage := range map[string]func(v *virtual, n *dialer) (end func()){
+		"restart": func(v *virtual, _ *dialer) func() {
 			v.Halt()
 			return v.Restart
 		},
-		"cut off": func(_ *virtual, n *route) func() {
+		"cut off": func(_ *virtual, n *dialer) func() {
 			n.fail(true, true)
 			return func() { n.fail(false, false) }
 		},
@@ -181,8 +181,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *route) func()) {
-	n := &route{dial: v.Dial}
+func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *dialer) func()) {
+	n := &dialer{dial: v.Dial}
 	margin, slack := timeout/5, 3*time.Second // slack is for the pauses between attempts to connect
 	locks, held := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = timeout, n.Dial })
 	others, rival := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })

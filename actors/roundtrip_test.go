@@ -18,7 +18,7 @@ func TestOneRoundTrip(t *testing.T) {
 		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll)) // ZooKeeper may remove a container at any time
 		must(b, err)
 		defer conn.Delete(b.path, -1)
-		d := newDialer()
+		d := &dialer{}
 		mu := b.mutex(d.config)
 		unlock(b, lock(b, mu)) // finds the directory
 		for range 3 {
@@ -35,7 +35,7 @@ func TestOneRoundTrip(t *testing.T) {
 
 func TestReentryNeedsNoRequest(t *testing.T) {
 	each(t, func(b *testLock) {
-		d := newDialer()
+		d := &dialer{}
 		mu, me := b.mutex(d.config), actors.WithOwner("me")
 		g := lock(b, mu, me)
 		if n, ops := d.during(func() {
@@ -108,7 +108,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
 	serially(t, func(b *testLock) {
-		d := newDialer()
+		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		unlock(b, lock(b, mu))
 		g := lock(b, holder)
@@ -154,7 +154,7 @@ func TestWaitersShare(t *testing.T) {
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
 	serially(t, func(b *testLock) {
-		d := newDialer()
+		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)
 		f := mu.Acquire(within(b))

@@ -96,7 +96,7 @@ func TestSemaphoreRequests(t *testing.T) {
 				must(b, conn.Delete(path, -1))
 			}
 		}()
-		d := newDialer()
+		d := &dialer{}
 		s := b.semaphore(3, d.config)
 		unlock(b, permits(b, s, 1)) // looks at the directories
 		b.waitFor(0, 0)

@@ -1,69 +1,35 @@
 package actors_test
 
 import (
-	"context"
-	"encoding/binary"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Simple locks whose nodes another client deletes or overwrites.
 
-// barrier is a dialer that keeps back the first request of one kind.
-type barrier struct {
-	op      embedded.Op
-	once    sync.Once
-	reached chan struct{}
-	open    chan struct{}
-}
-
-func newBarrier(op embedded.Op) *barrier {
-	return &barrier{op: op, reached: make(chan struct{}), open: make(chan struct{})}
-}
-
-func (b *barrier) config(cfg *actors.Config) {
-	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := new(net.Dialer).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &barredConn{Conn: c, b: b}, nil
-	}
-}
-
-type barredConn struct {
-	net.Conn
-	b       *barrier
-	greeted bool
-}
-
-func (c *barredConn) Write(p []byte) (int, error) {
-	if c.greeted && len(p) >= 12 && embedded.Op(binary.BigEndian.Uint32(p[8:])) == c.b.op {
-		c.b.once.Do(func() {
-			close(c.b.reached)
-			<-c.b.open
-		})
-	}
-	c.greeted = true
-	return c.Conn.Write(p)
-}
-
 // A lock node is deleted before its maker has listed the contenders, and another contender makes its own.
 func TestSimpleLockNodeReplaced(t *testing.T) {
 	each(t, func(b *testLock) {
-		bar := newBarrier(embedded.OpGetChildren2)
-		rw, other := b.locks(bar.config).SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
+		reached, open, once := make(chan struct{}), make(chan struct{}), sync.Once{}
+		d := &dialer{write: func(c *wireConn, op embedded.Op, message []byte) (int, error) {
+			if op == embedded.OpGetChildren2 { // the first is kept back
+				once.Do(func() {
+					close(reached)
+					<-open
+				})
+			}
+			return c.Conn.Write(message)
+		}}
+		rw, other := b.locks(d.config).SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
 		f := rw.Write().Acquire(within(b))
-		closes(b, bar.reached, "the list")
+		closes(b, reached, "the list")
 		must(b, b.Client(b).Delete(b.path+"/W", -1))
 		g := lock(b, other.Write())
-		close(bar.open)
+		close(open)
 		select {
 		case <-f.Done():
 			b.Error("two hold")

@@ -93,7 +93,7 @@ func TestSimpleMutexHerd(t *testing.T) {
 		grants := make(chan granted, waiters)
 		waiting := map[*dialer]bool{}
 		for range waiters {
-			d := newDialer()
+			d := &dialer{}
 			waiting[d] = true
 			mu := b.locks(d.config).SimpleMutex(b.path)
 			go func() {

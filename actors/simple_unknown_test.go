@@ -2,12 +2,11 @@ package actors_test
 
 import (
 	"bytes"
-	"context"
-	"net"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // TestSimpleOwnerNodeDeletedWhileUnknown loses the answer to the transaction that makes
@@ -24,8 +23,14 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			besides(t, func(b *testLock) {
-				d := &deafDialer{trigger: []byte(b.path + "/" + k.lockNode + "-")}
-				conn, mu := b.Client(b), k.at(b.locks(func(cfg *actors.Config) { cfg.Dial = d.Dial }), b.path)
+				var deaf atomic.Pointer[wireConn] // gets no answer to the transaction, nor to what follows
+				d := &dialer{write: func(c *wireConn, _ embedded.Op, message []byte) (int, error) {
+					if bytes.Contains(message, []byte(b.path+"/"+k.lockNode+"-")) && deaf.CompareAndSwap(nil, c) {
+						c.setLimit(0)
+					}
+					return c.Conn.Write(message)
+				}}
+				conn, mu := b.Client(b), k.at(b.locks(d.config), b.path)
 				unlock(b, lock(b, k.at(b.locks(), b.path))) // makes the directory
 				b.waitNodes(0)
 				f := mu.Acquire(within(b))
@@ -35,49 +40,10 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 						must(b, conn.Delete(b.path+"/"+name, -1))
 					}
 				}
-				d.cut()
+				deaf.Load().cut()
 				unlock(b, result(b, f))
 				b.waitNodes(0)
 			})
 		})
 	}
-}
-
-// deafDialer makes connections. The first one that writes trigger gets no answer to that and to all that
-// follows.
-type deafDialer struct {
-	trigger []byte
-
-	mu   sync.Mutex
-	deaf *wireConn
-}
-
-func (d *deafDialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &deafConn{&wireConn{Conn: conn, fault: &wireFault{at: -1}, limit: -1}, d}, nil
-}
-
-// cut closes the connection that gets no answer.
-func (d *deafDialer) cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.deaf.cut()
-}
-
-type deafConn struct {
-	*wireConn
-	d *deafDialer
-}
-
-func (c *deafConn) Write(b []byte) (int, error) {
-	c.d.mu.Lock()
-	if c.d.deaf == nil && bytes.Contains(b, c.d.trigger) {
-		c.d.deaf = c.wireConn
-		c.setLimit(0)
-	}
-	c.d.mu.Unlock()
-	return c.wireConn.Write(b)
 }

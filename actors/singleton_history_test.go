@@ -75,7 +75,7 @@ func historyOfSingletons(v *virtual) {
 	var all []*actor.PID
 	var props []*actor.Props
 	for i := range 3 {
-		n := &route{dial: v.Dial}
+		n := &dialer{dial: v.Dial}
 		locks, _ := v.mutex(func(cfg *actors.Config) {
 			cfg.Dial, cfg.System, cfg.StopOnSuspended = n.Dial, system, i == 2
 		})

@@ -101,7 +101,7 @@ type cell struct {
 	row     tableRow
 	path    string
 	log     logs
-	network *route // of ours
+	network *dialer // of ours
 	ours    *actors.Locks
 	theirs  *actors.Locks
 
@@ -117,8 +117,8 @@ type cell struct {
 
 func newCell(s site, row tableRow, path string, configure ...func(*actors.Config)) *cell {
 	c := &cell{site: s, row: row, path: path}
-	c.network = &route{dial: s.dial}
-	c.ours = s.connect(append([]func(*actors.Config){c.log.config, func(cfg *actors.Config) { cfg.Dial = c.network.Dial }}, configure...)...)
+	c.network = &dialer{dial: s.dial}
+	c.ours = s.connect(append([]func(*actors.Config){c.log.config, c.network.config}, configure...)...)
 	c.theirs = s.connect()
 	return c
 }

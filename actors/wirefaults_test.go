@@ -1,10 +1,8 @@
 package actors_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +12,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -72,8 +71,6 @@ type wireWay struct {
 	moves bool
 }
 
-var errWire = errors.New("the wire has failed")
-
 var wireWays = []wireWay{
 	{name: "cut before", fail: func(c *wireConn, message []byte) (int, error) { return c.cut() }},
 	{name: "cut within the request", fail: func(c *wireConn, message []byte) (int, error) {
@@ -108,12 +105,12 @@ type wireFault struct {
 	greetings int
 }
 
-func (f *wireFault) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
+// write is the write of a dialer.
+func (f *wireFault) write(c *wireConn, _ embedded.Op, message []byte) (int, error) {
+	if f.strikes(c.writes == 1, c.writes == 2) {
+		return f.way.fail(c, message)
 	}
-	return &wireConn{Conn: conn, fault: f, limit: -1}, nil
+	return c.Conn.Write(message)
 }
 
 // strikes counts the message, and reports whether the connection fails at it.
@@ -132,68 +129,11 @@ func (f *wireFault) strikes(first, second bool) bool {
 	return false
 }
 
-type wireConn struct {
-	net.Conn
-	fault  *wireFault
-	writes int
-
-	mu    sync.Mutex
-	limit int // of bytes that may still be read; -1 for no limit
-}
-
-// Write is given one message at a time.
-func (c *wireConn) Write(b []byte) (int, error) {
-	c.writes++
-	ping := c.writes > 1 && len(b) >= 12 && b[11] == 11 && b[10] == 0
-	if ping || !c.fault.strikes(c.writes == 1, c.writes == 2) {
-		return c.Conn.Write(b)
-	}
-	return c.fault.way.fail(c, b)
-}
-
-func (c *wireConn) cut() (int, error) {
-	c.Conn.Close()
-	return 0, errWire
-}
-
-// unanswered sends the message and cuts the connection once the server has answered,
-// or after a while.
-func (c *wireConn) unanswered(message []byte) (int, error) {
-	c.setLimit(0)
-	n, err := c.Conn.Write(message)
-	time.AfterFunc(30*time.Millisecond, func() { c.Conn.Close() })
-	return n, err
-}
-
-func (c *wireConn) setLimit(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.limit = n
-}
-
-func (c *wireConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.mu.Lock()
-	limit := c.limit
-	c.mu.Unlock()
-	switch {
-	case err != nil || limit < 0:
-		return n, err
-	case limit > 0: // and then the end
-		c.Conn.Close()
-		return min(n, limit), nil
-	}
-	for err == nil { // read and drop all bytes until the client closes the connection
-		_, err = c.Conn.Read(b)
-	}
-	return 0, err
-}
-
 // turns has two sessions take turns. It returns how many messages the client has sent.
 func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
 	rival := b.mutex()
-	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: fault.Dial,
+	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: (&dialer{write: fault.write}).Dial,
 		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})
 	must(b, err)
 	defer locks.Close()
