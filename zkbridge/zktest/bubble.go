@@ -5,6 +5,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // Bubble is synctest.Test. Under the race detector the process has one processor meanwhile: in Go 1.26 two
@@ -17,6 +20,18 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 		defer bubbles.end()
 	}
 	synctest.Test(t, f)
+}
+
+// Virtual starts an embedded server without a network, for a test in a [Bubble], and closes it when the test ends. Clients
+// connect to it by [Server.Dial]. Its tick is 100 ms, and the longest session a minute.
+func Virtual(t testing.TB) *Server {
+	t.Helper()
+	e, err := embedded.Start(embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+	if err != nil {
+		t.Fatalf("zktest: start the embedded server: %v", err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return &Server{addr: "127.0.0.1:1", embedded: e, virtual: true}
 }
 
 // bubbles are those of the process under the race detector.

@@ -1,9 +1,12 @@
 package zktest
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Goroutines of a bubble set timers that fire at once. On two processors that ends the process under Go 1.26's
@@ -20,5 +23,25 @@ func TestBubbleWithTimersThatFireAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// A server without a network has clients of its own, and its nodes are seen while it does not answer.
+func TestVirtual(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
+		s := Virtual(t)
+		c := s.Client(t)
+		create(t, c, "/parent", 0)
+		create(t, c, "/parent/one", zk.FlagEphemeral)
+		create(t, c, "/parent/one-two", 0)
+		create(t, c, "/parent-two", 0)
+		s.Freeze(t)
+		if got := s.Nodes(t, "/parent"); !slices.Equal(got, []string{"one", "one-two"}) {
+			t.Errorf("nodes %v", got)
+		}
+		if got := s.Nodes(t, "/"); !slices.Equal(got, []string{"parent", "parent-two"}) {
+			t.Errorf("nodes %v", got)
+		}
+		s.Thaw(t)
 	})
 }

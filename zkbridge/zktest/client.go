@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,7 +21,7 @@ const clientTimeout = time.Minute
 // that. It is closed when the test ends, and its goroutines are waited for. It logs nothing.
 func (s *Server) Client(t testing.TB) *zk.Conn {
 	t.Helper()
-	c, err := dial(s.addr, clientTimeout)
+	c, err := dial(s.addr, clientTimeout, s.Dial)
 	if err != nil {
 		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
 	}
@@ -33,10 +34,14 @@ func (s *Server) Client(t testing.TB) *zk.Conn {
 }
 
 // Nodes returns the names of a node's children in alphabetical order, and none where there is no such node. It asks
-// on a connection of its own, so it also sees what a stuck client does not.
+// on a connection of its own, so it also sees what a stuck client does not. A [Virtual] server is not asked, and may be
+// paused or stopped.
 func (s *Server) Nodes(t testing.TB, path string) []string {
 	t.Helper()
-	c, err := dial(s.addr, clientTimeout)
+	if s.virtual {
+		return dumped(s.embedded.Dump(), path)
+	}
+	c, err := dial(s.addr, clientTimeout, s.Dial)
 	if err != nil {
 		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
 	}
@@ -51,18 +56,34 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 	return children
 }
 
+// dumped returns the names of a node's children in the dump of an embedded server.
+func dumped(dump, path string) (children []string) {
+	for line := range strings.Lines(dump) {
+		node, _, _ := strings.Cut(line, " ")
+		name, below := strings.CutPrefix(node, strings.TrimSuffix(path, "/")+"/")
+		if below && !strings.Contains(name, "/") {
+			children = append(children, name)
+		}
+	}
+	return children
+}
+
+// dialFunc connects to an address.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
 // client is a connection that can be waited for.
 type client struct {
 	*zk.Conn
 	events <-chan zk.Event
+	dial   dialFunc
 
 	mu     sync.Mutex
 	socket net.Conn // the last one
 }
 
 // dial connects and waits for the session.
-func dial(addr string, sessionTimeout time.Duration) (*client, error) {
-	c := &client{}
+func dial(addr string, sessionTimeout time.Duration, dial dialFunc) (*client, error) {
+	c := &client{dial: dial}
 	session := make(chan struct{})
 	ready := sync.OnceFunc(func() { close(session) })
 	var err error
@@ -87,7 +108,9 @@ func dial(addr string, sessionTimeout time.Duration) (*client, error) {
 // dialSocket is more patient than go-zookeeper, which allows a second: when that is over, all that waits for
 // the connection fails.
 func (c *client) dialSocket(network, addr string, _ time.Duration) (net.Conn, error) {
-	conn, err := net.DialTimeout(network, addr, clientTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
+	defer cancel()
+	conn, err := c.dial(ctx, network, addr)
 	if err == nil {
 		c.mu.Lock()
 		c.socket = conn

@@ -1,8 +1,10 @@
 package zktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +28,7 @@ type Server struct {
 	nodes    []*serverProcess // the processes of a real server
 	members  []*Server        // one per node of an ensemble
 	shared   bool             // other tests use it too
+	virtual  bool             // has no network
 }
 
 // Addr returns the address to connect to, host:port, with commas between those of an ensemble. A server that was
@@ -45,6 +48,18 @@ func (s *Server) Real() bool { return s.embedded == nil }
 
 // Embedded returns the embedded server, for its fault injection, and nil on a real one.
 func (s *Server) Embedded() *embedded.Server { return s.embedded }
+
+// Virtual reports whether the server is one of [Virtual], which has no network.
+func (s *Server) Virtual() bool { return s.virtual }
+
+// Dial connects to an address of the server, through the network where the server has one. It is for the configuration of
+// a client.
+func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.virtual {
+		return s.embedded.Dial(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
 
 // Members returns the servers of an ensemble, to stop, freeze and connect to one of them. It is empty for others.
 func (s *Server) Members() []*Server { return s.members }

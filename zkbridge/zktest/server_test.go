@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"errors"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func TestSessionTimeout(t *testing.T) {
 	Each(t, func(t *testing.T, s *Server) {
 		t.Parallel()
 		p := Proxy(t, s.Addr())
-		c, err := dial(p.Addr(), 10*time.Second) // not lost by the way on a busy machine
+		c, err := dial(p.Addr(), 10*time.Second, new(net.Dialer).DialContext) // not lost by the way on a busy machine
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (s *Server) SetCreateCount(t testing.TB, path string, n int32) {
 
 // touchChild creates a child and deletes it, and returns the number of the transaction that created it.
 func (s *Server) touchChild(path string) (zxid int64, err error) {
-	c, err := dial(s.addr, clientTimeout)
+	c, err := dial(s.addr, clientTimeout, s.Dial)
 	if err != nil {
 		return 0, err
 	}
