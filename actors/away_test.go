@@ -121,7 +121,8 @@ func TestWhatWasWaitedFor(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		unlock(v, lock(v, mu))
 		v.Pause()
 		ctx, cancel := context.WithTimeout(v.Context(), time.Second)
@@ -136,7 +137,7 @@ func TestSilentServer(t *testing.T) {
 			v.Error(err)
 		}
 		v.Resume()
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -10,26 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/gen/host"
-	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // Locks of New live in a session that goes on when they are closed.
-
-// ownBridge returns a function that makes Locks on one bridge, which lives as long as the test.
-func (b *testLock) ownBridge() func() *actors.Locks {
-	b.Helper()
-	system := host.NewSystem(nil, nil)
-	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: b.Addr(), SessionTimeout: calm})
-	must(b, err)
-	b.Cleanup(func() {
-		bridge.Close()
-		system.Close()
-	})
-	must(b, bridge.Connected(within(b)))
-	return func() *actors.Locks { return actors.New(system, bridge, actors.Config{}) }
-}
 
 // closeLeavesNothing checks that no node of the lock is there any more when Close returns.
 func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
@@ -57,11 +41,10 @@ func TestCloseOfNewDuringTransaction(t *testing.T) {
 		for action, fault := range actions {
 			t.Run(kind+"/"+action, func(t *testing.T) {
 				onEmbedded(t, func(b *testLock) {
-					open := b.ownBridge()
 					if kind == "reset" {
 						b.makeDirectory(math.MaxInt32)
 					}
-					locks := open()
+					locks, _ := b.onBridge()
 					g := lock(b, handle(locks, b.path))
 					i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: fault})
 					g.Release()
@@ -88,7 +71,8 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 	t.Parallel()
 	t.Run("lock-delay", func(t *testing.T) {
 		onEmbedded(t, func(b *testLock) {
-			locks, conn := b.ownBridge()(), b.Client(b)
+			locks, _ := b.onBridge()
+			conn := b.Client(b)
 			g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
 			must(b, conn.Delete(b.path+heldMarker, -1))
 			b.closeDuring(locks, g)
@@ -96,7 +80,8 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 	})
 	t.Run("reset", func(t *testing.T) {
 		onEmbedded(t, func(b *testLock) {
-			locks, conn := b.ownBridge()(), b.Client(b)
+			locks, _ := b.onBridge()
+			conn := b.Client(b)
 			b.makeDirectory(math.MaxInt32)
 			g := lock(b, locks.Mutex(b.path))
 			_, err := conn.Create(b.path+"/else", nil, 0, zk.WorldACL(zk.PermAll))
@@ -134,7 +119,7 @@ func cutLast(path string) (directory, name string, ok bool) {
 func TestCloseOfNewDuringMarking(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
-		locks := b.ownBridge()()
+		locks, _ := b.onBridge()
 		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: b.path + heldMarker, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
 		locks.Mutex(b.path, actors.LockDelay(time.Minute)).Acquire(context.Background())
 		<-i.Fired()
@@ -146,8 +131,7 @@ func TestCloseOfNewDuringMarking(t *testing.T) {
 func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, bridge, end := v.withBridge()
-		defer end()
+		locks, bridge := v.onBridge()
 		g := lock(v, locks.Mutex("/lock"))
 		i := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: bridge.Session().ID, Times: -1, Action: embedded.BlackHole})
 		defer i.Remove()
@@ -164,7 +148,8 @@ func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
 
 func TestCloseOfNewWithoutRight(t *testing.T) {
 	each(t, func(b *testLock) {
-		locks, conn := b.ownBridge()(), b.Client(b)
+		locks, _ := b.onBridge()
+		conn := b.Client(b)
 		for _, mu := range []locker{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
 			g := lock(b, mu)
 			_, err := conn.SetACL(mu.Path(), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)

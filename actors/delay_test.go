@@ -21,7 +21,7 @@ const delay = 15 * time.Second
 // delayed is the virtual lock with a lock-delay, on a connection of its own.
 func (v *virtual) delayed() (*actors.Locks, *actors.Mutex) {
 	v.Helper()
-	locks, _ := v.mutex()
+	locks := v.locks()
 	return locks, locks.Mutex("/lock", actors.LockDelay(delay))
 }
 
@@ -140,7 +140,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 					}
 					unlock(v, h)
 				}
-				v.expectClean()
+				v.clean()
 			})
 		})
 	}
@@ -165,7 +165,7 @@ func TestLockDelayLateRelease(t *testing.T) {
 		v.Expire(h.Session())
 		unlock(v, takes(v, since, delay, other.Acquire(context.Background())))
 		h.Release()
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -198,7 +198,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 		g := takes(v, since, delay, other.Acquire(context.Background()))
 		unlock(v, g)
 		unlock(v, lock(v, mu, actors.Try()))
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -237,7 +237,7 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 		if took := time.Since(since); took < delay-time.Second || took > delay {
 			v.Errorf("granted %v after the new session", took)
 		}
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -285,7 +285,7 @@ func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 		}
 		fired = len(injected.Firings()) > 0
 		injected.Remove()
-		v.expectClean()
+		v.clean()
 	})
 	return fired
 }
@@ -295,7 +295,8 @@ func TestLockDelayBesideOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
-		locks, plain := v.mutex()
+		locks := v.locks()
+		plain := locks.Mutex(v.path)
 		_, mu := v.delayed()
 		unlock(v, lock(v, plain))
 		unlock(v, takes(v, time.Now(), 0, mu.Acquire(context.Background())))
@@ -306,7 +307,7 @@ func TestLockDelayBesideOthers(t *testing.T) {
 		unlock(v, takes(v, time.Now(), 0, plain.Acquire(context.Background())))
 		unlock(v, takes(v, time.Now(), delay, mu.Acquire(context.Background())))
 		unlock(v, takes(v, time.Now(), 0, held.Acquire(context.Background())))
-		v.expectClean()
+		v.clean()
 	})
 }
 

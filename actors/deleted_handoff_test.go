@@ -86,8 +86,8 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 	}{{"nodes", false}, {"nodes and directory", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				_, ours := v.mutex()
-				_, theirs := v.mutex()
+				ours := v.mutex()
+				theirs := v.mutex()
 				var one, two held
 				var deleted []string
 				use := func(mu *actors.Mutex, h *held, hold time.Duration) {
@@ -105,20 +105,14 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 					all.Go(func() { use(ours, &one, 900*time.Millisecond) })
 				}
 				<-time.After(1500 * time.Millisecond) // the second holds
-				v.by(func(conn *zk.Conn) {
-					nodes, _, err := conn.Children("/lock")
-					must(v, err)
-					ops := []any{}
-					for _, node := range nodes {
-						deleted = append(deleted, "/lock/"+node)
-						ops = append(ops, &zk.DeleteRequest{Path: "/lock/" + node, Version: -1})
-					}
-					if c.directory {
-						ops = append(ops, &zk.DeleteRequest{Path: "/lock", Version: -1})
-					}
-					_, err = conn.Multi(ops...)
-					must(v, err)
-				})
+				for _, node := range v.nodes() {
+					deleted = append(deleted, "/lock/"+node)
+				}
+				if c.directory {
+					v.remove(append(slices.Clone(deleted), "/lock")...)
+				} else {
+					v.remove(deleted...)
+				}
 				late := time.Now().Add(learns)
 				if len(deleted) != 11 {
 					v.Errorf("%d nodes were deleted, want 11", len(deleted))
@@ -149,7 +143,7 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 				}
 				unlock(v, lock(v, ours))
 				unlock(v, lock(v, theirs))
-				v.expectClean()
+				v.clean()
 			})
 		})
 	}

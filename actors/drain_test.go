@@ -56,8 +56,9 @@ func mayEnter(mu locker) bool {
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
-		other, _ := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
+		other := v.locks()
 		must(v, other.Drain(within(v)))
 		g := lock(v, mu, actors.WithOwner("me"))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -84,7 +85,8 @@ func TestDrainEnds(t *testing.T) {
 func TestCloseWhileDraining(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		lock(v, mu)
 		drained := make(chan error)
 		go func() { drained <- locks.Drain(within(v)) }()

@@ -2,15 +2,10 @@ package actors_test
 
 import (
 	"context"
-	"io"
-	"log"
-	"net"
+	"path"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
@@ -35,8 +30,8 @@ type twoCandidates struct {
 
 func newTwoCandidates(v *virtual, configure ...func(*actors.Config)) *twoCandidates {
 	d := &twoCandidates{virtual: v, campaigns: &campaigns{t: v}}
-	d.here, _ = v.mutex(configure...)
-	d.there, _ = v.mutex(configure...)
+	d.here = v.locks(configure...)
+	d.there = v.locks(configure...)
 	d.one = d.campaign(d.here.Election("/lock", actors.LeaderLatchNodes()))
 	d.first = d.one.leads()
 	d.two = d.campaign(d.there.Election("/lock", actors.LeaderLatchNodes()))
@@ -44,17 +39,12 @@ func newTwoCandidates(v *virtual, configure ...func(*actors.Config)) *twoCandida
 	return d
 }
 
-func (d *twoCandidates) waitNodes(n int) {
-	d.Helper()
-	zktest.Eventually(d, time.Hour, func() bool { return len(d.nodes()) == n }, "%d nodes: %v", n, dump{d.virtual})
-}
-
 // over ends the candidates.
 func (d *twoCandidates) over() {
 	d.Helper()
 	d.one.end()
 	d.two.end()
-	d.expectClean()
+	d.clean()
 }
 
 // next is the next term, of either candidate.
@@ -69,13 +59,6 @@ func (d *twoCandidates) next() (c *runningCampaign, term *actors.Term) {
 		d.Fatal("there is no leader")
 	}
 	return nil, nil
-}
-
-// have reports whether a term's node is one of the nodes.
-func have(nodes []string, term *actors.Term) bool {
-	return slices.ContainsFunc(nodes, func(node string) bool {
-		return strings.HasPrefix("/lock/"+node, term.Grant().Node()+" ")
-	})
 }
 
 // holds checks that the node of a term exists.
@@ -199,24 +182,12 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 		d.holds(term)
 
 		d.one.end() // it would lead at once, before the leader has heard of the deletion
-		conn, err := zkClient(v)
-		must(d, err)
-		defer conn.Close()
-		must(d, conn.Delete(term.Grant().Node(), -1))
+		must(d, d.Client(d).Delete(term.Grant().Node(), -1))
 		closes(d, term.Context().Done(), "the term")
 		is(d, context.Cause(term.Context()), actors.ErrNodeDeleted)
 		d.holds(d.two.leads())
-		conn.Close()
 		d.over()
 	})
-}
-
-// zkClient is a client of go-zookeeper in the bubble.
-func zkClient(v *virtual) (*zk.Conn, error) {
-	conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithDialer(func(network, address string, _ time.Duration) (net.Conn, error) {
-		return v.Dial(context.Background(), network, address)
-	}), zk.WithLogger(log.New(io.Discard, "", 0)))
-	return conn, err
 }
 
 // CURATOR-644: two latches made each other start anew without end. A predecessor that went between
@@ -240,7 +211,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 					own := d.nodes()
 					d.one.resigns()
 					term := d.two.leads()
-					if !have(own, term) {
+					if !slices.Contains(own, path.Base(term.Grant().Node())) {
 						d.Errorf("leads by %s, and its nodes were %v", term.Grant().Node(), own)
 					}
 					late.Remove()
@@ -277,7 +248,7 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 		<-time.After(2 * session)
 		d.one.waits()
 		d.holds(term)
-		if !have(waiter, term) || d.there.Session().Epoch != 1 {
+		if !slices.Contains(waiter, path.Base(term.Grant().Node())) || d.there.Session().Epoch != 1 {
 			d.Errorf("leads by %s, and had %v", term.Grant().Node(), waiter)
 		}
 		d.over()
@@ -291,7 +262,7 @@ func TestCurator653BothReconnect(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		d := newTwoCandidates(v)
-		before := d.nodes()
+		before := d.Dump()
 		for range 5 {
 			d.Halt()
 			<-time.After(session / 3)
@@ -301,8 +272,8 @@ func TestCurator653BothReconnect(t *testing.T) {
 			<-time.After(2 * session)
 			d.two.waits()
 			d.holds(d.first)
-			if after := d.nodes(); !slices.Equal(before, after) {
-				d.Errorf("the nodes were %v and are %v", before, after)
+			if after := d.Dump(); before != after {
+				d.Errorf("the nodes were\n%s and are\n%s", before, after)
 			}
 		}
 		d.one.resigns()

@@ -78,7 +78,7 @@ func TestResigningWithoutTheRight(t *testing.T) {
 func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
+		locks := v.locks()
 		c := (&campaigns{t: v}).campaign(locks.Election("/lock"))
 		c.leads()
 		v.Halt()
@@ -98,7 +98,7 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 		}
 		is(v, c.err, context.Canceled)
 		v.Restart()
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -34,7 +34,7 @@ func historyOfCampaigns(v *virtual) {
 	done := make(chan struct{})
 	for i := range 3 {
 		n := &dialer{dial: v.Dial}
-		locks, _ := v.mutex(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, stop })
+		locks := v.locks(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, stop })
 		for range 1 + i%2 {
 			c := &campaigner{v: v, campaigns: r, branch: branch{n, locks}, options: options, done: done}
 			all = append(all, c)

@@ -354,7 +354,7 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 func TestCampaignHoldsAtMost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
+		locks := v.locks()
 		for want, options := range map[error][]actors.ElectionOption{
 			actors.ErrHoldExpired: nil,
 			actors.ErrRevoked:     {actors.ResignOnRevoke()},
@@ -367,7 +367,7 @@ func TestCampaignHoldsAtMost(t *testing.T) {
 			}
 			c.end()
 		}
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func TestFirstUseWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
+		locks := v.locks()
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
 		v.DropConnections()
 		state(v, locks, messages.SessionState_SUSPENDED)
@@ -28,6 +28,6 @@ func TestFirstUseWhileSuspended(t *testing.T) {
 			v.Errorf("granted in session %#x, now it is %#x of epoch %d", g.Session(), now.ID, now.Epoch)
 		}
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -3,7 +3,6 @@ package actors_test
 import (
 	"context"
 	"log/slog"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -53,11 +52,10 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				locks, bridge, end := v.withBridge(func(cfg *zkbridge.Config) {
+				locks, bridge := v.onBridge(func(cfg *zkbridge.Config) {
 					cfg.Logger = slog.New(panicking{slog.DiscardHandler, &fails})
 				})
-				defer end()
-				rivals, _ := v.mutex()
+				rivals := v.locks()
 				unrelated := lock(v, locks.Mutex("/unrelated"))
 				ctx := unrelated.Context(v.Context())
 				waits := rivals.Mutex("/unrelated").Acquire(v.Context())
@@ -129,23 +127,7 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 // setRights changes the rights on a node, as another client.
 func (v *virtual) setRights(path string, rights int32) {
 	v.Helper()
-	v.by(func(conn *zk.Conn) { setACL(v, conn, path, rights) })
-}
-
-// by runs f with a plain client, and closes the client afterwards.
-func (v *virtual) by(f func(conn *zk.Conn)) {
-	v.Helper()
-	conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, session, zk.WithLogInfo(false),
-		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
-			return v.Dial(v.Context(), "tcp", "127.0.0.1:1")
-		}))
-	must(v, err)
-	defer func() {
-		conn.Close()
-		for range events { // until it has ended
-		}
-	}()
-	f(conn)
+	setACL(v, v.Client(v), path, rights)
 }
 
 // panicking is a log that panics, once it is to, at the next line about the session, which the

@@ -71,17 +71,17 @@ func say(t testing.TB, all []context.Context, when string, whys ...error) {
 // grantEndings are the ends of a grant with a HoldAtMost of a minute.
 var grantEndings = []struct {
 	name string
-	end  func(v *virtual, g *actors.Grant, n *dialer)
+	end  func(v *virtual, locks *actors.Locks, g *actors.Grant, n *dialer)
 	why  error
 }{
-	{"released", func(_ *virtual, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
-	{"held too long", func(*virtual, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
-	{"session lost", func(v *virtual, g *actors.Grant, n *dialer) {
+	{"released", func(_ *virtual, _ *actors.Locks, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
+	{"held too long", func(*virtual, *actors.Locks, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
+	{"session lost", func(v *virtual, _ *actors.Locks, g *actors.Grant, n *dialer) {
 		n.fail(true, true) // else it may hear of the end of its node first
 		v.Expire(g.Session())
 		n.fail(false, false)
 	}, actors.ErrSessionLost},
-	{"closed", func(v *virtual, _ *actors.Grant, _ *dialer) { v.opened[0].Close() }, actors.ErrClosed},
+	{"closed", func(_ *virtual, locks *actors.Locks, _ *actors.Grant, _ *dialer) { locks.Close() }, actors.ErrClosed},
 }
 
 // onEachEnding runs f in a bubble for each ending of a grant.
@@ -91,9 +91,9 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 		t.Run(e.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				n := &dialer{dial: v.Dial}
-				_, mu := v.mutex(n.config)
-				g := lock(v, mu, actors.HoldAtMost(time.Minute))
-				f(v, g, func() { e.end(v, g, n) }, e.why)
+				locks := v.locks(n.config)
+				g := lock(v, locks.Mutex(v.path), actors.HoldAtMost(time.Minute))
+				f(v, g, func() { e.end(v, locks, g, n) }, e.why)
 			})
 		})
 	}
@@ -128,7 +128,8 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		n := &dialer{dial: v.Dial}
-		locks, mu := v.mutex(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, true })
+		locks := v.locks(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, true })
+		mu := locks.Mutex(v.path)
 		g := lock(v, mu)
 		done := g.Done()
 		all, wait := worksThatCall(g, func(all []context.Context) {
@@ -145,7 +146,7 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 		is(v, g.Err(), actors.ErrReleased)
 		n.fail(false, false)
 		state(v, locks, messages.SessionState_CONNECTED)
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -186,7 +187,7 @@ func TestManySeeTheEnd(t *testing.T) {
 func TestEndIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, mu := v.mutex()
+		mu := v.mutex()
 		for range 500 {
 			g := lock(v, mu)
 			all, done := works(v.Context(), g), g.Done()

@@ -14,7 +14,8 @@ import (
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		must(v, locks.Health(within(v)))
 		g := lock(v, mu)
 		must(v, locks.Health(within(v)))

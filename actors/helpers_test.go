@@ -17,7 +17,9 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -152,11 +154,15 @@ func (b *testLock) clean() {
 	if b.parallel && b.Real() {
 		return
 	}
-	watches := 0
-	zktest.Eventually(b, patience, func() bool {
-		watches = b.Watches(b)
-		return watches == 0
-	}, "no watch is left")
+	zktest.Eventually(b, b.limit(), func() bool { return b.Watches(b) == 0 }, "no watch is left")
+}
+
+// limit is how long a test waits for nodes and watches.
+func (b *testLock) limit() time.Duration {
+	if b.Virtual() {
+		return time.Hour
+	}
+	return patience
 }
 
 // nodes are the children of the lock's path, or of the path that begins with it and has an end, without the
@@ -174,7 +180,7 @@ func (b *testLock) waitNodes(n int, ends ...string) {
 	}
 	for _, end := range ends {
 		var nodes []string
-		zktest.Eventually(b, patience, func() bool { nodes = b.nodes(end); return len(nodes) == n },
+		zktest.Eventually(b, b.limit(), func() bool { nodes = b.nodes(end); return len(nodes) == n },
 			"%d nodes under %s: %v", n, b.path+end, &nodes)
 	}
 }
@@ -182,6 +188,9 @@ func (b *testLock) waitNodes(n int, ends ...string) {
 // locks connects, until the test ends.
 func (b *testLock) locks(configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
+	if b.Virtual() {
+		configure = append([]func(*actors.Config){func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = session, b.Dial }}, configure...)
+	}
 	return connect(b.T, b.Addr(), configure...)
 }
 
@@ -199,6 +208,29 @@ func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *acto
 	}
 	t.Cleanup(func() { locks.Close() })
 	return locks
+}
+
+// onBridge returns Locks of actors.New and their bridge, which live as long as the test.
+func (b *testLock) onBridge(configure ...func(*zkbridge.Config)) (*actors.Locks, *zkbridge.Bridge) {
+	b.Helper()
+	cfg := zkbridge.Config{Servers: b.Addr(), SessionTimeout: calm, Dial: b.Dial}
+	if b.Virtual() {
+		cfg.SessionTimeout = session
+	}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	system := host.NewSystem(nil, nil)
+	bridge, err := zkbridge.Open(system, cfg)
+	must(b, err)
+	locks := actors.New(system, bridge, actors.Config{})
+	b.Cleanup(func() {
+		locks.Close()
+		bridge.Close()
+		system.Close()
+	})
+	must(b, bridge.Connected(within(b)))
+	return locks, bridge
 }
 
 // mutex is the lock on a connection of its own.
@@ -312,6 +344,17 @@ func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
 func state(t testing.TB, locks *actors.Locks, want messages.SessionState) {
 	t.Helper()
 	zktest.Eventually(t, patience, func() bool { return locks.Session().State == want }, "session is %v", want)
+}
+
+// remove deletes nodes in one transaction, as another client.
+func (b *testLock) remove(nodes ...string) {
+	b.Helper()
+	var deletes []any
+	for _, node := range nodes {
+		deletes = append(deletes, &zk.DeleteRequest{Path: node, Version: -1})
+	}
+	_, err := b.Client(b).Multi(deletes...)
+	must(b, err)
 }
 
 // expire ends the session and waits until the next one is up.

@@ -31,7 +31,7 @@ func eachRecipe(t *testing.T, f func(v *virtual, locks *actors.Locks, mu locker)
 	for name := range allRecipes(&actors.Locks{}) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				locks, _ := v.mutex()
+				locks := v.locks()
 				f(v, locks, allRecipes(locks)[name])
 			})
 		})
@@ -123,7 +123,7 @@ func TestHoldAtMostNamed(t *testing.T) {
 func TestHoldAtMostLockDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
+		locks := v.locks()
 		mu := locks.Mutex("/all/d", actors.LockDelay(time.Second))
 		for name, end := range map[string]func(*actors.Grant) time.Duration{
 			"expired":  func(*actors.Grant) time.Duration { return time.Second },
@@ -148,7 +148,7 @@ func TestHoldAtMostLockDelay(t *testing.T) {
 func TestHoldAtMostReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, mu := v.mutex()
+		mu := v.mutex()
 		me := actors.WithOwner("me")
 		outer := lock(v, mu, me, actors.HoldAtMost(time.Second))
 		inner := lock(v, mu, me)
@@ -237,7 +237,7 @@ func TestFailOnSessionLoss(t *testing.T) {
 func TestFailOnSessionLossWithoutServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, mu := v.mutex()
+		mu := v.mutex()
 		lock(v, mu)
 		f := mu.Acquire(within(v), actors.FailOnSessionLoss())
 		v.Pause()

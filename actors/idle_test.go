@@ -17,7 +17,8 @@ func idle(d time.Duration) func(*actors.Config) {
 func TestIdleActorRetires(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex(idle(time.Minute))
+		locks := v.locks(idle(time.Minute))
+		mu := locks.Mutex(v.path)
 		g := lock(v, mu)
 		<-time.After(time.Hour)
 		if n := len(actors.Paths(locks)); n != 1 {
@@ -42,7 +43,7 @@ func TestIdleActorRetires(t *testing.T) {
 			v.Error(h.Err())
 		}
 		unlock(v, h)
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -99,8 +100,9 @@ func TestAcquireAtRetirement(t *testing.T) {
 func TestWaiterKeepsActor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, other := v.mutex()
-		locks, mu := v.mutex(idle(time.Second))
+		other := v.mutex()
+		locks := v.locks(idle(time.Second))
+		mu := locks.Mutex(v.path)
 		g := lock(v, other)
 		f := mu.Acquire(context.Background(), actors.WithTimeout(time.Hour))
 		<-time.After(30 * time.Minute)
@@ -114,6 +116,6 @@ func TestWaiterKeepsActor(t *testing.T) {
 			v.Errorf("%d actors", n)
 		}
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -84,7 +84,7 @@ func TestLocalQueue(t *testing.T) {
 func TestLocalLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex(idle(time.Second))
+		locks := v.locks(idle(time.Second))
 		mu := locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
 		g := lock(v, mu)
 		node := g.Node()
@@ -105,12 +105,12 @@ func TestLocalLinger(t *testing.T) {
 		if len(v.nodes()) != 0 {
 			v.Error("the node is there after two minutes")
 		}
-		v.expectClean()
+		v.clean()
 		if paths := actors.Paths(locks); len(paths) != 0 {
 			v.Errorf("actors %v", paths)
 		}
 		unlock(v, lock(v, mu))
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -258,8 +258,8 @@ func TestLocalDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		const delay = 10 * time.Second
-		locks, _ := v.mutex()
-		others, _ := v.mutex()
+		locks := v.locks()
+		others := v.locks()
 		mu := locks.Mutex("/lock", lasting, actors.LockDelay(delay))
 		same := locks.Mutex("/lock", actors.LockDelay(delay), lasting)
 		other := others.Mutex("/lock", actors.LockDelay(delay))
@@ -280,6 +280,6 @@ func TestLocalDelay(t *testing.T) {
 		if took := time.Since(begun); took < delay || took > delay+session {
 			v.Errorf("it takes %v after a loss, the delay is %v", took, delay)
 		}
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -12,8 +12,8 @@ import (
 func TestLocalGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
-		_, other := v.mutex()
+		locks := v.locks()
+		other := v.mutex()
 		mu := locks.Mutex("/lock", lasting)
 		unlock(v, lock(v, mu))
 		<-time.After(time.Minute)
@@ -29,7 +29,7 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 		if took := time.Since(begun); took > 10*time.Second+10*time.Millisecond {
 			v.Errorf("it takes %v", took)
 		}
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -50,7 +50,7 @@ func TestLocalBudget(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				var mus []*actors.Mutex
 				for range 2 {
-					locks, _ := v.mutex()
+					locks := v.locks()
 					mus = append(mus, locks.Mutex("/lock", actors.LocalQueue(test.local)))
 				}
 				var turns [][2]int // whose, how many
@@ -92,7 +92,7 @@ func TestLocalBudget(t *testing.T) {
 						break
 					}
 				}
-				v.expectClean()
+				v.clean()
 			})
 		})
 	}

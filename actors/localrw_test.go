@@ -202,8 +202,8 @@ func TestLocalReadWriteFairness(t *testing.T) {
 func TestLocalReadWriteBudget(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
-		others, _ := v.mutex()
+		locks := v.locks()
+		others := v.locks()
 		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Time: 100 * time.Millisecond}))
 		other := others.RWMutex("/lock")
 		w := lock(v, rw.Write())
@@ -221,7 +221,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 		unlock(v, reader)
 		unlock(v, result(v, far))
 		unlock(v, result(v, next))
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -229,7 +229,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 func TestLocalReadWriteLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex(idle(time.Second))
+		locks := v.locks(idle(time.Second))
 		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
 		unlock(v, lock(v, rw.Write()))
 		unlock(v, lock(v, rw.Read()))
@@ -241,12 +241,12 @@ func TestLocalReadWriteLinger(t *testing.T) {
 		if n := v.nodes(); len(n) != 0 {
 			v.Errorf("nodes %v", n)
 		}
-		v.expectClean()
+		v.clean()
 		if paths := actors.Paths(locks); len(paths) != 0 {
 			v.Errorf("actors %v", paths)
 		}
 		unlock(v, lock(v, rw.Read()))
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -127,8 +127,10 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (request
 			}
 		}()
 		recorder := &dialer{dial: v.Dial}
-		s.locks, s.mu = v.mutex(recorder.config)
-		s.others, s.rival = v.mutex()
+		s.locks = v.locks(recorder.config)
+		s.mu = s.locks.Mutex(v.path)
+		s.others = v.locks()
+		s.rival = s.others.Mutex(v.path)
 		run := prepare(s)
 		injected := &embedded.Injected{}
 		if m.name != "" {
@@ -147,7 +149,7 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (request
 		came = len(injected.Firings()) > 0
 		// However it ended, the lock is free for others.
 		must(v, s.allowed(s.contend()()))
-		v.expectClean()
+		v.clean()
 	})
 	return requests, came
 }

@@ -308,7 +308,7 @@ func TestTimeout(t *testing.T) {
 func TestTimeoutBoundsTheWaitOnly(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, mu := v.mutex()
+		mu := v.mutex()
 		g := lock(v, mu, actors.WithTimeout(50*time.Millisecond))
 		<-time.After(time.Hour)
 		if g.Err() != nil {

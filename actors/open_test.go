@@ -72,7 +72,8 @@ func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
 func TestOpenSince(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		start := time.Now()
 		holder := lock(v, mu)
 		<-time.After(time.Second)

@@ -37,10 +37,10 @@ func historyOfOutages(v *virtual) {
 	var wg sync.WaitGroup
 	for i := range 3 {
 		n := &dialer{dial: v.Dial}
-		locks, _ := v.mutex(n.config)
+		locks := v.locks(n.config)
 		branches = append(branches, branch{n, locks})
 		for j := range 4 {
-			c := &visitor{testLock: &testLock{T: v.T}, processLocks: &processLocks{locks: locks, path: "/lock"}, ledger: l,
+			c := &visitor{testLock: v.testLock, processLocks: &processLocks{locks: locks, path: "/lock"}, ledger: l,
 				name: fmt.Sprint("client ", i, ".", j), away: true, holds: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {

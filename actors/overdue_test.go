@@ -8,7 +8,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -26,25 +25,6 @@ func (s *stuck) Tell(any) {
 	<-s.leave
 }
 
-// withBridge returns Locks and their bridge.
-func (v *virtual) withBridge(configure ...func(*zkbridge.Config)) (*actors.Locks, *zkbridge.Bridge, func()) {
-	v.Helper()
-	system := host.NewSystem(nil, nil)
-	cfg := zkbridge.Config{Servers: "embedded:1", SessionTimeout: session, Dial: v.Dial}
-	for _, f := range configure {
-		f(&cfg)
-	}
-	bridge, err := zkbridge.Open(system, cfg)
-	must(v, err)
-	must(v, bridge.Connected(within(v.T)))
-	locks := actors.New(system, bridge, actors.Config{})
-	return locks, bridge, func() {
-		locks.Close()
-		bridge.Close()
-		system.Close()
-	}
-}
-
 // block keeps the bridge from doing anything until the function is called.
 func block(bridge *zkbridge.Bridge) (unblock func()) {
 	s := newStuck()
@@ -60,8 +40,7 @@ func block(bridge *zkbridge.Bridge) (unblock func()) {
 func TestOverdueIsFinal(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, bridge, end := v.withBridge()
-		defer end()
+		locks, bridge := v.onBridge()
 		g := lock(v, locks.Mutex("/lock"))
 		unblock := block(bridge)
 		defer unblock()
@@ -79,7 +58,7 @@ func TestOverdueIsFinal(t *testing.T) {
 			v.Errorf("%+v after %#x", s, g.Session())
 		}
 		g.Release() // outside of the bubble it cannot be dropped
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -87,8 +66,7 @@ func TestOverdueIsFinal(t *testing.T) {
 func TestOverdueBehindRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, _, end := v.withBridge()
-		defer end()
+		locks, _ := v.onBridge()
 		mu := locks.Mutex("/lock")
 		g, next := lock(v, mu), mu.Acquire(context.Background())
 		<-time.After(time.Second) // the next one has its node, and is in line
@@ -106,6 +84,6 @@ func TestOverdueBehindRelease(t *testing.T) {
 		pending(v, next)
 		v.Resume()
 		unlock(v, result(v, next))
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -16,15 +16,13 @@ func TestWaitBehindPhantom(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		var log logs
 		address := make(chan string, 100)
-		waiters, err := actors.Connect(within(v), "one:1,two:1", actors.Config{SessionTimeout: session,
-			Logger: log.logger(),
-			Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
+		waiters := connect(v.T, "one:1,two:1", log.config, func(cfg *actors.Config) {
+			cfg.SessionTimeout, cfg.Dial = session, func(ctx context.Context, network, to string) (net.Conn, error) {
 				address <- to
 				return v.Dial(ctx, network, to)
-			}})
-		must(v, err)
-		v.opened = append(v.opened, waiters)
-		holders, _ := v.mutex()
+			}
+		})
+		holders := v.locks()
 		bad := <-address
 		var waiting []*actors.Future[*actors.Grant]
 		var held []*actors.Grant

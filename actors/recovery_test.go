@@ -184,8 +184,10 @@ func TestRecovery(t *testing.T) {
 func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *dialer) func()) {
 	n := &dialer{dial: v.Dial}
 	margin, slack := timeout/5, 3*time.Second // slack is for the pauses between attempts to connect
-	locks, held := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = timeout, n.Dial })
-	others, rival := v.mutex(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	locks := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = timeout, n.Dial })
+	held := locks.Mutex(v.path)
+	others := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	rival := others.Mutex(v.path)
 	const wanted = "/lock-wanted"
 	g, elsewhere := lock(v, held), lock(v, others.Mutex(wanted))
 	waiting := locks.Mutex(wanted).Acquire(context.Background())

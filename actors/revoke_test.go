@@ -111,8 +111,9 @@ func TestRevokeGrace(t *testing.T) {
 	for name, release := range map[string]time.Duration{"in time": 3 * time.Second, "not": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				revoker, next := v.mutex()
-				_, mu := v.mutex()
+				revoker := v.locks()
+				next := revoker.Mutex(v.path)
+				mu := v.mutex()
 				g := lock(v, mu, actors.Revocable())
 				f := next.Acquire(context.Background())
 				go func() {
@@ -132,7 +133,7 @@ func TestRevokeGrace(t *testing.T) {
 				}
 				unlock(v, result(v, f))
 				<-time.After(release)
-				v.expectClean()
+				v.clean()
 			})
 		})
 	}
@@ -145,8 +146,8 @@ func TestRevokeThroughFaults(t *testing.T) {
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpGetData} {
 		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter} {
 			bubble(t, func(v *virtual) {
-				revoker, _ := v.mutex()
-				_, mu := v.mutex()
+				revoker := v.locks()
+				mu := v.mutex()
 				g := lock(v, mu, actors.Revocable())
 				v.Inject(embedded.Fault{Op: op, Action: action, Session: revoker.Session().ID, Times: 2})
 				done := make(chan bool)
@@ -164,13 +165,13 @@ func TestRevokeThroughFaults(t *testing.T) {
 				if broken := <-done; broken || time.Since(since) > 0 {
 					v.Errorf("%v %v: broken %v, after %v", op, action, broken, time.Since(since))
 				}
-				v.expectClean()
+				v.clean()
 			})
 		}
 	}
 	bubble(t, func(v *virtual) {
-		revoker, _ := v.mutex()
-		_, mu := v.mutex()
+		revoker := v.locks()
+		mu := v.mutex()
 		g := lock(v, mu)
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, enough)
@@ -190,14 +191,15 @@ func TestRevokeThroughFaults(t *testing.T) {
 		must(v, revoker.Close())
 		is(v, <-closing, actors.ErrClosed)
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }
 
 func TestRevokeHolders(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		broken, err := mu.RevokeHolders(within(v), time.Second)
 		if broken != 0 || err != nil {
 			v.Errorf("without a holder: %d, %v", broken, err)
@@ -231,7 +233,7 @@ func TestRevokeHolders(t *testing.T) {
 			v.Error("the writer did not hold")
 		}
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -53,7 +53,7 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 func TestAskedWhileIdle(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, mu := v.mutex()
+		mu := v.mutex()
 		me := actors.WithOwner("me")
 		g := lock(v, mu, me)
 		for range 100 {

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -62,8 +60,8 @@ func (d deletedLease) mayComeFirst() bool {
 }
 
 func (d deletedLease) run(v *virtual) {
-	ours, _ := v.mutex()
-	theirs, _ := v.mutex()
+	ours := v.locks()
+	theirs := v.locks()
 	holder := theirs
 	if d.local {
 		holder = ours
@@ -86,14 +84,7 @@ func (d deletedLease) run(v *virtual) {
 	if d.news == afterwards {
 		v.Freeze(ours.Session().ID)
 	}
-	v.by(func(conn *zk.Conn) {
-		var ops []any
-		for _, lease := range deleted {
-			ops = append(ops, &zk.DeleteRequest{Path: lease, Version: -1})
-		}
-		_, err := conn.Multi(ops...)
-		must(v, err)
-	})
+	v.remove(deleted...)
 	if d.news == longBefore {
 		<-time.After(learns)
 	}
@@ -115,12 +106,12 @@ func (d deletedLease) run(v *virtual) {
 	}
 	g.Release()
 	unlock(v, result(v, request(theirs)))
-	v.expectClean()
+	v.clean()
 }
 
 // leases returns the leases of the semaphore in their order.
 func (v *virtual) leases() (paths []string) {
-	for _, name := range (virtualSite{v}).children("/lock/leases") {
+	for _, name := range v.testLock.leases() {
 		paths = append(paths, "/lock/leases/"+name)
 	}
 	slices.SortFunc(paths, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })

@@ -37,8 +37,9 @@ func TestKilledSession(t *testing.T) {
 func TestDeadlineOutlivesSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, holder := v.mutex()
-		locks, mu := v.mutex()
+		holder := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		g := lock(v, holder)
 		const wait = 3 * session
 		begun := time.Now()
@@ -60,7 +61,7 @@ func TestDeadlineOutlivesSession(t *testing.T) {
 			v.Errorf("after %v", took)
 		}
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 func TestSessionLog(t *testing.T) {
 	log := defaultLog(t)
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		var kept []*actors.Future[*actors.Grant] // the garbage collector is outside of the bubble
 		defer func() { runtime.KeepAlive(kept) }()
 		other := locks.Semaphore("/other", 1)

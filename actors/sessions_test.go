@@ -65,8 +65,7 @@ func TestSessions(t *testing.T) {
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, bridge, end := v.withBridge()
-		defer end()
+		locks, bridge := v.onBridge()
 		over, cancel := context.WithCancel(v.Context())
 		cancel()
 		for range 100 {
@@ -88,7 +87,8 @@ func TestSessionsEnd(t *testing.T) {
 func TestSessionsUnread(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		states := locks.Sessions(v.Context())
 		for epoch := uint64(1); epoch <= 5; epoch++ {
 			g := lock(v, mu)
@@ -98,6 +98,6 @@ func TestSessionsUnread(t *testing.T) {
 		}
 		unlock(v, lock(v, mu))
 		nextState(v, states, messages.SessionState_CONNECTED, 6)
-		v.expectClean()
+		v.clean()
 	})
 }

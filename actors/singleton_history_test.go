@@ -76,7 +76,7 @@ func historyOfSingletons(v *virtual) {
 	var props []*actor.Props
 	for i := range 3 {
 		n := &dialer{dial: v.Dial}
-		locks, _ := v.mutex(func(cfg *actors.Config) {
+		locks := v.locks(func(cfg *actors.Config) {
 			cfg.Dial, cfg.System, cfg.StopOnSuspended = n.Dial, system, i == 2
 		})
 		branches = append(branches, branch{n, locks})

@@ -33,8 +33,9 @@ import (
 func TestDeadSessionsNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
-		_, rival := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
+		rival := v.mutex()
 		g := lock(v, mu)
 		v.Inject(embedded.Fault{Op: embedded.OpPing, Session: locks.Session().ID, Action: embedded.BlackHole})
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
@@ -62,7 +63,7 @@ func TestDeadSessionsNode(t *testing.T) {
 		is(v, failure(v, g.Release()), actors.ErrSessionLost)
 		unlock(v, h)
 		unlock(v, result(v, behind))
-		v.expectClean()
+		v.clean()
 	})
 }
 
@@ -71,7 +72,8 @@ func TestDeadSessionsNode(t *testing.T) {
 func TestCreateOnALaggingServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		unlock(v, lock(v, mu)) // the directory is known
 		v.Freeze(locks.Session().ID)
 		lost := v.Inject(embedded.Fault{Op: embedded.OpMulti, Session: locks.Session().ID, Action: embedded.DropReply})
@@ -82,6 +84,6 @@ func TestCreateOnALaggingServer(t *testing.T) {
 		}
 		v.Thaw(0)
 		unlock(v, g)
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -45,7 +45,8 @@ func expectStats(t testing.TB, locks *actors.Locks, requested, waiting, acquired
 func TestStats(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		expectStats(v, locks, 0, 0, 0, 0, 0, nil, nil)
 		g := lock(v, mu)
 		first, second := mu.Acquire(within(v)), mu.Acquire(within(v))
@@ -108,8 +109,8 @@ func TestStatsHandOffs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				here, _ := v.mutex()
-				there, _ := v.mutex()
+				here := v.locks()
+				there := v.locks()
 				for n := range uint64(3) {
 					unlock(v, lock(v, of(here)))
 					unlock(v, lock(v, of(there)))
@@ -153,7 +154,8 @@ func TestStatsHistory(t *testing.T) {
 
 func statsHistory(v *virtual, random *rand.Rand) {
 	w := newWitness(v)
-	locks, mu := v.mutex(w.config)
+	locks := v.locks(w.config)
+	mu := locks.Mutex(v.path)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
 	all := []locker{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
 		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}

@@ -3,103 +3,21 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
-	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// site is a server, and the network between it and the holder's process.
-type site interface {
-	testing.TB
-	// dial connects to the server.
-	dial(ctx context.Context, network, address string) (net.Conn, error)
-	connect(configure ...func(*actors.Config)) *actors.Locks
-	// shared returns Locks that actors.New makes, and their bridge, which end stops.
-	shared() (locks *actors.Locks, bridge *zkbridge.Bridge, end func())
-	children(directory string) []string
-	// by runs f with a plain client.
-	by(f func(conn *zk.Conn))
-	// end ends a session on the server.
-	end(session int64)
-	// settle waits until all requests so far have had the time to wait where they wait.
-	settle()
-	watches() int
-}
-
-// realSite is a site in real time.
-type realSite struct{ *testLock }
-
-func (s realSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, network, address)
-}
-
-func (s realSite) connect(configure ...func(*actors.Config)) *actors.Locks {
-	return s.locks(configure...)
-}
-func (s realSite) children(directory string) []string { return s.Nodes(s, directory) }
-func (s realSite) by(f func(*zk.Conn))                { f(s.Client(s)) }
-func (s realSite) end(session int64)                  { s.Expire(s, session) }
-func (s realSite) settle()                            {}
-
-func (s realSite) watches() int {
-	if s.Real() {
-		return 0 // those of other tests are counted as well
-	}
-	return s.Watches(s)
-}
-
-func (s realSite) shared() (*actors.Locks, *zkbridge.Bridge, func()) {
-	return s.ownBridge()(), nil, func() {}
-}
-
-// virtualSite is a site in a bubble.
-type virtualSite struct{ *virtual }
-
-func (s virtualSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return s.Dial(ctx, network, address)
-}
-
-func (s virtualSite) connect(configure ...func(*actors.Config)) *actors.Locks {
-	locks, _ := s.mutex(configure...)
-	return locks
-}
-
-func (s virtualSite) shared() (*actors.Locks, *zkbridge.Bridge, func()) { return s.withBridge() }
-
-func (s virtualSite) children(directory string) (names []string) {
-	for line := range strings.Lines(s.Dump()) {
-		path, _, _ := strings.Cut(line, " ")
-		if name, ok := strings.CutPrefix(path, strings.TrimSuffix(directory, "/")+"/"); ok && !strings.Contains(name, "/") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func (s virtualSite) end(session int64) { s.Expire(session) }
-func (s virtualSite) watches() int      { return zktest.WatchesOf(s.Server) }
-
-func (s virtualSite) settle() {
-	<-time.After(time.Second)
-	synctest.Wait()
-}
 
 // cell is one recipe and one ending of TestEndings. One owner of the process "ours" holds; a
 // request of that process and one of "theirs" wait.
 type cell struct {
-	site
+	*testLock
 	row     tableRow
-	path    string
 	log     logs
 	network *dialer // of ours
 	ours    *actors.Locks
@@ -115,11 +33,11 @@ type cell struct {
 	last        actors.Token
 }
 
-func newCell(s site, row tableRow, path string, configure ...func(*actors.Config)) *cell {
-	c := &cell{site: s, row: row, path: path}
-	c.network = &dialer{dial: s.dial}
-	c.ours = s.connect(append([]func(*actors.Config){c.log.config, c.network.config}, configure...)...)
-	c.theirs = s.connect()
+func newCell(b *testLock, row tableRow, configure ...func(*actors.Config)) *cell {
+	c := &cell{testLock: b, row: row}
+	c.network = &dialer{dial: b.Dial}
+	c.ours = c.locks(append([]func(*actors.Config){c.log.config, c.network.config}, configure...)...)
+	c.theirs = c.locks()
 	return c
 }
 
@@ -287,10 +205,20 @@ func (c *cell) clean() {
 	var nodes []string
 	zktest.Eventually(c, patience, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
 	i := strings.LastIndexByte(c.path, '/')
-	if slices.Contains(c.children(c.path[:max(i, 1)]), c.path[i+1:]+heldMarker) {
+	if slices.Contains(c.Nodes(c, c.path[:max(i, 1)]), c.path[i+1:]+heldMarker) {
 		c.Errorf("a held marker is left: %s%s", c.path, heldMarker)
 	}
-	zktest.Eventually(c, patience, func() bool { return c.watches() == 0 }, "no watch is left")
+	if !c.Real() { // which counts those of other tests, too
+		zktest.Eventually(c, patience, func() bool { return c.Watches(c) == 0 }, "no watch is left")
+	}
+}
+
+// settle waits, in virtual time, until all requests so far have had the time to wait where they wait.
+func (c *cell) settle() {
+	if c.Virtual() {
+		<-time.After(time.Second)
+		synctest.Wait()
+	}
 }
 
 // expire ends the session of ours, and waits for the next one.
@@ -298,25 +226,12 @@ func (c *cell) expire() {
 	c.Helper()
 	old := c.ours.Session()
 	c.network.fail(true, true) // else it may see the end of its nodes first
-	c.end(old.ID)
+	c.Expire(c, old.ID)
 	c.network.fail(false, false)
 	zktest.Eventually(c, patience, func() bool {
 		s := c.ours.Session()
 		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
 	}, "a new session")
-}
-
-// remove deletes nodes in one transaction, as another client.
-func (c *cell) remove(nodes ...string) {
-	c.Helper()
-	c.by(func(conn *zk.Conn) {
-		var deletes []any
-		for _, node := range nodes {
-			deletes = append(deletes, &zk.DeleteRequest{Path: node, Version: -1})
-		}
-		_, err := conn.Multi(deletes...)
-		must(c, err)
-	})
 }
 
 // own returns the nodes of the grants.

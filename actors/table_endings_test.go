@@ -62,15 +62,14 @@ func TestEndings(t *testing.T) {
 
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
 	sharesServer(t, s)
-	path := s.Path(t)
-	e.on(t, realSite{&testLock{T: t, Server: s, path: path}}, row, path)
+	e.on(&testLock{T: t, Server: s, path: s.Path(t)}, row)
 }
 
 func (e ending) inVirtualTime(t *testing.T, row tableRow) {
-	bubble(t, func(v *virtual) { e.on(v.T, virtualSite{v}, row, "/lock") })
+	bubble(t, func(v *virtual) { e.on(v.testLock, row) })
 }
 
-func (e ending) on(t *testing.T, s site, row tableRow, path string) {
+func (e ending) on(b *testLock, row tableRow) {
 	var configure []func(*actors.Config)
 	if e.configure != nil {
 		configure = append(configure, e.configure)
@@ -78,10 +77,10 @@ func (e ending) on(t *testing.T, s site, row tableRow, path string) {
 	var all []*testActor
 	if e.actors > 0 {
 		var system func(*actors.Config)
-		system, all = testActors(t, e.actors)
+		system, all = testActors(b.T, e.actors)
 		configure = append(configure, system)
 	}
-	c := newCell(s, row, path, configure...)
+	c := newCell(b, row, configure...)
 	c.testActors = all
 	e.run(c)
 	c.clean()
@@ -162,7 +161,7 @@ var endings = []ending{
 		for _, g := range c.grants {
 			fs = append(fs, g.Release())
 		}
-		c.end(c.ours.Session().ID)
+		c.Expire(c, c.ours.Session().ID)
 		c.network.fail(false, true)
 		c.ended(actors.ErrSessionLost, fs...)
 		c.served(c.there)
@@ -216,9 +215,7 @@ var endings = []ending{
 	}},
 	{name: "closed on a bridge that lives on", run: func(c *cell) {
 		must(c, c.ours.Close())
-		locks, _, end := c.shared()
-		defer end()
-		c.ours = locks
+		c.ours, _ = c.onBridge()
 		c.closeOurs()
 	}},
 	{name: "closed while acquiring and releasing", virtual: true, run: func(c *cell) {
@@ -291,10 +288,9 @@ var endings = []ending{
 		c.usable()
 	}},
 	{name: "no answer", virtual: true, run: func(c *cell) {
-		v := c.site.(virtualSite)
 		c.hold()
 		c.wait()
-		v.Pause()
+		c.Freeze(c)
 		deadline := c.ours.Session().Deadline
 		is(c, failure(c, c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(time.Second))...)), actors.ErrTimedOut)
 		<-time.After(time.Until(deadline) - 1)
@@ -304,21 +300,20 @@ var endings = []ending{
 			c.Errorf("the holder learns of it %v after the deadline", late)
 		}
 		pending(c, c.here, c.there)
-		v.Resume()
+		c.Thaw(c)
 		c.served(c.here, c.there)
 		c.usable()
 	}},
 	{name: "closed without an answer", virtual: true, run: func(c *cell) {
-		v := c.site.(virtualSite)
 		c.hold()
 		c.wait()
-		v.Pause()
+		c.Freeze(c)
 		if err := c.ours.Close(); err == nil {
 			c.Error("Close reports that the session has ended")
 		}
 		c.over(actors.ErrClosed)
 		is(c, failure(c, c.here), actors.ErrClosed)
-		v.Resume()
+		c.Thaw(c)
 		c.served(c.there)
 	}},
 	{name: "overdue", virtual: true, run: overdue},

@@ -146,7 +146,7 @@ func (c *cell) nodes() (nodes []string) {
 		directories = []string{""}
 	}
 	for _, directory := range directories {
-		for _, name := range c.site.children(c.path + directory) {
+		for _, name := range c.Nodes(c, c.path+directory) {
 			nodes = append(nodes, c.path+directory+"/"+name)
 		}
 	}

@@ -99,7 +99,7 @@ func (c *cell) busy() (releases []*actors.Future[struct{}], acquire *actors.Futu
 	c.hold()
 	c.there = c.request(c.theirs)
 	slow := embedded.Fault{Op: embedded.OpAny, Session: c.ours.Session().ID, Action: embedded.DelayRequest, Delay: 300 * time.Millisecond}
-	injected := c.site.(virtualSite).Inject(slow)
+	injected := c.Embedded().Inject(slow)
 	for _, g := range c.grants {
 		releases = append(releases, g.Release())
 	}
@@ -163,10 +163,8 @@ func ownersActor(c *cell) {
 // overdue has the deadline pass while nothing tells the process of it: its bridge stands still, as
 // after a pause of the process.
 func overdue(c *cell) {
-	v := c.site.(virtualSite)
 	must(c, c.ours.Close())
-	locks, bridge, end := c.shared()
-	defer end()
+	locks, bridge := c.onBridge()
 	c.ours = locks
 	c.hold()
 	below, cancel := context.WithCancel(c.contexts[0])
@@ -175,8 +173,8 @@ func overdue(c *cell) {
 	c.wait()
 	unblock := block(bridge)
 	defer unblock()
-	v.Pause()
-	defer v.Resume()
+	c.Freeze(c)
+	defer c.Thaw(c)
 	deadline := locks.Session().Deadline
 	<-time.After(time.Until(deadline) - 1)
 	if s := locks.Session(); s.State != messages.SessionState_CONNECTED && s.State != messages.SessionState_SUSPENDED {
@@ -202,7 +200,7 @@ func overdue(c *cell) {
 	late := c.row.waiter(locks, c.path).Acquire(context.Background(), c.row.options...)
 	<-time.After(time.Minute)
 	pending(c, c.here, late)
-	v.Resume()
+	c.Thaw(c)
 	unblock()
 	c.served(c.here, c.there, late)
 	if g := result(c, c.here); g.Session() == c.grants[0].Session() {

@@ -17,7 +17,8 @@ import (
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		locks, mu := v.mutex()
+		locks := v.locks()
+		mu := locks.Mutex(v.path)
 		var busy []*actors.Mutex
 		for i := range 4 { // which makes three transactions: what follows is sent when they are answered
 			busy = append(busy, locks.Mutex(fmt.Sprint("/busy/", i)))
@@ -55,6 +56,6 @@ func TestLastOfTwoIsReplaced(t *testing.T) {
 		pending(v, third)
 		unlock(v, g)
 		unlock(v, result(v, third))
-		v.expectClean()
+		v.clean()
 	})
 }

@@ -99,7 +99,7 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		for range 2 {
-			locks, _ := v.mutex()
+			locks := v.locks()
 			mu := k.at(locks, "/lock")
 			go func() {
 				had := 0
@@ -137,7 +137,7 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 		}
 		fired = len(injected.Firings()) > 0
 		injected.Remove()
-		v.expectClean()
+		v.clean()
 	})
 	return fired
 }
@@ -175,7 +175,7 @@ func cancelAtEach(t *testing.T, k kind, contended bool, sampled func() bool) {
 func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
-		locks, _ := v.mutex()
+		locks := v.locks()
 		mu := k.at(locks, "/lock")
 		take := func(mu locker) *actors.Grant {
 			g, err := mu.Lock(within(v), k.want...)
@@ -184,7 +184,7 @@ func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired
 		}
 		var holder *actors.Grant
 		if contended {
-			others, _ := v.mutex()
+			others := v.locks()
 			holder = take(k.at(others, "/lock"))
 		}
 		fault.Session = locks.Session().ID
@@ -224,9 +224,9 @@ func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired
 		if contended {
 			<-holder.Done()
 		}
-		v.expectClean()
+		v.clean()
 		unlock(v, take(mu))
-		v.expectClean()
+		v.clean()
 	})
 	return fired
 }
@@ -243,8 +243,8 @@ func TestPauseAtEachRequest(t *testing.T) {
 func pauseAtEach(t *testing.T, k kind) {
 	for nth := 1; nth <= 15; nth++ {
 		bubble(t, func(v *virtual) {
-			locks, _ := v.mutex()
-			others, _ := v.mutex()
+			locks := v.locks()
+			others := v.locks()
 			injected := v.Inject(embedded.Fault{Nth: nth, Action: embedded.BlackHoleAfter, Session: locks.Session().ID})
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 			defer cancel()
@@ -266,7 +266,7 @@ func pauseAtEach(t *testing.T, k kind) {
 			}
 			both.Wait()
 			injected.Remove()
-			v.expectClean()
+			v.clean()
 		})
 	}
 }
