@@ -20,7 +20,7 @@ import (
 // Curator's testWithNamespace.
 func TestWithNamespace(t *testing.T) {
 	each(t, func(b *testLock) {
-		locks := connect(b.T, b.Addr()+b.path)
+		locks := b.chroot()
 		for name, l := range map[string]locker{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
 			g := lock(b, l)
 			if names := b.Nodes(b, b.path+"/"+name); len(names) != 1 || g.Node() != "/"+name+"/"+names[0] {

@@ -17,76 +17,72 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// ensemble is a chroot, which does not exist yet, and so has a generation of its own.
-type ensemble struct {
-	*testing.T
-	*zktest.Server
-	root string
-}
-
-func onEnsemble(t *testing.T, f func(e *ensemble)) {
+// onChroot runs f on both servers. The lock's path is a chroot, which does not exist yet, and so has a generation of
+// its own.
+func onChroot(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
-		f(&ensemble{t, s, s.Path(t) + "/app"})
+		f(&testLock{T: t, Server: s, path: s.Path(t) + "/app"})
 	})
 }
 
-func (e *ensemble) locks(configure ...func(*actors.Config)) *actors.Locks {
-	e.Helper()
-	return connect(e.T, e.Addr()+e.root, configure...)
+// chroot connects to what is below the lock's path.
+func (b *testLock) chroot(configure ...func(*actors.Config)) *actors.Locks {
+	b.Helper()
+	return connect(b.T, b.Addr()+b.path, configure...)
 }
 
-func (e *ensemble) generation(locks *actors.Locks) uint64 {
-	e.Helper()
-	g, err := locks.Generation(within(e))
-	must(e, err)
+func (b *testLock) generation(locks *actors.Locks) uint64 {
+	b.Helper()
+	g, err := locks.Generation(within(b))
+	must(b, err)
 	return g
 }
 
-func (e *ensemble) raise(locks *actors.Locks) uint64 {
-	e.Helper()
-	g, err := locks.RaiseGeneration(within(e))
-	must(e, err)
+func (b *testLock) raise(locks *actors.Locks) uint64 {
+	b.Helper()
+	g, err := locks.RaiseGeneration(within(b))
+	must(b, err)
 	return g
 }
 
-// set writes the node as an operator may with a shell, whatever it is.
-func (e *ensemble) set(text string) {
-	e.Helper()
-	_, err := e.Client(e).Set(e.root+zkbridge.GenerationPath, []byte(text), -1)
-	must(e, err)
+// setGeneration writes the node as an operator may with a shell, whatever it is.
+func (b *testLock) setGeneration(text string) {
+	b.Helper()
+	_, err := b.Client(b).Set(b.path+zkbridge.GenerationPath, []byte(text), -1)
+	must(b, err)
 }
 
 func TestRaiseGeneration(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		locks, others := e.locks(), e.locks()
-		if g := e.generation(locks); g != 0 {
-			e.Errorf("generation %d, and none was raised", g)
+	onChroot(t, func(b *testLock) {
+		locks, others := b.chroot(), b.chroot()
+		if g := b.generation(locks); g != 0 {
+			b.Errorf("generation %d, and none was raised", g)
 		}
 		now := uint64(time.Now().Unix())
-		first := e.raise(locks)
-		if first < now || e.generation(locks) != first || e.generation(others) != first {
-			e.Errorf("generation %d at %d", first, now)
+		first := b.raise(locks)
+		if first < now || b.generation(locks) != first || b.generation(others) != first {
+			b.Errorf("generation %d at %d", first, now)
 		}
-		data, _, err := e.Client(e).Get(e.root + "/actorlock/generation")
+		data, _, err := b.Client(b).Get(b.path + "/actorlock/generation")
 		if string(data) != strconv.FormatUint(first, 10) || err != nil {
-			e.Errorf("data %q, %v", data, err)
+			b.Errorf("data %q, %v", data, err)
 		}
-		second := e.raise(others)
-		if second <= first || e.generation(locks) != second {
-			e.Errorf("generation %d after %d", second, first)
+		second := b.raise(others)
+		if second <= first || b.generation(locks) != second {
+			b.Errorf("generation %d after %d", second, first)
 		}
-		e.set(strconv.FormatUint(1<<40, 10)) // by a clock that is ahead of ours
-		if g := e.raise(locks); g != 1<<40+1 {
-			e.Errorf("generation %d after %d", g, uint64(1<<40))
+		b.setGeneration(strconv.FormatUint(1<<40, 10)) // by a clock that is ahead of ours
+		if g := b.raise(locks); g != 1<<40+1 {
+			b.Errorf("generation %d after %d", g, uint64(1<<40))
 		}
-		must(e, e.Client(e).Delete(e.root+"/actorlock/generation", -1))
-		if g := e.generation(locks); g != 0 {
-			e.Errorf("generation %d without a node", g)
+		must(b, b.Client(b).Delete(b.path+"/actorlock/generation", -1))
+		if g := b.generation(locks); g != 0 {
+			b.Errorf("generation %d without a node", g)
 		}
-		if g := e.raise(locks); g < now || g >= 1<<40 {
-			e.Errorf("generation %d, made anew", g)
+		if g := b.raise(locks); g < now || g >= 1<<40 {
+			b.Errorf("generation %d, made anew", g)
 		}
 	})
 }
@@ -94,18 +90,18 @@ func TestRaiseGeneration(t *testing.T) {
 // Two processes raise the first generation at the same time, and do not raise it to the same number.
 func TestRaiseGenerationTogether(t *testing.T) {
 	t.Parallel()
-	onEnsemble(t, func(e *ensemble) {
+	onChroot(t, func(b *testLock) {
 		for range 3 {
 			var mu sync.Mutex
 			var all []uint64
 			var raising sync.WaitGroup
 			for range 4 {
-				locks := e.locks()
+				locks := b.chroot()
 				raising.Go(func() {
 					for range 3 {
-						g, err := locks.RaiseGeneration(within(e))
+						g, err := locks.RaiseGeneration(within(b))
 						if err != nil {
-							e.Error(err)
+							b.Error(err)
 						}
 						mu.Lock()
 						all = append(all, g)
@@ -115,55 +111,55 @@ func TestRaiseGenerationTogether(t *testing.T) {
 			}
 			raising.Wait()
 			slices.Sort(all)
-			if len(slices.Compact(slices.Clone(all))) != 12 || e.generation(e.locks()) != all[11] {
-				e.Errorf("generations %d, at last %d", all, e.generation(e.locks()))
+			if len(slices.Compact(slices.Clone(all))) != 12 || b.generation(b.chroot()) != all[11] {
+				b.Errorf("generations %d, at last %d", all, b.generation(b.chroot()))
 			}
-			e.root += "/app"
+			b.path += "/app"
 		}
 	})
 }
 
 func TestGenerationOfUnusableData(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		locks := e.locks()
-		e.raise(locks)
+	onChroot(t, func(b *testLock) {
+		locks := b.chroot()
+		b.raise(locks)
 		for _, text := range []string{"", "seven", "-1"} {
-			e.set(text)
-			_, err := locks.Generation(within(e))
-			isClear(e.T, err, strconv.Quote(text))
-			_, err = locks.RaiseGeneration(within(e))
-			isClear(e.T, err, strconv.Quote(text))
+			b.setGeneration(text)
+			_, err := locks.Generation(within(b))
+			isClear(b.T, err, strconv.Quote(text))
+			_, err = locks.RaiseGeneration(within(b))
+			isClear(b.T, err, strconv.Quote(text))
 		}
-		e.set(strconv.FormatUint(math.MaxUint64, 10))
-		if g := e.generation(locks); g != math.MaxUint64 {
-			e.Errorf("generation %d", g)
+		b.setGeneration(strconv.FormatUint(math.MaxUint64, 10))
+		if g := b.generation(locks); g != math.MaxUint64 {
+			b.Errorf("generation %d", g)
 		}
-		_, err := locks.RaiseGeneration(within(e))
-		isClear(e.T, err, "18446744073709551615")
+		_, err := locks.RaiseGeneration(within(b))
+		isClear(b.T, err, "18446744073709551615")
 	})
 }
 
 // Where only their creator may do anything with the nodes of locks, all may read the
 // generation, and only the creator may raise it.
 func TestGenerationIsReadable(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		conn := e.Client(e)
-		for _, path := range []string{e.root[:len(e.root)-len("/app")], e.root} { // the chroot is not its own
+	onChroot(t, func(b *testLock) {
+		conn := b.Client(b)
+		for _, path := range []string{b.path[:len(b.path)-len("/app")], b.path} { // the chroot is not its own
 			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(e, err)
+			must(b, err)
 		}
-		owner := e.locks(func(cfg *actors.Config) {
+		owner := b.chroot(func(cfg *actors.Config) {
 			cfg.Auth, cfg.ACL = []zkbridge.Auth{{Scheme: "digest", Credential: "owner:secret"}}, zkbridge.CreatorAll()
 		})
-		g := e.raise(owner)
-		stranger := e.locks()
-		if got := e.generation(stranger); got != g {
-			e.Errorf("generation %d, want %d", got, g)
+		g := b.raise(owner)
+		stranger := b.chroot()
+		if got := b.generation(stranger); got != g {
+			b.Errorf("generation %d, want %d", got, g)
 		}
-		_, err := stranger.RaiseGeneration(within(e))
-		is(e, err, messages.Reason_NO_AUTH)
-		if again := e.raise(owner); again <= g {
-			e.Errorf("generation %d after %d", again, g)
+		_, err := stranger.RaiseGeneration(within(b))
+		is(b, err, messages.Reason_NO_AUTH)
+		if again := b.raise(owner); again <= g {
+			b.Errorf("generation %d after %d", again, g)
 		}
 	})
 }
@@ -171,92 +167,92 @@ func TestGenerationIsReadable(t *testing.T) {
 // A token is of the generation that was in force when its node was made; of a node from
 // before the last raise it may be of any that is not greater.
 func TestVerifyTokenOfAGeneration(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		locks, conn := e.locks(), e.Client(e)
+	onChroot(t, func(b *testLock) {
+		locks, conn := b.chroot(), b.Client(b)
 		mu := locks.Mutex("/lock")
 		verify := func(node string, held bool, generations ...uint64) {
-			e.Helper()
-			exists, stat, err := conn.Exists(e.root + node)
+			b.Helper()
+			exists, stat, err := conn.Exists(b.path + node)
 			if err != nil || !exists {
-				e.Fatalf("%v, %v", exists, err)
+				b.Fatalf("%v, %v", exists, err)
 			}
 			for _, g := range generations {
-				err := locks.VerifyToken(within(e), node, actors.Token{Generation: g, Czxid: stat.Czxid})
+				err := locks.VerifyToken(within(b), node, actors.Token{Generation: g, Czxid: stat.Czxid})
 				if held {
-					must(e, err)
+					must(b, err)
 				} else {
-					is(e, err, actors.ErrNotHeld)
+					is(b, err, actors.ErrNotHeld)
 				}
 			}
 		}
-		old := lock(e, mu)
+		old := lock(b, mu)
 		verify(old.Node(), true, 0)
 		verify(old.Node(), false, 1, math.MaxUint64)
-		first := e.raise(locks)
+		first := b.raise(locks)
 		verify(old.Node(), true, 0)
 		verify(old.Node(), false, first+1)
-		unlock(e, old)
+		unlock(b, old)
 
-		next := lock(e, mu)
+		next := lock(b, mu)
 		verify(next.Node(), true, first)
 		verify(next.Node(), false, 0, first-1, first+1)
-		second := e.raise(locks)
+		second := b.raise(locks)
 		verify(next.Node(), true, 0, first) // it is not known any more which one it was
 		verify(next.Node(), false, second+1)
-		all, err := mu.Participants(within(e))
+		all, err := mu.Participants(within(b))
 		if err != nil || len(all) != 1 || all[0].Token.Generation != 0 {
-			e.Errorf("%+v, %v", all, err)
+			b.Errorf("%+v, %v", all, err)
 		}
-		unlock(e, next)
+		unlock(b, next)
 
-		last := lock(e, mu)
-		all, err = mu.Participants(within(e))
+		last := lock(b, mu)
+		all, err = mu.Participants(within(b))
 		if err != nil || len(all) != 1 || all[0].Token.Generation != second {
-			e.Errorf("%+v, %v; the generation is %d", all, err, second)
+			b.Errorf("%+v, %v; the generation is %d", all, err, second)
 		}
-		unlock(e, last)
+		unlock(b, last)
 	})
 }
 
 // A downgraded reader has its writer's token, with the generation of the writer.
 func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		locks := e.locks()
-		first := e.raise(locks)
+	onChroot(t, func(b *testLock) {
+		locks := b.chroot()
+		first := b.raise(locks)
 		rw := locks.RWMutex("/lock")
-		w := lock(e, rw.Write(), actors.WithOwner("me"))
-		_, stat, err := e.Client(e).Exists(e.root + w.Node())
-		must(e, err)
-		second := e.raise(locks)
-		r := lock(e, rw.Read(), actors.WithOwner("me"))
-		unlock(e, w)
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		_, stat, err := b.Client(b).Exists(b.path + w.Node())
+		must(b, err)
+		second := b.raise(locks)
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		unlock(b, w)
 		token := actors.Token{Generation: first, Czxid: stat.Czxid}
-		must(e, locks.VerifyToken(within(e), r.Node(), token))
+		must(b, locks.VerifyToken(within(b), r.Node(), token))
 		token.Generation = second + 1
-		is(e, locks.VerifyToken(within(e), r.Node(), token), actors.ErrNotHeld)
-		unlock(e, r)
+		is(b, locks.VerifyToken(within(b), r.Node(), token), actors.ErrNotHeld)
+		unlock(b, r)
 	})
 }
 
 // Where the generation cannot be read there are no tokens: a simple mutex, whose nodes are made by
 // a transaction of its own, is refused as the others are, and no node is left.
 func TestSimpleMutexWithoutGeneration(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		locks := e.locks()
-		e.raise(locks)
-		first, err := locks.SimpleMutex("/s").Lock(within(e))
-		must(e, err)
-		unlock(e, first)
-		_, err = e.Client(e).SetACL(e.root+zkbridge.GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(e, err)
-		others := e.locks()
-		grant, err := others.SimpleMutex("/s").Lock(within(e))
+	onChroot(t, func(b *testLock) {
+		locks := b.chroot()
+		b.raise(locks)
+		first, err := locks.SimpleMutex("/s").Lock(within(b))
+		must(b, err)
+		unlock(b, first)
+		_, err = b.Client(b).SetACL(b.path+zkbridge.GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		must(b, err)
+		others := b.chroot()
+		grant, err := others.SimpleMutex("/s").Lock(within(b))
 		if err == nil {
-			e.Errorf("granted with token %v after %v", grant.Token(), first.Token())
-			unlock(e, grant)
+			b.Errorf("granted with token %v after %v", grant.Token(), first.Token())
+			unlock(b, grant)
 		} else if !errors.Is(err, messages.Reason_NO_AUTH) {
-			e.Errorf("%v", err)
+			b.Errorf("%v", err)
 		}
-		zktest.Eventually(e, patience, func() bool { return len(e.Nodes(e, e.root+"/s")) == 0 }, "nodes are left")
+		zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "nodes are left")
 	})
 }

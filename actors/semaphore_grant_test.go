@@ -347,7 +347,7 @@ func TestSemaphoreMutex2Clients(t *testing.T) {
 
 func TestSemaphoreMutexWithNamespace(t *testing.T) {
 	each(t, func(b *testLock) {
-		locks := connect(b.T, b.Addr()+b.path)
+		locks := b.chroot()
 		g, err := locks.SemaphoreMutex("/below").Lock(within(b))
 		must(b, err)
 		if names := b.Nodes(b, b.path+"/below/leases"); len(names) != 1 || g.Node() != "/below/leases/"+names[0] {

@@ -294,11 +294,11 @@ func TestSharedPermitsLate(t *testing.T) {
 
 // The chroot is made with the first count in it.
 func TestSharedCountInAMissingChroot(t *testing.T) {
-	onEnsemble(t, func(e *ensemble) {
-		c := e.locks().SharedCount("/config/permits", 7)
-		must(e, c.Set(within(e), 5))
-		if got, err := c.Get(within(e)); err != nil || got.Value != 5 {
-			e.Errorf("%+v, %v", got, err)
+	onChroot(t, func(b *testLock) {
+		c := b.chroot().SharedCount("/config/permits", 7)
+		must(b, c.Set(within(b), 5))
+		if got, err := c.Get(within(b)); err != nil || got.Value != 5 {
+			b.Errorf("%+v, %v", got, err)
 		}
 	})
 }
