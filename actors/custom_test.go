@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -60,27 +59,27 @@ func TestCustomContention(t *testing.T) {
 	each(t, func(b *testLock) {
 		var mu sync.Mutex
 		inside := map[string]int{}
-		count := func(kind string, change int) error {
+		count := func(kind string, change int) {
 			mu.Lock()
 			defer mu.Unlock()
 			for other, n := range inside {
 				if change > 0 && n > 0 && excludes(kind, other) {
-					return fmt.Errorf("%s beside %d of %s", kind, n, other)
+					b.Errorf("%s beside %d of %s", kind, n, other)
 				}
 			}
 			inside[kind] += change
-			return nil
 		}
-		b.takeTurns(15, func(locks *actors.Locks) (locker, func() error) {
+		all := []*actors.Custom{b.table(), b.table(), b.table(), b.table()}
+		b.turns(8, 15, func(i int) turn {
 			kind := tableKinds[rand.IntN(len(tableKinds))]
-			side := b.tableOf(locks).Kind(kind)
-			return side, func() error {
-				if err := count(kind, 1); err != nil {
-					return err
+			side := all[i/2].Kind(kind)
+			return turn{lock: side, inside: func(*actors.Grant) {
+				count(kind, 1)
+				if _, err := side.Participants(within(b)); err != nil { // takes a while
+					b.Error(err)
 				}
-				_, err := side.Participants(within(b)) // takes a while
-				return errors.Join(err, count(kind, -1))
-			}
+				count(kind, -1)
+			}}
 		})
 	})
 }

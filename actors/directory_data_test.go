@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -57,32 +56,6 @@ func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
 	return directories
 }
 
-// turns has several requests of each handle take the lock, rounds times each. inside is called
-// by every holder, by one at a time.
-func (b *testLock) turns(rounds int, handles []locker, inside func(*actors.Grant)) {
-	b.Helper()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	for _, h := range handles {
-		wg.Go(func() {
-			for range rounds {
-				g, err := h.Lock(within(b))
-				if err != nil {
-					b.Errorf("lock %s: %v", h.Path(), err)
-					return
-				}
-				mu.Lock()
-				inside(g)
-				mu.Unlock()
-				if err := g.Unlock(within(b)); err != nil {
-					b.Errorf("unlock %s: %v", h.Path(), err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // Another client has written data into the directories before the lock is used. The
 // tokens increase with each grant all the same, in one process and from one to the other.
 func TestTokensWhereTheDirectoryHasData(t *testing.T) {
@@ -98,18 +71,7 @@ func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 					must(b, err)
 				}
 				one, two := p.handle(b.locks(), b.path), p.handle(b.locks(), b.path)
-				var last actors.Token
-				grants := 0
-				b.turns(5, []locker{one, one, one, two}, func(g *actors.Grant) {
-					if g.Token().Compare(last) <= 0 {
-						b.Errorf("grant %d: token %v after %v", grants, g.Token(), last)
-					}
-					last = g.Token()
-					grants++
-				})
-				if grants != 20 {
-					b.Errorf("%d grants, want 20", grants)
-				}
+				b.ring(4, 5, one, one, one, two)
 			})
 		})
 	}
@@ -145,7 +107,7 @@ func TestDirectoryDataStays(t *testing.T) {
 				}
 				check := func(when string) {
 					b.Helper()
-					b.turns(4, []locker{one, one, two, two}, func(*actors.Grant) {})
+					b.turns(4, 4, func(i int) turn { return turn{lock: []locker{one, two}[i%2]} })
 					for _, c := range written {
 						c.check(b, conn, when)
 					}

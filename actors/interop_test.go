@@ -155,7 +155,7 @@ func TestDirectoryWithData(t *testing.T) {
 		_, err := conn.Create(b.path, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		one, two := b.mutex(), b.mutex()
-		ring(b, []*actors.Mutex{one, two}, 8, 5)
+		b.ring(8, 5, one, two)
 		data, _, err := conn.Get(b.path)
 		if err != nil || string(data) != "theirs" {
 			b.Errorf("%q, %v", data, err)
@@ -277,9 +277,9 @@ func TestContainerGoesMeanwhile(t *testing.T) {
 				}
 			}
 		}()
-		mus := []*actors.Mutex{b.mutex(), b.mutex()}
+		one, two := b.mutex(), b.mutex()
 		for !isClosed(done) {
-			ring(b, mus, 4, 3)
+			b.ring(4, 3, one, two)
 			if b.Failed() {
 				break
 			}

@@ -103,7 +103,7 @@ func TestLocalBudget(t *testing.T) {
 func TestLocalManyConnections(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
-		ring(b, []*actors.Mutex{b.local(busy), b.local(brief), b.mutex()}, 24, 30)
+		b.ring(24, 30, b.local(busy), b.local(brief), b.mutex())
 	})
 }
 
@@ -145,5 +145,5 @@ func TestLocalTurns(t *testing.T) {
 }
 
 func TestLocalManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.local(brief)}, 64, 100) })
+	each(t, func(b *testLock) { b.ring(64, 100, b.local(brief)) })
 }

@@ -84,35 +84,23 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 	each(t, func(b *testLock) {
 		inside := map[string]*int{"-a": new(int), "-b": new(int)}
 		one, two := b.locks(), b.locks()
-		var g errgroup.Group
-		for i, locks := range []*actors.Locks{one, one, two, two} {
-			ends := []string{"-a", "-b"}
+		b.turns(4, 30, func(i int) turn {
+			locks, ends := []*actors.Locks{one, two}[i/2], []string{"-a", "-b"}
 			if i%2 == 1 {
 				ends = []string{"-b", "-a"}
 			}
 			multi := locks.MultiLock(locks.Mutex(b.path+ends[0]), locks.Mutex(b.path+ends[1]))
-			g.Go(func() error {
-				for range 30 {
-					grant, err := multi.Lock(within(b))
-					if err != nil {
-						return err
-					}
-					for _, n := range inside { // the race detector looks on
-						if *n++; *n != 1 {
-							return fmt.Errorf("%d inside", *n)
-						}
-					}
-					for _, n := range inside {
-						*n--
-					}
-					if err := grant.Unlock(within(b)); err != nil {
-						return err
+			return turn{lock: multi, inside: func(*actors.Grant) {
+				for _, n := range inside { // the race detector looks on
+					if *n++; *n != 1 {
+						b.Errorf("%d inside", *n)
 					}
 				}
-				return nil
-			})
-		}
-		must(b, g.Wait())
+				for _, n := range inside {
+					*n--
+				}
+			}}
+		})
 		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }

@@ -104,47 +104,12 @@ func Test2Clients(t *testing.T) {
 	})
 }
 
-// ring has many goroutines pass locks around, and counts without synchronisation.
-func ring(b *testLock, mus []*actors.Mutex, goroutines, rounds int) {
-	count, last := 0, actors.Token{}
-	var wg sync.WaitGroup
-	for i := range goroutines {
-		mu := mus[i%len(mus)]
-		wg.Go(func() {
-			for n := range rounds {
-				g, err := mu.Lock(within(b))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				count++
-				if g.Token().Compare(last) <= 0 {
-					b.Errorf("token %v was granted after %v", g.Token(), last)
-				}
-				last = g.Token()
-				if n%3 == 0 {
-					err = g.Unlock(within(b))
-				} else {
-					g.Release()
-				}
-				if err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if count != goroutines*rounds {
-		b.Errorf("%d grants counted %d", goroutines*rounds, count)
-	}
-}
-
 func TestManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.mutex()}, 100, 20) })
+	each(t, func(b *testLock) { b.ring(100, 20, b.mutex()) })
 }
 
 func TestManyConnections(t *testing.T) {
-	each(t, func(b *testLock) { ring(b, []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}, 24, 20) })
+	each(t, func(b *testLock) { b.ring(24, 20, b.mutex(), b.mutex(), b.mutex()) })
 }
 
 // Two sessions in one process, where both use several handles of several paths.
@@ -154,7 +119,7 @@ func TestManyPaths(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			path := fmt.Sprintf("%s/deep/%d", b.path, i)
-			wg.Go(func() { ring(b, []*actors.Mutex{one.Mutex(path), two.Mutex(path)}, 6, 5) })
+			wg.Go(func() { b.ring(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
 		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())

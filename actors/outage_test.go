@@ -129,7 +129,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	b.waitNodes(2)
 	leader := s.Leader(t)
 	leader.Stop(t)
-	ring(b, []*actors.Mutex{one.Mutex(b.path + "-other"), two.Mutex(b.path + "-other")}, 4, 3)
+	b.ring(4, 3, one.Mutex(b.path+"-other"), two.Mutex(b.path+"-other"))
 	pending(b, f)
 	if g.Err() != nil {
 		b.Fatal(g.Err())

@@ -1,8 +1,6 @@
 package actors_test
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -179,52 +176,25 @@ func TestStaleWriterDoesNotRead(t *testing.T) {
 	})
 }
 
-// takeTurns has owners of several processes lock what turn returns, again and again, and call its
-// function while they hold.
-func (b *testLock) takeTurns(rounds int, turn func(*actors.Locks) (locker, func() error)) {
-	b.Helper()
-	var g errgroup.Group
-	for range 4 {
-		locks := b.locks()
-		for range 2 {
-			g.Go(func() error {
-				for range rounds {
-					l, inside := turn(locks)
-					grant, err := l.Lock(within(b))
-					if err != nil {
-						return err
-					}
-					if err := errors.Join(inside(), grant.Unlock(within(b))); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-	}
-	must(b, g.Wait())
-}
-
 // Clients read and write at random: never a writer beside another, and readers share.
 func TestReadWriteBasic(t *testing.T) {
 	each(t, func(b *testLock) {
 		var readers, writers, shared atomic.Int32
-		b.takeTurns(40, func(locks *actors.Locks) (locker, func() error) {
-			rw, inside := locks.RWMutex(b.path), &readers
-			side := rw.Read()
+		all := []*actors.RWMutex{b.rw(), b.rw(), b.rw(), b.rw()}
+		b.turns(8, 40, func(i int) turn {
+			side, inside := all[i/2].Read(), &readers
 			if rand.IntN(3) == 0 {
-				side, inside = rw.Write(), &writers
+				side, inside = all[i/2].Write(), &writers
 			}
-			return side, func() error {
+			return turn{lock: side, inside: func(*actors.Grant) {
 				inside.Add(1)
 				defer inside.Add(-1)
 				r, w := readers.Load(), writers.Load()
 				if w > 1 || w == 1 && r > 0 {
-					return fmt.Errorf("%d writers and %d readers at once", w, r)
+					b.Errorf("%d writers and %d readers at once", w, r)
 				}
 				shared.Store(max(shared.Load(), r))
-				return nil
-			}
+			}}
 		})
 		b.Logf("%d readers at most", shared.Load())
 	})

@@ -99,29 +99,18 @@ func TestSemaphoreReleaseInChunks(t *testing.T) {
 func crowd(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	var inside, most atomic.Int64
-	var wg sync.WaitGroup
-	for i := range goroutines {
-		s := ss[i%len(ss)]
-		wg.Go(func() {
-			for range rounds {
-				n := want()
-				g, err := s.Lock(within(b), actors.Permits(n))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				now := inside.Add(int64(n))
-				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
-				}
-				if now > int64(max) || len(g.Nodes()) != n {
-					b.Errorf("%d of %d permits are held; nodes %v for %d", now, max, g.Nodes(), n)
-				}
-				inside.Add(int64(-n))
-				g.Release()
+	b.turns(goroutines, rounds, func(i int) turn {
+		n := want()
+		return turn{lock: ss[i%len(ss)], options: []actors.Option{actors.Permits(n)}, inside: func(g *actors.Grant) {
+			now := inside.Add(int64(n))
+			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 			}
-		})
-	}
-	wg.Wait()
+			if now > int64(max) || len(g.Nodes()) != n {
+				b.Errorf("%d of %d permits are held; nodes %v for %d", now, max, g.Nodes(), n)
+			}
+			inside.Add(int64(-n))
+		}}
+	})
 	b.waitFor(0, 0)
 	b.Logf("%d of %d permits were held at most", most.Load(), max)
 }
