@@ -30,32 +30,32 @@ func TestTryWithoutConnection(t *testing.T) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
-		forms := b.forms(locks)
-		for _, f := range forms { // so that directories are known
-			unlock(b, lock(b, f.lock))
+		recipes := b.recipes(locks)
+		for _, r := range recipes { // so that directories are known
+			unlock(b, lock(b, r.lock))
 		}
-		b.waitNodes(0, formEnds...)
+		b.waitNodes(0, recipeEnds...)
 		for _, alone := range []bool{true, false} {
 			proxy.BlackHole(true)
 			asked, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
-			for name, f := range forms {
-				asked[name] = f.lock.Acquire(within(b), actors.Try())
+			for name, r := range recipes {
+				asked[name] = r.lock.Acquire(within(b), actors.Try())
 				if !alone {
-					waiting[name] = f.lock.Acquire(within(b))
+					waiting[name] = r.lock.Acquire(within(b))
 				}
 			}
 			proxy.Refuse(true)
 			proxy.Cut()
 			state(b, locks, messages.SessionState_SUSPENDED)
-			for name, f := range forms {
+			for name, r := range recipes {
 				lostly(b, name, failure(b, asked[name]))
-				_, err := f.lock.Lock(within(b), actors.Try())
+				_, err := r.lock.Lock(within(b), actors.Try())
 				if alone || !errors.Is(err, actors.ErrNotAcquired) { // the one that waits here comes first
 					lostly(b, name, err)
 				}
 			}
 			if alone {
-				all[0].send(forms["mutex"].pid(b), &messages.Acquire{RequestId: 1, Try: true})
+				all[0].send(recipes["mutex"].pid(b), &messages.Acquire{RequestId: 1, Try: true})
 				all[0].refused(1, messages.Reason_DISCONNECTED)
 			}
 			proxy.Refuse(false)
@@ -64,13 +64,12 @@ func TestTryWithoutConnection(t *testing.T) {
 				unlock(b, result(b, f))
 			}
 			state(b, locks, messages.SessionState_CONNECTED)
-			b.waitNodes(0, formEnds...)
-			b.waitNodes(0)
+			b.waitNodes(0, recipeEnds...)
 		}
-		for _, f := range forms {
-			unlock(b, lock(b, f.lock, actors.Try()))
+		for _, r := range recipes {
+			unlock(b, lock(b, r.lock, actors.Try()))
 		}
-		b.waitNodes(0, formEnds...)
+		b.waitNodes(0, recipeEnds...)
 	})
 }
 

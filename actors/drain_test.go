@@ -13,7 +13,8 @@ import (
 
 // Drain refuses what waits and what comes, and returns when the holders have released.
 func TestDrain(t *testing.T) {
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
+		mu := r.lock
 		g := lock(v, mu, actors.WithOwner("me"))
 		waiting := mu.Acquire(within(v))
 		synctest.Wait()
@@ -24,7 +25,7 @@ func TestDrain(t *testing.T) {
 		is(v, err, actors.ErrDraining)
 		_, err = locks.Mutex("/another").Lock(within(v), actors.Try())
 		is(v, err, actors.ErrDraining)
-		if mayEnter(mu) {
+		if !r.once {
 			inner := lock(v, mu, actors.WithOwner("me"))
 			unlock(v, inner)
 		}
@@ -44,12 +45,6 @@ func TestDrain(t *testing.T) {
 		must(v, locks.Close())
 		must(v, locks.Drain(within(v)))
 	})
-}
-
-// mayEnter reports whether an owner that holds the lock may enter it again.
-func mayEnter(mu locker) bool {
-	_, semaphore := mu.(*actors.Semaphore)
-	return !semaphore && !strings.Contains(mu.Path(), "/all/m2") // nor a multi-lock of one
 }
 
 // Drain of idle locks returns at once. A Drain that cannot end says which locks are held.

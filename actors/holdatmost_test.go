@@ -11,38 +11,12 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// allRecipes are handles of every recipe, on one connection. Their paths are below /all.
-func allRecipes(locks *actors.Locks) map[string]locker {
-	return map[string]locker{
-		"mutex":       locks.Mutex("/all/m"),
-		"delay":       locks.Mutex("/all/d", actors.LockDelay(time.Second)),
-		"local":       locks.Mutex("/all/l", actors.LocalQueue(actors.LocalQueueConfig{})),
-		"write":       locks.RWMutex("/all/rw").Write(),
-		"local write": locks.RWMutex("/all/lrw", actors.LocalQueue(actors.LocalQueueConfig{})).Write(),
-		"semaphore":   locks.Semaphore("/all/s", 1),
-		"multi":       locks.MultiLock(locks.Mutex("/all/m1"), locks.Semaphore("/all/m2", 1)),
-		"simple":      locks.SimpleMutex("/all/simple"),
-	}
-}
-
-// eachRecipe runs f in a bubble for every recipe.
-func eachRecipe(t *testing.T, f func(v *virtual, locks *actors.Locks, mu locker)) {
-	t.Helper()
-	for name := range allRecipes(&actors.Locks{}) {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				locks := v.locks()
-				f(v, locks, allRecipes(locks)[name])
-			})
-		})
-	}
-}
-
 // The holder is asked to release when three quarters of the time are over, and at the end it has lost
 // the lock before the next contender has it.
 func TestHoldAtMost(t *testing.T) {
 	t.Parallel()
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
+		mu := r.lock
 		g := lock(v, mu, actors.HoldAtMost(4*time.Second))
 		start := time.Now()
 		next, work := mu.Acquire(within(v)), g.Context(context.Background())
@@ -80,7 +54,8 @@ func TestHoldAtMost(t *testing.T) {
 // A grant that is released in time does not expire, and neither does the next.
 func TestHoldAtMostReleased(t *testing.T) {
 	t.Parallel()
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
+		mu := r.lock
 		for range 3 {
 			g := lock(v, mu, actors.HoldAtMost(4*time.Second))
 			<-time.After(3500 * time.Millisecond)
@@ -97,13 +72,14 @@ func TestHoldAtMostReleased(t *testing.T) {
 // A named owner is refused the lock until it has released the grant that has expired, as after any
 // loss; a dropped grant does not keep it out.
 func TestHoldAtMostNamed(t *testing.T) {
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
+		mu := r.lock
 		me := actors.WithOwner("me")
 		g := lock(v, mu, me, actors.HoldAtMost(time.Second))
 		<-g.Done()
 		_, err := mu.Lock(within(v), me)
-		_, semaphore := mu.(*actors.Semaphore)
-		if semaphore { // it has no re-entry to refuse
+		switch mu.(type) {
+		case *actors.Semaphore, *actors.SemaphoreMutex: // which have no re-entry to refuse
 			must(v, err)
 			return
 		}
@@ -211,7 +187,8 @@ func TestHoldAtMostMessages(t *testing.T) {
 // A waiting request with FailOnSessionLoss fails with the session; one without goes on, and a new
 // request with it waits.
 func TestFailOnSessionLoss(t *testing.T) {
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, mu locker) {
+	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
+		mu := r.lock
 		holder := lock(v, mu)
 		fails, goesOn := mu.Acquire(within(v), actors.FailOnSessionLoss()), mu.Acquire(within(v))
 		synctest.Wait()

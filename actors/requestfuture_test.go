@@ -44,25 +44,25 @@ func TestFutureWithoutOwner(t *testing.T) {
 func TestFutureTimesOut(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
-		config, all := testActors(b.T, 18)
+		config, all := testActors(b.T, 1)
 		root := all[0].system.Root
 		locks := b.locks(config, log.config)
-		for name, f := range b.forms(locks) {
-			to := f.pid(b)
-			g := lock(b, f.lock)
-			future := root.RequestFuture(to, &messages.Acquire{RequestId: 1, Owner: "late", Kind: f.kind}, 5*time.Millisecond)
+		for name, r := range b.recipes(locks) {
+			to := r.pid(b)
+			g := lock(b, r.lock)
+			future := root.RequestFuture(to, &messages.Acquire{RequestId: 1, Owner: "late", Kind: r.kind}, 5*time.Millisecond)
 			if err := future.Wait(); !errors.Is(err, actor.ErrTimeout) {
 				b.Fatalf("%s: %v", name, err)
 			}
-			waiting := f.lock.Acquire(within(b))
+			waiting := r.lock.Acquire(within(b))
 			unlock(b, g)
 			unlock(b, result(b, waiting))
-			if lines := log.with(cameTooLate); len(lines) != 1 || !strings.Contains(lines[0], f.lock.Path()) || !strings.Contains(lines[0], "late") {
+			if lines := log.with(cameTooLate); len(lines) != 1 || !strings.Contains(lines[0], r.lock.Path()) || !strings.Contains(lines[0], "late") {
 				b.Errorf("%s: the log has %q", name, lines)
 			}
 			log.take()
 		}
-		b.waitNodes(0, formEnds...)
+		b.waitNodes(0, recipeEnds...)
 	})
 }
 

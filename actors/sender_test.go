@@ -8,43 +8,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// form is a lock of some recipe, with the kind that excludes all others.
-type form struct {
-	lock locker
-	kind uint32
-}
-
-// forms are locks of all recipes, at paths of their own below the testLock's.
-func (b *testLock) forms(locks *actors.Locks) map[string]form {
-	at := func(name string) string { return b.path + "-" + name }
-	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(queue.Exclusive)}, Markers: []string{"-mine-"}}
-	return map[string]form{
-		"mutex":           {lock: locks.Mutex(b.path)},
-		"semaphore mutex": {lock: locks.SemaphoreMutex(at("sm"))},
-		"read-write":      {lock: locks.RWMutex(at("rw")).Write(), kind: uint32(messages.Kind_WRITE)},
-		"semaphore":       {lock: locks.Semaphore(at("s"), 1)},
-		"multi-lock":      {lock: locks.MultiLock(locks.Mutex(at("a")), locks.SemaphoreMutex(at("b")))},
-		"local queue":     {lock: locks.Mutex(at("l"), actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond}))},
-		"simple mutex":    {lock: locks.SimpleMutex(at("simple"))},
-		"simple write":    {lock: locks.SimpleRWMutex(at("simple-rw")).Write(), kind: uint32(messages.Kind_WRITE)},
-		"custom":          {lock: locks.Custom(at("c"), "custom lock", rule, "mine").Kind("mine")},
-	}
-}
-
-// formEnds end the paths of the forms' directories, from which all nodes must go.
-var formEnds = []string{"-sm/leases", "-rw", "-s/leases", "-a", "-b/leases", "-l", "-simple", "-simple-rw", "-c"}
-
-func (f form) pid(t testing.TB) *actor.PID {
-	t.Helper()
-	return pid(t, f.lock.(interface{ PID() (*actor.PID, error) }))
-}
 
 func (p *testActor) stop() {
 	p.t.Helper()
@@ -56,20 +24,20 @@ const hasEnded = "actor has ended"
 // An actor that ended before the lock got its Acquire does not hold it.
 func TestActorEndedBefore(t *testing.T) {
 	each(t, func(b *testLock) {
-		config, all := testActors(b.T, 9)
-		for name, f := range b.forms(b.locks(config)) {
+		config, all := testActors(b.T, len(b.recipes(&actors.Locks{})))
+		for name, r := range b.recipes(b.locks(config)) {
 			alice := all[0]
 			all = all[1:]
 			alice.stop()
-			alice.send(f.pid(b), &messages.Acquire{RequestId: 1, Kind: f.kind})
-			g, err := f.lock.Lock(within(b))
+			alice.send(r.pid(b), &messages.Acquire{RequestId: 1, Kind: r.kind})
+			g, err := r.lock.Lock(within(b))
 			if err != nil {
 				b.Errorf("%s: %v", name, err)
 				continue
 			}
 			unlock(b, g)
 		}
-		b.waitNodes(0, formEnds...)
+		b.waitNodes(0, recipeEnds...)
 	})
 }
 
