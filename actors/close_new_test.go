@@ -3,6 +3,8 @@ package actors_test
 import (
 	"context"
 	"math"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,21 +100,13 @@ func (b *testLock) closeDuring(locks *actors.Locks, g *actors.Grant) {
 	g.Release()
 	<-i.Fired()
 	must(b, locks.Close())
-	directory, name, _ := cutLast(g.Node())
-	for _, left := range b.Nodes(b, directory) {
-		if left == name {
-			b.Errorf("Close has left %s", g.Node())
-		}
+	if slices.Contains(b.Nodes(b, path.Dir(g.Node())), path.Base(g.Node())) {
+		b.Errorf("Close has left %s", g.Node())
 	}
 	conn := b.Client(b)
 	if err := conn.Delete(b.path+"/else", -1); err != nil && err != zk.ErrNoNode {
 		b.Error(err)
 	}
-}
-
-func cutLast(path string) (directory, name string, ok bool) {
-	i := strings.LastIndexByte(path, '/')
-	return path[:i], path[i+1:], i > 0
 }
 
 // A held marker is being made when Close comes. It goes again with the node.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -141,25 +142,14 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 			d.waitNodes(2)
 			terms++
 		}
-		_, seq := parseNode(d, last.Grant().Node())
-		if int(seq) > terms { // numbers begin with 0
+		node := last.Grant().Node()
+		seq, err := strconv.Atoi(node[len(node)-10:])
+		must(d, err)
+		if seq > terms { // numbers begin with 0
 			d.Errorf("%d nodes were made for %d terms", seq+1, terms)
 		}
 		d.over()
 	})
-}
-
-// parseNode returns the directory of a latch's node, and its sequence number.
-func parseNode(t testing.TB, node string) (directory string, seq int64) {
-	t.Helper()
-	const digits = 10
-	if len(node) < digits {
-		t.Fatalf("node %q", node)
-	}
-	for _, c := range node[len(node)-digits:] {
-		seq = seq*10 + int64(c-'0')
-	}
-	return node[:len(node)-digits], seq
 }
 
 // CURATOR-620: the second of two RECONNECTED events in quick succession deleted the node by which the

@@ -28,7 +28,7 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	}{
 		"release is refused": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := lock(v, locks.Mutex("/lock"))
-			v.setRights("/lock", zk.PermAll&^zk.PermDelete)
+			setACL(v, v.Client(v), "/lock", zk.PermAll&^zk.PermDelete)
 			is(v, failure(v, g.Release()), actors.ErrNoAuth)
 		}, false},
 		"release is never answered": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
@@ -39,7 +39,7 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 		"create is not answered and nothing can be read": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			mu := locks.Mutex("/lock")
 			unlock(v, lock(v, mu))
-			v.setRights("/lock", zk.PermAll&^zk.PermRead)
+			setACL(v, v.Client(v), "/lock", zk.PermAll&^zk.PermRead)
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/lock/", Action: embedded.DropReply})
 			if _, err := mu.Lock(within(v)); err == nil {
 				v.Error("granted without being seen")
@@ -122,12 +122,6 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 	t.Helper()
 	_, err := conn.SetACL(path, zk.WorldACL(rights), -1)
 	must(t, err)
-}
-
-// setRights changes the rights on a node, as another client.
-func (v *virtual) setRights(path string, rights int32) {
-	v.Helper()
-	setACL(v, v.Client(v), path, rights)
 }
 
 // panicking is a log that panics, once it is to, at the next line about the session, which the

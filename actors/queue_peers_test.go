@@ -7,12 +7,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-// begins has a client of another library acquire, and waits until its node is there.
-func begins(b *testLock, l *interop.Lock) <-chan interop.Result {
-	b.Helper()
-	return l.Begin(patience)
-}
-
 func gets(b *testLock, l *interop.Lock) {
 	b.Helper()
 	if ok, err := l.Acquire(patience); !ok || err != nil {
@@ -38,7 +32,7 @@ func TestInspectCurator(t *testing.T) {
 			{"-l", one.LeaderLatch(b.path+"-l", "first"), two.LeaderLatch(b.path+"-l", "second"), "leader latch: exclusive! exclusive"},
 		} {
 			gets(b, c.first)
-			done := begins(b, c.second)
+			done := c.second.Begin(patience)
 			q := looksLike(b, locks, b.path+c.path, c.want)
 			if q.Participants[0].Session != one.SessionID() || q.Participants[1].Session != two.SessionID() {
 				b.Errorf("%+v", q)
@@ -69,7 +63,7 @@ func TestInspectKazoo(t *testing.T) {
 			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! request"},
 		} {
 			gets(b, c.first)
-			done := begins(b, c.second)
+			done := c.second.Begin(patience)
 			q := looksLike(b, locks, b.path+c.path, c.want)
 			if strings.HasSuffix(c.path, "-s") && q.Permits != 1 {
 				b.Errorf("%d permits", q.Permits)
