@@ -7,10 +7,42 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
+
+// rival is a contender of another library, made by a plain client.
+type rival struct {
+	t    testing.TB
+	conn *zk.Conn
+	path string
+}
+
+// rival puts a node with the prefix into the lock's directory.
+func (b *testLock) rival(conn *zk.Conn, prefix string) *rival {
+	b.Helper()
+	var path string
+	var err error
+	for range 100 { // an empty container may go at any moment
+		_, err = conn.CreateContainer(b.path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			b.Fatal(err)
+		}
+		path, err = conn.Create(b.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNoNode) {
+			break
+		}
+	}
+	must(b, err)
+	return &rival{b, conn, path}
+}
+
+func (r *rival) leave() {
+	r.t.Helper()
+	must(r.t, r.conn.Delete(r.path, -1))
+}
 
 // byHand is what a client with Curator's InterProcessSemaphoreV2 does to ZooKeeper.
 type byHand struct {
