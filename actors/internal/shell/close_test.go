@@ -3,6 +3,7 @@ package shell_test
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -46,5 +47,31 @@ func TestClosedBelowFirst(t *testing.T) {
 			t.Error(err)
 		}
 		system.Close()
+	}
+}
+
+// An actor's node cannot be deleted, and the answer that says so comes before Close waits for the answers. The
+// error of Close names the node.
+func TestCloseNamesWhatWasLeftBefore(t *testing.T) {
+	s := zktest.Embedded(t)
+	system := host.NewSystem(nil, nil)
+	defer system.Close()
+	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: s.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bridge.Close()
+	m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+	e, err := m.Find("/a", recipes.Mutex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetClosed()
+	if !m.StartDraining(e) {
+		t.Fatal("the actor does not drain")
+	}
+	m.Drained(e, "/a/left")
+	if err := m.Close(); err == nil || !strings.Contains(err.Error(), "/a/left") {
+		t.Errorf("Close: %v; /a/left is left", err)
 	}
 }

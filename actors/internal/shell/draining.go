@@ -15,7 +15,7 @@ import (
 type drainingActors struct {
 	sessionGoesOn bool // after Close
 	open          map[*Entry]struct{}
-	allDrained    chan struct{} // closed when open is empty; nil before Close
+	allDrained    chan struct{} // closed when open is empty; nil until Close waits for that
 	undeleted     []string      // nodes whose deletion has failed since Close
 }
 
@@ -40,11 +40,10 @@ func (m *Manager) Drained(e *Entry, undeleted ...string) {
 	defer m.mu.Unlock()
 	d := &m.draining
 	delete(d.open, e)
-	if d.allDrained == nil {
-		return
+	if m.closed {
+		d.undeleted = append(d.undeleted, undeleted...)
 	}
-	d.undeleted = append(d.undeleted, undeleted...)
-	if len(d.open) == 0 {
+	if d.allDrained != nil && len(d.open) == 0 {
 		close(d.allDrained)
 	}
 }
