@@ -29,7 +29,7 @@ func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[s
 		done := make(chan error, 1)
 		go func() {
 			done <- resource.Contend(name, c.mode, contendRounds, func() (func() error, error) {
-				g, err := c.lock.Lock(within(b))
+				g, err := c.lock.Lock(within(b), c.options...)
 				if err != nil {
 					return nil, err
 				}
@@ -62,12 +62,16 @@ func (b *testLock) kazoo() *interop.KazooClient {
 }
 
 type lockClient struct {
-	lock locker
-	mode interop.Mode
+	lock    locker
+	mode    interop.Mode
+	options []actors.Option
 }
 
-func alone(l locker) lockClient   { return lockClient{l, interop.Exclusive} }
-func sharing(l locker) lockClient { return lockClient{l, interop.Shared} }
+func alone(l locker) lockClient { return lockClient{lock: l, mode: interop.Exclusive} }
+
+func sharing(l locker, options ...actors.Option) lockClient {
+	return lockClient{lock: l, mode: interop.Shared, options: options}
+}
 
 // A mutex of ours, Curator's and kazoo's on one path.
 func TestMutexBesideCurator(t *testing.T) {
@@ -280,17 +284,10 @@ func TestSeveralPermitsBesideCurator(t *testing.T) {
 		const permits = 3
 		ours := map[string]lockClient{}
 		for _, name := range []string{"go", "go too"} {
-			ours[name] = sharing(several{persistent{b.locks().Semaphore(b.path, permits)}})
+			ours[name] = sharing(persistent{b.locks().Semaphore(b.path, permits)}, actors.Permits(2))
 		}
 		b.contend(1, ours, map[string]*interop.Lock{"java": b.curator().SemaphoreOfSeveral(b.path, permits, 2)})
 	})
-}
-
-// several asks for two permits.
-type several struct{ persistent }
-
-func (s several) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
-	return s.persistent.Lock(ctx, append(options, actors.Permits(2))...)
 }
 
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
