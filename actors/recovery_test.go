@@ -213,7 +213,7 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 	again := held.Acquire(context.Background())
 	elsewhere.Release()
 	lostAt := <-lost
-	<-time.After(time.Until(latest(lostAt.Add(margin), back).Add(slack)))
+	<-time.After(max(time.Until(lostAt.Add(margin)), time.Until(back)) + slack)
 	first, err := rivals.Result()
 	if err != nil {
 		v.Fatalf("%v after the outage, %v after the loss, the rival waits: %v", time.Since(back), time.Since(lostAt), v.nodes())
@@ -240,11 +240,4 @@ func when(done <-chan struct{}) <-chan time.Time {
 		at <- time.Now()
 	}()
 	return at
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
