@@ -20,11 +20,11 @@ func ExampleHoldAtMost() {
 	g, err := locks.Mutex("/locks/report").Lock(ctx, actors.HoldAtMost(200*time.Millisecond))
 	check(err)
 	<-g.Revoked()
-	fmt.Println("asked to release:", g.Err())
+	fmt.Println("asked to release")
 	<-g.Done()
 	fmt.Println("over:", errors.Is(g.Err(), actors.ErrHoldExpired))
 	// Output:
-	// asked to release: <nil>
+	// asked to release
 	// over: true
 }
 
