@@ -33,7 +33,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		a.publish(detail)
 	}
 	switch {
-	case e == sessionExpired && !changed: // there was no session: open the next after a pause
+	case e == sessionExpired && !changed: // it ended before it was established: open the next after a pause
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 	case next.state == messages.SessionState_LOST && changed:

@@ -72,9 +72,10 @@ func Semaphore(permits int) Rule {
 	}
 }
 
-// RequestQueue returns the rule of a semaphore's request queue. Contenders of one process that ask
-// for ProcessExclusive hold beside each other. To other processes they are Exclusive, like the
-// contenders of a Mutex. The process has to keep the order among its own.
+// RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for their turn
+// to take leases. Contenders of one process that ask for ProcessExclusive hold beside each other. To other
+// processes they are Exclusive, like the contenders of a Mutex. The process has to keep the order among its
+// own.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{
@@ -141,9 +142,9 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
 }
 
-// Blockers appends to the slice "to" the places before i that block kind, nearest first, up to
-// "most" of them. A contender that waits cannot hold before one of the nearest r.Permits
-// blockers departs: to watch fewer loses wake-ups, to watch more wakes for nothing.
+// Blockers appends to the slice "to" the places before i that block kind, nearest first, up to "most" of
+// them. One of the nearest r.Permits blockers must depart before a waiting contender can hold: to watch
+// fewer of them would miss that, to watch more wakes for nothing.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {

@@ -80,15 +80,17 @@ func (ev Created) apply(s *State) {
 	if ev.Directory != 0 {
 		s.enterDirectory(ev.Directory)
 	}
+	// Both are of this CreateNode: settle may ask for another.
 	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory {
-		s.ownNodeUnlisted(e) // it went with a former directory
+		s.ownNodeGone(e) // it went with a former directory
 		s.grantEligible()
 		return
 	}
-	s.settle(e, s.noteNode(e, ev), unwanted)
+	shown := s.noteNode(e, ev)
+	s.settle(e, shown, unwanted)
 	if hasChildren {
 		s.merge(ev.Children, nil, sentAt)
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
@@ -98,7 +100,8 @@ func (ev Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node.
+// noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
+// takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// A list may have shown a node of this name. If the creation was repeated, that node may have been
 	// in a former directory. Only a read of the directory behind this creation, or SameDirectory,
@@ -136,12 +139,12 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
-	case !ok: // all of its name but the number is of this State, so the number is none of 32 bits
+	case !ok: // the rest of the name is this State's own, so the number cannot be read: it is beyond 32 bits
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // others may have passed it
 	default:
-		if !late { // near the end of the numbers a list shows whether others have passed it
+		if !late { // a late one stays out until a list with czxids shows it, and those that have passed it
 			s.addToList(&e.contender)
 		}
 		s.startWaiting(e)

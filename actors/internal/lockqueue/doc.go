@@ -71,17 +71,16 @@
 // list that is older than the node does not reach up to its number. A contender of this process
 // leaves the list with its DeleteNode, which the session executes before all that is asked for later.
 //
-// The own node. A node that another client has deleted lets later contenders pass. This process does
-// not learn when such a contender holds, but it learns of the departure that let it pass. So the proof
-// of the own node must be newer than the last departure heard of: then the contenders ahead still
-// existed when the proof was made. provenAt is the clock of the request whose answer showed the node,
-// or of the event by which a watch did. Three doubts must not be later than provenAt (proof.go says
-// when each is set). allDoubtedAt comes of a departure, of a missing node of this process, and of a
-// connection that is back. staleBefore bounds how old any proof may be. hiddenAt comes of a list
-// that shows departures and not this node: the list may be older than the node, or the node be gone.
-// An active watch is a proof that renews itself. The transaction that makes a held marker checks the
-// node, so its answer is a proof, too. If that proof has become too old on its way, the held marker is
-// written again (heldMarkerMade).
+// The own node. A node that another client has deleted lets later contenders pass. This process does not
+// learn when such a contender holds, but it learns of the departure that let it pass. So the proof of the
+// own node must be newer than the last departure heard of: then the contenders ahead still existed when the
+// proof was made. provenAt is the clock of the request whose answer showed the node, or of the event by
+// which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
+// allDoubtedAt comes of a departure, of a missing node of this process, and of a connection that is back.
+// staleBefore bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this
+// node: either the list is older than the node, or the node is gone. An active watch is a proof that renews
+// itself. The transaction that makes a held marker checks the node, so its answer is a proof, too. If that
+// proof has become too old on its way, the held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue). An old

@@ -52,8 +52,8 @@ const (
 	Refuse
 	// Lose: request ID holds the lock no longer, because of Reason.
 	Lose
-	// ConfirmRelease: the release of request ID is done. StillHeld other requests of its owner
-	// hold the lock yet.
+	// ConfirmRelease: the release of request ID is done. StillHeld is how many other requests of its owner
+	// still hold the lock.
 	ConfirmRelease
 	// RequestRevoke: another client asks request ID, which holds the lock, to release it.
 	RequestRevoke
@@ -80,8 +80,8 @@ type Effect struct {
 	Watch     bool
 	ListAfter bool
 	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory.
-	// Otherwise the bridge has to make the directory if it is missing, and sends no later create
-	// in it before the answer, to keep the order.
+	// Otherwise the bridge has to make the directory if it is missing, and sends no later create in it
+	// before the answer, to keep the order, unless the transaction deletes a node there.
 	DirectoryExists bool
 	Data            []byte
 	Owner           string

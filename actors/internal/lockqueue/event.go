@@ -26,9 +26,8 @@ type Acquire struct {
 	// Data is the data of the contender's node, if the request gets a node of its own.
 	Data []byte
 	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
-	// contender's node together with nodes of other locks; 0 for a node that is made alone. The
-	// request is refused if that node goes: a new node would not have the place that the other
-	// nodes have.
+	// contender's node together with nodes of other locks; 0 for a node that is made alone. The request is
+	// refused if that node is lost: a new one would be further back than the nodes in the other locks.
 	AtomicCreate uint64
 	// Revocable has the node watched from the grant on, so that a request to release is heard of
 	// at once. The holder of any other request hears of it once the second Tick after the grant
@@ -54,8 +53,8 @@ type Resize struct{ Permits int }
 // Close refuses all requests, ends all grants and deletes all nodes.
 type Close struct{ Reason requests.Reason }
 
-// Tick comes from a timer, every second or more often. Nodes on which a grant or the next grant
-// rests, and that are unproven since the Tick before the last, get a watch.
+// Tick comes from a timer, every second or more often. A node on which a grant or the next grant rests gets
+// a watch, unless it has one or was proven since the Tick before this one.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.
@@ -86,9 +85,8 @@ type Created struct {
 	Generation uint64
 	// Step is the place of the node among all nodes with the same Czxid, in any directory.
 	Step uint32
-	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read.
-	// Another czxid is another directory of the same path, made after the other one and all in it
-	// were deleted.
+	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read. A greater
+	// czxid than before is a new directory at the same path: the former one and all in it were deleted.
 	Directory int64
 	// Children are the names in the directory, if the effect had ListAfter or if the bridge had to
 	// look for the node.

@@ -4,16 +4,17 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // Nodes of this process that it has not deleted, and that are gone.
 
-// ownNodeDeleted goes on after another client has deleted a node of this process. That client may
-// have deleted other nodes of this process, too, and contenders of other processes may have passed
-// them: their proofs must be newer.
+// ownNodeDeleted goes on after another client has deleted a node of this process. That client may have
+// deleted other nodes of this process, too, and contenders of other processes may have passed them: the
+// proofs of all nodes of this process must be newer than this.
 func (s *State) ownNodeDeleted(e *entry) {
 	s.allDoubtedAt = s.clock
-	s.ownNodeUnlisted(e)
+	s.ownNodeGone(e)
 }
 
-// ownNodeUnlisted is ownNodeDeleted where a list shows which other nodes exist.
-func (s *State) ownNodeUnlisted(e *entry) {
+// ownNodeGone goes on without a node that is gone: a holder loses its grant, and waiting requests get a new
+// node at the end of the queue. Other nodes are not doubted: the caller does that if there is reason.
+func (s *State) ownNodeGone(e *entry) {
 	if !e.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&e.contender)
 		e.name = ""

@@ -9,11 +9,11 @@ import (
 
 // How a list of the directory changes the State.
 
-// comparison is what a list of the directory says of the contenders. The list was read after the
-// event at the clock since, and may be older than a list that came before. A contender that it does
-// not show is gone, or hidden: its node may be newer than the list.
+// comparison is what a list of the directory says of the contenders. The list was asked for at the clock
+// askedAt and read later; it may still be older than a list that came before. A contender that it does not
+// show is gone, or hidden: its node may be newer than the list.
 type comparison struct {
-	since    uint64
+	askedAt  uint64
 	next     []*contender // State.contenders from now on: those that it shows, and those hidden ones that were there before
 	top      int64        // the greatest rank.major that it shows
 	hidden   []*contender
@@ -21,9 +21,9 @@ type comparison struct {
 	departed bool     // a contender of another process is gone
 }
 
-// merge takes in a list of the directory's children, which was read after the event at the clock
-// since. Only near the end of the numbers do the czxids count.
-func (s *State) merge(children []string, czxids []int64, since uint64) {
+// merge takes in a list of the directory's children, which was asked for at the clock askedAt and read
+// later. Only near the end of the numbers do the czxids count.
+func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
 	if nearTheEnd(s.rule, children) {
 		s.switchToCzxids()
 	}
@@ -33,13 +33,13 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		s.requestList() // it is of no use without czxids
 		return
 	}
-	l := comparison{since: since, next: make([]*contender, 0, len(children)), top: nothingKnown}
+	l := comparison{askedAt: askedAt, next: make([]*contender, 0, len(children)), top: nothingKnown}
 	unlisted := s.unlisted()
 	s.noteShown(&l, children, czxids)
 	s.noteUnshown(&l, unlisted)
 	s.replaceList(&l)
-	if l.departed || len(l.missing) > 0 { // before the list was read: it proves the nodes that it shows
-		s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, since), s.clock
+	if l.departed || len(l.missing) > 0 { // they went before the list was read, so it proves the nodes that it shows
+		s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, askedAt), s.clock
 		for _, c := range l.hidden {
 			c.hiddenAt = s.clock
 		}
@@ -48,10 +48,10 @@ func (s *State) merge(children []string, czxids []int64, since uint64) {
 		s.allDoubtedAt = s.clock
 	}
 	for _, e := range l.missing {
-		if e.stage == queued && e.createdAt > since && !e.inDirectory {
+		if e.stage == queued && e.createdAt > askedAt && !e.inDirectory {
 			s.requeue(e) // it may be in a directory that comes after this one
 		} else {
-			s.ownNodeUnlisted(e)
+			s.ownNodeGone(e)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
 		if c == nil || c.listed {
 			continue
 		}
-		c.listed, c.shownAt, c.provenAt = true, s.clock, max(c.provenAt, l.since)
+		c.listed, c.shownAt, c.provenAt = true, s.clock, max(c.provenAt, l.askedAt)
 		if c.entry != nil {
 			c.entry.inDirectory = true
 		}
@@ -103,7 +103,7 @@ func (s *State) noteUnshown(l *comparison, unlisted []*entry) {
 	for _, e := range unlisted {
 		switch {
 		case e.listed:
-		case e.createdAt <= l.since:
+		case e.createdAt <= l.askedAt:
 			l.missing = append(l.missing, e)
 		default:
 			l.hidden = append(l.hidden, &e.contender)
@@ -118,8 +118,8 @@ func (l *comparison) mayPrecede(c *contender) bool {
 	e := c.entry
 	switch {
 	case c.seq == unknownSeq:
-		return c.shownAt > l.since
-	case e != nil && e.answered() && e.createdAt <= l.since:
+		return c.shownAt > l.askedAt
+	case e != nil && e.answered() && e.createdAt <= l.askedAt:
 		return false
 	}
 	return c.rank.major > l.top || e != nil && e.downgraded
@@ -138,7 +138,7 @@ func (s *State) replaceList(l *comparison) {
 	}
 	s.completeThrough = max(s.completeThrough, l.top)
 	s.extendComplete()
-	if l.since >= s.unseenSince {
+	if l.askedAt >= s.unseenSince {
 		s.unseenDowngrades = 0
 	}
 }

@@ -36,9 +36,9 @@ func (s *State) behindUnlisted(e *entry) bool {
 	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(e.rank) < 0 })
 }
 
-// listNames has the directory listed at a Tick while contenders wait: another node may have the name of
+// listReusedNames has the directory listed at a Tick while contenders wait: another node may have the name of
 // a deleted one by now, and only the czxids of a list tell them apart.
-func (s *State) listNames() {
+func (s *State) listReusedNames() {
 	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
 		s.requestList()
 	}

@@ -9,7 +9,7 @@ import (
 
 // Which nodes of this process are proven to exist.
 
-// proofs holds what State.proven asks. Each doubt is a clock, and outdates the proofs of earlier ones:
+// proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not count.
 //
 //	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and staleBefore
 //
@@ -29,8 +29,8 @@ type proofs struct {
 	departuresListedAt uint64
 	// watches holds the watches on nodes by name.
 	watches map[string]*watch
-	// watchAfterFailure is the serial of the WatchNodes for the holders because of a failed read. If
-	// it fails, too, readFailed does not repeat it.
+	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has asked
+	// for. If that fails, too, readFailed does not repeat it.
 	watchAfterFailure uint64
 }
 
@@ -90,7 +90,7 @@ func (s *State) unwatched(blockers []int) (names []string, others bool, seenSinc
 	for _, i := range blockers {
 		c := s.contenders[i]
 		if c.entry != nil {
-			continue // its leave calls grantEligible again
+			continue // grantEligible is called again when it leaves
 		}
 		others = true
 		w := s.watches[c.name]
@@ -144,7 +144,7 @@ func (Tick) apply(s *State) {
 	if s.session != Connected {
 		return
 	}
-	s.listNames()
+	s.listReusedNames() // near the end of the numbers only
 	var ask []string
 	askIfStale := func(c *contender) {
 		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {

@@ -27,7 +27,7 @@ type State struct {
 	delay         delay           // delay.go: what is under way about the held marker
 	contention    contentionWatch // contention.go: the watch for Acquire.NotifyContended
 
-	// reported are the names that were reported as no contenders, at most maxReported.
+	// reported are the names that ReportUnknownChild has reported, at most maxReported.
 	reported map[string]bool
 
 	out          []Effect

@@ -163,8 +163,8 @@ func own(list []*contender) iter.Seq[*entry] {
 	}
 }
 
-// find returns the contender of a name: one in the list, or one of this process that waits for its
-// place in the list.
+// find returns the contender of a name: one in the list or, if contenders rank by czxid, also a queued one
+// of this process that no list has shown.
 func (s *State) find(name string) *contender {
 	if s.byCzxid {
 		return s.findByName(name)
@@ -201,8 +201,8 @@ func (s *State) rank(e *entry) rank {
 	return r
 }
 
-// addAnew adds a contender of this process to the list, by a rank of another order or another
-// directory.
+// addAnew adds a contender of this process to the list again, after the order has become that of czxids, or
+// in another directory.
 func (s *State) addAnew(e *entry) {
 	e.rank = s.rank(e)
 	s.addToList(&e.contender)
@@ -225,7 +225,7 @@ func (s *State) enterDirectory(directory int64) bool {
 	for _, e := range entries {
 		switch {
 		case !e.answered():
-			e.name = "" // the node was in the deleted directory
+			e.name = "" // a list showed the node before its Created: it was in the deleted directory
 		case e.czxid < directory:
 			s.ownNodeDeleted(e)
 		default: // made since, in this directory or one that comes after it

@@ -4,10 +4,10 @@ import "slices"
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers asks for what reports the departure of blockers, and returns true. It returns false if
-// it has refused tries: others may be granted now. blockers are indexes in the list, nearest first, at
-// most one more than Permits. With that one, a single departure is not enough for e; e is crowded if
-// all of them are of other processes then.
+// awaitBlockers asks for what reports the departure of blockers, and returns true. It returns false if it
+// has refused tries: others may be granted now. blockers are indexes in the list, nearest first, at most
+// one more than Permits. If there is one more, a single departure is not enough for e. e is crowded if,
+// besides, all of them are of other processes.
 func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	more := len(blockers) > s.rule.Permits
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
@@ -17,7 +17,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 	}
 	doubted := e.provenAt < s.lastDoubt(e) // the age of the proof is left to the Tick
 	switch {
-	case !others && doubted: // e need not wait for the proof when its turn comes
+	case !others && doubted: // now, so that e need not wait for the proof when its turn comes
 		s.prove(e)
 	case !others || s.listing.serial != 0: // a departure or the list will call grantEligible
 	case len(ask) > 0 && more && doubted:
@@ -26,8 +26,8 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
 		s.requestList()
 	case !crowded && s.watches[e.name] == nil:
 		// A contender that may hold as soon as one of another process has left must notice when its own
-		// node goes. A crowded one comes here again when the nearest one ahead goes,
-		// mostly with a list that shows its node.
+		// node goes. For a crowded one there is time: awaitBlockers is called again when the nearest one
+		// ahead goes, and mostly asks for a list then, which proves e's node.
 		s.requestWatch(append(ask, e.name))
 	case len(ask) > 0:
 		s.requestWatch(ask)

@@ -4,17 +4,16 @@
 //
 //   - lockActor (lock.go, lockqueue.State): the queue of one directory, for mutexes, read-write
 //     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
-//   - localQueueActor (localqueue.go, localqueue.Queue): all owners of the process share the
-//     node holds of one lock below.
+//   - localQueueActor (localqueue.go, localqueue.Queue): the owners of the process pass on a node
+//     of one lock below, for as long as the queue holds it (a node hold).
 //   - semaphoreActor (semaphore.go, semaphore.State): two locks below, the request queue and the
 //     leases.
 //   - multiLockActor (multilock.go): all or nothing of its members.
 //   - simpleLockActor (simplelock.go, simplelock.Contender): the simple forms, below a local
 //     queue.
 //
-// To be read in this order: bridgeclient.go and lock.go, an Acquire there and back; nodeactor.go,
-// the rest of a bridgeClient; lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a
-// lockActor; delay.go; localqueue.go; simplelock.go; atomiccreate.go, member.go and multilock.go;
-// semaphore.go and permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes
-// each recipe.
+// To be read in this order: lock.go and bridgeclient.go, an Acquire there and back; nodeactor.go, the rest
+// of a bridgeClient; lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a lockActor;
+// delay.go; localqueue.go; simplelock.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
+// permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

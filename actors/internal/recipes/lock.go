@@ -39,7 +39,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
 	feed(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil) // refuses attempts of this owner's multi-locks, which would be refused here later anyway
+	l.refuseExpected(msg.Owner, r.Kind, nil) // multi-locks of this owner that would ask for this lock later would deadlock with r
 }
 
 // feed applies an event to the state and performs the effects.
@@ -54,8 +54,9 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 	}
 }
 
-// perform performs one effect of an event. grants reports that the event grants the lock to a
-// contender of this process: none here then waits for a node that the event also deletes.
+// perform performs one effect of an event. grants reports that the event also grants the lock to a
+// contender of this process: then none waits for a deletion of the same event, which need not hurry
+// (relaxed).
 func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:

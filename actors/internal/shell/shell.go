@@ -32,8 +32,9 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
 	s.checkSession(msg) // ends the grants of a session that is past its deadline
-	// The message is of service Lock, of the recipe, or of the shell itself. (Dispatch has from twice: the
-	// first goes to the handlers as it is, the second gets the answers.)
+	// The message is of service Lock, of the recipe, or of the shell itself. (DispatchLock takes from
+	// twice: to hand it to the handlers, and to make their Reply. Acquire does not use its Reply: Grant
+	// answers.)
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}

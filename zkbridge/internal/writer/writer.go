@@ -14,18 +14,18 @@ import (
 // together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
 // until they are worth another batch, or until a batch in flight is answered.
 //
-// Batches keep their order, and so do contenders of one lock, also if their directory is missing. But
-// requests that ZooKeeper refuses to execute together for another reason than a missing directory go
-// again behind the batches in flight, and so may requests whose outcome is unknown.
+// Batches keep their order, and so do contenders of one lock, also if their directory is missing. There are
+// two exceptions. If ZooKeeper refuses a batch for another reason than a missing directory, its requests go
+// again behind the batches in flight. So may requests whose outcome is unknown.
 type Writer struct {
-	epoch  Epoch
+	epoch  Epoch // the bridge, as it serves one session
 	cfg    Config
 	jitter zkconn.Jitter
 
 	sessionNode string // path of the session node; empty if the session has none
 	mayStart    bool   // something has changed since the last Flush, so that a batch may be worth sending
 
-	queue       []*Group
+	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
 	unsent      []*Group // of batches that could not be sent; retryUnsent puts them in front of the queue
 	inFlight    []*batch // sent and not answered
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
