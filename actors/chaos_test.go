@@ -82,7 +82,7 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 			return s, func() { restart(t, s) }
 		},
 		"ensemble": func(t *testing.T) (*zktest.Server, func()) {
-			zktest.OneRunIn(t, 3)
+			zktest.OneRunIn(t, 8)
 			s := zktest.Ensemble(t, 3)
 			return s, func() { restart(t, s.Members()[rand.N(3)]) }
 		},

@@ -188,7 +188,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 
 // A Curator process is killed while it holds: we get the lock when its session is over.
 func TestCuratorDies(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	besides(t, func(b *testLock) {
 		curator := b.curator(interop.SessionTimeout(8 * time.Second))
 		theirs := curator.Mutex(b.path)

@@ -152,7 +152,6 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 // Two readers of a process wait behind another's writer. The node of one is deleted, or of
 // both, and then the writer leaves: both readers get grants, none of them on a deleted node.
 func TestReadersDeletedBehindWriter(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		leave func(b *testLock, conn *zk.Conn, readers []any, writer *rival)

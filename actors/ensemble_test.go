@@ -17,7 +17,7 @@ func three(t *testing.T, opts ...zktest.Option) *testLock {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
-	zktest.OneRunIn(t, 3)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
 	return &testLock{T: t, Server: s, path: s.Path(t)}

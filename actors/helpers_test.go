@@ -91,7 +91,7 @@ func besides(t *testing.T, f func(b *testLock)) {
 }
 
 // onEither is besides on one server, drawn by lot, for tests with a client of another library,
-// whose process takes seconds to start. A run by habit has one in four of them, an exhaustive run
+// whose process takes seconds to start. A run by habit has one in eight of them, an exhaustive run
 // all on both.
 func onEither(t *testing.T, f func(b *testLock)) {
 	t.Helper()
@@ -99,7 +99,7 @@ func onEither(t *testing.T, f func(b *testLock)) {
 		serially(t, f)
 		return
 	}
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
 	if rand.N(2) == 0 {

@@ -119,7 +119,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
-	zktest.OneRunIn(t, 3)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3)
 	b := &testLock{T: t, Server: s, path: s.Path(t)}

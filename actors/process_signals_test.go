@@ -46,7 +46,7 @@ func TestProcessEnsemble(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
-	zktest.OneRunIn(t, 3)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Ensemble(t, 3)
 	t.Run("all", func(t *testing.T) {

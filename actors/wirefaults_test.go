@@ -19,8 +19,7 @@ import (
 // TestWireFaults lets the connection to a real ZooKeeper fail at each message that a
 // client sends, in each way that a network has, while it takes its turn at a lock between
 // two turns of a rival's.
-func TestWireFaults(t *testing.T) {
-	t.Parallel()
+func TestWireFaults(t *testing.T) { // not parallel: it keeps the real server while its subtests wait to run
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
 		s := zktest.Real(t)
@@ -31,7 +30,7 @@ func TestWireFaults(t *testing.T) {
 		if testing.Short() {
 			t.Skip("starts three servers")
 		}
-		zktest.OneRunIn(t, 3)
+		zktest.OneRunIn(t, 8)
 		t.Parallel()
 		wireFaults(t, zktest.Ensemble(t, 3), slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
 	})

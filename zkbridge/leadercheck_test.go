@@ -166,7 +166,7 @@ func TestCheckWithLeader(t *testing.T) {
 		askLeaderOf(t, s, s.Path(t))
 	})
 	t.Run("follower", func(t *testing.T) {
-		zktest.OneRunIn(t, 3)
+		zktest.OneRunIn(t, 8)
 		s := zktest.Ensemble(t, 3)
 		for _, m := range s.Members() {
 			if m != s.Leader(t) {

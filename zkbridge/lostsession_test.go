@@ -76,7 +76,7 @@ func TestLostSessionIsClosed(t *testing.T) {
 		})
 	})
 	t.Run("ensemble", func(t *testing.T) {
-		zktest.OneRunIn(t, 3)
+		zktest.OneRunIn(t, 8)
 		t.Parallel()
 		s := zktest.Ensemble(t, 3)
 		u := newUser(t, connected(t, Config{Servers: s.Addr(), Margin: margin}))

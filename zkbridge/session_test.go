@@ -278,7 +278,7 @@ func TestFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	zktest.OneRunIn(t, 3)
+	zktest.OneRunIn(t, 8)
 	s := zktest.Ensemble(t, 3)
 	b := connected(t, Config{Servers: s.Addr()})
 	u, dir := newUser(t, b), "/d"

@@ -60,7 +60,7 @@ func TestGoZooKeeperLock(t *testing.T) {
 
 func TestCuratorRecipes(t *testing.T) {
 	t.Parallel()
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		c, d := interop.Curator(t, s.Addr()), interop.Curator(t, s.Addr())
 		t.Run("leader latch", func(t *testing.T) { leaderLatch(t, s.Path(t), c, d) })

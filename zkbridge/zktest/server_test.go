@@ -198,7 +198,7 @@ func TestMisuse(t *testing.T) {
 
 func TestEnsembleSurvivesItsLeader(t *testing.T) {
 	t.Parallel()
-	OneRunIn(t, 3)
+	OneRunIn(t, 8)
 	s := Ensemble(t, 3)
 	if n := len(strings.Split(s.Addr(), ",")); n != 3 || len(s.Members()) != 3 {
 		t.Fatalf("addresses %s and %d members", s.Addr(), len(s.Members()))
@@ -226,7 +226,7 @@ func TestEnsembleSurvivesItsLeader(t *testing.T) {
 // A follower that is cut off stops serving, and serves again when that is healed.
 func TestIsolate(t *testing.T) {
 	t.Parallel()
-	OneRunIn(t, 3)
+	OneRunIn(t, 8)
 	s := Ensemble(t, 3, Links(), Setting("syncLimit", "4"))
 	leader := s.Leader(t)
 	for _, m := range s.Members() {

@@ -86,7 +86,7 @@ type Created struct {
 	// Step is the place of the node among all nodes with the same Czxid, in any directory.
 	Step uint32
 	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read. A greater
-	// czxid than before is a new directory at the same path: the former one and all in it were deleted.
+	// czxid than before is a new directory at the same path: the one before and all in it were deleted.
 	Directory int64
 	// Children are the names in the directory, if the effect had ListAfter or if the bridge had to
 	// look for the node.

@@ -201,7 +201,7 @@ func (s *State) rank(e *entry) rank {
 	return r
 }
 
-// addAnew adds a contender of this process to the list again, after the order has become that of czxids, or
+// addAnew adds a contender of this process to the list again, after contenders have begun to rank by czxid, or
 // in another directory.
 func (s *State) addAnew(e *entry) {
 	e.rank = s.rank(e)

@@ -70,7 +70,7 @@ func goLock(t *testing.T, s *zktest.Server, path string, rounds int) func(*Resou
 }
 
 func TestCurator(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		a, b := Curator(t, s.Addr()), Curator(t, s.Addr())
@@ -220,7 +220,7 @@ func TestKazoo(t *testing.T) {
 
 // The check must be able to fail, from every language: contenders without a lock meet each other inside.
 func TestContendersWithoutALockAreCaught(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Embedded(t)
 	none := func() (func() error, error) { return func() error { return nil }, nil }
@@ -244,7 +244,7 @@ func TestContendersWithoutALockAreCaught(t *testing.T) {
 
 // The locks of a killed process go to the next process with the end of its session.
 func TestKilledAndFrozen(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)
@@ -276,7 +276,7 @@ func TestKilledAndFrozen(t *testing.T) {
 }
 
 func TestErrorsComeBack(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Embedded(t)
 	for name, start := range map[string]func(*testing.T) *Peer{
