@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -38,7 +39,11 @@ func TestWireFaults(t *testing.T) { // not parallel: it keeps the real server wh
 
 func wireFaults(t *testing.T, s *zktest.Server, ways []wireWay) {
 	messages := turns(t, s, &wireFault{at: -1})
+	sampled := sample.OneIn(t, 3)
 	for _, how := range ways {
+		if !sampled() {
+			continue
+		}
 		var missed atomic.Int32
 		t.Run(how.name, func(t *testing.T) {
 			for at := range messages {
