@@ -17,7 +17,6 @@ func (u *user) createAfter(directory, prefix, after string) {
 // The bridge does not read a directory if the transaction itself shows that it is the directory of a
 // node of this process. In all other cases the bridge reads it.
 func TestAfter(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name string
 		send func(s *zktest.Server, u *user, dir, beside, former string) // former is a node of both directories

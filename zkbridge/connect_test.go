@@ -142,7 +142,9 @@ func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 		proxy.Cut()
 		state(t, u.peer, messages.SessionState_SUSPENDED)
 		state(t, u.peer, messages.SessionState_CONNECTED)
-		if first, second := <-zxids, <-zxids; first != 0 || second != czxid {
+		first, second := <-zxids, <-zxids
+		newer := s.Real() && second > czxid // of a test beside this one: the answer to a ping has told of it
+		if first != 0 || second != czxid && !newer {
 			t.Errorf("zxids tell of %d and %d, not of %d", first, second, czxid)
 		}
 	})

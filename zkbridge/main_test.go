@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,21 +18,21 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// each is zktest.Each beside other tests.
+// each is zktest.Each beside other tests. One test at a time uses the real server, which all share: tests count its
+// watches, and know its zxids.
 func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+		if s.Real() {
+			realServer.Lock()
+			t.Cleanup(realServer.Unlock)
+		}
 		f(t, s)
 	})
 }
 
-// serially is each for a test that counts the watches of the real server, which all tests share: it runs alone.
-func serially(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
-	t.Helper()
-	zktest.Each(t, f)
-}
+var realServer sync.Mutex
 
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = time.Minute
