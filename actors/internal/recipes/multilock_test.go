@@ -181,71 +181,80 @@ func (f fixture) whole(name string) (*shell.Entry, *messages.Acquire) {
 	return f.entry("/whole", Semaphore(2, "")), &messages.Acquire{Owner: "me", Permits: 2}
 }
 
-// The loss of the parts and the release of the whole cross: the owner gets the reason of the loss once all
-// parts have answered the release, and nothing is left.
-func TestLossCrossesRelease(t *testing.T) {
+// releasingWhole is a lock of wholes that is held and being released, while the server does not answer.
+type releasingWhole struct {
+	fixture
+	name     string
+	part     uint64 // the first of its two
+	entry    *shell.Entry
+	acquire  *messages.Acquire
+	released *ask.Future[*messages.Released]
+	server   *embedded.Server
+}
+
+// eachReleasingWhole runs test with each lock of wholes, in virtual time.
+func eachReleasingWhole(t *testing.T, test func(t *testing.T, w releasingWhole)) {
 	for name, part := range wholes {
 		t.Run(name, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
 				s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-				f := newFixture(t, "embedded:1", s.Dial)
-				e, acquire := f.whole(name)
-				f.acquire(e, acquire)
+				w := releasingWhole{fixture: newFixture(t, "embedded:1", s.Dial), name: name, part: part, server: s}
+				w.entry, w.acquire = w.whole(name)
+				w.fixture.acquire(w.entry, w.acquire)
 				s.Pause()
-				released := messages.LockRef{To: e.Self}.Release(&messages.Release{Owner: "me"})
+				w.released = messages.LockRef{To: w.entry.Self}.Release(&messages.Release{Owner: "me"})
 				synctest.Wait()
-				for _, id := range []uint64{part, part + 1} {
-					ask.Send(e.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
-				}
-				synctest.Wait()
-				select {
-				case <-released.Done():
-					t.Error("the release is answered before its parts are")
-				default:
-				}
-				s.Resume()
-				if _, err := released.Wait(t.Context()); !errors.Is(err, messages.Reason_NODE_DELETED) {
-					t.Errorf("the release ended with %v", err)
-				}
-				acquire.Try = true
-				f.acquire(e, acquire)
-				f.release(e, "me", 0)
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
+				test(t, w)
 			})
 		})
 	}
 }
 
+// acquiredAgain acquires and releases the whole by the actor of an entry, and closes all.
+func (w releasingWhole) acquiredAgain(e *shell.Entry, acquire *messages.Acquire) {
+	w.Helper()
+	w.fixture.acquire(e, acquire)
+	w.release(e, "me", 0)
+	if err := w.Close(); err != nil {
+		w.Error(err)
+	}
+}
+
+// The loss of the parts and the release of the whole cross: the owner gets the reason of the loss once all
+// parts have answered the release, and nothing is left.
+func TestLossCrossesRelease(t *testing.T) {
+	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
+		for _, id := range []uint64{w.part, w.part + 1} {
+			ask.Send(w.entry.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
+		}
+		synctest.Wait()
+		select {
+		case <-w.released.Done():
+			t.Error("the release is answered before its parts are")
+		default:
+		}
+		w.server.Resume()
+		if _, err := w.released.Wait(t.Context()); !errors.Is(err, messages.Reason_NODE_DELETED) {
+			t.Errorf("the release ended with %v", err)
+		}
+		w.acquire.Try = true
+		w.acquiredAgain(w.entry, w.acquire)
+	})
+}
+
 // The actor of a part has failed when its answer to the release comes. The actor of the whole stops, too, and the
 // next request finds new actors.
 func TestPartFailsDuringRelease(t *testing.T) {
-	for name, part := range wholes {
-		t.Run(name, func(t *testing.T) {
-			zktest.Bubble(t, func(t *testing.T) {
-				s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-				f := newFixture(t, "embedded:1", s.Dial)
-				e, acquire := f.whole(name)
-				f.acquire(e, acquire)
-				s.Pause()
-				released := messages.LockRef{To: e.Self}.Release(&messages.Release{Owner: "me"})
-				synctest.Wait()
-				ask.Send(e.Self, &messages.Refused{RequestId: part, Reason: messages.Reason_INTERNAL}, nil)
-				if _, err := released.Wait(t.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
-					t.Errorf("the release ended with %v", err)
-				}
-				s.Resume()
-				again, acquire := f.whole(name)
-				if again == e {
-					t.Error("the next request has the same actor")
-				}
-				f.acquire(again, acquire)
-				f.release(again, "me", 0)
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
+	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
+		ask.Send(w.entry.Self, &messages.Refused{RequestId: w.part, Reason: messages.Reason_INTERNAL}, nil)
+		if _, err := w.released.Wait(t.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
+			t.Errorf("the release ended with %v", err)
+		}
+		w.server.Resume()
+		again, acquire := w.whole(w.name)
+		if again == w.entry {
+			t.Error("the next request has the same actor")
+		}
+		w.acquiredAgain(again, acquire)
+	})
 }
