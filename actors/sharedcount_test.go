@@ -3,6 +3,7 @@ package actors_test
 import (
 	"encoding/binary"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +78,19 @@ func TestSharedCount(t *testing.T) {
 		try(c, last, 1, false)
 		must(b, c.Set(within(b), 2)) // makes it again
 		get(c, 2, 0)
+	})
+}
+
+// The directory of a count is a container, as Curator makes it: it goes after the count.
+func TestSharedCountDirectoryIsContainer(t *testing.T) {
+	shared(t, func(b *testLock, path string) {
+		conn := b.Client(b)
+		must(b, b.locks().SharedCount(path, 7).Set(within(b), 2))
+		must(b, conn.Delete(path, -1))
+		zktest.Eventually(b, patience, func() bool {
+			there, _, err := conn.Exists(filepath.Dir(path))
+			return err == nil && !there
+		}, "the directory is collected")
 	})
 }
 
