@@ -124,7 +124,7 @@ func (w *scriptServer) tellEvents(story *strings.Builder, c *raw) {
 // TestSameAsZooKeeper runs random scripts of three sessions here and on a
 // real server. Both start empty, so that all zxids must be equal too.
 func TestSameAsZooKeeper(t *testing.T) {
-	zktest.OneRunIn(t, 4) // all scripts together have what must occur, so it is all or none
+	zktest.OneRunIn(t, 8) // all scripts together have what must occur, so it is all or none
 	t.Parallel()
 	// Neither server may collect containers meanwhile: that takes zxids.
 	real := zktest.Own(t, zktest.TickTime(2*time.Second), zktest.ContainerInterval(time.Hour))

@@ -101,6 +101,7 @@ func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		c := s.Client(t)
 		path := s.Path(t)

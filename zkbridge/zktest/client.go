@@ -33,19 +33,22 @@ func (s *Server) Client(t testing.TB) *zk.Conn {
 	return c.Conn
 }
 
-// Nodes returns the names of a node's children in alphabetical order, and none where there is no such node. It asks
-// on a connection of its own, so it also sees what a stuck client does not. A [Virtual] server is not asked, and may be
-// paused or stopped.
+// Nodes returns the names of a node's children in alphabetical order, and none where there is no such node. It asks on
+// no connection of the test's clients, so it also sees what a stuck client does not. An embedded server is not asked at
+// all, and may be paused or stopped.
 func (s *Server) Nodes(t testing.TB, path string) []string {
 	t.Helper()
-	if s.virtual {
+	if !s.Real() {
 		return dumped(s.embedded.Dump(), path)
 	}
-	c, err := dial(s.addr, clientTimeout, s.Dial)
-	if err != nil {
-		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
+	c := s.inspector
+	if c == nil {
+		var err error
+		if c, err = dial(s.addr, clientTimeout, s.Dial); err != nil {
+			t.Fatalf("zktest: connect to %s: %v", s.addr, err)
+		}
+		defer c.close()
 	}
-	defer c.close()
 	stuck := time.AfterFunc(clientTimeout, c.hangUp) // the library itself waits for an answer without a limit
 	defer stuck.Stop()
 	children, _, err := c.Children(path)
@@ -59,7 +62,7 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 // dumped returns the names of a node's children in the dump of an embedded server.
 func dumped(dump, path string) (children []string) {
 	for line := range strings.Lines(dump) {
-		node, _, _ := strings.Cut(line, " ")
+		node, _, _ := strings.Cut(line, " czxid=") // a name may have spaces
 		name, below := strings.CutPrefix(node, strings.TrimSuffix(path, "/")+"/")
 		if below && !strings.Contains(name, "/") {
 			children = append(children, name)

@@ -55,6 +55,7 @@ func TestNoticeNamesEveryReasonOnce(t *testing.T) {
 }
 
 func TestStartFailureShowsTheLog(t *testing.T) {
+	t.Parallel()
 	inst := require(t)
 	o := collect([]Option{Setting("syncLimit", "no number")})
 	s, err := launch(inst, t.TempDir(), 1, o)
@@ -69,6 +70,7 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 
 // The port was free when it was chosen, and belongs to another program when the server listens.
 func TestPortTaken(t *testing.T) {
+	t.Parallel()
 	s := Own(t)
 	taken := s.nodes[0]
 	other := &serverProcess{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}

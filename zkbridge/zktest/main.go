@@ -22,18 +22,26 @@ import (
 // The go command shows that line with -v or where a test fails, but not for packages that pass in `go test ./...`.
 // A run that skipped tests is not cached: the next one looks for ZooKeeper again.
 //
-// Parallel tests run four to a processor, unless -parallel says otherwise: they wait for servers and sessions most of
-// the time. Without -v slog.Default writes nothing: the tests make thousands of sessions end, and what they log
+// Parallel tests run eight to a processor, unless -parallel says otherwise: they wait for servers and sessions most of
+// the time. An exhaustive run, which computes more, has four, so that no session expires for want of a processor. Without -v slog.Default writes nothing: the tests make thousands of sessions end, and what they log
 // would hide which test failed.
 func Main(m *testing.M, ignore ...goleak.Option) {
-	if !flag.Parsed() { // the command line comes later, and has the last word
-		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
-		flag.Parse()
-	}
+	parseFlags()
 	if !testing.Verbose() {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
 	os.Exit(run(m.Run, func(line string) { fmt.Fprintln(os.Stderr, line) }, ignore...))
+}
+
+func parseFlags() {
+	if !flag.Parsed() { // the command line comes later, and has the last word
+		each := 8
+		if Exhaustive() {
+			each = 4
+		}
+		flag.Set("test.parallel", strconv.Itoa(each*runtime.GOMAXPROCS(0)))
+		flag.Parse()
+	}
 }
 
 func run(tests func() int, say func(string), ignore ...goleak.Option) int {
@@ -111,10 +119,15 @@ func (s *sharedServer) launch(inst install) (*Server, error) {
 	}
 	s.dir = dir
 	server, err := launch(inst, dir, 1, collect(nil))
-	if err == nil {
-		server.shared = true
+	if err != nil {
+		return nil, err
 	}
-	return server, err
+	server.shared = true
+	if server.inspector, err = dial(server.addr, clientTimeout, server.Dial); err != nil {
+		server.halt()
+		return nil, err
+	}
+	return server, nil
 }
 
 // stop ends the server and removes its folder. That it had ended before is an error.
@@ -126,6 +139,7 @@ func (s *sharedServer) stop() error {
 		if n := s.server.nodes[0]; n.proc.ended() {
 			err = fmt.Errorf("ended while tests ran, %s\n%s", n.proc.state, n.logTail())
 		}
+		err = errors.Join(err, s.server.inspector.close())
 		s.server.halt()
 	}
 	s.managed, s.server, s.err = false, nil, nil

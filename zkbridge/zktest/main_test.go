@@ -13,6 +13,7 @@ import (
 // Unlike other packages this one tells the go command itself that tests were skipped, so that `go test ./...` shows
 // the line, and shows it once.
 func TestMain(m *testing.M) {
+	parseFlags()
 	os.Exit(run(m.Run, func(line string) {
 		if !tellGo(line) {
 			fmt.Fprintln(os.Stderr, line)

@@ -29,6 +29,10 @@ type Server struct {
 	members  []*Server        // one per node of an ensemble
 	shared   bool             // other tests use it too
 	virtual  bool             // has no network
+
+	// inspector is what Nodes asks on a shared server, where it costs too much to begin a session each time. A server
+	// that tests stop and freeze has none.
+	inspector *client
 }
 
 // Addr returns the address to connect to, host:port, with commas between those of an ensemble. A server that was
