@@ -33,12 +33,11 @@ var ErrNilContext = errors.New("context is nil: use context.Background for no li
 // called again.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	defer runtime.KeepAlive(f)
-	if ctx == nil {
-		var none T
+	var none T
+	switch {
+	case ctx == nil:
 		return none, ErrNilContext
-	}
-	if !f.promise.Await(ctx) {
-		var none T
+	case !f.promise.Await(ctx):
 		return none, context.Cause(ctx)
 	}
 	return f.promise.Take()
@@ -96,9 +95,6 @@ var ErrDropped = errors.New("future was dropped")
 // Future returns the consumer's side of the promise, with leak detection: the promise is
 // abandoned with ErrDropped if the future is garbage-collected. Call it once.
 func (p *Promise[T]) Future() *Future[T] {
-	if p.abandon == nil {
-		return &p.future
-	}
 	f := p.UntrackedFuture()
 	ArmLeakDetection(f)
 	return f
@@ -128,10 +124,6 @@ func ArmLeakDetection[T any](f *Future[T]) {
 func (p *Promise[T]) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.doneLocked()
-}
-
-func (p *Promise[T]) doneLocked() <-chan struct{} {
 	switch {
 	case p.state != pending:
 		return closed

@@ -1,6 +1,10 @@
 package emit
 
-import "google.golang.org/protobuf/compiler/protogen"
+import (
+	"cmp"
+
+	"google.golang.org/protobuf/compiler/protogen"
+)
 
 func (g *writer) handler(s *protogen.Service) {
 	g.doc(handlerName(s)+" handles the messages of service "+string(s.Desc.FullName())+", in a context of type "+g.context+".\n"+
@@ -21,11 +25,11 @@ func (g *writer) handlerMethod(m *protogen.Method) {
 	ctx, msg, reply := g.local("ctx"), g.local("msg"), g.local("reply")
 	in, out := m.Input.GoIdent, m.Output.GoIdent
 	if oneWay(m) {
-		g.doc(orElse(text(m.Comments), m.GoName+" handles a "+in.GoName+", which has no answer."), rpcDeprecation(m))
+		g.doc(cmp.Or(text(m.Comments), m.GoName+" handles a "+in.GoName+", which has no answer."), rpcDeprecation(m))
 		g.P(m.GoName, "(", ctx, " ", g.context, ", ", msg, " *", in, ")")
 		return
 	}
-	g.doc(orElse(text(m.Comments), m.GoName+" handles a "+in.GoName+". The answer by reply, now or later, is a "+out.GoName+" or an error."), rpcDeprecation(m))
+	g.doc(cmp.Or(text(m.Comments), m.GoName+" handles a "+in.GoName+". The answer by reply, now or later, is a "+out.GoName+" or an error."), rpcDeprecation(m))
 	g.P(m.GoName, "(", ctx, " ", g.context, ", ", msg, " *", in, ", ", reply, " ", askPackage.Ident("Reply"), "[*", out, "])")
 }
 

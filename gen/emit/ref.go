@@ -1,6 +1,10 @@
 package emit
 
-import "google.golang.org/protobuf/compiler/protogen"
+import (
+	"cmp"
+
+	"google.golang.org/protobuf/compiler/protogen"
+)
 
 func (g *writer) ref(s *protogen.Service) {
 	g.doc(refName(s)+" sends the messages of service "+string(s.Desc.FullName())+" to an actor.",
@@ -23,7 +27,7 @@ func (g *writer) ref(s *protogen.Service) {
 // tell writes the method that sends the message of a one-way rpc.
 func (g *writer) tell(s *protogen.Service, m *protogen.Method) {
 	r, msg := g.local("r"), g.local("msg")
-	g.doc(orElse(text(m.Comments), m.GoName+" sends a "+m.Input.GoIdent.GoName+", which has no answer."), rpcDeprecation(m))
+	g.doc(cmp.Or(text(m.Comments), m.GoName+" sends a "+m.Input.GoIdent.GoName+", which has no answer."), rpcDeprecation(m))
 	g.P("func (", r, " ", refName(s), ") ", m.GoName, "(", msg, " *", m.Input.GoIdent, ") {")
 	g.P(r, ".To.Tell(", msg, ")")
 	g.P("}")
@@ -33,7 +37,7 @@ func (g *writer) tell(s *protogen.Service, m *protogen.Method) {
 // ask writes the method that sends a message and returns a future of its answer.
 func (g *writer) ask(s *protogen.Service, m *protogen.Method) {
 	r, msg, out := g.local("r"), g.local("msg"), m.Output.GoIdent
-	g.doc(orElse(text(m.Comments), m.GoName+" sends a "+m.Input.GoIdent.GoName+"."),
+	g.doc(cmp.Or(text(m.Comments), m.GoName+" sends a "+m.Input.GoIdent.GoName+"."),
 		m.GoName+" never blocks: the future completes with the answer or an error.", rpcDeprecation(m))
 	g.P("func (", r, " ", refName(s), ") ", m.GoName, "(", msg, " *", m.Input.GoIdent, ") *", askPackage.Ident("Future"), "[*", out, "] {")
 	g.P("return ", askPackage.Ident("Ask"), "[*", out, "](", r, ".To, ", msg, ")")

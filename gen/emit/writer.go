@@ -1,10 +1,12 @@
 package emit
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
-	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // writer writes one Go file.
@@ -79,34 +81,18 @@ func comment(text string) string {
 
 // text returns the comment of a declaration: the one above it, or else the one behind it.
 func text(c protogen.CommentSet) string {
-	if c.Leading != "" {
-		return strings.TrimRight(string(c.Leading), "\n")
-	}
-	return strings.TrimRight(string(c.Trailing), "\n")
-}
-
-// orElse returns the comment, or the substitute if there is none, so that each exported name
-// is documented.
-func orElse(comment, substitute string) string {
-	if comment == "" {
-		return substitute
-	}
-	return comment
+	return strings.TrimRight(string(cmp.Or(c.Leading, c.Trailing)), "\n")
 }
 
 // deprecation returns the paragraph by which Go tools recognise a deprecated declaration, or
 // "" if it is not deprecated.
-func deprecation(options interface{ GetDeprecated() bool }, of string) string {
-	if !options.GetDeprecated() {
+func deprecation(kind string, d protoreflect.Descriptor) string {
+	if !d.Options().(interface{ GetDeprecated() bool }).GetDeprecated() {
 		return ""
 	}
-	return "Deprecated: " + of + " is marked as deprecated in its .proto file."
+	return fmt.Sprintf("Deprecated: %s %s is marked as deprecated in its .proto file.", kind, d.Name())
 }
 
-func serviceDeprecation(s *protogen.Service) string {
-	return deprecation(s.Desc.Options().(*descriptorpb.ServiceOptions), "service "+string(s.Desc.Name()))
-}
+func serviceDeprecation(s *protogen.Service) string { return deprecation("service", s.Desc) }
 
-func rpcDeprecation(m *protogen.Method) string {
-	return deprecation(m.Desc.Options().(*descriptorpb.MethodOptions), "rpc "+string(m.Desc.Name()))
-}
+func rpcDeprecation(m *protogen.Method) string { return deprecation("rpc", m.Desc) }

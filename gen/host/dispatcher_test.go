@@ -30,7 +30,7 @@ func (*locking) Refuse(ask.Recipient, any) {}
 func TestClosedWhileTelling(t *testing.T) {
 	d := &dispatcher{runQueue: make(chan *Ref, 1), quit: make(chan struct{})}
 	l := &locking{received: make(chan struct{})}
-	r := &Ref{system: &System{Logger: slog.New(slog.DiscardHandler), dispatcher: d}, handler: l}
+	r := &Ref{system: &System{Logger: slog.New(slog.DiscardHandler)}, dispatcher: d, handler: l}
 	r.mailbox.start()
 	r.mailbox.put("message", false)
 	d.runQueue <- r

@@ -87,14 +87,14 @@ func (s *System) Close() {
 // error is actor.ErrNameExists if the protoactor system has the name already. Spawn blocks as
 // long as make does.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
-	return s.spawn(&Ref{system: s, name: name}, make)
+	return s.spawn(&Ref{system: s, dispatcher: s.dispatcher, name: name}, make)
 }
 
 // SpawnPriority is Spawn for an actor that the others of the System depend on, such as the
 // owner of a connection. A goroutine that serves only such actors serves it, so that its
 // messages never wait behind those of other actors.
 func (s *System) SpawnPriority(name string, make func(self *Ref) Actor) (*Ref, error) {
-	return s.spawn(&Ref{system: s, name: name, priority: true}, make)
+	return s.spawn(&Ref{system: s, dispatcher: s.priority, name: name}, make)
 }
 
 func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
@@ -108,7 +108,7 @@ func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
 // Start is Spawn without registration, which takes more memory than the rest of an actor. The
 // actor has no PID until [Ref.Register].
 func (s *System) Start(name string, make func(self *Ref) Actor) *Ref {
-	r := &Ref{system: s, name: name}
+	r := &Ref{system: s, dispatcher: s.dispatcher, name: name}
 	r.start(make(r))
 	return r
 }

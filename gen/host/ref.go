@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -12,18 +11,17 @@ import (
 
 // Ref is the address of a hosted actor, and its mailbox.
 type Ref struct {
-	system   *System
-	name     string
-	handler  Actor
-	flush    func() // Flush of a Collector; otherwise nil
-	mailbox  mailbox
-	pid      *actor.PID // nil unless the actor is registered; guarded by mailbox.mu
-	priority bool       // see SpawnPriority
+	system     *System
+	dispatcher *dispatcher // serves the mailbox
+	name       string
+	handler    Actor
+	flush      func() // Flush of a Collector; otherwise nil
+	mailbox    mailbox
+	pid        *actor.PID // nil unless the actor is registered; guarded by mailbox.mu
 
 	// Only the goroutine that serves the mailbox uses the fields below.
-	stopped     bool
-	watchers    []*actor.PID // receive actor.Terminated at the end; empty if stopped
-	refWatchers []*Ref       // receive Terminated at the end; empty if stopped
+	stopped  bool
+	watchers []Identity // are informed of the end; empty if stopped
 }
 
 // start allows the mailbox to be served, with the messages that have arrived before.
@@ -33,7 +31,7 @@ func (r *Ref) start(handler Actor) {
 		r.flush = c.Flush
 	}
 	if r.mailbox.start() {
-		r.dispatcher().schedule(r)
+		r.dispatcher.schedule(r)
 	}
 }
 
@@ -71,16 +69,8 @@ func (r *Ref) RunInlineIfIdle(msg any) {
 	r.handle(msg, false)
 	r.runFlush()
 	if r.mailbox.yield() {
-		r.dispatcher().schedule(r)
+		r.dispatcher.schedule(r)
 	}
-}
-
-// dispatcher returns the dispatcher that serves the mailbox.
-func (r *Ref) dispatcher() *dispatcher {
-	if r.priority {
-		return r.system.priority
-	}
-	return r.system.dispatcher
 }
 
 // PID returns the actor's address for protoactor, or nil if the actor is not registered.
@@ -100,7 +90,7 @@ func (r *Ref) Stop() { r.post(&actor.Stop{}, true) }
 
 func (r *Ref) post(msg any, system bool) {
 	if r.mailbox.put(msg, system) {
-		r.dispatcher().schedule(r)
+		r.dispatcher.schedule(r)
 	}
 }
 
@@ -187,17 +177,13 @@ func (r *Ref) handleSystem(msg any) {
 	case *actor.Stop:
 		r.end(nil)
 	case *actor.Watch:
-		if r.stopped {
-			r.notifyTerminated(msg.Watcher)
-			return
-		}
-		r.watchers = append(r.watchers, msg.Watcher)
+		r.onWatchRequest(watchRequest{watcher: identityOf(msg.GetWatcher())})
 	case *actor.Unwatch:
-		r.watchers = slices.DeleteFunc(r.watchers, msg.Watcher.Equal)
-	case *actor.Terminated:
-		r.onTerminated(msg)
+		r.onWatchRequest(watchRequest{watcher: identityOf(msg.GetWatcher()), unwatch: true})
 	case watchRequest:
 		r.onWatchRequest(msg)
+	case *actor.Terminated: // into the mailbox, behind the messages that the ended actor has sent before
+		r.Tell(Terminated{identityOf(msg.GetWho())})
 	}
 }
 
@@ -237,17 +223,9 @@ func (r *Ref) end(failure any) {
 	}
 	defer func() {
 		for _, watcher := range r.watchers {
-			r.notifyTerminated(watcher)
+			r.tellEnd(watcher)
 		}
-		for _, watcher := range r.refWatchers {
-			watcher.Tell(Terminated{Identity{ref: r}})
-		}
-		r.watchers, r.refWatchers = nil, nil
+		r.watchers = nil
 	}()
 	r.handler.Stopped(failure)
-}
-
-func (r *Ref) notifyTerminated(watcher *actor.PID) {
-	process, _ := r.system.Actors.ProcessRegistry.Get(watcher)
-	process.SendSystemMessage(watcher, &actor.Terminated{Who: r.PID()})
 }

@@ -24,9 +24,13 @@ func IdentityOf(from ask.Recipient) (Identity, bool) {
 	case *Ref:
 		return Identity{ref: from}, true
 	case Sender:
-		return Identity{address: from.PID.Address, id: from.PID.Id}, !from.IsFuture()
+		return identityOf(from.PID), !from.IsFuture()
 	}
 	return Identity{}, false
+}
+
+func identityOf(pid *actor.PID) Identity {
+	return Identity{address: pid.GetAddress(), id: pid.GetId()}
 }
 
 // String returns the name of a hosted actor, or the PID as address and id.
@@ -73,7 +77,7 @@ type Terminated struct{ Actor Identity }
 // registers r if the target has a PID; the error is from Register.
 func (r *Ref) Watch(target Identity) error {
 	if target.ref != nil {
-		target.ref.post(watchRequest{watcher: r}, true)
+		target.ref.post(watchRequest{watcher: Identity{ref: r}}, true)
 		return nil
 	}
 	if err := r.Register(); err != nil {
@@ -86,7 +90,7 @@ func (r *Ref) Watch(target Identity) error {
 // Unwatch undoes Watch. It never blocks. A Terminated may still be on its way.
 func (r *Ref) Unwatch(target Identity) {
 	if target.ref != nil {
-		target.ref.post(watchRequest{watcher: r, unwatch: true}, true)
+		target.ref.post(watchRequest{watcher: Identity{ref: r}, unwatch: true}, true)
 		return
 	}
 	r.sendSystem(target, &actor.Unwatch{Watcher: r.PID()})
@@ -98,28 +102,31 @@ func (r *Ref) sendSystem(target Identity, msg any) {
 	process.SendSystemMessage(pid, msg)
 }
 
-// watchRequest is actor.Watch, or Unwatch, between hosted actors, which need no PID. It
+// watchRequest is actor.Watch, or Unwatch. Hosted actors, which need no PID, send it to each other. It
 // overtakes other messages, as those do.
 type watchRequest struct {
-	watcher *Ref
+	watcher Identity
 	unwatch bool
 }
 
 func (r *Ref) onWatchRequest(w watchRequest) {
 	switch {
 	case w.unwatch:
-		r.refWatchers = slices.DeleteFunc(r.refWatchers, func(other *Ref) bool { return other == w.watcher })
+		r.watchers = slices.DeleteFunc(r.watchers, func(other Identity) bool { return other == w.watcher })
 	case r.stopped:
-		w.watcher.Tell(Terminated{Identity{ref: r}})
+		r.tellEnd(w.watcher)
 	default:
-		r.refWatchers = append(r.refWatchers, w.watcher)
+		r.watchers = append(r.watchers, w.watcher)
 	}
 }
 
-// onTerminated puts protoactor's message into the mailbox as a Terminated, behind the messages
-// that the ended actor has sent before.
-func (r *Ref) onTerminated(msg *actor.Terminated) {
-	r.Tell(Terminated{Identity{address: msg.GetWho().GetAddress(), id: msg.GetWho().GetId()}})
+// tellEnd informs a watcher of the end of r.
+func (r *Ref) tellEnd(watcher Identity) {
+	if watcher.ref != nil {
+		watcher.ref.Tell(Terminated{Identity{ref: r}})
+		return
+	}
+	r.sendSystem(watcher, &actor.Terminated{Who: r.PID()})
 }
 
 // Undelivered is the message to an actor that a message sent from the PID of one of its
