@@ -24,7 +24,6 @@ type bridgeActor struct {
 	lastChange    *messages.SessionChanged // as last told to the subscribers
 	epoch         *epoch                   // the present one; nil before the first, after the last, and in the pause between two
 	epochsOpened  uint64
-	hadSession    bool                     // the bridge has accepted a session, so that a refusal by a server is not fatal any more
 	readyOnce     sync.Once                // closes bridge.ready when the first session can serve requests
 	fatal         error                    // why the bridge has given up, nil if it has not
 	failed        bool                     // the bridge has ended by a panic
@@ -59,7 +58,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	c := writer.NewCreate(a.replyToOf(from, msg), msg, a.cfg.ACL)
+	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
 	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
 		a.epoch.writer.Create(c)
 	}
@@ -68,7 +67,7 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 // Watch implements messages.BridgeHandler. A read of each node sets its watch (reads.go), and the event
 // of the watch wakes the sender (watches.go).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w := &watchRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory()}
+	w := &watchRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() {
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
@@ -82,12 +81,11 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 }
 
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. A queue whose mayStart is false has nothing new to send. The
-// startQueue makes the session ready for requests; then the epoch is started, and the other queues
-// run, too (epoch.go).
+// sends what the messages asked for. The startQueue makes the session ready for requests; then the
+// epoch is started, and the other queues run, too (epoch.go).
 func (a *bridgeActor) Flush() {
 	ep := a.epoch
-	if ep == nil || !ep.connected || !(ep.startQueue.mayStart() || ep.started && (ep.writer.MayStart() || ep.singles.mayStart() || ep.reads.mayStart())) {
+	if ep == nil || !ep.isConnected() || !ep.mayStart() {
 		return
 	}
 	if conn := ep.conn.Active(); conn != nil {

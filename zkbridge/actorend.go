@@ -33,13 +33,9 @@ func (a *bridgeActor) Stopped(failure any) {
 	if !a.failed {
 		a.closeLostSessionsNow()
 	}
-	if a.epoch == nil {
-		return
+	if a.epoch != nil {
+		a.endEpoch(why, detail, retire)
 	}
-	if a.hadSession && a.epoch.conn.ID() != 0 {
-		a.bridge.lastConn = a.epoch.conn
-	}
-	a.endEpoch(why, detail, retire)
 }
 
 // unblockCallers lets Close and Connected return.
@@ -61,6 +57,6 @@ func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
 	case *messages.Subscribe:
 		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)
 	case requestMessage:
-		a.replyToOf(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
+		a.replyTo(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	}
 }

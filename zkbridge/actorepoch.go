@@ -62,13 +62,10 @@ func (ep *epoch) onConnEvent(event any) {
 // session. The first one must have the timeout that was asked for. Later it is too late to refuse:
 // locks are in use.
 func (a *bridgeActor) checkTimeout() bool {
-	if a.session.state != messages.SessionState_LOST {
-		return true
-	}
 	timeout := a.epoch.conn.Timeout()
 	switch {
-	case timeout == a.cfg.SessionTimeout:
-	case a.hadSession:
+	case timeout == a.cfg.SessionTimeout || a.session.state != messages.SessionState_LOST:
+	case a.hadSession():
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
 			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
 	default:
@@ -76,15 +73,17 @@ func (a *bridgeActor) checkTimeout() bool {
 			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
 		return false
 	}
-	a.hadSession = true
 	return true
 }
+
+// hadSession reports whether the bridge has accepted a session: then a refusal by a server is not fatal any more.
+func (a *bridgeActor) hadSession() bool { return a.session.epoch > 0 }
 
 // onAuthRefused handles a server that refuses the credentials. At the first session that is fatal.
 // Later it ends the session, and the bridge tries another: locks are in use, and the server's
 // configuration may be corrected.
 func (a *bridgeActor) onAuthRefused(err error) {
-	if !a.hadSession {
+	if !a.hadSession() {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
@@ -101,7 +100,6 @@ func (a *bridgeActor) connected(was sessionState) {
 	} else {
 		a.epoch.generationChanged() // it may have changed: its watch went with the connection
 	}
-	a.epoch.connected = true
 	a.epoch.resume()
 }
 
@@ -112,7 +110,12 @@ func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
 		s.conn = a.epoch.conn
 		s.ID, s.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
 	}
-	s.setOutage(a.bridge.state.Load(), detail)
+	if s.State == messages.SessionState_SUSPENDED || s.State == messages.SessionState_LOST {
+		s.outageSince, s.outageReason = time.Now(), detail
+		if last := a.bridge.state.Load(); last != nil && !last.outageSince.IsZero() {
+			s.outageSince = last.outageSince
+		}
+	}
 	return s
 }
 

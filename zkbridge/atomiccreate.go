@@ -59,16 +59,11 @@ func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
 func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
 	var parts []*writer.Create
 	for _, p := range r.specs {
-		parts = append(parts, writer.NewCreate(a.replyToOf(p.From, p.Create), p.Create, a.cfg.ACL))
+		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))
 	}
 	all, err := writer.NewAtomicCreate(parts, a.cfg.Root)
-	if err != nil {
-		r.Fail(messages.Reason_INVALID, err.Error())
-		return
-	}
 	for _, c := range parts {
-		if why, detail := a.rejectReason(c.Epoch, len(parts)); why != 0 {
-			r.Fail(why, detail) // to all: none of them is sent
+		if !a.mayOpen(r, c.Epoch, len(parts), err) { // r answers all: none of them is sent
 			return
 		}
 	}

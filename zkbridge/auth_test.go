@@ -56,8 +56,7 @@ func (r *record) of(t *testing.T, cfg Config) Config {
 }
 
 func TestAuth(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		proxy, dir := zktest.Proxy(t, s.Addr()), s.Path(t)
 		cfg := log.of(t, Config{Servers: proxy.Addr(), Auth: digest("a"), ACL: CreatorAll()})
@@ -126,8 +125,7 @@ func (c spoiledConn) Write(b []byte) (int, error) {
 
 // TestAuthRefusedLater has servers that take no credentials any more.
 func TestAuthRefusedLater(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		var log record
 		var spoil spoiler
 		proxy, dir := zktest.Proxy(t, s.Addr()), s.Path(t)

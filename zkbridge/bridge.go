@@ -31,7 +31,6 @@ type Bridge struct {
 	state            atomic.Pointer[snapshot]
 	counters         counters
 	lastConnectError atomic.Pointer[connectError]
-	lastConn         *zkconn.SessionConn // when the actor stopped, nil if it had no session
 }
 
 // snapshot is what other goroutines may read of the actor's state.
@@ -40,7 +39,7 @@ type snapshot struct {
 	failed       bool                // the bridge has ended by a panic
 	conn         *zkconn.SessionConn // of the epoch, nil between two
 	outageSince  time.Time           // start of the state SUSPENDED, or LOST if that came first; otherwise zero
-	outageReason string
+	outageReason string              // the newest
 }
 
 // connectError is the error of an attempt to connect, and when it happened.
@@ -170,7 +169,8 @@ func (b *Bridge) Close() error {
 	case <-b.ended:
 	case <-timer.C:
 	}
-	if c := b.lastConn; c != nil && !c.HasEnded() {
+	last := b.state.Load()
+	if c := last.conn; last.Epoch > 0 && c != nil && c.ID() != 0 && !c.HasEnded() {
 		return fmt.Errorf("zkbridge: no server has confirmed the end of session %s: its nodes stay until it expires, "+
 			"within %v", messages.FormatSession(c.ID()), c.Timeout())
 	}
@@ -204,17 +204,6 @@ func (b *Bridge) Outage() (since time.Time, why error) {
 		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
 	}
 	return now.outageSince, why
-}
-
-// setOutage sets since when there is no connection, and the newest reason.
-func (s *snapshot) setOutage(last *snapshot, detail string) {
-	if s.State != messages.SessionState_SUSPENDED && s.State != messages.SessionState_LOST {
-		return
-	}
-	s.outageSince, s.outageReason = time.Now(), detail
-	if last != nil && !last.outageSince.IsZero() {
-		s.outageSince = last.outageSince
-	}
 }
 
 // closeLostConn closes the connection of a lost session, in the background.

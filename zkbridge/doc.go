@@ -39,9 +39,9 @@
 //     than 1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
 //
 // The deadline proves nothing if a follower falls silent without hanging up, frozen or cut off from
-// its clients as well, unless Margin is greater than the list says by a third of SessionTimeout; nor
-// does it for a process that is itself paused. Only fencing tokens and transactions that check the
-// holder's node do.
+// its clients as well, unless a third of SessionTimeout is added to the Margin of the list. It
+// proves nothing of a process that is itself paused. In both cases only fencing tokens,
+// and transactions that check the holder's node, protect.
 //
 // # After a loss
 //
@@ -50,7 +50,7 @@
 // locks from all clients. So the bridge resumes the lost session by its password, on a separate
 // connection, and closes it, which deletes all its nodes at once. It begins Margin after it has told
 // its subscribers of the loss, once it is connected with its next session, and tries again until a
-// server answers. [Bridge.Close] does that at once.
+// server answers. [Bridge.Close] closes lost sessions at once.
 //
 // A process that was cut off is therefore without its locks until it is connected again, and until
 // Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps
@@ -72,8 +72,8 @@
 // A node that ZooKeeper does not delete, since a right is missing or no answer is clear, holds its lock
 // until it is gone. The bridge answers the request with Failed and goes on trying while the session
 // lives; the log names the node at level ERROR. The bridge does not end the session, which would cost
-// the holders of all other locks theirs. A bridge that fails by a panic does: it says so at once, and
-// closes the session Margin later.
+// the holders of all other locks theirs. Only a bridge that fails by a panic ends its session: it tells
+// that to its subscribers at once, and closes the session Margin later.
 //
 // # The files, in reading order
 //

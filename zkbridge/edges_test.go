@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -20,8 +21,8 @@ import (
 func TestAdoptsOnlyItsOwn(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var n atomic.Int32
-		u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
-			if _, ok := ops[0].(*zk.CreateRequest); ok && n.Add(1) == 2 {
+		u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+			if ops[0].Kind == zkconn.OpCreate && n.Add(1) == 2 {
 				return nil, zk.ErrConnectionClosed // neither executed nor answered
 			}
 			return send()

@@ -15,13 +15,12 @@ import (
 // epoch is all that the bridge does within one session. When the session is over the bridge drops
 // the epoch as a whole, so that nothing of it can run in the next session.
 type epoch struct {
-	actor     *bridgeActor
-	number    uint64
-	conn      *zkconn.SessionConn
-	client    zkconn.Client
-	connected bool // the session is CONNECTED: jobs may start
-	started   bool // the session is ready for requests; see createSessionNode
-	over      bool
+	actor   *bridgeActor
+	number  uint64
+	conn    *zkconn.SessionConn
+	client  zkconn.Client
+	started bool // the session is ready for requests; see createSessionNode
+	over    bool
 
 	open   map[request]uint64 // requests that are not answered, with the number of each
 	opened uint64             // requests so far
@@ -49,6 +48,11 @@ type request = writer.Request
 // retryPause is how long the bridge waits before it tries something again while the connection seems
 // to be up.
 const retryPause = 100 * time.Millisecond
+
+// mayStart reports whether one of the queues has something to send.
+func (ep *epoch) mayStart() bool {
+	return ep.startQueue.mayStart() || ep.started && (ep.writer.MayStart() || ep.singles.mayStart() || ep.reads.mayStart())
+}
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep := &epoch{actor: a, number: number, open: map[request]uint64{}, readSlots: make(readSlots, maxReads)}
@@ -79,7 +83,7 @@ func (ep *epoch) setConn(conn *zkconn.Conn) {
 
 // end ends the epoch. It answers all requests that are open.
 func (ep *epoch) end(why messages.Reason, detail string) {
-	ep.over, ep.connected = true, false
+	ep.over = true
 	ep.setConn(nil)
 	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) }) {
 		r.Fail(why, detail)
@@ -108,16 +112,8 @@ func (ep *epoch) Fail(r request, why messages.Reason, format string, args ...any
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
 
-func (ep *epoch) armRetry() {
-	if ep.connected && ep.retryTimer == nil {
-		ep.retryTimer = ep.AfterFunc(retryPause, func() {
-			ep.retryTimer = nil
-			if ep.connected {
-				ep.resume()
-			}
-		})
-	}
-}
+// isConnected reports whether the session is CONNECTED: jobs may start.
+func (ep *epoch) isConnected() bool { return ep.actor.session.state == messages.SessionState_CONNECTED }
 
 // resume goes on with all that waits for a connection.
 func (ep *epoch) resume() {
@@ -162,5 +158,13 @@ func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
 // RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)
-	ep.armRetry()
+	if !ep.isConnected() || ep.retryTimer != nil {
+		return
+	}
+	ep.retryTimer = ep.AfterFunc(retryPause, func() {
+		ep.retryTimer = nil
+		if ep.isConnected() {
+			ep.resume()
+		}
+	})
 }

@@ -19,7 +19,7 @@ import (
 // faulty is a client whose calls may fail without a fault in the connection.
 type faulty struct {
 	zkconn.Client
-	multi     func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error)
+	multi     func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error)
 	container func() error
 	children  func() error
 	exists    func() error
@@ -36,7 +36,7 @@ func (f *faulty) SetWatches(over *zkconn.Conn, nodes, directories []string) {
 	f.Client.SetWatches(over, nodes, directories)
 }
 
-func (f *faulty) Multi(ops []any, then zkconn.Callback[[]zk.MultiResponse]) {
+func (f *faulty) Multi(ops []zkconn.Op, then zkconn.Callback[[]zk.MultiResponse]) {
 	if f.multi == nil {
 		f.Client.Multi(ops, then)
 		return
@@ -131,17 +131,14 @@ func once(err error) func() error {
 	}
 }
 
-func isCheck(ops []any) bool {
-	_, ok := ops[0].(*zk.CheckVersionRequest)
-	return ok
-}
+func isCheck(ops []zkconn.Op) bool { return ops[0].Kind == zkconn.OpCheck }
 
 func TestInconclusiveAnswer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	for _, executed := range []bool{true, false} {
 		fail := once(zk.ErrAPIError)
-		u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			err := fail()
 			if err == nil {
 				return send()
@@ -165,7 +162,7 @@ func TestAlwaysInconclusive(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
-		u := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		u := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if isCheck(ops) {
 				return send()
 			}
@@ -185,7 +182,7 @@ func TestAlwaysInconclusive(t *testing.T) {
 func TestUnnamedFailedOp(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
-	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if len(ops) > 2 {
 			return nil, zk.ErrBadArguments
 		}
@@ -208,7 +205,7 @@ func TestNeverSent(t *testing.T) {
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
 	u := withFaults(t, s, &faulty{
-		multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if err := fail(); err != nil {
 				return nil, err
 			}

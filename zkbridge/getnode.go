@@ -42,10 +42,10 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkconn.SplitPath(path)
-	return read(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
 		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
-	})
+	}).wait(ctx, b)
 }
 
 // GetData is GetNode with the node's data, and without the directory.
@@ -64,13 +64,13 @@ func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, e
 	if err := checkRead(path); err != nil {
 		return NodeView{}, err
 	}
-	return read(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(err, "READ", path); err != nil {
 			return NodeView{}, err
 		}
 		return NodeView{Exists: true, Stat: found.Stat, Data: found.Data}, nil
-	})
+	}).wait(ctx, b)
 }
 
 // Child is one node of a directory as [Bridge.Children] has read it. A node whose data ZooKeeper
@@ -88,9 +88,9 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 	if err := checkRead(directory); err != nil {
 		return nil, err
 	}
-	return read(ctx, b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) {
+	return newRead(b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) {
 		return readChildren(c, s, directory, false, wanted)
-	})
+	}).wait(ctx, b)
 }
 
 // WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a watch: to gets one Wake when
@@ -154,7 +154,8 @@ func readChild(c zkconn.Client, directory, name string) (Child, error) {
 
 // readRequest is a call that only reads. The bridge may send it again at any time.
 type readRequest[T any] struct {
-	call[T]
+	epoch     uint64
+	result    *ask.Promise[T]
 	path      string // for errors
 	directory string // of the barrier: nothing that is older than the call is read in it
 	read      func(zkconn.Client, readSlots) (T, error)
@@ -169,27 +170,23 @@ type readRequest[T any] struct {
 // noBarrier is in the place of a barrier's directory.
 const noBarrier = ""
 
-// read waits for the result of do behind a barrier. The zero value stands for a directory that does
+// newRead returns a request that calls do behind a barrier. The zero value stands for a directory that does
 // not exist.
-func read[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) (T, error) {
-	return newRead(b, path, directory, do).wait(ctx, b)
-}
-
 func newRead[T any](b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
-	return &readRequest[T]{call: newCall[T](b.Session().Epoch), path: path, directory: directory, read: do}
+	return &readRequest[T]{epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
 func (r *readRequest[T]) wait(ctx context.Context, b *Bridge) (T, error) {
 	b.ref.Tell(r)
-	select {
-	case result := <-r.done:
-		return result.value, result.err
-	case <-ctx.Done():
+	if !r.result.Await(ctx) {
 		b.withdraw(r)
 		var none T
 		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(ctx))
 	}
+	return r.result.Take()
 }
+
+func (r *readRequest[T]) forEpoch() uint64 { return r.epoch }
 
 func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
@@ -228,12 +225,12 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(err, "READ", r.directory))
 	}
 	ep.close(r)
-	r.deliver(value, err)
+	r.result.Complete(value, err)
 }
 
 // Fail implements request.
 func (r *readRequest[T]) Fail(why messages.Reason, detail string) {
 	var none T
-	r.deliver(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
+	r.result.Complete(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
 		&messages.Failed{Epoch: r.epoch, Reason: why, Detail: detail}))
 }

@@ -58,9 +58,9 @@ func (ep *epoch) checkWithLeader() {
 func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	for len(nodes) > 0 {
 		some := nodes[:min(len(nodes), maxChecks)]
-		var checks []any
+		var checks []zkconn.Op
 		for _, path := range some {
-			checks = append(checks, CheckNode(path))
+			checks = append(checks, zkconn.CheckExists(path))
 		}
 		results, err := zkconn.Multi(c, checks...)
 		i, cause := zkconn.FirstFailedOp(results)

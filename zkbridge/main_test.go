@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,21 +17,29 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// each is zktest.Each beside other tests. One test at a time uses the real server, which all share: tests count its
-// watches, and know its zxids.
+// each is zktest.Each, with both halves beside one another and beside other tests. A run by habit has one in three of
+// the real halves.
 func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		if s.Real() {
-			realServer.Lock()
-			t.Cleanup(realServer.Unlock)
+			zktest.OneRunIn(t, 3)
 		}
+		t.Parallel()
 		f(t, s)
 	})
 }
 
-var realServer sync.Mutex
+// eachOwn is each with servers that no other test uses: f counts their watches, or knows their zxids.
+func eachOwn(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
+	t.Helper()
+	t.Parallel()
+	zktest.EachOwn(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		f(t, s)
+	})
+}
 
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = time.Minute

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -47,19 +48,20 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
 	}
-	copies, err := copyOps(ops, b.cfg.ACL, b.cfg.Root)
+	copies, err := opsOf(ops)
+	if err == nil {
+		err = checkOps(copies, b.cfg.ACL, b.cfg.Root)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	c := newCall[[]zk.MultiResponse](epoch)
-	t := &transaction{epoch: epoch, ops: copies, deliver: c.deliver}
+	result := ask.NewPromise[[]zk.MultiResponse](nil)
+	t := &transaction{epoch: epoch, ops: copies, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
 	b.ref.Tell(t)
-	select {
-	case r := <-c.done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return t.stopWaiting(b, c, context.Cause(ctx))
+	if !result.Await(ctx) {
+		result.Complete(nil, t.abandon(b, context.Cause(ctx))) // unless the result has come just now
 	}
+	return result.Take()
 }
 
 // OpError is the operation because of which ZooKeeper did not execute a transaction. It wraps
@@ -87,7 +89,7 @@ func (e *OpError) Unwrap() []error {
 // phase, without waiting for each other, whether the bridge still sends it.
 type transaction struct {
 	epoch   uint64
-	ops     []any
+	ops     []zkconn.Op
 	within  string // see Transact.directory
 	phase   atomic.Int32
 	deliver func([]zk.MultiResponse, error)
@@ -130,8 +132,8 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 		return
 	}
 	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
-		d := describe(t.ops[i])
-		t.finish(ep, nil, &OpError{Index: i, Kind: d.kind, Path: d.path, Err: zkconn.ExplainRight(cause, d.right, d.path)})
+		op := t.ops[i]
+		t.finish(ep, nil, &OpError{Index: i, Kind: op.Kind.Name, Path: op.Path, Err: zkconn.ExplainRight(cause, op.Kind.Right, op.Path)})
 		return
 	}
 	if err == nil {
@@ -165,19 +167,14 @@ func (t *transaction) Fail(why messages.Reason, detail string) {
 	t.deliver(nil, outcomeUnknown(errors.New(failure.Error())))
 }
 
-// stopWaiting returns the result for a caller whose context has ended.
-func (t *transaction) stopWaiting(b *Bridge, c call[[]zk.MultiResponse], cause error) ([]zk.MultiResponse, error) {
+// abandon returns the error for a caller whose context has ended. The transaction is not sent any more.
+func (t *transaction) abandon(b *Bridge, cause error) error {
 	was := t.phase.Swap(phaseOver)
-	select {
-	case r := <-c.done: // it came just now
-		return r.value, r.err
-	default:
-	}
 	b.withdraw(t)
 	if was == phaseSent {
-		return nil, outcomeUnknown(cause)
+		return outcomeUnknown(cause)
 	}
-	return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", cause)
+	return fmt.Errorf("zkbridge: transaction was not sent: %w", cause)
 }
 
 func outcomeUnknown(cause error) error {

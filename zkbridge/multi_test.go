@@ -145,7 +145,7 @@ func TestMultiNotSent(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
-	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if err := fail(); err != nil {
 			return nil, err
 		}
@@ -156,8 +156,7 @@ func TestMultiNotSent(t *testing.T) {
 }
 
 func TestMultiWhileSuspended(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		b := connected(t, Config{Servers: proxy.Addr()})
 		dir := s.Path(t)
@@ -204,7 +203,7 @@ func TestMultiLater(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.Config{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		sent := make(chan struct{}, 2)
-		b := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		b := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			sent <- struct{}{}
 			return send()
 		}}).bridge

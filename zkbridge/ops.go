@@ -9,92 +9,100 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// opDescription describes an operation of a transaction.
-type opDescription struct{ kind, path, right string }
-
-func describe(op any) opDescription {
-	switch op := op.(type) {
-	case *zk.CreateRequest:
-		return opDescription{"create", op.Path, "CREATE"}
-	case *zk.DeleteRequest:
-		return opDescription{"delete", op.Path, "DELETE"}
-	case *zk.SetDataRequest:
-		return opDescription{"set", op.Path, "WRITE"}
-	case *zk.CheckVersionRequest:
-		return opDescription{"check", op.Path, "READ"}
-	}
-	return opDescription{}
-}
-
-// copyOps checks a user's operations and returns copies, which share no memory with them: the user may
-// change them before the bridge has sent them.
-func copyOps(ops []any, acl []zk.ACL, root zkconn.Chroot) ([]any, error) {
-	if len(ops) == 0 {
-		return nil, errors.New("a transaction needs an operation")
-	}
-	copies, size := make([]any, len(ops)), 0
+// opsOf returns a user's operations, which share no memory with the result: the user may change them
+// before the bridge has sent them.
+func opsOf(ops []any) ([]zkconn.Op, error) {
+	all := make([]zkconn.Op, len(ops))
 	for i, op := range ops {
-		c, n := copyOp(op, acl)
-		if c == nil {
+		if all[i] = opOf(op); all[i].Kind == nil {
 			return nil, fmt.Errorf("operation %d is a %T, nil perhaps: it must be a *zk.CreateRequest, "+
 				"*zk.DeleteRequest, *zk.SetDataRequest or *zk.CheckVersionRequest", i, op)
 		}
-		if err := checkOp(c); err != nil {
-			return nil, fmt.Errorf("operation %d, %s: %w", i, describe(c).kind, err)
-		}
-		copies[i] = c
-		size += n + len(root) // the root goes in front of each path
 	}
-	if size > zkconn.MaxRequest {
-		return nil, fmt.Errorf("transaction of %d bytes: the limit is %d", size, zkconn.MaxRequest)
-	}
-	return copies, nil
+	return all, nil
 }
 
-// copyOp returns a copy and its size in a message, or nil for a value that is no operation.
-func copyOp(op any, acl []zk.ACL) (c any, size int) {
+// opOf returns an Op without a kind for a value that is no operation.
+func opOf(op any) (none zkconn.Op) {
 	if v := reflect.ValueOf(op); v.Kind() != reflect.Pointer || v.IsNil() {
-		return nil, 0
+		return none
 	}
 	switch op := op.(type) {
 	case *zk.CreateRequest:
-		cr := *op
-		cr.Data, cr.Acl = bytes.Clone(op.Data), slices.Clone(op.Acl)
-		if cr.Acl == nil {
-			cr.Acl = acl
-		}
-		return &cr, zkconn.OpBytes + len(cr.Path) + len(cr.Data) + zkconn.ACLBytes(cr.Acl)
-	case *zk.SetDataRequest:
-		return &zk.SetDataRequest{Path: op.Path, Data: bytes.Clone(op.Data), Version: op.Version},
-			zkconn.OpBytes + len(op.Path) + len(op.Data)
+		return zkconn.Op{Kind: zkconn.OpCreate, Path: op.Path, Data: bytes.Clone(op.Data), ACL: slices.Clone(op.Acl), Flags: op.Flags}
 	case *zk.DeleteRequest:
-		d := *op
-		return &d, zkconn.OpBytes + len(d.Path)
+		return zkconn.Op{Kind: zkconn.OpDelete, Path: op.Path, Version: op.Version}
+	case *zk.SetDataRequest:
+		return zkconn.Op{Kind: zkconn.OpSet, Path: op.Path, Data: bytes.Clone(op.Data), Version: op.Version}
 	case *zk.CheckVersionRequest:
-		d := *op
-		return &d, zkconn.OpBytes + len(d.Path)
+		return zkconn.Op{Kind: zkconn.OpCheck, Path: op.Path, Version: op.Version}
 	}
-	return nil, 0
+	return none
+}
+
+var opKinds = map[messages.Op_Kind]*zkconn.OpKind{
+	messages.Op_CREATE: zkconn.OpCreate,
+	messages.Op_DELETE: zkconn.OpDelete,
+	messages.Op_SET:    zkconn.OpSet,
+	messages.Op_CHECK:  zkconn.OpCheck,
+}
+
+// opsOfMessage returns the operations of a Transact.
+func opsOfMessage(ops []*messages.Op) ([]zkconn.Op, error) {
+	all := make([]zkconn.Op, len(ops))
+	for i, op := range ops {
+		kind, known := opKinds[op.GetKind()]
+		if !known {
+			return nil, fmt.Errorf("operation %d: kind %d: it must be CHECK, CREATE, SET or DELETE", i, op.GetKind())
+		}
+		all[i] = zkconn.Op{Kind: kind, Path: op.GetPath(), Data: append(zkconn.NoData, op.GetData()...), Version: zkconn.AnyVersion}
+		if op.GetEphemeral() {
+			all[i].Flags = zk.FlagEphemeral
+		}
+	}
+	return all, nil
+}
+
+// checkOps returns an error for operations that cannot be sent. Creates without an ACL get acl.
+func checkOps(ops []zkconn.Op, acl []zk.ACL, root zkconn.Chroot) error {
+	if len(ops) == 0 {
+		return errors.New("a transaction needs an operation")
+	}
+	size := 0
+	for i := range ops {
+		op := &ops[i]
+		if err := checkOp(op); err != nil {
+			return fmt.Errorf("operation %d, %s: %w", i, op.Kind.Name, err)
+		}
+		if op.Kind == zkconn.OpCreate && op.ACL == nil {
+			op.ACL = acl
+		}
+		size += op.Bytes() + len(root) // the root goes in front of each path
+	}
+	if size > zkconn.MaxRequest {
+		return fmt.Errorf("transaction of %d bytes: the limit is %d", size, zkconn.MaxRequest)
+	}
+	return nil
 }
 
 // checkOp returns an error for an operation that a server would refuse without naming it, and for one
 // that a transaction cannot have.
-func checkOp(op any) error {
-	d := describe(op)
-	path := d.path
-	if c, ok := op.(*zk.CreateRequest); ok {
-		if c.Flags < 0 || c.Flags > zk.FlagEphemeralSequential {
+func checkOp(op *zkconn.Op) error {
+	path := op.Path
+	if op.Kind == zkconn.OpCreate {
+		if op.Flags < 0 || op.Flags > zk.FlagEphemeralSequential {
 			return fmt.Errorf("%s: flags %d: only ephemeral and sequential nodes can be made in a transaction, "+
-				"no containers and none with a TTL", path, c.Flags)
+				"no containers and none with a TTL", path, op.Flags)
 		}
-		if c.Flags&zk.FlagSequence != 0 {
+		if op.Flags&zk.FlagSequence != 0 {
 			path += "0" // the sequence number may be the whole name
 		}
 	}
-	if path == "/" && (d.kind == "create" || d.kind == "delete") {
+	if path == "/" && (op.Kind == zkconn.OpCreate || op.Kind == zkconn.OpDelete) {
 		return errors.New("the path is /: the root can be neither made nor deleted")
 	}
 	return zkconn.CheckPath(path)

@@ -229,7 +229,7 @@ func TestForeignNode(t *testing.T) {
 // dropping is a client that loses the answers of creates, once.
 func dropping() *faulty {
 	var dropped atomic.Bool
-	return &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	return &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		results, err := send()
 		if isCheck(ops) || dropped.Swap(true) {
 			return results, err
@@ -345,7 +345,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 		lose := f.multi
 		var unclear atomic.Bool
 		unclear.Store(true)
-		f.multi = func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		f.multi = func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 			if isCheck(ops) && unclear.Load() {
 				return nil, zkconn.ServerError(-5)
 			}

@@ -83,8 +83,7 @@ type watchRequest struct {
 	gone      []string
 	data      map[string][]byte // nil if the request does not ask for data
 	czxids    map[string]int64  // with the data
-	reason    messages.Reason   // of the last node that could not be watched
-	err       error
+	err       error             // of the last node that could not be watched
 }
 
 func (w *watchRequest) start(ep *epoch, nodes []string) {
@@ -122,7 +121,6 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		w.gone = append(w.gone, node)
 	default:
 		ep.watches.onRead(watcher, false)
-		_, w.reason = zkconn.Classify(err)
 		w.err = zkconn.ExplainRight(err, "READ", path)
 	}
 	w.left--
@@ -133,7 +131,8 @@ func (w *watchRequest) finish(ep *epoch) {
 	switch {
 	case w.left > 0:
 	case w.err != nil:
-		ep.Fail(w, w.reason, "watch nodes of %s: %v", w.directory, w.err)
+		_, why := zkconn.Classify(w.err)
+		ep.Fail(w, why, "watch nodes of %s: %v", w.directory, w.err)
 	default:
 		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
 	}

@@ -34,7 +34,7 @@ func (u *user) wokenBy(directory string, deleted bool) {
 }
 
 func TestListWatch(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
+	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		watch := &messages.List{Directory: dir, Watch: true}
 		if m := u.listed(watch); m.GetDirectoryCzxid() != 0 || len(m.GetChildren()) != 0 {
@@ -90,7 +90,7 @@ func (u *user) wokenNot() {
 
 // A watch serves its subscriber until the subscriber unsubscribes.
 func TestListWatchUnsubscribe(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
+	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		other := newUser(t, u.bridge)
 		u.created(dir, "a-")
@@ -148,7 +148,7 @@ func TestListWatchOverReconnect(t *testing.T) {
 }
 
 func TestListRefusedLeavesNoWatcher(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
+	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.created(dir, "n-")
 		_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
@@ -197,7 +197,7 @@ func TestListWithCzxids(t *testing.T) {
 }
 
 func TestWatchWithData(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
+	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.transacted(makeOp(dir, ""), makeOp(dir+"/full", "data"), makeOp(dir+"/empty", ""))
 		ask := func(with bool) *messages.Watched {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -90,7 +91,7 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 	s := zktest.Embedded(t)
 	var fail atomic.Bool
 	failed := make(chan int, 1000)
-	u := withFaults(t, s, &faulty{multi: func(ops []any, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
 		if !fail.Load() {
 			return send()
 		}

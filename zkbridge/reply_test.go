@@ -1,10 +1,7 @@
 package zkbridge
 
 import (
-	"bytes"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,24 +9,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// journal is a log that can be read meanwhile.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 // bursting is a recipient that panics at each message.
 type bursting struct{ told chan any }
@@ -53,8 +32,8 @@ func TestPanicOfRecipient(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		system := host.NewSystem(nil, nil)
 		t.Cleanup(system.Close)
-		log := new(journal)
-		b, err := Open(system, Config{Servers: s.Addr(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		var log record
+		b, err := Open(system, log.of(t, Config{Servers: s.Addr()}))
 		must(t, err)
 		t.Cleanup(func() { b.Close() })
 		must(t, b.Connected(t.Context()))

@@ -41,7 +41,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := writer.NewRelease(a.replyToOf(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
+	r := writer.NewRelease(a.replyTo(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
 	if a.accept(r, msg.GetEpoch(), zkconn.CheckNode(msg.GetDirectory(), msg.GetNode())) {
 		a.epoch.writer.Release(r)
 	}
@@ -49,7 +49,7 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &listRequest{To: a.replyToOf(from, msg), directory: msg.GetDirectory(),
+	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(),
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
 	err := zkconn.CheckPath(l.directory)
 	if err == nil && l.watch {
@@ -62,13 +62,13 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 
 // Transact implements messages.BridgeHandler.
 func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
-	to := a.replyToOf(from, msg)
-	ops, err := opsOf(msg.GetOps())
+	to := a.replyTo(from, msg)
+	ops, err := opsOfMessage(msg.GetOps())
 	if err == nil && msg.GetDirectory() != "" {
 		err = zkconn.CheckPath(msg.GetDirectory())
 	}
 	if err == nil {
-		ops, err = copyOps(ops, a.cfg.ACL, a.cfg.Root)
+		err = checkOps(ops, a.cfg.ACL, a.cfg.Root)
 	}
 	if err != nil {
 		to.Fail(messages.Reason_INVALID, err.Error())
@@ -80,41 +80,41 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 	}
 }
 
-// replyToOf returns where to send the answer to a message.
-func (a *bridgeActor) replyToOf(from ask.Recipient, msg requestMessage) reply.To {
+// replyTo returns where to send the answer to a message.
+func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
 	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: a.cfg.Log}
 }
 
 // accept opens a request for the present session, and reports whether it has. It answers all other
 // requests at once. invalid is what is wrong with the request, or nil.
 func (a *bridgeActor) accept(r request, epoch uint64, invalid error) bool {
-	if invalid != nil {
-		r.Fail(messages.Reason_INVALID, invalid.Error())
-		return false
-	}
 	n := 1
 	if _, ok := r.(*writer.NodeRelease); ok {
 		n = 0 // a release is never over the limit: its node would stay
 	}
-	if why, detail := a.rejectReason(epoch, n); why != 0 {
-		r.Fail(why, detail)
+	if !a.mayOpen(r, epoch, n, invalid) {
 		return false
 	}
 	a.epoch.addOpen(r)
 	return true
 }
 
-// rejectReason returns why the bridge cannot accept n more requests for a session, or 0.
-func (a *bridgeActor) rejectReason(epoch uint64, n int) (why messages.Reason, detail string) {
-	if a.session.epoch != epoch || a.session.state == messages.SessionState_LOST || a.epoch == nil {
-		return messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
-			epoch, a.session.epoch, a.session.state)
+// mayOpen reports whether the bridge can open n requests for the present session, which answer r. Otherwise it
+// answers r at once.
+func (a *bridgeActor) mayOpen(r request, epoch uint64, n int, invalid error) bool {
+	switch max := a.cfg.maxOutstanding; {
+	case invalid != nil:
+		r.Fail(messages.Reason_INVALID, invalid.Error())
+	case a.session.epoch != epoch || a.session.state == messages.SessionState_LOST || a.epoch == nil:
+		r.Fail(messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
+			epoch, a.session.epoch, a.session.state))
+	case max > 0 && n > 0 && len(a.epoch.open)+n > max:
+		r.Fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
+			"Config.MaxOutstanding allows no more than %d", len(a.epoch.open), max))
+	default:
+		return true
 	}
-	if max := a.cfg.maxOutstanding; max > 0 && n > 0 && len(a.epoch.open)+n > max {
-		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
-			"Config.MaxOutstanding allows no more than %d", len(a.epoch.open), max)
-	}
-	return 0, ""
+	return false
 }
 
 // requestMessage is a message that the bridge answers.

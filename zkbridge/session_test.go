@@ -197,7 +197,7 @@ func TestNotAnswering(t *testing.T) {
 
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
-	const timeout = 10 * time.Second
+	const timeout = 6 * time.Second
 	s := zktest.Own(t)
 	b := connected(t, Config{Servers: s.Addr(), SessionTimeout: timeout})
 	u, dir := newUser(t, b), "/d"
@@ -310,7 +310,7 @@ func TestSessionsAfterTheirEnd(t *testing.T) {
 	}
 	for range 2 { // the context has ended, and so has the bridge
 		s.end()
-		s.written = false
+		s.last = Session{}
 		s.Tell(nil)
 	}
 	if _, open := <-s.out; open {

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// checkDeadline takes the session for lost if its deadline has passed. A timer calls it at the deadline,
-// which each answer of ZooKeeper puts off.
+// checkDeadline takes the session for lost if its deadline has passed, and sets the timer otherwise. The
+// timer calls it again at the deadline, which each answer of ZooKeeper puts off.
 func (a *bridgeActor) checkDeadline() {
 	if !a.epoch.conn.Overdue() {
 		a.deadline.Reset(time.Until(a.epoch.conn.Deadline()))
@@ -26,24 +26,25 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
 	switch {
-	case changed && e == sessionEstablished && !a.checkTimeout():
-		return // checkTimeout has made the bridge give up
-	case changed:
-		a.session = next
-		a.publish(detail)
-	}
-	switch {
-	case e == sessionExpired && !changed: // it ended before it was established: open the next after a pause
+	case !changed && e == sessionExpired: // it ended before it was established: open the next after a pause
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
-	case next.state == messages.SessionState_LOST && changed:
+		return
+	case !changed:
+		return
+	case e == sessionEstablished && !a.checkTimeout():
+		return // checkTimeout has made the bridge give up
+	}
+	a.session = next
+	a.publish(detail)
+	switch next.state {
+	case messages.SessionState_LOST:
 		a.addLostSession(a.epoch.conn) // to be closed later, which deletes its nodes: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		a.open()
-	case next.state == messages.SessionState_CONNECTED && changed:
+	case messages.SessionState_CONNECTED:
 		a.connected(was)
-	case changed: // SUSPENDED
-		a.epoch.connected = false
+	case messages.SessionState_SUSPENDED:
 		a.checkDeadline() // the deadline is earlier without a connection
 	}
 }

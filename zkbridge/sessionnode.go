@@ -56,7 +56,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 			"node", path, "why", zkconn.ExplainRight(err, "CREATE", path))
 		path = ""
 	}
-	ep.writer.SetSessionNode(path)
+	ep.writer.SessionNode = path
 	ep.generationChanged() // since a former session has read it, if one has
 }
 
@@ -71,7 +71,7 @@ func (ep *epoch) setReady() {
 func (ep *epoch) SessionNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {
 		ep.actor.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
-		ep.writer.SetSessionNode("")
+		ep.writer.SessionNode = ""
 		return
 	}
 	ep.createSessionNode()

@@ -30,10 +30,9 @@ type sessionStream struct {
 
 	mu          sync.Mutex
 	out         chan Session // has room for one state
-	last        Session      // last written to out, if written
-	written     bool
-	over        bool        // out is closed
-	stopContext func() bool // stops waiting for the context
+	last        Session      // last written to out, zero before the first
+	over        bool         // out is closed
+	stopContext func() bool  // stops waiting for the context
 }
 
 // Tell writes the newest state to the channel. The bridge has stored the state before.
@@ -41,10 +40,10 @@ func (s *sessionStream) Tell(any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.bridge.Session()
-	if s.over || s.written && now.State == s.last.State && now.Epoch == s.last.Epoch {
+	if s.over || now.State == s.last.State && now.Epoch == s.last.Epoch {
 		return
 	}
-	s.last, s.written = now, true
+	s.last = now
 	select {
 	case <-s.out: // not read yet
 	default:

@@ -32,10 +32,6 @@ func (b *Bridge) Stats() Stats {
 // OnBatch has f called with the number of operations of each batch that is sent from now on; nil ends
 // that. The bridge's actor calls f, which must not block.
 func (b *Bridge) OnBatch(f func(operations int)) {
-	if f == nil {
-		b.counters.onBatch.Store(nil)
-		return
-	}
 	b.counters.onBatch.Store(&f)
 }
 
@@ -43,7 +39,7 @@ func (b *Bridge) OnBatch(f func(operations int)) {
 func (b *Bridge) countBatch(operations int) {
 	b.counters.batches.Add(1)
 	b.counters.batchOperations.Add(uint64(operations))
-	if f := b.counters.onBatch.Load(); f != nil {
+	if f := b.counters.onBatch.Load(); f != nil && *f != nil {
 		(*f)(operations)
 	}
 }

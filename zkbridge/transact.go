@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -10,38 +9,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
-
-// opsOf returns go-zookeeper's operations for those of a Transact.
-func opsOf(ops []*messages.Op) ([]any, error) {
-	all := make([]any, 0, len(ops))
-	for i, op := range ops {
-		made := opOf(op)
-		if made == nil {
-			return nil, fmt.Errorf("operation %d: kind %d: it must be CHECK, CREATE, SET or DELETE", i, op.GetKind())
-		}
-		all = append(all, made)
-	}
-	return all, nil
-}
-
-// opOf returns nil for an unknown kind.
-func opOf(op *messages.Op) any {
-	switch op.GetKind() {
-	case messages.Op_CHECK:
-		return CheckNode(op.GetPath())
-	case messages.Op_CREATE:
-		r := &zk.CreateRequest{Path: op.GetPath(), Data: append(zkconn.NoData, op.GetData()...)}
-		if op.GetEphemeral() {
-			r.Flags = zk.FlagEphemeral
-		}
-		return r
-	case messages.Op_SET:
-		return &zk.SetDataRequest{Path: op.GetPath(), Data: append(zkconn.NoData, op.GetData()...), Version: zkconn.AnyVersion}
-	case messages.Op_DELETE:
-		return &zk.DeleteRequest{Path: op.GetPath(), Version: zkconn.AnyVersion}
-	}
-	return nil
-}
 
 // transactOutcomes holds the errors of an operation that are an outcome of a Transact.
 var transactOutcomes = map[error]messages.Transacted_Outcome{

@@ -172,8 +172,7 @@ func TestTransactOutcomeUnknown(t *testing.T) {
 // A request that was not sent is sent as soon as that is possible, and is never sent in another
 // session.
 func TestTransactOverSessions(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
 		u.subscribe()

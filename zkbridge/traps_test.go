@@ -84,8 +84,7 @@ func (u *user) woken(nodes []string) {
 // TestManyWatchesAreSetAgain sets so many watches that one message does not hold them, and deletes
 // nodes while the client is not connected.
 func TestManyWatchesAreSetAgain(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		var count counter
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: count.dial}))
@@ -132,8 +131,7 @@ func TestManyWatchesAreSetAgain(t *testing.T) {
 // TestRequestsDieWithTheirSession has more requests open than fit into any queue,
 // as the session ends.
 func TestRequestsDieWithTheirSession(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir+"-theirs", []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
@@ -168,8 +166,7 @@ func TestRequestsDieWithTheirSession(t *testing.T) {
 }
 
 func TestDirectoriesAreContainers(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
+	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.release(dir, u.created(dir, "n-").GetNode())
 		next[*messages.NodeReleased](t, u.peer)

@@ -154,7 +154,11 @@ func TestWatchTable(t *testing.T) {
 	ep := &epoch{number: 7, actor: &bridgeActor{cfg: &settings{}}}
 	var table watchTable
 	a, b := newPeer(), newPeer()
-	wakes := func(p *peer) int { n := len(p.inbox); clear(p.seen); p.seen = nil; drain(p); return n }
+	wakes := func(p *peer) (n int) {
+		for n = len(p.inbox); len(p.inbox) > 0; <-p.inbox {
+		}
+		return n
+	}
 
 	first := table.add(a, "/d/n")
 	table.onRead(first, true)
@@ -200,11 +204,5 @@ func TestWatchTable(t *testing.T) {
 	table.add(nil, "/d/3")
 	if len(table.byPath)+len(table.byRecipient) != 0 {
 		t.Errorf("left: %v", table)
-	}
-}
-
-func drain(p *peer) {
-	for len(p.inbox) > 0 {
-		<-p.inbox
 	}
 }

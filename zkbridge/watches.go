@@ -115,15 +115,10 @@ func (t *watchTable) confirmed(path string) {
 
 // remove removes a watcher.
 func (t *watchTable) remove(to ask.Recipient, path string) {
-	list := t.byPath[path]
-	i := slices.IndexFunc(list, func(w *watcher) bool { return w.to == to })
-	switch {
-	case i < 0:
-		return
-	case len(list) == 1:
+	if list := slices.DeleteFunc(t.byPath[path], func(w *watcher) bool { return w.to == to }); len(list) > 0 {
+		t.byPath[path] = list
+	} else {
 		delete(t.byPath, path)
-	default:
-		t.byPath[path] = slices.Delete(list, i, i+1)
 	}
 	t.unlink(to, path)
 }

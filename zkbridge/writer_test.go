@@ -62,13 +62,13 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	}
 	u.do(func(c *bridgeActor) {})
 	u.do(func(c *bridgeActor) {}) // what was not sent is known now
-	u.do(func(c *bridgeActor) { c.epoch.connected = false })
+	u.do(func(c *bridgeActor) { c.session.state = messages.SessionState_SUSPENDED })
 	for i := range 2 {
 		u.create(dir, fmt.Sprintf("n%d-", n-2+i))
 	}
 	u.do(func(c *bridgeActor) {
 		c.epoch.setConn(w)
-		c.epoch.connected = true
+		c.session.state = messages.SessionState_CONNECTED
 		c.epoch.resume()
 	})
 	order := make([]string, n)

@@ -31,10 +31,3 @@ const (
 func New(epoch Epoch, cfg Config) *Writer {
 	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}}
 }
-
-// SetSessionNode sets the path of the session node. Each batch that creates contenders writes the
-// node, to learn the batch's zxid. With an empty path the writer creates contenders one by one.
-func (w *Writer) SetSessionNode(path string) { w.sessionNode = path }
-
-// SessionNode returns the path of the session node, or "".
-func (w *Writer) SessionNode() string { return w.sessionNode }

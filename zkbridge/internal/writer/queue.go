@@ -61,7 +61,7 @@ func (w *Writer) buildBatch() *batch {
 		w.freeBatches = append(w.freeBatches, b)
 		return nil
 	}
-	b.buildOps(w.cfg.ACL, w.sessionNode)
+	b.buildOps(w.cfg.ACL, w.SessionNode)
 	return b
 }
 
@@ -89,5 +89,5 @@ func (w *Writer) addToBatch(b *batch, added *Group) bool {
 			return false
 		}
 	}
-	return b.add(added, w.sessionNode != "")
+	return b.add(added, w.SessionNode != "")
 }

@@ -29,11 +29,10 @@ type Create struct {
 	self   [1]*Create     // its creates
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
-	op           zk.CreateRequest // of the last transaction
-	node         string           // the node, if it is known to have been created and the rest is not
-	step         uint32           // place among the creates of the last transaction
-	read         int32            // index of the directory among the reads of that transaction, or noReadNeeded
-	unknownSince time.Time        // when the outcome of the last attempt became unknown
+	node         string    // the node, if it is known to have been created and the rest is not
+	step         uint32    // place among the creates of the last transaction
+	read         int32     // index of the directory among the reads of that transaction, or noReadNeeded
+	unknownSince time.Time // when the outcome of the last attempt became unknown
 }
 
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.
@@ -74,36 +73,27 @@ func (c *Create) bytes() int {
 // sequenceSize is the size of the sequence number that ZooKeeper appends to a name.
 const sequenceSize = 10
 
-// createOp returns the create's operation in a transaction.
-func (c *Create) createOp(acl []zk.ACL) *zk.CreateRequest {
-	c.op = zk.CreateRequest{Path: c.path(), Data: c.data, Acl: acl, Flags: zk.FlagEphemeralSequential}
-	return &c.op
-}
-
 // NodeRelease is a messages.ReleaseNode that is not answered. A delete may be sent again: that does no
 // harm. A release fails when the epoch ends. The node then goes with the session, but a session that
 // the bridge has given up may live on at the servers for longer than the bridge can know.
 type NodeRelease struct {
 	reply.To
 	group        Group // that has only this release
-	path         string
-	relaxed      bool             // no other contender waits for the delete
-	op           zk.DeleteRequest // of the last transaction
-	unknownSince time.Time        // when the outcome of the delete became unknown
+	directory    string
+	node         string
+	relaxed      bool      // the delete does not hurry: the lock was handed on within this process
+	unknownSince time.Time // when the outcome of the delete became unknown
 }
 
 // NewRelease returns a release of a node. A relaxed one waits for the next request while others are
 // under way.
 func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease {
-	r := &NodeRelease{To: to, path: zkconn.JoinPath(directory, node), relaxed: relaxed}
+	r := &NodeRelease{To: to, directory: directory, node: node, relaxed: relaxed}
 	r.group.release = r
 	return r
 }
 
-func (r *NodeRelease) deleteOp() *zk.DeleteRequest {
-	r.op = zk.DeleteRequest{Path: r.path, Version: zkconn.AnyVersion}
-	return &r.op
-}
+func (r *NodeRelease) path() string { return zkconn.JoinPath(r.directory, r.node) }
 
 // Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several creates,
 // the parts of an atomic create.
@@ -146,8 +136,8 @@ func (c *Create) AtomicBytes(root zkconn.Chroot) int {
 }
 
 func (g *Group) bytes() (n int) {
-	if g.release != nil {
-		return zkconn.OpBytes + len(g.release.path)
+	if r := g.release; r != nil {
+		return zkconn.OpBytes + len(r.directory) + len(r.node)
 	}
 	for _, c := range g.creates {
 		n += zkconn.OpBytes + c.bytes()

@@ -99,7 +99,7 @@ func (w *Writer) retryDelete(r *NodeRelease, err error) {
 	}
 	w.epoch.RetryLater(func() {
 		w.epoch.Run(func(client zkconn.Client) func() {
-			err := deleteNode(client, r.path)
+			err := deleteNode(client, r.path())
 			return func() { w.onDeleted(r, err) }
 		})
 	})

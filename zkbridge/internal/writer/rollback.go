@@ -44,21 +44,21 @@ func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 		return
 	}
 	w.epoch.Run(func(client zkconn.Client) func() {
-		node, exists, lookupErr := client.Exists(r.path, false)
+		node, exists, lookupErr := client.Exists(r.path(), false)
 		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
 	})
 }
 
 func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists bool, lookupErr error) {
 	_, why := zkconn.Classify(err)
-	explained := zkconn.ExplainRight(err, "DELETE", r.path)
+	explained := zkconn.ExplainRight(err, "DELETE", r.path())
 	switch {
 	case lookupErr != nil && !isPermanent(lookupErr) && !w.unknownTooLong(&r.unknownSince):
 		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
 	case lookupErr == nil && !exists:
 		w.released(r, false)
 	case lookupErr == nil && node.EphemeralOwner != w.cfg.Session.ID():
-		w.epoch.Fail(r, why, "delete %s: %v", r.path, explained)
+		w.epoch.Fail(r, why, "delete %s: %v", r.path(), explained)
 	default:
 		w.abandonRelease(r, why, explained)
 	}
@@ -66,8 +66,8 @@ func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists
 
 // abandonRelease answers a release whose node may exist. The writer goes on deleting the node.
 func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) {
-	w.addOrphan(r.path, nil, err)
-	w.epoch.Fail(r, why, "delete %s: it is tried again while the session lives: %v", r.path, err)
+	w.addOrphan(r.path(), nil, err)
+	w.epoch.Fail(r, why, "delete %s: it is tried again while the session lives: %v", r.path(), err)
 }
 
 // abandonCreate answers a create, and all parts of its atomic create, whose outcome is unknown. The

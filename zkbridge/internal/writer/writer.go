@@ -18,12 +18,15 @@ import (
 // two exceptions. If ZooKeeper refuses a batch for another reason than a missing directory, its requests go
 // again behind the batches in flight. So may requests whose outcome is unknown.
 type Writer struct {
+	// SessionNode is the path of the session node. Each batch that creates contenders writes the node, to learn the
+	// batch's zxid. With an empty path, of a session without the node, the writer creates contenders one by one.
+	SessionNode string
+
 	epoch  Epoch // the bridge, as it serves one session
 	cfg    Config
 	jitter zkconn.Jitter
 
-	sessionNode string // path of the session node; empty if the session has none
-	mayStart    bool   // something has changed since the last Flush, so that a batch may be worth sending
+	mayStart bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
 	unsent      []*Group // of batches that could not be sent; retryUnsent puts them in front of the queue
@@ -45,14 +48,15 @@ func (w *Writer) Create(c *Create) {
 	w.add(c.group)
 }
 
-// Flush sends the batches that are worth it.
+// Flush sends batches from the queue until too few writes for a batch are left (minBatch), or too many
+// batches are in flight.
 func (w *Writer) Flush() {
 	if !w.mayStart {
 		return
 	}
 	w.mayStart = false
 	limit := MaxInFlight
-	if w.sessionNode == "" {
+	if w.SessionNode == "" {
 		limit = MaxSingle // each create goes alone; only deletes share a batch
 	}
 	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
@@ -79,13 +83,13 @@ func (b *batch) send(client zkconn.Client, done func()) {
 		b.results, b.err = results, err
 		answered()
 	}
-	switch first := b.writes[0]; {
-	case b.isSingleCreate():
-		client.CreateSequential(first.create.path(), first.create.data, executed)
-	case len(b.ops) == 1: // one delete
-		client.Delete(first.release.path, executed)
-	default:
+	switch first := b.ops[0]; {
+	case len(b.ops) > 1:
 		client.Multi(b.ops, executed)
+	case first.Kind == zkconn.OpCreate: // without the session node: a request of its own returns its czxid
+		client.CreateSequential(first.Path, first.Data, executed)
+	default:
+		client.Delete(first.Path, executed)
 	}
 	b.sendReads(client, answered)
 }
@@ -94,7 +98,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
 	// A success has a result for each operation, and the zxid if the session node is written.
-	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode && b.czxid() == 0) {
+	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode() && b.czxid() == 0) {
 		w.onSuccess(b)
 	} else {
 		w.onFailure(b)
@@ -105,12 +109,12 @@ func (w *Writer) onBatchDone(b *batch) {
 // onSuccess answers the requests of a batch that ZooKeeper has executed.
 func (w *Writer) onSuccess(b *batch) {
 	czxid := b.czxid()
-	for i, done := range b.writes {
-		if done.release != nil {
-			w.released(done.release, false) // the node was not missing
+	for i, sent := range b.writes {
+		if sent.release != nil {
+			w.released(sent.release, false) // the node was not missing
 			continue
 		}
-		c := done.create
+		c := sent.create
 		_, node := zkconn.SplitPath(b.results[i].String)
 		if czxid == 0 { // the answer has no zxid: see batch.czxid
 			w.lookUpCreated(c, node)

@@ -50,7 +50,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Config{})
-			w.SetSessionNode("/actorlock/sessions/1")
+			w.SessionNode = "/actorlock/sessions/1"
 			create := func() { w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-"}, nil)) }
 			if test.release != nil {
 				w.Release(test.release)

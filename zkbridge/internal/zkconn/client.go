@@ -15,7 +15,7 @@ import (
 // answered, in order. The other methods block, until the end of the connection at the latest.
 type Client interface {
 	// Multi sends a transaction.
-	Multi(ops []any, then Callback[[]zk.MultiResponse])
+	Multi(ops []Op, then Callback[[]zk.MultiResponse])
 	// Delete deletes a node. Its one result is empty.
 	Delete(path string, then Callback[[]zk.MultiResponse])
 	// CreateSequential creates an ephemeral sequential node. Its one result has the path and the
@@ -61,7 +61,7 @@ func Await[T any](ask func(Callback[T])) (answer T, err error) {
 }
 
 // Multi sends a transaction and blocks until its answer.
-func Multi(c Client, ops ...any) ([]zk.MultiResponse, error) {
+func Multi(c Client, ops ...Op) ([]zk.MultiResponse, error) {
 	return Await(func(then Callback[[]zk.MultiResponse]) { c.Multi(ops, then) })
 }
 
@@ -77,9 +77,6 @@ func Children(c Client, directory string, watch bool) (Listing, error) {
 
 // NoData is empty data. Java clients distinguish it from nil, which some do not expect.
 var NoData = []byte{}
-
-// AnyVersion makes an operation unconditional.
-const AnyVersion = -1
 
 // Listing is the names in a directory, and the czxid of the directory itself. Another directory of the
 // same path has another czxid.
@@ -122,22 +119,15 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
-func (c zkClient) Multi(ops []any, then Callback[[]zk.MultiResponse]) {
-	request, err := encodeMulti(c.root, ops)
-	if err != nil {
-		then(nil, err)
-		return
-	}
-	sendQuery(c.session, request, func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
+func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
+	sendQuery(c.session, encodeMulti(c.root, ops),
+		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
 }
 
 func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.session, encodeDelete(c.root.prepend(path)), readDeleted, then)
+	sendQuery(c.session, encodeDelete(c.root.prepend(path)),
+		func(*reader) ([]zk.MultiResponse, error) { return make([]zk.MultiResponse, 1), nil }, then)
 }
-
-func readDeleted(*reader) ([]zk.MultiResponse, error) { return deleted, nil }
-
-var deleted = make([]zk.MultiResponse, 1)
 
 func (c zkClient) List(directory string, watch bool, then Callback[Listing]) {
 	sendQuery(c.session, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
@@ -200,8 +190,7 @@ func (c zkClient) create(op int32, path string, flags int32) error {
 }
 
 func (c zkClient) CreateBeside(path string, data []byte, other string) error {
-	results, err := Multi(c, &zk.CheckVersionRequest{Path: other, Version: AnyVersion},
-		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
+	results, err := Multi(c, CheckExists(other), Op{Kind: OpCreate, Path: path, Data: data, ACL: c.acl, Flags: zk.FlagEphemeral})
 	if _, cause := FirstFailedOp(results); cause != nil {
 		return cause
 	}
@@ -310,7 +299,7 @@ func WithPublicRead(acl []zk.ACL) []zk.ACL {
 // not even a transaction that only checks, nor one that fails, since its error takes the same way.
 // (sync is no such barrier on a leader.)
 func Barrier(c Client, directory string) error {
-	_, err := Multi(c, &zk.CheckVersionRequest{Path: directory, Version: AnyVersion})
+	_, err := Multi(c, CheckExists(directory))
 	return err
 }
 

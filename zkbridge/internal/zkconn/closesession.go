@@ -65,12 +65,7 @@ func resumeRequest(id int64, password []byte) []byte {
 
 // closeSession closes the session of the connection.
 func (c *Conn) closeSession() error {
-	b := binary.BigEndian.AppendUint32(nil, headerSize-lengthSize)
-	b = appendInt(appendInt(b, 1), opClose)
-	if _, err := c.Conn.Write(b); err != nil {
-		return err
-	}
-	answer, err := c.readFrame()
+	answer, err := c.exchange(appendInt(appendInt(make([]byte, lengthSize), 1), opClose))
 	if err != nil {
 		return err
 	}

@@ -63,31 +63,28 @@ func encodeDelete(path string) []byte {
 	return appendInt(appendText(newMessage(opDelete, OpBytes+len(path)), path), AnyVersion)
 }
 
-// encodeMulti returns a transaction of go-zookeeper's operations, below root.
-func encodeMulti(root Chroot, ops []any) ([]byte, error) {
+// encodeMulti returns a transaction below root.
+func encodeMulti(root Chroot, ops []Op) []byte {
 	b := newMessage(opMulti, OpBytes*(2+3*len(ops)))
 	for _, op := range ops {
-		switch op := op.(type) {
-		case *zk.CreateRequest:
-			b = appendCreate(appendOpHeader(b, opCreate), root.prepend(op.Path), op.Data, op.Acl, op.Flags)
-		case *zk.DeleteRequest:
-			b = appendInt(appendText(appendOpHeader(b, opDelete), root.prepend(op.Path)), op.Version)
-		case *zk.SetDataRequest:
-			b = appendData(appendText(appendOpHeader(b, opSetData), root.prepend(op.Path)), op.Data)
-			b = appendInt(b, op.Version)
-		case *zk.CheckVersionRequest:
-			b = appendInt(appendText(appendOpHeader(b, opCheck), root.prepend(op.Path)), op.Version)
-		default:
-			return nil, fmt.Errorf("%w: operation of type %T", zk.ErrBadArguments, op)
+		b = appendOpHeader(b, op.Kind.code, false)
+		path := root.prepend(op.Path)
+		switch op.Kind {
+		case OpCreate:
+			b = appendCreate(b, path, op.Data, op.ACL, op.Flags)
+		case OpSet:
+			b = appendInt(appendData(appendText(b, path), op.Data), op.Version)
+		default: // OpDelete, OpCheck
+			b = appendInt(appendText(b, path), op.Version)
 		}
 	}
-	return appendInt(appendBool(appendInt(b, -1), true), -1), nil
+	return appendOpHeader(b, -1, true)
 }
 
-// appendOpHeader appends what comes before each operation: its type, that it is not the end, and a place for an
-// error.
-func appendOpHeader(b []byte, op int32) []byte {
-	return appendInt(appendBool(appendInt(b, op), false), -1)
+// appendOpHeader appends what comes before each operation and at the end: the operation's type, whether this is the
+// end, and a place for an error.
+func appendOpHeader(b []byte, op int32, end bool) []byte {
+	return appendInt(appendBool(appendInt(b, op), end), -1)
 }
 
 func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32) []byte {

@@ -11,7 +11,7 @@
 //   - path.go, chroot.go: paths of nodes, and the path in front of all of them.
 //   - config.go: what a connection needs to know.
 //   - errors.go, right.go: what an error says about the request that got it.
-//   - codec.go: the messages of ZooKeeper's protocol.
+//   - op.go, codec.go: the operations of a transaction, and the messages of ZooKeeper's protocol.
 //   - events.go: what a SessionConn posts.
 //   - jitter.go, hostlist.go, resolver.go, dial.go: which server is dialed, when, and how.
 //   - conn.go, requests.go: one connection, and the requests on it.

@@ -160,6 +160,16 @@ func (c *Conn) readFrame() ([]byte, error) {
 	return frame, err
 }
 
+// exchange sends a message, whose length it fills in, and waits for the answer. Requests and go-zookeeper's messages must
+// not be under way.
+func (c *Conn) exchange(message []byte) (answer []byte, err error) {
+	binary.BigEndian.PutUint32(message, uint32(len(message)-lengthSize))
+	if _, err := c.Conn.Write(message); err != nil {
+		return nil, err
+	}
+	return c.readFrame()
+}
+
 const (
 	xidAuth = -4
 	opAuth  = 100
@@ -171,10 +181,7 @@ func (c *Conn) authenticate(a Credentials) error {
 	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
 		return err
 	}
-	if _, err := c.Conn.Write(a.frame()); err != nil {
-		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
-	}
-	reply, err := c.readFrame()
+	reply, err := c.exchange(a.message())
 	if err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
 	}
@@ -192,13 +199,11 @@ func (c *Conn) authenticate(a Credentials) error {
 // Credentials identify the client to a server, by the rules of a scheme such as "digest".
 type Credentials struct{ Scheme, Credential string }
 
-// frame returns the message with the credentials.
-func (a Credentials) frame() []byte {
+// message returns the message with the credentials, without its length.
+func (a Credentials) message() []byte {
 	b := appendInt(appendInt(make([]byte, lengthSize), xidAuth), opAuth)
 	b = appendInt(b, 0) // a type that has only this value
-	b = appendText(appendText(b, a.Scheme), a.Credential)
-	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
-	return b
+	return appendText(appendText(b, a.Scheme), a.Credential)
 }
 
 // MoreTelling returns the better explanation why there is no session: last, the error of the attempt

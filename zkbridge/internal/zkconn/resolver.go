@@ -114,7 +114,7 @@ func (r *Resolver) resolve(ctx, life context.Context, running *sync.WaitGroup, h
 		case len(addresses) > 0:
 			return addresses, next % len(addresses), nil
 		case ctx.Err() != nil:
-			return nil, 0, fmt.Errorf("lookup %s: the name servers have not answered yet: %w", host, context.Cause(ctx))
+			return nil, 0, fmt.Errorf("%w: %w", &net.DNSError{Err: "the name servers have not answered yet", Name: host, IsTimeout: true}, context.Cause(ctx))
 		case !errors.Is(err, context.Canceled):
 			return nil, 0, err
 		} // the lookup belonged to a session that is over

@@ -113,7 +113,8 @@ func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 // dial connects to one server, until the epoch ends at the latest. It ignores go-zookeeper's own
 // time-out, a fixed second.
 func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
-	if c.isOver() || !c.pauseBeforeDial() {
+	c.pauseBeforeDial()
+	if c.isOver() {
 		return nil, errOver
 	}
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
@@ -143,15 +144,13 @@ func (c *SessionConn) connect(ctx context.Context, network, address string, dead
 	return w, nil
 }
 
-// pauseBeforeDial waits for the pause before a server is dialed. It returns false if the epoch ends.
-func (c *SessionConn) pauseBeforeDial() bool {
+// pauseBeforeDial waits for the pause before a server is dialed, until the epoch ends at the latest.
+func (c *SessionConn) pauseBeforeDial() {
 	pause := time.NewTimer(c.hosts.pause())
 	defer pause.Stop()
 	select {
 	case <-pause.C:
-		return true
 	case <-c.ctx.Done():
-		return false
 	}
 }
 

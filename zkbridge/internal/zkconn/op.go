@@ -1,0 +1,37 @@
+package zkconn
+
+import "github.com/go-zookeeper/zk"
+
+// Op is an operation of a transaction.
+type Op struct {
+	Kind    *OpKind
+	Path    string
+	Data    []byte   // of OpCreate and OpSet
+	ACL     []zk.ACL // of OpCreate
+	Flags   int32    // of OpCreate, go-zookeeper's
+	Version int32    // of the others
+}
+
+// OpKind is a kind of operation.
+type OpKind struct {
+	Name  string
+	Right string // that the operation needs; see ExplainRight
+	code  int32
+}
+
+// The kinds of operations.
+var (
+	OpCreate = &OpKind{"create", "CREATE", opCreate}
+	OpDelete = &OpKind{"delete", "DELETE", opDelete}
+	OpSet    = &OpKind{"set", "WRITE", opSetData}
+	OpCheck  = &OpKind{"check", "READ", opCheck}
+)
+
+// AnyVersion makes an operation unconditional.
+const AnyVersion = -1
+
+// CheckExists returns the operation that lets a transaction fail unless the node exists.
+func CheckExists(path string) Op { return Op{Kind: OpCheck, Path: path, Version: AnyVersion} }
+
+// Bytes returns the size of the operation in a message.
+func (o Op) Bytes() int { return OpBytes + len(o.Path) + len(o.Data) + ACLBytes(o.ACL) }
