@@ -14,11 +14,12 @@ import (
 )
 
 // acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
-// that the lock's actor sends messages to, so it lives as long as the actor remembers it. It must not
-// keep the Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find
-// those that the user has dropped.
+// that the lock's actor sends messages to, and the actor keeps it alive until that end. It must not keep the
+// Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find a Future or a
+// Grant that the user has dropped.
 type acquisition struct {
-	// The acquisition ignores Contended, which it does not ask for.
+	// The acquisition ignores Contended, which it does not ask for. Its handlers get a struct{} in place of
+	// the sender, which is always the lock's actor.
 	messages.IgnoreOwner[struct{}]
 
 	handle  *handle
@@ -26,11 +27,11 @@ type acquisition struct {
 	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
 	unwatch func() bool                         // stops the watch of the context
 
-	// The lock's actor uses these.
+	// From send on, only the lock's actor uses these.
 	id            requests.ID     // of the open request; 0 for none
-	unarmedFuture *Future[*Grant] // kept alive while unarmed
-	unarmedGrant  *Grant          // kept alive while unarmed
-	unarmed       bool            // no leak detection yet; see ArmLeakDetection in leak.go
+	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (leak.go)
+	unarmedFuture *Future[*Grant] // while unarmed
+	unarmedGrant  *Grant          // while unarmed
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
@@ -58,8 +59,8 @@ func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant]
 	a, p := newAcquisition(h)
 	f := p.UntrackedFuture() // ArmLeakDetection tracks it later
 	a.unarmedFuture = f
-	if a.prepare(ctx, p, options) {
-		a.watch(ctx)
+	if a.prepare(ctx, p, options) { // otherwise the future has an error
+		a.watch(ctx) // abandon.go
 		a.send()
 	}
 	return f
@@ -79,13 +80,13 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // abandon has sent no Cancel, or one that may have come before the Acquire
+	if abandoned { // meanwhile: the Cancel of abandon, if any, may have come before the Acquire
 		a.cancel(e)
 	}
 }
 
-// acquireEnvelope is an acquisition in the form of a message with its sender: the Acquire that it
-// sends. So nothing is allocated for the message.
+// acquireEnvelope is an acquisition as the Acquire that it sends, with itself as the sender. The actor
+// unwraps it, so that nothing is allocated for the pair.
 type acquireEnvelope acquisition
 
 // Unwrap implements ask.Envelope.
@@ -117,7 +118,8 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	runtime.KeepAlive(g) // else the collector could report g as dropped before the branch above has ended it
 }
 
-// complete completes the promise. It returns false if the promise was complete.
+// complete completes the promise, and returns false if it was complete. OnGranted and Refused call it, and send
+// if it finds no actor. No two calls overlap.
 func (a *acquisition) complete(g *Grant, err error) bool {
 	p := a.promise.Swap(nil)
 	first := p != nil && p.Complete(g, err)

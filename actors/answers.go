@@ -52,7 +52,7 @@ func (a *acquisition) Released(struct{}, *messages.Released) {
 
 func (a *acquisition) sendRelease() { a.entry.Self.RunInlineIfIdle((*releaseEnvelope)(a)) }
 
-// releaseEnvelope is an acquisition as the Release that it sends.
+// releaseEnvelope is an acquisition as the Release that it sends, with itself as the sender.
 type releaseEnvelope acquisition
 
 // Unwrap implements ask.Envelope.

@@ -55,7 +55,7 @@
 //     by which neither of two kinds waits for the other has no order between them.
 //   - Simple forms: a node is created at the moment of the grant, after the node of the earlier
 //     holder is gone.
-//   - Semaphore: one process at a time creates leases, as long as it has passed the request
+//   - Semaphore: one process at a time creates leases, while it holds the request
 //     queue, and the next process creates its own when all leases of the earlier one are granted.
 //     Within a process each request has its leases from a transaction of its own, or from several
 //     in a row if they do not fit into one (64 leases, 512 KiB). Leases are granted in the order

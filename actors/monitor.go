@@ -57,39 +57,30 @@ func monitorOf(m Monitor) shell.Monitor {
 	if m == nil {
 		return nil
 	}
-	return monitor{m}
-}
-
-// monitor is a Monitor as the manager has it.
-type monitor struct{ of Monitor }
-
-// Request implements shell.Monitor.
-func (m monitor) Request(ctx context.Context, e *shell.Entry, kind, owner string) shell.RequestMonitor {
-	if r := m.of.Request(ctx, MonitoredRequest{e.Path, e.Recipe.Family(), kind, owner}); r != nil {
-		return &requestMonitor{of: r}
+	return func(ctx context.Context, e *shell.Entry, kind, owner string) shell.RequestMonitor {
+		if r := m.Request(ctx, MonitoredRequest{e.Path, e.Recipe.Family(), kind, owner}); r != nil {
+			return requestMonitor{r}
+		}
+		return nil
 	}
-	return nil
 }
 
 // requestMonitor is a RequestMonitor as the manager has it.
-type requestMonitor struct {
-	of      RequestMonitor
-	granted bool
-}
+type requestMonitor struct{ of RequestMonitor }
 
 // Granted implements shell.RequestMonitor.
-func (r *requestMonitor) Granted(waited time.Duration, granted *messages.Granted, step uint32) {
-	r.granted = true
+func (r requestMonitor) Granted(waited time.Duration, granted *messages.Granted, step uint32) {
 	r.of.Granted(waited, Token{granted.Generation, granted.Czxid, step})
 }
 
+// Refused implements shell.RequestMonitor.
+func (r requestMonitor) Refused(waited time.Duration, reason messages.Reason) {
+	r.of.Refused(waited, reasonError(reason))
+}
+
 // Ended implements shell.RequestMonitor.
-func (r *requestMonitor) Ended(after time.Duration, reason messages.Reason) {
-	if err := reasonError(reason); r.granted {
-		r.of.Ended(after, err)
-	} else {
-		r.of.Refused(after, err)
-	}
+func (r requestMonitor) Ended(held time.Duration, reason messages.Reason) {
+	r.of.Ended(held, reasonError(reason))
 }
 
 // reasonError returns the error of this package for a reason; nil for 0.

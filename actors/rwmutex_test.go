@@ -213,3 +213,22 @@ func TestPathOfAnotherRecipe(t *testing.T) {
 		unlock(b, g)
 	})
 }
+
+// An owner that has lost what it reads by, and still holds what it writes by, enters neither again before it
+// has released the lost one.
+func TestReentryBesideALostGrant(t *testing.T) {
+	each(t, func(b *testLock) {
+		rw, me := b.rw(), actors.WithOwner("me")
+		w, r := lock(b, rw.Write(), me), lock(b, rw.Read(), me, actors.Revocable())
+		must(b, b.Client(b).Delete(r.Node(), -1))
+		closes(b, r.Done(), "the read lock")
+		for _, again := range []*actors.ModeLock{rw.Write(), rw.Read()} {
+			_, err := again.Lock(within(b), me)
+			is(b, err, actors.ErrNodeDeleted)
+		}
+		is(b, r.Unlock(within(b)), actors.ErrNodeDeleted)
+		unlock(b, lock(b, rw.Write(), me))
+		must(b, w.Err())
+		unlock(b, w)
+	})
+}

@@ -913,8 +913,8 @@ type ReleaseNode struct {
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Node      string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// No other process waits for the delete, because the lock was handed on within this process.
-	// While transactions are under way the bridge may delay the delete until the next one.
+	// The delete does not hurry, because the lock was handed on within this process. While transactions
+	// are under way the bridge may delay the delete until the next one.
 	Relaxed       bool `protobuf:"varint,5,opt,name=relaxed,proto3" json:"relaxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -82,10 +82,10 @@ const (
 	Reason_NO_AUTH Reason = 9
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The directory's sequence numbers have reached their end, at 2^31-1. The lock refuses a
-	// downgrade already near that end: its node takes the number of the holder's node, and other
-	// nodes can have that number there, too. The request can succeed
-	// after the directory has been deleted and created again.
+	// The directory's sequence numbers have reached their end, at 2^31-1. Near that end the lock
+	// refuses a downgrade, such as from write to read: its node would take the number of the
+	// holder's node, which other nodes can have there, too. The request can succeed after the
+	// directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -627,8 +627,8 @@ type Refused struct {
 	Reason    Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
 	// The path of the lock and the circumstances, as text for people.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	// ZooKeeper did not answer, or there was no connection to it, when the request ended. The
-	// detail has the beginning and the cause of that. Otherwise another contender kept the
+	// With TIMED_OUT: ZooKeeper did not answer, or there was no connection to it, when the wait
+	// ended. The detail has the beginning and the cause of that. False: another contender kept the
 	// request waiting.
 	Disconnected  bool `protobuf:"varint,4,opt,name=disconnected,proto3" json:"disconnected,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -26,8 +26,8 @@ type LockHandler[C any] interface {
 	// unknown request.
 	Cancel(ctx C, msg *Cancel)
 
-	// Release ends a grant. The next contender of this process may hold the lock at once.
-	// The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
+	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
+	// delete of the node. The next contender of this process may hold the lock before that.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release a grant that it has lost: until then the lock refuses the owner's further requests
 	// with the reason of the loss. That Release is answered by Refused with the same reason.
@@ -98,8 +98,8 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Release ends a grant. The next contender of this process may hold the lock at once.
-// The answer is Released as soon as ZooKeeper has acknowledged the delete of the node.
+// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
+// delete of the node. The next contender of this process may hold the lock before that.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release a grant that it has lost: until then the lock refuses the owner's further requests
 // with the reason of the loss. That Release is answered by Refused with the same reason.

@@ -39,11 +39,9 @@ type Rule struct {
 	// Markers holds for each kind what the names of its nodes have between the unique part and the
 	// sequence number, for example "-lock-".
 	Markers []string
-	// Reenter holds for each kind the kinds that an owner enters it from: an owner that holds the
-	// lock under one of them is let in at once. From the same kind it enters on the same node. From
-	// another kind it gets a second node at the same place in the queue: a downgrade. An empty
-	// Reenter lets no owner in again. (A lock whose Permits is 1 refuses an owner's request that would
-	// wait for the owner's own release.)
+	// Reenter holds for each kind the set of kinds from which an owner enters: an owner that holds one of
+	// them gets this kind at once. From the same kind it enters on the same node. From another kind it gets
+	// a second node at the same place in the queue: a downgrade. An empty Reenter lets no owner in again.
 	Reenter []KindSet
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.
@@ -75,7 +73,7 @@ func Semaphore(permits int) Rule {
 // RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for their turn
 // to take leases. Contenders of one process that ask for ProcessExclusive hold beside each other. To other
 // processes they are Exclusive, like the contenders of a Mutex. The process has to keep the order among its
-// own.
+// own contenders.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{
@@ -112,8 +110,7 @@ func SimpleReadWrite() Rule {
 	return r
 }
 
-// EntersFrom returns the kinds under which an owner that holds the lock is let in as kind at
-// once: the kind itself, and those that may be downgraded to it.
+// EntersFrom returns Reenter of kind: the set of kinds from which an owner enters as kind.
 func (r Rule) EntersFrom(kind Kind) KindSet {
 	if int(kind) < len(r.Reenter) {
 		return r.Reenter[kind]
@@ -143,8 +140,8 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 }
 
 // Blockers appends to the slice "to" the places before i that block kind, nearest first, up to "most" of
-// them. One of the nearest r.Permits blockers must depart before a waiting contender can hold: to watch
-// fewer of them would miss that, to watch more wakes for nothing.
+// them. One of the nearest r.Permits blockers must depart before a waiting contender can hold, so these are
+// the ones to watch.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {

@@ -81,7 +81,7 @@ var seeds string
 
 // TestSeeds runs the seeds that have ever failed.
 func TestSeeds(t *testing.T) {
-	sampled := sample.OneIn(t, 5)
+	sampled := sample.OneIn(t, 10)
 	for line := range strings.Lines(seeds) {
 		text, why, _ := strings.Cut(line, "#")
 		fields := strings.Fields(text)

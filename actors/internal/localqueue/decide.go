@@ -70,7 +70,7 @@ func (l *Queue) suffices(kind queue.Kind) bool {
 			return false
 		}
 	}
-	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.beside.stage != lost)
+	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.beside.stage != refused)
 }
 
 // needsOwnNode reports whether a kind holds by a node of its own, beside the first.
@@ -192,7 +192,7 @@ func (l *Queue) refuseEntering(why requests.Reason) {
 	for _, b := range slices.Clone(l.holders) {
 		for _, r := range slices.Clone(b.requests) {
 			if r.enters {
-				l.refuse(r.id, why)
+				l.actor.RefuseRequest(r.id, why)
 				l.drop(b, r.id)
 			}
 		}
@@ -209,16 +209,10 @@ func (l *Queue) notifyContended(r *ownerRequest) {
 // lose ends all grants.
 func (l *Queue) lose(why requests.Reason) {
 	l.refuseEntering(why)
-	for _, b := range l.holders {
-		b.stage, b.reason = lost, why
-		for _, r := range b.requests {
+	for _, b := range slices.Clone(l.holders) {
+		for _, r := range slices.Clone(b.requests) {
 			l.actor.Lose(r.id, why)
-			if b.owner == "" {
-				l.requests.Remove(r.id)
-			}
+			l.drop(b, r.id)
 		}
 	}
-	clear(l.holders)
-	clear(l.holding)
-	l.holders = l.holders[:0]
 }

@@ -47,7 +47,7 @@ type modelRequest struct {
 func (a *modelRequest) uses() bool { return a.stage == held || a.stage == creating }
 
 // leaving is the stage of a request whose release is under way.
-const leaving = lost + 1
+const leaving = refused + 1
 
 func (b *model) nodeOf(serial uint64) *node {
 	for _, p := range b.nodes {
@@ -106,10 +106,7 @@ func (b *model) perform(f machinetest.LocalEffect) {
 		if a.stage != held {
 			b.t.Fatalf("request %d is lost but was in stage %d", f.ID, a.stage)
 		}
-		a.stage = lost
-		if a.owner == "" {
-			b.forget(a)
-		}
+		b.forget(a)
 	case "ConfirmRelease":
 		if a.stage != leaving {
 			b.t.Fatalf("request %d is released but was in stage %d", f.ID, a.stage)
@@ -251,9 +248,7 @@ func (b *model) someNode(want progress) *node {
 }
 
 func (b *model) release(a *modelRequest) {
-	if a.stage == held {
-		a.stage = leaving
-	}
+	a.stage = leaving
 	b.step(func(l *Queue) { l.Release(a.id) })
 }
 
@@ -265,7 +260,7 @@ func (b *model) nodeGranted(p *node) {
 	b.step(func(l *Queue) { l.NodeGranted(p.serial, machinetest.GenerationAt(b.czxid), b.czxid, uint32(b.czxid%3)) })
 }
 
-// acquire makes a request of an owner that may wait already, or hold, or have lost the lock.
+// acquire makes a request of an owner that may wait already, or hold.
 func (b *model) acquire(t *rapid.T) {
 	b.ids++
 	a := &modelRequest{id: b.ids, places: b.ids, stage: queued,
@@ -300,10 +295,9 @@ func (b *model) actions() map[string]func(*rapid.T) {
 				b.step(func(l *Queue) { l.Cancel(a.id, requests.Cancelled) })
 			}
 		},
-		"cancel a downgrade":      func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(creating).id, requests.Cancelled) }) },
-		"release":                 func(*rapid.T) { b.release(b.pick(held)) },
-		"owner hears of the loss": func(*rapid.T) { b.release(b.pick(lost)) },
-		"node granted":            func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
+		"cancel a downgrade": func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(creating).id, requests.Cancelled) }) },
+		"release":            func(*rapid.T) { b.release(b.pick(held)) },
+		"node granted":       func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
 		"refused": func(t *rapid.T) {
 			p, why := b.someNode(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
 			if why == requests.NotAcquired && !p.try {
@@ -352,7 +346,7 @@ func (b *model) finish() {
 			}
 		}
 		for _, a := range b.open {
-			if a.stage == held || a.stage == lost {
+			if a.stage == held {
 				b.release(a)
 				break
 			}

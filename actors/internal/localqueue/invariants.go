@@ -36,9 +36,6 @@ func (l *Queue) Check() error {
 		}
 	}
 	for id, b := range l.requests.All() {
-		if b.stage == lost {
-			open++
-		}
 		if !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id }) {
 			return fmt.Errorf("localqueue: request %d is not one of its borrower's", id)
 		}

@@ -17,7 +17,7 @@ const (
 	creating                 // the node is asked for
 	queued                   // the owner waits
 	held
-	lost // the owner has lost the lock and not released it; or the lock below has refused the node
+	refused // the lock below has refused the node
 )
 
 // ownerRequest is one request of an owner.
@@ -29,23 +29,18 @@ type ownerRequest struct {
 	enters          bool // waits for a node beside what its owner holds
 }
 
-// localOwner is an owner that waits, holds or has lost the lock. It has one request at least;
+// localOwner is an owner that waits or holds. It has one request at least;
 // requests of an owner with a name share one localOwner.
 type localOwner struct {
-	stage      progress // queued: it is in Queue.waiting; held: it is in Queue.holders; lost
+	stage      progress // queued: it is in Queue.waiting; held: it is in Queue.holders
 	owner      string
 	kind       queue.Kind
 	data       []byte
 	step       uint32
 	requests   []ownerRequest
 	buf        [1]ownerRequest
-	reason     requests.Reason // why the lock was lost
-	index      int             // in Queue.holders, if it is held
+	index      int // in Queue.holders, if it is held
 	prev, next *localOwner
-}
-
-func (l *Queue) refuse(id requests.ID, why requests.Reason) {
-	l.actor.RefuseRequest(id, why)
 }
 
 func (l *Queue) add(b *localOwner, r ownerRequest) {
@@ -157,7 +152,7 @@ func (l *Queue) refuseThose(why requests.Reason, refused func(ownerRequest) bool
 		next := b.next
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
-				l.refuse(r.id, why)
+				l.actor.RefuseRequest(r.id, why)
 				l.drop(b, r.id)
 			}
 		}

@@ -45,7 +45,7 @@ func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
 // writer's node.
 type nodeHold struct {
 	node              // the first node, or the one that is left
-	beside     node   // unsent: there is none; lost: the lock below has refused it
+	beside     node   // unsent: there is none; refused: the lock below has refused it
 	id         uint64 // the serial of the first node
 	generation uint64
 	czxid      int64
@@ -90,7 +90,7 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 // Acquire takes in a new request.
 func (l *Queue) Acquire(e LocalRequest) {
 	if l.closed != 0 {
-		l.refuse(e.ID, l.closed)
+		l.actor.RefuseRequest(e.ID, l.closed)
 		return
 	}
 	if e.Owner != "" {
@@ -100,7 +100,7 @@ func (l *Queue) Acquire(e LocalRequest) {
 		}
 	}
 	if e.Try && l.blockedLocally(e.Kind) {
-		l.refuse(e.ID, requests.NotAcquired)
+		l.actor.RefuseRequest(e.ID, requests.NotAcquired)
 		return
 	}
 	b := l.newOwner()
@@ -117,12 +117,10 @@ func (l *Queue) Acquire(e LocalRequest) {
 func (l *Queue) join(b *localOwner, e LocalRequest) {
 	r := ownerRequest{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
-	case b.stage == lost:
-		l.refuse(e.ID, b.reason)
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
-		l.refuse(e.ID, requests.WouldDeadlock)
+		l.actor.RefuseRequest(e.ID, requests.WouldDeadlock)
 	case b.stage == held:
-		if l.hold.beside.stage == lost {
+		if l.hold.beside.stage == refused {
 			l.hold.beside = node{} // the lock below may grant it now
 		}
 		r.enters = !l.nodeReady(e.Kind, e.Data)
@@ -131,7 +129,7 @@ func (l *Queue) join(b *localOwner, e LocalRequest) {
 			l.grantRequest(b, len(b.requests)-1)
 		}
 	case e.Try:
-		l.refuse(e.ID, requests.NotAcquired)
+		l.actor.RefuseRequest(e.ID, requests.NotAcquired)
 	default:
 		l.add(b, r)
 	}
@@ -143,7 +141,7 @@ func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
 	if b == nil {
 		return
 	}
-	l.refuse(id, why)
+	l.actor.RefuseRequest(id, why)
 	l.drop(b, id)
 	l.proceed()
 }
@@ -152,15 +150,11 @@ func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
 func (l *Queue) Release(id requests.ID) {
 	b := l.requests.At(id)
 	if b == nil || b.stage == queued || b.entering(id) {
-		l.refuse(id, requests.NotHeld)
+		l.actor.RefuseRequest(id, requests.NotHeld)
 		return
 	}
-	stage, why, others := b.stage, b.reason, b.othersOfKind(id)
+	others := b.othersOfKind(id)
 	l.drop(b, id)
-	if stage == lost {
-		l.refuse(id, why)
-		return
-	}
 	l.proceed() // first of all: the next owner waits for it
 	l.actor.ConfirmRelease(id, others)
 }
@@ -206,7 +200,7 @@ func (l *Queue) NodeRefused(serial uint64, why requests.Reason) {
 	case p == nil:
 		return
 	case p == &l.hold.beside:
-		p.stage = lost
+		p.stage = refused
 		l.refuseEntering(why)
 		l.proceed()
 		return

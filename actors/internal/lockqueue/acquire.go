@@ -61,7 +61,7 @@ func (s *State) requestCreate(e *entry) {
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
 	} else if s.lastDeleted != nil {
 		// No read behind the creation is needed if one transaction deletes that node and makes this one: both
-		// are in one directory. All contenders ahead are known once the new number follows on completeThrough.
+		// are in one directory.
 		create.After = s.lastDeleted.name
 	}
 	if e.atomic() {
@@ -80,12 +80,12 @@ func (ev Created) apply(s *State) {
 	if ev.Directory != 0 {
 		s.enterDirectory(ev.Directory)
 	}
-	// Both are of this CreateNode: settle may ask for another.
+	// settle may ask for another CreateNode, with another sentAt and listAfter.
 	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory {
-		s.ownNodeGone(e) // it went with a former directory
+		s.ownNodeGone(e) // it went with a former directory: no reason to doubt nodes in the present one
 		s.grantEligible()
 		return
 	}
@@ -103,9 +103,8 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// A list may have shown a node of this name. If the creation was repeated, that node may have been
-	// in a former directory. Only a read of the directory behind this creation, or SameDirectory,
-	// shows that it was not.
+	// A list may have shown a node of this name in a former directory, if the creation was repeated. Either
+	// SameDirectory or a read of the directory behind this creation excludes that.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
@@ -119,11 +118,11 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	return shown
 }
 
-// settle decides what becomes of an entry with a new node: it queues, unless it is unwanted, is a
-// downgrade, has no number, or is late.
+// settle decides what becomes of an entry with a new node. Mostly it queues.
 func (s *State) settle(e *entry, shown, unwanted bool) {
 	seq, _, ok := s.rule.Parse(e.name)
-	if e.seq = seq; queue.NearEnd(seq) {
+	e.seq = seq
+	if queue.NearEnd(seq) {
 		s.switchToCzxids()
 	}
 	e.rank = s.rank(e)
@@ -139,12 +138,12 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
-	case !ok: // the rest of the name is this State's own, so the number cannot be read: it is beyond 32 bits
+	case !ok: // the number is beyond 32 bits; the rest of the name is known to be right
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // others may have passed it
 	default:
-		if !late { // a late one stays out until a list with czxids shows it, and those that have passed it
+		if !late { // near the end of the numbers a late one waits for a list with czxids, which adds it
 			s.addToList(&e.contender)
 		}
 		s.startWaiting(e)

@@ -1,14 +1,10 @@
 package lockqueue
 
-import (
-	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "github.com/actorlock/actorlock/actors/queue"
 
 // OwnerStanding is what the owner of a new request has of the lock already.
 type OwnerStanding struct {
-	// Known reports whether the owner waits for the lock, holds it, or has lost it and not
-	// released it.
+	// Known reports whether the owner waits for the lock or holds it.
 	Known bool
 	// AtomicCreate is the Acquire.AtomicCreate of the node that the new request would enter; 0 if
 	// that node was made alone, or if the request would enter none.
@@ -35,23 +31,4 @@ func (s *State) Standing(name string, kind queue.Kind) (standing OwnerStanding) 
 		standing.Known = true
 	}
 	return standing
-}
-
-// LostBy returns why an owner has lost the lock, and the requests that the owner has yet to release
-// because of that; none if it has not lost the lock.
-func (s *State) LostBy(name string) (why requests.Reason, requests []requests.ID) {
-	if name == "" {
-		return 0, nil
-	}
-	for k := range s.rule.BlockedBy {
-		e := s.owners[owner{name, queue.Kind(k)}]
-		if e == nil || e.stage != lost {
-			continue
-		}
-		why = e.reason
-		for _, r := range e.requests {
-			requests = append(requests, r.id)
-		}
-	}
-	return why, requests
 }

@@ -3,7 +3,6 @@ package lockqueue
 import (
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -31,14 +30,6 @@ func TestStanding(t *testing.T) {
 	Step(s, Release{ID: 1})
 	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // it has the token of the node from which it came
 	want("a", queue.Exclusive, OwnerStanding{Known: true})
-	if why, lost := s.LostBy("a"); why != 0 || len(lost) > 0 {
-		t.Errorf("lost because of %d by %v", why, lost)
-	}
 	Step(s, Session{Epoch: 1, State: Lost})
-	if why, lost := s.LostBy("a"); why != requests.SessionLost || len(lost) != 1 || lost[0] != 2 {
-		t.Errorf("lost because of %d by %v", why, lost)
-	}
-	if why, lost := s.LostBy(""); why != 0 || lost != nil {
-		t.Errorf("no request has lost it because of %d by %v", why, lost)
-	}
+	want("a", queue.Shared, OwnerStanding{})
 }

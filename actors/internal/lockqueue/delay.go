@@ -172,7 +172,7 @@ func (s *State) markerFailed(why requests.Reason) {
 	default:
 		e := m.entry
 		s.delay = delay{}
-		s.refuseEach(e, why)
+		s.endEach(e, Refuse, why)
 		s.removeFromList(&e.contender)
 		s.deleteNode(e)
 	}

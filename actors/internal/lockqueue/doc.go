@@ -8,8 +8,8 @@
 // counts the events that came so far. A serial is the number of an effect that is answered; the
 // answer has the same serial. An own node is the node of a contender of this process. completeThrough is
 // the sequence number, or near the end of the numbers the czxid, up to which nothing is missing in the
-// list of contenders. A proof is an answer or a watch that shows an own node; a doubt is a clock before
-// which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a
+// list of contenders. A proof is an answer or a watch that shows an own node; a doubt is a value of the
+// clock before which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a
 // write after which a read shows all earlier writes.
 //
 // # Files
@@ -47,9 +47,9 @@
 //     session does not end before the bridge's deadline (package zkbridge). At the deadline the
 //     bridge says Lost, and all grants of the session end.
 //
-// Two things are trusted. One is that last point. The other is that no client deletes the node of
-// another's grant: such a grant ends only when this process hears of the deletion, by the watch that the
-// second Tick after the grant sets at the latest. Only fencing tokens protect if the trust is wrong.
+// Two things are trusted: the last point above, and that no client deletes the node of another's grant.
+// Such a grant ends only when this process hears of the deletion, by the watch that the second Tick after
+// the grant sets at the latest. Only fencing tokens protect if the trust is wrong.
 //
 // # Why two conflicting contenders never hold
 //
@@ -59,22 +59,22 @@
 // The contenders ahead. Every contender up to completeThrough is in the list or gone for good. A
 // list of the directory raises completeThrough to the highest number in it, since a later create
 // has a higher number. Beyond that it goes only over consecutive numbers of nodes that are known to
-// be in the directory: with the next number nothing came in between. A contender beyond
-// completeThrough waits for a list. A node whose creation is answered is not known to be in the same
-// directory as the others: the directory may have been deleted and made again. So a read of the
-// directory follows the creation, or the transaction that creates the node also deletes one that is
-// known to be in the directory (Effect.After). The State forgets all that it knew when an answer names
-// another directory (enterDirectory).
+// be in the directory: between two such numbers no contender came. A contender beyond
+// completeThrough waits for a list. The directory may be deleted and made again before a node is created,
+// so the creation alone does not show that the node is in the same directory as the others. A read of the
+// directory after the creation shows that, and so does a transaction that creates the node and deletes one that is known to be in
+// the directory (Effect.After). The State forgets all that it knew when an answer names another directory
+// (enterDirectory).
 //
 // Departures. A contender of another process leaves the list when a list of the directory does not
 // show it, or a watch reports its deletion. Neither can be wrong: numbers do not come back, and a
 // list that is older than the node does not reach up to its number. A contender of this process
 // leaves the list with its DeleteNode, which the session executes before all that is asked for later.
 //
-// The own node. A node that another client has deleted lets later contenders pass. This process does not
-// learn when such a contender holds, but it learns of the departure that let it pass. So the proof of the
-// own node must be newer than the last departure heard of: then the contenders ahead still existed when the
-// proof was made. provenAt is the clock of the request whose answer showed the node, or of the event by
+// The own node. A node that another client has deleted lets later contenders pass, and such a contender
+// holds once enough of those ahead of it have left. This process does not learn when it holds, but learns of
+// the departures. So the proof of the own node must be newer than the last departure heard of: the node then
+// existed after that departure, and kept later contenders from holding. provenAt is the clock of the request whose answer showed the node, or of the event by
 // which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
 // allDoubtedAt comes of a departure, of a missing node of this process, and of a connection that is back.
 // staleBefore bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this
@@ -83,9 +83,9 @@
 // proof has become too old on its way, the held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
-// not show the node, others may have passed already: the contender queues again (requeue). An old
-// Created is never granted after a newer one that saw an empty queue, since the newer one has
-// raised completeThrough.
+// not show the node, others may have passed already: the contender queues again (requeue). A newer
+// Created may see no contender ahead and be granted before an older Created comes. The newer one has then
+// raised completeThrough, so the older one is late, too.
 //
 // Two nodes of one contender. The answer to a CreateNode may be lost. The bridge looks for the node
 // by its unique prefix, behind a barrier, before it repeats the create. The name that is answered is

@@ -8,9 +8,9 @@ type EffectKind uint8
 // The effects that the bridge performs. One that is answered has a Serial of its own, which the
 // answer repeats; DeleteNode has the Serial of the CreateNode.
 const (
-	// CreateNode: create an ephemeral sequential node of Owner with the prefix Node and with Data. If
-	// Beside is not empty, create an ephemeral node named Node while the node Beside exists, and
-	// answer Failed with NotHeld if that is gone. Answer Created or Failed.
+	// CreateNode: create an ephemeral sequential node of Owner with the prefix Node and with Data. With
+	// Beside, create an ephemeral node named Node only if the node Beside exists, and otherwise answer
+	// Failed with NotHeld. Answer Created or Failed.
 	//
 	// ListAfter asks for the names in the directory, read behind the creation. After names a node of
 	// this process whose DeleteNode came before, or is empty: if one transaction deletes that node
@@ -27,7 +27,7 @@ const (
 	// the node may remain. WithDirectory has the directory deleted together with Node if nothing
 	// else is in it, so that its sequence numbers begin anew.
 	DeleteNode
-	// RestoreData: write Data to Node, which is of Owner. There is no answer.
+	// RestoreData: write Data to Node, which is of Owner: a revoke has overwritten it. There is no answer.
 	RestoreData
 	// CreateHeldMarker: create the held marker, with the name Node as its data, while Node
 	// exists; answer Transacted or Failed. The held marker is a node outside of the directory, which
@@ -79,9 +79,10 @@ type Effect struct {
 	After     string
 	Watch     bool
 	ListAfter bool
-	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory.
-	// Otherwise the bridge has to make the directory if it is missing, and sends no later create in it
-	// before the answer, to keep the order, unless the transaction deletes a node there.
+	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory. If it is
+	// false, the directory may be missing. The bridge then sends no later create in it before the answer to
+	// this one, so that the creates keep their order. (A deletion of a node of the directory, earlier in the
+	// same transaction, shows the bridge that the directory exists.)
 	DirectoryExists bool
 	Data            []byte
 	Owner           string

@@ -6,15 +6,13 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// The contenders of this process.
-
 // ownEntries are the contenders of this process.
 type ownEntries struct {
 	// entries holds each entry with a CreateNode or a node that may exist, by serial. None of them
-	// is unsent or lost.
+	// is unsent.
 	entries map[uint64]*entry
-	// unsent are entries that wait for a session, in order of arrival. unsentLeft of them have
-	// left, and are taken out when they are many.
+	// unsent are entries that wait for a session, in order of arrival. unsentLeft is how many of them have
+	// left: compactUnsent takes those out.
 	unsent     []*entry
 	unsentLeft int
 	// unanswered are the entries in order of their CreateNode. The first one is not answered.
@@ -24,10 +22,10 @@ type ownEntries struct {
 	waiting      [][]*contender
 	waitingTries int
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
-	// known to be in the directory. The next CreateNode comes After it.
+	// known to be in the directory. The next CreateNode names it as After.
 	lastDeleted *entry
 	// requests holds the entry of each open request. owners holds, for each named owner and kind, the
-	// entry that waits, holds, or has lost the lock and is not released yet.
+	// entry that waits or holds.
 	requests *requests.Table[entry]
 	owners   map[owner]*entry
 }
@@ -42,7 +40,7 @@ type entry struct {
 	// inDirectory reports whether its node is known to be in State.directory.
 	inDirectory bool
 	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
-	// already: then a DeleteNode that finds no node is no news.
+	// already. A DeleteNode that finds no node then does not show that another client deleted it.
 	mayBeDeleted bool
 	// releasing reports whether the release of a request waits for the end of the node: see
 	// noteRelease. The entry has no requests then.
@@ -52,10 +50,11 @@ type entry struct {
 	revocable, revoked bool
 	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
 	unclean bool
-	// downgraded and downgrades: see downgradeOf.
+	// downgraded reports whether there ever was a downgradeOf: then the sequence number does not say when
+	// the node came.
 	downgraded bool
-	// reason is why the grant was lost, if stage is lost.
-	reason     requests.Reason
+	// downgrades counts the entries whose downgradeOf this one is. The entry does not leave while there
+	// are any.
 	downgrades int16
 
 	// czxid, step and generation are the token, from the Created on. A downgrade has those of
@@ -73,9 +72,7 @@ type entry struct {
 	// which is created alone, has the number of the entry that it was made beside.
 	atomicCreate uint64
 	// downgradeOf is the held entry of the same owner beside which this one is created, until
-	// its CreateNode is answered; downgraded reports whether there ever was one: then the
-	// sequence number does not say when the node came. downgrades counts the entries whose
-	// downgradeOf this one is; it does not leave while there are any.
+	// its CreateNode is answered.
 	downgradeOf *entry
 
 	owner    string
@@ -96,7 +93,6 @@ const (
 	makingMarker       // it may hold once its held marker is made
 	held
 	leaving // its DeleteNode is not answered, or it has left without a node to delete
-	lost    // it held; its owner has not released it yet
 )
 
 // request is one request for an entry. A further request of its owner shares the entry.
@@ -152,9 +148,8 @@ func (s *State) waitingInOrder() (all []*entry) {
 	return all
 }
 
-// nextToHold returns the contenders that may be granted next: the first queued one of each kind,
-// except for kinds that have to wait for another one that is returned. Contenders of one kind hold
-// in their order. The slice is valid until a contender starts or stops waiting.
+// nextToHold returns the contenders that may be granted next: the first queued one of each kind, unless an
+// earlier one of these keeps it waiting. Contenders of one kind hold in their order. The slice is valid until a contender starts or stops waiting.
 func (s *State) nextToHold() []*contender {
 	s.firstWaiting = s.firstWaiting[:0]
 	for _, line := range s.waiting {
@@ -188,7 +183,7 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 }
 
 // behindOwn reports whether a new contender comes behind others of this process. Then its place
-// mostly follows from theirs.
+// mostly follows from theirs, without a list.
 func (s *State) behindOwn() bool {
 	return s.listsOwn() || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
 }

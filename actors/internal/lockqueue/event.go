@@ -53,8 +53,8 @@ type Resize struct{ Permits int }
 // Close refuses all requests, ends all grants and deletes all nodes.
 type Close struct{ Reason requests.Reason }
 
-// Tick comes from a timer, every second or more often. A node on which a grant or the next grant rests gets
-// a watch, unless it has one or was proven since the Tick before this one.
+// Tick comes from a timer, every second or more often. The node of each holder, and of each contender that
+// may hold next, gets a watch unless it has one or has a proof newer than the Tick before this one.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.
@@ -130,9 +130,9 @@ type Deleted struct {
 	Missing bool
 }
 
-// Transacted answers CreateHeldMarker, ReplaceHeldMarker and DeleteWithHeldMarker. The
-// transaction is done as a whole; or not at all, because its operation Op failed: 0 concerns
-// the contender's node, 1 the held marker.
+// Transacted answers CreateHeldMarker, ReplaceHeldMarker and DeleteWithHeldMarker. If the transaction
+// is not Done, its operation Op failed, and nothing was done: 0 concerns the contender's node, 1 the held
+// marker.
 type Transacted struct {
 	Serial uint64
 	Done   bool

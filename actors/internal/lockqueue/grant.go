@@ -9,7 +9,7 @@ import (
 
 // grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go): the
 // first of each kind that wait. If one may not hold yet, it asks for what will report the next change: a
-// list, a watch or a proof. The contenders behind these wait for them, or for what they wait for.
+// list, a watch or a proof. The contenders behind wait for the same, or for a contender of nextToHold.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
 		// tryGrant has granted a contender, or refused tries: look at the next ones.
@@ -23,13 +23,12 @@ func (s *State) tryGrant(e *entry) bool {
 		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}
-	// As many blockers as rule.Permits keep e waiting. One more tells awaitBlockers that one departure is
-	// not enough.
+	// Permits blockers keep e waiting. If there is one more, a single departure is not enough for e.
 	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, e.rank), e.kind,
 		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {
 	case len(s.blockers) >= s.rule.Permits:
-		return !s.awaitBlockers(e, s.blockers)
+		return s.awaitBlockers(e, s.blockers)
 	case s.rule.BlockedBy[e.kind]&s.unseenDowngrades != 0:
 		// The contender ahead may have left a downgrade at its place.
 		if s.listing.serial == 0 {
@@ -62,7 +61,8 @@ func (s *State) hold(e *entry) {
 	for i := range e.requests {
 		s.grantRequest(e, e.requests[i].id)
 	}
-	s.notifyRevoked(e) // if it was asked to release before; also watches a revocable one's node
+	s.notifyRevoked(e) // if a client has asked for the lock before
+	s.watchRevocable(e)
 }
 
 func (s *State) grantRequest(e *entry, id requests.ID) {

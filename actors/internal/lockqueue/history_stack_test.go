@@ -50,7 +50,7 @@ type front struct {
 	leases     map[uint64]requests.ID // by serial of the AcquireLease
 }
 
-// ownerRequest is a request of an owner. Its state is waiting, held, lost or leaving.
+// ownerRequest is a request of an owner. Its state is waiting, held or leaving.
 type ownerRequest struct {
 	ID      requests.ID
 	Owner   string
@@ -75,7 +75,6 @@ type (
 	nodeRequest struct {
 		serial uint64
 		id     requests.ID
-		owner  string
 		node   string // by which the State has granted it
 		lost   bool
 	}
@@ -116,9 +115,6 @@ func (l *layer) told(e Effect) {
 		x.node = e.Node
 	case Lose:
 		x.lost = true
-		if x.owner != "" {
-			l.p.open[x.id] = "lost" // until the owner has heard of it
-		}
 	}
 	l.up = append(l.up, message{x.serial, e})
 }
@@ -127,7 +123,7 @@ func (l *layer) told(e Effect) {
 func (l *layer) ask(serial uint64, e Acquire) {
 	l.w.ids++
 	e.ID = l.w.ids
-	x := &nodeRequest{serial: serial, id: e.ID, owner: e.Owner}
+	x := &nodeRequest{serial: serial, id: e.ID}
 	l.by[serial], l.ids[e.ID] = x, x
 	l.p.open[e.ID] = "waiting"
 	if e.NotifyContended {
@@ -176,8 +172,6 @@ func (s *stack) answered(f *front, kind fmt.Stringer, id requests.ID, why reques
 		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", f.n, id, s)
 	case k == "ConfirmRelease" && d.state != "leaving", k == "Lose" && d.state != "held":
 		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", f.n, id, d.state, kind, s)
-	case k == "Lose" && f.localQueue != nil && d.Owner != "":
-		d.state = "lost"
 	default:
 		delete(f.open, id)
 	}
@@ -290,11 +284,10 @@ func (s *stack) expire() {
 
 func (s *stack) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
-		"acquire":                 func(t *rapid.T) { s.acquire(t, rapid.SampledFrom(s.fronts).Draw(t, "process")) },
-		"cancel":                  func(*rapid.T) { f, d := s.pick("waiting"); s.leave(f, d, s.cancel) },
-		"give up a grant":         func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.cancel) },
-		"release":                 func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.release) },
-		"owner hears of the loss": func(*rapid.T) { f, d := s.pick("lost"); s.leave(f, d, s.release) },
+		"acquire":         func(t *rapid.T) { s.acquire(t, rapid.SampledFrom(s.fronts).Draw(t, "process")) },
+		"cancel":          func(*rapid.T) { f, d := s.pick("waiting"); s.leave(f, d, s.cancel) },
+		"give up a grant": func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.cancel) },
+		"release":         func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.release) },
 		"message": func(t *rapid.T) {
 			f := rapid.SampledFrom(s.fronts).Draw(t, "process")
 			s.deliver(f, rapid.SampledFrom(f.layers).Draw(t, "State"), rapid.Bool().Draw(t, "down"))
@@ -335,7 +328,7 @@ func (s *stack) run(actions map[string]func(*rapid.T)) {
 		}
 	}
 	s.t.Repeat(map[string]func(*rapid.T){
-		"owners":  do([]string{"acquire", "acquire", "acquire", "release", "cancel", "give up a grant", "owner hears of the loss"}, 3),
+		"owners":  do([]string{"acquire", "acquire", "acquire", "release", "cancel", "give up a grant"}, 3),
 		"traffic": do(s.traffic, 30),
 		"trouble": do(slices.Sorted(maps.Keys(actions)), 3),
 	})
@@ -362,7 +355,7 @@ func (s *stack) finish() {
 		for _, f := range s.fronts {
 			for _, id := range slices.Sorted(maps.Keys(f.open)) {
 				open++
-				if d := f.open[id]; d.state == "held" || d.state == "lost" {
+				if d := f.open[id]; d.state == "held" {
 					s.leave(f, d, s.release)
 				}
 			}

@@ -56,7 +56,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, e.serial, s.firstSerial, s.lastSerial)
 		case e.entry != e:
 			return fmt.Errorf("entry %d is not its contender's", serial)
-		case slices.Contains([]stage{unsent, created, lost}, e.stage):
+		case slices.Contains([]stage{unsent, created}, e.stage):
 			return fmt.Errorf("entry %d is in stage %d", serial, e.stage)
 		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrades == 0 && e.stage != makingMarker:
 			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, e.stage, len(e.requests))
@@ -141,21 +141,19 @@ func (s *State) checkRequests() error {
 		switch {
 		case !slices.ContainsFunc(e.requests, func(r request) bool { return r.id == id }):
 			return fmt.Errorf("request %d is not one of its entry's", id)
-		case s.closed == 0 && e.stage != unsent && e.stage != lost && s.entries[e.serial] != e:
+		case e.stage != unsent && s.entries[e.serial] != e:
 			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, e.serial, e.stage)
-		case s.closed == 0 && e.stage == lost && e.owner == "":
-			return fmt.Errorf("request %d is lost and has no owner that could release it", id)
 		}
 	}
 	for serial, e := range s.entries {
 		for _, r := range e.requests {
-			if !open[r.id] && s.closed == 0 {
+			if !open[r.id] {
 				return fmt.Errorf("request %d of entry %d is not open", r.id, serial)
 			}
 		}
 	}
 	for o, e := range s.owners {
-		if ownerOf(e) != o || len(e.requests) == 0 && s.closed == 0 {
+		if ownerOf(e) != o || len(e.requests) == 0 {
 			return fmt.Errorf("%+v has the entry %d of %+v, with %d requests", o, e.serial, ownerOf(e), len(e.requests))
 		}
 	}

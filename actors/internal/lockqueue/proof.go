@@ -23,9 +23,8 @@ type proofs struct {
 	allDoubtedAt uint64
 	// staleBefore is the Tick before the last one, tickedAt the last one. staleBefore <= tickedAt.
 	staleBefore, tickedAt uint64
-	// departuresListedAt is the clock at which the last list came that shows departures: that lacks a
-	// contender known before, or skips a number. It becomes the hiddenAt of a node whose Created
-	// comes later, if that list does not show it.
+	// departuresListedAt is the clock at which a list last showed a departure: it lacked a contender known
+	// before, or skipped a number. A Created copies that clock to hiddenAt if no list has shown its node.
 	departuresListedAt uint64
 	// watches holds the watches on nodes by name.
 	watches map[string]*watch
@@ -51,11 +50,11 @@ func (s *State) watched(e *entry) bool {
 // the last departure heard of. An older proof does not suffice: another contender may hold already,
 // because the one ahead of e has left and e's own node was deleted.
 func (s *State) proven(e *entry) bool {
-	return s.watched(e) || e.provenAt >= s.provenSince(e)
+	return s.watched(e) || e.provenAt >= s.oldestProof(e)
 }
 
-// provenSince returns the clock before which a proof of e's node does not count.
-func (s *State) provenSince(e *entry) uint64 { return max(s.lastDoubt(e), s.staleBefore) }
+// oldestProof returns the clock before which a proof of e's node does not count.
+func (s *State) oldestProof(e *entry) uint64 { return max(s.lastDoubt(e), s.staleBefore) }
 
 // lastDoubt returns the latest doubt of e's node, apart from the age of its proof.
 func (s *State) lastDoubt(e *entry) uint64 { return max(s.allDoubtedAt, e.hiddenAt) }
@@ -65,7 +64,7 @@ func (s *State) prove(e *entry) {
 	switch {
 	case s.proven(e) || s.watches[e.name] != nil:
 	case s.listing.serial != 0:
-		s.listing.again = s.listing.again || s.listing.askedAt < s.provenSince(e)
+		s.listing.again = s.listing.again || s.listing.askedAt < s.oldestProof(e)
 	case s.othersWait(e):
 		s.requestList()
 	default:
@@ -85,23 +84,23 @@ func (s *State) othersWait(e *entry) bool {
 // unwatched returns the names of the blockers of other processes that have no watch, reports whether
 // there are blockers of other processes, and returns the clock at which all of them were last known to
 // exist.
-func (s *State) unwatched(blockers []int) (names []string, others bool, seenSince uint64) {
-	seenSince = math.MaxUint64
+func (s *State) unwatched(blockers []int) (names []string, foreign bool, lastSeen uint64) {
+	lastSeen = math.MaxUint64
 	for _, i := range blockers {
 		c := s.contenders[i]
 		if c.entry != nil {
 			continue // grantEligible is called again when it leaves
 		}
-		others = true
+		foreign = true
 		w := s.watches[c.name]
 		if w == nil {
 			names = append(names, c.name)
 		}
 		if w == nil || !w.active {
-			seenSince = min(seenSince, c.provenAt)
+			lastSeen = min(lastSeen, c.provenAt)
 		}
 	}
-	return names, others, seenSince
+	return names, foreign, lastSeen
 }
 
 func (ev Watched) apply(s *State) {

@@ -28,7 +28,7 @@ func (s *State) resume() {
 	}
 	for e := range own(s.contenders) {
 		if e.stage == held {
-			s.notifyRevoked(e)
+			s.watchRevocable(e)
 		}
 	}
 }

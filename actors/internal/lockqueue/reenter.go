@@ -25,11 +25,6 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
 		switch {
 		case has == nil:
-		case has.stage == lost:
-			// Its owner does not know yet, or has not released it. Either way the lock is not held
-			// any more, and a re-entry must not pretend that it is.
-			s.refuse(ev.ID, has.reason)
-			return true
 		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
 			s.join(has, ev)
 			return true
@@ -58,6 +53,7 @@ func (s *State) join(e *entry, ev Acquire) {
 	if e.stage == held {
 		s.grantRequest(e, ev.ID)
 		s.notifyRevoked(e)
+		s.watchRevocable(e)
 	}
 }
 

@@ -27,12 +27,7 @@ func (ev Cancel) apply(s *State) {
 func (ev Release) apply(s *State) {
 	e := s.requests.At(ev.ID)
 	switch {
-	case e == nil:
-		s.refuse(ev.ID, requests.NotHeld)
-	case e.stage == lost:
-		s.drop(e, ev.ID)
-		s.refuse(ev.ID, e.reason)
-	case e.stage != held:
+	case e == nil || e.stage != held:
 		s.refuse(ev.ID, requests.NotHeld)
 	default:
 		s.drop(e, ev.ID)
@@ -85,15 +80,16 @@ func (s *State) refuse(id requests.ID, why requests.Reason) {
 
 // refuseAll refuses all requests of the entry, which leaves.
 func (s *State) refuseAll(e *entry, why requests.Reason) {
-	s.refuseEach(e, why)
+	s.endEach(e, Refuse, why)
 	s.leave(e)
 }
 
-func (s *State) refuseEach(e *entry, why requests.Reason) {
+// endEach drops all requests of the entry, with a Refuse or a Lose for each.
+func (s *State) endEach(e *entry, kind EffectKind, why requests.Reason) {
 	for len(e.requests) > 0 {
 		id := e.requests[0].id
 		s.drop(e, id)
-		s.refuse(id, why)
+		s.effect(Effect{Kind: kind, ID: id, Reason: why})
 	}
 }
 

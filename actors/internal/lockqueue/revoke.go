@@ -18,7 +18,7 @@ func (s *State) revoke(e *entry) {
 }
 
 // notifyRevoked sends each request of a holder one RequestRevoke, if the holder is asked to
-// release. It has the node of a revocable holder watched.
+// release.
 func (s *State) notifyRevoked(e *entry) {
 	for i := range e.requests {
 		if r := &e.requests[i]; e.revoked && !r.revokeSent {
@@ -26,6 +26,10 @@ func (s *State) notifyRevoked(e *entry) {
 			s.effect(Effect{Kind: RequestRevoke, ID: r.id})
 		}
 	}
+}
+
+// watchRevocable has the node of a revocable holder watched.
+func (s *State) watchRevocable(e *entry) {
 	if e.revocable && s.watches[e.name] == nil {
 		s.requestWatch([]string{e.name})
 	}

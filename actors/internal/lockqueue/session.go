@@ -5,7 +5,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // apply ends all grants at the end of a session, and has the nodes of those that wait created in the next one.
 func (ev Session) apply(s *State) {
 	switch {
-	case ev.State == Lost || ev.Epoch != s.epoch: // a loss, or another session has begun; after a Lost, and at the first session, nothing is left to lose
+	case ev.State == Lost || ev.Epoch != s.epoch: // at the first session, and after a Lost, there is nothing to lose
 		s.loseSession()
 		s.epoch, s.firstSerial = ev.Epoch, s.lastSerial+1
 	case ev.State == Suspended && s.session == Connected:
@@ -34,18 +34,13 @@ func (s *State) loseSession() {
 	s.startAnew() // forgets the directory; what waits becomes unsent (reconnect.go)
 }
 
-// lose ends a grant that was not released.
+// lose ends an entry that holds: its requests lose the lock, and its downgrades are refused.
 func (s *State) lose(e *entry, why requests.Reason) {
-	for _, f := range s.downgradesOf(e) {
-		s.detach(f)
-		s.refuseAll(f, why)
+	for _, downgrade := range s.downgradesOf(e) {
+		s.detach(downgrade)
+		s.refuseAll(downgrade, why)
 	}
 	s.refuseRelease(e, why) // if its owner had released it, and it stayed for its downgrades only
-	e.stage, e.reason = lost, why
-	for _, r := range e.requests {
-		s.effect(Effect{Kind: Lose, ID: r.id, Reason: why})
-		if e.owner == "" {
-			s.requests.Remove(r.id)
-		}
-	}
+	s.endEach(e, Lose, why)
+	e.stage = leaving
 }

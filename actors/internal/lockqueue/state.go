@@ -47,7 +47,7 @@ func Step[E Event](s *State, ev E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	ev.apply(s)
-	s.watchContention() // tells holders that others wait, if they want to know
+	s.watchContention() // for Acquire.NotifyContended
 	invariants.Check(s)
 	return s.out
 }

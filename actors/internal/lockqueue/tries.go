@@ -30,15 +30,15 @@ func (s *State) blockedLocally(kind queue.Kind) bool {
 }
 
 // refuseTries refuses the tries of e, and of each contender that must wait at least as long as e.
-// It reports whether there were any. seenSince is the clock at which the contenders ahead were last
+// It reports whether there were any. lastSeen is the clock at which the contenders ahead were last
 // known to exist. A try that came later stays: the lock may have become free in between.
-func (s *State) refuseTries(e *entry, seenSince uint64) (any bool) {
+func (s *State) refuseTries(e *entry, lastSeen uint64) (any bool) {
 	for k := range s.waiting {
 		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
 			continue
 		}
 		for _, c := range slices.Clone(s.waiting[k][place(s.waiting[k], e.rank):]) {
-			if w := c.entry; w.sentAt <= seenSince && s.refuseTriesOf(w) {
+			if w := c.entry; w.sentAt <= lastSeen && s.refuseTriesOf(w) {
 				any = true
 				if len(w.requests) == 0 {
 					s.leave(w) // takes w out of waiting

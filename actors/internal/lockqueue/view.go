@@ -10,8 +10,6 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The contenders in the directory, as this process knows them.
-
 // directoryView is what this process knows of the contenders in the lock's directory. Each
 // contender up to completeThrough is in the list, or its node is gone for good: the numbers of
 // one directory only grow, so a new node ranks beyond. A contender may be granted only if it
@@ -39,11 +37,11 @@ type directoryView struct {
 	unseenSince      uint64
 }
 
-// nothingKnown is completeThrough before the first list, less than each sequence number. A contender
-// with unknownSeq ranks one below nothingKnown (see rankOf), so it is never beyond completeThrough.
+// nothingKnown is completeThrough before the first list, less than each sequence number.
 const nothingKnown int64 = math.MinInt64 / 2
 
-// unknownSeq is the sequence number of a child without one in its name.
+// unknownSeq is the sequence number of a child without one in its name. Its rank is less than nothingKnown
+// (see rankOf), so it is never beyond completeThrough.
 const unknownSeq = nothingKnown
 
 // contender is a node in the lock's directory, as this process has last seen it: one of any
@@ -60,8 +58,7 @@ type contender struct {
 	// Created proves that for the clock of its request, and a watch for the clock of its event.
 	// provenAt never decreases while the node is the same.
 	provenAt uint64
-	// hiddenAt is the clock at which the last list came that shows departures and not this node: a
-	// doubt (see proofs).
+	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not this node.
 	hiddenAt uint64
 	// shownAt is the clock at which the last list came that shows the node. A list asked for before that
 	// does not remove a contender with unknownSeq, whose place says nothing about its age.
@@ -72,8 +69,8 @@ type contender struct {
 }
 
 // rank is a contender's place in the queue. major is the sequence number, or the czxid near the end
-// of the numbers. Then minor orders contenders of this process that one transaction made, by step
-// and, for the parts of an atomic create, which have one step, by serial.
+// of the numbers. With a czxid, minor orders the contenders of this process that one transaction made: by
+// step, and by serial within an atomic create, whose nodes have one step.
 type rank struct {
 	major int64
 	minor uint64
@@ -85,7 +82,7 @@ func (r rank) compare(other rank) int {
 
 // place returns the index of a rank in a sorted list, or the index at which it would be inserted.
 func place(list []*contender, r rank) int {
-	// Mostly it is the last or the first.
+	// Mostly the rank comes after all others.
 	if n := len(list); n == 0 || list[n-1].rank.compare(r) < 0 {
 		return n
 	}
@@ -96,7 +93,7 @@ func insert(list []*contender, c *contender) []*contender {
 	return slices.Insert(list, place(list, c.rank), c)
 }
 
-// shift drops the first element of a list. An empty list can use its memory again.
+// shift drops the first element of a list. A list that becomes empty keeps its memory.
 func shift[T any](list []*T) []*T {
 	list[0] = nil
 	if len(list) == 1 {

@@ -4,35 +4,35 @@ import "slices"
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers asks for what reports the departure of blockers, and returns true. It returns false if it
-// has refused tries: others may be granted now. blockers are indexes in the list, nearest first, at most
-// one more than Permits. If there is one more, a single departure is not enough for e. e is crowded if,
-// besides, all of them are of other processes.
-func (s *State) awaitBlockers(e *entry, blockers []int) (blocked bool) {
+// awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It returns
+// true if it has refused tries instead: another contender may be granted now. blockers are indexes in the list,
+// nearest first: Permits of them, or one more if a single departure is not enough for e.
+func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 	more := len(blockers) > s.rule.Permits
+	// A contender is crowded if a single departure is not enough for it, and all blockers are of other processes.
 	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
-	ask, others, seenSince := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
-	if s.waitingTries > 0 && s.refuseTries(e, seenSince) {
-		return false
+	ask, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
+	if s.waitingTries > 0 && s.refuseTries(e, lastSeen) {
+		return true
 	}
 	doubted := e.provenAt < s.lastDoubt(e) // the age of the proof is left to the Tick
 	switch {
-	case !others && doubted: // now, so that e need not wait for the proof when its turn comes
+	case !foreign && doubted: // asked for now, the proof is there when the turn of e comes
 		s.prove(e)
-	case !others || s.listing.serial != 0: // a departure or the list will call grantEligible
+	case !foreign || s.listing.serial != 0: // a departure or the list will call grantEligible
 	case len(ask) > 0 && more && doubted:
 		// A contender has gone since the last proof of e, and several are ahead still: a list shows
 		// how many have gone with it.
 		s.requestList()
 	case !crowded && s.watches[e.name] == nil:
 		// A contender that may hold as soon as one of another process has left must notice when its own
-		// node goes. For a crowded one there is time: awaitBlockers is called again when the nearest one
-		// ahead goes, and mostly asks for a list then, which proves e's node.
+		// node goes. For a crowded one there is time: the departure of a blocker is a doubt, after which
+		// awaitBlockers mostly asks for a list, which proves e's node.
 		s.requestWatch(append(ask, e.name))
 	case len(ask) > 0:
 		s.requestWatch(ask)
 	}
-	return true
+	return false
 }
 
 // requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
@@ -48,7 +48,8 @@ func (s *State) requestWatch(nodes []string) {
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 
-// apply removes a contender whose node is gone from the list, and grants what may hold now.
+// apply removes from the list a contender whose node was deleted, or notes that the changed node existed. It
+// grants what may hold now.
 func (ev Wake) apply(s *State) {
 	if ev.Epoch != s.epoch {
 		return

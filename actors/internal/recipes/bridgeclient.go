@@ -36,7 +36,7 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_LOST:
 		b.lost = true
 		b.actor.onSession(msg.Epoch, lockqueue.Lost)
-	case messages.SessionState_ENDED:
+	case messages.SessionState_ENDED: // the bridge is closed
 		b.actor.close()
 	}
 }

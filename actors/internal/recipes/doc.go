@@ -4,8 +4,8 @@
 //
 //   - lockActor (lock.go, lockqueue.State): the queue of one directory, for mutexes, read-write
 //     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
-//   - localQueueActor (localqueue.go, localqueue.Queue): the owners of the process pass on a node
-//     of one lock below, for as long as the queue holds it (a node hold).
+//   - localQueueActor (localqueue.go, localqueue.Queue): it acquires another actor's lock, the lock
+//     below, and passes its node on among the owners of the process, for a limited time (a node hold).
 //   - semaphoreActor (semaphore.go, semaphore.State): two locks below, the request queue and the
 //     leases.
 //   - multiLockActor (multilock.go): all or nothing of its members.

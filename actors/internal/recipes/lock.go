@@ -23,12 +23,12 @@ import (
 type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
-	resets        map[uint64]string             // by serial of their CreateNode: nodes that are being deleted together with the directory
-	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	leaseCreates  []zkbridge.CreateSpec         // collected while an acquireLeases message is handled; nil at other times
-	expected      map[string][]*queueingAttempt // by owner: attempts of multi-locks that will ask for this lock
-	delayTimer    *time.Timer                   // of the LockDelay under way
-	left          departure                     // the latest departure since the last grant, for the count of hand-offs
+	resets        map[uint64]string                  // by serial of their CreateNode: nodes that are being deleted together with the directory
+	atomicCreates map[requests.ID]*atomicCreate      // by request: the atomic create that is to make its node
+	leaseCreates  []zkbridge.CreateSpec              // collected while an acquireLeases message is handled; nil at other times
+	expected      requests.ByOwner[*queueingAttempt] // attempts of multi-locks that will ask for this lock
+	delayTimer    *time.Timer                        // of the LockDelay under way
+	left          departure                          // the latest departure since the last grant, for the count of hand-offs
 }
 
 // ---- from the owner to the bridge
@@ -39,7 +39,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
 	feed(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil) // multi-locks of this owner that would ask for this lock later would deadlock with r
+	l.refuseExpected(msg.Owner, r.Kind, nil) // attempts of multi-locks that would ask for this lock later: they would deadlock with r
 }
 
 // feed applies an event to the state and performs the effects.
@@ -54,9 +54,8 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 	}
 }
 
-// perform performs one effect of an event. grants reports that the event also grants the lock to a
-// contender of this process: then none waits for a deletion of the same event, which need not hurry
-// (relaxed).
+// perform performs one effect of an event. grants reports whether the event also grants the lock to a
+// contender of this process. The bridge may then delay the deletion of a node: see ReleaseNode.relaxed.
 func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:
@@ -74,7 +73,7 @@ func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), l.grantedMessage(f.Node, f.Generation, f.Czxid, f.Step))
 	case lockqueue.Refuse:
-		delete(l.atomicCreates, f.ID) // if it is refused before its node was handed in
+		delete(l.atomicCreates, f.ID) // it is still there if the request had no CreateNode
 		l.RefuseRequest(f.ID, f.Reason)
 	case lockqueue.Lose:
 		l.Lose(f.ID, f.Reason)

@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -14,9 +13,13 @@ import (
 
 // acquireMember is Acquire for the member of a multi-lock.
 func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
+	if reason := l.LostBy(msg.Owner); reason != 0 {
+		msg.create.refuse(reason, fmt.Sprintf("owner %q has lost %s and not released it", msg.Owner, l.Path))
+		return
+	}
 	if msg.checkOnly {
 		if may, _ := l.checkReentry(msg); may {
-			l.expectAttempt(msg.Owner, msg.create.queueing)
+			l.expected.Add(msg.Owner, msg.create.queueing) // it asks for this lock later
 			msg.create.reportNone()
 		}
 		return
@@ -48,10 +51,6 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 // owner has for this lock. It reports whether the request may go on, and whether it needs a
 // node.
 func (l *lockActor) checkReentry(msg acquireMember) (may, needsNode bool) {
-	if reason, lost := l.state.LostBy(msg.Owner); l.anyOfOwners(lost) {
-		msg.create.refuse(messages.Reason(reason), fmt.Sprintf("owner %q has lost %s and not released it", msg.Owner, l.Path))
-		return false, false
-	}
 	switch standing := l.state.Standing(msg.Owner, queue.Kind(msg.Kind)); {
 	case !standing.Known:
 		return true, true
@@ -62,26 +61,6 @@ func (l *lockActor) checkReentry(msg acquireMember) (may, needsNode bool) {
 		msg.create.reportKnown(l.Path, standing.AtomicCreate)
 		return true, false
 	}
-}
-
-// anyOfOwners reports whether some of the requests are not those of another lock's actor, which
-// releases at once what it has lost.
-func (l *lockActor) anyOfOwners(ids []requests.ID) bool {
-	return slices.ContainsFunc(ids, func(id requests.ID) bool {
-		r := l.Request(id)
-		return r != nil && !r.FromLockActor
-	})
-}
-
-// expectAttempt notes that an attempt of the owner asks for this lock later.
-func (l *lockActor) expectAttempt(owner string, q *queueingAttempt) {
-	if owner == "" {
-		return
-	}
-	if l.expected == nil {
-		l.expected = map[string][]*queueingAttempt{}
-	}
-	l.expected[owner] = append(l.expected[owner], q)
 }
 
 // refuseExpected refuses the attempts, other than mine, that expect that the owner has nothing
@@ -97,16 +76,12 @@ func (l *lockActor) refuseExpected(owner string, kind queue.Kind, mine *queueing
 				"while this one waited in the request queue of a semaphore", owner, l.Path))
 		}
 	}
-	l.expected[owner] = slices.DeleteFunc(all, func(q *queueingAttempt) bool { return q != mine })
+	l.expected.Remove(owner, func(q *queueingAttempt) bool { return q != mine })
 }
 
 // forgetAttempts forgets the attempt that has come to this lock, and attempts that are over.
 func (l *lockActor) forgetAttempts(arrived *queueingAttempt) {
-	for owner, all := range l.expected {
-		if all = slices.DeleteFunc(all, func(q *queueingAttempt) bool { return q == arrived || q.over.Load() }); len(all) > 0 {
-			l.expected[owner] = all
-		} else {
-			delete(l.expected, owner)
-		}
+	for owner := range l.expected {
+		l.expected.Remove(owner, func(q *queueingAttempt) bool { return q == arrived || q.over.Load() })
 	}
 }

@@ -28,11 +28,11 @@ type multiLockActor struct {
 	shell.Shell
 	shell.Defaults
 	messages.IgnoreOwner[ask.Recipient]
-	semaphores int                      // among the members
-	attempts   map[uint64]*attempt      // those that ask members or hold them, by id
-	byRequest  map[requests.ID]*attempt // also lost attempts, until their owner releases them
-	byOwner    map[string][]*attempt    // those of byRequest that have a named owner
-	last       uint64                   // attempt
+	semaphores int                 // among the members
+	attempts   map[uint64]*attempt // those that ask members or hold them, by id
+	byRequest  map[requests.ID]*attempt
+	byOwner    requests.ByOwner[*attempt] // those of byRequest that have a named owner
+	last       uint64                     // attempt
 }
 
 // attempt is one try of a request to get all members, and then what the request holds. A request
@@ -44,14 +44,14 @@ type attempt struct {
 	create       *atomicCreate
 	queueing     *queueingAttempt
 	queuesPassed int
-	members      requests.Parts[*messages.Granted] // Lost: its owner has yet to release it
+	members      requests.Parts[*messages.Granted]
 }
 
 // memberBits is how many low bits of a member's request id are the number of the member.
 const memberBits = 8
 
 func newMultiLock(e *shell.Entry) host.Actor {
-	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}, byOwner: map[string][]*attempt{}}
+	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}}
 	m.Init(e, m)
 	for i := range m.Deps {
 		if m.isSemaphore(i) {
@@ -67,26 +67,10 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 
 // Acquire implements shell.Behavior.
 func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
-	if reason := m.lostBy(msg.Owner); reason != 0 {
-		m.RefuseRequest(r.ID, reason) // there is no re-entry into a lost multi-lock
-		return
-	}
 	a := &attempt{r: r, msg: msg}
 	m.byRequest[r.ID] = a
-	if msg.Owner != "" {
-		m.byOwner[msg.Owner] = append(m.byOwner[msg.Owner], a)
-	}
+	m.byOwner.Add(msg.Owner, a)
 	m.begin(a)
-}
-
-// lostBy returns why an owner lost what it has yet to release, or 0.
-func (m *multiLockActor) lostBy(owner string) requests.Reason {
-	for _, a := range m.byOwner[owner] {
-		if a.members.Stage() == requests.Lost {
-			return a.members.Reason()
-		}
-	}
-	return 0
 }
 
 // begin asks all members at once: for the nodes of all of them; or, with semaphores among them,
@@ -139,13 +123,9 @@ func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
 // Release implements shell.Behavior.
 func (m *multiLockActor) Release(r *shell.Request) {
 	a := m.byRequest[r.ID]
-	if a.members.Stage() == requests.Lost {
-		m.answerRelease(a)
-		return
-	}
 	a.members.Release()
 	for i, member := range m.Deps {
-		messages.LockRef{To: member.Self}.SendRelease(&messages.Release{RequestId: a.memberID(i)}, m.Self)
+		messages.LockRef{To: member.Self}.SendRelease(&messages.Release{RequestId: a.memberID(i), Owner: a.msg.Owner}, m.Self)
 	}
 }
 
@@ -218,9 +198,7 @@ func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	case requests.Held:
 		m.Detail = msg.Detail
 		m.withdraw(a)
-		if !a.r.Named {
-			m.forget(a)
-		}
+		m.forget(a)
 		m.Lose(a.r.ID, why)
 	case requests.Acquiring:
 		m.restart(a, why)
@@ -258,8 +236,8 @@ func (m *multiLockActor) restart(a *attempt, why requests.Reason) {
 		m.end(a, why)
 		return
 	}
-	if lost := m.lostBy(a.msg.Owner); lost != 0 {
-		m.end(a, lost)
+	if lost := m.LostBy(a.msg.Owner); lost != 0 {
+		m.end(a, requests.Reason(lost))
 		return
 	}
 	all := []*attempt{a}
@@ -289,7 +267,7 @@ func (m *multiLockActor) end(a *attempt, why requests.Reason) {
 func (m *multiLockActor) withdraw(a *attempt) {
 	a.create.abort()
 	for i, member := range m.Deps {
-		messages.LockRef{To: member.Self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i)}, m.Self)
+		messages.LockRef{To: member.Self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i), Owner: a.msg.Owner}, m.Self)
 	}
 	a.queueing.over.Store(true)
 	delete(m.attempts, a.id)
@@ -298,24 +276,15 @@ func (m *multiLockActor) withdraw(a *attempt) {
 // forget forgets the request of an attempt.
 func (m *multiLockActor) forget(a *attempt) {
 	delete(m.byRequest, a.r.ID)
-	owner := a.msg.Owner
-	if all := slices.DeleteFunc(m.byOwner[owner], func(o *attempt) bool { return o == a }); len(all) > 0 {
-		m.byOwner[owner] = all
-	} else {
-		delete(m.byOwner, owner)
-	}
+	m.byOwner.Remove(a.msg.Owner, func(o *attempt) bool { return o == a })
 }
 
 // onReleaseAnswered takes a member's answer to the release.
 func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
-	if a.members.ReleaseAnswered(why) {
-		delete(m.attempts, a.id)
-		m.answerRelease(a)
+	if !a.members.ReleaseAnswered(why) {
+		return
 	}
-}
-
-// answerRelease answers the owner of an attempt that is released or lost.
-func (m *multiLockActor) answerRelease(a *attempt) {
+	delete(m.attempts, a.id)
 	m.forget(a)
 	if why := a.members.Reason(); why != 0 {
 		m.RefuseRequest(a.r.ID, why)

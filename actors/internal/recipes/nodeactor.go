@@ -40,7 +40,7 @@ func (b *bridgeClient) transact(serial uint64, within string, ops ...*messages.O
 	b.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: b.epoch, Directory: within, Ops: ops}, b.Self)
 }
 
-// releaseNode deletes a node. relaxed reports that no contender waits for the deletion.
+// releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
 func (b *bridgeClient) releaseNode(serial uint64, node string, relaxed bool) {
 	b.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: b.epoch, Directory: b.Path, Node: node, Relaxed: relaxed}, b.Self)
 }

@@ -35,28 +35,11 @@ func (c *permitCount) read() {
 		Nodes: []string{c.node}, WithData: true}, c.semaphore.Self)
 }
 
-func (c *permitCount) watched(msg *messages.Watched) {
-	switch {
-	case msg.Id != c.lastID:
-	case len(msg.Gone) > 0:
-		c.create()
-	default:
-		c.onData(msg.Data[c.node])
-	}
-}
-
 func (c *permitCount) create() {
 	c.lastID++
 	msg := CreateCount(c.epoch, c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits))
 	msg.Id = c.lastID
 	c.semaphore.bridge.SendTransact(msg, c.semaphore.Self)
-}
-
-// transacted reads the node again: this process or another has created it.
-func (c *permitCount) transacted(msg *messages.Transacted) {
-	if msg.Id == c.lastID {
-		c.read()
-	}
 }
 
 func (c *permitCount) onData(data []byte) {
@@ -69,20 +52,6 @@ func (c *permitCount) onData(data []byte) {
 	n = max(n, 0)
 	c.semaphore.leases.To.Tell(lockqueue.Resize{Permits: n})
 	c.semaphore.state.Resize(n)
-}
-
-func (c *permitCount) failed(msg *messages.Failed) {
-	if msg.Id != c.lastID {
-		return
-	}
-	switch msg.Reason {
-	case messages.Reason_CLOSED: // SessionChanged says what follows
-	case messages.Reason_OUTCOME_UNKNOWN:
-		c.read()
-	default:
-		c.readAgain = true
-		c.onUnknown(msg.Reason, msg.Detail)
-	}
 }
 
 // onUnknown refuses the waiting requests if the number was never known. Otherwise the number
@@ -125,17 +94,33 @@ func (s *semaphoreActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 }
 
 // Watched implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Watched(_ ask.Recipient, msg *messages.Watched) { s.count.watched(msg) }
+func (s *semaphoreActor) Watched(_ ask.Recipient, msg *messages.Watched) {
+	switch c := s.count; {
+	case msg.Id != c.lastID:
+	case len(msg.Gone) > 0:
+		c.create()
+	default:
+		c.onData(msg.Data[c.node])
+	}
+}
 
-// Transacted implements messages.BridgeClientHandler.
+// Transacted implements messages.BridgeClientHandler. This process or another has created the node.
 func (s *semaphoreActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	s.count.transacted(msg)
+	if msg.Id == s.count.lastID {
+		s.count.read()
+	}
 }
 
 // Failed implements messages.BridgeClientHandler.
 func (s *semaphoreActor) Failed(_ ask.Recipient, msg *messages.Failed) {
-	if msg.Id != listDirectoryID {
-		s.count.failed(msg)
+	switch c := s.count; {
+	case msg.Id == listDirectoryID || msg.Id != c.lastID:
+	case msg.Reason == messages.Reason_CLOSED: // SessionChanged says what follows
+	case msg.Reason == messages.Reason_OUTCOME_UNKNOWN:
+		c.read()
+	default:
+		c.readAgain = true
+		c.onUnknown(msg.Reason, msg.Detail)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 		}
 		s.create = nil
 	case proceed:
-		if r := s.Lookup(from, "", msg.requestID); r != nil {
+		if r := s.Lookup(from, msg.create.owner, msg.requestID); r != nil {
 			s.create = msg.create
 			s.state.Proceed(r.ID)
 			s.create = nil
@@ -194,9 +194,6 @@ func (s *semaphoreActor) ReportTurn(id requests.ID) {
 	r := s.Request(id)
 	r.Tell(queuePassed{r.Number()})
 }
-
-// Lose implements semaphore.PermitActor. There is no re-entry to refuse.
-func (s *semaphoreActor) Lose(id requests.ID, why requests.Reason) { s.LoseAndRemove(id, why) }
 
 // dataBelow returns the data of a request to one of the locks below, which do not know the owner. It
 // returns none for an owner without a name: the lock below knows as much.

@@ -12,27 +12,25 @@ type Parts[G any] struct {
 	stage  PartsStage
 	grants []G    // by part, the zero G for a part that is not granted; empty while Unasked
 	open   int    // Acquiring: parts that are not granted; Releasing: releases that are not answered; otherwise 0
-	lost   Reason // why the whole is Lost, or why one part was not released; 0 while Unasked, Acquiring and Held
+	reason Reason // why one part was not released; 0 unless Releasing
 }
 
 // PartsStage is how far the whole has come.
 type PartsStage uint8
 
-// The stages of the whole, in their order. After Unasked comes Acquiring, and after Held either
-// Releasing or Lost.
+// The stages of the whole, in their order.
 const (
 	Unasked   PartsStage = iota
 	Acquiring            // all parts are asked for, and one at least is not granted
 	Held                 // all parts are granted
 	Releasing            // the release of each part is asked for, and one at least is not answered
-	Lost                 // a part was lost while the whole was Held
 )
 
 // Stage returns how far the whole has come.
 func (p *Parts[G]) Stage() PartsStage { return p.stage }
 
-// Reason returns why the whole is Lost, or the first reason for which a part was not released; or 0.
-func (p *Parts[G]) Reason() Reason { return p.lost }
+// Reason returns the first reason for which a part was not released; or 0.
+func (p *Parts[G]) Reason() Reason { return p.reason }
 
 // Missing returns how many parts are asked for and not granted.
 func (p *Parts[G]) Missing() int {
@@ -55,19 +53,15 @@ func (p *Parts[G]) Granted(i int, grant G) (all []G) {
 	return p.grants
 }
 
-// PartLost notes that a granted part is lost, and returns the stage that the whole was in. A whole that was
-// Held is Lost. While Acquiring it goes on: the caller acquires all parts anew, or withdraws them. While
-// Releasing the loss and the release have crossed: the part's answer is still to come, and may only say that
+// PartLost notes that a granted part is lost, and returns the stage of the whole. If that is Held, the whole is
+// lost: the caller withdraws the other parts. While Acquiring the caller acquires all parts anew, or withdraws
+// them. While Releasing the loss and the release have crossed: the part's answer is still to come, and may only say that
 // there is nothing to release, so Reason returns why and not the reason of that answer.
-func (p *Parts[G]) PartLost(why Reason) (was PartsStage) {
-	was = p.stage
-	switch was {
-	case Held:
-		p.stage, p.lost = Lost, why
-	case Releasing:
-		p.lost = cmp.Or(p.lost, why)
+func (p *Parts[G]) PartLost(why Reason) PartsStage {
+	if p.stage == Releasing {
+		p.reason = cmp.Or(p.reason, why)
 	}
-	return was
+	return p.stage
 }
 
 // Release notes that the release of each part is asked for, of a whole that is Held.
@@ -76,7 +70,7 @@ func (p *Parts[G]) Release() { p.stage, p.open = Releasing, len(p.grants) }
 // ReleaseAnswered notes the answer to the release of one part while Releasing: why it was not released, or
 // 0. It reports whether all parts have answered: the whole is over then.
 func (p *Parts[G]) ReleaseAnswered(why Reason) (all bool) {
-	p.lost = cmp.Or(p.lost, why)
+	p.reason = cmp.Or(p.reason, why)
 	p.open--
 	return p.open == 0
 }
@@ -90,8 +84,8 @@ func (p *Parts[G]) Check() error {
 		return fmt.Errorf("parts: %d are asked for in stage %d", len(p.grants), p.stage)
 	case counts != (p.open > 0), p.open < 0, p.open > len(p.grants):
 		return fmt.Errorf("parts: %d of %d are open in stage %d", p.open, len(p.grants), p.stage)
-	case p.lost != 0 && p.stage < Releasing, p.lost == 0 && p.stage == Lost:
-		return fmt.Errorf("parts: lost because of %v in stage %d", p.lost, p.stage)
+	case p.reason != 0 && p.stage != Releasing:
+		return fmt.Errorf("parts: not released because of %v in stage %d", p.reason, p.stage)
 	}
 	return nil
 }

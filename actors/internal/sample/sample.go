@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Exhaustive reports whether the environment variable ACTORLOCK_EXHAUSTIVE is 1.
-func Exhaustive() bool { return os.Getenv("ACTORLOCK_EXHAUSTIVE") == "1" }
+// exhaustive is as zktest.Exhaustive, whose package would link servers to the tests of pure functions.
+func exhaustive() bool { return os.Getenv("ACTORLOCK_EXHAUSTIVE") == "1" }
 
 // Size returns all in an exhaustive run, and few otherwise.
 func Size(few, all int) int {
-	if Exhaustive() {
+	if exhaustive() {
 		return all
 	}
 	return few
@@ -26,7 +26,7 @@ func Size(few, all int) int {
 // of the first n on. The test logs which. Cases must have names, for
 // "ACTORLOCK_EXHAUSTIVE=1 go test -run NAME" to run a failed one again.
 func OneIn(t testing.TB, n int) (next func() bool) {
-	if Exhaustive() {
+	if exhaustive() {
 		return func() bool { return true }
 	}
 	first, i := rand.IntN(n), 0

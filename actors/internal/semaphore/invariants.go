@@ -27,7 +27,7 @@ func (p *State) Check() error {
 		switch {
 		case q.ID != id:
 			return fmt.Errorf("semaphore: request %d is known as %d", q.ID, id)
-		case stage == requests.Lost, asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueSerial != 0):
+		case asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueSerial != 0):
 			return fmt.Errorf("semaphore: request %d has %d leases of %d, in stage %d", id, asked, q.Permits, stage)
 		case !held && (q.queueSerial == 0 || p.queued[q.queueSerial] != q):
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)

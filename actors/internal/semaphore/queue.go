@@ -143,9 +143,9 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 	if q == nil {
 		return
 	}
-	switch was := q.leases.PartLost(why); {
-	case was == requests.Releasing: // Released or Refused follows
-	case was == requests.Held:
+	switch stage := q.leases.PartLost(why); {
+	case stage == requests.Releasing: // Released or Refused follows
+	case stage == requests.Held:
 		p.end(q)
 		p.actor.Lose(q.ID, why)
 	case q.MultiLock:

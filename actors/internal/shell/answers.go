@@ -24,8 +24,8 @@ func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 // Acquire.
 func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 	r := s.Request(id)
-	if r.holdExpired {
-		return // it was told Lost, and is the Shell's: see expireHold
+	if r.lost != 0 {
+		return // it was told Lost, and is the Shell's: see lost.go
 	}
 	s.Remove(r)
 	refusal := s.refusal(r.Number(), messages.Reason(why), s.Detail)
@@ -40,12 +40,6 @@ func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 		return
 	}
 	r.Tell(refusal)
-}
-
-// LoseAndRemove is Lose for a request that does not stay open.
-func (s *Shell) LoseAndRemove(id requests.ID, why requests.Reason) {
-	s.Request(id).Named = false
-	s.Lose(id, why)
 }
 
 // SuspendHolders tells the holders that they may lose what they hold.
@@ -73,13 +67,13 @@ func (s *Shell) NotifyContended(id requests.ID) {
 }
 
 // Holds reports whether the request holds the lock, and its release has not begun.
-func (r *Request) Holds() bool { return r.Granted && !r.Released && !r.lost }
+func (r *Request) Holds() bool { return r.Granted && !r.Released && r.lost == 0 }
 
 // EndAll ends all requests.
 func (s *Shell) EndAll(why requests.Reason) {
 	for _, r := range s.Requests() {
 		if r.Holds() {
-			s.LoseAndRemove(r.ID, why)
+			s.Lose(r.ID, why)
 		} else {
 			s.RefuseRequest(r.ID, why)
 		}

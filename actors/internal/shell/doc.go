@@ -8,7 +8,7 @@
 //
 // To be read in this order: recipe.go, entry.go, behavior.go, shell.go (an Acquire, its Granted and
 // its Lost), request.go and table.go (open requests), answers.go, release.go, limits.go (how long a
-// request waits and holds), monitor.go, refusenew.go, senders.go (requests of other actors), holder.go
+// request waits and holds), lost.go, monitor.go, refusenew.go, senders.go (requests of other actors), holder.go
 // (what a node says about its holder), own.go (messages of an actor to itself), overdue.go (a session
 // past its deadline), stop.go, bridge.go, manager.go, stats.go, open.go, sessionlog.go, ticks.go,
 // draining.go (nodes that a stopped actor leaves).

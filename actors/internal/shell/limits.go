@@ -75,57 +75,31 @@ func (s *Shell) onHoldTime(id requests.ID) {
 }
 
 // expireHold ends a grant when the time of HoldAtMost is over. The owner gets Lost first, and then the
-// next contender gets the lock. The further requests of a named owner are refused until it releases
-// the grant. Semaphores have no re-entry to refuse.
+// next contender gets the lock.
 func (s *Shell) expireHold(r *Request) {
-	s.countLoss(r, messages.Reason_HOLD_EXPIRED)
-	r.lost, r.holdExpired = true, true
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason_HOLD_EXPIRED, Detail: JoinDetail(s.Path, "after "+r.extras.hold.String())})
+	s.tellLost(r, messages.Reason_HOLD_EXPIRED, "after "+r.extras.hold.String())
 	s.behavior.Cancel(r, messages.Reason_CANCELLED)
-	if !r.Named || s.Recipe.MaxPermits > 0 {
-		s.Remove(r)
-		return
-	}
-	if s.expired == nil {
-		s.expired = map[string]int{}
-	}
-	s.expired[r.OwnerName()]++
-	s.Manager.noteEnd()
+	s.awaitRelease(r)
 }
 
 // HoldExpired reports whether the grant has ended because it was held for too long.
-func (r *Request) HoldExpired() bool { return r.holdExpired }
-
-// forgetExpired removes a request of expireHold.
-func (s *Shell) forgetExpired(r *Request) {
-	owner := r.OwnerName()
-	if s.expired[owner]--; s.expired[owner] == 0 {
-		delete(s.expired, owner)
-	}
-	s.Remove(r)
-}
+func (r *Request) HoldExpired() bool { return r.lost == messages.Reason_HOLD_EXPIRED }
 
 // cancel withdraws a request.
 func (s *Shell) cancel(r *Request, reason messages.Reason) {
-	if !r.holdExpired {
+	if r.lost == 0 {
 		s.behavior.Cancel(r, reason)
 		return
 	}
-	s.forgetExpired(r)
+	s.forgetLost(r)
 	r.Tell(s.refusal(r.Number(), reason, ""))
 }
 
 // failWaiting ends the waiting requests of owners that match, at once: a request that waited for its
 // turn in the mailbox could be granted before.
 func (s *Shell) failWaiting(reason messages.Reason, match func(*Request) bool) {
-	var all []requests.ID
 	for _, r := range s.Requests() {
 		if !r.Granted && !r.FromLockActor && match(r) {
-			all = append(all, r.ID)
-		}
-	}
-	for _, id := range all {
-		if r := s.table.requests.At(id); r != nil && !r.Granted {
 			s.behavior.Cancel(r, reason)
 		}
 	}

@@ -7,19 +7,18 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Monitor hears of the requests of owners. The locks' actors call its methods, which must not block.
-type Monitor interface {
-	// Request is called for a request that a lock has accepted. ctx is the context of an Acquisition;
-	// other senders have context.Background. It may return nil.
-	Request(ctx context.Context, e *Entry, kind, owner string) RequestMonitor
-}
+// Monitor is called for each request of an owner that a lock has accepted. ctx is the context of an
+// Acquisition; other senders have context.Background. It must not block, and may return nil.
+type Monitor func(ctx context.Context, e *Entry, kind, owner string) RequestMonitor
 
-// RequestMonitor hears of one request. One goroutine at a time calls its methods.
+// RequestMonitor hears of one request. One goroutine at a time calls its methods, which must not block.
 type RequestMonitor interface {
 	// Granted is called before the owner hears of its grant.
 	Granted(waited time.Duration, granted *messages.Granted, step uint32)
-	// Ended is called at the end: of a wait, or of a grant after Granted. A reason of 0 is a release.
-	Ended(after time.Duration, reason messages.Reason)
+	// Refused is called at the end of a request that was not granted.
+	Refused(waited time.Duration, reason messages.Reason)
+	// Ended is called at the end of a grant. A reason of 0 is a release.
+	Ended(held time.Duration, reason messages.Reason)
 }
 
 func (s *Shell) beginMonitor(r *Request) {
@@ -30,7 +29,7 @@ func (s *Shell) beginMonitor(r *Request) {
 	if a := r.Acquisition(); a != nil {
 		ctx = a.Context()
 	}
-	if m := s.Manager.Monitor.Request(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.OwnerName()); m != nil {
+	if m := s.Manager.Monitor(ctx, s.Entry, s.Recipe.KindName(r.Kind), r.OwnerName()); m != nil {
 		r.needExtras().monitor = m
 	}
 }
@@ -43,7 +42,11 @@ func (r *Request) monitor() RequestMonitor {
 }
 
 func (s *Shell) endMonitor(r *Request, reason messages.Reason) {
-	if m := r.monitor(); m != nil {
+	switch m := r.monitor(); {
+	case m == nil:
+	case r.Granted:
 		m.Ended(s.Manager.now()-r.since, reason)
+	default:
+		m.Refused(s.Manager.now()-r.since, reason)
 	}
 }

@@ -84,7 +84,7 @@ func (q openQuery) answer(s *Shell) {
 
 func (r *Request) state() RequestState {
 	switch {
-	case r.lost:
+	case r.lost != 0:
 		return Lost
 	case r.Released:
 		return Releasing
@@ -99,7 +99,7 @@ func (r *Request) OwnerName() string {
 	if a := r.Acquisition(); a != nil {
 		return a.Owner()
 	}
-	return r.key.name
+	return r.key.owner
 }
 
 // actor returns the address of the actor that has sent the request, or "".

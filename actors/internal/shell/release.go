@@ -22,9 +22,9 @@ func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 	}
 	s.countRelease(r)
 	r.Released, r.releaser = true, from
-	if r.holdExpired {
-		s.forgetExpired(r)
-		tell(from, s.refusal(r.Number(), messages.Reason_HOLD_EXPIRED, ""))
+	if r.lost != 0 {
+		s.forgetLost(r)
+		tell(from, s.refusal(r.Number(), r.lost, ""))
 		return
 	}
 	s.behavior.Release(r)

@@ -22,22 +22,19 @@ type Request struct {
 	Granted bool
 	// Released reports that the owner has released the grant. The release may be under way.
 	Released bool
-	// Named reports that the request has a named owner, which may enter again.
-	Named bool
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
 
-	key         *namedKey     // nil for an Acquisition, which needs none
-	since       time.Duration // when the request came, or was granted; see Manager.now
-	owner       ask.Recipient // gets all messages about the request but the answer to Release
-	releaser    ask.Recipient // gets the answer to Release; may be nil
-	extras      *extras       // nil for a request without them
-	try         bool
-	failOnLoss  bool // of the session, while the request waits
-	lost        bool
-	holdExpired bool // it is lost because it was held for too long; the recipe does not know the request any more
-	revokeSent  bool
-	source      *requestSource // the actor or the future that sent the request; nil for others
+	key        *requestKey   // nil for an Acquisition, which needs none
+	since      time.Duration // when the request came, or was granted; see Manager.now
+	owner      ask.Recipient // gets all messages about the request but the answer to Release
+	releaser   ask.Recipient // gets the answer to Release; may be nil
+	extras     *extras       // nil for a request without them
+	try        bool
+	failOnLoss bool            // of the session, while the request waits
+	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
+	revokeSent bool
+	source     *requestSource // the actor or the future that sent the request; nil for others
 }
 
 // Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this
@@ -80,15 +77,9 @@ func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
 
 // requestKey identifies a request by its owner and the number that the owner has given it.
 type requestKey struct {
-	from  any    // another actor of this library, or a senderAddress; nil for a named owner
-	owner string // the name in the message
+	from  any    // another actor of this library, or a senderAddress; nil for the named owner of another sender
+	owner string // the name in the message, or ""
 	id    uint64
-}
-
-// namedKey is the key of a request with the name of its owner, or "".
-type namedKey struct {
-	requestKey
-	name string
 }
 
 // senderAddress is the PID of an actor.
@@ -126,7 +117,7 @@ func (s sender) key(owner string, id uint64) requestKey {
 	case isActor:
 		return requestKey{from: senderAddress{actor.PID.Address, actor.PID.Id}, id: id}
 	}
-	return requestKey{from: s.Recipient, id: id}
+	return requestKey{from: s.Recipient, owner: owner, id: id}
 }
 
 // LockActor marks the actors of locks.

@@ -18,8 +18,8 @@ type Shell struct {
 	behavior   Behavior     // the actor itself: what differs from recipe to recipe
 	table      requestTable // of open requests
 	senders    map[host.Identity]*watchedSender
-	failReason messages.Reason // why the actor stops, if it has failed: see StopFailed
-	expired    map[string]int  // by named owner: requests whose HoldAtMost is over and that are not released
+	failReason messages.Reason            // why the actor stops, if it has failed: see StopFailed
+	lost       requests.ByOwner[*Request] // lost grants that their owners have not released; see lost.go
 }
 
 // Receive implements host.Actor.
@@ -32,9 +32,7 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
 	s.checkSession(msg) // ends the grants of a session that is past its deadline
-	// The message is of service Lock, of the recipe, or of the shell itself. (DispatchLock takes from
-	// twice: to hand it to the handlers, and to make their Reply. Acquire does not use its Reply: Grant
-	// answers.)
+	// The message is of service Lock, of the recipe, or of the shell itself.
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}
@@ -44,7 +42,7 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 // lockHandler keeps the handlers of service Lock out of the Shell's own methods.
 type lockHandler struct{ *Shell }
 
-// Acquire implements messages.LockHandler.
+// Acquire implements messages.LockHandler. Grant answers instead of the Reply.
 func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Reply[*messages.Granted]) {
 	if r := s.Accept(from, msg); r != nil { // nil: it is refused (table.go)
 		s.behavior.Acquire(r, msg)
@@ -56,19 +54,13 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted) // a future gets it by an alias, so that the shell hears if the future is gone
+	s.ownerOrAlias(r).Tell(granted) // a Granted for a future that is gone comes back to the shell (senders.go)
 }
 
-// Lose tells the owner that its grant is lost. The request of a named owner stays open until
-// the owner releases it: until then the owner's requests are refused.
+// Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.
 // (A requests.Reason is a messages.Reason by the same number.)
 func (s *Shell) Lose(id requests.ID, why requests.Reason) {
 	r := s.Request(id)
-	s.countLoss(r, messages.Reason(why))
-	r.lost = true
-	if !r.Named {
-		s.Remove(r)
-	}
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: messages.Reason(why), Detail: JoinDetail(s.Path, s.Detail)})
-	s.Manager.noteEnd() // a Drain may wait for it
+	s.tellLost(r, messages.Reason(why), s.Detail)
+	s.awaitRelease(r)
 }

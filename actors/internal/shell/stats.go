@@ -88,9 +88,6 @@ func (s *Shell) countLoss(r *Request, reason messages.Reason) {
 		s.Manager.Counters.Lost[reason].Add(1)
 		s.endMonitor(r, reason)
 	}
-	if r.Named && !r.lost {
-		s.Manager.Counters.unreleased.Add(1)
-	}
 }
 
 // CountHandOff counts a grant that followed the end of another contender.

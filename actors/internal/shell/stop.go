@@ -29,8 +29,8 @@ func (s *Shell) Stopped(failure any) {
 	}
 	s.behavior.Close(s.failReason != 0)
 	for _, r := range s.Requests() {
-		if r.holdExpired { // the recipe does not know it
-			s.forgetExpired(r)
+		if r.lost != 0 { // the recipe does not know it
+			s.forgetLost(r)
 		}
 	}
 	s.Detail = ""

@@ -49,7 +49,7 @@ func (t *requestTable) addID(r *Request) {
 	if t.ids == nil {
 		t.ids = map[requestKey]requests.ID{}
 	}
-	t.ids[r.key.requestKey] = r.ID
+	t.ids[*r.key] = r.ID
 }
 
 // remove takes a request out. Another request may use its memory, but not before the next
@@ -59,7 +59,7 @@ func (t *requestTable) remove(r *Request) {
 	if a := r.Acquisition(); a != nil {
 		*a.RequestID() = 0
 	} else {
-		delete(t.ids, r.key.requestKey)
+		delete(t.ids, *r.key)
 	}
 	if len(t.reusable) < maxReusable {
 		t.reusable = append(t.reusable, r)
@@ -113,18 +113,24 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		return nil
 	}
 	r := s.table.new()
-	r.owner, r.try, r.Kind, r.Named, r.FromLockActor = from, msg.Try, kind, msg.Owner != "", by.isLockActor
+	r.owner, r.try, r.Kind, r.FromLockActor = from, msg.Try, kind, by.isLockActor
 	r.since = s.Manager.now()
 	if by.acquisition == nil {
-		r.key = &namedKey{by.key(msg.Owner, msg.RequestId), msg.Owner}
+		key := by.key(msg.Owner, msg.RequestId)
+		r.key = &key
 	}
 	s.table.addID(r)
 	s.addToSender(from, r)
+	s.beginMonitor(r)
+	if lost := s.lost[msg.Owner]; len(lost) > 0 {
+		s.Detail = fmt.Sprintf("owner %q has lost the lock and not released it", msg.Owner)
+		s.RefuseRequest(r.ID, requests.Reason(lost[0].lost))
+		return nil
+	}
 	if r.try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
 		s.refuseTry(r) // unless the request is decided without ZooKeeper
 	}
 	r.failOnLoss = msg.FailOnSessionLoss
-	s.beginMonitor(r)
 	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
 	return r
 }
@@ -134,9 +140,6 @@ func (s *Shell) Remove(r *Request) {
 	r.stopTimer()
 	s.removeFromSender(r)
 	s.table.remove(r)
-	if r.lost && r.Named && !r.FromLockActor {
-		s.Manager.Counters.unreleased.Add(-1)
-	}
 	if !r.FromLockActor {
 		s.Manager.openRequests.Add(-1)
 		s.Manager.noteEnd()
@@ -161,8 +164,6 @@ func (s *Shell) check(from sender, msg *messages.Acquire) (kind queue.Kind, reas
 		return 0, invalid, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
 	case msg.HoldNanos < 0:
 		return 0, invalid, fmt.Sprintf("hold_nanos %d is negative: 0 holds without limit", msg.HoldNanos)
-	case s.expired[msg.Owner] > 0:
-		return 0, messages.Reason_HOLD_EXPIRED, fmt.Sprintf("owner %q has not released what it held for too long", msg.Owner)
 	}
 	kind = queue.Kind(msg.Kind)
 	if !from.isInternal() {

@@ -28,7 +28,7 @@ func TestTableForgets(t *testing.T) {
 	byGoCode, byActor, byOwner := table.new(), table.new(), table.new()
 	byGoCode.owner = mine
 	actorKey, ownerKey := senderOf(other).key("", 7), senderOf(nil).key("me", 7)
-	byActor.key, byOwner.key = &namedKey{actorKey, ""}, &namedKey{ownerKey, "me"}
+	byActor.key, byOwner.key = &actorKey, &ownerKey
 	for _, r := range []*Request{byGoCode, byActor, byOwner} {
 		table.addID(r)
 	}
