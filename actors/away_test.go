@@ -30,32 +30,31 @@ func TestTryWithoutConnection(t *testing.T) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
-		recipes := b.recipes(locks)
-		for _, r := range recipes { // so that directories are known
-			unlock(b, lock(b, r.lock))
+		for _, r := range exclusive() { // so that directories are known
+			unlock(b, lock(b, b.handle(locks, r)))
 		}
-		b.waitNodes(0, recipeEnds...)
+		b.waitNone()
 		for _, alone := range []bool{true, false} {
 			proxy.BlackHole(true)
 			asked, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
-			for name, r := range recipes {
-				asked[name] = r.lock.Acquire(within(b), actors.Try())
+			for _, r := range exclusive() {
+				asked[r.name] = b.handle(locks, r).Acquire(within(b), actors.Try())
 				if !alone {
-					waiting[name] = r.lock.Acquire(within(b))
+					waiting[r.name] = b.handle(locks, r).Acquire(within(b))
 				}
 			}
 			proxy.Refuse(true)
 			proxy.Cut()
 			state(b, locks, messages.SessionState_SUSPENDED)
-			for name, r := range recipes {
-				lostly(b, name, failure(b, asked[name]))
-				_, err := r.lock.Lock(within(b), actors.Try())
+			for _, r := range exclusive() {
+				lostly(b, r.name, failure(b, asked[r.name]))
+				_, err := b.handle(locks, r).Lock(within(b), actors.Try())
 				if alone || !errors.Is(err, actors.ErrNotAcquired) { // the one that waits here comes first
-					lostly(b, name, err)
+					lostly(b, r.name, err)
 				}
 			}
 			if alone {
-				all[0].send(recipes["mutex"].pid(b), &messages.Acquire{RequestId: 1, Try: true})
+				all[0].send(pid(b, locks.Mutex(b.path)), &messages.Acquire{RequestId: 1, Try: true})
 				all[0].refused(1, messages.Reason_DISCONNECTED)
 			}
 			proxy.Refuse(false)
@@ -64,12 +63,12 @@ func TestTryWithoutConnection(t *testing.T) {
 				unlock(b, result(b, f))
 			}
 			state(b, locks, messages.SessionState_CONNECTED)
-			b.waitNodes(0, recipeEnds...)
+			b.waitNone()
 		}
-		for _, r := range recipes {
-			unlock(b, lock(b, r.lock, actors.Try()))
+		for _, r := range exclusive() {
+			unlock(b, lock(b, b.handle(locks, r), actors.Try()))
 		}
-		b.waitNodes(0, recipeEnds...)
+		b.waitNone()
 	})
 }
 

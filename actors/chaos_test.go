@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -65,7 +64,7 @@ func TestChaosClean(t *testing.T) {
 
 // onChaos runs f on each kind of server.
 func onChaos(t *testing.T, f func(c *chaos)) {
-	if *chaosTime == 0 && !sample.Exhaustive() {
+	if *chaosTime == 0 && !zktest.Exhaustive() {
 		t.Skip("runs with -chaos 5s, and with ACTORLOCK_EXHAUSTIVE=1")
 	}
 	for name, start := range map[string]func(t *testing.T) (s *zktest.Server, disturb func()){
@@ -90,7 +89,7 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, disturb := start(t)
-			c := &chaos{testLock: &testLock{T: t, Server: s, path: s.Path(t)}, disturb: disturb,
+			c := &chaos{testLock: lockOn(t, s), disturb: disturb,
 				resources: newResourceServer(t), paused: make(chan struct{}, 2)}
 			for _, name := range []string{"-a", "-b", "-c"} {
 				c.paths = append(c.paths, c.path+name)

@@ -33,21 +33,17 @@ func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 // A transaction is under way when Close comes: its answer is lost, or it is not done.
 func TestCloseOfNewDuringTransaction(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(*actors.Locks, string) locker{
-		"lock-delay": func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LockDelay(time.Minute)) },
-		"simple":     func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },
-		"reset":      func(l *actors.Locks, path string) locker { return l.Mutex(path) },
-	}
 	actions := map[string]embedded.Action{"cut before": embedded.CutBefore, "cut after": embedded.DropReply}
-	for kind, handle := range kinds {
+	for _, r := range append(named("lock-delay", "simple mutex"), recipe{name: "reset", at: named("mutex")[0].at}) {
 		for action, fault := range actions {
-			t.Run(kind+"/"+action, func(t *testing.T) {
+			t.Run(r.name+"/"+action, func(t *testing.T) {
+				t.Parallel()
 				onEmbedded(t, func(b *testLock) {
-					if kind == "reset" {
+					if r.name == "reset" {
 						b.makeDirectory(math.MaxInt32)
 					}
 					locks, _ := b.onBridge()
-					g := lock(b, handle(locks, b.path))
+					g := lock(b, r.at(locks, b.path))
 					i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: fault})
 					g.Release()
 					<-i.Fired()

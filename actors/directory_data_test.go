@@ -12,24 +12,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// placed is one kind of a recipe, and the directories of its nodes.
-type placed struct {
-	handle      func(locks *actors.Locks, path string) locker
-	directories []string // behind the lock's path
-}
-
-func allPlaced() map[string]placed {
-	return map[string]placed{
-		"mutex":      {func(l *actors.Locks, p string) locker { return l.Mutex(p) }, []string{""}},
-		"write lock": {func(l *actors.Locks, p string) locker { return l.RWMutex(p).Write() }, []string{""}},
-		"read lock":  {func(l *actors.Locks, p string) locker { return l.RWMutex(p).Read() }, []string{""}},
-		"semaphore":  {func(l *actors.Locks, p string) locker { return l.Semaphore(p, 1) }, []string{"/locks", "/leases"}},
-		"multi-lock": {func(l *actors.Locks, p string) locker {
-			return l.MultiLock(l.Mutex(p+"/a"), l.RWMutex(p+"/b").Write(), l.Semaphore(p+"/c", 1))
-		}, []string{"/a", "/b", "/c/locks", "/c/leases"}},
-	}
-}
-
 // kept makes directories that stay when they are empty, and removes them before the lock is checked.
 func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
 	b.Helper()
@@ -59,18 +41,15 @@ func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
 // Another client has written data into the directories before the lock is used. The
 // tokens increase with each grant all the same, in one process and from one to the other.
 func TestTokensWhereTheDirectoryHasData(t *testing.T) {
-	for name, p := range allPlaced() {
-		if name == "read lock" {
-			continue // readers do not conflict
-		}
-		t.Run(name, func(t *testing.T) {
+	for _, r := range exclusive() {
+		t.Run(r.name, func(t *testing.T) {
 			each(t, func(b *testLock) {
 				conn := b.Client(b)
-				for _, directory := range b.kept(conn, p.directories...) {
+				for _, directory := range b.kept(conn, r.places()...) {
 					_, err := conn.Set(directory, []byte("theirs"), -1)
 					must(b, err)
 				}
-				one, two := p.handle(b.locks(), b.path), p.handle(b.locks(), b.path)
+				one, two := r.at(b.locks(), b.path), r.at(b.locks(), b.path)
 				b.ring(4, 5, one, one, one, two)
 			})
 		})
@@ -88,13 +67,13 @@ type content struct {
 // the lock.
 func TestDirectoryDataStays(t *testing.T) {
 	t.Parallel()
-	for name, p := range allPlaced() {
-		t.Run(name, func(t *testing.T) {
+	for _, r := range recipes {
+		t.Run(r.name, func(t *testing.T) {
 			each(t, func(b *testLock) {
 				conn := b.Client(b)
-				directories := b.kept(conn, p.directories...)
+				directories := b.kept(conn, r.places()...)
 				locks := []*actors.Locks{b.locks(), b.locks()}
-				one, two := p.handle(locks[0], b.path), p.handle(locks[1], b.path)
+				one, two := r.at(locks[0], b.path), r.at(locks[1], b.path)
 				unlock(b, lock(b, one))
 				written := map[string]content{}
 				write := func(text string) {

@@ -14,7 +14,7 @@ import (
 // Drain refuses what waits and what comes, and returns when the holders have released.
 func TestDrain(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.lock
+		mu := r.at(locks, v.path)
 		g := lock(v, mu, actors.WithOwner("me"))
 		waiting := mu.Acquire(within(v))
 		synctest.Wait()

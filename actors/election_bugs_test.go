@@ -23,14 +23,14 @@ import (
 // twoCandidates has two candidates of two processes, and the first leads.
 type twoCandidates struct {
 	*virtual
-	*campaigns
+	*ledger
 	here, there *actors.Locks
-	one, two    *runningCampaign
+	one, two    *candidate
 	first       *actors.Term
 }
 
 func newTwoCandidates(v *virtual, configure ...func(*actors.Config)) *twoCandidates {
-	d := &twoCandidates{virtual: v, campaigns: &campaigns{t: v}}
+	d := &twoCandidates{virtual: v, ledger: newLedger(v)}
 	d.here = v.locks(configure...)
 	d.there = v.locks(configure...)
 	d.one = d.campaign(d.here.Election("/lock", actors.LeaderLatchNodes()))
@@ -49,7 +49,7 @@ func (d *twoCandidates) over() {
 }
 
 // next is the next term, of either candidate.
-func (d *twoCandidates) next() (c *runningCampaign, term *actors.Term) {
+func (d *twoCandidates) next() (c *candidate, term *actors.Term) {
 	d.Helper()
 	select {
 	case term = <-d.one.terms:
@@ -79,11 +79,11 @@ func (d *twoCandidates) holds(term *actors.Term) {
 // session for good.
 func TestCurator444QuorumIsAway(t *testing.T) {
 	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
-	r := &campaigns{t: b}
-	var all []*runningCampaign
+	l := newLedger(b)
+	var all []*candidate
 	for _, m := range b.Members() {
 		locks := b.on(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
-		all = append(all, r.campaign(locks.Election(b.path, actors.LeaderLatchNodes())))
+		all = append(all, l.campaign(locks.Election(b.path, actors.LeaderLatchNodes())))
 		b.waitNodes(len(all))
 	}
 	first := all[0].leads()

@@ -79,7 +79,7 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
-		c := (&campaigns{t: v}).campaign(locks.Election("/lock"))
+		c := newLedger(v).campaign(locks.Election("/lock"))
 		c.leads()
 		v.Halt()
 		c.resigns()

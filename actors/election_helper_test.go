@@ -2,15 +2,14 @@ package actors_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// runningCampaign is a campaign in a goroutine of its own.
-type runningCampaign struct {
+// candidate is a campaign in a goroutine of its own.
+type candidate struct {
 	t     testing.TB
 	terms chan *actors.Term // receives each term
 	leave chan struct{}     // each value ends the body of a term
@@ -19,45 +18,33 @@ type runningCampaign struct {
 	stop  context.CancelFunc
 }
 
-// campaigns has the terms of all candidates of an election.
-type campaigns struct {
-	t     testing.TB
-	mu    sync.Mutex
-	last  *actors.Term
-	terms int
-}
+// termHeld is a term, which is over at the end of its body.
+type termHeld struct{ *actors.Term }
+
+func (h termHeld) Err() error { return h.Context().Err() }
+
+const election = "the election"
 
 // begins checks, at the beginning of a term, that no other term goes on, and that tokens grow. A
 // term that is over when its body begins does not count.
-func (r *campaigns) begins(term *actors.Term) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if term.Context().Err() != nil {
-		return
+func (l *ledger) begins(term *actors.Term) {
+	l.t.Helper()
+	if term.Context().Err() == nil {
+		l.enter("", termHeld{term}, whole(election))
 	}
-	if r.last != nil {
-		if r.last.Context().Err() == nil {
-			r.t.Errorf("the term with token %v goes on beside that with %v", r.last.Token(), term.Token())
-		}
-		if term.Token().Compare(r.last.Token()) <= 0 {
-			r.t.Errorf("token %v after %v", term.Token(), r.last.Token())
-		}
-	}
-	r.last = term
-	r.terms++
 }
 
 // campaign starts a candidate, which stops before the test counts nodes.
-func (b *testLock) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
-	c := (&campaigns{t: b}).campaign(e, options...)
+func (b *testLock) campaign(e *actors.Election, options ...actors.Option) *candidate {
+	c := newLedger(b).campaign(e, options...)
 	b.before = append(b.before, c.end)
 	return c
 }
 
-func (r *campaigns) campaign(e *actors.Election, options ...actors.Option) *runningCampaign {
+func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candidate {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &runningCampaign{t: r.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
-	r.t.Cleanup(stop)
+	c := &candidate{t: l.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
+	l.t.Cleanup(stop)
 	go func() {
 		defer close(c.ended)
 		for term, err := range e.Campaign(ctx, options...) {
@@ -65,7 +52,7 @@ func (r *campaigns) campaign(e *actors.Election, options ...actors.Option) *runn
 				c.err = err
 				continue // the loop must end by itself
 			}
-			r.begins(term)
+			l.begins(term)
 			select {
 			case c.terms <- term:
 			case <-term.Context().Done():
@@ -94,7 +81,7 @@ func (b *testLock) leaderIs(e *actors.Election, id string) (leader actors.Partic
 }
 
 // leads waits for the next term.
-func (c *runningCampaign) leads() *actors.Term {
+func (c *candidate) leads() *actors.Term {
 	c.t.Helper()
 	select {
 	case term := <-c.terms:
@@ -108,7 +95,7 @@ func (c *runningCampaign) leads() *actors.Term {
 }
 
 // resigns leaves the body of a term.
-func (c *runningCampaign) resigns() {
+func (c *candidate) resigns() {
 	c.t.Helper()
 	select {
 	case c.leave <- struct{}{}:
@@ -118,7 +105,7 @@ func (c *runningCampaign) resigns() {
 }
 
 // waits checks that there is no term.
-func (c *runningCampaign) waits() {
+func (c *candidate) waits() {
 	c.t.Helper()
 	select {
 	case term := <-c.terms:
@@ -130,13 +117,13 @@ func (c *runningCampaign) waits() {
 }
 
 // fails waits for the end of the campaign.
-func (c *runningCampaign) fails(want error) {
+func (c *candidate) fails(want error) {
 	c.t.Helper()
 	closes(c.t, c.ended, "the campaign")
 	is(c.t, c.err, want)
 }
 
-func (c *runningCampaign) end() {
+func (c *candidate) end() {
 	c.t.Helper()
 	c.stop()
 	closes(c.t, c.ended, "the campaign")

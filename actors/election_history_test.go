@@ -26,17 +26,16 @@ func TestHistoryOfCampaigns(t *testing.T) {
 }
 
 func historyOfCampaigns(v *virtual) {
-	r := &campaigns{t: v}
+	l := newLedger(v)
 	options := electionForms[[]string{"selector", "latch"}[rand.N(2)]]
 	stop := rand.N(2) == 0
 	var all []*campaigner
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	for i := range 3 {
-		n := &dialer{dial: v.Dial}
-		locks := v.locks(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, stop })
+		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = stop })
 		for range 1 + i%2 {
-			c := &campaigner{v: v, campaigns: r, branch: branch{n, locks}, options: options, done: done}
+			c := &campaigner{v: v, ledger: l, process: p, options: options, done: done}
 			all = append(all, c)
 			wg.Go(c.run)
 		}
@@ -47,7 +46,7 @@ func historyOfCampaigns(v *virtual) {
 		fault.Remove()
 		<-time.After(rand.N(2 * session))
 	}
-	faulty, before := r.count(), make([]int, len(all))
+	faulty, before := l.count(election), make([]int, len(all))
 	for i, c := range all {
 		before[i] = c.count()
 	}
@@ -67,13 +66,7 @@ func historyOfCampaigns(v *virtual) {
 		}
 	}
 	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
-	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", r.count(), faulty, stop)
-}
-
-func (r *campaigns) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.terms
+	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", l.count(election), faulty, stop)
 }
 
 var campaignFaults = append([]embedded.Fault{
@@ -87,12 +80,12 @@ var campaignFaults = append([]embedded.Fault{
 
 // campaigner is a candidate of the history.
 type campaigner struct {
-	branch
-	v         *virtual
-	campaigns *campaigns
-	options   []actors.ElectionOption
-	done      chan struct{}
-	err       error
+	process
+	v       *virtual
+	ledger  *ledger
+	options []actors.ElectionOption
+	done    chan struct{}
+	err     error
 
 	mu    sync.Mutex
 	terms int
@@ -138,7 +131,7 @@ func (c *campaigner) campaign() {
 			}
 			continue
 		}
-		c.campaigns.begins(term)
+		c.ledger.begins(term)
 		c.mu.Lock()
 		c.terms++
 		c.mu.Unlock()

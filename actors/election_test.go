@@ -33,7 +33,7 @@ func TestCampaign(t *testing.T) {
 		is(b, err, actors.ErrNoLeader)
 
 		ids := []string{"one", "two", "three"}
-		var all []*runningCampaign
+		var all []*candidate
 		for i, locks := range []*actors.Locks{here, here, there} {
 			all = append(all, b.campaign(locks.Election(b.path, as(ids[i])...)))
 			b.waitNodes(i + 1)
@@ -359,7 +359,7 @@ func TestCampaignHoldsAtMost(t *testing.T) {
 			actors.ErrHoldExpired: nil,
 			actors.ErrRevoked:     {actors.ResignOnRevoke()},
 		} {
-			c := (&campaigns{t: v}).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
+			c := newLedger(v).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
 			for range 3 {
 				term := c.leads()
 				closes(v, term.Context().Done(), "the term")

@@ -11,18 +11,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// three is an ensemble, with short times after which its members miss each other.
-func three(t *testing.T, opts ...zktest.Option) *testLock {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	zktest.OneRunIn(t, 8)
-	t.Parallel()
-	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
-	return &testLock{T: t, Server: s, path: s.Path(t)}
-}
-
 // follower is a member that does not lead, and the addresses of the others.
 func (b *testLock) follower() (member *zktest.Server, others string) {
 	b.Helper()

@@ -90,10 +90,9 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 	for _, e := range grantEndings {
 		t.Run(e.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				n := &dialer{dial: v.Dial}
-				locks := v.locks(n.config)
-				g := lock(v, locks.Mutex(v.path), actors.HoldAtMost(time.Minute))
-				f(v, g, func() { e.end(v, locks, g, n) }, e.why)
+				p := v.process()
+				g := lock(v, p.locks.Mutex(v.path), actors.HoldAtMost(time.Minute))
+				f(v, g, func() { e.end(v, p.locks, g, p.dialer) }, e.why)
 			})
 		})
 	}
@@ -127,9 +126,8 @@ func TestDoneIsLast(t *testing.T) {
 func TestDoneIsLastWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		n := &dialer{dial: v.Dial}
-		locks := v.locks(func(cfg *actors.Config) { cfg.Dial, cfg.StopOnSuspended = n.Dial, true })
-		mu := locks.Mutex(v.path)
+		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		mu := p.locks.Mutex(v.path)
 		g := lock(v, mu)
 		done := g.Done()
 		all, wait := worksThatCall(g, func(all []context.Context) {
@@ -139,13 +137,13 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 			}
 			say(v, all, "after Release")
 		})
-		n.fail(true, true)
+		p.fail(true, true)
 		<-done
 		say(v, all, "after Done")
 		wait()
 		is(v, g.Err(), actors.ErrReleased)
-		n.fail(false, false)
-		state(v, locks, messages.SessionState_CONNECTED)
+		p.fail(false, false)
+		state(v, p.locks, messages.SessionState_CONNECTED)
 		v.clean()
 	})
 }

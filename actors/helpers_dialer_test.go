@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -29,6 +30,40 @@ type dialer struct {
 
 	mu  sync.Mutex
 	ops []embedded.Op
+}
+
+// process stands for one process: its network and its Locks.
+type process struct {
+	*dialer
+	locks *actors.Locks
+}
+
+// process connects by a network of its own.
+func (b *testLock) process(configure ...func(*actors.Config)) process {
+	b.Helper()
+	d := &dialer{dial: b.Dial}
+	return process{d, b.locks(append(configure, d.config)...)}
+}
+
+// outage befalls the process, or the server.
+func (p process) outage(v *virtual) {
+	length := rand.N(2 * session)
+	switch rand.N(3) {
+	case 0:
+		v.Halt()
+		<-time.After(length)
+		v.Restart()
+	case 1:
+		p.fail(true, true)
+		<-time.After(length)
+		p.fail(false, false)
+	default: // nothing is answered, and what is sent is not lost
+		p.fail(true, false)
+		hole := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: p.locks.Session().ID, Times: -1, Action: embedded.BlackHole})
+		<-time.After(length)
+		hole.Remove()
+		p.fail(false, rand.N(2) == 0)
+	}
 }
 
 func (d *dialer) config(cfg *actors.Config) { cfg.Dial = d.Dial }

@@ -3,20 +3,18 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -51,95 +49,6 @@ type testLock struct {
 	before   []func() // to be done before clean
 }
 
-// each runs f on both servers, beside other tests. f releases what it acquires: when it returns, no node
-// may be left, and no watch. In an exhaustive run no other test uses the real server meanwhile, and its
-// watches are counted, too.
-func each(t *testing.T, f func(b *testLock)) {
-	t.Helper()
-	t.Parallel()
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
-		onServer(t, s, f, !(s.Real() && sample.Exhaustive()))
-	})
-}
-
-// realServer is locked by a test that counts the watches of the real server, which all tests share, and
-// locked to read by others that use it.
-var realServer sync.RWMutex
-
-// sharesServer keeps those out that count the watches of the real server, until the test ends.
-func sharesServer(t *testing.T, s *zktest.Server) {
-	if s.Real() {
-		realServer.RLock()
-		t.Cleanup(realServer.RUnlock)
-	}
-}
-
-// serially is each for a test that counts watches or messages: no other test of this package uses the
-// real server meanwhile, and none runs if this one is not parallel.
-func serially(t *testing.T, f func(b *testLock)) {
-	t.Helper()
-	onEach(t, f, false)
-}
-
-// besides is each for a test that mostly waits: it runs beside other tests. The watches of
-// the real server, which they share, belong to all of them and are not counted.
-func besides(t *testing.T, f func(b *testLock)) {
-	t.Helper()
-	t.Parallel()
-	onEach(t, f, true)
-}
-
-// onEither is besides on one server, drawn by lot, for tests with a client of another library,
-// whose process takes seconds to start. A run by habit has one in eight of them, an exhaustive run
-// all on both.
-func onEither(t *testing.T, f func(b *testLock)) {
-	t.Helper()
-	if sample.Exhaustive() {
-		serially(t, f)
-		return
-	}
-	zktest.OneRunIn(t, 8)
-	t.Parallel()
-	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
-	if rand.N(2) == 0 {
-		name, start = "zookeeper", func(t *testing.T) *zktest.Server { return zktest.Real(t) }
-	}
-	t.Run(name, func(t *testing.T) { onServer(t, start(t), f, true) })
-}
-
-func onEach(t *testing.T, f func(b *testLock), parallel bool) {
-	t.Helper()
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		if parallel {
-			t.Parallel()
-		}
-		onServer(t, s, f, parallel)
-	})
-}
-
-func onServer(t *testing.T, s *zktest.Server, f func(b *testLock), parallel bool) {
-	t.Helper()
-	switch {
-	case parallel:
-		sharesServer(t, s)
-	case s.Real():
-		realServer.Lock()
-		t.Cleanup(realServer.Unlock)
-	}
-	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: parallel}
-	f(b)
-	if !t.Failed() {
-		b.clean()
-	}
-}
-
-// onEmbedded is each without the real server.
-func onEmbedded(t *testing.T, f func(b *testLock)) {
-	t.Helper()
-	onServer(t, zktest.Embedded(t), f, false)
-}
-
 // clean waits until nothing is left of the lock on the server.
 func (b *testLock) clean() {
 	b.Helper()
@@ -147,6 +56,11 @@ func (b *testLock) clean() {
 		f()
 	}
 	b.waitNodes(0)
+	b.noMarkerNorWatch()
+}
+
+func (b *testLock) noMarkerNorWatch() {
+	b.Helper()
 	directory, name := filepath.Split(b.path)
 	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+heldMarker) {
 		b.Errorf("a held marker is left: %s%s", b.path, heldMarker)
@@ -249,6 +163,7 @@ func within(t testing.TB) context.Context {
 // locker is any handle.
 type locker interface {
 	Path() string
+	PID() (*actor.PID, error)
 	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
 }
@@ -362,6 +277,12 @@ func (b *testLock) expire(locks *actors.Locks) {
 	b.Helper()
 	old := locks.Session()
 	b.Expire(b, old.ID)
+	b.renewed(locks, old)
+}
+
+// renewed waits until the session after an old one is up.
+func (b *testLock) renewed(locks *actors.Locks, old zkbridge.Session) {
+	b.Helper()
 	zktest.Eventually(b, patience, func() bool {
 		s := locks.Session()
 		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch

@@ -16,7 +16,7 @@ import (
 func TestHoldAtMost(t *testing.T) {
 	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.lock
+		mu := r.at(locks, v.path)
 		g := lock(v, mu, actors.HoldAtMost(4*time.Second))
 		start := time.Now()
 		next, work := mu.Acquire(within(v)), g.Context(context.Background())
@@ -55,7 +55,7 @@ func TestHoldAtMost(t *testing.T) {
 func TestHoldAtMostReleased(t *testing.T) {
 	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.lock
+		mu := r.at(locks, v.path)
 		for range 3 {
 			g := lock(v, mu, actors.HoldAtMost(4*time.Second))
 			<-time.After(3500 * time.Millisecond)
@@ -73,13 +73,12 @@ func TestHoldAtMostReleased(t *testing.T) {
 // loss; a dropped grant does not keep it out.
 func TestHoldAtMostNamed(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.lock
+		mu := r.at(locks, v.path)
 		me := actors.WithOwner("me")
 		g := lock(v, mu, me, actors.HoldAtMost(time.Second))
 		<-g.Done()
 		_, err := mu.Lock(within(v), me)
-		switch mu.(type) {
-		case *actors.Semaphore, *actors.SemaphoreMutex: // which have no re-entry to refuse
+		if r.forgets {
 			must(v, err)
 			return
 		}
@@ -188,7 +187,7 @@ func TestHoldAtMostMessages(t *testing.T) {
 // request with it waits.
 func TestFailOnSessionLoss(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.lock
+		mu := r.at(locks, v.path)
 		holder := lock(v, mu)
 		fails, goesOn := mu.Acquire(within(v), actors.FailOnSessionLoss()), mu.Acquire(within(v))
 		synctest.Wait()

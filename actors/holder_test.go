@@ -108,13 +108,10 @@ func TestOmitHolder(t *testing.T) {
 func TestHolderRecordAfterRevocation(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, locks := b.Client(b), b.locks()
-		for name, l := range map[string]locker{
-			"m": locks.Mutex(b.path + "-m"), "s": locks.Semaphore(b.path+"-s", 1),
-			"l": locks.Mutex(b.path+"-l", actors.LocalQueue(actors.LocalQueueConfig{})),
-		} {
-			g := lock(b, l, actors.WithOwner("me"), actors.Revocable())
+		for _, r := range named("mutex", "semaphore", "local queue") {
+			g := lock(b, b.handle(locks, r), actors.WithOwner("me"), actors.Revocable())
 			want := recordOf("me")
-			if name == "l" {
+			if r.name == "local queue" {
 				want = recordOf("")
 			}
 			_, err := locks.Revoke(within(b), g.Node(), 0)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
@@ -22,7 +20,7 @@ func TestKindMissing(t *testing.T) {
 		rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{both, queue.Kinds(0)}, Markers: []string{"-one-", "-many-"}}
 		at := func(end string) string { return b.path + "-" + end }
 		for name, c := range map[string]struct {
-			lock        interface{ PID() (*actor.PID, error) }
+			lock        locker
 			write, read uint32
 			says        string
 		}{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,15 +17,16 @@ import (
 func TestLocalReadWriteBasic(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
-		var inside rwInside
-		var n atomic.Int32
+		l := newLedger(b)
+		n := 0
 		var wg sync.WaitGroup
 		for _, rw := range []*actors.RWMutex{b.localRW(busy), b.localRW(brief), b.rw()} {
 			for range 4 {
-				owner := actors.WithOwner(actors.Owner(fmt.Sprint(n.Add(1))))
+				n++
+				owner := actors.Owner(fmt.Sprint(n))
 				wg.Go(func() {
 					for range 40 {
-						if err := inside.turn(within(b), rw, owner); err != nil {
+						if err := l.readOrWrite(within(b), rw, actors.WithOwner(owner)); err != nil {
 							b.Error(err)
 							return
 						}
@@ -35,57 +35,21 @@ func TestLocalReadWriteBasic(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		b.Logf("%d readers at most", inside.most)
+		b.Logf("%d grants", l.grants[b.path])
 	})
 }
 
-// rwInside counts the holders of a read-write lock, as they count themselves.
-type rwInside struct {
-	mu               sync.Mutex
-	readers, writers int
-	most             int
-	read, written    actors.Token // the greatest
-}
+// kept is a writer's grant that has become a reader's, which goes on after the release of the first.
+type kept struct{ *actors.Grant }
 
-func (in *rwInside) enter(write bool, token actors.Token) error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	beside := in.writers
-	if write {
-		beside += in.readers
-		in.writers++
-	} else {
-		in.readers++
-	}
-	in.most = max(in.most, in.readers)
-	switch {
-	case beside > 0:
-		return fmt.Errorf("%d writers and %d readers at once", in.writers, in.readers)
-	case token.Compare(in.written) <= 0 || write && token.Compare(in.read) <= 0:
-		return fmt.Errorf("token %v (to write: %t) after %v of a writer, %v of a reader", token, write, in.written, in.read)
-	case write:
-		in.written = token
-	case token.Compare(in.read) > 0:
-		in.read = token
-	}
-	return nil
-}
+func (kept) Err() error { return nil }
 
-func (in *rwInside) leave(write bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if write {
-		in.writers--
-	} else {
-		in.readers--
-	}
-}
-
-func (in *rwInside) turn(ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
+// readOrWrite reads or writes once.
+func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
 	write := rand.IntN(3) == 0
-	side, options := rw.Read(), []actors.Option{owner}
+	side, options, part := rw.Read(), []actors.Option{owner}, reader(rw.Read().Path())
 	if write {
-		side = rw.Write()
+		side, part = rw.Write(), whole(rw.Read().Path())
 	}
 	switch rand.IntN(6) {
 	case 0:
@@ -100,11 +64,10 @@ func (in *rwInside) turn(ctx context.Context, rw *actors.RWMutex, owner actors.O
 	if err != nil {
 		return err
 	}
-	if err := in.enter(write, g.Token()); err != nil {
-		return err
-	}
+	name := fmt.Sprintf("%p", g)
+	l.enter(name, g, part)
 	if !write || rand.IntN(3) > 0 {
-		in.leave(write)
+		l.leave(g)
 		return g.Unlock(ctx)
 	}
 	f := rw.Read().Acquire(ctx, owner)
@@ -113,9 +76,8 @@ func (in *rwInside) turn(ctx context.Context, rw *actors.RWMutex, owner actors.O
 			return err
 		}
 	}
-	in.mu.Lock()
-	in.writers, in.readers = in.writers-1, in.readers+1
-	in.mu.Unlock()
+	l.enter(name, kept{g}, reader(rw.Read().Path()))
+	l.leave(g)
 	released := g.Release()
 	r, err := f.Result()
 	if err != nil {
@@ -124,7 +86,7 @@ func (in *rwInside) turn(ctx context.Context, rw *actors.RWMutex, owner actors.O
 	if r.Token() != g.Token() {
 		return fmt.Errorf("token %v of the reader, %v of the writer", r.Token(), g.Token())
 	}
-	in.leave(false)
+	l.leave(kept{g})
 	_, err = released.Result()
 	return errors.Join(err, r.Unlock(ctx))
 }

@@ -126,8 +126,8 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (request
 				failures.Store(s, nil)
 			}
 		}()
-		recorder := &dialer{dial: v.Dial}
-		s.locks = v.locks(recorder.config)
+		tested := v.process()
+		s.locks = tested.locks
 		s.mu = s.locks.Mutex(v.path)
 		s.others = v.locks()
 		s.rival = s.others.Mutex(v.path)
@@ -145,7 +145,7 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (request
 			v.Freeze(0)
 			defer time.AfterFunc(session/2, func() { v.Thaw(0) }).Stop()
 		}
-		requests = recorder.record(run)
+		requests = tested.record(run)
 		came = len(injected.Firings()) > 0
 		// However it ended, the lock is free for others.
 		must(v, s.allowed(s.contend()()))
@@ -183,7 +183,14 @@ func (s *matrixRun) contend() func() error {
 	go func() {
 		g, err := f.Result()
 		if err == nil {
-			s.rivalEntered(g)
+			s.inside.Lock()
+			for _, here := range s.grants {
+				if here.Err() == nil && !s.mishap.sudden {
+					s.Errorf("the rival is in with token %v, beside %v", g.Token(), here.Token())
+				}
+			}
+			s.newer(g)
+			s.inside.Unlock()
 			err = g.Unlock(context.Background())
 		}
 		done <- err
@@ -197,17 +204,6 @@ func (s *matrixRun) contend() func() error {
 			return nil
 		}
 	}
-}
-
-func (s *matrixRun) rivalEntered(g *actors.Grant) {
-	s.inside.Lock()
-	defer s.inside.Unlock()
-	for _, here := range s.grants {
-		if here.Err() == nil && !s.mishap.sudden {
-			s.Errorf("the rival is in with token %v, beside %v", g.Token(), here.Token())
-		}
-	}
-	s.newer(g)
 }
 
 // ended waits for a future that must be answered.
@@ -257,13 +253,4 @@ func (s *matrixRun) allowed(err error) error {
 		return nil
 	}
 	return err
-}
-
-// slowCreates has each create of the session under test answered late. A mishap that
-// was injected before goes first.
-func (s *matrixRun) slowCreates() {
-	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} {
-		s.Inject(embedded.Fault{Op: op, Session: s.locks.Session().ID, Times: -1,
-			Action: embedded.DelayReply, Delay: 50 * time.Millisecond})
-	}
 }

@@ -29,6 +29,7 @@ const (
 // TestMemory measures an idle lock, a waiter, and the rest of a lock whose actor has ended. The
 // measured processes have no server in them.
 func TestMemory(t *testing.T) {
+	t.Parallel() // a process of its own measures
 	s := zktest.Embedded(t)
 	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "gone": mostPerGoneLock} {
 		p := startProcess(t, s.Addr(), time.Minute, "")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,8 @@ import (
 func TestConnectMistakes(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		var all sync.WaitGroup
 		for _, test := range []struct {
 			name string
 			addr string
@@ -45,20 +48,21 @@ func TestConnectMistakes(t *testing.T) {
 			{"a session timeout of a moment", s.Addr(), actors.Config{SessionTimeout: time.Millisecond}, "it must be from 100ms to"},
 			{"an unknown scheme", s.Addr(), actors.Config{Auth: []zkbridge.Auth{{Scheme: "digset", Credential: "a:b"}}}, `the server refuses the credentials of scheme "digset"`},
 		} {
-			t.Run(test.name, func(t *testing.T) {
-				t.Parallel()
+			all.Go(func() { // and no subtest: each waits for three seconds
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				locks, err := actors.Connect(ctx, test.addr, test.cfg)
 				if err == nil {
 					locks.Close()
-					t.Fatal("Connect succeeds")
+					t.Errorf("%s: Connect succeeds", test.name)
+					return
 				}
 				if !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.addr) && errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("the error does not say %q, or not of which server:\n%v", test.want, err)
+					t.Errorf("%s: the error does not say %q, or not of which server:\n%v", test.name, test.want, err)
 				}
 			})
 		}
+		all.Wait()
 	})
 }
 

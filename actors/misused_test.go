@@ -3,7 +3,6 @@ package actors_test
 import (
 	"testing"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -11,28 +10,17 @@ import (
 // other, and says so once.
 func TestTwoRecipesOnOnePath(t *testing.T) {
 	t.Parallel()
-	recipes := map[string]func(l *actors.Locks, path string) locker{
-		"mutex":  func(l *actors.Locks, path string) locker { return l.Mutex(path) },
-		"reader": func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() },
-		"local queue": func(l *actors.Locks, path string) locker {
-			return l.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{}))
-		},
-		"semaphore":       func(l *actors.Locks, path string) locker { return l.Semaphore(path, 2) },
-		"semaphore mutex": func(l *actors.Locks, path string) locker { return l.SemaphoreMutex(path) },
-		"simple mutex":    func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) },
-		"simple writer":   func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() },
-	}
 	for _, c := range []struct {
 		first, second string
 		reported      bool
 	}{
 		{"semaphore mutex", "mutex", true},
-		{"semaphore", "reader", true},
+		{"semaphore", "read", true},
 		{"simple mutex", "mutex", true},
-		{"simple writer", "reader", true},
+		{"simple write", "read", true},
 		{"semaphore", "local queue", true},
 		{"mutex", "semaphore mutex", true},
-		{"reader", "semaphore", true},
+		{"read", "semaphore", true},
 		{"simple mutex", "semaphore", true},
 		{"mutex", "mutex", false},
 		{"semaphore", "semaphore", false},
@@ -41,9 +29,9 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 			each(t, func(b *testLock) {
 				var log logs
 				reports := func() int { return len(log.with("level=ERROR", "two recipes", "path="+b.path)) }
-				first := lock(b, recipes[c.first](b.locks(), b.path))
+				first := lock(b, named(c.first)[0].at(b.locks(), b.path))
 				locks := b.locks(log.config)
-				h := recipes[c.second](locks, b.path)
+				h := named(c.second)[0].at(locks, b.path)
 				if c.reported {
 					unlock(b, lock(b, h))
 					zktest.Eventually(b, patience, func() bool { return reports() == 1 }, "the misuse is reported")

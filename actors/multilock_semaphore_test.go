@@ -98,7 +98,7 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 func TestSemaphoreTokenOfANewLease(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
-		held := permits(b, others.Semaphore(b.path, 2), 2)
+		held := lock(b, others.Semaphore(b.path, 2), actors.Permits(2))
 		f := locks.Semaphore(b.path, 2).Acquire(within(b), actors.Permits(2))
 		b.waitFor(1, 4)
 		conn := b.Client(b)

@@ -65,6 +65,7 @@ func TestMultiLockWaits(t *testing.T) {
 		f := multi.Acquire(within(b))
 		f.Cancel()
 		is(b, failure(b, f), actors.ErrCancelled)
+		unlock(b, lock(b, locks.Mutex(b.path+"-a"))) // its create has been answered by now, and its node is not f's
 		b.waitNodes(0, "-a", "-c")
 		b.waitNodes(1, "-b")
 		f = multi.Acquire(within(b))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 // userOperation is something that users do. prepare makes what is there before and is spared
@@ -49,8 +50,14 @@ var operations = []userOperation{
 	{name: "try behind another", prepare: behind((*matrixRun).try)},
 	{name: "wait for too long", prepare: behind((*matrixRun).timeout)},
 	{name: "cancel while waiting", prepare: behind((*matrixRun).cancelWaiting)},
-	{name: "cancel while creating", prepare: func(s *matrixRun) func() { return s.cancelCreating }},
-	{name: "context ends while creating", prepare: func(s *matrixRun) func() { return s.contextCreating }},
+	{name: "cancel while creating", prepare: func(s *matrixRun) func() {
+		return func() { s.creating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled) }
+	}},
+	{name: "context ends while creating", prepare: func(s *matrixRun) func() {
+		why := errors.New("this is why")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		return func() { s.creating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why) }
+	}},
 	{name: "release", prepare: holding(func(s *matrixRun, g *actors.Grant) { s.release(g) })},
 	{name: "enter again", prepare: func(s *matrixRun) func() {
 		g := s.entered(lock(s, s.mu, actors.WithOwner("me")))
@@ -181,7 +188,10 @@ func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), wh
 
 // creating cancels a request while its create is under way.
 func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
-	s.slowCreates()
+	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} { // a mishap that was injected before goes first
+		s.Inject(embedded.Fault{Op: op, Session: s.locks.Session().ID, Times: -1,
+			Action: embedded.DelayReply, Delay: 50 * time.Millisecond})
+	}
 	f := s.request(ctx)
 	<-time.After(time.Millisecond)
 	if s.mishap.name != "" && isClosed(f.Done()) {
@@ -190,16 +200,6 @@ func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*
 	}
 	s.cancelled(f, func() { cancel(f) }, why)
 	<-time.After(session) // for its node to be found and deleted
-}
-
-func (s *matrixRun) cancelCreating() {
-	s.creating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled)
-}
-
-func (s *matrixRun) contextCreating() {
-	why := errors.New("this is why")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	s.creating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why)
 }
 
 func (s *matrixRun) again(g *actors.Grant) {

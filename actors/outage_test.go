@@ -14,19 +14,18 @@ import (
 // waiter both finish.
 func TestWaitingProcessKilledServer(t *testing.T) {
 	t.Parallel()
-	s := zktest.Own(t)
-	b := &testLock{T: t, Server: s, path: s.Path(t)}
+	b := lockOn(t, zktest.Own(t))
 	one, two := b.locks(), b.locks()
 	g := lock(b, one.Mutex(b.path))
 	f := two.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
-	s.Stop(t)
+	b.Stop(t)
 	state(b, one, messages.SessionState_SUSPENDED)
 	state(b, two, messages.SessionState_SUSPENDED)
 	pending(b, f)
 	late := one.Mutex(b.path).Acquire(context.Background())
 	release := g.Release()
-	s.Start(t)
+	b.Start(t)
 	result(b, release)
 	unlock(b, result(b, f))
 	unlock(b, result(b, late))
@@ -100,15 +99,14 @@ func TestAcquireWhileAway(t *testing.T) {
 // The server freezes, as a virtual machine does that is moved.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
-	s := zktest.Own(t)
-	b := &testLock{T: t, Server: s, path: s.Path(t)}
+	b := lockOn(t, zktest.Own(t))
 	locks := b.locks(func(cfg *actors.Config) { cfg.SessionTimeout = 6 * time.Second })
 	mu := locks.Mutex(b.path)
 	g := lock(b, mu)
-	s.Freeze(t)
+	b.Freeze(t)
 	closes(b, g.Done(), "the grant")
 	f := mu.Acquire(within(b))
-	s.Thaw(t)
+	b.Thaw(t)
 	unlock(b, result(b, f))
 	g.Release()
 	b.clean()
@@ -116,18 +114,12 @@ func TestFrozenServer(t *testing.T) {
 
 // One of three servers goes, and with it the leader.
 func TestEnsembleLosesLeader(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	zktest.OneRunIn(t, 8)
-	t.Parallel()
-	s := zktest.Ensemble(t, 3)
-	b := &testLock{T: t, Server: s, path: s.Path(t)}
+	b := three(t)
 	one, two := b.locks(), b.locks()
 	g := lock(b, one.Mutex(b.path))
 	f := two.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
-	leader := s.Leader(t)
+	leader := b.Leader(t)
 	leader.Stop(t)
 	b.ring(4, 3, one.Mutex(b.path+"-other"), two.Mutex(b.path+"-other"))
 	pending(b, f)

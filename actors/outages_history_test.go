@@ -8,16 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// branch is one process of the history.
-type branch struct {
-	*dialer
-	locks *actors.Locks
-}
 
 // TestHistoryOfOutages has clients of several processes take locks of all recipes while
 // processes are cut off and the server is killed and started again, each for less and for more
@@ -32,15 +25,14 @@ func TestHistoryOfOutages(t *testing.T) {
 }
 
 func historyOfOutages(v *virtual) {
-	l := newLedger()
-	var branches []branch
+	l := newLedger(v)
+	var processes []process
 	var wg sync.WaitGroup
 	for i := range 3 {
-		n := &dialer{dial: v.Dial}
-		locks := v.locks(n.config)
-		branches = append(branches, branch{n, locks})
+		p := v.process()
+		processes = append(processes, p)
 		for j := range 4 {
-			c := &visitor{testLock: v.testLock, processLocks: &processLocks{locks: locks, path: "/lock"}, ledger: l,
+			c := &visitor{testLock: v.testLock, processLocks: &processLocks{locks: p.locks, path: "/lock"}, ledger: l,
 				name: fmt.Sprint("client ", i, ".", j), away: true, holds: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {
@@ -54,25 +46,20 @@ func historyOfOutages(v *virtual) {
 	outages := 0
 	for ; !isClosed(over); outages++ {
 		closing := v.Inject(closingFaults[rand.N(len(closingFaults))])
-		branches[rand.N(len(branches))].outage(v)
+		processes[rand.N(len(processes))].outage(v)
 		closing.Remove()
 		<-time.After(rand.N(2 * session))
 	}
-	for i, err := range l.errs {
-		if i < 10 {
-			v.Error(err)
-		}
-	}
 	<-time.After(2 * session) // for the last session to be found lost, and closed
-	if n := len(v.Sessions()); n != len(branches) {
+	if n := len(v.Sessions()); n != len(processes) {
 		v.Errorf("%d sessions: %+v", n, v.Sessions())
 	}
 	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
 	epochs := uint64(0)
-	for _, b := range branches {
-		epochs += b.locks.Session().Epoch
+	for _, p := range processes {
+		epochs += p.locks.Session().Epoch
 	}
-	v.Logf("grants %v, %d outages, %d sessions, %d errors", l.grants, outages, epochs, len(l.errs))
+	v.Logf("grants %v, %d outages, %d sessions, %d errors", l.grants, outages, epochs, l.errs)
 }
 
 var closingFaults = []embedded.Fault{
@@ -83,25 +70,4 @@ var closingFaults = []embedded.Fault{
 	{Op: embedded.OpConnect, Nth: 2, Action: embedded.DropReply},
 	{Op: embedded.OpConnect, Nth: 2, Action: embedded.BlackHoleAfter},
 	{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: session},
-}
-
-// outage befalls the branch, or the server.
-func (b branch) outage(v *virtual) {
-	length := rand.N(2 * session)
-	switch rand.N(3) {
-	case 0:
-		v.Halt()
-		<-time.After(length)
-		v.Restart()
-	case 1:
-		b.fail(true, true)
-		<-time.After(length)
-		b.fail(false, false)
-	default: // nothing is answered, and what is sent is not lost
-		b.fail(true, false)
-		hole := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: b.locks.Session().ID, Times: -1, Action: embedded.BlackHole})
-		<-time.After(length)
-		hole.Remove()
-		b.fail(false, rand.N(2) == 0)
-	}
 }

@@ -22,7 +22,7 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(name, count), func(t *testing.T) {
-				b := &testLock{T: t, Server: s, path: s.Path(t)}
+				b := lockOn(t, s)
 				b.makeDirectory(count)
 				config, all := testActors(b.T, 1)
 				alice := all[0]

@@ -26,19 +26,12 @@ func TestWaitBehindPhantom(t *testing.T) {
 		bad := <-address
 		var waiting []*actors.Future[*actors.Grant]
 		var held []*actors.Grant
-		for _, of := range []func(l *actors.Locks) locker{
-			func(l *actors.Locks) locker { return l.Mutex("/lock-mutex") },
-			func(l *actors.Locks) locker { return l.RWMutex("/lock-rw").Write() },
-			func(l *actors.Locks) locker { return l.Semaphore("/lock-semaphore", 1) },
-			func(l *actors.Locks) locker {
-				return l.Mutex("/lock-local", actors.LocalQueue(actors.LocalQueueConfig{}))
-			},
-			func(l *actors.Locks) locker { return l.SimpleMutex("/lock-simple") }, // which asks the leader anyway
-		} {
-			g := lock(v, of(holders))
+		// The last asks the leader anyway.
+		for _, r := range named("mutex", "write", "semaphore", "local queue", "simple mutex") {
+			g := lock(v, v.handle(holders, r))
 			v.Haunt(bad, g.Node())
 			held = append(held, g)
-			waiting = append(waiting, of(waiters).Acquire(context.Background()))
+			waiting = append(waiting, v.handle(waiters, r).Acquire(context.Background()))
 		}
 		<-time.After(10 * time.Second)
 		for _, g := range held {

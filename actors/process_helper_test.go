@@ -92,16 +92,6 @@ func (p *childProcess) hear(words string) string {
 	return strings.TrimSpace(rest)
 }
 
-// hearOf skips what comes before a line that begins with the words.
-func (p *childProcess) hearOf(words string) string {
-	p.t.Helper()
-	for {
-		if rest, ok := strings.CutPrefix(p.next(), words); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-}
-
 func (p *childProcess) next() string {
 	p.t.Helper()
 	line, open := receive(p.t, p.lines, fmt.Sprint("a line of process ", p.cmd.Process.Pid))
@@ -111,12 +101,16 @@ func (p *childProcess) next() string {
 	return line
 }
 
-// granted waits for a grant.
+// granted waits for a grant, and skips what comes before.
 func (p *childProcess) granted() actors.Token {
 	p.t.Helper()
-	token, err := actors.ParseToken(p.hearOf("granted"))
-	must(p.t, err)
-	return token
+	for {
+		if text, ok := strings.CutPrefix(p.next(), "granted"); ok {
+			token, err := actors.ParseToken(strings.TrimSpace(text))
+			must(p.t, err)
+			return token
+		}
+	}
 }
 
 // quiet checks that it has said nothing more.

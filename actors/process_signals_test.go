@@ -43,27 +43,18 @@ func TestProcessHandOff(t *testing.T)       { besides(t, handOffAfterPause) }
 
 // The same on three servers.
 func TestProcessEnsemble(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three servers")
-	}
-	zktest.OneRunIn(t, 8)
-	t.Parallel()
-	s := zktest.Ensemble(t, 3)
+	all := three(t)
 	t.Run("all", func(t *testing.T) {
 		for name, f := range map[string]func(*testLock){"killed holder": killedHolder, "paused holder": pausedHolder,
 			"short pause": shortPause, "killed waiters": killedWaiters, "hand-off": handOffAfterPause} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
-				f(b)
-				if !t.Failed() {
-					b.clean()
-				}
+				onServer(t, all.Server, f, true)
 			})
 		}
 	})
 	if !t.Failed() {
-		(&testLock{T: t, Server: s, path: "/none"}).clean() // no watch is left
+		all.clean() // no watch is left
 	}
 }
 

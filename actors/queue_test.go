@@ -76,7 +76,8 @@ func TestInspectEachRecipe(t *testing.T) {
 			g := lock(b, c.first, actors.WithOwner("first"))
 			f := c.second.Acquire(within(b))
 			q := looksLike(b, reader, g.Path(), c.want)
-			holder, host := q.Participants[0], inspectHost()
+			holder := q.Participants[0]
+			host, _ := os.Hostname()
 			simple := strings.HasPrefix(q.Recipe, "simple")
 			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
 				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
@@ -91,11 +92,6 @@ func TestInspectEachRecipe(t *testing.T) {
 			looksLike(b, reader, g.Path(), ":")
 		}
 	})
-}
-
-func inspectHost() string {
-	host, _ := os.Hostname()
-	return host
 }
 
 func TestInspectUnused(t *testing.T) {

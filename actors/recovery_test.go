@@ -28,7 +28,7 @@ func TestRecoveryTimes(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var table []string
-	report := func(kind string, away time.Duration, o *outage) {
+	report := func(kind string, away time.Duration, o *measuredOutage) {
 		row := o.measure(kind, away)
 		mu.Lock()
 		defer mu.Unlock()
@@ -41,7 +41,7 @@ func TestRecoveryTimes(t *testing.T) {
 	for _, away := range lengths {
 		away *= time.Second
 		s := zktest.Own(t, zktest.TickTime(time.Second))
-		var all []*outage
+		var all []*measuredOutage
 		for _, timeout := range sessions {
 			all = append(all, newOutage(t, s, s.Addr(), timeout))
 		}
@@ -105,8 +105,8 @@ func isServing(addr string) bool {
 	return strings.Contains(string(answer), "Mode: ")
 }
 
-// outage is one of a process that holds a lock, and waits for another.
-type outage struct {
+// measuredOutage is one of a process that holds a lock, and waits for another.
+type measuredOutage struct {
 	t          *testing.T
 	timeout    time.Duration
 	ended      time.Time
@@ -117,8 +117,8 @@ type outage struct {
 	elsewhere  *actors.Grant // of the lock that is waited for
 }
 
-func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duration) *outage {
-	o := &outage{t: t, timeout: timeout, again: make(chan time.Time, 1)}
+func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duration) *measuredOutage {
+	o := &measuredOutage{t: t, timeout: timeout, again: make(chan time.Time, 1)}
 	configure := func(cfg *actors.Config) { cfg.SessionTimeout = timeout }
 	o.cut, o.other = connect(t, addr, configure), connect(t, s.Addr(), configure)
 	path := s.Path(t)
@@ -136,7 +136,7 @@ func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duratio
 }
 
 // measure waits until both locks are held.
-func (o *outage) measure(kind string, away time.Duration) string {
+func (o *measuredOutage) measure(kind string, away time.Duration) string {
 	o.elsewhere.Release()
 	_, err := o.wanted.Wait(context.Background())
 	got := time.Since(o.ended)
@@ -150,7 +150,7 @@ func (o *outage) measure(kind string, away time.Duration) string {
 		kind, away.Seconds(), o.timeout.Seconds(), how, got.Seconds(), err)
 }
 
-func (o *outage) close() {
+func (o *measuredOutage) close() {
 	o.cut.Close()
 	o.other.Close()
 }
@@ -182,19 +182,18 @@ func TestRecovery(t *testing.T) {
 }
 
 func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *dialer) func()) {
-	n := &dialer{dial: v.Dial}
 	margin, slack := timeout/5, 3*time.Second // slack is for the pauses between attempts to connect
-	locks := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Dial = timeout, n.Dial })
-	held := locks.Mutex(v.path)
+	p := v.process(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	held := p.locks.Mutex(v.path)
 	others := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
 	rival := others.Mutex(v.path)
 	const wanted = "/lock-wanted"
 	g, elsewhere := lock(v, held), lock(v, others.Mutex(wanted))
-	waiting := locks.Mutex(wanted).Acquire(context.Background())
+	waiting := p.locks.Mutex(wanted).Acquire(context.Background())
 	<-time.After(2 * timeout)
 	rivals := rival.Acquire(context.Background())
 	<-time.After(time.Second)
-	end := outage(v, n)
+	end := outage(v, p.dialer)
 	lost, granted := when(g.Done()), when(rivals.Done())
 	<-time.After(away)
 	end()

@@ -47,22 +47,23 @@ func TestFutureTimesOut(t *testing.T) {
 		config, all := testActors(b.T, 1)
 		root := all[0].system.Root
 		locks := b.locks(config, log.config)
-		for name, r := range b.recipes(locks) {
-			to := r.pid(b)
-			g := lock(b, r.lock)
-			future := root.RequestFuture(to, &messages.Acquire{RequestId: 1, Owner: "late", Kind: r.kind}, 5*time.Millisecond)
+		for _, r := range exclusive() {
+			mu := b.handle(locks, r)
+			to := pid(b, mu)
+			g := lock(b, mu)
+			future := root.RequestFuture(to, &messages.Acquire{RequestId: 1, Owner: "late", Kind: uint32(r.kind)}, 5*time.Millisecond)
 			if err := future.Wait(); !errors.Is(err, actor.ErrTimeout) {
-				b.Fatalf("%s: %v", name, err)
+				b.Fatalf("%s: %v", r.name, err)
 			}
-			waiting := r.lock.Acquire(within(b))
+			waiting := mu.Acquire(within(b))
 			unlock(b, g)
 			unlock(b, result(b, waiting))
-			if lines := log.with(cameTooLate); len(lines) != 1 || !strings.Contains(lines[0], r.lock.Path()) || !strings.Contains(lines[0], "late") {
-				b.Errorf("%s: the log has %q", name, lines)
+			if lines := log.with(cameTooLate); len(lines) != 1 || !strings.Contains(lines[0], mu.Path()) || !strings.Contains(lines[0], "late") {
+				b.Errorf("%s: the log has %q", r.name, lines)
 			}
 			log.take()
 		}
-		b.waitNodes(0, recipeEnds...)
+		b.waitNone()
 	})
 }
 

@@ -2,8 +2,8 @@ package actors_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -17,12 +17,15 @@ func TestReservedPaths(t *testing.T) {
 		before := nodes()
 		free := locks.Mutex(b.path)
 		for _, path := range []string{zkbridge.GenerationDirectory, zkbridge.GenerationPath, zkbridge.GenerationPath + "/a", "/actorlock/a", "/actorlock/a/b"} {
-			for name, mu := range map[string]locker{
-				"mutex": locks.Mutex(path), "lock-delay": locks.Mutex(path, actors.LockDelay(time.Second)), "local queue": locks.Mutex(path, brief),
-				"writer": locks.RWMutex(path).Write(), "semaphore": locks.Semaphore(path, 2), "simple": locks.SimpleMutex(path),
-				"simple reader": locks.SimpleRWMutex(path).Read(), "shared": locks.Semaphore(b.path+"-shared", 1, actors.SharedPermits(path)),
-				"multi": locks.MultiLock(free, locks.Mutex(path)),
-			} {
+			handles := map[string]locker{
+				"shared": locks.Semaphore(b.path+"-shared", 1, actors.SharedPermits(path)), "multi": locks.MultiLock(free, locks.Mutex(path)),
+			}
+			for _, r := range recipes {
+				if !strings.HasPrefix(r.name, "multi") { // whose members are at other paths
+					handles[r.name] = r.at(locks, path)
+				}
+			}
+			for name, mu := range handles {
 				_, err := mu.Lock(within(b))
 				b.Run(name, func(t *testing.T) { isClear(t, err, path) })
 			}

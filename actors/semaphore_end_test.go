@@ -13,7 +13,7 @@ import (
 func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		f := other.Acquire(within(b), actors.Permits(3)) // two of them are given
 		b.waitFor(1, 4)
 		behind := s.Acquire(within(b))
@@ -35,12 +35,12 @@ func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 func TestSemaphoreNonBlockingRelease(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, two := b.semaphore(1), b.semaphore(1)
-		g := permits(b, one, 1, actors.Try())
+		g := lock(b, one, actors.Try())
 		_, err := two.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		b.waitFor(0, 1)
 		unlock(b, g)
-		g = permits(b, two, 1, actors.Try())
+		g = lock(b, two, actors.Try())
 		_, err = one.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		unlock(b, g)
@@ -50,7 +50,7 @@ func TestSemaphoreNonBlockingRelease(t *testing.T) {
 func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, two := b.semaphore(1), b.semaphore(1)
-		g := permits(b, one, 1)
+		g := lock(b, one)
 		for range 3 {
 			f := two.Acquire(within(b))
 			b.waitFor(1, 2)
@@ -62,7 +62,7 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 		unlock(b, g)
 		unlock(b, result(b, f))
 		for range 3 { // and one that acquires again and again
-			unlock(b, permits(b, one, 1))
+			unlock(b, lock(b, one))
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 func TestSemaphoreContend(t *testing.T) {
 	each(t, func(b *testLock) {
 		ss := []*actors.Semaphore{b.semaphore(3), b.semaphore(3), b.semaphore(3)}
-		g := permits(b, ss[0], 3)
+		g := lock(b, ss[0], actors.Permits(3))
 		b.waitFor(0, 3) // its own request has left the queue
 		var fs []*actors.Future[*actors.Grant]
 		want := []int{1, 3, 2, 1, 3, 3, 1, 1, 1}

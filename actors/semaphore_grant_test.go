@@ -21,7 +21,7 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, conn := b.semaphore(4), b.Client(b)
 		for lost := range 3 {
-			g := permits(b, s, 3, actors.WithData([]byte("mine")))
+			g := lock(b, s, actors.Permits(3), actors.WithData([]byte("mine")))
 			nodes := g.Nodes()
 			names := b.leases()
 			if len(nodes) != 3 || nodes[0] != g.Node() || len(names) != 3 {
@@ -65,7 +65,7 @@ func TestSemaphoreTokens(t *testing.T) {
 		var last actors.Token
 		var held []*actors.Grant
 		for i := range 10 {
-			g := permits(b, ss[i%2], 1+i%2)
+			g := lock(b, ss[i%2], actors.Permits(1+i%2))
 			if g.Token().Compare(last) <= 0 {
 				b.Errorf("token %v after %v", g.Token(), last)
 			}
@@ -98,11 +98,11 @@ func TestSemaphoreRequests(t *testing.T) {
 		}()
 		d := &dialer{}
 		s := b.semaphore(3, d.config)
-		unlock(b, permits(b, s, 1)) // looks at the directories
+		unlock(b, lock(b, s)) // looks at the directories
 		b.waitFor(0, 0)
 		for _, n := range []int{1, 3} {
 			total, ops := d.during(func() {
-				g := permits(b, s, n)
+				g := lock(b, s, actors.Permits(n))
 				unlock(b, g)
 				b.waitFor(0, 0)
 			})
@@ -112,10 +112,10 @@ func TestSemaphoreRequests(t *testing.T) {
 			}
 		}
 		// Others' permits need not be looked at while there is room.
-		g := permits(b, b.semaphore(3), 1)
+		g := lock(b, b.semaphore(3))
 		b.waitFor(0, 1)
 		total, ops := d.during(func() {
-			unlock(b, permits(b, s, 2))
+			unlock(b, lock(b, s, actors.Permits(2)))
 			b.waitFor(0, 1)
 		})
 		if ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 || total > 5 {
@@ -131,7 +131,7 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
 		s := b.semaphore(3)
-		g := permits(b, s, 3)
+		g := lock(b, s, actors.Permits(3))
 		var fs []*actors.Future[*actors.Grant]
 		for range 3 {
 			fs = append(fs, s.Acquire(within(b)))
@@ -158,7 +158,7 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 func TestSemaphoreOwners(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, me := b.semaphore(3), actors.WithOwner("me")
-		g, h := permits(b, s, 1, me), permits(b, s, 1, me)
+		g, h := lock(b, s, me), lock(b, s, me)
 		if g.Node() == h.Node() {
 			b.Error("two requests of one owner share a permit")
 		}
@@ -168,7 +168,7 @@ func TestSemaphoreOwners(t *testing.T) {
 		if took := time.Since(begun); took > patience/2 || !strings.Contains(err.Error(), `owner "me"`) {
 			b.Errorf("after %v: %v", took, err)
 		}
-		k := permits(b, s, 1, me)
+		k := lock(b, s, me)
 		_, err = s.Lock(within(b), me, actors.Try())
 		is(b, err, actors.ErrDeadlock)
 		_, err = s.Lock(within(b), actors.WithOwner("other"), actors.Try())
@@ -179,14 +179,14 @@ func TestSemaphoreOwners(t *testing.T) {
 		go k.Release() // by another goroutine
 		unlock(b, result(b, other))
 		unlock(b, h)
-		unlock(b, permits(b, s, 3, me))
+		unlock(b, lock(b, s, actors.Permits(3), me))
 	})
 }
 
 func TestSemaphoreInvalid(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
-		g := permits(b, locks.Semaphore(b.path, 3), 1)
+		g := lock(b, locks.Semaphore(b.path, 3))
 		tooMany := int64(1) << 31 // no constant: an int may have 32 bits, and then this is negative
 		for _, c := range []struct {
 			err  error
@@ -229,7 +229,7 @@ func TestSemaphoreLimits(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 4 })
 		s := locks.Semaphore(b.path, 20)
-		g, h := permits(b, s, 8, actors.WithData([]byte("four"))), permits(b, s, 8)
+		g, h := lock(b, s, actors.Permits(8), actors.WithData([]byte("four"))), lock(b, s, actors.Permits(8))
 		_, err := s.Lock(within(b))
 		is(b, err, actors.ErrLimit)
 		k := lock(b, locks.Mutex(b.path+"-other"))
@@ -238,7 +238,7 @@ func TestSemaphoreLimits(t *testing.T) {
 		unlock(b, h)
 		_, err = s.Lock(within(b), actors.WithData([]byte("five.")))
 		is(b, err, actors.ErrLimit)
-		unlock(b, permits(b, s, 1))
+		unlock(b, lock(b, s))
 		unlock(b, k)
 		unlock(b, g)
 	})

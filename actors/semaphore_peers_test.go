@@ -74,7 +74,7 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 		s, theirs := b.semaphore(2), b.byHand(2)
 		first, err := theirs.acquire(within(b), 1)
 		must(b, err)
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		f := s.Acquire(within(b)) // has the lock, and waits for a permit
 		b.waitFor(1, 3)
 		came := make(chan []string)
@@ -210,7 +210,7 @@ func TestSemaphoreStrangers(t *testing.T) {
 		conn := b.Client(b)
 		var log logs
 		s, other := b.semaphore(2, log.config), b.semaphore(2)
-		warm := permits(b, s, 1) // makes the directories
+		warm := lock(b, s) // makes the directories
 		stranger := func(name string) string {
 			node, err := conn.Create(b.path+"/leases/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 			must(b, err)
@@ -255,7 +255,7 @@ func TestSemaphoreStrangers(t *testing.T) {
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(3), b.byHand(3)
-		g := permits(b, s, 2)
+		g := lock(b, s, actors.Permits(2))
 		b.waitFor(0, 2) // the lock is free: nothing of ours stands in the way
 		lease, err := theirs.acquire(within(b), 1)
 		must(b, err)

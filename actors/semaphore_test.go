@@ -22,16 +22,6 @@ func (b *testLock) semaphore(permits int, configure ...func(*actors.Config)) *ac
 	return b.locks(configure...).Semaphore(b.path, permits)
 }
 
-// permits acquires some.
-func permits(t testing.TB, s *actors.Semaphore, n int, options ...actors.Option) *actors.Grant {
-	t.Helper()
-	g, err := s.Lock(within(t), append(options, actors.Permits(n))...)
-	if err != nil {
-		t.Fatalf("%d permits of %s: %v", n, s.Path(), err)
-	}
-	return g
-}
-
 // leases and queue are the nodes of a semaphore's two directories.
 func (b *testLock) leases() []string { return b.Nodes(b, b.path+"/leases") }
 func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
@@ -51,7 +41,7 @@ func (b *testLock) waitFor(queue, leases int) {
 func TestSemaphoreSimple(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := b.semaphore(1)
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
 		is(b, err, actors.ErrTimedOut)
 		b.waitFor(0, 1)
@@ -64,7 +54,7 @@ func TestSemaphoreSimple2(t *testing.T) {
 		s, other := b.semaphore(3), b.semaphore(3)
 		var grants []*actors.Grant
 		for i := range 3 {
-			g := permits(b, []*actors.Semaphore{s, other}[i%2], 1)
+			g := lock(b, []*actors.Semaphore{s, other}[i%2])
 			grants = append(grants, g)
 			if !strings.HasPrefix(g.Node(), b.path+"/leases/_c_") || !strings.Contains(g.Node(), "-lease-") || !slices.Equal(g.Nodes(), []string{g.Node()}) {
 				b.Errorf("node %s, nodes %v", g.Node(), g.Nodes())
@@ -77,7 +67,7 @@ func TestSemaphoreSimple2(t *testing.T) {
 			is(b, err, actors.ErrNotAcquired)
 		}
 		unlock(b, grants[0])
-		unlock(b, permits(b, s, 1))
+		unlock(b, lock(b, s))
 		unlock(b, grants[1])
 		unlock(b, grants[2])
 	})
@@ -98,21 +88,19 @@ func TestSemaphoreReleaseInChunks(t *testing.T) {
 // crowd has many goroutines on a few connections acquire and release permits.
 func crowd(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
-	var inside, most atomic.Int64
+	l := newLedger(b)
 	b.turns(goroutines, rounds, func(i int) turn {
 		n := want()
 		return turn{lock: ss[i%len(ss)], options: []actors.Option{actors.Permits(n)}, inside: func(g *actors.Grant) {
-			now := inside.Add(int64(n))
-			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			l.enter("", g, share{b.path, max, n, true})
+			if len(g.Nodes()) != n {
+				b.Errorf("nodes %v for %d permits", g.Nodes(), n)
 			}
-			if now > int64(max) || len(g.Nodes()) != n {
-				b.Errorf("%d of %d permits are held; nodes %v for %d", now, max, g.Nodes(), n)
-			}
-			inside.Add(int64(-n))
+			<-time.After(time.Millisecond) // so that others hold meanwhile
+			l.leave(g)
 		}}
 	})
 	b.waitFor(0, 0)
-	b.Logf("%d of %d permits were held at most", most.Load(), max)
 }
 
 func TestSemaphoreRelease1AtATime(t *testing.T) {
@@ -144,7 +132,7 @@ func TestSemaphoreRelease1AtATime(t *testing.T) {
 func TestSemaphoreClientClose(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, s := b.locks(), b.semaphore(1)
-		g := permits(b, one.Semaphore(b.path, 1), 1)
+		g := lock(b, one.Semaphore(b.path, 1))
 		f := s.Acquire(within(b))
 		b.waitFor(1, 2)
 		must(b, one.Close())
@@ -162,7 +150,7 @@ func TestSemaphoreGetParticipantNodes(t *testing.T) {
 			if n, err := s.Remaining(within(b)); err != nil || n != 10-i {
 				b.Errorf("%d remain of 10 less %d, %v", n, i, err)
 			}
-			g := permits(b, s, 1, actors.WithData([]byte(fmt.Sprint("holder ", i))))
+			g := lock(b, s, actors.WithData([]byte(fmt.Sprint("holder ", i))))
 			data, stat, err := b.Client(b).Get(g.Node())
 			if err != nil || string(data) != fmt.Sprint("holder ", i) || stat.Czxid != g.Token().Czxid || stat.EphemeralOwner != g.Session() {
 				b.Errorf("%q, %+v, %v", data, stat, err)
@@ -183,7 +171,7 @@ func TestSemaphoreGetParticipantNodes(t *testing.T) {
 func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(1), b.semaphore(1), b.Client(b)
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		held := b.leases()
 		for _, directory := range []string{"/leases/", "/locks/"} {
 			f := other.Acquire(within(b))
@@ -211,7 +199,7 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 func TestSemaphoreInterruptAcquire(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other := b.semaphore(1), b.semaphore(1)
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		for _, waiting := range []int{0, 1, 3} {
 			ctx, cancel := context.WithCancel(b.Context())
 			var fs []*actors.Future[*actors.Grant]
@@ -228,29 +216,28 @@ func TestSemaphoreInterruptAcquire(t *testing.T) {
 			b.waitFor(0, 1)
 		}
 		unlock(b, g)
-		unlock(b, permits(b, other, 1))
+		unlock(b, lock(b, other))
 	})
 }
 
 // The server is away while ten acquire.
 func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 	t.Parallel()
-	s := zktest.Own(t)
-	b := &testLock{T: t, Server: s, path: s.Path(t)}
+	b := lockOn(t, zktest.Own(t))
 	one, two := b.locks(), b.locks()
-	g := permits(b, one.Semaphore(b.path, 1), 1)
+	g := lock(b, one.Semaphore(b.path, 1))
 	var fs []*actors.Future[*actors.Grant]
 	for i := range 10 {
 		fs = append(fs, []*actors.Locks{one, two}[i%2].Semaphore(b.path, 1).Acquire(context.Background()))
 	}
-	s.Stop(t)
+	b.Stop(t)
 	state(b, one, messages.SessionState_SUSPENDED)
 	state(b, two, messages.SessionState_SUSPENDED)
 	release := g.Release()
 	fs = append(fs, one.Semaphore(b.path, 1).Acquire(context.Background()))
-	s.Start(t)
+	b.Start(t)
 	result(b, release)
-	var inside atomic.Int32
+	l := newLedger(b)
 	var wg sync.WaitGroup
 	for _, f := range fs {
 		wg.Go(func() {
@@ -259,10 +246,8 @@ func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 				b.Error(err)
 				return
 			}
-			if n := inside.Add(1); n > 1 {
-				b.Errorf("%d hold the only permit", n)
-			}
-			inside.Add(-1)
+			l.enter("", g, share{b.path, 1, 1, true})
+			l.leave(g)
 			g.Release()
 		})
 	}

@@ -24,20 +24,20 @@ const hasEnded = "actor has ended"
 // An actor that ended before the lock got its Acquire does not hold it.
 func TestActorEndedBefore(t *testing.T) {
 	each(t, func(b *testLock) {
-		config, all := testActors(b.T, len(b.recipes(&actors.Locks{})))
-		for name, r := range b.recipes(b.locks(config)) {
-			alice := all[0]
-			all = all[1:]
+		config, all := testActors(b.T, len(recipes))
+		locks := b.locks(config)
+		for i, r := range recipes {
+			alice, mu := all[i], b.handle(locks, r)
 			alice.stop()
-			alice.send(r.pid(b), &messages.Acquire{RequestId: 1, Kind: r.kind})
-			g, err := r.lock.Lock(within(b))
+			alice.send(pid(b, mu), &messages.Acquire{RequestId: 1, Kind: uint32(r.kind), Permits: r.permits})
+			g, err := mu.Lock(within(b), r.options...)
 			if err != nil {
-				b.Errorf("%s: %v", name, err)
+				b.Errorf("%s: %v", r.name, err)
 				continue
 			}
 			unlock(b, g)
 		}
-		b.waitNodes(0, recipeEnds...)
+		b.waitNone()
 	})
 }
 

@@ -23,7 +23,7 @@ func shared(t *testing.T, f func(b *testLock, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
-		b := &testLock{T: t, Server: s, path: s.Path(t)}
+		b := lockOn(t, s)
 		f(b, b.path+"-config/permits")
 		b.waitNodes(0)
 	})
@@ -131,7 +131,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 		conn, one, two := b.Client(b), b.locks(), b.locks()
 		must(b, one.SharedCount(count, 0).Set(within(b), 1))
 		s, other := one.Semaphore(b.path, 99, actors.SharedPermits(count)), two.Semaphore(b.path, 99, actors.SharedPermits(count))
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		f := other.Acquire(within(b))
 		b.waitFor(1, 2)
 		h := s.Acquire(within(b), actors.Permits(2))
@@ -181,7 +181,7 @@ func TestSharedPermitsPause(t *testing.T) {
 	shared(t, func(b *testLock, count string) {
 		conn, locks := b.Client(b), b.locks()
 		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // the count is made with 2
-		g := permits(b, s, 2)
+		g := lock(b, s, actors.Permits(2))
 		if data, _, err := conn.Get(count); err != nil || string(data) != "\x00\x00\x00\x02" {
 			b.Errorf("%q, %v", data, err)
 		}
@@ -241,7 +241,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, steady := connect(b.T, proxy.Addr()), b.locks()
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))
-		g := permits(b, s, 1)
+		g := lock(b, s)
 		f := s.Acquire(within(b))
 		b.waitFor(1, 2)
 		proxy.Refuse(true)
@@ -254,7 +254,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 		closes(b, g.Done(), "the grant")
 		closes(b, h.Done(), "the grant")
 		must(b, steady.SharedCount(count, 0).Set(within(b), 3))
-		unlock(b, permits(b, s, 3))
+		unlock(b, lock(b, s, actors.Permits(3)))
 	})
 }
 

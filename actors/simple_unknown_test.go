@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -14,29 +13,24 @@ import (
 // asks for it. The contender deletes its lock node, and does not wait for it.
 func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	t.Parallel()
-	for _, k := range []struct {
-		name, lockNode string
-		at             func(locks *actors.Locks, path string) locker
-	}{
-		{"mutex", "lock", func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) }},
-		{"writer", "W", func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }},
-	} {
-		t.Run(k.name, func(t *testing.T) {
+	for name, lockNode := range map[string]string{"simple mutex": "lock", "simple write": "W"} {
+		t.Run(name, func(t *testing.T) {
+			r := named(name)[0]
 			besides(t, func(b *testLock) {
 				var deaf atomic.Pointer[wireConn] // gets no answer to the transaction, nor to what follows
 				d := &dialer{write: func(c *wireConn, _ embedded.Op, message []byte) (int, error) {
-					if bytes.Contains(message, []byte(b.path+"/"+k.lockNode+"-")) && deaf.CompareAndSwap(nil, c) {
+					if bytes.Contains(message, []byte(b.path+"/"+lockNode+"-")) && deaf.CompareAndSwap(nil, c) {
 						c.setLimit(0)
 					}
 					return c.Conn.Write(message)
 				}}
-				conn, mu := b.Client(b), k.at(b.locks(d.config), b.path)
-				unlock(b, lock(b, k.at(b.locks(), b.path))) // makes the directory
+				conn, mu := b.Client(b), r.at(b.locks(d.config), b.path)
+				unlock(b, lock(b, r.at(b.locks(), b.path))) // makes the directory
 				b.waitNodes(0)
 				f := mu.Acquire(within(b))
 				b.waitNodes(2)
 				for _, name := range b.nodes() {
-					if name != k.lockNode {
+					if name != lockNode {
 						must(b, conn.Delete(b.path+"/"+name, -1))
 					}
 				}

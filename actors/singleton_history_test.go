@@ -25,35 +25,27 @@ func TestHistoryOfSingletons(t *testing.T) {
 	}
 }
 
-// singletonChildren has the children of a history.
+// singletonChildren counts the children of a history.
 type singletonChildren struct {
-	t testing.TB
-
+	*ledger
 	mu      sync.Mutex
-	playing map[*actor.PID]actors.Token // started, and not told to stop
-	newest  actors.Token
 	started map[int]int // by singleton
 }
 
-func (c *singletonChildren) starts(self *actor.PID, singleton int, token actors.Token) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for other, with := range c.playing {
-		if other != self {
-			c.t.Errorf("a child with token %v goes on beside that with %v", with, token)
-		}
-	}
-	if again := c.playing[self] == token; !again && token.Compare(c.newest) <= 0 { // a failed child is restarted
-		c.t.Errorf("token %v after %v", token, c.newest)
-	}
-	c.playing[self], c.newest = token, token
-	c.started[singleton]++
+// child holds from its start until it is told to stop. One that has failed starts again.
+type child struct {
+	pid   *actor.PID
+	token actors.Token
 }
 
-func (c *singletonChildren) stops(self *actor.PID) {
+func (c child) Token() actors.Token { return c.token }
+func (child) Err() error            { return nil }
+
+func (c *singletonChildren) starts(singleton int, child child) {
+	c.enter(child.pid.String(), child, whole(election))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.playing, self)
+	c.started[singleton]++
 }
 
 // fewest is how often the singleton has led that did so least often.
@@ -70,17 +62,14 @@ func (c *singletonChildren) fewest(singletons int) int {
 func historyOfSingletons(v *virtual) {
 	system := actor.NewActorSystem(quietly...)
 	defer system.Shutdown()
-	c := &singletonChildren{t: v, playing: map[*actor.PID]actors.Token{}, started: map[int]int{}}
-	var branches []branch
+	c := &singletonChildren{ledger: newLedger(v), started: map[int]int{}}
+	var processes []process
 	var all []*actor.PID
 	var props []*actor.Props
 	for i := range 3 {
-		n := &dialer{dial: v.Dial}
-		locks := v.locks(func(cfg *actors.Config) {
-			cfg.Dial, cfg.System, cfg.StopOnSuspended = n.Dial, system, i == 2
-		})
-		branches = append(branches, branch{n, locks})
-		props = append(props, locks.Election("/lock").Singleton(func(token actors.Token) *actor.Props { return c.child(i, token) }))
+		p := v.process(func(cfg *actors.Config) { cfg.System, cfg.StopOnSuspended = system, i == 2 })
+		processes = append(processes, p)
+		props = append(props, p.locks.Election("/lock").Singleton(func(token actors.Token) *actor.Props { return c.props(i, token) }))
 		all = append(all, system.Root.Spawn(props[i]))
 	}
 	defer func() {
@@ -91,7 +80,7 @@ func historyOfSingletons(v *virtual) {
 	}()
 	for range 40 {
 		fault := v.Inject(campaignFaults[rand.N(len(campaignFaults))])
-		branches[rand.N(len(branches))].outage(v)
+		processes[rand.N(len(processes))].outage(v)
 		fault.Remove()
 		<-time.After(rand.N(2 * session))
 		switch i := rand.N(len(all)); rand.N(4) {
@@ -103,10 +92,7 @@ func historyOfSingletons(v *virtual) {
 		}
 	}
 	c.mu.Lock()
-	total := 0
-	for _, n := range c.started {
-		total += n
-	}
+	total := c.count(election)
 	clear(c.started)
 	c.mu.Unlock()
 	zktest.Eventually(v, time.Hour, func() bool { return c.fewest(len(all)) > 1 }, "each singleton leads after the faults")
@@ -117,21 +103,17 @@ func historyOfSingletons(v *virtual) {
 	v.Logf("%d terms among faults", total)
 }
 
-// wake sends the child a message after a while.
-func (c *singletonChildren) wake(child actor.Context) {
-	system, self := child.ActorSystem(), child.Self()
-	time.AfterFunc(rand.N(4*time.Second), func() { system.Root.Send(self, "go on") })
-}
-
-// child plays for a while, and then ends, fails or goes on. It takes a while to stop.
-func (c *singletonChildren) child(singleton int, token actors.Token) *actor.Props {
+// props are of a child that plays for a while, and then ends, fails or goes on. It takes a while to stop.
+func (c *singletonChildren) props(singleton int, token actors.Token) *actor.Props {
 	return actor.PropsFromFunc(func(ctx actor.Context) {
+		system, self := ctx.ActorSystem(), child{ctx.Self(), token}
+		wake := func() { time.AfterFunc(rand.N(4*time.Second), func() { system.Root.Send(self.pid, "go on") }) }
 		switch ctx.Message().(type) {
 		case *actor.Started:
-			c.starts(ctx.Self(), singleton, token)
-			c.wake(ctx)
+			c.starts(singleton, self)
+			wake()
 		case *actor.Stopping:
-			c.stops(ctx.Self())
+			c.leave(self)
 			<-time.After(rand.N(time.Second))
 		case string:
 			switch rand.N(3) {
@@ -140,7 +122,7 @@ func (c *singletonChildren) child(singleton int, token actors.Token) *actor.Prop
 			case 1:
 				ctx.Stop(ctx.Self())
 			default:
-				c.wake(ctx)
+				wake()
 			}
 		}
 	})

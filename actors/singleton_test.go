@@ -28,7 +28,7 @@ type childEvent struct {
 	goOn      chan struct{} // closed to let a child end that is stopping
 }
 
-func newStage(b *testLock) *singletonTest {
+func newSingletonTest(b *testLock) *singletonTest {
 	s := &singletonTest{testLock: b, heard: make(chan childEvent, 1000)}
 	s.system = actor.NewActorSystem(quietly...)
 	b.Cleanup(s.system.Shutdown)
@@ -139,7 +139,7 @@ func (s *singletonTest) properly() {
 // after the child has terminated.
 func TestSingleton(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
 		a := s.spawn("a", here.Election(s.path, append(form, actors.AsID("a"))...))
 		first := s.hears("started", "a")
@@ -182,7 +182,7 @@ func TestSingleton(t *testing.T) {
 // queues again when its child has terminated.
 func TestSingletonLosesSession(t *testing.T) {
 	each(t, func(b *testLock) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
 		s.spawn("a", here.Election(s.path))
 		first := s.hears("started", "a")
@@ -209,7 +209,7 @@ func TestSingletonLosesSession(t *testing.T) {
 // A singleton that is stopped, or that its child stops, resigns after its child has terminated.
 func TestSingletonStops(t *testing.T) {
 	each(t, func(b *testLock) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		locks := s.locks()
 		for _, stop := range []func(self *actor.PID, child childEvent){
 			func(self *actor.PID, _ childEvent) { s.system.Root.Stop(self) },
@@ -250,7 +250,7 @@ func TestSingletonStops(t *testing.T) {
 // time to stop. Then there is one request and, in a new term, one child.
 func TestSingletonIsRestarted(t *testing.T) {
 	each(t, func(b *testLock) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		e := s.locks().Election(s.path)
 		always := actor.NewAllForOneStrategy(100, time.Minute, func(any) actor.Directive { return actor.RestartDirective })
 		sibling := make(chan *actor.PID, 10)
@@ -293,7 +293,7 @@ func TestSingletonIsRestarted(t *testing.T) {
 // A final error stops a singleton, and the log has the error.
 func TestSingletonFails(t *testing.T) {
 	each(t, func(b *testLock) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		foreign := b.locks(s.log.config) // of another actor system
 		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.path)} {
 			s.gone(s.system.Root.Spawn(s.props("a", e)))
@@ -321,7 +321,7 @@ func TestSingletonFails(t *testing.T) {
 func TestSingletonRetries(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
-		s := newStage(b)
+		s := newSingletonTest(b)
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
 		g := lock(s, locks.Mutex(s.path))
 		self := s.system.Root.Spawn(s.props("a", locks.Election(s.path)))

@@ -100,35 +100,29 @@ func TestStats(t *testing.T) {
 // A lock that goes from one process to another is a remote hand-off; one that is free is none.
 func TestStatsHandOffs(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(locks *actors.Locks) locker{
-		"mutex": func(locks *actors.Locks) locker { return locks.Mutex("/lock") },
-		"local": func(locks *actors.Locks) locker {
-			return locks.Mutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{}))
-		},
-		"simple": func(locks *actors.Locks) locker { return locks.SimpleMutex("/lock") },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, r := range named("mutex", "local queue", "simple mutex") {
+		t.Run(r.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				here := v.locks()
 				there := v.locks()
 				for n := range uint64(3) {
-					unlock(v, lock(v, of(here)))
-					unlock(v, lock(v, of(there)))
-					g := lock(v, of(there))
-					first, second := of(here).Acquire(within(v)), of(here).Acquire(within(v))
+					unlock(v, lock(v, r.at(here, v.path)))
+					unlock(v, lock(v, r.at(there, v.path)))
+					g := lock(v, r.at(there, v.path))
+					first, second := r.at(here, v.path).Acquire(within(v)), r.at(here, v.path).Acquire(within(v))
 					synctest.Wait()
 					unlock(v, g)
 					unlock(v, result(v, first))
 					unlock(v, result(v, second))
 					local := n + 1
-					if name == "simple" { // it makes each grant by a node of its own
+					if r.name == "simple mutex" { // it makes each grant by a node of its own
 						local = 0
 					}
 					if s := here.Stats(); s.LocalHandOffs != local || s.RemoteHandOffs != n+1 {
 						v.Errorf("after %d of each: %d local and %d remote hand-offs", n+1, s.LocalHandOffs, s.RemoteHandOffs)
 					}
 				}
-				if s := here.Stats(); s.Batches == 0 && name != "simple" || s.BatchOperations < s.Batches {
+				if s := here.Stats(); s.Batches == 0 && r.name != "simple mutex" || s.BatchOperations < s.Batches {
 					v.Errorf("%d batches with %d operations", s.Batches, s.BatchOperations)
 				}
 			})

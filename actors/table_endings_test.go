@@ -62,7 +62,7 @@ func TestEndings(t *testing.T) {
 
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
 	sharesServer(t, s)
-	e.on(&testLock{T: t, Server: s, path: s.Path(t)}, row)
+	e.on(&testLock{T: t, Server: s, path: s.Path(t), parallel: true}, row)
 }
 
 func (e ending) inVirtualTime(t *testing.T, row tableRow) {
@@ -80,8 +80,9 @@ func (e ending) on(b *testLock, row tableRow) {
 		system, all = testActors(b.T, e.actors)
 		configure = append(configure, system)
 	}
-	c := newCell(b, row, configure...)
-	c.testActors = all
+	c := &cell{testLock: b, row: row, testActors: all}
+	p := b.process(append(configure, c.log.config)...)
+	c.network, c.ours, c.theirs = p.dialer, p.locks, b.locks()
 	e.run(c)
 	c.clean()
 }
@@ -231,7 +232,7 @@ var endings = []ending{
 		for part, message := range c.row.poison {
 			c.hold()
 			c.wait()
-			unrelated := lock(c, c.row.holder(c.ours, c.path+"-unrelated"), c.row.options...)
+			unrelated := lock(c, c.row.at(c.ours, c.path+"-unrelated"), c.row.options...)
 			failures := len(c.log.with("actor failed"))
 			c.poison(part, message)
 			c.over(actors.ErrInternal)
@@ -348,7 +349,7 @@ var endings = []ending{
 		c.served(c.here, c.there)
 		c.grants, c.contexts = nil, nil
 		collected(c, func() bool {
-			g, err := c.row.holder(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+			g, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
 			if err == nil {
 				unlock(c, g)
 			} else {

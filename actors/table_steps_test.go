@@ -10,7 +10,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
-	"github.com/asynkron/protoactor-go/actor"
 )
 
 // givesUp has a request of the holder's process end for a reason.
@@ -62,7 +61,7 @@ func (c *cell) closeOurs() {
 	c.hold()
 	c.wait()
 	timed := c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(time.Hour))...)
-	elsewhere := c.row.holder(c.ours, c.path+"-unrelated").Acquire(context.Background(), c.row.options...)
+	elsewhere := c.row.at(c.ours, c.path+"-unrelated").Acquire(context.Background(), c.row.options...)
 	own := c.own()
 	must(c, c.ours.Close())
 	if g, err := elsewhere.Result(); err == nil { // granted just before
@@ -86,10 +85,10 @@ func (c *cell) closeOurs() {
 	c.served(c.there)
 	must(c, c.ours.Close())
 	for _, path := range []string{c.path, c.path + "-later"} {
-		_, err := c.pid(c.row.holder(c.ours, path))
+		_, err := c.row.at(c.ours, path).PID()
 		is(c, err, actors.ErrClosed)
 	}
-	is(c, failure(c, c.row.holder(c.ours, c.path).Acquire(context.Background())), actors.ErrClosed)
+	is(c, failure(c, c.row.at(c.ours, c.path).Acquire(context.Background())), actors.ErrClosed)
 }
 
 // busy begins to release all grants and to acquire anew while the server is slow, and has a
@@ -123,7 +122,7 @@ func (c *cell) ended(why error, releases ...*actors.Future[struct{}]) {
 // poison has an actor of the row panic: the actor of the lock, or the nth that it builds on.
 func (c *cell) poison(nth int, message any) {
 	c.Helper()
-	actors.Poison(c.row.holder(c.ours, c.path), nth, message)
+	actors.Poison(c.row.at(c.ours, c.path), nth, message)
 }
 
 // drop acquires, and forgets the grants.
@@ -133,19 +132,13 @@ func (c *cell) drop() {
 	c.grants, c.done, c.contexts = nil, nil, nil
 }
 
-// pid returns the PID of a lock's actor.
-func (c *cell) pid(l locker) (*actor.PID, error) {
-	return l.(interface{ PID() (*actor.PID, error) }).PID()
-}
-
 // ownersActor has an actor hold, and stop.
 func ownersActor(c *cell) {
 	alice, bob := c.testActors[0], c.testActors[1]
-	pid, err := c.pid(c.row.holder(c.ours, c.path))
-	must(c, err)
-	alice.send(pid, &messages.Acquire{RequestId: 7, Owner: string(asMe), Kind: uint32(c.row.kind), Permits: c.row.permits})
+	to := pid(c, c.row.at(c.ours, c.path))
+	alice.send(to, &messages.Acquire{RequestId: 7, Owner: string(asMe), Kind: uint32(c.row.kind), Permits: c.row.permits})
 	alice.granted(7)
-	bob.send(pid, &messages.Acquire{RequestId: 8, Kind: uint32(c.row.kind), Permits: c.row.permits})
+	bob.send(to, &messages.Acquire{RequestId: 8, Kind: uint32(c.row.kind), Permits: c.row.permits})
 	c.settle()
 	c.there = c.request(c.theirs)
 	bob.stop()

@@ -6,9 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors"
@@ -87,100 +85,53 @@ func TestTokenWithoutAGeneration(t *testing.T) {
 	}
 }
 
-// stamped is a handle whose actors hear of the generation that a test says.
-type stamped interface {
-	locker
-	Stamp(generationAt func(czxid int64) uint64)
-	PID() (*actor.PID, error)
-}
-
 // The generation that the bridge reports comes with czxid and step to the grants of all recipes, to Go
 // code and to actors.
 func TestTokensHaveTheirGeneration(t *testing.T) {
 	t.Parallel()
-	local := actors.LocalQueue(actors.LocalQueueConfig{})
-	recipes := map[string]func(l *actors.Locks, path string) []stamped{ // the handles of kind 0, kind 1, ...
-		"mutex":            func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p)} },
-		"mutex with delay": func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p, actors.LockDelay(time.Second))} },
-		"local mutex":      func(l *actors.Locks, p string) []stamped { return []stamped{l.Mutex(p, local)} },
-		"downgrade": func(l *actors.Locks, p string) []stamped {
-			rw := l.RWMutex(p)
-			return []stamped{rw.Write(), rw.Read()}
-		},
-		"local downgrade": func(l *actors.Locks, p string) []stamped {
-			rw := l.RWMutex(p, local)
-			return []stamped{rw.Write(), rw.Read()}
-		},
-		"custom": func(l *actors.Locks, p string) []stamped {
-			return []stamped{l.Custom(p, "table lock", tableLock(), tableKinds...).Kind("IS")}
-		},
-		"semaphore":       func(l *actors.Locks, p string) []stamped { return []stamped{l.Semaphore(p, 3)} },
-		"semaphore mutex": func(l *actors.Locks, p string) []stamped { return []stamped{l.SemaphoreMutex(p)} },
-		"multi-lock": func(l *actors.Locks, p string) []stamped {
-			return []stamped{l.MultiLock(l.Mutex(p), l.RWMutex(p+"-b").Write())}
-		},
-		"simple mutex":  func(l *actors.Locks, p string) []stamped { return []stamped{l.SimpleMutex(p)} },
-		"simple writer": func(l *actors.Locks, p string) []stamped { return []stamped{l.SimpleRWMutex(p).Write()} },
-	}
 	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }
-	for name, handles := range recipes {
-		t.Run(name, func(t *testing.T) {
+	downgrades := map[string][]recipe{"write": named("read"), "local write": named("local read")}
+	for _, r := range recipes {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			onEmbedded(t, func(b *testLock) {
 				config, all := testActors(t, 1)
 				locks := b.locks(config)
-				hs := handles(locks, b.path)
-				for _, h := range hs {
-					h.Stamp(generationAt)
-				}
-				var options []actors.Option
-				if name == "semaphore" {
-					options = append(options, actors.Permits(2))
-				}
-				if name != "simple mutex" {
-					options = append(options, actors.WithOwner("me"))
-				}
+				held := append([]recipe{r}, downgrades[r.name]...)
 				var grants []*actors.Grant
-				for _, h := range hs {
-					g := lock(b, h, options...)
+				for _, r := range held {
+					mu := r.at(locks, b.path)
+					mu.(interface{ Stamp(func(int64) uint64) }).Stamp(generationAt)
+					options := r.options
+					if r.name != "simple mutex" {
+						options = append(options, actors.WithOwner("me"))
+					}
+					g := lock(b, mu, options...)
 					checkGeneration(b, g.Token(), generationAt)
 					grants = append(grants, g)
 				}
 				for _, g := range grants {
 					unlock(b, g)
 				}
-				tellsGeneration(b, all[0], hs, generationAt)
+				tellsGeneration(b, all[0], locks, held, generationAt)
 				must(b, locks.Close())
 			})
 		})
 	}
 }
 
-// tellsGeneration is the same by messages, with two permits where there are any.
-func tellsGeneration(b *testLock, p *testActor, hs []stamped, generationAt func(int64) uint64) {
+// tellsGeneration is the same by messages.
+func tellsGeneration(b *testLock, p *testActor, locks *actors.Locks, held []recipe, generationAt func(int64) uint64) {
 	b.Helper()
-	var permits uint32
-	if _, ok := hs[0].(*actors.Semaphore); ok {
-		permits = 2
-	}
-	wanted := []messages.Kind{messages.Kind_EXCLUSIVE}
-	if strings.Contains(b.path, "downgrade") || strings.Contains(b.path, "writer") {
-		wanted = []messages.Kind{messages.Kind_WRITE, messages.Kind_READ}
-	} else if strings.Contains(b.path, "custom") {
-		wanted[0] = 1 // the first of its kinds
-	}
-	for i, h := range hs {
-		pid, err := h.PID()
-		must(b, err)
-		p.send(pid, &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(wanted[i]), Permits: permits})
+	for i, r := range held {
+		p.send(pid(b, r.at(locks, b.path)), &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(r.kind), Permits: r.permits})
 		granted := p.granted(uint64(i))
 		for _, part := range append(granted.GetParts(), granted) {
 			checkGeneration(b, actors.TokenOf(part), generationAt)
 		}
 	}
-	for i, h := range hs {
-		pid, err := h.PID()
-		must(b, err)
-		p.send(pid, &messages.Release{RequestId: uint64(i), Owner: "me"})
+	for i, r := range held {
+		p.send(pid(b, r.at(locks, b.path)), &messages.Release{RequestId: uint64(i), Owner: "me"})
 		p.released(uint64(i), 0)
 	}
 }

@@ -3,108 +3,157 @@ package actors_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
+	"testing"
 
 	"github.com/actorlock/actorlock/actors"
 )
 
 // ledger holds the present holders and the greatest tokens of all holders, as a resource behind each
-// lock would remember them.
+// lock would remember them. It checks each grant: with the others it has to fit into the lock's room, and its
+// token is greater than those of earlier grants that it conflicts with.
 type ledger struct {
-	mu     sync.Mutex
-	books  map[string]*book // by path
-	gone   map[string]bool  // nodes that another client has deleted
-	grants map[string]int   // by recipe
-	lost   int
-	errs   []string
-	news   chan struct{} // of each grant, if the test waits for it
+	t        testing.TB
+	mu       sync.Mutex
+	books    map[string]*book // by path
+	gone     map[string]bool  // nodes that another client has deleted
+	grants   map[string]int   // by path
+	lost     int
+	nameless int
+	errs     int
+	news     chan struct{} // of each grant, if the test waits for it
 }
 
-func newLedger() *ledger {
-	return &ledger{books: map[string]*book{}, gone: map[string]bool{}, grants: map[string]int{}, news: make(chan struct{})}
+func newLedger(t testing.TB) *ledger {
+	return &ledger{t: t, books: map[string]*book{}, gone: map[string]bool{}, grants: map[string]int{}, news: make(chan struct{})}
 }
+
+// share is what one holder has of a lock: weight of its room. Two shares conflict if both do not fit.
+type share struct {
+	path         string
+	room, weight int
+	permits      bool // each request has its own; there is no re-entry
+}
+
+const manyReaders = 1000
+
+// whole is the share of a holder that excludes all others, and that of a writer; reader is that of a reader.
+func whole(path string) share  { return share{path: path, room: manyReaders, weight: manyReaders} }
+func reader(path string) share { return share{path: path, room: manyReaders, weight: 1} }
 
 type book struct {
 	holders []holder
 	newest  map[int]holder // those with the greatest token, by weight
 }
 
-type holder struct {
-	owner        string
-	grant        *actors.Grant
-	processLocks *processLocks
-	access
+// hold is a grant, or what a test has for as long as it holds.
+type hold interface {
+	Token() actors.Token
+	Err() error // why it is over
 }
+
+type holder struct {
+	owner string
+	hold
+	processLocks *processLocks // nil where no grant is lost before its holder can know
+	share
+}
+
+func (h holder) String() string { return fmt.Sprintf("%s: %d by %v", h.owner, h.weight, h.Token()) }
 
 // dead reports whether the grant of such a lock is about to be lost, by what was done to its nodes
 // or to its session. Others may hold by now.
-func (l *ledger) dead(s *processLocks, g *actors.Grant) bool {
-	return g.Token().Czxid < s.deadBefore || slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.gone[node] })
+func (l *ledger) dead(h holder) bool {
+	g, isGrant := h.hold.(*actors.Grant)
+	return isGrant && h.processLocks != nil && (g.Token().Czxid < h.processLocks.deadBefore ||
+		slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.gone[node] }))
 }
 
 // bury forgets the holders whose grants are about to be lost.
 func (l *ledger) bury() {
 	for _, b := range l.books {
-		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return l.dead(h.processLocks, h.grant) })
+		b.holders = slices.DeleteFunc(b.holders, l.dead)
 	}
 }
 
-// enter notes a grant, by which owner has all of the accesses.
-func (l *ledger) enter(s *processLocks, owner string, g *actors.Grant, all ...access) {
+// enter notes that an owner holds a share of a lock. An owner without a name is one of its own.
+func (l *ledger) enter(owner string, h hold, s share) { l.enterAll(nil, owner, h, s) }
+
+// enterAll notes a grant of one connection's locks, by which an owner has all of the shares.
+func (l *ledger) enterAll(s *processLocks, owner string, h hold, all ...share) {
+	l.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
 	case l.news <- struct{}{}:
 	default:
 	}
-	if l.dead(s, g) {
-		l.lost++
-		return
+	if owner == "" {
+		l.nameless++
+		owner = fmt.Sprint("nameless ", l.nameless)
 	}
 	for _, a := range all {
-		l.grants[strings.TrimPrefix(a.Path(), s.path+"-")]++
-	}
-	for _, a := range all {
-		b := l.books[a.Path()]
-		if b == nil {
-			b = &book{newest: map[int]holder{}}
-			l.books[a.Path()] = b
+		now := holder{owner, h, s, a}
+		if l.dead(now) {
+			l.lost++
+			return
 		}
-		used := map[string]int{}
-		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.grant.Err() != nil }) // its owner has been told
-		b.holders = append(b.holders, holder{owner, g, s, a})
-		for i, h := range b.holders {
-			key := h.owner
-			if a.permits {
-				key = fmt.Sprint(i)
-			}
-			used[key] = max(used[key], h.weight)
-		}
-		total := 0
-		for _, n := range used {
-			total += n
-		}
-		if total > a.room {
-			l.errs = append(l.errs, fmt.Sprintf("%s is held by %d of %d: %v", a.Path(), total, a.room, b.holders))
-		}
-		for weight, newest := range b.newest {
-			c := g.Token().Compare(newest.grant.Token())
-			again := c == 0 && newest.owner == owner && !a.permits
-			if c <= 0 && a.conflicts(weight) && !again {
-				l.errs = append(l.errs, fmt.Sprintf("%s: token %v of %s for %s comes after %v of %s", a.Path(), g.Token(), owner, g.Path(), newest.grant.Token(), newest.owner))
-			}
-		}
-		if n := b.newest[a.weight]; n.grant == nil || g.Token().Compare(n.grant.Token()) > 0 {
-			b.newest[a.weight] = holder{owner, g, s, a}
-		}
+		l.grants[a.path]++
+		l.note(now)
 	}
 }
 
-func (l *ledger) leave(g *actors.Grant) {
+func (l *ledger) note(now holder) {
+	l.t.Helper()
+	b := l.books[now.path]
+	if b == nil {
+		b = &book{newest: map[int]holder{}}
+		l.books[now.path] = b
+	}
+	b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.Err() != nil }) // its owner has been told
+	b.holders = append(b.holders, now)
+	used, total := map[string]int{}, 0
+	for i, h := range b.holders {
+		key := h.owner
+		if now.permits {
+			key = fmt.Sprint(i)
+		}
+		total += max(0, h.weight-used[key])
+		used[key] = max(used[key], h.weight)
+	}
+	if total > now.room {
+		l.errorf("%s is held by %d of %d: %v", now.path, total, now.room, b.holders)
+	}
+	for weight, newest := range b.newest {
+		c := now.Token().Compare(newest.Token())
+		again := c == 0 && newest.owner == now.owner && !now.permits
+		if c <= 0 && now.weight+weight > now.room && !again {
+			l.errorf("%s: token %v of %s comes after %v of %s", now.path, now.Token(), now.owner, newest.Token(), newest.owner)
+		}
+	}
+	if n := b.newest[now.weight]; n.hold == nil || now.Token().Compare(n.Token()) > 0 {
+		b.newest[now.weight] = now
+	}
+}
+
+func (l *ledger) errorf(format string, args ...any) {
+	l.t.Helper()
+	if l.errs++; l.errs <= 10 {
+		l.t.Errorf(format, args...)
+	}
+}
+
+// count returns how often the lock was held so far.
+func (l *ledger) count(path string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grants[path]
+}
+
+func (l *ledger) leave(over hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.books {
-		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.grant == g })
+		b.holders = slices.DeleteFunc(b.holders, func(h holder) bool { return h.hold == over })
 	}
 }

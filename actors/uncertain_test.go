@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,32 +17,20 @@ import (
 var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.OpCreateContainer, embedded.OpGetChildren2,
 	embedded.OpGetData, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
-// kind makes handles of one lock that lets one request in at a time.
-type kind struct {
-	name string
-	at   func(locks *actors.Locks, path string) locker
-	want []actors.Option
-}
-
-// kinds are those whose way to ZooKeeper differs.
-var kinds = []kind{
-	{"mutex", func(l *actors.Locks, path string) locker { return l.Mutex(path) }, nil},
-	{"semaphore", func(l *actors.Locks, path string) locker { return l.Semaphore(path, 3) }, []actors.Option{actors.Permits(2)}},
-	{"simple", func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) }, nil},
-	{"simple writer", func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }, nil},
-}
+// waysToZooKeeper are the recipes whose way to ZooKeeper differs.
+var waysToZooKeeper = named("mutex", "semaphore, two of three", "simple mutex", "simple write")
 
 // TestFaults lets each kind of request go wrong in each way, the first and later ones.
 // Two clients contend through that: at the end both have had their turns, one at a
 // time, and no node is left.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
+	for _, k := range waysToZooKeeper {
 		t.Run(k.name, func(t *testing.T) { eachFault(t, k, sample.OneIn(t, 10)) })
 	}
 }
 
-func eachFault(t *testing.T, k kind, sampled func() bool) {
+func eachFault(t *testing.T, k recipe, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
@@ -75,7 +62,7 @@ func TestFaultsInARow(t *testing.T) {
 	sampled := sample.OneIn(t, 7)
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
-			for _, k := range kinds {
+			for _, k := range waysToZooKeeper {
 				if !sampled() {
 					continue
 				}
@@ -88,12 +75,11 @@ func TestFaultsInARow(t *testing.T) {
 }
 
 // contendThrough reports whether the fault has fired.
-func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
+func contendThrough(t *testing.T, k recipe, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		injected := v.Inject(fault)
-		var inside atomic.Int32
-		var last atomic.Pointer[actors.Token]
+		l := newLedger(v)
 		done := make(chan int)
 		const turns = 3
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -104,20 +90,14 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 			go func() {
 				had := 0
 				for range turns {
-					g, err := mu.Lock(ctx, k.want...)
+					g, err := mu.Lock(ctx, k.options...)
 					if err != nil {
 						v.Errorf("fault %d: lock: %v", fault.Nth, err)
 						break
 					}
-					if n := inside.Add(1); n > 1 {
-						v.Errorf("fault %d: %d are inside", fault.Nth, n)
-					}
-					token := g.Token()
-					if before := last.Swap(&token); before != nil && token.Compare(*before) <= 0 {
-						v.Errorf("fault %d: token %v after %v", fault.Nth, token, before)
-					}
+					l.enter("", g, whole(v.path))
 					had++
-					inside.Add(-1)
+					l.leave(g)
 					if err := g.Unlock(ctx); err != nil && !errors.Is(err, actors.ErrSessionLost) {
 						v.Errorf("fault %d: unlock: %v", fault.Nth, err)
 					}
@@ -147,14 +127,14 @@ func contendThrough(t *testing.T, k kind, fault embedded.Fault) (fired bool) {
 func TestCancelAtEachRequest(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 5)
-	for _, k := range kinds {
+	for _, k := range waysToZooKeeper {
 		for _, contended := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/contended %v", k.name, contended), func(t *testing.T) { cancelAtEach(t, k, contended, sampled) })
 		}
 	}
 }
 
-func cancelAtEach(t *testing.T, k kind, contended bool, sampled func() bool) {
+func cancelAtEach(t *testing.T, k recipe, contended bool, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
 		if !sampled() {
 			continue
@@ -172,13 +152,13 @@ func cancelAtEach(t *testing.T, k kind, contended bool, sampled func() bool) {
 	}
 }
 
-func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired bool) {
+func cancelAt(t *testing.T, k recipe, contended bool, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := k.at(locks, "/lock")
 		take := func(mu locker) *actors.Grant {
-			g, err := mu.Lock(within(v), k.want...)
+			g, err := mu.Lock(within(v), k.options...)
 			must(v, err)
 			return g
 		}
@@ -191,7 +171,7 @@ func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired
 		injected := v.Inject(fault)
 		ctx, cancel := context.WithCancelCause(within(v))
 		why := errors.New("cancelled at the request")
-		f := mu.Acquire(ctx, k.want...)
+		f := mu.Acquire(ctx, k.options...)
 		if contended {
 			go func() {
 				<-time.After(10 * time.Second)
@@ -235,12 +215,12 @@ func cancelAt(t *testing.T, k kind, contended bool, fault embedded.Fault) (fired
 // is told, the waiter waits on, and with the server back all is as it should be.
 func TestPauseAtEachRequest(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
+	for _, k := range waysToZooKeeper {
 		t.Run(k.name, func(t *testing.T) { pauseAtEach(t, k) })
 	}
 }
 
-func pauseAtEach(t *testing.T, k kind) {
+func pauseAtEach(t *testing.T, k recipe) {
 	for nth := 1; nth <= 15; nth++ {
 		bubble(t, func(v *virtual) {
 			locks := v.locks()
@@ -253,7 +233,7 @@ func pauseAtEach(t *testing.T, k kind) {
 				mu := k.at(locks, "/lock")
 				both.Go(func() {
 					for range 3 {
-						g, err := mu.Lock(ctx, k.want...)
+						g, err := mu.Lock(ctx, k.options...)
 						if err != nil {
 							v.Errorf("request %d: %v", nth, err)
 							return

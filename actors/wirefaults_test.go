@@ -20,26 +20,20 @@ import (
 // TestWireFaults lets the connection to a real ZooKeeper fail at each message that a
 // client sends, in each way that a network has, while it takes its turn at a lock between
 // two turns of a rival's.
-func TestWireFaults(t *testing.T) { // not parallel: it keeps the real server while its subtests wait to run
+func TestWireFaults(t *testing.T) {
+	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		s := zktest.Real(t)
-		sharesServer(t, s)
-		wireFaults(t, s, wireWays)
+		wireFaults(t, zktest.Own(t), wireWays)
 	})
 	t.Run("three servers", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("starts three servers")
-		}
-		zktest.OneRunIn(t, 8)
-		t.Parallel()
-		wireFaults(t, zktest.Ensemble(t, 3), slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
+		wireFaults(t, three(t).Server, slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
 	})
 }
 
 func wireFaults(t *testing.T, s *zktest.Server, ways []wireWay) {
 	messages := turns(t, s, &wireFault{at: -1})
-	sampled := sample.OneIn(t, 3)
+	sampled := sample.OneIn(t, 7)
 	for _, how := range ways {
 		if !sampled() {
 			continue
@@ -150,7 +144,10 @@ func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	}
 	theirs := lock(b, rival)
 	f := mu.Acquire(within(b))
-	b.contends(locks, f)
+	zktest.Eventually(b, patience, func() bool {
+		pending(b, f)
+		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
+	}, "two nodes")
 	unlock(b, theirs)
 	g := result(b, f)
 	next := rival.Acquire(within(b))
@@ -170,13 +167,4 @@ func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	unlock(b, last)
 	b.clean()
 	return fault.sent
-}
-
-// contends waits until the request of a session has a node.
-func (b *testLock) contends(locks *actors.Locks, f *actors.Future[*actors.Grant]) {
-	b.Helper()
-	zktest.Eventually(b, patience, func() bool {
-		pending(b, f)
-		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
-	}, "two nodes")
 }
