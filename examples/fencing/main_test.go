@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		check(t, "")
@@ -45,8 +46,12 @@ func TestRun(t *testing.T) {
 func check(t *testing.T, servers string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+	session := 4 * time.Second
+	if zktest.Exhaustive() {
+		session = 10 * time.Second // the holder's is not to expire before its pause
+	}
 	var out bytes.Buffer
-	if err := run(ctx, servers, 10*time.Second, &out); err != nil {
+	if err := run(ctx, servers, session, &out); err != nil {
 		t.Fatalf("%v after\n%s", err, &out)
 	}
 	t.Logf("\n%s", &out)

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		check(t, "")
@@ -36,8 +37,12 @@ func TestRun(t *testing.T) {
 }
 
 func check(t *testing.T, servers string) {
+	session := 2 * time.Second
+	if zktest.Exhaustive() {
+		session = 4 * time.Second // no leader's is to expire by itself
+	}
 	var out bytes.Buffer
-	if err := run(t.Context(), servers, 4*time.Second, &out); err != nil {
+	if err := run(t.Context(), servers, session, &out); err != nil {
 		t.Fatalf("%v after\n%s", err, &out)
 	}
 	t.Logf("\n%s", &out)

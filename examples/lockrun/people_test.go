@@ -42,6 +42,7 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 // The subcommands who and watch show the contenders of all libraries in their order, and ls shows the
 // lock. break takes the lock from a holder of Curator's.
 func TestContendersOfAllLibraries(t *testing.T) {
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Real(t)
 	path := s.Path(t) + "/orders"
