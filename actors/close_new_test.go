@@ -140,7 +140,7 @@ func TestCloseOfNewWithoutRight(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, _ := b.onBridge()
 		conn := b.Client(b)
-		for _, mu := range []locker{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
+		for _, mu := range []handle{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
 			g := lock(b, mu)
 			_, err := conn.SetACL(mu.Path(), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
 			must(b, err)

@@ -21,7 +21,7 @@ import (
 func TestWithNamespace(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.chroot()
-		for name, l := range map[string]locker{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
+		for name, l := range map[string]handle{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
 			g := lock(b, l)
 			if names := b.Nodes(b, b.path+"/"+name); len(names) != 1 || g.Node() != "/"+name+"/"+names[0] {
 				b.Errorf("%v; holds by %s", names, g.Node())
@@ -219,7 +219,7 @@ func TestSomeLocksFailToLock(t *testing.T) {
 		is(b, err, actors.ErrNoAuth)
 		b.waitNodes(0, "-a", "-b", "-c")
 		for _, i := range []int{0, 2} {
-			unlock(b, lock(b, b.three(b.locks())[i].(locker), actors.Try()))
+			unlock(b, lock(b, b.three(b.locks())[i].(handle), actors.Try()))
 		}
 		_, err = conn.SetACL(closed, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)

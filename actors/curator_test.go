@@ -49,7 +49,7 @@ func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[s
 
 // curator is a Java process. It ends before watches are counted: Curator has one of
 // its own.
-func (b *testLock) curator(options ...interop.Option) *interop.CuratorClient {
+func (b *testLock) curator(options ...interop.PeerOption) *interop.CuratorClient {
 	c := interop.Curator(b, b.Addr(), options...)
 	b.before = append(b.before, c.Kill)
 	return c
@@ -62,14 +62,14 @@ func (b *testLock) kazoo() *interop.KazooClient {
 }
 
 type lockClient struct {
-	lock    locker
+	lock    handle
 	mode    interop.Mode
 	options []actors.Option
 }
 
-func alone(l locker) lockClient { return lockClient{lock: l, mode: interop.Exclusive} }
+func alone(l handle) lockClient { return lockClient{lock: l, mode: interop.Exclusive} }
 
-func sharing(l locker, options ...actors.Option) lockClient {
+func sharing(l handle, options ...actors.Option) lockClient {
 	return lockClient{lock: l, mode: interop.Shared, options: options}
 }
 
@@ -299,11 +299,11 @@ func TestSemaphoreMutexBesideCurator(t *testing.T) {
 }
 
 // persistent asks again and again, each time for a moment.
-type persistent struct{ locker }
+type persistent struct{ handle }
 
 func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
 	for {
-		g, err := p.locker.Lock(ctx, append(options, actors.WithTimeout(300*time.Millisecond))...)
+		g, err := p.handle.Lock(ctx, append(options, actors.WithTimeout(300*time.Millisecond))...)
 		if !errors.Is(err, actors.ErrTimedOut) {
 			return g, err
 		}

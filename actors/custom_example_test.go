@@ -40,7 +40,7 @@ func tableLock() queue.Rule {
 
 // The locks that databases have on tables.
 func ExampleLocks_Custom() {
-	server, err := embedded.Start(embedded.Config{})
+	server, err := embedded.Start(embedded.ServerConfig{})
 	if err != nil {
 		panic(err)
 	}

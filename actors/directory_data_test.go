@@ -86,7 +86,7 @@ func TestDirectoryDataStays(t *testing.T) {
 				}
 				check := func(when string) {
 					b.Helper()
-					b.turns(4, 4, func(i int) turn { return turn{lock: []locker{one, two}[i%2]} })
+					b.turns(4, 4, func(i int) turn { return turn{lock: []handle{one, two}[i%2]} })
 					for _, c := range written {
 						c.check(b, conn, when)
 					}

@@ -35,7 +35,7 @@ func historyOfCampaigns(v *virtual) {
 	for i := range 3 {
 		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = stop })
 		for range 1 + i%2 {
-			c := &campaigner{v: v, ledger: l, process: p, options: options, done: done}
+			c := &campaigner{v: v, ledger: l, dialingProcess: p, options: options, done: done}
 			all = append(all, c)
 			wg.Go(c.run)
 		}
@@ -80,7 +80,7 @@ var campaignFaults = append([]embedded.Fault{
 
 // campaigner is a candidate of the history.
 type campaigner struct {
-	process
+	dialingProcess
 	v       *virtual
 	ledger  *ledger
 	options []actors.ElectionOption

@@ -286,7 +286,7 @@ func ExampleErrSequenceExhausted() {
 
 // A server grants session timeouts within its own limits.
 func ExampleConnect_sessionTimeout() {
-	server, err := embedded.Start(embedded.Config{TickTime: 2 * time.Second})
+	server, err := embedded.Start(embedded.ServerConfig{TickTime: 2 * time.Second})
 	check(err)
 	defer server.Close()
 

@@ -14,7 +14,7 @@ import (
 
 // The examples run on an embedded server; a service names the servers of its ensemble instead.
 func exampleServer() *embedded.Server {
-	server, err := embedded.Start(embedded.Config{})
+	server, err := embedded.Start(embedded.ServerConfig{})
 	check(err)
 	return server
 }

@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 		_, err = conn.Create(root+"/kazoo-__lock__/"+foreign["kazoo"], nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		var grants []*actors.Grant
-		for _, l := range []locker{
+		for _, l := range []handle{
 			locks.Mutex(root + "/a"), locks.Mutex(root + "/a/b/c"), locks.RWMutex(root + "/rw").Read(), locks.Semaphore(root+"/s", 2),
 			locks.Semaphore(root+"/s/below", 2), locks.Mutex(root + "/lock"), locks.Mutex(root + "/config/locks"), locks.SimpleMutex(root + "/simple"),
 		} {

@@ -32,21 +32,21 @@ type dialer struct {
 	ops []embedded.Op
 }
 
-// process stands for one process: its network and its Locks.
-type process struct {
+// dialingProcess stands for one process: its network and its Locks.
+type dialingProcess struct {
 	*dialer
 	locks *actors.Locks
 }
 
 // process connects by a network of its own.
-func (b *testLock) process(configure ...func(*actors.Config)) process {
+func (b *testLock) process(configure ...func(*actors.Config)) dialingProcess {
 	b.Helper()
 	d := &dialer{dial: b.Dial}
-	return process{d, b.locks(append(configure, d.config)...)}
+	return dialingProcess{d, b.locks(append(configure, d.config)...)}
 }
 
 // outage befalls the process, or the server.
-func (p process) outage(v *virtual) {
+func (p dialingProcess) outage(v *virtual) {
 	length := rand.N(2 * session)
 	switch rand.N(3) {
 	case 0:

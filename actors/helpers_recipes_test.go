@@ -15,7 +15,7 @@ import (
 type recipe struct {
 	name string
 	// at returns the handle of the lock at a path.
-	at func(locks *actors.Locks, path string) locker
+	at func(locks *actors.Locks, path string) handle
 	// options are those of each request.
 	options []actors.Option
 	// kind and permits are those of a message that asks for what the handle does.
@@ -35,41 +35,41 @@ var mineRule = queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(que
 
 // recipes are all recipes, in each of their kinds.
 var recipes = []recipe{
-	{name: "mutex", at: func(l *actors.Locks, path string) locker { return l.Mutex(path) }},
-	{name: "lock-delay", at: func(l *actors.Locks, path string) locker { return l.Mutex(path, actors.LockDelay(time.Second)) }},
-	{name: "local queue", at: func(l *actors.Locks, path string) locker { return l.Mutex(path, brief) }},
+	{name: "mutex", at: func(l *actors.Locks, path string) handle { return l.Mutex(path) }},
+	{name: "lock-delay", at: func(l *actors.Locks, path string) handle { return l.Mutex(path, actors.LockDelay(time.Second)) }},
+	{name: "local queue", at: func(l *actors.Locks, path string) handle { return l.Mutex(path, brief) }},
 	{name: "read", kind: messages.Kind_READ, shared: true,
-		at: func(l *actors.Locks, path string) locker { return l.RWMutex(path).Read() }},
+		at: func(l *actors.Locks, path string) handle { return l.RWMutex(path).Read() }},
 	{name: "write", kind: messages.Kind_WRITE,
-		at: func(l *actors.Locks, path string) locker { return l.RWMutex(path).Write() }},
+		at: func(l *actors.Locks, path string) handle { return l.RWMutex(path).Write() }},
 	{name: "local read", kind: messages.Kind_READ, shared: true,
-		at: func(l *actors.Locks, path string) locker { return l.RWMutex(path, brief).Read() }},
+		at: func(l *actors.Locks, path string) handle { return l.RWMutex(path, brief).Read() }},
 	{name: "local write", kind: messages.Kind_WRITE,
-		at: func(l *actors.Locks, path string) locker { return l.RWMutex(path, brief).Write() }},
+		at: func(l *actors.Locks, path string) handle { return l.RWMutex(path, brief).Write() }},
 	{name: "custom", once: true,
-		at: func(l *actors.Locks, path string) locker {
+		at: func(l *actors.Locks, path string) handle {
 			return l.Custom(path, "custom lock", mineRule, "mine").Kind("mine")
 		}},
 	{name: "semaphore", directories: []string{"/locks", "/leases"}, once: true, forgets: true,
-		at: func(l *actors.Locks, path string) locker { return l.Semaphore(path, 1) }},
+		at: func(l *actors.Locks, path string) handle { return l.Semaphore(path, 1) }},
 	{name: "semaphore, two of three", directories: []string{"/locks", "/leases"}, once: true, forgets: true,
 		options: []actors.Option{actors.Permits(2)}, permits: 2,
-		at: func(l *actors.Locks, path string) locker { return l.Semaphore(path, 3) }},
+		at: func(l *actors.Locks, path string) handle { return l.Semaphore(path, 3) }},
 	{name: "semaphore mutex", directories: []string{"/locks", "/leases"}, once: true, forgets: true,
-		at: func(l *actors.Locks, path string) locker { return l.SemaphoreMutex(path) }},
+		at: func(l *actors.Locks, path string) handle { return l.SemaphoreMutex(path) }},
 	{name: "multi-lock", directories: []string{"-a", "-b", "-c"},
-		at: func(l *actors.Locks, path string) locker {
+		at: func(l *actors.Locks, path string) handle {
 			return l.MultiLock(l.Mutex(path+"-a"), l.RWMutex(path+"-b").Write(), l.RWMutex(path+"-c").Read())
 		}},
 	{name: "multi-lock with a semaphore", directories: []string{"-a", "-s/locks", "-s/leases"}, once: true,
-		at: func(l *actors.Locks, path string) locker {
+		at: func(l *actors.Locks, path string) handle {
 			return l.MultiLock(l.Mutex(path+"-a"), l.Semaphore(path+"-s", 1))
 		}},
-	{name: "simple mutex", at: func(l *actors.Locks, path string) locker { return l.SimpleMutex(path) }},
+	{name: "simple mutex", at: func(l *actors.Locks, path string) handle { return l.SimpleMutex(path) }},
 	{name: "simple read", kind: messages.Kind_READ, shared: true,
-		at: func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Read() }},
+		at: func(l *actors.Locks, path string) handle { return l.SimpleRWMutex(path).Read() }},
 	{name: "simple write", kind: messages.Kind_WRITE,
-		at: func(l *actors.Locks, path string) locker { return l.SimpleRWMutex(path).Write() }},
+		at: func(l *actors.Locks, path string) handle { return l.SimpleRWMutex(path).Write() }},
 }
 
 // named returns some recipes.
@@ -96,7 +96,7 @@ func eachRecipe(t *testing.T, f func(v *virtual, locks *actors.Locks, r recipe))
 }
 
 // handle returns the handle of a recipe at a path that no other recipe of the test has.
-func (b *testLock) handle(locks *actors.Locks, r recipe) locker {
+func (b *testLock) handle(locks *actors.Locks, r recipe) handle {
 	return r.at(locks, b.path+"-"+r.name)
 }
 

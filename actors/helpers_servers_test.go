@@ -113,7 +113,7 @@ func lockOn(t *testing.T, s *zktest.Server) *testLock {
 }
 
 // three starts an ensemble, in one run of eight by habit, with short times after which its members miss each other.
-func three(t *testing.T, opts ...zktest.Option) *testLock {
+func three(t *testing.T, opts ...zktest.ServerOption) *testLock {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts three servers")

@@ -160,15 +160,15 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// locker is any handle.
-type locker interface {
+// handle is a lock of any recipe.
+type handle interface {
 	Path() string
 	PID() (*actor.PID, error)
 	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
 }
 
-func lock(t testing.TB, mu locker, options ...actors.Option) *actors.Grant {
+func lock(t testing.TB, mu handle, options ...actors.Option) *actors.Grant {
 	t.Helper()
 	g, err := mu.Lock(within(t), options...)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // turn is what one goroutine locks once, and what it does while it holds.
 type turn struct {
-	lock    locker
+	lock    handle
 	options []actors.Option
 	inside  func(g *actors.Grant)
 }
@@ -48,7 +48,7 @@ func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 
 // ring has goroutines pass locks of one path around. It checks that tokens increase, and counts without
 // synchronisation.
-func (b *testLock) ring(goroutines, rounds int, all ...locker) {
+func (b *testLock) ring(goroutines, rounds int, all ...handle) {
 	b.Helper()
 	count, last := 0, actors.Token{}
 	b.turns(goroutines, rounds, func(i int) turn {

@@ -182,7 +182,7 @@ func (h *history) check(t testing.TB) {
 }
 
 // turn takes the mutex once, writes some, and releases it.
-func (h *history) turn(b *testLock, client int, mu locker, r *resource) {
+func (h *history) turn(b *testLock, client int, mu handle, r *resource) {
 	if g := h.lock(b, client, mu, operation{}); g != nil {
 		h.writeSome(client, g, r)
 		h.unlock(b, client, g, operation{})
@@ -190,7 +190,7 @@ func (h *history) turn(b *testLock, client int, mu locker, r *resource) {
 }
 
 // lock takes the lock, if it comes in time.
-func (h *history) lock(b *testLock, client int, mu locker, op operation, options ...actors.Option) *actors.Grant {
+func (h *history) lock(b *testLock, client int, mu handle, op operation, options ...actors.Option) *actors.Grant {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	if rand.N(4) == 0 && !op.again {

@@ -42,7 +42,7 @@ func TestHolderRecordOfEachRecipe(t *testing.T) {
 		rw := locks.RWMutex(b.path + "-rw")
 		rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{"-one-"}}
 		for name, c := range map[string]struct {
-			locker
+			handle
 			owned bool // the node is of one owner
 		}{
 			"mutex":           {locks.Mutex(b.path + "-m"), true},
@@ -88,7 +88,7 @@ func TestOmitHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		locks := b.locks(func(cfg *actors.Config) { cfg.OmitHolder = true })
-		for _, l := range []locker{locks.Mutex(b.path + "-m"), locks.Semaphore(b.path+"-s", 1), locks.SimpleMutex(b.path + "-simple"),
+		for _, l := range []handle{locks.Mutex(b.path + "-m"), locks.Semaphore(b.path+"-s", 1), locks.SimpleMutex(b.path + "-simple"),
 			locks.Mutex(b.path+"-l", actors.LocalQueue(actors.LocalQueueConfig{}))} {
 			g := lock(b, l, actors.WithOwner("me"))
 			if data := dataOf(b, conn, g.Node()); data != "" {

@@ -20,7 +20,7 @@ func TestKindMissing(t *testing.T) {
 		rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{both, queue.Kinds(0)}, Markers: []string{"-one-", "-many-"}}
 		at := func(end string) string { return b.path + "-" + end }
 		for name, c := range map[string]struct {
-			lock        locker
+			lock        handle
 			write, read uint32
 			says        string
 		}{

@@ -92,7 +92,7 @@ type matrixRun struct {
 	*virtual
 	locks, others *actors.Locks
 	mu            *actors.Mutex
-	rival         locker
+	rival         handle
 	mishap        mishap
 
 	inside sync.Mutex

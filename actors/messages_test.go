@@ -87,7 +87,7 @@ func (p *testActor) released(id uint64, still uint32) {
 	}
 }
 
-func pid(t testing.TB, mu locker) *actor.PID {
+func pid(t testing.TB, mu handle) *actor.PID {
 	t.Helper()
 	pid, err := mu.PID()
 	must(t, err)

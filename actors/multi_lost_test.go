@@ -16,7 +16,7 @@ import (
 // nodes then, so the last one is refused, or all begin anew with one transaction.
 func TestMultiLockWithdrawnWithoutSession(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
 		if err != nil {
 			t.Fatal(err)

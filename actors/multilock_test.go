@@ -38,7 +38,7 @@ func TestMultiLock(t *testing.T) {
 			}
 			must(b, g.Verify(within(b)))
 			for _, m := range b.three(others)[:2] {
-				_, err := m.(locker).Lock(within(b), actors.Try())
+				_, err := m.(handle).Lock(within(b), actors.Try())
 				is(b, err, actors.ErrNotAcquired)
 			}
 			unlock(b, lock(b, others.RWMutex(b.path+"-c").Read(), actors.Try())) // read by several

@@ -26,7 +26,7 @@ func TestHistoryOfOutages(t *testing.T) {
 
 func historyOfOutages(v *virtual) {
 	l := newLedger(v)
-	var processes []process
+	var processes []dialingProcess
 	var wg sync.WaitGroup
 	for i := range 3 {
 		p := v.process()

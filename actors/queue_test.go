@@ -60,7 +60,7 @@ func TestInspectEachRecipe(t *testing.T) {
 		rw := locks.RWMutex(b.path + "-rw")
 		simple := locks.SimpleRWMutex(b.path + "-srw")
 		for _, c := range []struct {
-			first, second locker
+			first, second handle
 			want          string
 		}{
 			{locks.Mutex(b.path + "-m"), locks.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},

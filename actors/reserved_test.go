@@ -17,7 +17,7 @@ func TestReservedPaths(t *testing.T) {
 		before := nodes()
 		free := locks.Mutex(b.path)
 		for _, path := range []string{zkbridge.GenerationDirectory, zkbridge.GenerationPath, zkbridge.GenerationPath + "/a", "/actorlock/a", "/actorlock/a/b"} {
-			handles := map[string]locker{
+			handles := map[string]handle{
 				"shared": locks.Semaphore(b.path+"-shared", 1, actors.SharedPermits(path)), "multi": locks.MultiLock(free, locks.Mutex(path)),
 			}
 			for _, r := range recipes {

@@ -66,8 +66,8 @@ func TestSimpleLockNodeOverwritten(t *testing.T) {
 		one, two := b.locks(idle(10*time.Millisecond)), b.locks()
 		for _, c := range []struct {
 			lockNode string
-			mu       locker
-			other    locker
+			mu       handle
+			other    handle
 		}{
 			{"lock", one.SimpleMutex(b.path + "-mutex"), two.SimpleMutex(b.path + "-mutex")},
 			{"W", one.SimpleRWMutex(b.path).Write(), two.SimpleRWMutex(b.path).Write()},

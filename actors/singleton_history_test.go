@@ -63,7 +63,7 @@ func historyOfSingletons(v *virtual) {
 	system := actor.NewActorSystem(quietly...)
 	defer system.Shutdown()
 	c := &singletonChildren{ledger: newLedger(v), started: map[int]int{}}
-	var processes []process
+	var processes []dialingProcess
 	var all []*actor.PID
 	var props []*actor.Props
 	for i := range 3 {

@@ -151,7 +151,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 	locks := v.locks(w.config)
 	mu := locks.Mutex(v.path)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
-	all := []locker{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
+	all := []handle{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
 		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}
 	var waiting []*actors.Future[*actors.Grant]
 	var held []*actors.Grant

@@ -177,7 +177,7 @@ func (c *cell) after(g *actors.Grant) {
 func (c *cell) usable() {
 	c.Helper()
 	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
-		for _, handle := range []func(*actors.Locks, string) locker{c.row.at, c.row.waiter} {
+		for _, handle := range []func(*actors.Locks, string) handle{c.row.at, c.row.waiter} {
 			var g *actors.Grant
 			zktest.Eventually(c, patience, func() bool { // an actor that has failed may refuse one more
 				var err error

@@ -12,7 +12,7 @@ import (
 type tableRow struct {
 	recipe
 	// waiter returns the handle of what waits. It is nil where that is the holder's.
-	waiter func(locks *actors.Locks, path string) locker
+	waiter func(locks *actors.Locks, path string) handle
 	// hold acquires all that the owner holds, where that is not one grant of the recipe.
 	hold func(t testing.TB, c *cell) []*actors.Grant
 	// ends lists sets of nodes. The deletion of one of these sets ends all grants. It is nil

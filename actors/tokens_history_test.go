@@ -18,14 +18,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// access is a lock, and what a request wants of it.
-type access struct {
-	locker
+// lockUse is a lock, and what a request wants of it.
+type lockUse struct {
+	handle
 	share
 	alone bool // it is in no multi-lock
 }
 
-func wholeOf(l locker) access { return access{locker: l, share: whole(l.Path())} }
+func wholeOf(l handle) lockUse { return lockUse{handle: l, share: whole(l.Path())} }
 
 // processLocks is the locks of one connection.
 type processLocks struct {
@@ -35,39 +35,39 @@ type processLocks struct {
 	deadBefore int64 // czxid: what was created before is of a session that is lost
 }
 
-func (s *processLocks) mutex(i int) access {
+func (s *processLocks) mutex(i int) lockUse {
 	return wholeOf(s.locks.Mutex(fmt.Sprint(s.path, "-m", i)))
 }
 
-func readOrWrite(read, write locker, writes bool) access {
+func readOrWrite(read, write handle, writes bool) lockUse {
 	if writes {
 		return wholeOf(write)
 	}
-	return access{locker: read, share: reader(read.Path())}
+	return lockUse{handle: read, share: reader(read.Path())}
 }
 
-func (s *processLocks) readWrite(writes bool) access {
+func (s *processLocks) readWrite(writes bool) lockUse {
 	rw := s.locks.RWMutex(s.path + "-rw")
 	return readOrWrite(rw.Read(), rw.Write(), writes)
 }
 
 // custom is a read-write lock by a rule of its own, in which no kind re-enters another.
-func (s *processLocks) custom(writes bool) access {
+func (s *processLocks) custom(writes bool) lockUse {
 	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-look-", "-edit-"},
 		Reenter: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}}
 	c := s.locks.Custom(s.path+"-custom", "document", rule, "look", "edit")
 	return readOrWrite(c.Kind("look"), c.Kind("edit"), writes)
 }
 
-func (s *processLocks) semaphore(room, weight int) access {
+func (s *processLocks) semaphore(room, weight int) lockUse {
 	path := fmt.Sprint(s.path, "-s", room)
-	return access{locker: s.locks.Semaphore(path, room), share: share{path, room, weight, true}}
+	return lockUse{handle: s.locks.Semaphore(path, room), share: share{path, room, weight, true}}
 }
 
 // single is a lock that is in no multi-lock.
-func (s *processLocks) single() access {
+func (s *processLocks) single() lockUse {
 	rw := s.locks.SimpleRWMutex(s.path + "-simple-rw")
-	a := []access{
+	a := []lockUse{
 		wholeOf(s.locks.Mutex(s.path+"-local", fewGrants)),
 		wholeOf(s.locks.Mutex(s.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
 		wholeOf(s.locks.SimpleMutex(s.path + "-simple")),
@@ -78,18 +78,18 @@ func (s *processLocks) single() access {
 }
 
 // members are all that may be in a multi-lock, each of another path, in a random order.
-func (s *processLocks) members() []access {
+func (s *processLocks) members() []lockUse {
 	path := s.path + "-c" // a semaphore whose permits a node tells
-	counted := access{locker: s.locks.Semaphore(path, 1, actors.SharedPermits(s.path+"-count")), share: share{path, 1, 1, true}}
-	all := []access{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.custom(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1), counted}
+	counted := lockUse{handle: s.locks.Semaphore(path, 1, actors.SharedPermits(s.path+"-count")), share: share{path, 1, 1, true}}
+	all := []lockUse{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.custom(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1), counted}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-func (s *processLocks) multi(all []access) *actors.MultiLock {
+func (s *processLocks) multi(all []lockUse) *actors.MultiLock {
 	var members []actors.Member
 	for _, a := range all {
-		members = append(members, a.locker.(actors.Member))
+		members = append(members, a.handle.(actors.Member))
 	}
 	return s.locks.MultiLock(members...)
 }
@@ -107,7 +107,7 @@ type visitor struct {
 
 // take acquires all of the accesses, by one lock or a multi-lock. It returns nil if the
 // request may fail and does.
-func (v *visitor) take(owner string, may error, all []access, options ...actors.Option) *actors.Grant {
+func (v *visitor) take(owner string, may error, all []lockUse, options ...actors.Option) *actors.Grant {
 	g, err := v.ask(owner, all, options...)
 	// A try does not wait for a connection.
 	if err != nil && (may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended)) && !v.lost(err) {
@@ -119,7 +119,7 @@ func (v *visitor) take(owner string, may error, all []access, options ...actors.
 // takeAgain is take for the owner of held, which may be nil, to enter what that has. After the loss
 // of a multi-lock the members that were not lost are still being released for a moment: until then
 // a request for them is one that waits for its own owner.
-func (v *visitor) takeAgain(held *actors.Grant, all []access) *actors.Grant {
+func (v *visitor) takeAgain(held *actors.Grant, all []lockUse) *actors.Grant {
 	g, err := v.ask(v.name, all)
 	switch {
 	case errors.Is(err, actors.ErrDeadlock) && held != nil:
@@ -135,10 +135,10 @@ func (v *visitor) takeAgain(held *actors.Grant, all []access) *actors.Grant {
 }
 
 // ask acquires all of the accesses.
-func (v *visitor) ask(owner string, all []access, options ...actors.Option) (*actors.Grant, error) {
-	var lock locker
+func (v *visitor) ask(owner string, all []lockUse, options ...actors.Option) (*actors.Grant, error) {
+	var lock handle
 	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].alone) {
-		lock = all[0].locker
+		lock = all[0].handle
 		if all[0].permits {
 			options = append(options, actors.Permits(all[0].weight))
 		}
@@ -207,9 +207,9 @@ func (v *visitor) visit() {
 	some := all[:2+rand.N(2)]
 	switch rand.N(8) {
 	case 0:
-		v.giveBack(v.take("", nil, []access{v.processLocks.single()}))
+		v.giveBack(v.take("", nil, []lockUse{v.processLocks.single()}))
 	case 1:
-		v.giveBack(v.take("", nil, []access{v.processLocks.semaphore(2, 2)}))
+		v.giveBack(v.take("", nil, []lockUse{v.processLocks.semaphore(2, 2)}))
 	case 2:
 		v.giveBack(v.take("", nil, all[:1]))
 	case 3:
@@ -217,7 +217,7 @@ func (v *visitor) visit() {
 	case 4:
 		v.giveBack(v.take("", actors.ErrTimedOut, some, actors.WithTimeout(rand.N(10*time.Millisecond)+1)))
 	case 5: // re-entry: of all, of a part, and to read what is held to write
-		some = slices.DeleteFunc(some, func(a access) bool { return a.permits })
+		some = slices.DeleteFunc(some, func(a lockUse) bool { return a.permits })
 		if len(some) == 0 {
 			return
 		}
@@ -231,7 +231,7 @@ func (v *visitor) visit() {
 		h := v.takeAgain(g, again)
 		v.giveBack(g, v.takeAgain(g, again[:1]), h)
 	case 6: // it has one of several: that must not go wrong
-		one := slices.DeleteFunc(slices.Clone(some), func(a access) bool { return a.permits })
+		one := slices.DeleteFunc(slices.Clone(some), func(a lockUse) bool { return a.permits })
 		if len(one) == 0 {
 			return
 		}

@@ -157,7 +157,7 @@ func cancelAt(t *testing.T, k recipe, contended bool, fault embedded.Fault) (fir
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := k.at(locks, "/lock")
-		take := func(mu locker) *actors.Grant {
+		take := func(mu handle) *actors.Grant {
 			g, err := mu.Lock(within(v), k.options...)
 			must(v, err)
 			return g

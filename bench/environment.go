@@ -22,7 +22,7 @@ type environment struct {
 	length            time.Duration // of a peer in a round
 	progress          io.Writer
 	addrs             map[string]string // of the servers, by name
-	running           []*process        // servers that bench has started
+	running           []*childProcess   // servers that bench has started
 	programs          map[string]func(addr string) *exec.Cmd
 	workers           map[string][]*workerProcess
 	paths             int // number of paths that newPath has returned
@@ -84,7 +84,7 @@ func (e *environment) startServers(ctx context.Context, o *options) error {
 			continue
 		}
 		starting.Go(func() error {
-			p, addr, err := (*process)(nil), "", srv.find()
+			p, addr, err := (*childProcess)(nil), "", srv.find()
 			if err == nil {
 				p, addr, err = srv.start(ctx, e.dir)
 			}

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// process is a child process and the goroutine that waits for it.
-type process struct {
+// childProcess is a program that bench has started, and the goroutine that waits for it.
+type childProcess struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended and Wait has returned
 }
 
 // spawn starts the command. The kernel kills the child when this process ends, in any way. The goroutine that starts it keeps
 // its thread until the child has ended, because the kernel sends the signal when the starting thread ends.
-func spawn(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd, make(chan struct{})}
+func spawn(cmd *exec.Cmd) (*childProcess, error) {
+	p := &childProcess{cmd, make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -36,7 +36,7 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-func (p *process) ended() bool {
+func (p *childProcess) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -46,13 +46,13 @@ func (p *process) ended() bool {
 }
 
 // kill kills the process, and waits for its end.
-func (p *process) kill() {
+func (p *childProcess) kill() {
 	_ = p.cmd.Process.Kill() // fails only when it has ended already
 	<-p.done
 }
 
 // waitOrKill waits for the end of the process, and kills it after the grace.
-func (p *process) waitOrKill(grace time.Duration) {
+func (p *childProcess) waitOrKill(grace time.Duration) {
 	select {
 	case <-p.done:
 	case <-time.After(grace):

@@ -135,7 +135,7 @@ var redisServer = server{
 
 // start starts the server in a folder of its own, and waits until it serves. It tries another port if the server ends, as it
 // does if another program takes the port first.
-func (s server) start(ctx context.Context, parent string) (*process, string, error) {
+func (s server) start(ctx context.Context, parent string) (*childProcess, string, error) {
 	dir := filepath.Join(parent, s.name)
 	log := filepath.Join(parent, s.name+".log")
 	for attempt := 0; ; attempt++ {
@@ -150,7 +150,7 @@ func (s server) start(ctx context.Context, parent string) (*process, string, err
 }
 
 // try starts the server on one port. It polls the server until it serves.
-func (s server) try(ctx context.Context, dir, log string) (*process, string, error) {
+func (s server) try(ctx context.Context, dir, log string) (*childProcess, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", err
 	}

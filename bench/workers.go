@@ -17,7 +17,7 @@ import (
 
 // workerProcess is a worker, as bench controls it.
 type workerProcess struct {
-	process *process
+	process *childProcess
 	input   io.WriteCloser
 	answers chan string // the lines of its output; closed at the end
 	log     string      // name of the file with its standard error

@@ -158,7 +158,7 @@ func TestAuthOverFailingConnections(t *testing.T) {
 }
 
 func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
-	s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 200 * time.Millisecond})
+	s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 200 * time.Millisecond})
 	u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial, SessionTimeout: 2 * time.Second,
 		ConnectTimeout: 100 * time.Millisecond, Auth: digest("a"), ACL: CreatorAll()}))
 	u.subscribe()

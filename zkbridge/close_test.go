@@ -143,7 +143,7 @@ func TestPanicKeepsSession(t *testing.T) {
 
 func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	const timeout, margin = 6 * time.Second, 2500 * time.Millisecond
-	s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
+	s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
 	b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial})
 	if meanwhile == "subscriber panics" {
 		b.Ref().SendSubscribe(&messages.Subscribe{}, new(panicking))
@@ -209,7 +209,7 @@ func TestSystemClosedFirst(t *testing.T) {
 func TestCloseUnanswered(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial})
 		s.Pause()
 		begun := time.Now()

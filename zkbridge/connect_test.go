@@ -154,7 +154,7 @@ func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 func TestUnansweredHandshake(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second, Dial: s.Dial}))
 		u.subscribe()
 		state(t, u.peer, messages.SessionState_CONNECTED)
@@ -177,7 +177,7 @@ func TestUnansweredHandshake(t *testing.T) {
 func TestDeadServerOfAName(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
 		settings, err := Config{Servers: "zk.test", SessionTimeout: 20 * time.Second}.check()
 		must(t, err)
 		settings.Resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {

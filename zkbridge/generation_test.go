@@ -192,7 +192,7 @@ func TestSessionBeginsWithATransaction(t *testing.T) {
 func TestGenerationIsReadAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))
 		var count counter

@@ -33,7 +33,7 @@ type phantomTest struct {
 func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantomTest)) {
 	zktest.Bubble(t, func(t *testing.T) {
 		p := &phantomTest{log: &record{},
-			server: embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: time.Minute})}
+			server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: time.Minute})}
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 			p.address = address
 			return p.server.Dial(ctx, network, address)

@@ -112,7 +112,7 @@ const (
 func inLostSession(t *testing.T, f func(l *lostSessionTest)) {
 	zktest.Bubble(t, func(t *testing.T) {
 		l := &lostSessionTest{log: &record{},
-			server: embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: lostTimeout})}
+			server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: lostTimeout})}
 		b := connected(t, l.log.of(t, Config{Servers: "embedded:1", SessionTimeout: lostTimeout, Margin: lostMargin,
 			ConnectTimeout: lostConnect, Dial: l.server.Dial}))
 		l.t, l.user, l.old = t, newUser(t, b), b.Session().ID

@@ -116,7 +116,7 @@ func TestOrphanStays(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		var log record
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		u := newUser(t, connected(t, log.of(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})))
 		u.subscribe()
 		node := u.created("/d", "n-").GetNode()
@@ -177,7 +177,7 @@ func TestReleaseInconclusive(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		var unclear atomic.Bool
 		f := &faulty{remove: func() error {
 			if unclear.Load() {
@@ -340,7 +340,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		f := dropping()
 		lose := f.multi
 		var unclear atomic.Bool

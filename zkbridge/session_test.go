@@ -152,7 +152,7 @@ func TestNotAnswering(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		u := newUser(t, b)
 		u.subscribe()

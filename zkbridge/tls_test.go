@@ -22,7 +22,7 @@ func secureServers(t *testing.T, a *zktest.Authority, f func(t *testing.T, s *zk
 		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{a.Issue("server")},
 			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()})
 		must(t, err)
-		embedded.Run(t, embedded.Config{Listener: l, TickTime: 200 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		embedded.Run(t, embedded.ServerConfig{Listener: l, TickTime: 200 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		f(t, nil, strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1))
 	})
 	t.Run("zookeeper", func(t *testing.T) {

@@ -210,7 +210,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 func TestManyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
 		under, most := make(chan struct{}, 10_000), 0
 		f := &faulty{}
 		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)

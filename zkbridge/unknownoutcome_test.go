@@ -90,7 +90,7 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		const timeout = time.Second
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}))
 		u.created("/d", "first-")
 		s.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d/n-", Action: embedded.DropReply})
@@ -117,7 +117,7 @@ func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		const timeout, late = time.Second, 20 * time.Second
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		var last atomic.Pointer[net.Conn]
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := s.Dial(ctx, network, address)

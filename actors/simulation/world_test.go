@@ -89,7 +89,7 @@ func run(t *testing.T, p *plan) (w *world) {
 		w.driver.step = w.look
 		w.net = newNetwork(w.driver, p.servers)
 		var err error
-		w.server, err = embedded.Start(embedded.Config{Listener: w.net, TickTime: 100 * time.Millisecond,
+		w.server, err = embedded.Start(embedded.ServerConfig{Listener: w.net, TickTime: 100 * time.Millisecond,
 			MaxSessionTimeout: time.Minute, ContainerInterval: containers, Deleted: w.noteDeletion})
 		if err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@ func start(t *testing.T, reader sdkmetric.Reader, options ...Option) *station {
 	var err error
 	s.monitor, err = New(append([]Option{Meters(meters), Tracers(s.tracer)}, options...)...)
 	s.must(err)
-	s.server, err = embedded.Start(embedded.Config{})
+	s.server, err = embedded.Start(embedded.ServerConfig{})
 	s.must(err)
 	t.Cleanup(func() { s.server.Close() })
 	s.locks, err = actors.Connect(t.Context(), s.server.Addr(), actors.Config{Monitor: s.monitor})

@@ -37,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, servers string, out io.Writer) error {
 	if servers == "" {
-		server, err := embedded.Start(embedded.Config{})
+		server, err := embedded.Start(embedded.ServerConfig{})
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func main() {
 
 // serve runs the server until ctx ends.
 func serve(ctx context.Context, listen string, out io.Writer) error {
-	server, err := embedded.Start(embedded.Config{Addr: listen})
+	server, err := embedded.Start(embedded.ServerConfig{Addr: listen})
 	if err != nil {
 		return err
 	}

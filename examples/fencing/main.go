@@ -52,7 +52,7 @@ func main() {
 // run starts the holder, pauses it, and acquires the lock meanwhile.
 func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
 	if servers == "" {
-		server, err := embedded.Start(embedded.Config{TickTime: 200 * time.Millisecond})
+		server, err := embedded.Start(embedded.ServerConfig{TickTime: 200 * time.Millisecond})
 		if err != nil {
 			return err
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// candidate is one participant.
-type candidate struct {
+// participant is one process of the election.
+type participant struct {
 	servers, path, id string
 	session           time.Duration
 	child             bool
 }
 
 // run leads, again and again, until ctx ends.
-func (c *candidate) run(ctx context.Context, out io.Writer) error {
+func (c *participant) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.child {

@@ -32,7 +32,7 @@ import (
 )
 
 func main() {
-	var c candidate
+	var c participant
 	flag.StringVar(&c.servers, "zk", "", "the ZooKeeper `servers`, as in zk1:2181,zk2:2181 (default: an embedded one)")
 	flag.DurationVar(&c.session, "session", 4*time.Second, "the session timeout; 4s is the least that servers grant by default")
 	flag.StringVar(&c.path, "path", "/leader/demo", "the path of the election, with -id")
@@ -66,7 +66,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if servers == "" {
-		server, err := embedded.Start(embedded.Config{TickTime: 200 * time.Millisecond})
+		server, err := embedded.Start(embedded.ServerConfig{TickTime: 200 * time.Millisecond})
 		if err != nil {
 			return err
 		}

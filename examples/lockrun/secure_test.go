@@ -28,7 +28,7 @@ func secureServers(t *testing.T, f func(t *testing.T, a *zktest.Authority, addr,
 		if err != nil {
 			t.Fatal(err)
 		}
-		embedded.Run(t, embedded.Config{Listener: l, MaxSessionTimeout: time.Minute})
+		embedded.Run(t, embedded.ServerConfig{Listener: l, MaxSessionTimeout: time.Minute})
 		keys, trust := a.Files(a.Issue("client"))
 		f(t, a, strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1), keys, trust)
 	})

@@ -85,7 +85,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	defer cancel()
 	demonstration := o.Servers == ""
 	if demonstration {
-		server, err := embedded.Start(embedded.Config{})
+		server, err := embedded.Start(embedded.ServerConfig{})
 		if err != nil {
 			return err
 		}

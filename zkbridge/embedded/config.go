@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Config says how a [Server] behaves. The zero value works.
-type Config struct {
+// ServerConfig says how a [Server] behaves. The zero value works.
+type ServerConfig struct {
 	// Addr is the TCP address to listen on; default "127.0.0.1:0", a free
 	// port on the loopback. Ignored if Listener is set.
 	Addr string
@@ -41,7 +41,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-func (cfg Config) withDefaults() Config {
+func (cfg ServerConfig) withDefaults() ServerConfig {
 	orElse := func(d *time.Duration, other time.Duration) {
 		if *d <= 0 {
 			*d = other

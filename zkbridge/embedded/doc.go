@@ -24,7 +24,7 @@
 // and when a read is old ([Server.Freeze]). [Server.Advance] moves the server's
 // clock, so that no test waits for a session or a TTL to run out. Where a test
 // fails, [Server.Dump] and [Server.Sessions] show what the service has left in
-// ZooKeeper, and [Config].Logger tells every session and fault.
+// ZooKeeper, and [ServerConfig].Logger tells every session and fault.
 //
 // # The protocol
 //
@@ -53,14 +53,14 @@
 //
 // # Virtual time
 //
-// The server keeps time with package time only. With [Config].MemoryOnly and
+// The server keeps time with package time only. With [ServerConfig].MemoryOnly and
 // [Server.Dial] as the client's dialer, a whole system runs inside a
 // testing/synctest bubble, where hours pass in moments. A test of a service that
 // must stop its work when its lock is lost:
 //
 //	func TestStopsWithItsLock(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
-//			server := embedded.Run(t, embedded.Config{MemoryOnly: true})
+//			server := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
 //			locks, err := actors.Connect(t.Context(), "embedded", actors.Config{Dial: server.Dial})
 //			if err != nil {
 //				t.Fatal(err)

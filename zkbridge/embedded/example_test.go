@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	server, err := embedded.Start(embedded.Config{})
+	server, err := embedded.Start(embedded.ServerConfig{})
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +30,7 @@ func Example() {
 // A service announces itself with an ephemeral node. What does it do when its
 // session expires?
 func ExampleServer_Expire() {
-	server, err := embedded.Start(embedded.Config{}) // in a test: embedded.Run(t)
+	server, err := embedded.Start(embedded.ServerConfig{}) // in a test: embedded.Run(t)
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +70,7 @@ func ExampleServer_Expire() {
 
 // A reply is lost after the commit: the client cannot know what happened.
 func ExampleServer_Inject() {
-	server, err := embedded.Start(embedded.Config{})
+	server, err := embedded.Start(embedded.ServerConfig{})
 	if err != nil {
 		panic(err)
 	}

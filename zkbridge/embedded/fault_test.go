@@ -17,7 +17,7 @@ import (
 // inBubble runs f in virtual time on a server in memory.
 func inBubble(t *testing.T, f func(t *testing.T, s *embedded.Server)) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := embedded.Start(embedded.Config{MemoryOnly: true})
+		s, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +305,7 @@ func TestStaleReads(t *testing.T) {
 func TestFaultsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	s, err := embedded.Start(embedded.Config{MemoryOnly: true, Logger: logger})
+	s, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, Logger: logger})
 	want(t, "start", err, nil)
 	c := mem(t, s, 10*time.Second)
 	s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: embedded.DropReply})

@@ -14,7 +14,7 @@ import (
 // Near 2^31-1 a counter sticks, since ZooKeeper 3.6; within a multi it wraps.
 func TestSequenceOverflow(t *testing.T) {
 	t.Parallel()
-	for name, server := range map[string]func(testing.TB, ...zktest.Option) *zktest.Server{
+	for name, server := range map[string]func(testing.TB, ...zktest.ServerOption) *zktest.Server{
 		"embedded": zktest.Embedded, "zookeeper": zktest.Own,
 	} {
 		t.Run(name, func(t *testing.T) { sequenceOverflow(t, server(t)) })

@@ -10,9 +10,9 @@ type TB interface {
 
 // Run starts a server that is closed when the test ends. Without a Config it
 // takes the zero value.
-func Run(t TB, cfg ...Config) *Server {
+func Run(t TB, cfg ...ServerConfig) *Server {
 	t.Helper()
-	var c Config
+	var c ServerConfig
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}

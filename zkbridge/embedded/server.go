@@ -13,7 +13,7 @@ import (
 // Server is an in-memory ZooKeeper. All its methods may be called from any
 // goroutine, also after Close: then they do nothing and return zero values.
 type Server struct {
-	cfg      Config
+	cfg      ServerConfig
 	listener net.Listener // nil with MemoryOnly
 	calls    chan func()
 	incoming chan *batch
@@ -52,7 +52,7 @@ type Server struct {
 
 // Start starts a server. It is ready when Start returns. It returns the error of
 // listening.
-func Start(cfg Config) (*Server, error) {
+func Start(cfg ServerConfig) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Listener == nil && !cfg.MemoryOnly {
 		l, err := net.Listen("tcp", cfg.Addr)
@@ -70,7 +70,7 @@ func Start(cfg Config) (*Server, error) {
 }
 
 // newServer makes a server whose loop does not run yet.
-func newServer(cfg Config) *Server {
+func newServer(cfg ServerConfig) *Server {
 	now := time.Now()
 	s := &Server{
 		cfg:          cfg,

@@ -76,7 +76,7 @@ func start(t *testing.T, server *embedded.Server, name string, log *journal) *ac
 
 func TestServiceStopsWithItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: time.Second})
+		server := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second})
 		log := &journal{}
 		first := start(t, server, "first", log)
 		synctest.Wait() // until all that can happen has happened

@@ -192,7 +192,7 @@ func TestPieces(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	s, err := embedded.Start(embedded.Config{})
+	s, err := embedded.Start(embedded.ServerConfig{})
 	want(t, "start", err, nil)
 	c := session(t, s.Addr(), 10*time.Second)
 	want(t, "close", s.Close(), nil)
@@ -202,7 +202,7 @@ func TestClose(t *testing.T) {
 	if _, err := s.Dial(t.Context(), "", ""); err == nil {
 		t.Error("dialed a closed server")
 	}
-	if _, err := embedded.Start(embedded.Config{Addr: "256.0.0.1:0"}); err == nil {
+	if _, err := embedded.Start(embedded.ServerConfig{Addr: "256.0.0.1:0"}); err == nil {
 		t.Error("listens nowhere")
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Everything at once, for the race detector: sessions that come, work and
 // go, and a test that meddles.
 func TestStorm(t *testing.T) {
-	s, err := embedded.Start(embedded.Config{TickTime: 10 * time.Millisecond, ContainerInterval: 5 * time.Millisecond})
+	s, err := embedded.Start(embedded.ServerConfig{TickTime: 10 * time.Millisecond, ContainerInterval: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (a *Authority) Files(c tls.Certificate) (keys, trust string) {
 
 // SecureSettings returns settings for Own, by which the server has a port for TLS on 127.0.0.1 beside the
 // other one, and the address of that port. The port wants a certificate of the authority from clients.
-func (a *Authority) SecureSettings() (addr string, settings []Option) {
+func (a *Authority) SecureSettings() (addr string, settings []ServerOption) {
 	a.t.Helper()
 	keys, trust := a.Files(a.Issue("server"))
 	port := strconv.Itoa(freePort())

@@ -26,7 +26,7 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 // connect to it by [Server.Dial]. Its tick is 100 ms, and the longest session a minute.
 func Virtual(t testing.TB) *Server {
 	t.Helper()
-	e, err := embedded.Start(embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+	e, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	if err != nil {
 		t.Fatalf("zktest: start the embedded server: %v", err)
 	}

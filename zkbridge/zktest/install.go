@@ -122,7 +122,7 @@ func (inst install) command(config string, containerInterval time.Duration) *exe
 }
 
 // config is the zoo.cfg of one server. The peers are the "server.N=" lines of an ensemble.
-func config(data string, port int, peers []string, o options) string {
+func config(data string, port int, peers []string, o serverOptions) string {
 	lines := []string{
 		fmt.Sprintf("tickTime=%d", o.tick.Milliseconds()),
 		"dataDir=" + data,

@@ -57,7 +57,7 @@ func TestNoticeNamesEveryReasonOnce(t *testing.T) {
 func TestStartFailureShowsTheLog(t *testing.T) {
 	t.Parallel()
 	inst := require(t)
-	o := collect([]Option{Setting("syncLimit", "no number")})
+	o := collect([]ServerOption{Setting("syncLimit", "no number")})
 	s, err := launch(inst, t.TempDir(), 1, o)
 	if err == nil {
 		s.halt()

@@ -34,7 +34,7 @@ var errPortTaken = errors.New("port taken by another process")
 
 // launch starts n servers in the folder. A port that was free may be taken before the server listens on it: then it
 // tries others.
-func launch(inst install, dir string, n int, o options) (*Server, error) {
+func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	for attempt := 0; ; attempt++ {
 		s, err := prepare(inst, filepath.Join(dir, strconv.Itoa(attempt)), n, o)
 		if err != nil {
@@ -51,7 +51,7 @@ func launch(inst install, dir string, n int, o options) (*Server, error) {
 }
 
 // prepare writes the folders and configurations of n servers.
-func prepare(inst install, dir string, n int, o options) (*Server, error) {
+func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	s := &Server{}
 	for i := range n {
 		s.nodes = append(s.nodes, &serverProcess{install: inst, interval: o.interval, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
@@ -74,7 +74,7 @@ func prepare(inst install, dir string, n int, o options) (*Server, error) {
 }
 
 // peersOf are the lines by which a member finds the others and itself.
-func (s *Server) peersOf(viewer *serverProcess, o options) (lines []string) {
+func (s *Server) peersOf(viewer *serverProcess, o serverOptions) (lines []string) {
 	for i, nd := range s.nodes {
 		quorum, election := loopback(nd.quorum), loopback(nd.election)
 		if o.links && nd != viewer {

@@ -33,31 +33,31 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// peer is a client of echo.
-type peer struct {
+// echoClient is a client of echo.
+type echoClient struct {
 	net.Conn
 	lines *bufio.Reader
 }
 
-func connect(t *testing.T, addr string) peer {
+func connect(t *testing.T, addr string) echoClient {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return peer{c, bufio.NewReader(c)}
+	return echoClient{c, bufio.NewReader(c)}
 }
 
 // say sends a line and waits at most d for the answer.
-func (p peer) say(line string, d time.Duration) error {
+func (p echoClient) say(line string, d time.Duration) error {
 	if _, err := fmt.Fprintln(p, line); err != nil {
 		return err
 	}
 	return p.hear(line, d)
 }
 
-func (p peer) hear(line string, d time.Duration) error {
+func (p echoClient) hear(line string, d time.Duration) error {
 	_ = p.SetReadDeadline(time.Now().Add(d))
 	got, err := p.lines.ReadString('\n')
 	if err == nil && got != line+"\n" {
@@ -127,13 +127,13 @@ func TestProxyBlackHole(t *testing.T) {
 	p.BlackHole(true)
 	p.BlackHole(true)
 	fresh := connect(t, p.Addr())
-	for _, c := range []peer{old, fresh} {
+	for _, c := range []echoClient{old, fresh} {
 		if err := c.say("held", soon); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("not silent: %v", err)
 		}
 	}
 	p.BlackHole(false)
-	for _, c := range []peer{old, fresh} {
+	for _, c := range []echoClient{old, fresh} {
 		if err := c.hear("held", later); err != nil {
 			t.Errorf("not delivered: %v", err)
 		}

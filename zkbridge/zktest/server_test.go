@@ -284,7 +284,7 @@ func (r *recordingTB) Fatalf(string, ...any) {
 
 func TestSetCreateCount(t *testing.T) {
 	t.Parallel()
-	for name, server := range map[string]func(testing.TB, ...Option) *Server{nameEmbedded: Embedded, nameReal: Own} {
+	for name, server := range map[string]func(testing.TB, ...ServerOption) *Server{nameEmbedded: Embedded, nameReal: Own} {
 		t.Run(name, func(t *testing.T) {
 			s := server(t)
 			path, c := s.Path(t), s.Client(t)

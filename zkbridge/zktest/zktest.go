@@ -32,10 +32,10 @@ const defaultTick = 200 * time.Millisecond
 // defaultContainerInterval is how often servers look for containers that have become empty; ZooKeeper's default is a minute.
 const defaultContainerInterval = 500 * time.Millisecond
 
-// Option changes how a server that belongs to one test is set up.
-type Option func(*options)
+// ServerOption changes how a server that belongs to one test is set up.
+type ServerOption func(*serverOptions)
 
-type options struct {
+type serverOptions struct {
 	tick     time.Duration
 	interval time.Duration // see ContainerInterval
 	settings []string      // lines of zoo.cfg
@@ -45,31 +45,31 @@ type options struct {
 
 // TickTime sets ZooKeeper's unit of time, 200 ms without it. A session lasts two ticks at least, and is found to
 // have expired up to one tick late.
-func TickTime(d time.Duration) Option {
-	return func(o *options) { o.tick = d }
+func TickTime(d time.Duration) ServerOption {
+	return func(o *serverOptions) { o.tick = d }
 }
 
 // Setting adds a line to the zoo.cfg of a real server, where it wins over what this package writes there. ZooKeeper
 // takes a key it does not know as the system property zookeeper.<key>. The embedded server ignores it.
-func Setting(key, value string) Option {
-	return func(o *options) { o.settings = append(o.settings, key+"="+value) }
+func Setting(key, value string) ServerOption {
+	return func(o *serverOptions) { o.settings = append(o.settings, key+"="+value) }
 }
 
 // ContainerInterval sets how often the server looks for containers that have become empty, 500 ms without it.
-func ContainerInterval(d time.Duration) Option {
-	return func(o *options) { o.interval = d }
+func ContainerInterval(d time.Duration) ServerOption {
+	return func(o *serverOptions) { o.interval = d }
 }
 
 // Links puts a proxy into each connection from one member of an ensemble to another, for [Server.Isolate].
-func Links() Option {
-	return func(o *options) { o.links = true }
+func Links() ServerOption {
+	return func(o *serverOptions) { o.links = true }
 }
 
 // maxSession also allows the sessions that programs ask for outside of tests; ZooKeeper's default is 20 ticks.
-func (o options) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
+func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
-func collect(opts []Option) options {
-	o := options{tick: defaultTick, interval: defaultContainerInterval}
+func collect(opts []ServerOption) serverOptions {
+	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -85,17 +85,17 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 }
 
 // EachOwn is [Each] with servers that belong to this test, which may stop and freeze them.
-func EachOwn(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
+func EachOwn(t *testing.T, f func(t *testing.T, s *Server), opts ...ServerOption) {
 	t.Helper()
 	t.Run(nameEmbedded, func(t *testing.T) { f(t, Embedded(t, opts...)) })
 	t.Run(nameReal, func(t *testing.T) { f(t, Own(t, opts...)) })
 }
 
 // Embedded starts an embedded server for this test and closes it when the test ends.
-func Embedded(t testing.TB, opts ...Option) *Server {
+func Embedded(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
 	o := collect(opts)
-	e, err := embedded.Start(embedded.Config{
+	e, err := embedded.Start(embedded.ServerConfig{
 		TickTime:          o.tick,
 		MaxSessionTimeout: o.maxSession(),
 		ContainerInterval: o.interval,
@@ -131,7 +131,7 @@ func Real(t testing.TB) *Server {
 
 // Own starts a real server that belongs to this test, which may stop, freeze and restart it. It blocks until the
 // server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it does what [Real] does.
-func Own(t testing.TB, opts ...Option) *Server {
+func Own(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
 	return Ensemble(t, 1, opts...)
 }
@@ -139,7 +139,7 @@ func Own(t testing.TB, opts ...Option) *Server {
 // Ensemble starts n real servers that replicate to each other and belong to this test, and blocks until all of them
 // serve, a few seconds. [Server.Members] and [Server.Leader] give the single ones to stop and to freeze. Without a
 // real ZooKeeper it does what [Real] does.
-func Ensemble(t testing.TB, n int, opts ...Option) *Server {
+func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	t.Helper()
 	inst := require(t)
 	o := collect(opts)

@@ -148,7 +148,7 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 // one ends before its nodes are made: the first has not been cancelled, and begins anew.
 func TestMultiLockOutlivesAnother(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		f := newFixture(t, "embedded:1", s.Dial)
 		lock := f.entry("/a", Mutex)
 		larger := &atomicCreate{bridge: f.Bridge.Bridge, number: lastAtomicCreate.Add(1), owner: "me", members: 2, unreported: 2}
@@ -197,7 +197,7 @@ func eachReleasingWhole(t *testing.T, test func(t *testing.T, w releasingWhole))
 	for name, part := range wholes {
 		t.Run(name, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
-				s := embedded.Run(t, embedded.Config{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+				s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 				w := releasingWhole{fixture: newFixture(t, "embedded:1", s.Dial), name: name, part: part, server: s}
 				w.entry, w.acquire = w.whole(name)
 				w.fixture.acquire(w.entry, w.acquire)

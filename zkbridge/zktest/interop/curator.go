@@ -24,7 +24,7 @@ type CuratorClient struct{ *Peer }
 
 // Curator starts a Java process with a Curator client of the server, and waits for its session, about a second. The
 // first one in a test binary also compiles the Java side, which takes a few seconds.
-func Curator(t testing.TB, addr string, opts ...Option) *CuratorClient {
+func Curator(t testing.TB, addr string, opts ...PeerOption) *CuratorClient {
 	t.Helper()
 	classPath, err := curatorClassPath()
 	if err != nil {

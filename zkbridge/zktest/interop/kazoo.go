@@ -19,7 +19,7 @@ var pythonSource string
 type KazooClient struct{ *Peer }
 
 // Kazoo starts a Python process with a kazoo client of the server, and waits for its session.
-func Kazoo(t testing.TB, addr string, opts ...Option) *KazooClient {
+func Kazoo(t testing.TB, addr string, opts ...PeerOption) *KazooClient {
 	t.Helper()
 	python, err := findPython()
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Option changes a client of another language.
-type Option func(*peerOptions)
+// PeerOption changes a client of another language.
+type PeerOption func(*peerOptions)
 
 type peerOptions struct{ session time.Duration }
 
 // SessionTimeout sets what the client asks the server for; 10 s without it.
-func SessionTimeout(d time.Duration) Option {
+func SessionTimeout(d time.Duration) PeerOption {
 	return func(o *peerOptions) { o.session = d }
 }
 
@@ -57,7 +57,7 @@ type Event struct {
 var errEnded = errors.New("interop: the process has ended")
 
 // start runs the driver and waits for its session.
-func start(t testing.TB, addr string, opts []Option, command func(addr, sessionMillis string) *exec.Cmd) *Peer {
+func start(t testing.TB, addr string, opts []PeerOption, command func(addr, sessionMillis string) *exec.Cmd) *Peer {
 	t.Helper()
 	o := peerOptions{session: 10 * time.Second}
 	for _, opt := range opts {
