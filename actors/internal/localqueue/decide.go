@@ -11,10 +11,10 @@ import (
 
 // proceed does what is possible now: it grants, acquires and releases.
 func (l *Queue) proceed() {
-	for l.waiting.first != nil && l.serve(l.waiting.first) || l.dropFirst() {
+	for !l.waiting.empty() && l.serve(l.waiting.first()) || l.dropFirst() {
 	}
 	switch {
-	case l.waiting.first != nil || len(l.holders) > 0:
+	case !l.waiting.empty() || !l.holders.empty():
 	case l.hold.stage == creating || l.contended():
 		l.releaseNodes()
 	case l.idle() && !l.timerRuns:
@@ -38,7 +38,7 @@ func (l *Queue) serve(b *localOwner) bool {
 		}
 		l.grant(b)
 		return true
-	case len(l.holders) > 0:
+	case !l.holders.empty():
 		l.refuseTries()
 		return false
 	}
@@ -47,13 +47,13 @@ func (l *Queue) serve(b *localOwner) bool {
 }
 
 // blocked reports whether the holders keep an owner of a kind from holding beside them.
-func (l *Queue) blocked(kind queue.Kind) bool { return l.holding.has(l.rule.BlockedBy[kind]) }
+func (l *Queue) blocked(kind queue.Kind) bool { return l.holders.kinds.has(l.rule.BlockedBy[kind]) }
 
 // blockedLocally reports whether a new request would have to wait for owners of this process, or as
 // long as one that waits for other processes.
 func (l *Queue) blockedLocally(kind queue.Kind) bool {
 	blockers := l.rule.BlockedBy[kind]
-	return l.holding.has(blockers) || l.waiting.kinds.has(blockers) || l.hold.stage == creating && !l.hold.try
+	return l.holders.kinds.has(blockers) || l.waiting.kinds.has(blockers) || l.hold.stage == creating && !l.hold.try
 }
 
 // mayGrant reports whether the node hold allows one more grant to a kind.
@@ -102,7 +102,7 @@ func (l *Queue) nodeFor(kind queue.Kind) *node {
 // the first, and no owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
-	if !l.holding.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || l.waiting.first != nil && !l.budgetUsed() {
+	if !l.holders.kinds.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || !l.waiting.empty() && !l.budgetUsed() {
 		return false
 	}
 	l.actor.ReleaseNode(first.serial)
@@ -125,7 +125,7 @@ func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.cont
 
 // idle reports whether the node hold is granted, and no owner waits or holds.
 func (l *Queue) idle() bool {
-	return l.hold.stage == held && len(l.holders) == 0 && l.waiting.first == nil
+	return l.hold.stage == held && l.holders.empty() && l.waiting.empty()
 }
 
 // acquireNode asks for a node.
@@ -151,7 +151,7 @@ func (l *Queue) startTimer() {
 
 func (l *Queue) grant(b *localOwner) {
 	l.waiting.remove(b)
-	l.addHolder(b)
+	l.holders.push(b)
 	l.unused = false
 	b.stage, b.step = held, l.hold.step<<stepBits|min(l.hold.grants, mostGrants-1)
 	l.hold.grants, l.hold.lastKind = min(l.hold.grants+1, mostGrants), b.kind
@@ -177,7 +177,7 @@ func (l *Queue) grantEntering() {
 	if l.hold.beside.stage != held {
 		return
 	}
-	for _, b := range l.holders {
+	for b := range l.holders.all() {
 		for i := range b.requests {
 			if r := &b.requests[i]; r.enters {
 				r.enters = false
@@ -189,7 +189,7 @@ func (l *Queue) grantEntering() {
 
 // refuseEntering refuses what holders have asked for beside what they hold.
 func (l *Queue) refuseEntering(why requests.Reason) {
-	for _, b := range slices.Clone(l.holders) {
+	for b := range l.holders.all() {
 		for _, r := range slices.Clone(b.requests) {
 			if r.enters {
 				l.actor.RefuseRequest(r.id, why)
@@ -209,7 +209,7 @@ func (l *Queue) notifyContended(r *ownerRequest) {
 // lose ends all grants.
 func (l *Queue) lose(why requests.Reason) {
 	l.refuseEntering(why)
-	for _, b := range slices.Clone(l.holders) {
+	for b := range l.holders.all() {
 		for _, r := range slices.Clone(b.requests) {
 			l.actor.Lose(r.id, why)
 			l.drop(b, r.id)

@@ -357,8 +357,8 @@ func (b *model) finish() {
 		}
 	}
 	l := b.queue
-	if len(b.open)+len(b.nodes) > 0 || !l.Idle() || len(l.owners)+len(l.holders)+l.tries > 0 || l.waiting.first != nil || l.waiting.last != nil ||
-		l.holding.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
+	if len(b.open)+len(b.nodes) > 0 || !l.Idle() || len(l.owners)+l.tries > 0 || !l.holders.empty() || !l.waiting.empty() ||
+		l.holders.kinds.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
 		b.t.Fatalf("%d requests are open, parts %v; the local queue is left as %+v", len(b.open), b.nodes, l)
 	}
 }

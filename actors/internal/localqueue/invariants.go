@@ -20,19 +20,19 @@ func (l *Queue) Check() error {
 			}
 		}
 	}
-	for b := l.waiting.first; b != nil; b = b.next {
+	for b := range l.waiting.all() {
 		waiting[b.kind]++
 		count(b)
-		if b.stage != queued || len(b.requests) == 0 || b.next == nil && l.waiting.last != b || b.next != nil && b.next.prev != b {
+		if b.stage != queued || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b {
 			return fmt.Errorf("localqueue: a borrower of kind %d waits in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
-	for i, b := range l.holders {
+	for b := range l.holders.all() {
 		holding[b.kind]++
 		count(b)
 		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
-		if b.stage != held || b.index != i || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
-			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests at %d", b.kind, b.stage, len(b.requests), b.index)
+		if b.stage != held || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b || enters && l.hold.beside.stage != creating {
+			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
 	for id, b := range l.requests.All() {
@@ -46,15 +46,15 @@ func (l *Queue) Check() error {
 		}
 	}
 	switch first, beside := l.hold.node.stage, l.hold.beside.stage; {
-	case !slices.Equal(waiting, l.waiting.kinds) || !slices.Equal(holding, l.holding) || tries != l.tries:
-		return fmt.Errorf("localqueue: %v wait, %v hold and %d are tries; counted are %v, %v and %d", waiting, holding, tries, l.waiting.kinds, l.holding, l.tries)
+	case !slices.Equal(waiting, l.waiting.kinds) || !slices.Equal(holding, l.holders.kinds) || tries != l.tries:
+		return fmt.Errorf("localqueue: %v wait, %v hold and %d are tries; counted are %v, %v and %d", waiting, holding, tries, l.waiting.kinds, l.holders.kinds, l.tries)
 	case open != l.requests.Len():
 		return fmt.Errorf("localqueue: %d requests are open, and borrowers have %d", l.requests.Len(), open)
-	case len(l.holders) > 0 && first != held, beside != unsent && first != held:
-		return fmt.Errorf("localqueue: %d hold, by nodes in stages %d and %d", len(l.holders), first, beside)
-	case l.holding.has(l.rule.BlockedBy[queue.Exclusive]) && holding[queue.Exclusive] > 1:
+	case !l.holders.empty() && first != held, beside != unsent && first != held:
+		return fmt.Errorf("localqueue: %v hold, by nodes in stages %d and %d", holding, first, beside)
+	case l.holders.kinds.has(l.rule.BlockedBy[queue.Exclusive]) && holding[queue.Exclusive] > 1:
 		return fmt.Errorf("localqueue: %v hold", holding)
-	case first == unsent && l.waiting.first != nil:
+	case first == unsent && !l.waiting.empty():
 		return fmt.Errorf("localqueue: a borrower waits, and no node is asked for")
 	}
 	return nil

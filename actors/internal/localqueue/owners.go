@@ -1,6 +1,7 @@
 package localqueue
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -39,8 +40,7 @@ type localOwner struct {
 	step       uint32
 	requests   []ownerRequest
 	buf        [1]ownerRequest
-	index      int // in Queue.holders, if it is held
-	prev, next *localOwner
+	prev, next *localOwner // in the line of its stage
 }
 
 func (l *Queue) add(b *localOwner, r ownerRequest) {
@@ -71,7 +71,7 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 	case queued:
 		l.waiting.remove(b)
 	case held:
-		l.removeHolder(b)
+		l.holders.remove(b)
 	}
 	if len(l.spare) < maxSpare {
 		l.spare = append(l.spare, b)
@@ -81,25 +81,10 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 // downgrade leaves a holder with the kind of the requests that it still has.
 func (l *Queue) downgrade(b *localOwner) {
 	if b.stage == held && !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.kind == b.kind }) {
-		l.holding[b.kind]--
+		l.holders.kinds[b.kind]--
 		b.kind = b.requests[0].kind
-		l.holding[b.kind]++
+		l.holders.kinds[b.kind]++
 	}
-}
-
-func (l *Queue) addHolder(b *localOwner) {
-	b.index = len(l.holders)
-	l.holders = append(l.holders, b)
-	l.holding[b.kind]++
-}
-
-func (l *Queue) removeHolder(b *localOwner) {
-	last := len(l.holders) - 1
-	l.holders[b.index] = l.holders[last]
-	l.holders[b.index].index = b.index
-	l.holders[last] = nil
-	l.holders = l.holders[:last]
-	l.holding[b.kind]--
 }
 
 // entering reports whether a request of a holder is not granted yet.
@@ -148,15 +133,13 @@ func (l *Queue) refuseTries() {
 
 // refuseThose refuses the waiting requests for which refused returns true.
 func (l *Queue) refuseThose(why requests.Reason, refused func(ownerRequest) bool) {
-	for b := l.waiting.first; b != nil; {
-		next := b.next
+	for b := range l.waiting.all() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
 				l.actor.RefuseRequest(r.id, why)
 				l.drop(b, r.id)
 			}
 		}
-		b = next
 	}
 }
 
@@ -179,34 +162,42 @@ func (c census) has(kinds queue.KindSet) bool {
 	return false
 }
 
-// line is a queue of owners that may leave it from any place.
+// line is a list of owners that may leave it from any place. It is a ring: before the first and behind the
+// last stands ends, which is no owner.
 type line struct {
-	first, last *localOwner
-	kinds       census
+	ends  localOwner
+	kinds census // of the owners
+}
+
+func (q *line) init(r queue.Rule) {
+	q.kinds = newCensus(r)
+	q.ends.prev, q.ends.next = &q.ends, &q.ends
+}
+
+func (q *line) empty() bool { return q.ends.next == &q.ends }
+
+// first returns the first owner of a line that is not empty.
+func (q *line) first() *localOwner { return q.ends.next }
+
+// all returns the owners in their order. The loop may remove the owner that it is at.
+func (q *line) all() iter.Seq[*localOwner] {
+	return func(yield func(*localOwner) bool) {
+		for b, next := q.ends.next, q.ends.next; b != &q.ends; b = next {
+			if next = b.next; !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 func (q *line) push(b *localOwner) {
 	q.kinds[b.kind]++
-	b.prev = q.last
-	if q.last == nil {
-		q.first = b
-	} else {
-		q.last.next = b
-	}
-	q.last = b
+	b.prev, b.next = q.ends.prev, &q.ends
+	b.prev.next, b.next.prev = b, b
 }
 
 func (q *line) remove(b *localOwner) {
 	q.kinds[b.kind]--
-	if b.prev == nil {
-		q.first = b.next
-	} else {
-		b.prev.next = b.next
-	}
-	if b.next == nil {
-		q.last = b.prev
-	} else {
-		b.next.prev = b.prev
-	}
+	b.prev.next, b.next.prev = b.next, b.prev
 	b.prev, b.next = nil, nil
 }

@@ -18,8 +18,7 @@ type Queue struct {
 	requests   requests.Table[localOwner]
 	owners     map[string]*localOwner
 	waiting    line
-	holders    []*localOwner
-	holding    census        // how many holders there are of each kind
+	holders    line
 	tries      int           // how many requests of waiting owners are tries
 	spare      []*localOwner // for re-use, at most maxSpare
 
@@ -31,8 +30,10 @@ type Queue struct {
 // while other processes wait. Of the rule only the kinds count: which block each other, and which
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
 func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
-	return &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{},
-		holding: newCensus(rule), waiting: line{kinds: newCensus(rule)}}
+	l := &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
+	l.waiting.init(rule)
+	l.holders.init(rule)
+	return l
 }
 
 // nodeHold is what a Queue has of the lock: one node, or two. The first is of the kind of the owner
@@ -230,7 +231,7 @@ func (l *Queue) NodeContended(serial uint64) {
 		return
 	}
 	p.contended = true
-	for _, b := range l.holders {
+	for b := range l.holders.all() {
 		for i := range b.requests {
 			l.notifyContended(&b.requests[i])
 		}
