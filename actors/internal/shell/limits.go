@@ -3,6 +3,8 @@ package shell
 import (
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -15,6 +17,8 @@ type extras struct {
 	timer      *time.Timer // until the next message about a limit; nil if there was none yet
 	revoked    bool        // the holder was asked to release at the end of hold
 	monitor    RequestMonitor
+	sender     *watchedSender // of a request that an actor has sent
+	alias      *actor.PID     // the PID from which a future got Granted
 }
 
 func (r *Request) needExtras() *extras {

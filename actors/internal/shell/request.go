@@ -34,7 +34,6 @@ type Request struct {
 	failOnLoss bool            // of the session, while the request waits
 	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
 	revokeSent bool
-	source     *requestSource // the actor or the future that sent the request; nil for others
 }
 
 // Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this
@@ -77,13 +76,10 @@ func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
 
 // requestKey identifies a request by its owner and the number that the owner has given it.
 type requestKey struct {
-	from  any    // another actor of this library, or a senderAddress; nil for the named owner of another sender
-	owner string // the name in the message, or ""
+	from  host.Identity // the actor that has sent the request; zero for a named owner, unless a lock's actor asks
+	owner string        // the name in the message, or ""
 	id    uint64
 }
-
-// senderAddress is the PID of an actor.
-type senderAddress struct{ host, id string }
 
 // sender is the sender of a message, as it is known.
 type sender struct {
@@ -110,14 +106,11 @@ func (s sender) isInternal() bool { return s.acquisition != nil || s.isLockActor
 
 // key returns the key of a request of the sender.
 func (s sender) key(owner string, id uint64) requestKey {
-	actor, isActor := s.Recipient.(host.Sender)
-	switch {
-	case owner != "" && !s.isInternal():
-		return requestKey{owner: owner, id: id}
-	case isActor:
-		return requestKey{from: senderAddress{actor.PID.Address, actor.PID.Id}, id: id}
+	key := requestKey{owner: owner, id: id}
+	if owner == "" || s.isInternal() {
+		key.from, _ = host.IdentityOf(s.Recipient)
 	}
-	return requestKey{from: s.Recipient, owner: owner, id: id}
+	return key
 }
 
 // LockActor marks the actors of locks.

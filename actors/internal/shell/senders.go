@@ -1,7 +1,7 @@
 package shell
 
 import (
-	"github.com/asynkron/protoactor-go/actor"
+	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -14,14 +14,7 @@ import (
 // watchedSender is an actor of the program with open requests. The lock's actor watches it
 // until the tick at which it has none.
 type watchedSender struct {
-	open []*Request // each request knows its index
-}
-
-// requestSource is the actor or the future that sent a request.
-type requestSource struct {
-	sender *watchedSender // nil for a future
-	index  int            // in sender.open
-	alias  *actor.PID     // the PID from which a future got Granted
+	open []*Request
 }
 
 // addToSender adds the request to those of its sender.
@@ -46,25 +39,22 @@ func (s *Shell) addToSender(from ask.Recipient, r *Request) {
 		}
 		s.senders[who] = sender
 	}
-	r.source = &requestSource{sender: sender, index: len(sender.open)}
+	r.needExtras().sender = sender
 	sender.open = append(sender.open, r)
 }
 
 // removeFromSender takes the request off its sender.
 func (s *Shell) removeFromSender(r *Request) {
-	if r.source == nil {
+	x := r.extras
+	if x == nil {
 		return
 	}
-	if alias := r.source.alias; alias != nil {
-		s.Self.EndAlias(alias)
+	if x.alias != nil {
+		s.Self.EndAlias(x.alias)
 	}
-	if sender := r.source.sender; sender != nil {
-		last := sender.open[len(sender.open)-1]
-		sender.open[r.source.index], last.source.index = last, r.source.index
-		sender.open[len(sender.open)-1] = nil
-		sender.open = sender.open[:len(sender.open)-1]
+	if x.sender != nil {
+		x.sender.open = slices.DeleteFunc(x.sender.open, func(o *Request) bool { return o == r })
 	}
-	r.source = nil
 }
 
 // unwatchIdleSenders ends the watches of senders without open requests. It is called at ticks:
@@ -104,9 +94,6 @@ func (s *Shell) senderEnded(who host.Identity) {
 			}
 		}
 	}
-	for _, r := range sender.open {
-		r.source = nil
-	}
 }
 
 // ownerOrAlias returns the recipient of Granted. A future gets it from the PID of an alias, to
@@ -122,7 +109,7 @@ func (s *Shell) ownerOrAlias(r *Request) ask.Recipient {
 			"do", "look at the actor system; restart the process if it goes on")
 		return r.owner
 	}
-	r.source = &requestSource{alias: alias}
+	r.needExtras().alias = alias
 	future.Self = alias
 	return future
 }
