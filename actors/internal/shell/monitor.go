@@ -40,13 +40,3 @@ func (r *Request) monitor() RequestMonitor {
 	}
 	return r.extras.monitor
 }
-
-func (s *Shell) endMonitor(r *Request, reason messages.Reason) {
-	switch m := r.monitor(); {
-	case m == nil:
-	case r.Granted:
-		m.Ended(s.Manager.now()-r.since, reason)
-	default:
-		m.Refused(s.Manager.now()-r.since, reason)
-	}
-}

@@ -60,33 +60,40 @@ func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
 
 // countRelease counts the end of a grant that its owner has given back.
 func (s *Shell) countRelease(r *Request) {
-	if !r.FromLockActor && r.Holds() {
-		s.Manager.Counters.Released.Add(1)
-		s.endMonitor(r, 0)
+	if r.Holds() {
+		s.countEnd(r, &s.Manager.Counters.Released, 0)
 	}
 }
 
 // countRefusal counts the end of a request that was not granted; or of a grant, which its owner has
 // withdrawn.
 func (s *Shell) countRefusal(r *Request, reason messages.Reason) {
-	switch {
-	case r.FromLockActor:
-	case !r.Granted:
-		s.Manager.Counters.Refused[reason].Add(1)
-		s.endMonitor(r, reason)
-	default:
+	if r.Granted {
 		s.countRelease(r)
+	} else {
+		s.countEnd(r, &s.Manager.Counters.Refused[reason], reason)
 	}
 }
 
 // countLoss counts the loss of a grant, unless it has been released.
 func (s *Shell) countLoss(r *Request, reason messages.Reason) {
+	if r.Holds() {
+		s.countEnd(r, &s.Manager.Counters.Lost[reason], reason)
+	}
+}
+
+// countEnd adds to the number and notifies the monitor, at the end of a request or of its grant.
+func (s *Shell) countEnd(r *Request, number *atomic.Uint64, reason messages.Reason) {
 	if r.FromLockActor {
 		return
 	}
-	if r.Holds() {
-		s.Manager.Counters.Lost[reason].Add(1)
-		s.endMonitor(r, reason)
+	number.Add(1)
+	switch m := r.monitor(); {
+	case m == nil:
+	case r.Granted:
+		m.Ended(s.Manager.now()-r.since, reason)
+	default:
+		m.Refused(s.Manager.now()-r.since, reason)
 	}
 }
 
