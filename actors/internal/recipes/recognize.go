@@ -2,10 +2,12 @@ package recipes
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -18,10 +20,9 @@ type Form struct {
 	Name           string
 	KazooSemaphore bool
 
-	rule   queue.Rule
-	kinds  []string
-	czxids bool // the contenders have no sequence numbers: their czxids order them
-	custom bool // the rule is not known, and so not which contenders hold
+	recipe *shell.Recipe // for the rule and the kinds
+	czxids bool          // the contenders have no sequence numbers: their czxids order them
+	custom bool          // the rule is not known, and so not which contenders hold
 }
 
 // simpleOwner matches the owner nodes of the simple forms, kazooLease the leases of kazoo.
@@ -32,8 +33,7 @@ var (
 
 // MayContend reports whether a child of the name may be a contender by some recipe.
 func MayContend(name string) bool {
-	return queue.IsContender(name) || simpleOwner.MatchString(name) || name == simpleLockNode || name == simpleWriterNode ||
-		kazooLease.MatchString(name)
+	return queue.IsContender(name) || otherMarker(name) != ""
 }
 
 // Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has none:
@@ -50,19 +50,19 @@ func Recognize(names []string) Form {
 	delete(has, "")
 	switch {
 	case has["__READ__"] || has["__WRIT__"] || has["__rlock__"]:
-		return Form{Name: "read-write", rule: queue.ReadWrite(), kinds: ReadWrite.Kinds}
+		return Form{Name: "read-write", recipe: ReadWrite}
 	case has["-lease-"]:
-		return Form{Name: "semaphore", rule: queue.Leases(0), kinds: []string{"permit"}}
+		return Form{Name: "semaphore", recipe: leasesOf(0)}
 	case has["-lock-"] || has["__lock__"] || has["x-"]:
-		return Form{Name: "mutex", rule: queue.Mutex(), kinds: Mutex.Kinds}
+		return Form{Name: "mutex", recipe: Mutex}
 	case has[latchMarker]:
-		return Form{Name: LeaderLatch.Name, rule: LeaderLatch.Rule, kinds: LeaderLatch.Kinds}
+		return Form{Name: LeaderLatch.Name, recipe: LeaderLatch}
 	case has[simpleWriterNode] || has[simpleReaderPrefix]:
-		return Form{Name: "simple read-write", rule: queue.SimpleReadWrite(), kinds: SimpleReadWrite.Kinds, czxids: true}
+		return Form{Name: "simple read-write", recipe: SimpleReadWrite, czxids: true}
 	case has[simpleLockNode]:
-		return Form{Name: SimpleMutex.Name, rule: queue.Mutex(), kinds: SimpleMutex.Kinds, czxids: true}
+		return Form{Name: SimpleMutex.Name, recipe: SimpleMutex, czxids: true}
 	case has[kazooMarker]:
-		return Form{Name: "semaphore", KazooSemaphore: true, rule: queue.Leases(0), kinds: []string{"permit"}, czxids: true}
+		return Form{Name: "semaphore", KazooSemaphore: true, recipe: leasesOf(0), czxids: true}
 	case len(has) > 0:
 		return customForm(has)
 	}
@@ -91,26 +91,20 @@ func otherMarker(name string) string {
 
 // customForm has a kind for each marker.
 func customForm(markers map[string]bool) Form {
-	f := Form{Name: "custom", custom: true, rule: queue.Rule{Permits: 1, OwnMarkersOnly: true}}
-	for marker := range markers {
-		f.rule.Markers = append(f.rule.Markers, marker)
-	}
-	slices.SortFunc(f.rule.Markers, func(a, b string) int { // a longer marker may end as a shorter one does
+	rule := queue.Rule{Permits: 1, Markers: slices.Collect(maps.Keys(markers)), BlockedBy: make([]queue.KindSet, len(markers))}
+	slices.SortFunc(rule.Markers, func(a, b string) int { // a longer marker may end as a shorter one does
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
-	for _, marker := range f.rule.Markers {
-		f.kinds = append(f.kinds, strings.Trim(marker, "-"))
+	var kinds []string
+	for _, marker := range rule.Markers {
+		kinds = append(kinds, strings.Trim(marker, "-"))
 	}
-	f.rule.BlockedBy = make([]queue.KindSet, len(f.kinds))
-	return f
+	return Form{Name: "custom", custom: true, recipe: Custom("custom", rule, kinds)}
 }
 
 // KindName returns the name of a kind.
 func (f Form) KindName(k queue.Kind) string {
-	if int(k) < len(f.kinds) {
-		return f.kinds[k]
-	}
-	return f.kinds[0]
+	return f.recipe.KindName(k)
 }
 
 // Positions returns the contenders in the order of the queue. Of a custom lock none holds: the rule is
@@ -119,7 +113,7 @@ func (f Form) Positions(children []queue.Child) []queue.Position {
 	if f.czxids {
 		return f.byCzxid(children)
 	}
-	all := f.rule.Positions(children)
+	all := f.recipe.Rule.Positions(children)
 	for i := range all {
 		all[i].Holds = all[i].Holds && !f.custom
 	}
@@ -146,7 +140,7 @@ func (f Form) byCzxid(children []queue.Child) (all []queue.Position) {
 		if strings.HasPrefix(c.Name, simpleReaderPrefix) {
 			kind = queue.Shared
 		}
-		all = append(all, queue.Position{Child: c, Kind: kind, Ahead: len(kinds), Holds: f.rule.Holds(kinds, kind)})
+		all = append(all, queue.Position{Child: c, Kind: kind, Ahead: len(kinds), Holds: f.recipe.Rule.Holds(kinds, kind)})
 		kinds = append(kinds, kind)
 	}
 	return all
