@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Holder is the record that a node has as its data unless the request brings data of its own: the
@@ -54,10 +53,7 @@ func shorten(text string) string {
 		return text
 	}
 	end := maxHolderText - len(mark)
-	for !utf8.RuneStart(text[end]) && end > maxHolderText-len(mark)-utf8.UTFMax {
-		end--
-	}
-	return strings.ToValidUTF8(text[:end], "") + mark
+	return strings.ToValidUTF8(text[:end], "") + mark // without a part of a character that is cut
 }
 
 // NodeData returns the data of a node: those of the request, or else the record of this process and
