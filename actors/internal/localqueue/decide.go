@@ -189,14 +189,7 @@ func (l *Queue) grantEntering() {
 
 // refuseEntering refuses what holders have asked for beside what they hold.
 func (l *Queue) refuseEntering(why requests.Reason) {
-	for b := range l.holders.all() {
-		for _, r := range slices.Clone(b.requests) {
-			if r.enters {
-				l.actor.RefuseRequest(r.id, why)
-				l.drop(b, r.id)
-			}
-		}
-	}
+	l.refuseThose(&l.holders, why, func(r ownerRequest) bool { return r.enters })
 }
 
 func (l *Queue) notifyContended(r *ownerRequest) {

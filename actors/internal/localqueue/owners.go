@@ -121,19 +121,19 @@ func (l *Queue) newOwner() *localOwner {
 
 // refuseAll refuses all waiting requests.
 func (l *Queue) refuseAll(why requests.Reason) {
-	l.refuseThose(why, func(ownerRequest) bool { return true })
+	l.refuseThose(&l.waiting, why, func(ownerRequest) bool { return true })
 }
 
 // refuseTries refuses the waiting tries.
 func (l *Queue) refuseTries() {
 	if l.tries > 0 {
-		l.refuseThose(requests.NotAcquired, func(r ownerRequest) bool { return r.try })
+		l.refuseThose(&l.waiting, requests.NotAcquired, func(r ownerRequest) bool { return r.try })
 	}
 }
 
-// refuseThose refuses the waiting requests for which refused returns true.
-func (l *Queue) refuseThose(why requests.Reason, refused func(ownerRequest) bool) {
-	for b := range l.waiting.all() {
+// refuseThose refuses the requests of the owners in a line for which refused returns true.
+func (l *Queue) refuseThose(of *line, why requests.Reason, refused func(ownerRequest) bool) {
+	for b := range of.all() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
 				l.actor.RefuseRequest(r.id, why)
