@@ -5,8 +5,6 @@
 // The package depends on no actor system. Package host runs handlers in protoactor.
 package ask
 
-import "fmt"
-
 // Version1 is the version of this package that generated code refers to. A compile error
 // about this name means that the code was generated for another version: run go generate
 // again with the version in go.mod.
@@ -106,9 +104,4 @@ func Ask[T any](to Recipient, msg any) *Future[T] {
 	f := a.promise.Future()
 	to.Tell(&a.call)
 	return f
-}
-
-func unexpected[T any](msg any) error {
-	var want T
-	return fmt.Errorf("ask: answer is a %T where a %T or an error was expected", msg, want)
 }

@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 )
@@ -251,6 +252,6 @@ func (p *Promise[T]) Tell(msg any) {
 	case error:
 		p.Complete(none, answer)
 	default:
-		p.Complete(none, unexpected[T](msg))
+		p.Complete(none, fmt.Errorf("ask: answer is a %T where a %T or an error was expected", msg, none))
 	}
 }

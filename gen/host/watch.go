@@ -165,14 +165,10 @@ type alias struct {
 
 // SendUserMessage implements actor.Process.
 func (a alias) SendUserMessage(pid *actor.PID, msg any) {
-	if _, plain, _ := actor.UnwrapEnvelope(msg); isDeadLetter(plain) {
+	_, plain, _ := actor.UnwrapEnvelope(msg)
+	if _, undelivered := plain.(*actor.DeadLetterResponse); undelivered {
 		a.ref.Tell(Undelivered{a.tag})
 		return
 	}
 	a.refProcess.SendUserMessage(pid, msg)
-}
-
-func isDeadLetter(msg any) bool {
-	_, is := msg.(*actor.DeadLetterResponse)
-	return is
 }
