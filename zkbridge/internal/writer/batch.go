@@ -104,9 +104,9 @@ func (b *batch) addCreate(c *Create) {
 	b.writes = append(b.writes, write{group: c.group, create: c})
 }
 
-// createsIn reports whether the transaction creates a node in the directory.
-func (b *batch) createsIn(directory string) bool {
-	return slices.ContainsFunc(b.writes, func(w write) bool { return w.create != nil && w.create.directory == directory })
+// createsIn reports whether one of the writes creates a node in the directory.
+func createsIn(writes []write, directory string) bool {
+	return slices.ContainsFunc(writes, func(w write) bool { return w.create != nil && w.create.directory == directory })
 }
 
 // deletesIn reports whether the transaction deletes a node in the directory, which therefore exists. A

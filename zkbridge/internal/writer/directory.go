@@ -16,40 +16,24 @@ import (
 // so the writer looks for their directories, too, all at once.
 func (w *Writer) onMissingDirectory(b *batch, i int) {
 	missing := b.writes[i].create.directory
-	exists := map[string]bool{missing: false}
-	for k, each := range b.writes {
-		if each.create == nil {
-			continue
-		}
-		if _, known := exists[each.create.directory]; !known {
-			exists[each.create.directory] = k < i
-		}
-	}
-	waiting := map[string][]*Group{}
 	var others []*Group
 	for _, g := range b.groups {
-		k := slices.IndexFunc(g.creates, func(c *Create) bool { return c.directory == missing })
-		if k < 0 {
-			k = slices.IndexFunc(g.creates, func(c *Create) bool { return !exists[c.directory] })
-		}
+		k := slices.IndexFunc(g.creates, func(c *Create) bool { return !createsIn(b.writes[:i], c.directory) })
 		if k < 0 {
 			others = append(others, g)
 			continue
 		}
 		directory := g.creates[k].directory
-		waiting[directory] = append(waiting[directory], g)
-	}
-	for _, directory := range slices.Sorted(maps.Keys(waiting)) {
-		w.waitForDirectory(directory, directory == missing, waiting[directory])
+		w.waitForDirectory(g, directory, directory == missing)
 	}
 	w.requeue(others)
 }
 
-// waitForDirectory keeps creates until their directory is made. missing reports that ZooKeeper has
+// waitForDirectory keeps creates until a directory is made. missing reports that ZooKeeper has
 // said that there is none; otherwise there may be one.
-func (w *Writer) waitForDirectory(directory string, missing bool, creates []*Group) {
+func (w *Writer) waitForDirectory(g *Group, directory string, missing bool) {
 	waiting, making := w.missingDirectories[directory]
-	w.missingDirectories[directory] = append(waiting, creates...)
+	w.missingDirectories[directory] = append(waiting, g)
 	if !making {
 		w.makeDirectory(directory, missing)
 	}

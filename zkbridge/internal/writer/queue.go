@@ -85,7 +85,7 @@ func (w *Writer) addToBatch(b *batch, added *Group) bool {
 			w.missingDirectories[directory] = append(w.missingDirectories[directory], added)
 			return true
 		}
-		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.directory) }) {
+		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && createsIn(f.writes, c.directory) }) {
 			return false
 		}
 	}

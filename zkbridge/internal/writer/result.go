@@ -62,7 +62,7 @@ func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
 	case c == nil:
 		w.onReleaseRefused(refused.release, err)
 	case zkconn.IsMissing(err):
-		w.waitForDirectory(c.directory, true, []*Group{refused.group})
+		w.waitForDirectory(refused.group, c.directory, true)
 	default:
 		w.fail(refused.group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
 	}
