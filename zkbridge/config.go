@@ -107,12 +107,7 @@ func (cfg Config) check() (*settings, error) {
 		s.Auth = append(s.Auth, zkconn.Credentials{Scheme: a.Scheme, Credential: a.Credential})
 	}
 	s.fillIn()
-	for _, err := range []error{s.checkTimes(), s.checkLimits(), checkAuth(cfg.Auth), cfg.checkACL()} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return s, cmp.Or(s.checkTimes(), s.checkLimits(), checkAuth(cfg.Auth), cfg.checkACL())
 }
 
 func (s *settings) fillIn() {
@@ -159,11 +154,7 @@ func parseServers(list string) ([]string, zkconn.Chroot, error) {
 	if scheme, _, found := strings.Cut(list, "://"); found {
 		return nil, "", fmt.Errorf("%q begins with %s://: no scheme is accepted, as in \"host:2181\"", list, scheme)
 	}
-	hosts, path, found := strings.Cut(list, "/")
-	var root zkconn.Chroot
-	if found && path != "" {
-		root = zkconn.Chroot("/" + path)
-	}
+	hosts, path, _ := strings.Cut(list, "/")
 	var servers []string
 	for item := range strings.SplitSeq(hosts, ",") {
 		server, err := parseServer(item)
@@ -172,7 +163,13 @@ func parseServers(list string) ([]string, zkconn.Chroot, error) {
 		}
 		servers = append(servers, server)
 	}
-	return servers, root, root.Check(list)
+	if strings.Contains(path, ",") {
+		return nil, "", fmt.Errorf("%q: the chroot path stands behind the last server, once, and no comma is allowed in it", list)
+	}
+	if err := zkconn.CheckPath("/" + path); err != nil {
+		return nil, "", fmt.Errorf("%q: chroot: %w", list, err)
+	}
+	return servers, zkconn.Chroot(strings.TrimSuffix("/"+path, "/")), nil
 }
 
 func parseServer(item string) (string, error) {
@@ -182,8 +179,15 @@ func parseServer(item string) (string, error) {
 	case strings.ContainsFunc(item, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("only printable ASCII without spaces is accepted")
 	}
-	host, port, err := splitHostPort(item)
+	host, port, err := net.SplitHostPort(item)
+	if err != nil { // without a port
+		host, port, err = net.SplitHostPort(item + ":" + defaultPort)
+	}
 	if err != nil {
+		return "", errors.New("it must be a host, or a host, a colon and a port; commas separate servers, " +
+			"and an IPv6 address stands in brackets, as in [::1]:2181")
+	}
+	if err := checkHost(host, strings.HasPrefix(item, "[")); err != nil {
 		return "", err
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -192,39 +196,20 @@ func parseServer(item string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-func splitHostPort(item string) (host, port string, err error) {
-	if strings.HasPrefix(item, "[") {
-		return splitBracketed(item)
-	}
-	host, port, found := strings.Cut(item, ":")
-	switch {
-	case !found:
-		port = defaultPort
-	case strings.Contains(port, ":"):
-		return "", "", errors.New("more than one colon: commas separate servers, and an IPv6 address stands in brackets, as in [::1]:2181")
+func checkHost(host string, inBrackets bool) error {
+	if inBrackets {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return errors.New("what stands in brackets must be an IPv6 address, as in [::1]:2181")
+		}
+		return nil
 	}
 	if host == "" {
-		return "", "", errors.New("the host is missing")
+		return errors.New("the host is missing")
 	}
 	if i := strings.IndexFunc(host, notInHost); i >= 0 {
-		return "", "", fmt.Errorf("%q cannot be part of a host name", host[i])
+		return fmt.Errorf("%q cannot be part of a host name", host[i])
 	}
-	return host, port, nil
-}
-
-func splitBracketed(item string) (host, port string, err error) {
-	host, port, found := strings.Cut(item[1:], "]")
-	if _, err := netip.ParseAddr(host); err != nil || !found {
-		return "", "", errors.New("what stands in brackets must be an IPv6 address, as in [::1]:2181")
-	}
-	if port == "" {
-		return host, defaultPort, nil
-	}
-	port, found = strings.CutPrefix(port, ":")
-	if !found {
-		return "", "", errors.New("a colon and the port must follow the bracket")
-	}
-	return host, port, nil
+	return nil
 }
 
 func notInHost(r rune) bool {

@@ -1,28 +1,10 @@
 package zkconn
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Chroot is a path in front of all paths that go to ZooKeeper. No other path here shows it. It is
 // empty or an absolute path other than "/".
 type Chroot string
-
-// Check returns an error for a chroot that is no path, or that has a server behind it. list is the
-// list of servers that it comes from.
-func (r Chroot) Check(list string) error {
-	switch {
-	case r == "":
-		return nil
-	case strings.Contains(string(r), ","):
-		return fmt.Errorf("%q: the chroot path stands behind the last server, once, and no comma is allowed in it", list)
-	}
-	if err := CheckPath(string(r)); err != nil {
-		return fmt.Errorf("%q: chroot: %w", list, err)
-	}
-	return nil
-}
 
 // prepend returns the path that ZooKeeper knows. It returns a path that is not absolute as it is;
 // ZooKeeper refuses that.
