@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +34,6 @@ type NodeView struct {
 // session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor must
 // not call it.
 func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
-	if err := checkRead(path); err != nil {
-		return NodeView{}, err
-	}
 	if path == "/" {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
@@ -61,9 +57,6 @@ func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
 }
 
 func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
-	if err := checkRead(path); err != nil {
-		return NodeView{}, err
-	}
 	return newRead(b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(err, "READ", path); err != nil {
@@ -85,9 +78,6 @@ type Child struct {
 // nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only the name;
 // a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for each node.
 func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
-	if err := checkRead(directory); err != nil {
-		return nil, err
-	}
 	return newRead(b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) {
 		return readChildren(c, s, directory, false, wanted)
 	}).wait(ctx, b)
@@ -98,7 +88,7 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 // false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
 // they are gone, too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
-	if err := cmp.Or(zkconn.CheckPath(directory), checkWatchable(to)); err != nil {
+	if err := checkWatchable(to); err != nil {
 		return nil, false, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
@@ -107,13 +97,6 @@ func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted fun
 	r.watch = to
 	children, err = r.wait(ctx, b)
 	return children, err == nil && !r.missing, err
-}
-
-func checkRead(path string) error {
-	if err := zkconn.CheckPath(path); err != nil {
-		return fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
-	}
-	return nil
 }
 
 func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) ([]Child, error) {
@@ -176,11 +159,13 @@ func newRead[T any](b *Bridge, path, directory string, do func(zkconn.Client, re
 	return &readRequest[T]{epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
-func (r *readRequest[T]) wait(ctx context.Context, b *Bridge) (T, error) {
+func (r *readRequest[T]) wait(ctx context.Context, b *Bridge) (none T, err error) {
+	if err := zkconn.CheckPath(r.path); err != nil {
+		return none, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+	}
 	b.ref.Tell(r)
 	if !r.result.Await(ctx) {
 		b.withdraw(r)
-		var none T
 		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(ctx))
 	}
 	return r.result.Take()
