@@ -49,11 +49,11 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	who, table := &peer{}, &watchTable{}
 	table.onRead(table.add(who, "/d/n"), true)
 	table.onRead(table.add(who, "/d/n"), false)
-	if table.find(who, "/d/n") == nil {
+	if table.byRecipient[who]["/d/n"] == nil {
 		t.Error("no contender would be woken")
 	}
 	table.onRead(table.add(who, "/d/m"), false)
-	if table.find(who, "/d/m") != nil {
+	if table.byRecipient[who]["/d/m"] != nil {
 		t.Error("an interest without a watch is left")
 	}
 }

@@ -170,7 +170,7 @@ func TestWatchTable(t *testing.T) {
 	third := table.add(b, "/d/n") // b was woken and asks again
 	table.onRead(second, true)
 	table.onRead(second, false)
-	if table.find(b, "/d/n") != third {
+	if table.byRecipient[b]["/d/n"] != third {
 		t.Error("the answer to an earlier read has ended the interest")
 	}
 	table.onRead(third, true)

@@ -15,10 +15,10 @@ import (
 // watchTable holds which recipients a change of a node wakes. The children of a directory are under
 // the path of [zkconn.ChildrenPath]. The zero value is empty.
 //
-// Each watcher is in byPath[path], and its path is in byRecipient[to], or in neither.
+// Each watcher is in byPath[path] and in byRecipient[to][path], or in neither.
 type watchTable struct {
 	byPath      map[string][]*watcher
-	byRecipient map[ask.Recipient]map[string]struct{}
+	byRecipient map[ask.Recipient]map[string]*watcher
 }
 
 // watcher is the interest of one recipient in one node, from its first read of the node to the first
@@ -47,19 +47,19 @@ func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 	if to == nil {
 		return nil
 	}
-	if w := t.find(to, path); w != nil {
+	if w := t.byRecipient[to][path]; w != nil {
 		w.pending++
 		return w
 	}
 	if t.byPath == nil {
-		t.byPath, t.byRecipient = map[string][]*watcher{}, map[ask.Recipient]map[string]struct{}{}
+		t.byPath, t.byRecipient = map[string][]*watcher{}, map[ask.Recipient]map[string]*watcher{}
 	}
 	w := &watcher{to: to, path: path, pending: 1}
 	t.byPath[path] = append(t.byPath[path], w)
 	if t.byRecipient[to] == nil {
-		t.byRecipient[to] = map[string]struct{}{}
+		t.byRecipient[to] = map[string]*watcher{}
 	}
-	t.byRecipient[to][path] = struct{}{}
+	t.byRecipient[to][path] = w
 	return w
 }
 
@@ -71,7 +71,7 @@ func (t *watchTable) onRead(w *watcher, set bool) {
 	w.pending--
 	if set {
 		w.set, w.confirmedAt = true, time.Now()
-	} else if w.pending == 0 && !w.set && t.find(w.to, w.path) == w {
+	} else if w.pending == 0 && !w.set && t.byRecipient[w.to][w.path] == w {
 		t.remove(w.to, w.path)
 	}
 }
@@ -151,15 +151,6 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 		t.unlink(w.to, path)
 		reply.To{Recipient: w.to, Log: ep.actor.cfg.Log}.Tell(wake)
 	}
-}
-
-func (t *watchTable) find(to ask.Recipient, path string) *watcher {
-	for _, w := range t.byPath[path] {
-		if w.to == to {
-			return w
-		}
-	}
-	return nil
 }
 
 func (t *watchTable) unlink(to ask.Recipient, path string) {
