@@ -144,30 +144,19 @@ func (w *Writer) onLookupFailure(creates []*Create, err error) {
 // lookUpCreates looks for the nodes of creates in their directory, behind a barrier: a transaction
 // may still be on its way to the server.
 func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([]zkconn.Lookup, error) {
-	found := make([]zkconn.Lookup, len(creates))
+	var listing zkconn.Listing
 	err := zkconn.Barrier(client, directory)
-	if zkconn.IsMissing(err) {
-		return found, nil
+	if err == nil {
+		listing, err = zkconn.Children(client, directory, false)
 	}
-	if err != nil {
+	if err != nil && !zkconn.IsMissing(err) {
 		return nil, err
 	}
-	listing, err := zkconn.Children(client, directory, false)
-	if zkconn.IsMissing(err) {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found, readNodes(client, directory, creates, listing, found)
-}
-
-// readNodes reads the nodes of creates that the listing has.
-func readNodes(client zkconn.Client, directory string, creates []*Create, listing zkconn.Listing, found []zkconn.Lookup) error {
+	found := make([]zkconn.Lookup, len(creates))
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, c := range creates {
-		node := c.nodeIn(listing.Children)
+		node := c.nodeIn(listing.Children) // none in a missing directory
 		if node == "" {
 			continue
 		}
@@ -178,7 +167,7 @@ func readNodes(client zkconn.Client, directory string, creates []*Create, listin
 			return err
 		})
 	}
-	return g.Wait()
+	return found, g.Wait()
 }
 
 // nodeIn returns the create's node among the names in the directory, or "".
