@@ -183,7 +183,7 @@ func (c *Conn) read(p []byte) (int, error) {
 // nextFrame handles answers to requests and events, up to the next message for go-zookeeper.
 func (c *Conn) nextFrame() error {
 	for {
-		head, size, err := c.nextHead()
+		head, size, err := c.nextHead(maxFrame)
 		if err != nil {
 			return err
 		}
@@ -205,13 +205,13 @@ func (c *Conn) nextFrame() error {
 }
 
 // nextHead waits for the head of the next message, and returns it with the number of bytes behind the
-// length.
-func (c *Conn) nextHead() (head []byte, size int, err error) {
+// length, which is limit at most.
+func (c *Conn) nextHead(limit uint32) (head []byte, size int, err error) {
 	if head, err = c.reader.Peek(lengthSize); err != nil {
 		return nil, 0, err
 	}
 	n := binary.BigEndian.Uint32(head)
-	if n < minFrame || n > maxFrame {
+	if n < minFrame || n > limit {
 		return nil, 0, fmt.Errorf("a message of %d bytes is not ZooKeeper's", n)
 	}
 	head, err = c.reader.Peek(lengthSize + minFrame)

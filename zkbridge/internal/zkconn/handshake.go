@@ -147,15 +147,11 @@ func (c *Conn) onZxid(zxid int64) {
 
 // readFrame reads a whole message of the handshake, its length included.
 func (c *Conn) readFrame() ([]byte, error) {
-	head, err := c.reader.Peek(lengthSize)
+	_, size, err := c.nextHead(maxHandshake)
 	if err != nil {
 		return nil, err
 	}
-	size := binary.BigEndian.Uint32(head)
-	if size < minFrame || size > maxHandshake {
-		return nil, fmt.Errorf("a message of %d bytes is not ZooKeeper's", size)
-	}
-	frame := make([]byte, lengthSize+int(size))
+	frame := make([]byte, lengthSize+size)
 	_, err = io.ReadFull(c.reader, frame)
 	return frame, err
 }
