@@ -80,7 +80,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // meanwhile: the Cancel of abandon, if any, may have come before the Acquire
+	if abandoned { // meanwhile: abandon's Cancel may have come before the Acquire, or found no entry to go to
 		a.cancel(e)
 	}
 }

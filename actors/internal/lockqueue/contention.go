@@ -36,20 +36,6 @@ func (s *State) watchContention() {
 	}
 }
 
-// endOfHolders returns an index in the list before which all holders of this process are: for each
-// kind, one of nextToHold waits and keeps those of the kind behind it waiting.
-func (s *State) endOfHolders() int {
-	next, last := s.nextToHold(), 0
-	for k := range s.waiting {
-		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
-		if i < 0 {
-			return len(s.contenders)
-		}
-		last = max(last, place(s.contenders, next[i].rank))
-	}
-	return last
-}
-
 func (e *entry) wantsContention() bool {
 	return e.stage == held && slices.ContainsFunc(e.requests, func(r request) bool { return r.notifyContended })
 }
@@ -64,29 +50,30 @@ func (s *State) awaitsContention() bool {
 	return false
 }
 
-// contended reports whether a contender of another process waits because of e: e's kind blocks it, and
-// as many contenders ahead of it as the rule has permits do so, too.
+// contended reports whether a contender of another process waits because of e.
 func (s *State) contended(e *entry) bool {
 	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(e.rank) > 0; i-- {
-		other := s.contenders[i]
-		if other.entry != nil || !s.rule.BlockedBy[other.kind].Has(e.kind) {
-			continue
-		}
-		last := i // of the contenders with other's rank and number: their order is not known
-		for last+1 < len(s.contenders) && s.contenders[last+1].rank == other.rank && s.contenders[last+1].seq == other.seq {
-			last++
-		}
-		s.blockers = s.rule.Blockers(s.blockers[:0], last+1, other.kind, func(j int) queue.Kind {
-			if j == i {
-				return queue.MaxKinds // a contender does not block itself
-			}
-			return s.contenders[j].kind
-		}, s.rule.Permits)
-		if len(s.blockers) == s.rule.Permits {
+		if c := s.contenders[i]; c.entry == nil && s.rule.BlockedBy[c.kind].Has(e.kind) && s.blocked(i) {
 			return true
 		}
 	}
 	return false
+}
+
+// blocked reports whether contenders ahead block the contender at an index of the list, as many as the rule has
+// permits. Those with its rank and number count as ahead of it: their order is not known.
+func (s *State) blocked(i int) bool {
+	c, end := s.contenders[i], i+1
+	for end < len(s.contenders) && s.contenders[end].rank == c.rank && s.contenders[end].seq == c.seq {
+		end++
+	}
+	s.blockers = s.rule.Blockers(s.blockers[:0], end, c.kind, func(j int) queue.Kind {
+		if j == i {
+			return queue.MaxKinds // a contender does not block itself
+		}
+		return s.contenders[j].kind
+	}, s.rule.Permits)
+	return len(s.blockers) == s.rule.Permits
 }
 
 func (s *State) notifyContended(e *entry) {

@@ -71,10 +71,10 @@
 // list that is older than the node does not reach up to its number. A contender of this process
 // leaves the list with its DeleteNode, which the session executes before all that is asked for later.
 //
-// The own node. A node that another client has deleted lets later contenders pass, and such a contender
-// holds once enough of those ahead of it have left. This process does not learn when it holds, but learns of
-// the departures. So the proof of the own node must be newer than the last departure heard of: the node then
-// existed after that departure, and kept later contenders from holding. provenAt is the clock of the request whose answer showed the node, or of the event by
+// The own node. If another client deletes the node, later contenders do not wait for it any more, and hold
+// once enough others ahead of them have left. This process hears of these departures, but not of the new holders.
+// So the proof of the own node must be newer than the last departure heard of: the node then existed after that
+// departure, and kept later contenders from holding. provenAt is the clock of the request whose answer showed the node, or of the event by
 // which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
 // allDoubtedAt comes of a departure, of a missing node of this process, and of a connection that is back.
 // staleBefore bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // ownEntries are the contenders of this process.
@@ -164,6 +165,20 @@ func (s *State) nextToHold() []*contender {
 		}
 	}
 	return next
+}
+
+// endOfHolders returns an index in the list: all holders of this process are before it. None of a kind is
+// behind a contender that keeps the kind waiting.
+func (s *State) endOfHolders() int {
+	next, last := s.nextToHold(), 0
+	for k := range s.waiting {
+		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
+		if i < 0 {
+			return len(s.contenders)
+		}
+		last = max(last, place(s.contenders, next[i].rank))
+	}
+	return last
 }
 
 // markAnswered notes that the entry's CreateNode is answered.

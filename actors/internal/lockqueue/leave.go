@@ -55,7 +55,8 @@ func (s *State) deleteNode(e *entry) {
 	}
 	last := s.byCzxid && len(s.contenders) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
 	e.mayBeDeleted = e.mayBeDeleted || last // the actor repeats it as a plain deletion if the outcome is unknown
-	if s.lastDeleted = nil; e.inDirectory && !s.byCzxid {
+	s.lastDeleted = nil
+	if e.inDirectory && !s.byCzxid {
 		s.lastDeleted = e
 	}
 	s.effect(Effect{Kind: DeleteNode, Serial: e.serial, Node: e.name, WithDirectory: last})

@@ -82,8 +82,8 @@ func (s *State) othersWait(e *entry) bool {
 }
 
 // unwatched returns the names of the blockers of other processes that have no watch, reports whether
-// there are blockers of other processes, and returns the clock at which all of them were last known to
-// exist.
+// there are blockers of other processes, and returns the clock at which all of those were last known to
+// exist. An active watch shows that its node exists now: if all have one, lastSeen is math.MaxUint64.
 func (s *State) unwatched(blockers []int) (names []string, foreign bool, lastSeen uint64) {
 	lastSeen = math.MaxUint64
 	for _, i := range blockers {

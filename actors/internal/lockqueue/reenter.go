@@ -29,7 +29,7 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 			s.join(has, ev)
 			return true
 		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
-			s.refuse(ev.ID, requests.SequenceExhausted) // the number is not its alone, so it is no place
+			s.refuse(ev.ID, requests.SequenceExhausted) // other nodes may have its number, too, so a downgrade would have no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
 			e.downgradeOf, e.downgraded, e.atomicCreate = has, true, has.atomicCreate

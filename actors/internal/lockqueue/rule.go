@@ -15,8 +15,8 @@ func downgradesFrom(r queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 	return kinds
 }
 
-// keepsWaiting reports whether a contender of kind ahead, as long as it waits, keeps those of kind
-// behind waiting which come after it: they have to wait for all that it waits for, or for itself.
+// keepsWaiting reports whether a contender of kind ahead that waits keeps each later one of kind behind
+// waiting: the later one must wait for all that it waits for, or for itself.
 func keepsWaiting(r queue.Rule, ahead, behind queue.Kind) bool {
 	return r.BlockedBy[ahead]&^r.BlockedBy[behind] == 0 || r.Permits == 1 && r.BlockedBy[behind].Has(ahead)
 }

@@ -40,9 +40,9 @@ type directoryView struct {
 // nothingKnown is completeThrough before the first list, less than each sequence number.
 const nothingKnown int64 = math.MinInt64 / 2
 
-// unknownSeq is the sequence number of a child without one in its name. Its rank is less than nothingKnown
-// (see rankOf), so it is never beyond completeThrough.
-const unknownSeq = nothingKnown
+// unknownSeq is the sequence number, and the rank.major, of a child without a number in its name. It is
+// never beyond completeThrough.
+const unknownSeq = nothingKnown - 1
 
 // contender is a node in the lock's directory, as this process has last seen it: one of any
 // process. There may be many.
@@ -138,7 +138,8 @@ func (v *directoryView) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list and waiting, and returns the entries that were in the list.
+// forget empties the list and waiting, and returns the entries that were in the list. waitingTries stays: the
+// caller has each queued entry wait again, or ends its wait.
 func (s *State) forget() []*entry {
 	entries := slices.Collect(own(s.contenders))
 	for _, c := range s.contenders {
@@ -184,7 +185,7 @@ func (s *State) find(name string) *contender {
 // rankOf returns the rank of a contender with a sequence number and a czxid.
 func (v *directoryView) rankOf(seq, czxid int64) rank {
 	if seq == unknownSeq {
-		return rank{major: nothingKnown - 1}
+		return rank{major: unknownSeq}
 	}
 	return rank{major: queue.Rank(v.byCzxid, seq, czxid)}
 }
