@@ -53,7 +53,8 @@ func (s *Shell) removeFromSender(r *Request) {
 		s.Self.EndAlias(x.alias)
 	}
 	if x.sender != nil {
-		x.sender.open = slices.DeleteFunc(x.sender.open, func(o *Request) bool { return o == r })
+		i := slices.Index(x.sender.open, r) // one of the first, as requests mostly end in their order
+		x.sender.open = slices.Delete(x.sender.open, i, i+1)
 	}
 }
 
