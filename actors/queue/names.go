@@ -12,9 +12,9 @@ type form struct {
 	kind   Kind
 }
 
-// forms are the names that this library takes for contenders, wherever in a name the marker stands
-// last: those of Curator (whose names ours are), of go-zookeeper's zk.Lock, of kazoo, and of
-// ZooKeeper's own lock recipe.
+// forms are the forms of the names that this library takes for contenders: those of Curator, which are also
+// its own, of go-zookeeper's zk.Lock and of kazoo. The last marker in a name counts. parseRecipesLock parses
+// the names of ZooKeeper's own lock recipe.
 var forms = []form{
 	{"-lock-", Exclusive},   // Curator, go-zookeeper
 	{"-lease-", Exclusive},  // Curator
@@ -123,8 +123,8 @@ func parseSeq(s string) (int64, bool) {
 // Beyond it ZooKeeper hands out the same number again and again, and order by
 // sequence would let two holders in.
 //
-// Before 3.6 it counts on from -2^31. If it came to 0 so, without the directory ever having
-// been empty, a contender with -1 would rank behind one with 0: after 2^32 creates.
+// A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only at that second 0, which
+// takes 2^32 creates in a directory that was never deleted.
 func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-1<<20 }
 
 const (

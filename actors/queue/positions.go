@@ -36,7 +36,7 @@ func (r Rule) Positions(children []Child) []Position {
 		}
 	}
 	// A downgraded reader has its writer's sequence number and a later czxid. The nodes of one transaction have
-	// one czxid; near the end of the sequence numbers these still increase within it, but may wrap.
+	// one czxid and increasing sequence numbers, which may wrap near their end.
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(int32(a.seq-b.seq), 0))
 	})
@@ -45,10 +45,11 @@ func (r Rule) Positions(children []Child) []Position {
 		kinds[i] = c.Kind
 	}
 	for i, c := range all {
-		// Contenders of one place are of one owner and do not wait for each other.
 		first := i
-		for first > 0 && !(byCzxid && NearEnd(c.seq)) && all[first-1].rank == c.rank {
-			first--
+		if !byCzxid || !NearEnd(c.seq) { // contenders with one number are of one owner and do not wait for each other
+			for first > 0 && all[first-1].rank == c.rank {
+				first--
+			}
 		}
 		c.Ahead, c.Holds = first, r.Holds(kinds[:first], c.Kind)
 		positions[i] = c.Position

@@ -103,8 +103,8 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// A list may have shown a node of this name in a former directory, if the creation was repeated. Either
-	// SameDirectory or a read of the directory behind this creation excludes that.
+	// The name alone does not say that a list has shown this node: if the creation was repeated, a node in a former
+	// directory may have had the name. SameDirectory, or a read of the directory behind this creation, excludes that.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -41,7 +41,7 @@ func (s *State) placeKnown(e *entry) bool {
 	if !e.listed || e.rank.major > s.completeThrough {
 		return false
 	}
-	if s.byCzxid {
+	if s.byCzxid { // czxids of different directories are in one order, too
 		return !s.awaitsEarlierCreate(e) && !s.behindUnlisted(e)
 	}
 	return e.inDirectory

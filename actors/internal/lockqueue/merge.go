@@ -38,11 +38,8 @@ func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
 	s.noteShown(&l, children, czxids)
 	s.noteUnshown(&l, unlisted)
 	s.replaceList(&l)
-	if l.departed || len(l.missing) > 0 { // they went before the list was read, so it proves the nodes that it shows
-		s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, askedAt), s.clock
-		for _, c := range l.hidden {
-			c.hiddenAt = s.clock
-		}
+	if l.departed || len(l.missing) > 0 {
+		s.doubtAfter(&l)
 	}
 	if slices.Contains(czxids, 0) { // a contender left after the names were read, and perhaps after some czxids
 		s.allDoubtedAt = s.clock
@@ -81,8 +78,9 @@ func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
 			beyond++
 		}
 	}
-	// Beyond completeThrough a contender may have come and gone that no list has shown. The first number is 0.
-	l.departed = l.top > s.completeThrough && (s.byCzxid || beyond != l.top-max(s.completeThrough, -1))
+	// A number beyond completeThrough that the list skips was a contender's that came and went unseen.
+	numbers := l.top - max(s.completeThrough, -1) // the first number is 0
+	l.departed = l.top > s.completeThrough && (s.byCzxid || beyond != numbers)
 }
 
 // noteUnshown notes the contenders that the list does not show. unlisted are those of them that were
@@ -108,6 +106,16 @@ func (s *State) noteUnshown(l *comparison, unlisted []*entry) {
 		default:
 			l.hidden = append(l.hidden, &e.contender)
 		}
+	}
+}
+
+// doubtAfter doubts nodes of this process after a list that shows departures. The nodes that it shows were there after
+// them, so their proof by this list stands: it has the clock askedAt, as the doubt of all nodes has. Hidden nodes may
+// have gone since, whatever has proven them.
+func (s *State) doubtAfter(l *comparison) {
+	s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, l.askedAt), s.clock
+	for _, c := range l.hidden {
+		c.hiddenAt = s.clock
 	}
 }
 
@@ -157,12 +165,13 @@ func (s *State) recognise(name string, czxid int64) *contender {
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
 		return s.recogniseOwn(s.entries[serial], name, seq, czxid)
 	}
-	rank := s.rankOf(seq, czxid)
-	if c := s.find(name); s.byCzxid && czxid == 0 || c != nil && c.rank == rank {
-		return c
+	c, rank := s.find(name), s.rankOf(seq, czxid)
+	switch {
+	case s.byCzxid && czxid == 0: // a known one stays until its watch or a later list removes it
+	case c == nil || c.rank != rank: // it is new: at the end of the numbers another node may have had its name
+		c = &contender{name: name, seq: seq, rank: rank, kind: kind}
 	}
-	// It is new. At the end of the numbers another node may have had its name.
-	return &contender{name: name, seq: seq, rank: rank, kind: kind}
+	return c
 }
 
 // recogniseOwn is recognise for a child with the name of an entry, or nil.

@@ -8,32 +8,40 @@ import "slices"
 // true if it has refused tries instead: another contender may be granted now. blockers are indexes in the list,
 // nearest first: Permits of them, or one more if a single departure is not enough for e.
 func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
-	more := len(blockers) > s.rule.Permits
-	// A contender is crowded if a single departure is not enough for it, and all blockers are of other processes.
-	crowded := more && !slices.ContainsFunc(blockers, func(i int) bool { return s.contenders[i].entry != nil })
-	ask, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
-	if s.waitingTries > 0 && s.refuseTries(e, lastSeen) {
-		return true
-	}
-	doubted := e.provenAt < s.lastDoubt(e) // the age of the proof is left to the Tick
+	unwatched, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	switch {
-	case !foreign && doubted: // asked for now, the proof is there when the turn of e comes
+	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
+		return true
+	case foreign && s.listing.serial == 0: // otherwise the list, or the departure of one of this process, calls grantEligible
+		s.watchBlockers(e, blockers, unwatched)
+	case !foreign && s.departedSince(e): // asked for now, the proof is there when the turn of e comes
 		s.prove(e)
-	case !foreign || s.listing.serial != 0: // a departure or the list will call grantEligible
-	case len(ask) > 0 && more && doubted:
-		// A contender has gone since the last proof of e, and several are ahead still: a list shows
-		// how many have gone with it.
-		s.requestList()
-	case !crowded && s.watches[e.name] == nil:
-		// A contender that may hold as soon as one of another process has left must notice when its own
-		// node goes. For a crowded one there is time: the departure of a blocker is a doubt, after which
-		// awaitBlockers mostly asks for a list, which proves e's node.
-		s.requestWatch(append(ask, e.name))
-	case len(ask) > 0:
-		s.requestWatch(ask)
 	}
 	return false
 }
+
+// watchBlockers asks for watches on those of the blockers that are unwatched, or for a list.
+func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
+	several := len(blockers) > s.rule.Permits // a single departure is not enough for e
+	if several && len(unwatched) > 0 && s.departedSince(e) {
+		s.requestList() // it shows how many have gone together
+		return
+	}
+	// A contender that may hold as soon as one of another process has left must notice when its own node goes.
+	// With several ahead, all of other processes, there is time: the departure of one mostly leads to the list above,
+	// which proves e's node.
+	ours := func(i int) bool { return s.contenders[i].entry != nil }
+	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
+		unwatched = append(unwatched, e.name)
+	}
+	if len(unwatched) > 0 {
+		s.requestWatch(unwatched)
+	}
+}
+
+// departedSince reports whether a contender may have left since the last proof of e's node. (The age of
+// the proof is left to the Tick.)
+func (s *State) departedSince(e *entry) bool { return e.provenAt < s.lastDoubt(e) }
 
 // requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
 // too: another client asks to release by writing to the node.
