@@ -167,7 +167,7 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
 // OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
-	m := shell.NewManager(system, bridge, shell.Config{
+	m := shell.NewManager(system, bridge, shell.Settings{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
 		OmitHolder:      cfg.OmitHolder,

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -174,6 +175,45 @@ func TestGlossaryIsShort(t *testing.T) {
 	rows := strings.Count(section, "\n| ") - 1 // without the head
 	if rows < 20 || rows > 30 {
 		t.Errorf("%d words", rows)
+	}
+}
+
+// Each name of a type belongs to two packages at most, tests included.
+func TestTypeNamesAreRare(t *testing.T) {
+	packages := map[string]map[string]bool{} // by the name of a type
+	err := filepath.WalkDir("..", func(path string, file fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") {
+			return err
+		}
+		code, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range code.Decls {
+			types, ok := d.(*ast.GenDecl)
+			if !ok || types.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range types.Specs {
+				name := spec.(*ast.TypeSpec).Name.Name
+				if packages[name] == nil {
+					packages[name] = map[string]bool{}
+				}
+				packages[name][filepath.Dir(path)] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range packages {
+		if len(in) > 2 {
+			t.Errorf("type %s is in %q", name, slices.Sorted(maps.Keys(in)))
+		}
+	}
+	if len(packages) < 500 {
+		t.Errorf("%d types", len(packages))
 	}
 }
 

@@ -36,7 +36,7 @@ type Resign = campaign.Resign
 // After a final error it stops itself, and logs the error unless that is ErrClosed or ErrDraining.
 func (e *Election) Singleton(child func(Token) *actor.Props) *actor.Props {
 	h := &e.lock
-	return campaign.Singleton(&campaign.Config{
+	return campaign.Singleton(&campaign.SingletonConfig{
 		Path:            e.Path(),
 		Lock:            h.PID,
 		System:          h.manager.ActorSystem(),

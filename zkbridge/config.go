@@ -100,7 +100,7 @@ func (cfg Config) check() (*settings, error) {
 		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
 	}
 	s := &settings{maxOutstanding: cfg.MaxOutstanding}
-	s.Config = zkconn.Config{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
+	s.Settings = zkconn.Settings{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
 		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS, ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
 		Resolver: zkconn.NewResolver()}
 	for _, a := range cfg.Auth {
@@ -218,6 +218,6 @@ func notInHost(r rune) bool {
 
 // settings is a Config that was checked, with its defaults filled in.
 type settings struct {
-	zkconn.Config
+	zkconn.Settings
 	maxOutstanding int // requests, 0 without limit
 }

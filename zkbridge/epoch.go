@@ -57,14 +57,14 @@ func (ep *epoch) mayStart() bool {
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep := &epoch{actor: a, number: number, open: map[request]uint64{}, readSlots: make(readSlots, maxReads)}
 	var err error
-	ep.conn, err = zkconn.Open(number, &a.cfg.Config, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
+	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	if err != nil {
 		return nil, err
 	}
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.startQueue = newWorkQueue(ep, 1)
-	ep.writer = writer.New(ep, writer.Config{Session: ep.conn, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
+	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
 	return ep, nil

@@ -68,7 +68,7 @@ func (a *bridgeActor) closeLostSessions() {
 		ep.singles.addBlocking(func() func() {
 			err := zk.ErrNoServer
 			if conn := ep.conn.Active(); conn != nil {
-				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Config, conn.Server, s.id, s.password)
+				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)
 			}
 			return func() { a.onLostSessionClosed(s, err) }
 		})
@@ -102,7 +102,7 @@ func (a *bridgeActor) closeLostSessionsNow() {
 	if conn := a.epoch.conn.Active(); conn != nil {
 		for _, s := range a.lostSessions {
 			a.bridge.closingConns.Go(func() {
-				zkconn.CloseSession(context.Background(), &a.cfg.Config, conn.Server, s.id, s.password)
+				zkconn.CloseSession(context.Background(), &a.cfg.Settings, conn.Server, s.id, s.password)
 			})
 		}
 	}

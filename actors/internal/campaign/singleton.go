@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Config is what the actors of one Singleton have in common.
-type Config struct {
+// SingletonConfig is what the actors of one Singleton have in common.
+type SingletonConfig struct {
 	// Path is the path of the election.
 	Path string
 	// Lock returns the address of the lock's actor, or why there is none.
@@ -37,7 +37,7 @@ type Resign struct{}
 // singleton is an actor that has a child while it holds the lock. The child has terminated before
 // the request of its term is released, and before the next request is sent.
 type singleton struct {
-	*Config
+	*SingletonConfig
 	lock     *actor.PID // the actor that has the request; nil before the first
 	request  uint64     // of the present term or wait
 	child    *actor.PID // nil while the request is not granted
@@ -50,8 +50,8 @@ type singleton struct {
 var _ messages.OwnerHandler[actor.Context] = (*singleton)(nil)
 
 // Singleton returns the props of an actor that has a child while it holds the lock.
-func Singleton(c *Config) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &singleton{Config: c} })
+func Singleton(c *SingletonConfig) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &singleton{SingletonConfig: c} })
 }
 
 // retry is the singleton's message to itself after a pause.

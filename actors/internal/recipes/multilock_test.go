@@ -36,7 +36,7 @@ func newFixture(t *testing.T, address string, dial dialer) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+	m := shell.NewManager(system, bridge, shell.Settings{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
 		if err := bridge.Close(); err != nil {
 			t.Error(err)

@@ -29,7 +29,7 @@ func TestClosedBelowFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+		m := shell.NewManager(system, bridge, shell.Settings{Log: slog.New(slog.DiscardHandler)})
 		above, err := m.Find(path, r)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestCloseNamesWhatWasLeftBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bridge.Close()
-	m := shell.NewManager(system, bridge, shell.Config{Log: slog.New(slog.DiscardHandler)})
+	m := shell.NewManager(system, bridge, shell.Settings{Log: slog.New(slog.DiscardHandler)})
 	e, err := m.Find("/a", recipes.Mutex)
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// Config is what the actors of one Manager have in common.
-type Config struct {
+// Settings is what the actors of one Manager have in common.
+type Settings struct {
 	// IdleTimeout is how long an actor without use goes on. 0 means 10 s.
 	IdleTimeout time.Duration
 	// StopOnSuspended has the contexts of grants end when the connection is lost.
@@ -50,7 +50,7 @@ const (
 
 // Manager starts the actors of locks, one for each path. Only the manager does.
 type Manager struct {
-	Config
+	Settings
 	// Bridge is the connection to ZooKeeper.
 	Bridge Bridge
 	// Counters count the requests.
@@ -83,9 +83,9 @@ type Manager struct {
 var instances atomic.Uint64
 
 // NewManager returns a Manager whose actors run in the system. It does not block.
-func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Manager {
+func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
 	m := &Manager{
-		Config:     cfg,
+		Settings:   cfg,
 		Bridge:     Bridge{bridge},
 		system:     system,
 		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Config is what a writer needs to know.
-type Config struct {
+// Dependencies are what a writer works with.
+type Dependencies struct {
 	Session *zkconn.SessionConn
 	ACL     []zk.ACL // of the nodes that the writer makes
 	// OnBatch is called with the number of creates and deletes of each batch that is sent.
@@ -28,6 +28,6 @@ const (
 )
 
 // New returns a writer without a session node.
-func New(epoch Epoch, cfg Config) *Writer {
+func New(epoch Epoch, cfg Dependencies) *Writer {
 	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}}
 }

@@ -23,7 +23,7 @@ type Writer struct {
 	SessionNode string
 
 	epoch  Epoch // the bridge, as it serves one session
-	cfg    Config
+	cfg    Dependencies
 	jitter zkconn.Jitter
 
 	mayStart bool // something has changed since the last Flush, so that a batch may be worth sending

@@ -49,7 +49,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		{"delete whose outcome is unknown", unknown, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := New(nil, Config{})
+			w := New(nil, Dependencies{})
 			w.SessionNode = "/actorlock/sessions/1"
 			create := func() { w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-"}, nil)) }
 			if test.release != nil {

@@ -16,7 +16,7 @@ var ErrAnotherSession = errors.New("the server has opened another session rather
 // CloseSession resumes a session on a server and closes it, over a connection of its own. It returns
 // nil if the server has closed the session or says that the session is over. It blocks until then,
 // until ctx ends, or for ConnectTimeout.
-func CloseSession(ctx context.Context, cfg *Config, server string, id int64, password []byte) error {
+func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, password []byte) error {
 	deadline := time.Now().Add(cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	var lookups sync.WaitGroup

@@ -30,7 +30,7 @@ func TestServerOpensAnotherSession(t *testing.T) {
 		}()
 		return client, nil
 	}
-	err := CloseSession(context.Background(), &Config{ConnectTimeout: patience, Dial: dial}, "other:1", 6, []byte("secret"))
+	err := CloseSession(context.Background(), &Settings{ConnectTimeout: patience, Dial: dial}, "other:1", 6, []byte("secret"))
 	if !errors.Is(err, ErrAnotherSession) || !<-closed {
 		t.Errorf("%v", err)
 	}

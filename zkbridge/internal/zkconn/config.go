@@ -10,9 +10,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Config configures the connections of all epochs of a bridge. Every exported field without a default is
+// Settings configures the connections of all epochs of a bridge. Every exported field without a default is
 // set.
-type Config struct {
+type Settings struct {
 	Auth    []Credentials
 	TLS     *tls.Config // nil: no TLS
 	Servers []string    // host:port each

@@ -52,7 +52,7 @@ func testConnClock(t *testing.T, piece int) {
 			}
 		}
 	}()
-	l := &SessionConn{cfg: &Config{Margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	l := &SessionConn{cfg: &Settings{Margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
 	w := newConn(client, client, l, time.Now().Add(time.Hour))
 	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
 	newest := func(want time.Duration) {
@@ -91,7 +91,7 @@ func testConnClock(t *testing.T, piece int) {
 func TestConnRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write([]byte(garbage))
 		if _, err := w.Read(make([]byte, 4)); err == nil {
@@ -103,7 +103,7 @@ func TestConnRefusesGarbage(t *testing.T) {
 	// After the handshake, too.
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		w.handshakeDone.Store(true)
 		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
@@ -135,7 +135,7 @@ func TestGarbledConnectResponse(t *testing.T) {
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
 	} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Config{}, noteError: func(error) {}, post: func(any) {}}
+		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
 		w := newConn(client, client, l, time.Now().Add(time.Hour))
 		go server.Write(c.hello)
 		if _, err := w.Read(make([]byte, 4)); (err == nil) != c.ok {

@@ -14,7 +14,7 @@ import (
 
 // open opens a connection, by Config.Dial if that is set, and secures it. raw is the connection below
 // TLS. A lookup may go on until life ends, on a goroutine that lookups counts.
-func (cfg *Config) open(ctx, life context.Context, lookups *sync.WaitGroup, network, address string) (conn, raw net.Conn, err error) {
+func (cfg *Settings) open(ctx, life context.Context, lookups *sync.WaitGroup, network, address string) (conn, raw net.Conn, err error) {
 	if cfg.Dial != nil {
 		raw, err = cfg.Dial(ctx, network, address)
 	} else {
@@ -31,7 +31,7 @@ func (cfg *Config) open(ctx, life context.Context, lookups *sync.WaitGroup, netw
 }
 
 // secure returns a TLS connection over raw, or raw without Config.TLS.
-func (cfg *Config) secure(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
+func (cfg *Settings) secure(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
 	if cfg.TLS == nil {
 		return raw, nil
 	}

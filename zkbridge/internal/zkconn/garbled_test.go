@@ -63,7 +63,7 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	told := make(hearings, 2)
 	for _, name := range []string{"a", "b"} {
 		w.send(encodeDelete("/"+name), told.to(name))
@@ -80,7 +80,7 @@ func TestGarbledAnswerTellsNothing(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	w.session.active.Store(w)
 	var results []zk.MultiResponse
 	var failure error

@@ -16,7 +16,7 @@ import (
 func TestSendBesideAnother(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	w.hasSendBuffer = true
 	w.writeMu.Lock() // go-zookeeper's ping
 	w.send(encodeDelete("/a"), func([]byte, error) {})
@@ -32,7 +32,7 @@ func TestCorkedRequests(t *testing.T) {
 	for _, hasBuffer := range []bool{true, false} {
 		client, server := net.Pipe()
 		defer server.Close()
-		w := opened(client, &Config{})
+		w := opened(client, &Settings{})
 		w.hasSendBuffer = hasBuffer
 		nobody := func([]byte, error) {}
 		w.Cork()
@@ -61,7 +61,7 @@ func TestCorkedRequests(t *testing.T) {
 func TestSentWhileWriting(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	defer w.Close()
 	send := func(path string) { w.send(encodeDelete(path), func([]byte, error) {}) }
 	next := func(meanwhile string) string { // begins to read, so that it is being written
@@ -95,7 +95,7 @@ func TestPieces(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	pieces := make(pieceSizes, 10)
-	w := opened(pieceConn{client, pieces}, &Config{})
+	w := opened(pieceConn{client, pieces}, &Settings{})
 	defer w.Close()
 	big := "/" + strings.Repeat("b", maxBody)
 	w.Cork()

@@ -17,7 +17,7 @@ import (
 )
 
 // opened returns a connection behind its handshake, over conn.
-func opened(conn net.Conn, cfg *Config) *Conn {
+func opened(conn net.Conn, cfg *Settings) *Conn {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	l := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
 	w := newConn(conn, conn, l, time.Now().Add(time.Hour))
@@ -69,7 +69,7 @@ func xids(t *testing.T, conn io.Reader, n int) (list []string) {
 func TestSendDoesNotBlock(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	told := make(hearings, 10)
 	for _, path := range []string{"/a", "/bb", "/ccc"} {
 		w.send(encodeDelete(path), told.to(path))
@@ -98,7 +98,7 @@ func TestSendOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &Config{})
+	w := opened(conn, &Settings{})
 	defer w.Close()
 	nobody := func([]byte, error) {}
 	w.send(encodeDelete("/a"), nobody)
@@ -120,7 +120,7 @@ func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
-		w := opened(client, &Config{})
+		w := opened(client, &Settings{})
 		w.handshakeDone.Store(false)
 		w.deadline = time.Now().Add(time.Second)
 		go func() {
@@ -154,7 +154,7 @@ func TestSendMuchOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &Config{})
+	w := opened(conn, &Settings{})
 	defer w.Close()
 	sent := make(chan struct{})
 	go func() {
@@ -174,7 +174,7 @@ func TestAnswers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Config{MaxReply: 1000})
+	w := opened(client, &Settings{MaxReply: 1000})
 	told := make(hearings, 10)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w.send(encodeDelete("/"+name), told.to(name))
@@ -199,7 +199,7 @@ func TestAnswersAreSignsOfLife(t *testing.T) {
 		client, server := net.Pipe()
 		defer server.Close()
 		go io.Copy(io.Discard, server)
-		w := opened(client, &Config{})
+		w := opened(client, &Settings{})
 		go func() {
 			for n := range int32(10) {
 				w.send(encodeDelete("/n"), func([]byte, error) {})
@@ -220,7 +220,7 @@ func TestAnswersAreSignsOfLife(t *testing.T) {
 func TestNumbersOfRequests(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	w.xid = math.MaxInt32 - 1
 	for range 2 {
 		w.send(encodeDelete("/"), func([]byte, error) {})
@@ -235,7 +235,7 @@ func TestNumbersOfRequests(t *testing.T) {
 func TestWatchesAreNotSetAgain(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	zkClient{session: w.session}.SetWatches(w, []string{"/n"}, nil)
 	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
 		t.Error(got)
@@ -253,7 +253,7 @@ func TestOneCallbackAtATime(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	told := make(chan bool, 2)
 	for range 2 {
 		w.send(encodeDelete("/n"), func([]byte, error) {
@@ -275,7 +275,7 @@ func TestOneCallbackAtATime(t *testing.T) {
 func TestSendFails(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	must(t, client.SetWriteDeadline(time.Now()))
 	told := make(hearings, 1)
 	w.send(encodeDelete("/a"), told.to("a"))
@@ -286,7 +286,7 @@ func TestSendFails(t *testing.T) {
 func TestSendBehindOthers(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()
-	w := opened(client, &Config{})
+	w := opened(client, &Settings{})
 	w.hasSendBuffer, w.flushing = true, true
 	w.send(encodeDelete("/a"), func([]byte, error) {})
 	go w.flushLoop()

@@ -20,7 +20,7 @@ import (
 // be called from any goroutine.
 type SessionConn struct {
 	Epoch     uint64
-	cfg       *Config
+	cfg       *Settings
 	post      func(any)   // posts an event; must not block
 	noteError func(error) // notes why an attempt to connect has failed
 	ctx       context.Context
@@ -54,7 +54,7 @@ const clientBuffer = 4 << 10
 
 // Open starts connecting in the background, and returns. It calls post with each event, one of the
 // types in events.go, and note with the error of each attempt to connect, on any goroutine.
-func Open(epoch uint64, cfg *Config, post func(event any), note func(error)) (*SessionConn, error) {
+func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: time.Now()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)

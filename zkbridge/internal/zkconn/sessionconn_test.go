@@ -60,11 +60,11 @@ func (f follower) overlap(timeout, margin time.Duration) time.Duration {
 		return first + (before-first)/interval*interval
 	}
 	interval := timeout / PingsPerTimeout
-	reported := last(f.cut, f.tick/2, f.phase)       // by the follower to the leader
-	heardOf := last(reported, interval, f.client)    // of the client's pings
-	expires := heardOf + timeout                     // at the earliest
-	answered := last(f.hungUp-1, interval, f.client) // of the client's pings
-	l := &SessionConn{cfg: &Config{Margin: margin}}  // as the client sees it
+	reported := last(f.cut, f.tick/2, f.phase)        // by the follower to the leader
+	heardOf := last(reported, interval, f.client)     // of the client's pings
+	expires := heardOf + timeout                      // at the earliest
+	answered := last(f.hungUp-1, interval, f.client)  // of the client's pings
+	l := &SessionConn{cfg: &Settings{Margin: margin}} // as the client sees it
 	l.granted.Store(int64(timeout))
 	l.lastAnswered.Store(int64(answered))
 	l.disconnectedAt.Store(int64(f.hungUp))
@@ -75,7 +75,7 @@ func (f follower) overlap(timeout, margin time.Duration) time.Duration {
 // move the deadline.
 func TestDeadlineStaysWhileDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &SessionConn{cfg: &Config{Margin: time.Second}, post: func(any) {}, openedAt: time.Now()}
+		l := &SessionConn{cfg: &Settings{Margin: time.Second}, post: func(any) {}, openedAt: time.Now()}
 		l.granted.Store(int64(9 * time.Second))
 		time.Sleep(10 * time.Second) // virtual
 		l.onAnswered(l.now())
