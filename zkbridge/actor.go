@@ -81,11 +81,11 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 }
 
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. The startQueue makes the session ready for requests; then the
-// epoch is started, and the other queues run, too (epoch.go).
+// sends what the messages asked for. The startQueue makes the session ready for requests; from then on the
+// other queues run, too (epoch.go).
 func (a *bridgeActor) Flush() {
 	ep := a.epoch
-	if ep == nil || !ep.isConnected() || !ep.mayStart() {
+	if ep == nil || !ep.isConnected() || !ep.hasWork() {
 		return
 	}
 	if conn := ep.conn.Active(); conn != nil {
@@ -93,7 +93,7 @@ func (a *bridgeActor) Flush() {
 		defer conn.Uncork()
 	}
 	ep.startQueue.flush()
-	if ep.started {
+	if ep.ready {
 		ep.writer.Flush() // before singles (requests outside of batches), to which the writer adds jobs
 		ep.singles.flush()
 		ep.reads.flush()

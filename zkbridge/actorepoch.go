@@ -92,7 +92,8 @@ func (a *bridgeActor) onAuthRefused(err error) {
 	a.onSessionEvent(sessionExpired, err.Error())
 }
 
-func (a *bridgeActor) connected(was sessionState) {
+// onConnected begins or goes on with the epoch. was is the state before.
+func (a *bridgeActor) onConnected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
 		a.deadline = a.epoch.AfterFunc(time.Until(a.epoch.conn.Deadline()), a.checkDeadline)
 		a.epoch.createSessionNode()

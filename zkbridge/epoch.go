@@ -15,17 +15,17 @@ import (
 // epoch is all that the bridge does within one session. When the session is over the bridge drops
 // the epoch as a whole, so that nothing of it can run in the next session.
 type epoch struct {
-	actor   *bridgeActor
-	number  uint64
-	conn    *zkconn.SessionConn
-	client  zkconn.Client
-	started bool // the session is ready for requests; see createSessionNode
-	over    bool
+	actor  *bridgeActor
+	number uint64
+	conn   *zkconn.SessionConn
+	client zkconn.Client
+	ready  bool // the session is ready for requests; see createSessionNode
+	over   bool
 
 	open   map[request]uint64 // requests that are not answered, with the number of each
 	opened uint64             // requests so far
 
-	startQueue *workQueue // of what must be done before requests; it runs also while started is false
+	startQueue *workQueue // of what must be done before requests; it runs also before the session is ready
 	writer     *writer.Writer
 	singles    *workQueue // of requests that are not part of a batch
 	reads      *workQueue
@@ -49,9 +49,9 @@ type request = writer.Request
 // to be up.
 const retryPause = 100 * time.Millisecond
 
-// mayStart reports whether one of the queues has something to send.
-func (ep *epoch) mayStart() bool {
-	return ep.startQueue.mayStart() || ep.started && (ep.writer.MayStart() || ep.singles.mayStart() || ep.reads.mayStart())
+// hasWork reports whether one of the queues has something to send.
+func (ep *epoch) hasWork() bool {
+	return ep.startQueue.hasWork() || ep.ready && (ep.writer.Changed() || ep.singles.hasWork() || ep.reads.hasWork())
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
@@ -70,9 +70,9 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	return ep, nil
 }
 
-// setConn has requests go over a connection, nil for none. Before that it sets the watches of the
-// last connection again: the answer to another request would raise the zxid since which ZooKeeper
-// sends the events that were missed.
+// setConn has requests go over a connection, nil for none. It sets the watches of the last connection again before
+// any request is sent: ZooKeeper sends the events that were missed since the last zxid that this process has seen,
+// and the answer to a request would raise that zxid.
 func (ep *epoch) setConn(conn *zkconn.Conn) {
 	if conn != nil {
 		nodes, directories := ep.watches.paths()

@@ -99,7 +99,7 @@ func (ep *epoch) onGenerationKnown() {
 	for _, f := range waiting {
 		f()
 	}
-	if !ep.started {
+	if !ep.ready {
 		ep.setReady()
 	}
 }

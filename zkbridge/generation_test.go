@@ -228,7 +228,7 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.do(func(c *bridgeActor) {
-			if c.epoch.SessionNodeFailed(refusal); c.epoch.writer.SessionNode != "" || !c.epoch.started {
+			if c.epoch.SessionNodeFailed(refusal); c.epoch.writer.SessionNode != "" || !c.epoch.ready {
 				t.Errorf("%v: the session node is %q", refusal, c.epoch.writer.SessionNode)
 			}
 		})

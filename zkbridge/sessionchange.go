@@ -43,7 +43,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		a.open()
 	case messages.SessionState_CONNECTED:
-		a.connected(was)
+		a.onConnected(was)
 	case messages.SessionState_SUSPENDED:
 		a.checkDeadline() // the deadline is earlier without a connection
 	}

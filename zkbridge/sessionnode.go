@@ -22,7 +22,7 @@ func sessionNodePath(session int64) string {
 
 // createSessionNode makes the session ready for its first request. The bridge sends nothing else before.
 func (ep *epoch) createSessionNode() {
-	ep.started = false
+	ep.ready = false
 	ep.startQueue.addBlocking(func() func() {
 		path := sessionNodePath(ep.conn.ID())
 		err := createSessionNode(ep.client, path)
@@ -62,7 +62,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 
 // setReady lets requests go.
 func (ep *epoch) setReady() {
-	ep.started = true
+	ep.ready = true
 	ep.actor.readyOnce.Do(func() { close(ep.actor.bridge.ready) })
 }
 

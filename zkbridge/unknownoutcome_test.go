@@ -184,7 +184,7 @@ func withoutOwn(t *testing.T, s *zktest.Server) *user {
 	u.do(func(c *bridgeActor) {})
 	zktest.Eventually(t, patience, func() bool {
 		ready := make(chan bool, 1)
-		u.do(func(c *bridgeActor) { ready <- c.epoch.started && c.epoch.writer.SessionNode == "" })
+		u.do(func(c *bridgeActor) { ready <- c.epoch.ready && c.epoch.writer.SessionNode == "" })
 		return <-ready
 	}, "the session begins without a session node")
 	return u

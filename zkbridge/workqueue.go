@@ -45,12 +45,12 @@ func runRecovering(work func() (then func())) (then func()) {
 	return work()
 }
 
-// mayStart reports whether flush has a job to start.
-func (q *workQueue) mayStart() bool { return q.running < q.limit && len(q.queue) > 0 }
+// hasWork reports whether flush has a job to start.
+func (q *workQueue) hasWork() bool { return q.running < q.limit && len(q.queue) > 0 }
 
 // flush starts jobs until limit are running.
 func (q *workQueue) flush() {
-	for q.mayStart() {
+	for q.hasWork() {
 		work := q.queue[0]
 		q.queue[0] = nil
 		q.queue = q.queue[1:]

@@ -15,7 +15,7 @@ func (w *Writer) add(added *Group) {
 	}
 	w.queue = append(w.queue, added)
 	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
-		w.mayStart = true
+		w.changed = true
 	}
 }
 
@@ -31,11 +31,11 @@ func (w *Writer) requeue(groups []*Group) {
 		}
 	}
 	w.queue = slices.Insert(w.queue, front, groups...)
-	w.mayStart = true
+	w.changed = true
 }
 
-// MayStart reports whether Flush may have something to send.
-func (w *Writer) MayStart() bool { return w.mayStart }
+// Changed reports whether Flush may have something to send.
+func (w *Writer) Changed() bool { return w.changed }
 
 // InFlight returns the number of batches that are sent and not answered.
 func (w *Writer) InFlight() int { return len(w.inFlight) }

@@ -26,7 +26,7 @@ type Writer struct {
 	cfg    Dependencies
 	jitter zkconn.Jitter
 
-	mayStart bool // something has changed since the last Flush, so that a batch may be worth sending
+	changed bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
 	unsent      []*Group // of batches that could not be sent; retryUnsent puts them in front of the queue
@@ -51,10 +51,10 @@ func (w *Writer) Create(c *Create) {
 // Flush sends batches from the queue until too few writes for a batch are left (minBatch), or too many
 // batches are in flight.
 func (w *Writer) Flush() {
-	if !w.mayStart {
+	if !w.changed {
 		return
 	}
-	w.mayStart = false
+	w.changed = false
 	limit := MaxInFlight
 	if w.SessionNode == "" {
 		limit = MaxSingle // each create goes alone; only deletes share a batch
@@ -103,7 +103,7 @@ func (w *Writer) onBatchDone(b *batch) {
 	} else {
 		w.onFailure(b)
 	}
-	w.mayStart = true
+	w.changed = true
 }
 
 // onSuccess answers the requests of a batch that ZooKeeper has executed.
