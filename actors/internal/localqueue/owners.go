@@ -182,10 +182,12 @@ func (q *line) first() *localOwner { return q.ends.next }
 // all returns the owners in their order. The loop may remove the owner that it is at.
 func (q *line) all() iter.Seq[*localOwner] {
 	return func(yield func(*localOwner) bool) {
-		for b, next := q.ends.next, q.ends.next; b != &q.ends; b = next {
-			if next = b.next; !yield(b) {
+		for b := q.ends.next; b != &q.ends; {
+			next := b.next
+			if !yield(b) {
 				return
 			}
+			b = next
 		}
 	}
 }
