@@ -71,10 +71,11 @@ func (c *cell) later(g *actors.Grant) {
 // request has one more request wait in a process for what is held.
 func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Future[*actors.Grant] {
 	c.Helper()
-	before := len(c.nodes())
+	before := c.nodes() // perhaps with that of a cancelled request, which goes meanwhile
 	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
 	if !c.row.unqueued && !(c.row.localQueue && locks == c.holding) {
-		zktest.Eventually(c, patience, func() bool { return len(c.nodes()) > before }, "the request in the queue")
+		isNew := func(node string) bool { return !slices.Contains(before, node) }
+		zktest.Eventually(c, patience, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}
 	c.settle()
 	pending(c, f)

@@ -20,7 +20,7 @@ type Form struct {
 	Name           string
 	KazooSemaphore bool
 
-	recipe *shell.Recipe // for the rule and the kinds
+	recipe *shell.Recipe // for the rule and the kinds; nil without a Name
 	czxids bool          // the contenders have no sequence numbers: their czxids order them
 	custom bool          // the rule is not known, and so not which contenders hold
 }
