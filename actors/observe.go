@@ -102,8 +102,6 @@ func (o *observer) Tell(any) {
 func (o *observer) run(ctx context.Context) {
 	o.bridge.Ref().SendSubscribe(&messages.Subscribe{}, o)
 	defer o.bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, o)
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
 		q, err := o.read(ctx)
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
@@ -117,33 +115,22 @@ func (o *observer) run(ctx context.Context) {
 			o.publish(q)
 			o.last, o.started = q, true
 		}
-		if !wait(ctx, pause, observePause, nil) {
+		select {
+		case <-time.After(observePause):
+		case <-ctx.Done():
 			return
 		}
-		limit := time.Duration(0) // none
+		var poll <-chan time.Time
 		if err != nil || o.absent {
-			limit = observePoll
+			poll = time.After(observePoll)
 		}
-		if !wait(ctx, pause, limit, o.changed) {
+		select {
+		case <-o.changed:
+		case <-poll:
+		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// wait blocks until changed has something, or for d if d is not 0. It returns false if ctx has ended.
-func wait(ctx context.Context, timer *time.Timer, d time.Duration, changed <-chan struct{}) bool {
-	var over <-chan time.Time
-	if d > 0 {
-		timer.Reset(d)
-		over = timer.C
-	}
-	select {
-	case <-changed:
-	case <-over:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }
 
 // sameQueue reports whether a reader would see no difference. Two errors of one kind are the same,
