@@ -11,7 +11,6 @@ type Queue struct {
 	actor  QueueActor
 	rule   queue.Rule
 	budget uint32
-	closed requests.Reason
 
 	hold       nodeHold
 	lastSerial uint64 // of the last AcquireNode
@@ -90,10 +89,6 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 
 // Acquire takes in a new request.
 func (l *Queue) Acquire(e LocalRequest) {
-	if l.closed != 0 {
-		l.actor.RefuseRequest(e.ID, l.closed)
-		return
-	}
 	if e.Owner != "" {
 		if b := l.owners[e.Owner]; b != nil {
 			l.join(b, e)
@@ -158,14 +153,6 @@ func (l *Queue) Release(id requests.ID) {
 	l.drop(b, id)
 	l.proceed() // first of all: the next owner waits for it
 	l.actor.ConfirmRelease(id, others)
-}
-
-// Close refuses all requests, ends all grants and releases the node hold, because of why.
-func (l *Queue) Close(why requests.Reason) {
-	l.closed = why
-	l.refuseAll(why)
-	l.lose(why)
-	l.releaseNodes()
 }
 
 // ---- calls for the lock below

@@ -52,8 +52,6 @@ func (s *script) Step(t *testing.T, line string) []string {
 		e = func(l *Queue) { l.TimeBudgetUsed(serial) }
 	case "idle-timed-out":
 		e = (*Queue).IdleTimedOut
-	case "close":
-		e = func(l *Queue) { l.Close(requests.Closed) }
 	default:
 		t.Fatalf("unknown event %q", line)
 	}

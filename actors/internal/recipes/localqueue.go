@@ -218,13 +218,10 @@ func (l *localQueueActor) stopWithLockBelow(serial uint64, reason messages.Reaso
 }
 
 // Close implements shell.Behavior.
-func (l *localQueueActor) Close(failed bool) {
-	if failed {
-		for _, serial := range l.state.NodeHolds() {
-			l.ReleaseNode(serial)
-		}
-	} else {
-		l.state.Close(requests.Closed)
+func (l *localQueueActor) Close(bool) {
+	l.EndAll(requests.Closed)
+	for _, serial := range l.state.NodeHolds() {
+		l.ReleaseNode(serial)
 	}
 	stopTimer(l.budgetTimer)
 	stopTimer(l.idleTimer)

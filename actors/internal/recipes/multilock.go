@@ -294,11 +294,9 @@ func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
 }
 
 // Close implements shell.Behavior.
-func (m *multiLockActor) Close(failed bool) {
+func (m *multiLockActor) Close(bool) {
 	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
 		m.withdraw(m.attempts[id])
 	}
-	if !failed {
-		m.EndAll(requests.Closed)
-	}
+	m.EndAll(requests.Closed)
 }

@@ -244,11 +244,8 @@ func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 // ---- the end
 
 // Close implements shell.Behavior.
-func (s *semaphoreActor) Close(failed bool) {
+func (s *semaphoreActor) Close(bool) {
 	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.Self)
-	if failed {
-		s.state.Leave()
-	} else {
-		s.state.Close(requests.Closed)
-	}
+	s.EndAll(requests.Closed)
+	s.state.Leave()
 }

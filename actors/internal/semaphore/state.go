@@ -13,7 +13,6 @@ type State struct {
 	actor      PermitActor
 	permits    int // less than 0 until Resize says it
 	fixed      bool
-	closed     requests.Reason
 	lastSerial uint64 // of a request to the locks below
 
 	requests map[requests.ID]*openRequest
@@ -61,8 +60,6 @@ func (p *State) Idle() bool { return len(p.requests) == 0 }
 // the permits only after its own release, unless the number of permits may change.
 func (p *State) Acquire(e PermitRequest) {
 	switch {
-	case p.closed != 0:
-		p.actor.RefuseRequest(e.ID, p.closed)
 	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
 		p.actor.RefuseRequest(e.ID, requests.WouldDeadlock)
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
@@ -122,22 +119,7 @@ func (p *State) Resize(permits int) {
 	p.advance()
 }
 
-// Close refuses all requests and ends all grants, because of why, and leaves the locks below.
-func (p *State) Close(why requests.Reason) {
-	parties := p.requests
-	p.closed = why
-	p.Leave()
-	for _, id := range slices.Sorted(maps.Keys(parties)) {
-		if q := parties[id]; q.leases.Stage() == requests.Held {
-			p.actor.Lose(id, why)
-		} else {
-			p.actor.RefuseRequest(id, why)
-		}
-	}
-}
-
-// Leave leaves the locks below and forgets all requests, without an answer to their owners: the
-// actor has answered them after a failure.
+// Leave leaves the locks below, without an answer to the owners. The State is not used any more.
 func (p *State) Leave() {
 	for _, serial := range slices.Sorted(maps.Keys(p.queued)) {
 		p.actor.LeaveRequestQueue(serial)
@@ -145,11 +127,6 @@ func (p *State) Leave() {
 	for _, serial := range slices.Sorted(maps.Keys(p.leases)) {
 		p.actor.WithdrawLease(serial)
 	}
-	clear(p.queued)
-	clear(p.leases)
-	clear(p.owners)
-	p.requests, p.asked, p.next = map[requests.ID]*openRequest{}, nil, nil
-	p.used, p.tries, p.missing = 0, 0, 0
 }
 
 func (p *State) count(q *openRequest, permits int) {

@@ -29,8 +29,8 @@ type Behavior interface {
 	// reported that yet.
 	SessionOverdue()
 	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends
-	// all requests with CLOSED. If failed, the actor's state cannot be relied on, and the Shell
-	// has ended the requests before.
+	// all requests that are still open with CLOSED. If failed, the actor's state cannot be relied on,
+	// and the Shell has ended all requests before.
 	Close(failed bool)
 	// ReceiveAfterStop handles a message that came after Close and is not of service Lock.
 	ReceiveAfterStop(from ask.Recipient, msg any)
