@@ -80,18 +80,6 @@ func (s *Shell) EndAll(why requests.Reason) {
 	}
 }
 
-// refuseTries ends the requests that were made with Try and wait.
-func (s *Shell) refuseTries() {
-	for _, r := range s.Requests() {
-		if r.try && !r.FromLockActor && !r.Granted {
-			s.refuseTry(r)
-		}
-	}
-}
-
-// refuseTry ends the request if it still waits for ZooKeeper when the actor comes to it.
-func (s *Shell) refuseTry(r *Request) { s.Self.Tell(tryDisconnected{r.ID}) }
-
 // withdraw ends the request as Cancel does, by a message that the actor receives soon.
 func (s *Shell) withdraw(r *Request) { s.Self.Tell(withdrawal{r.ID}) }
 

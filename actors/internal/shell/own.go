@@ -54,9 +54,9 @@ func (s *Shell) receiveOwn(msg any) {
 	case tick:
 		s.onTick()
 	case connectionLost:
-		s.refuseTries()
+		s.Detail = s.Manager.Bridge.outage()
+		s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.try })
 		if msg.sessionLost {
-			s.Detail = s.Manager.Bridge.outage()
 			s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
 		}
 	case host.Terminated:

@@ -128,7 +128,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		return nil
 	}
 	if r.try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
-		s.refuseTry(r) // unless the request is decided without ZooKeeper
+		s.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
 	}
 	r.failOnLoss = msg.FailOnSessionLoss
 	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
