@@ -52,19 +52,14 @@ var lastAtomicCreate atomic.Uint64
 type acquireMember struct {
 	*messages.Acquire
 	create *atomicCreate
-	// checkOnly asks only whether the owner has something of the lock: the multi-lock first waits
-	// in the request queues of its semaphores, and must not do so for a lock that it cannot get.
-	checkOnly bool
+	// queueing is the first phase of an attempt with semaphores: a semaphore takes its place in its request
+	// queue, and any other member only checks whether the owner has something of the lock. The multi-lock
+	// must not wait in the request queues for a lock that it cannot get.
+	queueing bool
 }
 
 // Acquires implements shell.Envelope.
 func (m acquireMember) Acquires() []*messages.Acquire { return []*messages.Acquire{m.Acquire} }
-
-// proceed tells a semaphore that the multi-lock has passed all request queues.
-type proceed struct {
-	requestID uint64
-	create    *atomicCreate
-}
 
 // queuePassed tells a multi-lock that a request has passed the request queue of a semaphore.
 type queuePassed struct{ requestID uint64 }

@@ -17,7 +17,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		msg.create.refuse(reason, fmt.Sprintf("owner %q has lost %s and not released it", msg.Owner, l.Path))
 		return
 	}
-	if msg.checkOnly {
+	if msg.queueing {
 		if may, _ := l.checkReentry(msg); may {
 			l.expected.Add(msg.Owner, msg.create.queueing) // it asks for this lock later
 			msg.create.reportNone()

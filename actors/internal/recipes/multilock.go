@@ -83,13 +83,13 @@ func (m *multiLockActor) begin(a *attempt) {
 	a.queueing = &queueingAttempt{multiLock: m.Self, attempt: a.id}
 	a.create = newAtomicCreate(m, a)
 	for i := range m.Deps {
-		m.askMember(a, i, m.semaphores > 0 && !m.isSemaphore(i))
+		m.askMember(a, i, m.semaphores > 0)
 	}
 }
 
-func (m *multiLockActor) askMember(a *attempt, i int, checkOnly bool) {
+func (m *multiLockActor) askMember(a *attempt, i int, queueing bool) {
 	ask.Send(m.Deps[i].Self, acquireMember{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
-		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, checkOnly}, m.Self)
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, queueing}, m.Self)
 }
 
 // onQueuePassed begins phase 2 when the attempt has passed all request queues.
@@ -102,12 +102,8 @@ func (m *multiLockActor) onQueuePassed(requestID uint64) {
 		return
 	}
 	a.create = newAtomicCreate(m, a)
-	for i, member := range m.Deps {
-		if m.isSemaphore(i) {
-			ask.Send(member.Self, proceed{a.memberID(i), a.create}, m.Self)
-		} else {
-			m.askMember(a, i, false)
-		}
+	for i := range m.Deps {
+		m.askMember(a, i, false)
 	}
 }
 

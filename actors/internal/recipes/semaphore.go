@@ -84,18 +84,16 @@ func (s *semaphoreActor) Release(r *shell.Request) { s.state.Release(r.ID) }
 // ReceiveOther implements shell.Behavior.
 func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
-	case acquireMember: // for its place in the request queue
+	case acquireMember:
 		s.create = msg.create
-		if r := s.Accept(from, msg.Acquire); r != nil {
-			s.Acquire(r, msg.Acquire)
+		if msg.queueing {
+			if r := s.Accept(from, msg.Acquire); r != nil {
+				s.Acquire(r, msg.Acquire)
+			}
+		} else if r := s.Lookup(from, msg.Owner, msg.RequestId); r != nil {
+			s.state.Proceed(r.ID)
 		}
 		s.create = nil
-	case proceed:
-		if r := s.Lookup(from, msg.create.owner, msg.requestID); r != nil {
-			s.create = msg.create
-			s.state.Proceed(r.ID)
-			s.create = nil
-		}
 	default:
 		known := from == nil && (messages.DispatchOwner(s, from, msg, nil) || messages.DispatchBridgeClient(s, from, msg, nil))
 		invariants.Check(s.state)
