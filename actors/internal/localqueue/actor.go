@@ -21,17 +21,3 @@ type QueueActor interface {
 	GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32)
 	requests.Owners
 }
-
-// LocalRequest is a request of a local owner.
-type LocalRequest struct {
-	ID requests.ID
-	// Owner names the owner. The owner's request enters again where the rule lets it.
-	Owner string
-	Kind  queue.Kind
-	// Try refuses the request rather than let it wait.
-	Try bool
-	// NotifyContended asks for one NotifyContended while the request holds the lock.
-	NotifyContended bool
-	// Data is the data of a node that is acquired for the request.
-	Data []byte
-}

@@ -281,7 +281,7 @@ func (b *model) acquire(t *rapid.T) {
 		b.line = append(b.line, a)
 		slices.SortStableFunc(b.line, func(x, y *modelRequest) int { return int(x.places) - int(y.places) })
 	}
-	b.step(func(l *Queue) { l.Acquire(LocalRequest{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try}) })
+	b.step(func(l *Queue) { l.Acquire(requests.Incoming{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try}) })
 }
 
 func (b *model) actions() map[string]func(*rapid.T) {

@@ -88,7 +88,7 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 // ---- calls of owners
 
 // Acquire takes in a new request.
-func (l *Queue) Acquire(e LocalRequest) {
+func (l *Queue) Acquire(e requests.Incoming) {
 	if e.Owner != "" {
 		if b := l.owners[e.Owner]; b != nil {
 			l.join(b, e)
@@ -110,7 +110,7 @@ func (l *Queue) Acquire(e LocalRequest) {
 }
 
 // join lets a further request of an owner share what the owner has.
-func (l *Queue) join(b *localOwner, e LocalRequest) {
+func (l *Queue) join(b *localOwner, e requests.Incoming) {
 	r := ownerRequest{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):

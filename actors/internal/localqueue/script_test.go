@@ -34,7 +34,7 @@ func (s *script) Step(t *testing.T, line string) []string {
 		s.hold.grants = uint32(num("times", 0))
 		return nil
 	case "acquire":
-		r := LocalRequest{ID: id, Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		r := requests.Incoming{ID: id, Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
 		e = func(l *Queue) { l.Acquire(r) }
 	case "cancel":
 		e = func(l *Queue) { l.Cancel(id, requests.Cancelled) }

@@ -30,7 +30,7 @@ func newSemaphoreStack(t *rapid.T) *stack {
 			Permits: rapid.IntRange(1, permits).Draw(t, "permits"),
 			Try:     rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		f.semaphore.Acquire(semaphore.PermitRequest{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
+		f.semaphore.Acquire(requests.Incoming{ID: d.ID, Owner: d.Owner, Permits: d.Permits, Try: d.Try})
 		invariants.Check(f.semaphore)
 	}
 	s.cancel = func(f *front, id requests.ID) {
@@ -55,7 +55,7 @@ type semaphoreActor struct {
 	f *front
 }
 
-func (a semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
+func (a semaphoreActor) EnterRequestQueue(serial uint64, r requests.Incoming) {
 	requestQueue := a.f.layers[0]
 	requestQueue.send(func() { requestQueue.ask(serial, Acquire{Kind: queue.ProcessExclusive, Try: r.Try}) })
 }
@@ -65,7 +65,7 @@ func (a semaphoreActor) LeaveRequestQueue(serial uint64) {
 	requestQueue.send(func() { requestQueue.cancel(serial) })
 }
 
-func (a semaphoreActor) AcquireLeases(r semaphore.PermitRequest, serials []uint64) {
+func (a semaphoreActor) AcquireLeases(r requests.Incoming, serials []uint64) {
 	a.f.asking = append(a.f.asking, r.ID)
 	leases, serials := a.f.layers[1], slices.Clone(serials)
 	for _, serial := range serials {
@@ -216,7 +216,7 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
 		s.stepLocalQueue(f, func(l *localqueue.Queue) {
-			l.Acquire(localqueue.LocalRequest{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
+			l.Acquire(requests.Incoming{ID: d.ID, Owner: d.Owner, Kind: d.Kind, Try: d.Try})
 		})
 	}
 	s.end = func(f *front) {

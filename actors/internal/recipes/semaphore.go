@@ -69,8 +69,9 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if s.create != nil && s.state.Has(msg.Owner) {
 		s.create.reportKnown(s.Path, 0)
 	}
-	s.state.Acquire(semaphore.PermitRequest{ID: r.ID, Owner: msg.Owner, MultiLock: s.create != nil, Permits: int(max(msg.Permits, 1)),
-		Try: msg.Try, Data: msg.Data, Revocable: msg.Revocable})
+	e := incoming(r, msg)
+	e.MultiLock = s.create != nil
+	s.state.Acquire(e)
 }
 
 // Cancel implements shell.Behavior.
@@ -155,7 +156,7 @@ func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRe
 // ---- what the state asks for: semaphoreActor is a semaphore.PermitActor
 
 // EnterRequestQueue implements semaphore.PermitActor.
-func (s *semaphoreActor) EnterRequestQueue(serial uint64, r semaphore.PermitRequest) {
+func (s *semaphoreActor) EnterRequestQueue(serial uint64, r requests.Incoming) {
 	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.ProcessExclusive), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
 }
 
@@ -165,7 +166,7 @@ func (s *semaphoreActor) LeaveRequestQueue(serial uint64) {
 }
 
 // AcquireLeases implements semaphore.PermitActor. The leases of one transaction have one token.
-func (s *semaphoreActor) AcquireLeases(r semaphore.PermitRequest, serials []uint64) {
+func (s *semaphoreActor) AcquireLeases(r requests.Incoming, serials []uint64) {
 	var all acquireLeases
 	for _, serial := range serials {
 		all = append(all, &messages.Acquire{RequestId: serial, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable})

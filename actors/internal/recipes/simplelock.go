@@ -40,7 +40,7 @@ func newSimpleLock(e *shell.Entry) host.Actor {
 
 // Acquire implements shell.Behavior.
 func (s *simpleLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
-	s.state.Acquire(simplelock.LockRequest{ID: r.ID, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended, Data: msg.Data})
+	s.state.Acquire(incoming(r, msg))
 }
 
 // Cancel implements shell.Behavior.

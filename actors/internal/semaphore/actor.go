@@ -7,13 +7,13 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 type PermitActor interface {
 	// EnterRequestQueue acquires the request queue for r. The State's Granted, Refused and Lost must be
 	// called.
-	EnterRequestQueue(serial uint64, r PermitRequest)
+	EnterRequestQueue(serial uint64, r requests.Incoming)
 	// LeaveRequestQueue withdraws the request, or releases what it was granted.
 	LeaveRequestQueue(serial uint64)
 	// AcquireLeases acquires a lease for each serial. One transaction is to make the leases of a request,
 	// and another transaction those of another request. The State's Granted, Refused and Lost must be
 	// called.
-	AcquireLeases(r PermitRequest, serials []uint64)
+	AcquireLeases(r requests.Incoming, serials []uint64)
 	// WithdrawLease withdraws the request, or releases the lease. No answer is awaited.
 	WithdrawLease(serial uint64)
 	// ReleaseLease releases the lease. The State's Released or Refused must be called, also after a Lost
@@ -25,23 +25,6 @@ type PermitActor interface {
 	// GrantLeases: the request holds its leases.
 	GrantLeases(id requests.ID, leases []Lease)
 	requests.Owners
-}
-
-// PermitRequest is a request for permits.
-type PermitRequest struct {
-	ID requests.ID
-	// Owner names the owner. Its requests do not enter again: they add up.
-	Owner string
-	// Permits is how many permits are wanted, 1 or more.
-	Permits int
-	// Try refuses the request rather than let it wait.
-	Try bool
-	// MultiLock marks the request of a multi-lock: see [State.Proceed].
-	MultiLock bool
-	// Data is the data of the leases.
-	Data []byte
-	// Revocable is Acquire.Revocable of the leases' own requests.
-	Revocable bool
 }
 
 // Lease is the grant of one permit. Serial is the serial of the request for it.

@@ -20,7 +20,7 @@ type recorder struct{ effects []effect }
 
 func (r *recorder) add(e effect) { r.effects = append(r.effects, e) }
 
-func (r *recorder) EnterRequestQueue(serial uint64, q PermitRequest) {
+func (r *recorder) EnterRequestQueue(serial uint64, q requests.Incoming) {
 	r.add(effect{kind: "EnterRequestQueue", serial: serial, try: q.Try})
 }
 
@@ -28,7 +28,7 @@ func (r *recorder) LeaveRequestQueue(serial uint64) {
 	r.add(effect{kind: "LeaveRequestQueue", serial: serial})
 }
 
-func (r *recorder) AcquireLeases(q PermitRequest, serials []uint64) {
+func (r *recorder) AcquireLeases(q requests.Incoming, serials []uint64) {
 	for _, serial := range serials {
 		r.add(effect{kind: "AcquireLease", id: q.ID, serial: serial, try: q.Try})
 	}

@@ -49,7 +49,7 @@ func (s *semaphoreWorld) actions() map[string]func(*rapid.T) {
 			if !multiLock {
 				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
 			}
-			m.state.Acquire(PermitRequest{ID: s.ids, MultiLock: multiLock, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			m.state.Acquire(requests.Incoming{ID: s.ids, MultiLock: multiLock, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			s.perform(m)
 		},
 		"cancel": func(t *rapid.T) {

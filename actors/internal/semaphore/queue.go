@@ -12,7 +12,7 @@ func (p *State) enterQueue(q *openRequest) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
 	p.queued[q.queueSerial] = q
-	p.actor.EnterRequestQueue(q.queueSerial, q.PermitRequest)
+	p.actor.EnterRequestQueue(q.queueSerial, q.Incoming)
 }
 
 // Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
@@ -82,7 +82,7 @@ func (p *State) acquireLeases(q *openRequest) {
 		p.leases[p.lastSerial] = q
 		q.serials = append(q.serials, p.lastSerial)
 	}
-	p.actor.AcquireLeases(q.PermitRequest, q.serials)
+	p.actor.AcquireLeases(q.Incoming, q.serials)
 }
 
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request

@@ -33,7 +33,7 @@ const lookAhead = 8
 // openRequest is an open request. Until its leases are held it is in the request queue: queueSerial is
 // not 0.
 type openRequest struct {
-	PermitRequest
+	requests.Incoming
 	queueSerial uint64                // of its request to the request queue; 0: it has left
 	passedQueue bool                  // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
 	leases      requests.Parts[Lease] // asked for all at once
@@ -56,16 +56,16 @@ func New(actor PermitActor, permits int, fixed bool) *State {
 // Idle reports whether no request is open.
 func (p *State) Idle() bool { return len(p.requests) == 0 }
 
-// Acquire takes in a new request. It refuses a request with WouldDeadlock if its owner could have
+// Acquire takes in a new request. Requests of one owner do not enter again: they add up. It refuses a request with WouldDeadlock if its owner could have
 // the permits only after its own release, unless the number of permits may change.
-func (p *State) Acquire(e PermitRequest) {
+func (p *State) Acquire(e requests.Incoming) {
 	switch {
 	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
 		p.actor.RefuseRequest(e.ID, requests.WouldDeadlock)
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
 		p.actor.RefuseRequest(e.ID, requests.NotAcquired)
 	default:
-		q := &openRequest{PermitRequest: e}
+		q := &openRequest{Incoming: e}
 		p.requests[e.ID] = q
 		p.count(q, e.Permits)
 		p.enterQueue(q)

@@ -62,8 +62,8 @@ func (s calls) granted(serials ...uint64) {
 
 func TestState(t *testing.T) {
 	s := calls{t, New(&recorder{}, 3, true)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 2})
-	s.Acquire(PermitRequest{ID: 2, Permits: 2})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 2})
+	s.Acquire(requests.Incoming{ID: 2, Permits: 2})
 	s.want("enter queue 1, enter queue 2")
 	s.granted(1, 2) // both have passed the request queue: one process
 	s.want("ask lease 3, ask lease 4, ask lease 5, ask lease 6")
@@ -94,8 +94,8 @@ func TestState(t *testing.T) {
 // leases that it is granted before its turn.
 func TestOutOfTurn(t *testing.T) {
 	s := calls{t, New(&recorder{}, 4, true)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 3})
-	s.Acquire(PermitRequest{ID: 2, Permits: 3})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 3})
+	s.Acquire(requests.Incoming{ID: 2, Permits: 3})
 	s.granted(1, 2)
 	effectsOf(s.State)
 	s.granted(3, 4) // 5 comes to stand behind 6, 7 and 8
@@ -112,14 +112,14 @@ func TestOutOfTurn(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	s := calls{t, New(&recorder{}, 3, true)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 2, Owner: "a"})
-	s.Acquire(PermitRequest{ID: 2, Permits: 2, Owner: "a", Try: true})
-	s.Acquire(PermitRequest{ID: 3, Permits: 2, Try: true})
-	s.Acquire(PermitRequest{ID: 4, Permits: 1, Owner: "a"})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 2, Owner: "a"})
+	s.Acquire(requests.Incoming{ID: 2, Permits: 2, Owner: "a", Try: true})
+	s.Acquire(requests.Incoming{ID: 3, Permits: 2, Try: true})
+	s.Acquire(requests.Incoming{ID: 4, Permits: 1, Owner: "a"})
 	s.want("enter queue 1, refuse 2: 16, refuse 3: 1, enter queue 2")
 	s.Refused(1, requests.NotAcquired)
 	s.want("refuse 1: 1")
-	s.Acquire(PermitRequest{ID: 5, Permits: 2, Owner: "a"})
+	s.Acquire(requests.Incoming{ID: 5, Permits: 2, Owner: "a"})
 	s.granted(2, 3)
 	s.want("enter queue 3, ask lease 4, ask lease 5, ask lease 6")
 	s.Refused(5, requests.NodeDeleted)
@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 func TestResize(t *testing.T) {
 	s := calls{t, New(&recorder{}, -1, false)}
 	for id := range requests.ID(20) {
-		s.Acquire(PermitRequest{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
+		s.Acquire(requests.Incoming{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
 		s.granted(uint64(id + 1))
 	}
 	effectsOf(s.State)
@@ -157,7 +157,7 @@ func TestResize(t *testing.T) {
 // when it holds, and not once it has released.
 func TestRevoke(t *testing.T) {
 	s := calls{t, New(&recorder{}, 2, true)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 2})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 2})
 	s.granted(1)
 	s.want("enter queue 1, ask lease 2, ask lease 3")
 	s.granted(2)
@@ -174,9 +174,9 @@ func TestRevoke(t *testing.T) {
 // and is refused when it loses a node before the grant.
 func TestMultiLock(t *testing.T) {
 	s := calls{t, New(&recorder{}, 2, true)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
-	s.Acquire(PermitRequest{ID: 2, Permits: 1})
-	s.Acquire(PermitRequest{ID: 3, Permits: 1, MultiLock: true})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
+	s.Acquire(requests.Incoming{ID: 2, Permits: 1})
+	s.Acquire(requests.Incoming{ID: 3, Permits: 1, MultiLock: true})
 	s.granted(1, 2)
 	s.want("enter queue 1, enter queue 2, enter queue 3, pass 1, ask lease 4")
 	if !s.Has("a") || s.Has("") || s.Has("b") {
@@ -203,7 +203,7 @@ func TestMultiLock(t *testing.T) {
 // take its place in all queues for nothing.
 func TestMultiLockBeforeTheSize(t *testing.T) {
 	s := calls{t, New(&recorder{}, -1, false)}
-	s.Acquire(PermitRequest{ID: 1, Permits: 1, MultiLock: true})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true})
 	s.granted(1)
 	s.want("enter queue 1")
 	s.Resize(1)
@@ -217,7 +217,7 @@ func TestMultiLockBeforeTheSize(t *testing.T) {
 func TestLeaseLostDuringRelease(t *testing.T) {
 	for _, lostFirst := range []bool{true, false} {
 		s := calls{t, New(&recorder{}, 2, true)}
-		s.Acquire(PermitRequest{ID: 1, Permits: 2})
+		s.Acquire(requests.Incoming{ID: 1, Permits: 2})
 		s.granted(1, 2, 3)
 		s.want("enter queue 1, ask lease 2, ask lease 3, leave queue 1, grant 1")
 		s.Release(1)

@@ -40,7 +40,7 @@ type Contender struct {
 	epoch   uint64
 	live    bool // there is a session
 	closed  requests.Reason
-	request *LockRequest // the open request, or nil
+	request *requests.Incoming // the open request, or nil
 
 	stage      stage
 	ownerNode  string      // the name of the latest owner node
@@ -53,18 +53,6 @@ type Contender struct {
 	lastSerial uint64 // of the last call that is answered; it numbers the owner nodes, too
 	awaited    uint64 // the serial whose answer counts, 0 for none; while holding, of the watch that is set or asked for
 	changed    bool   // what is being read has changed since it was asked for
-}
-
-// LockRequest is a request for the lock.
-type LockRequest struct {
-	ID   requests.ID
-	Kind queue.Kind
-	// Try refuses the request rather than let it wait.
-	Try bool
-	// NotifyContended asks for a NotifyContended, which comes with the grant.
-	NotifyContended bool
-	// Data is the data of the owner node.
-	Data []byte
 }
 
 type stage uint8

@@ -300,7 +300,7 @@ func (p *simpleWorld) actions() map[string]func(*rapid.T) {
 				v.kind = rapid.SampledFrom([]queue.Kind{queue.Exclusive, queue.Shared}).Draw(t, "kind")
 			}
 			p.step(v, func(s *Contender) {
-				s.Acquire(LockRequest{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
+				s.Acquire(requests.Incoming{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
 			})
 		},
 		"cancel": func(t *rapid.T) {

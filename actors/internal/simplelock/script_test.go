@@ -29,7 +29,7 @@ func (s *contenderScript) Step(t *testing.T, line string) []string {
 		s.Contender = New(&recorder{}, "W", true, [8]byte{})
 		return nil
 	case "acquire":
-		r := LockRequest{ID: id, Kind: machinetest.Kind(t, args["kind"], []string{"exclusive", "shared"}), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
+		r := requests.Incoming{ID: id, Kind: machinetest.Kind(t, args["kind"], []string{"exclusive", "shared"}), Try: try, NotifyContended: tell, Data: []byte(args["data"])}
 		e = func(s *Contender) { s.Acquire(r) }
 	case "done":
 		e = transacted(serial, Transaction{Done: true, Czxid: num("czxid", 100+int64(serial)), Reason: machinetest.Reason(t, args["reason"], 0)})

@@ -9,7 +9,7 @@ import (
 // ---- calls of the owner
 
 // Acquire takes in a new request. A Contender has one request at a time and refuses a second one.
-func (s *Contender) Acquire(r LockRequest) {
+func (s *Contender) Acquire(r requests.Incoming) {
 	switch {
 	case s.closed != 0:
 		s.actor.RefuseRequest(r.ID, s.closed)
