@@ -125,7 +125,7 @@ func (s *semaphoreWorld) finish() {
 		s.t.Fatalf("nodes are left: %s", s)
 	}
 	for _, m := range s.processes {
-		if p := m.state; !p.Idle() || len(m.open)+len(p.queued)+len(p.leases)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
+		if p := m.state; !p.Idle() || len(m.open)+len(p.below)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
 			s.t.Fatalf("process %d: %v is open; the semaphore has %+v", m.n, m.open, p)
 		}
 	}

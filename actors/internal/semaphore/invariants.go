@@ -29,7 +29,7 @@ func (p *State) Check() error {
 			return fmt.Errorf("semaphore: request %d is known as %d", q.ID, id)
 		case asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueSerial != 0):
 			return fmt.Errorf("semaphore: request %d has %d leases of %d, in stage %d", id, asked, q.Permits, stage)
-		case !held && (q.queueSerial == 0 || p.queued[q.queueSerial] != q):
+		case !held && (q.queueSerial == 0 || p.below[q.queueSerial] != q):
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)
 		case asks != (stage == requests.Acquiring) && !q.MultiLock, asks && q.MultiLock:
 			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, asked, asks)
@@ -48,7 +48,7 @@ func (p *State) Check() error {
 		return fmt.Errorf("semaphore: %d permits, %d tries and %d leases are counted as %d, %d and %d", used, tries, lacking, p.used, p.tries, p.missing)
 	case fmt.Sprint(owners) != fmt.Sprint(p.owners):
 		return fmt.Errorf("semaphore: owners %v are counted as %v", owners, p.owners)
-	case len(p.requests) == 0 && len(p.queued)+len(p.leases)+len(p.asked)+len(p.next) > 0:
+	case len(p.requests) == 0 && len(p.below)+len(p.asked)+len(p.next) > 0:
 		return fmt.Errorf("semaphore: nothing is wanted, and %+v is left", *p)
 	}
 	return nil

@@ -11,24 +11,24 @@ import (
 func (p *State) enterQueue(q *openRequest) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
-	p.queued[q.queueSerial] = q
+	p.below[q.queueSerial] = q
 	p.actor.EnterRequestQueue(q.queueSerial, q.Incoming)
 }
 
 // Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
 // a request that was withdrawn: its release is already sent.
 func (p *State) Granted(l Lease) {
-	if q := p.queued[l.Serial]; q != nil {
+	q := p.below[l.Serial]
+	if q == nil {
+		return
+	}
+	if l.Serial == q.queueSerial {
 		q.passedQueue = true
 		p.next = append(p.next, q)
 		if q.Try {
 			p.tries++
 		}
 		p.advance()
-		return
-	}
-	q := p.leases[l.Serial]
-	if q == nil {
 		return
 	}
 	p.missing--
@@ -79,7 +79,7 @@ func (p *State) acquireLeases(q *openRequest) {
 	p.missing += q.Permits
 	for range q.Permits {
 		p.lastSerial++
-		p.leases[p.lastSerial] = q
+		p.below[p.lastSerial] = q
 		q.serials = append(q.serials, p.lastSerial)
 	}
 	p.actor.AcquireLeases(q.Incoming, q.serials)
@@ -114,23 +114,14 @@ func (p *State) requeue(q *openRequest) {
 	}
 }
 
-// requestOf returns the request with the serial below, or nil.
-func (p *State) requestOf(serial uint64) *openRequest {
-	if q := p.queued[serial]; q != nil {
-		return q
-	}
-	return p.leases[serial]
-}
-
 // Refused notes that the request serial failed, or that what it was granted could not be released.
 func (p *State) Refused(serial uint64, why requests.Reason) {
-	switch q := p.requestOf(serial); {
+	switch q := p.below[serial]; {
 	case q == nil:
 	case q.leases.Stage() == requests.Releasing:
 		p.leaseReleased(q, serial, why)
 	default:
-		delete(p.queued, serial)
-		delete(p.leases, serial)
+		delete(p.below, serial)
 		p.refuse(q, why)
 		p.advance()
 	}
@@ -139,7 +130,7 @@ func (p *State) Refused(serial uint64, why requests.Reason) {
 // Lost notes that what the request serial was granted is lost. A waiting request begins anew; one
 // of a multi-lock is refused.
 func (p *State) Lost(serial uint64, why requests.Reason) {
-	q := p.requestOf(serial)
+	q := p.below[serial]
 	if q == nil {
 		return
 	}
@@ -160,13 +151,13 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 
 // Released notes that the lease of the request serial is gone.
 func (p *State) Released(serial uint64) {
-	if q := p.leases[serial]; q != nil && q.leases.Stage() == requests.Releasing {
+	if q := p.below[serial]; q != nil && q.leases.Stage() == requests.Releasing {
 		p.leaseReleased(q, serial, 0)
 	}
 }
 
 func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason) {
-	delete(p.leases, serial)
+	delete(p.below, serial)
 	if !q.leases.ReleaseAnswered(why) {
 		return
 	}
@@ -189,8 +180,8 @@ func (p *State) withdraw(q *openRequest) {
 }
 
 func (p *State) leaveQueue(q *openRequest) {
-	if p.queued[q.queueSerial] == q {
-		delete(p.queued, q.queueSerial)
+	if p.below[q.queueSerial] == q {
+		delete(p.below, q.queueSerial)
 		p.actor.LeaveRequestQueue(q.queueSerial)
 	}
 	q.queueSerial = 0
@@ -201,8 +192,8 @@ func (p *State) withdrawLeases(q *openRequest) {
 		p.asked = slices.Delete(p.asked, i, i+1)
 	}
 	for _, serial := range q.serials {
-		if p.leases[serial] == q {
-			delete(p.leases, serial)
+		if p.below[serial] == q {
+			delete(p.below, serial)
 			p.actor.WithdrawLease(serial)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *semaphoreWorld) perform(m *semaphoreProcess) {
 	for _, o := range effectsSince(m.state) {
 		switch o.kind {
 		case "EnterRequestQueue":
-			s.queue = append(s.queue, &queuedNode{owner: m, serial: o.serial, try: o.try, multiLock: m.state.queued[o.serial].MultiLock})
+			s.queue = append(s.queue, &queuedNode{owner: m, serial: o.serial, try: o.try, multiLock: m.state.below[o.serial].MultiLock})
 		case "ReportTurn":
 			m.turns = append(m.turns, o.id)
 		case "AcquireLease":
@@ -258,7 +258,7 @@ func (s *semaphoreWorld) drain() {
 	for _, l := range s.leases {
 		held++
 		for _, m := range s.processes {
-			if l.owner == m && m.state.leases[l.serial] != nil && m.state.leases[l.serial].leases.Stage() < requests.Held {
+			if l.owner == m && m.state.below[l.serial] != nil && m.state.below[l.serial].leases.Stage() < requests.Held {
 				held--
 			}
 		}

@@ -18,8 +18,7 @@ type State struct {
 	requests map[requests.ID]*openRequest
 	owners   map[string]int          // permits that an owner with a name holds or waits for
 	used     int                     // permits of all requests that are not released
-	queued   map[uint64]*openRequest // requests in the request queue, by queueSerial
-	leases   map[uint64]*openRequest // requests by the serials of their leases that may be asked for, granted or being released
+	below    map[uint64]*openRequest // requests by the serials of what they have of the locks below: asked for, granted or being released
 
 	asked   []*openRequest // have asked for leases and lack some, in their order
 	next    []*openRequest // have passed the request queue, behind those that have asked
@@ -48,8 +47,7 @@ func New(actor PermitActor, permits int, fixed bool) *State {
 		actor: actor, permits: permits, fixed: fixed,
 		requests: map[requests.ID]*openRequest{},
 		owners:   map[string]int{},
-		queued:   map[uint64]*openRequest{},
-		leases:   map[uint64]*openRequest{},
+		below:    map[uint64]*openRequest{},
 	}
 }
 
@@ -74,8 +72,8 @@ func (p *State) Acquire(e requests.Incoming) {
 
 // Revoke notes that another client asks for the lease of the request serial.
 func (p *State) Revoke(serial uint64) {
-	q := p.leases[serial]
-	if q == nil {
+	q := p.below[serial]
+	if q == nil || serial == q.queueSerial {
 		return
 	}
 	q.revoked = true
@@ -119,14 +117,16 @@ func (p *State) Resize(permits int) {
 	p.advance()
 }
 
-// Leave leaves the locks below, without an answer to the owners. The State is not used any more.
+// Leave leaves the locks below and forgets all requests, without an answer to their owners.
 func (p *State) Leave() {
-	for _, serial := range slices.Sorted(maps.Keys(p.queued)) {
-		p.actor.LeaveRequestQueue(serial)
+	for _, serial := range slices.Sorted(maps.Keys(p.below)) { // also those of a State that has failed
+		if serial == p.below[serial].queueSerial {
+			p.actor.LeaveRequestQueue(serial)
+		} else {
+			p.actor.WithdrawLease(serial)
+		}
 	}
-	for _, serial := range slices.Sorted(maps.Keys(p.leases)) {
-		p.actor.WithdrawLease(serial)
-	}
+	*p = *New(p.actor, p.permits, p.fixed)
 }
 
 func (p *State) count(q *openRequest, permits int) {
