@@ -18,7 +18,7 @@ type State struct {
 	requests map[requests.ID]*openRequest
 	owners   map[string]int          // permits that an owner with a name holds or waits for
 	used     int                     // permits of all requests that are not released
-	below    map[uint64]*openRequest // requests by the serials of what they have of the locks below: asked for, granted or being released
+	below    map[uint64]*openRequest // by serial: the request that has it of a lock below, asked for, granted or being released
 
 	asked   []*openRequest // have asked for leases and lack some, in their order
 	next    []*openRequest // have passed the request queue, behind those that have asked
@@ -54,8 +54,9 @@ func New(actor PermitActor, permits int, fixed bool) *State {
 // Idle reports whether no request is open.
 func (p *State) Idle() bool { return len(p.requests) == 0 }
 
-// Acquire takes in a new request. Requests of one owner do not enter again: they add up. It refuses a request with WouldDeadlock if its owner could have
-// the permits only after its own release, unless the number of permits may change.
+// Acquire takes in a new request. Requests of one owner do not enter again: they add up. Acquire
+// refuses a request with WouldDeadlock if its owner could have the permits only after its own
+// release, unless the number of permits may change.
 func (p *State) Acquire(e requests.Incoming) {
 	switch {
 	case p.fixed && e.Owner != "" && p.owners[e.Owner]+e.Permits > p.permits:
