@@ -17,65 +17,6 @@ import (
 // learns bounds how long a process may go on with a lock after its nodes were deleted.
 const learns = 3 * time.Second
 
-// held are the grants of one process, and what came of their releases.
-type held struct {
-	mu       sync.Mutex
-	grants   []*actors.Grant
-	releases []release
-}
-
-type release struct {
-	node  string
-	begun time.Time
-	err   error
-}
-
-func (h *held) add(g *actors.Grant) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.grants = append(h.grants, g)
-}
-
-func (h *held) unlock(t testing.TB, g *actors.Grant) {
-	r := release{g.Node(), time.Now(), g.Unlock(within(t))}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.releases = append(h.releases, r)
-}
-
-// valid are the grants that are not over.
-func (h *held) valid() []*actors.Grant {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(h.grants), func(g *actors.Grant) bool { return g.Err() != nil })
-}
-
-// check finds that a release after late of a deleted node had an error, and none but that.
-func (h *held) check(t testing.TB, deleted []string, late time.Time) {
-	t.Helper()
-	for _, r := range h.releases {
-		gone := slices.Contains(deleted, r.node)
-		switch {
-		case r.err == nil && gone && !r.begun.Before(late):
-			t.Errorf("unlock %v after the node was deleted: no error", r.begun.Sub(late)+learns)
-		case r.err != nil && !(gone && errors.Is(r.err, actors.ErrNodeDeleted)):
-			t.Errorf("unlock of %s, which was deleted %v: %v", r.node, gone, r.err)
-		}
-	}
-}
-
-// overlap is a grant of each process that held at one moment, if there are such.
-func overlap(one, two *held) (a, b *actors.Grant) {
-	for _, g := range one.valid() {
-		for _, h := range two.valid() {
-			if g.Err() == nil { // it was valid then and still is
-				return g, h
-			}
-		}
-	}
-	return nil, nil
-}
-
 // An operator deletes all nodes of a lock that a process passes on between its own
 // waiters. It learns of that within seconds, though each of its holders is a new one.
 func TestNodesDeletedDuringHandOffs(t *testing.T) {
@@ -88,58 +29,52 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				ours := v.mutex()
 				theirs := v.mutex()
-				var one, two held
-				var deleted []string
-				use := func(mu *actors.Mutex, h *held, hold time.Duration) {
+				const deletion = 1500 * time.Millisecond // the second holds
+				late := time.Now().Add(deletion + learns)
+				l := newLedger(v) // of the grants from late on
+				use := func(mu *actors.Mutex, hold time.Duration) {
 					g, err := mu.Lock(within(v))
 					if err != nil {
 						v.Errorf("lock: %v", err)
 						return
 					}
-					h.add(g)
+					time.AfterFunc(time.Until(late), func() {
+						if g.Err() == nil {
+							l.enter("", g, whole(v.path))
+						}
+					})
 					<-time.After(hold)
-					h.unlock(v, g)
+					begun := time.Now()
+					err = g.Unlock(within(v))
+					gone := l.deleted(g.Node())
+					switch {
+					case err == nil && gone && !begun.Before(late):
+						v.Errorf("unlock %v after the node was deleted: no error", begun.Sub(late)+learns)
+					case err != nil && !(gone && errors.Is(err, actors.ErrNodeDeleted)):
+						v.Errorf("unlock of %s, which was deleted %v: %v", g.Node(), gone, err)
+					}
 				}
 				var all sync.WaitGroup
 				for range 12 {
-					all.Go(func() { use(ours, &one, 900*time.Millisecond) })
+					all.Go(func() { use(ours, 900*time.Millisecond) })
 				}
-				<-time.After(1500 * time.Millisecond) // the second holds
+				<-time.After(deletion)
+				var deleted []string
 				for _, node := range v.nodes() {
 					deleted = append(deleted, "/lock/"+node)
 				}
+				l.delete(deleted...)
 				if c.directory {
-					v.remove(append(slices.Clone(deleted), "/lock")...)
-				} else {
-					v.remove(deleted...)
+					deleted = append(deleted, "/lock")
 				}
-				late := time.Now().Add(learns)
-				if len(deleted) != 11 {
-					v.Errorf("%d nodes were deleted, want 11", len(deleted))
+				v.remove(deleted...)
+				if n := len(l.gone); n != 11 {
+					v.Errorf("%d nodes were deleted, want 11", n)
 				}
-				all.Go(func() { use(theirs, &two, 15*time.Second) })
-				served, shared := make(chan struct{}), false
-				reported := map[*actors.Grant]bool{}
-				go func() {
-					defer close(served)
-					all.Wait()
-				}()
-				for !isClosed(served) {
-					<-time.After(100 * time.Millisecond)
-					g, h := overlap(&one, &two)
-					shared = shared || len(two.valid()) > 0
-					if g != nil && !reported[g] && !time.Now().Before(late) {
-						reported[g] = true
-						v.Errorf("%v after the deletion %s and %s hold", time.Since(late)+learns, g.Node(), h.Node())
-					}
-				}
-				if !shared {
-					v.Error("the other process never held")
-				}
-				one.check(v, deleted, late)
-				two.check(v, deleted, late)
-				if len(one.releases) != 12 || len(two.releases) != 1 {
-					v.Errorf("%d and %d grants, want 12 and 1", len(one.releases), len(two.releases))
+				use(theirs, 15*time.Second)
+				all.Wait()
+				if l.count(v.path) < 2 {
+					v.Error("the processes did not hold in turn")
 				}
 				unlock(v, lock(v, ours))
 				unlock(v, lock(v, theirs))

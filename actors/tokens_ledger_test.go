@@ -143,6 +143,21 @@ func (l *ledger) errorf(format string, args ...any) {
 	}
 }
 
+// delete notes that another client deletes nodes.
+func (l *ledger) delete(nodes ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, node := range nodes {
+		l.gone[node] = true
+	}
+}
+
+func (l *ledger) deleted(node string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone[node]
+}
+
 // count returns how often the lock was held so far.
 func (l *ledger) count(path string) int {
 	l.mu.Lock()
