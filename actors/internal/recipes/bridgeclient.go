@@ -11,12 +11,12 @@ import (
 // asks the bridge for them, and follows the session that they live in.
 type bridgeClient struct {
 	shell.Shell
-	actor    nodeActor
-	bridge   messages.BridgeRef
-	epoch    uint64 // of the session; 0 before the first
-	lost     bool   // the session of epoch is lost
-	session  int64  // ZooKeeper's number of the session, for the grants
-	draining bool   // the actor has stopped, and its nodes are not deleted yet
+	actor      nodeActor
+	bridge     messages.BridgeRef
+	epoch      uint64 // of the session; 0 before the first
+	lost       bool   // the session of epoch is lost
+	session    int64  // ZooKeeper's number of the session, for the grants
+	cleaningUp bool   // the actor has stopped, and its nodes are not deleted yet
 }
 
 // SessionChanged implements messages.BridgeClientHandler.

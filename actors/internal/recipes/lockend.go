@@ -28,13 +28,13 @@ func (l *lockActor) Close(failed bool) {
 		return
 	}
 	l.close()
-	l.drain()
+	l.cleanUp()
 }
 
 // ReceiveAfterStop implements shell.Behavior. A node whose creation is answered now is deleted.
 func (l *lockActor) ReceiveAfterStop(from ask.Recipient, msg any) {
 	_, query := msg.(shell.NodesQuery) // also behind the deletion of the last node
-	if l.draining || query {
+	if l.cleaningUp || query {
 		l.bridgeClient.ReceiveAfterStop(from, msg)
 	} else if created, ok := msg.(*messages.Created); ok {
 		l.releaseNode(created.Id, created.Node, false)

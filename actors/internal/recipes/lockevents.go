@@ -77,7 +77,7 @@ func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 		return
 	}
 	l.Detail = msg.Detail
-	if l.draining {
+	if l.cleaningUp {
 		l.noteUndeleted(msg)
 	}
 	feed(l, lockqueue.Failed{Serial: msg.Id, Reason: requests.Reason(msg.Reason)})

@@ -77,9 +77,9 @@ func (b *bridgeClient) SessionOverdue() {
 // unsubscribe ends the messages about the session.
 func (b *bridgeClient) unsubscribe() { b.bridge.SendUnsubscribe(&messages.Unsubscribe{}, b.Self) }
 
-// drain begins to wait for the deletion of the nodes, if there are any.
-func (b *bridgeClient) drain() {
-	b.draining = b.actor.ending() && b.Manager.StartDraining(b.Entry)
+// cleanUp begins to wait for the deletion of the nodes, if there are any.
+func (b *bridgeClient) cleanUp() {
+	b.cleaningUp = b.actor.ending() && b.Manager.StartCleanup(b.Entry)
 }
 
 // ReceiveAfterStop implements shell.Behavior. The bridge's answers go on to the
@@ -90,9 +90,9 @@ func (b *bridgeClient) ReceiveAfterStop(from ask.Recipient, msg any) {
 		return
 	}
 	messages.DispatchBridgeClient(b.actor, from, msg, from)
-	if b.draining && !b.actor.ending() {
-		b.draining = false
-		b.Manager.Drained(b.Entry, b.nodePaths()...)
+	if b.cleaningUp && !b.actor.ending() {
+		b.cleaningUp = false
+		b.Manager.CleanedUp(b.Entry, b.nodePaths()...)
 	}
 }
 

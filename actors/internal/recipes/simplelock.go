@@ -156,5 +156,5 @@ func (s *simpleLockActor) Close(failed bool) {
 		s.state.Forget()
 	}
 	s.close()
-	s.drain()
+	s.cleanUp()
 }

@@ -67,10 +67,10 @@ func TestCloseNamesWhatWasLeftBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.SetClosed()
-	if !m.StartDraining(e) {
-		t.Fatal("the actor does not drain")
+	if !m.StartCleanup(e) {
+		t.Fatal("the actor does not clean up")
 	}
-	m.Drained(e, "/a/left")
+	m.CleanedUp(e, "/a/left")
 	if err := m.Close(); err == nil || !strings.Contains(err.Error(), "/a/left") {
 		t.Errorf("Close: %v; /a/left is left", err)
 	}

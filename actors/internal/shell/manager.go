@@ -73,7 +73,7 @@ type Manager struct {
 	running  sync.WaitGroup    // actors whose Stopped has not returned
 	closed   bool
 	started  uint64
-	draining drainingActors
+	cleanups cleanups
 	drain    drain
 
 	sessionLog sessionLog
@@ -92,7 +92,7 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Man
 		startedAt:  time.Now(),
 		sessionLog: sessionLog{last: messages.SessionState_ENDED},
 		entries:    map[string]*Entry{},
-		draining:   drainingActors{sessionGoesOn: true, open: map[*Entry]struct{}{}},
+		cleanups:   cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}},
 	}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
@@ -109,7 +109,7 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Man
 func (m *Manager) Send(to *actor.PID, msg any) { m.system.Actors.Root.Send(to, msg) }
 
 // SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
-func (m *Manager) SessionEndsWithClose() { m.draining.sessionGoesOn = false }
+func (m *Manager) SessionEndsWithClose() { m.cleanups.sessionGoesOn = false }
 
 // ActorSystem returns the system that the locks' actors run in.
 func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
@@ -250,10 +250,10 @@ func (m *Manager) Close() error {
 	}
 	m.mu.Unlock()
 	m.running.Wait()
-	if !m.draining.sessionGoesOn {
+	if !m.cleanups.sessionGoesOn {
 		return nil
 	}
-	return m.awaitDrained()
+	return m.awaitCleanups()
 }
 
 // activeEntries returns the entries in the order of their start. It needs m.mu.

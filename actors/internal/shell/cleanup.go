@@ -8,43 +8,43 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// A stopped actor drains while its session goes on: it takes in the bridge's answers until its
+// A stopped actor cleans up while its session goes on: it takes in the bridge's answers until its
 // nodes are deleted. Manager.Close waits for that.
 
-// drainingActors are the stopped actors whose nodes are not deleted yet.
-type drainingActors struct {
+// cleanups are the stopped actors whose nodes are not deleted yet.
+type cleanups struct {
 	sessionGoesOn bool // after Close
 	open          map[*Entry]struct{}
-	allDrained    chan struct{} // closed when open is empty; nil until Close waits for that
+	allDone       chan struct{} // closed when open is empty; nil until Close waits for that
 	undeleted     []string      // nodes whose deletion has failed since Close
 }
 
-// NodesQuery asks a draining actor for the paths of its nodes.
+// NodesQuery asks an actor that cleans up for the paths of its nodes.
 type NodesQuery struct{ Reply chan<- []string }
 
-// StartDraining notes that the actor of e has stopped with nodes, and reports whether the actor
-// is to drain: only if the session goes on.
-func (m *Manager) StartDraining(e *Entry) bool {
-	if !m.draining.sessionGoesOn {
+// StartCleanup notes that the actor of e has stopped with nodes, and reports whether the actor
+// is to clean up: only if the session goes on.
+func (m *Manager) StartCleanup(e *Entry) bool {
+	if !m.cleanups.sessionGoesOn {
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.draining.open[e] = struct{}{}
+	m.cleanups.open[e] = struct{}{}
 	return true
 }
 
-// Drained notes that all nodes of e are deleted, except the undeleted.
-func (m *Manager) Drained(e *Entry, undeleted ...string) {
+// CleanedUp notes that all nodes of e are deleted, except the undeleted.
+func (m *Manager) CleanedUp(e *Entry, undeleted ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d := &m.draining
+	d := &m.cleanups
 	delete(d.open, e)
 	if m.closed {
 		d.undeleted = append(d.undeleted, undeleted...)
 	}
-	if d.allDrained != nil && len(d.open) == 0 {
-		close(d.allDrained)
+	if d.allDone != nil && len(d.open) == 0 {
+		close(d.allDone)
 	}
 }
 
@@ -53,25 +53,25 @@ func (m *Manager) NoteUndeleted(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		m.draining.undeleted = append(m.draining.undeleted, path)
+		m.cleanups.undeleted = append(m.cleanups.undeleted, path)
 	}
 }
 
-// awaitDrained blocks until the nodes of all actors are deleted, or for the timeout of the
+// awaitCleanups blocks until the nodes of all actors are deleted, or for the timeout of the
 // session. The error names the nodes that may remain.
-func (m *Manager) awaitDrained() error {
-	allDrained := make(chan struct{})
+func (m *Manager) awaitCleanups() error {
+	allDone := make(chan struct{})
 	m.mu.Lock()
-	m.draining.allDrained = allDrained
-	if len(m.draining.open) == 0 {
-		close(allDrained)
+	m.cleanups.allDone = allDone
+	if len(m.cleanups.open) == 0 {
+		close(allDone)
 	}
 	m.mu.Unlock()
 	session := m.Bridge.Session()
 	timer := time.NewTimer(session.Timeout)
 	defer timer.Stop()
 	select {
-	case <-allDrained:
+	case <-allDone:
 	case <-timer.C:
 	}
 	nodes := m.undeletedNodes()
@@ -90,10 +90,10 @@ func (m *Manager) awaitDrained() error {
 // undeletedNodes returns the nodes that may remain.
 func (m *Manager) undeletedNodes() (nodes []string) {
 	m.mu.Lock()
-	nodes = append(nodes, m.draining.undeleted...)
-	replies := make(chan []string, len(m.draining.open))
+	nodes = append(nodes, m.cleanups.undeleted...)
+	replies := make(chan []string, len(m.cleanups.open))
 	asked := cap(replies)
-	for e := range m.draining.open {
+	for e := range m.cleanups.open {
 		e.Self.Tell(NodesQuery{replies})
 	}
 	m.mu.Unlock()
