@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ type witness struct {
 	stopped                bool
 	requests               []actors.MonitoredRequest
 	contexts               []context.Context
+	took                   []time.Duration // of waiting and of holding, in the order in which they ended
 }
 
 func newWitness(t testing.TB) *witness {
@@ -61,6 +63,7 @@ func (q *witnessed) turn(from, to actors.RequestState, after time.Duration) *wit
 		q.w.t.Errorf("%q after %q and %v", to, q.state, after)
 	}
 	q.state = to
+	q.w.took = append(q.w.took, after)
 	return q.w
 }
 
@@ -137,6 +140,29 @@ func TestMonitor(t *testing.T) {
 		must(b, locks.Close())
 		if !w.stopped {
 			b.Error("Close does not stop the monitor")
+		}
+	})
+}
+
+// A Monitor gets how long requests wait and hold, also of a grant that the end of its actor ends.
+func TestMonitorDurations(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(v *virtual) {
+		w := newWitness(v)
+		locks := v.locks(w.config)
+		mu := locks.Mutex(v.path, actors.LocalQueue(actors.LocalQueueConfig{}))
+		g := lock(v, mu)
+		next := mu.Acquire(within(v))
+		refused := mu.Acquire(within(v), actors.WithTimeout(300*time.Millisecond))
+		<-time.After(400 * time.Millisecond)
+		is(v, failure(v, refused), actors.ErrTimedOut)
+		unlock(v, g)
+		result(v, next)
+		<-time.After(500 * time.Millisecond)
+		must(v, locks.Close())
+		ms := time.Millisecond
+		if want := []time.Duration{0, 300 * ms, 400 * ms, 400 * ms, 500 * ms}; !slices.Equal(w.took, want) {
+			v.Errorf("requests took %v, want %v", w.took, want)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"time"
+
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -15,8 +17,9 @@ type Shell struct {
 	// It is empty between messages.
 	Detail string
 
-	behavior   Behavior     // the actor itself: what differs from recipe to recipe
-	table      requestTable // of open requests
+	handledAt  time.Duration // when the message in hand first asked for the time, or 0; see now
+	behavior   Behavior      // the actor itself: what differs from recipe to recipe
+	table      requestTable  // of open requests
 	senders    map[host.Identity]*watchedSender
 	failReason messages.Reason            // why the actor stops, if it has failed: see StopFailed
 	lost       requests.ByOwner[*Request] // lost grants that their owners have not released; see lost.go
@@ -36,7 +39,7 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}
-	s.Detail = ""
+	s.Detail, s.handledAt = "", 0
 }
 
 // lockHandler keeps the handlers of service Lock out of the Shell's own methods.

@@ -46,9 +46,18 @@ func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }
 // timeOf returns the time that now returned.
 func (m *Manager) timeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
 
+// now returns the Manager's now at its first call for the message in hand, and the same time at
+// later ones: a request that is granted at once reads the clock once.
+func (s *Shell) now() time.Duration {
+	if s.handledAt == 0 {
+		s.handledAt = s.Manager.now()
+	}
+	return s.handledAt
+}
+
 // countGrant counts a grant of the request. It must come before the owner hears of the grant.
 func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
-	now := s.Manager.now()
+	now := s.now()
 	if !r.FromLockActor {
 		s.Manager.Counters.Acquired.Add(1)
 		if m := r.monitor(); m != nil {
@@ -91,9 +100,9 @@ func (s *Shell) countEnd(r *Request, number *atomic.Uint64, reason messages.Reas
 	switch m := r.monitor(); {
 	case m == nil:
 	case r.Granted:
-		m.Ended(s.Manager.now()-r.since, reason)
+		m.Ended(s.now()-r.since, reason)
 	default:
-		m.Refused(s.Manager.now()-r.since, reason)
+		m.Refused(s.now()-r.since, reason)
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	}
 	r := s.table.new()
 	r.owner, r.try, r.Kind, r.FromLockActor = from, msg.Try, kind, by.isLockActor
-	r.since = s.Manager.now()
+	r.since = s.now()
 	if by.acquisition == nil {
 		key := by.key(msg.Owner, msg.RequestId)
 		r.key = &key
