@@ -87,27 +87,16 @@ func (l *Queue) downgrade(b *localOwner) {
 	}
 }
 
-// request returns the owner's request, or nil.
-func (b *localOwner) request(id requests.ID) *ownerRequest {
-	for i := range b.requests {
-		if b.requests[i].id == id {
-			return &b.requests[i]
-		}
-	}
-	return nil
-}
-
 // entering reports whether a request of a holder is not granted yet.
 func (b *localOwner) entering(id requests.ID) bool {
-	r := b.request(id)
-	return r != nil && r.enters
+	return slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id && r.enters })
 }
 
 // othersOfKind returns how many other granted requests of the owner are for the same kind.
 func (b *localOwner) othersOfKind(id requests.ID) (others int) {
-	kind := b.request(id).kind
+	i := slices.IndexFunc(b.requests, func(r ownerRequest) bool { return r.id == id })
 	for _, r := range b.requests {
-		if r.kind == kind && r.id != id && !r.enters {
+		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
 			others++
 		}
 	}
