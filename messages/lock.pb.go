@@ -82,10 +82,8 @@ const (
 	Reason_NO_AUTH Reason = 9
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The directory's sequence numbers have reached their end, at 2^31-1. Near that end the lock
-	// refuses a downgrade, such as from write to read: the downgraded node has the number of the
-	// holder's node, and near the end other nodes can have the same number. The request can succeed
-	// after the directory has been deleted and created again.
+	// The sequence numbers of the lock's directory are near their end, at 2^31-1, and the request
+	// needs one below it. It can succeed after the directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12

@@ -13,8 +13,8 @@ type form struct {
 }
 
 // forms are the forms of the names that this library takes for contenders: those of Curator, which are also
-// its own, of go-zookeeper's zk.Lock and of kazoo. The last marker in a name counts. parseRecipesLock parses
-// the names of ZooKeeper's own lock recipe.
+// its own, of go-zookeeper's zk.Lock and of kazoo. parseRecipesLock parses the names of ZooKeeper's own lock
+// recipe.
 var forms = []form{
 	{"-lock-", Exclusive},   // Curator, go-zookeeper
 	{"-lease-", Exclusive},  // Curator
@@ -24,17 +24,31 @@ var forms = []form{
 	{"__rlock__", Shared},   // kazoo
 }
 
+// parseForm returns the sequence number in a name of a known form, and the form.
+func parseForm(name string) (seq int64, f form, ok bool) {
+	for _, f := range forms {
+		if seq, ok := parseBehind(f.marker, name); ok {
+			return seq, f, true
+		}
+	}
+	seq, ok = parseRecipesLock(name)
+	return seq, form{recipesLockPrefix, Exclusive}, ok
+}
+
+// parseBehind returns the sequence number behind the last of the markers in a name.
+func parseBehind(marker, name string) (seq int64, ok bool) {
+	i := strings.LastIndex(name, marker)
+	if i < 0 {
+		return 0, false
+	}
+	return parseSeq(name[i+len(marker):])
+}
+
 // Parse returns the sequence number and the kind in a child's name. ok is false for a name of no
 // known form: such a child is no contender.
 func Parse(name string) (seq int64, kind Kind, ok bool) {
-	for _, f := range forms {
-		if i := strings.LastIndex(name, f.marker); i >= 0 {
-			if seq, ok = parseSeq(name[i+len(f.marker):]); ok {
-				return seq, f.kind, true
-			}
-		}
-	}
-	return parseRecipesLock(name)
+	seq, f, ok := parseForm(name)
+	return seq, f.kind, ok
 }
 
 // Parse parses a child's name by the rule's own Markers if OwnMarkersOnly is set, and else like the
@@ -44,10 +58,8 @@ func (r Rule) Parse(name string) (seq int64, kind Kind, ok bool) {
 		return Parse(name)
 	}
 	for k, marker := range r.Markers {
-		if i := strings.LastIndex(name, marker); i >= 0 {
-			if seq, ok = parseSeq(name[i+len(marker):]); ok {
-				return seq, Kind(k), true
-			}
+		if seq, ok = parseBehind(marker, name); ok {
+			return seq, Kind(k), true
 		}
 	}
 	return 0, 0, false
@@ -60,20 +72,12 @@ func IsContender(name string) bool {
 	return ok
 }
 
-// Marker returns what a contender's name has between the unique part and the sequence number, and so
-// tells recipes and kinds apart: for a name of a known form its marker, such as "__READ__", and "x-"
-// for ZooKeeper's own recipe; for another name that begins and ends as those of this library do, what
-// stands between, such as "-latch-". ok is false for a name that is no contender's by any rule.
+// Marker returns what a contender's name has between the unique part and the sequence number, such as
+// "__READ__" or "-latch-". Recipes and kinds are told apart by it. For ZooKeeper's own recipe it is "x-".
+// ok is false for a name for which IsContender is.
 func Marker(name string) (marker string, ok bool) {
-	for _, f := range forms {
-		if i := strings.LastIndex(name, f.marker); i >= 0 {
-			if _, ok := parseSeq(name[i+len(f.marker):]); ok {
-				return f.marker, true
-			}
-		}
-	}
-	if _, _, ok := parseRecipesLock(name); ok {
-		return recipesLockPrefix, true
+	if _, f, known := parseForm(name); known {
+		return f.marker, true
 	}
 	rest, ours := strings.CutPrefix(name, protected)
 	if !ours || len(rest) < uuidLen+seqLen {
@@ -88,11 +92,11 @@ func Marker(name string) (marker string, ok bool) {
 
 const recipesLockPrefix = "x-"
 
-// parseRecipesLock parses x-<session>-<seq>, the form of zookeeper-recipes-lock.
-func parseRecipesLock(name string) (int64, Kind, bool) {
+// parseRecipesLock returns the sequence number in x-<session>-<seq>, the form of zookeeper-recipes-lock.
+func parseRecipesLock(name string) (seq int64, ok bool) {
 	rest, ok := strings.CutPrefix(name, recipesLockPrefix)
 	if !ok {
-		return 0, 0, false
+		return 0, false
 	}
 	// The sequence number may be negative: cut at its own minus sign last.
 	i := strings.LastIndexByte(rest, '-')
@@ -100,10 +104,9 @@ func parseRecipesLock(name string) (int64, Kind, bool) {
 		i--
 	}
 	if i <= 0 {
-		return 0, 0, false
+		return 0, false
 	}
-	seq, ok := parseSeq(rest[i+1:])
-	return seq, Exclusive, ok
+	return parseSeq(rest[i+1:])
 }
 
 // seqLen is the least length of a sequence number.
@@ -119,9 +122,9 @@ func parseSeq(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// NearEnd reports whether a sequence number is near the end of ZooKeeper's 32-bit counter.
-// Beyond it ZooKeeper hands out the same number again and again, and order by
-// sequence would let two holders in.
+// NearEnd reports whether a sequence number is near the end of ZooKeeper's 32-bit counter. At the end
+// ZooKeeper hands out the same number again and again, and order by sequence would let two holders in. The
+// last 2^20 numbers count as near, so that contenders rank by czxid long before a number comes twice.
 //
 // A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only at that second 0, which
 // takes 2^32 creates in a directory that was never deleted.

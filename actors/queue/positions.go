@@ -46,7 +46,7 @@ func (r Rule) Positions(children []Child) []Position {
 	}
 	for i, c := range all {
 		first := i
-		if !byCzxid || !NearEnd(c.seq) { // contenders with one number are of one owner and do not wait for each other
+		if !NearEnd(c.seq) { // contenders with one number are of one owner and do not wait for each other
 			for first > 0 && all[first-1].rank == c.rank {
 				first--
 			}

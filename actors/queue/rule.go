@@ -47,9 +47,8 @@ type Rule struct {
 	// must let one contender in at a time.
 	Delay bool
 	// CountUnknown counts children of the directory whose names have no known form as Exclusive
-	// contenders. They count as the first in the queue, since their names do not say when they
-	// came. (A contender that waits already may not notice such a child that comes later. The
-	// child then counts as behind it.) Otherwise such children are ignored.
+	// contenders at the front of the queue. A contender that waits already may not notice such a
+	// child that comes later. Otherwise such children are ignored.
 	CountUnknown bool
 	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the names
 	// of other libraries count, too, as Exclusive or Shared: see Parse.
@@ -59,7 +58,8 @@ type Rule struct {
 // Mutex returns the rule that lets one contender in at a time.
 func Mutex() Rule { return Semaphore(1) }
 
-// Semaphore returns the rule that lets permits contenders in at a time.
+// Semaphore returns the rule that lets permits contenders in at a time. It creates Exclusive nodes only.
+// Shared nodes are those of other libraries in its directory: they take a permit, too.
 func Semaphore(permits int) Rule {
 	all := Kinds(Exclusive, Shared)
 	return Rule{
@@ -71,9 +71,8 @@ func Semaphore(permits int) Rule {
 }
 
 // RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for their turn
-// to take leases. Contenders of one process that ask for ProcessExclusive hold beside each other. To other
-// processes they are Exclusive, like the contenders of a Mutex. The process has to keep the order among its
-// own contenders.
+// to take leases. To other processes it is a Mutex. Contenders of one process that ask for ProcessExclusive
+// hold beside each other, and the process has to keep the order among them.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{
@@ -139,9 +138,9 @@ func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
 }
 
-// Blockers appends to the slice "to" the places before i that block kind, nearest first, up to "most" of
-// them. One of the nearest r.Permits blockers must depart before a waiting contender can hold, so these are
-// the ones to watch.
+// Blockers appends to the slice "to" the places before i that block kind, nearest first, until the slice
+// has a length of "most". One of the nearest r.Permits blockers must depart before a waiting contender can
+// hold, so these are the ones to watch.
 func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
 	set := r.BlockedBy[kind]
 	for j := i - 1; j >= 0 && len(to) < most; j-- {
