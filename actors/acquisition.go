@@ -29,17 +29,17 @@ type acquisition struct {
 
 	// From send on, only the lock's actor uses these.
 	id            requests.ID     // of the open request; 0 for none
-	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (leak.go)
 	unarmedFuture *Future[*Grant] // while unarmed
 	unarmedGrant  *Grant          // while unarmed
+	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (leak.go)
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
 	droppedHeld     bool              // the user has dropped the grant while it held
 	revokeRequested bool              // another client has asked for the lock
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
-	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it
 	step            uint32            // of the grant's token
+	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it
 	granted         *messages.Granted // the grant but for step; other acquisitions may share it
 	ended           error             // why the grant is over; nil before that
 	notifications   *notifications    // nil before the user has asked for any
