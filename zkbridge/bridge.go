@@ -66,6 +66,7 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 
 // start is Open with checked settings.
 func start(system *host.System, s *settings) (*Bridge, error) {
+	s.OpenedAt = time.Now()
 	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{})}
 	b.inUse, b.endUse = context.WithCancel(context.Background())
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
@@ -119,7 +120,7 @@ func (b *Bridge) Session() Session {
 		return s
 	}
 	s.Deadline = now.conn.Deadline()
-	if s.State != messages.SessionState_LOST && now.conn.Overdue() {
+	if s.State != messages.SessionState_LOST && now.conn.Overdue(b.Now()) {
 		s.State = messages.SessionState_LOST
 	}
 	return s
@@ -130,7 +131,16 @@ func (b *Bridge) Session() Session {
 // that was paused, before any timer or message has come through. Once true for an epoch it stays
 // true. After Close it is false for the last epoch: subscribers are told ENDED. It never blocks and
 // costs little.
-func (b *Bridge) Lost(epoch uint64) bool {
+func (b *Bridge) Lost(epoch uint64) bool { return b.LostAt(epoch, b.Now()) }
+
+// Now returns the time since Open, by the monotonic clock. It costs half as much as time.Now.
+func (b *Bridge) Now() time.Duration { return time.Since(b.cfg.OpenedAt) }
+
+// TimeOf returns the time at which Now returned at.
+func (b *Bridge) TimeOf(at time.Duration) time.Time { return b.cfg.OpenedAt.Add(at) }
+
+// LostAt is Lost for a caller that has read the clock: Now returned at.
+func (b *Bridge) LostAt(epoch uint64, at time.Duration) bool {
 	now := b.state.Load()
 	switch {
 	case now.Epoch != epoch:
@@ -140,7 +150,7 @@ func (b *Bridge) Lost(epoch uint64) bool {
 	case now.State == messages.SessionState_ENDED:
 		return now.failed
 	}
-	return now.conn.Overdue()
+	return now.conn.Overdue(at)
 }
 
 // Close ends the bridge and its session, so that ZooKeeper deletes the session's nodes at once. It

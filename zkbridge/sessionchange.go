@@ -14,7 +14,7 @@ import (
 // checkDeadline takes the session for lost if its deadline has passed, and sets the timer otherwise. The
 // timer calls it again at the deadline, which each answer of ZooKeeper puts off.
 func (a *bridgeActor) checkDeadline() {
-	if !a.epoch.conn.Overdue() {
+	if !a.epoch.conn.Overdue(a.bridge.Now()) {
 		a.deadline.Reset(time.Until(a.epoch.conn.Deadline()))
 		return
 	}

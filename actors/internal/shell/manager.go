@@ -61,7 +61,6 @@ type Manager struct {
 	tickInterval time.Duration
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
-	startedAt    time.Time
 	refusesNew   atomic.Bool
 	misused      sync.Map // paths that another recipe was seen to use
 
@@ -89,7 +88,6 @@ func NewManager(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Man
 		Bridge:     Bridge{bridge},
 		system:     system,
 		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),
-		startedAt:  time.Now(),
 		sessionLog: sessionLog{last: messages.SessionState_ENDED},
 		entries:    map[string]*Entry{},
 		cleanups:   cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}},

@@ -77,7 +77,7 @@ func (q openQuery) answer(s *Shell) {
 	var all []OpenRequest
 	for _, r := range s.Requests() {
 		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(),
-			Since: s.Manager.timeOf(r.since), FromLockActor: r.FromLockActor})
+			Since: s.Manager.Bridge.TimeOf(r.since), FromLockActor: r.FromLockActor})
 	}
 	q.reply <- all
 }

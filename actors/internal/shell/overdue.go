@@ -18,7 +18,7 @@ func (s *Shell) checkSession(msg any) {
 	case *messages.Lost, connectionLost:
 		return
 	}
-	if epoch := s.behavior.Epoch(); epoch != 0 && s.Manager.Bridge.Lost(epoch) {
+	if epoch := s.behavior.Epoch(); epoch != 0 && s.Manager.Bridge.LostAt(epoch, s.now()) {
 		s.Detail = SessionOverdue
 		s.behavior.SessionOverdue()
 		s.Detail = ""

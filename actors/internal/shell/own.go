@@ -79,7 +79,7 @@ func (s *Shell) onTick() {
 	}
 	for _, r := range s.Requests() {
 		if a := r.Acquisition(); a != nil {
-			a.ArmLeakDetection(s.Manager.timeOf(r.since))
+			a.ArmLeakDetection(s.Manager.Bridge.TimeOf(r.since))
 		}
 	}
 	s.unwatchIdleSenders()

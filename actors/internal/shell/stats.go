@@ -39,19 +39,12 @@ func (c *Counters) heldAndWaiting() (held, waiting int) {
 	return int(acquired - released - lost), int(c.Requested.Load() - acquired - refused)
 }
 
-// now returns the time since the manager was made, by the monotonic clock. It costs half as much as
-// time.Now.
-func (m *Manager) now() time.Duration { return time.Since(m.startedAt) }
-
-// timeOf returns the time that now returned.
-func (m *Manager) timeOf(at time.Duration) time.Time { return m.startedAt.Add(at) }
-
-// now returns the Manager's now at its first call for the message in hand, and the same time at
-// later ones. A request that is granted at once reads the clock once, which spares an acquire within
-// the process 4 % of its time.
+// now returns the Now of the Bridge at its first call for the message in hand, and the same time at
+// later ones. A message reads the clock once, which spares an acquire within the process 6 % of its
+// time.
 func (s *Shell) now() time.Duration {
 	if s.handledAt == 0 {
-		s.handledAt = s.Manager.now()
+		s.handledAt = s.Manager.Bridge.Now()
 	}
 	return s.handledAt
 }

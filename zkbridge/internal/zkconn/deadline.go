@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// now returns the time since the SessionConn was opened, by the monotonic clock.
+// now returns the time since the bridge was opened, by the monotonic clock.
 func (c *SessionConn) now() time.Duration { return time.Since(c.openedAt) }
 
 // onAnswered notes that the server has answered a message that was sent at a time. Only the goroutine
@@ -32,14 +32,14 @@ func (c *SessionConn) deadlineOffset() time.Duration {
 	return heard + timeout - margin
 }
 
-// Overdue reports whether the deadline has passed. Once it has returned true it always does: an answer
-// that comes later, from a buffer in which it has waited while the process was paused, does not bring
-// back a session that was taken for lost.
-func (c *SessionConn) Overdue() bool {
+// Overdue reports whether the deadline has passed at a time. Once it has returned true it always does:
+// an answer that comes later, from a buffer in which it has waited while the process was paused, does
+// not bring back a session that was taken for lost.
+func (c *SessionConn) Overdue(at time.Duration) bool {
 	if c.deadlinePassed.Load() {
 		return true
 	}
-	if c.now() < c.deadlineOffset() {
+	if at < c.deadlineOffset() {
 		return false
 	}
 	c.deadlinePassed.Store(true)

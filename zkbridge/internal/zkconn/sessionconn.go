@@ -25,7 +25,7 @@ type SessionConn struct {
 	noteError func(error) // notes why an attempt to connect has failed
 	ctx       context.Context
 	cancel    context.CancelFunc
-	openedAt  time.Time // start of all times below
+	openedAt  time.Time // of the bridge: start of all times below
 	hosts     *hostList
 	client    *zk.Conn
 	events    <-chan zk.Event
@@ -55,7 +55,8 @@ const clientBuffer = 4 << 10
 // Open starts connecting in the background, and returns. It calls post with each event, one of the
 // types in events.go, and note with the error of each attempt to connect, on any goroutine.
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
-	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: time.Now()}
+	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: cfg.OpenedAt}
+	c.onAnswered(c.now()) // for a server that never answers
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)
 	var err error
