@@ -17,7 +17,7 @@ type Shell struct {
 	// It is empty between messages.
 	Detail string
 
-	handledAt  time.Duration // when the message in hand first asked for the time, or 0; see now
+	handledAt  time.Duration // when the message in hand was received, by Bridge.Now; 0 between messages
 	behavior   Behavior      // the actor itself: what differs from recipe to recipe
 	table      requestTable  // of open requests
 	senders    map[host.Identity]*watchedSender
@@ -34,6 +34,7 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 	if failed, is := msg.(*messages.Failed); is && failed.Reason == messages.Reason_SESSION_LOST {
 		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
+	s.handledAt = s.Manager.Bridge.Now()
 	s.checkSession(msg) // ends the grants of a session that is past its deadline
 	// The message is of service Lock, of the recipe, or of the shell itself.
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {

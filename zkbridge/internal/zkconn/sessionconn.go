@@ -56,7 +56,6 @@ const clientBuffer = 4 << 10
 // types in events.go, and note with the error of each attempt to connect, on any goroutine.
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: cfg.OpenedAt}
-	c.onAnswered(c.now()) // for a server that never answers
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)
 	var err error
