@@ -39,29 +39,20 @@ type Stats struct {
 // counted anyway. Requests that end meanwhile may count as waiting or held, but no sum is less
 // than its parts.
 func (l *Locks) Stats() Stats {
-	c := &l.manager.Counters
-	s := Stats{Lost: map[error]uint64{}, Refused: map[error]uint64{}}
-	var lost, refused uint64 // read before the numbers that they are subtracted from
-	for reason := range messages.Reason(shell.ReasonCount) {
-		lost += count(s.Lost, reason, c.Lost[reason].Load())
-		refused += count(s.Refused, reason, c.Refused[reason].Load())
-	}
-	s.Released = c.Released.Load()
-	s.Acquired = c.Acquired.Load()
-	s.Requested = c.Requested.Load()
-	s.Held = int(s.Acquired - s.Released - lost)
-	s.Waiting = int(s.Requested - s.Acquired - refused)
-	s.LocalHandOffs, s.RemoteHandOffs = c.LocalHandOffs.Load(), c.RemoteHandOffs.Load()
-	bridge := l.bridge.Stats()
-	s.Batches, s.BatchOperations, s.Suspensions, s.SessionsLost = bridge.Batches, bridge.BatchOperations, bridge.Suspensions, bridge.SessionsLost
-	s.Session = l.Session()
-	return s
+	c, bridge := l.manager.Counters(), l.bridge.Stats()
+	return Stats{Requested: c.Requested, Acquired: c.Acquired, Released: c.Released, Lost: byError(c.Lost), Refused: byError(c.Refused),
+		Waiting: c.Waiting, Held: c.Held, LocalHandOffs: c.LocalHandOffs, RemoteHandOffs: c.RemoteHandOffs,
+		Batches: bridge.Batches, BatchOperations: bridge.BatchOperations, Session: l.Session(),
+		Suspensions: bridge.Suspensions, SessionsLost: bridge.SessionsLost}
 }
 
-// count adds n under the error of the reason, unless it is 0, and returns n.
-func count(all map[error]uint64, reason messages.Reason, n uint64) uint64 {
-	if n > 0 {
-		all[reasonError(reason)] = n
+// byError returns the counts that are not 0, by the error of their reason.
+func byError(counts [shell.ReasonCount]uint64) map[error]uint64 {
+	all := map[error]uint64{}
+	for reason, n := range counts {
+		if n > 0 {
+			all[reasonError(messages.Reason(reason))] = n
+		}
 	}
-	return n
+	return all
 }

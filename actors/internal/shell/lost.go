@@ -23,7 +23,7 @@ func (s *Shell) awaitRelease(r *Request) {
 	}
 	s.lost.Add(owner, r)
 	if !r.FromLockActor {
-		s.Manager.Counters.unreleased.Add(1)
+		s.Manager.unreleased.Add(1)
 		s.Manager.noteEnd() // a Drain may wait for it
 	}
 }
@@ -32,7 +32,7 @@ func (s *Shell) awaitRelease(r *Request) {
 func (s *Shell) forgetLost(r *Request) {
 	s.lost.Remove(r.OwnerName(), func(o *Request) bool { return o == r })
 	if !r.FromLockActor {
-		s.Manager.Counters.unreleased.Add(-1)
+		s.Manager.unreleased.Add(-1)
 	}
 	s.Remove(r)
 }

@@ -53,16 +53,17 @@ type Manager struct {
 	Settings
 	// Bridge is the connection to ZooKeeper.
 	Bridge Bridge
-	// Counters count the requests.
-	Counters Counters
 
 	system       *host.System
 	name         string // prefix of the actors' names
 	tickInterval time.Duration
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
+	unreleased   atomic.Int64 // of openRequests: lost grants of named owners, which have yet to release them
 	refusesNew   atomic.Bool
 	misused      sync.Map // paths that another recipe was seen to use
+
+	tallies [tallyCount]tally
 
 	mu       sync.Mutex
 	entries  map[string]*Entry // by key
@@ -137,10 +138,17 @@ func (m *Manager) Suspended() bool {
 // over the limit.
 func (m *Manager) countRequest() bool {
 	if n := m.openRequests.Add(1); m.Limits.Total > 0 && n > int64(m.Limits.Total) {
-		m.openRequests.Add(-1)
+		m.uncountRequest()
 		return false
 	}
 	return true
+}
+
+// uncountRequest counts one open request less. A Drain may wait for that, also if the request was refused: it was
+// counted when the last holder released.
+func (m *Manager) uncountRequest() {
+	m.openRequests.Add(-1)
+	m.noteEnd()
 }
 
 // Find returns the entry of a path, and starts its actor if there is none.
@@ -196,6 +204,7 @@ func (m *Manager) get(key, path string, recipe *Recipe) (*Entry, error) {
 // start needs m.mu.
 func (m *Manager) start(e *Entry) {
 	m.started++
+	e.tally = &m.tallies[m.started%tallyCount]
 	m.running.Add(1)
 	m.entries[e.key] = e
 	m.inOrder = append(m.inOrder, e)

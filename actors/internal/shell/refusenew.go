@@ -42,7 +42,7 @@ func (m *Manager) noteEnd() {
 
 // noteQuietLocked needs m.mu. The requests of lost grants do not count: their owners hold nothing.
 func (m *Manager) noteQuietLocked() {
-	if !m.drain.over && m.openRequests.Load() == m.Counters.unreleased.Load() {
+	if !m.drain.over && m.openRequests.Load() == m.unreleased.Load() {
 		m.drain.over = true
 		close(m.drain.quiet)
 	}

@@ -17,15 +17,15 @@ type sessionLog struct {
 // logSession logs a new state of the session. It comes before the locks' actors hear of it.
 func (m *Manager) logSession(s *messages.SessionChanged) {
 	l, log := &m.sessionLog, m.Log.With("session", messages.FormatSession(s.SessionId))
-	held, waiting := m.Counters.heldAndWaiting()
-	lost := m.Counters.Lost[messages.Reason_SESSION_LOST].Load()
+	c := m.Counters()
+	lost := c.Lost[messages.Reason_SESSION_LOST]
 	switch {
 	case s.Epoch == 0 || s.State == messages.SessionState_ENDED:
 		return
 	case s.State == messages.SessionState_SUSPENDED:
 		l.since = time.Now()
 		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
-			"held", held, "waiting", waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,
+			"held", c.Held, "waiting", c.Waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,
 			"do", "look at ZooKeeper and the network to it")
 	case s.State == messages.SessionState_LOST:
 		if l.last != messages.SessionState_SUSPENDED {
@@ -33,13 +33,13 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 		}
 		// Some actors may have noticed the loss before, by the clock.
 		log.Warn("ZooKeeper session is lost, and with it the locks of all holders: waiters queue again in the next session",
-			"held", held+int(lost-l.lost), "waiting", waiting, "since", l.since, "why", s.Detail)
+			"held", c.Held+int(lost-l.lost), "waiting", c.Waiting, "since", l.since, "why", s.Detail)
 	case l.last == messages.SessionState_SUSPENDED:
 		log.Warn("connection to ZooKeeper is back: holders go on, waiters keep their places",
-			"held", held, "waiting", waiting, "after", time.Since(l.since).Round(time.Millisecond))
+			"held", c.Held, "waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
 	case l.last == messages.SessionState_LOST:
 		log.Warn("there is a new ZooKeeper session: waiters queue again, lost locks can be acquired again",
-			"waiting", waiting, "after", time.Since(l.since).Round(time.Millisecond))
+			"waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
 	}
 	l.last = s.State
 	if s.State == messages.SessionState_CONNECTED {

@@ -7,36 +7,58 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Counters count what became of the requests of owners, of all locks of a manager. The requests of
-// one lock's actor to another are not counted. Any goroutine may read them.
+// Counters say what became of the requests of owners, of all locks of a manager. The requests of
+// one lock's actor to another are not counted.
 type Counters struct {
-	// Requested counts the requests that came to a lock, Acquired the grants, and Released the
-	// grants that their owners have given back.
-	Requested, Acquired, Released atomic.Uint64
-	// Lost counts the grants that ended otherwise, and Refused the requests that were never granted,
-	// by reason.
-	Lost, Refused [ReasonCount]atomic.Uint64
-	// LocalHandOffs counts the nodes that were granted because a contender of this process left,
-	// RemoteHandOffs those that were granted because the node of another process went.
-	LocalHandOffs, RemoteHandOffs atomic.Uint64
-
-	unreleased atomic.Int64 // lost grants of named owners, which have yet to release them
+	// Requested is how many requests came to a lock, Acquired how many grants there were, and Released how
+	// many of these their owners have given back.
+	Requested, Acquired, Released uint64
+	// Lost is how many grants ended otherwise, and Refused how many requests were never granted, by reason.
+	Lost, Refused [ReasonCount]uint64
+	// Held is how many grants hold, and Waiting how many requests wait.
+	Held, Waiting int
+	// LocalHandOffs is how many nodes were granted because a contender of this process left,
+	// RemoteHandOffs how many because the node of another process went.
+	LocalHandOffs, RemoteHandOffs uint64
 }
 
 // ReasonCount is above the numbers of all reasons.
 const ReasonCount = 32
 
-// heldAndWaiting returns how many grants hold and how many requests wait. A request that ends
-// meanwhile may still count, but neither number is negative.
-func (c *Counters) heldAndWaiting() (held, waiting int) {
-	var lost, refused uint64 // read before the numbers that they are subtracted from
-	for reason := range ReasonCount {
-		lost += c.Lost[reason].Load()
-		refused += c.Refused[reason].Load()
+// tally counts for the Counters, of some of the locks.
+type tally struct {
+	requested, acquired, released, localHandOffs, remoteHandOffs atomic.Uint64
+	lost, refused                                                [ReasonCount]atomic.Uint64
+
+	_ [cacheLine]byte // between this tally and the next
+}
+
+const (
+	// tallyCount is how many tallies the locks of a manager share: with one, all processors would write to the
+	// same memory.
+	tallyCount = 16
+	cacheLine  = 64
+)
+
+// Counters returns the present counts. A request that ends meanwhile may still count as held or waiting.
+func (m *Manager) Counters() (c Counters) {
+	var lost, refused uint64
+	for i := range m.tallies {
+		t := &m.tallies[i]
+		for reason := range ReasonCount { // the end of a request is read before its beginning, so that no sum is less than its parts
+			l, r := t.lost[reason].Load(), t.refused[reason].Load()
+			c.Lost[reason] += l
+			c.Refused[reason] += r
+			lost, refused = lost+l, refused+r
+		}
+		c.Released += t.released.Load()
+		c.Acquired += t.acquired.Load()
+		c.Requested += t.requested.Load()
+		c.LocalHandOffs += t.localHandOffs.Load()
+		c.RemoteHandOffs += t.remoteHandOffs.Load()
 	}
-	released := c.Released.Load()
-	acquired := c.Acquired.Load()
-	return int(acquired - released - lost), int(c.Requested.Load() - acquired - refused)
+	c.Held, c.Waiting = int(c.Acquired-c.Released-lost), int(c.Requested-c.Acquired-refused)
+	return c
 }
 
 // now returns when the message in hand was received, or outside Receive the Now of the Bridge. One
@@ -52,7 +74,7 @@ func (s *Shell) now() time.Duration {
 func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
 	now := s.now()
 	if !r.FromLockActor {
-		s.Manager.Counters.Acquired.Add(1)
+		s.tally.acquired.Add(1)
 		if m := r.monitor(); m != nil {
 			m.Granted(now-r.since, granted, step)
 		}
@@ -63,7 +85,7 @@ func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
 // countRelease counts the end of a grant that its owner has given back.
 func (s *Shell) countRelease(r *Request) {
 	if r.Holds() {
-		s.countEnd(r, &s.Manager.Counters.Released, 0)
+		s.countEnd(r, &s.tally.released, 0)
 	}
 }
 
@@ -73,14 +95,14 @@ func (s *Shell) countRefusal(r *Request, reason messages.Reason) {
 	if r.Granted {
 		s.countRelease(r)
 	} else {
-		s.countEnd(r, &s.Manager.Counters.Refused[reason], reason)
+		s.countEnd(r, &s.tally.refused[reason], reason)
 	}
 }
 
 // countLoss counts the loss of a grant, unless it has been released.
 func (s *Shell) countLoss(r *Request, reason messages.Reason) {
 	if r.Holds() {
-		s.countEnd(r, &s.Manager.Counters.Lost[reason], reason)
+		s.countEnd(r, &s.tally.lost[reason], reason)
 	}
 }
 
@@ -102,8 +124,8 @@ func (s *Shell) countEnd(r *Request, number *atomic.Uint64, reason messages.Reas
 // CountHandOff counts a grant that followed the end of another contender.
 func (s *Shell) CountHandOff(local bool) {
 	if local {
-		s.Manager.Counters.LocalHandOffs.Add(1)
+		s.tally.localHandOffs.Add(1)
 	} else {
-		s.Manager.Counters.RemoteHandOffs.Add(1)
+		s.tally.remoteHandOffs.Add(1)
 	}
 }

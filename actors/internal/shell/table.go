@@ -98,7 +98,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	s.used = true
 	by := senderOf(from)
 	if !by.isLockActor {
-		s.Manager.Counters.Requested.Add(1)
+		s.tally.requested.Add(1)
 	}
 	kind, reason, problem := s.check(by, msg)
 	if reason != 0 {
@@ -107,7 +107,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 				"do", "send it with Request, so that the sender gets the answer")
 		}
 		if !by.isLockActor {
-			s.Manager.Counters.Refused[reason].Add(1)
+			s.tally.refused[reason].Add(1)
 		}
 		tell(from, s.refusal(msg.GetRequestId(), reason, problem))
 		return nil
@@ -141,8 +141,7 @@ func (s *Shell) Remove(r *Request) {
 	s.removeFromSender(r)
 	s.table.remove(r)
 	if !r.FromLockActor {
-		s.Manager.openRequests.Add(-1)
-		s.Manager.noteEnd()
+		s.Manager.uncountRequest()
 	}
 }
 
@@ -199,7 +198,7 @@ func (s *Shell) overLimit(msg *messages.Acquire) (messages.Reason, string) {
 	case !s.Manager.countRequest():
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.Total)
 	case s.refusesNew(msg): // after it is counted: RefuseNew looks at the count after it has said so
-		s.Manager.openRequests.Add(-1)
+		s.Manager.uncountRequest()
 		return messages.Reason_DRAINING, "Drain was called"
 	}
 	return 0, ""

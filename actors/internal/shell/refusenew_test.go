@@ -1,0 +1,25 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted, before that is
+// refused. Then only the refusal can notice that no request is open.
+func TestLastReleaseBesideANewRequest(t *testing.T) {
+	m := &Manager{}
+	m.openRequests.Store(1)
+	quiet := m.RefuseNew()
+	m.openRequests.Store(0)
+	s := &Shell{Entry: &Entry{Manager: m}}
+	if reason, _ := s.overLimit(&messages.Acquire{}); reason != messages.Reason_DRAINING {
+		t.Fatalf("the request is refused with %v", reason)
+	}
+	select {
+	case <-quiet:
+	default:
+		t.Fatal("no request is open, and a Drain goes on")
+	}
+}
