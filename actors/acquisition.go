@@ -80,7 +80,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // meanwhile: abandon's Cancel may have come before the Acquire, or found no entry to go to
+	if abandoned { // meanwhile: abandon may have sent its Cancel before the Acquire, or none, so send one again
 		a.cancel(e)
 	}
 }

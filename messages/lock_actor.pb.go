@@ -27,10 +27,12 @@ type LockHandler[C any] interface {
 	Cancel(ctx C, msg *Cancel)
 
 	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-	// delete of the node. The next contender of this process may hold the lock before that.
+	// delete of the node. The next contender of this process may hold the lock before that: the
+	// owner holds nothing any more, and contenders of other processes wait for the delete.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release a grant that it has lost: until then the lock refuses the owner's further requests
-	// with the reason of the loss. That Release is answered by Refused with the same reason.
+	// with the reason of the loss. The first Release after the loss is answered by Refused with
+	// the same reason.
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
@@ -99,10 +101,12 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 }
 
 // Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-// delete of the node. The next contender of this process may hold the lock before that.
+// delete of the node. The next contender of this process may hold the lock before that: the
+// owner holds nothing any more, and contenders of other processes wait for the delete.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release a grant that it has lost: until then the lock refuses the owner's further requests
-// with the reason of the loss. That Release is answered by Refused with the same reason.
+// with the reason of the loss. The first Release after the loss is answered by Refused with
+// the same reason.
 //
 // Release never blocks: the future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {

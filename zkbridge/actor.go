@@ -71,7 +71,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 	if msg.GetWithData() {
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
-	err := checkWatchable(from)
+	err := checkComparable(from)
 	for _, node := range msg.GetNodes() {
 		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
 	}

@@ -5,8 +5,9 @@
 // A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the moment it is
 // established until it is lost. Requests name their epoch and never run in another one. A session is
 // CONNECTED, or SUSPENDED as long as it has no connection, until it is LOST. It has one
-// session node, below [GenerationDirectory]: each transaction that creates contenders writes that node,
-// to learn its zxid.
+// session node, below [GenerationDirectory]. Each transaction that creates contenders also writes that
+// node: the results of creates have no czxid, and the result of the write has the zxid of the
+// transaction, which is the czxid of all nodes that it creates.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
@@ -18,10 +19,10 @@
 // A bridge takes its session for lost by its own clock, without reaching a server, at
 // [Session].Deadline:
 //
-//   - With a connection, that is SessionTimeout - Margin after the newest message was sent that has
-//     been answered.
-//   - Without one it is 2/3 SessionTimeout - Margin after the connection was lost if that is earlier,
-//     but never less than SessionTimeout - Margin after the last answered handshake was begun.
+//   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
+//     was sent.
+//   - Without one: the same with a sent that is a third of SessionTimeout before the loss of the connection
+//     at the latest, but never earlier than the beginning of the last answered handshake.
 //
 // ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
 // pings and reads by themselves and report every half tickTime. A follower that is cut off from the
@@ -39,7 +40,7 @@
 //     than 1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
 //
 // The deadline proves nothing if a follower falls silent without hanging up, frozen or cut off from
-// its clients as well, unless a third of SessionTimeout is added to the Margin of the list. It
+// its clients as well, unless Margin is greater by a third of SessionTimeout than said above. It
 // proves nothing of a process that is itself paused. In both cases only fencing tokens,
 // and transactions that check the holder's node, protect.
 //
@@ -48,8 +49,8 @@
 // The servers may keep a session that is lost here: for up to SessionTimeout after they last heard of
 // it, and for that long again after a restart, which makes them count anew. Meanwhile its nodes keep
 // locks from all clients. So the bridge resumes the lost session by its password, on a separate
-// connection, and closes it, which deletes all its nodes at once. It begins Margin after it has told
-// its subscribers of the loss, once it is connected with its next session, and tries again until a
+// connection, and closes it, which deletes all its nodes at once. It waits for Margin after it has told
+// its subscribers of the loss, and until it is connected with its next session. It tries again until a
 // server answers. [Bridge.Close] closes lost sessions at once.
 //
 // A process that was cut off is therefore without its locks until it is connected again, and until

@@ -88,7 +88,7 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 // false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
 // they are gone, too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
-	if err := checkWatchable(to); err != nil {
+	if err := checkComparable(to); err != nil {
 		return nil, false, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {

@@ -17,7 +17,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	if from == nil {
 		return
 	}
-	if err := checkWatchable(from); err != nil {
+	if err := checkComparable(from); err != nil {
 		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -30,7 +30,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 
 // Unsubscribe implements messages.BridgeHandler. It also ends the sender's watches.
 func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
-	if checkWatchable(from) != nil {
+	if checkComparable(from) != nil {
 		return // it has neither
 	}
 	delete(a.subs, from)
@@ -53,7 +53,7 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
 	err := zkconn.CheckPath(l.directory)
 	if err == nil && l.watch {
-		err = checkWatchable(from)
+		err = checkComparable(from)
 	}
 	if a.accept(l, msg.GetEpoch(), err) {
 		l.start(a.epoch)

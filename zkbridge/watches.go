@@ -33,9 +33,9 @@ type watcher struct {
 	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see leadercheck.go
 }
 
-// checkWatchable returns an error if a recipient cannot be told apart from others: one that subscribes or watches
+// checkComparable returns an error if a recipient cannot be told apart from others: one that subscribes or watches
 // must be.
-func checkWatchable(to ask.Recipient) error {
+func checkComparable(to ask.Recipient) error {
 	if to == nil || reflect.ValueOf(to).Comparable() {
 		return nil
 	}

@@ -73,14 +73,14 @@ func (r Rule) checkReenter(k Kind, kinds []string) error {
 	}
 	for held := range kinds {
 		if r.Reenter[k].Has(Kind(held)) && !r.mayEnter(k, Kind(held)) {
-			return fmt.Errorf("Reenter has %q: it needs Permits 1, and that whatever excludes a %q excludes a %q, too", kinds[held], kinds[k], kinds[held])
+			return fmt.Errorf("Reenter has %q: it needs Permits 1, and a %q may block only what a %q blocks, and be blocked only by what blocks a %q", kinds[held], kinds[k], kinds[held], kinds[held])
 		}
 	}
 	return r.Reenter[k].within(len(kinds), "Reenter")
 }
 
-// mayEnter reports whether an owner of the kind held may be let in as k, at the same place: the
-// contenders beside it are blocked no more than before.
+// mayEnter reports whether a holder of the kind held may come to hold as k at the same place: if k blocks
+// only kinds that held blocks, and is blocked only by kinds that block held.
 func (r Rule) mayEnter(k, held Kind) bool {
 	if k == held {
 		return true

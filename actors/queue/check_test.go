@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 		{change(func(r *Rule) { r.Markers[1] = "-is-" }), names, `marker "-is-" ends as "-is-" does`},
 		{change(func(r *Rule) { r.Markers[1] = "more-is-" }), names, `kind "IX": marker "more-is-" ends as "-is-" does, that of "IS"`},
 		{change(func(r *Rule) { r.Markers[1] = "-is" }), names, `ends as "-is" does`},
-		{change(func(r *Rule) { r.Reenter[3] = Kinds(0) }), names, `kind "X": Reenter has "IS": it needs Permits 1, and that whatever excludes a "X" excludes a "IS", too`},
+		{change(func(r *Rule) { r.Reenter[3] = Kinds(0) }), names, `kind "X": Reenter has "IS": it needs Permits 1, and a "X" may block only what a "IS" blocks, and be blocked only by what blocks a "IS"`},
 		{change(func(r *Rule) { r.Permits = 2 }), names, `kind "IS": Reenter has "IX": it needs Permits 1`},
 	} {
 		err := c.rule.Check(c.kinds)

@@ -74,7 +74,7 @@ func IsContender(name string) bool {
 
 // Marker returns what a contender's name has between the unique part and the sequence number, such as
 // "__READ__" or "-latch-". Recipes and kinds are told apart by it. For ZooKeeper's own recipe it is "x-".
-// ok is false for a name for which IsContender is.
+// ok is false for a name that is no contender's by any rule.
 func Marker(name string) (marker string, ok bool) {
 	if _, f, known := parseForm(name); known {
 		return f.marker, true

@@ -84,8 +84,8 @@ func (ev Created) apply(s *State) {
 	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
-	if ev.Czxid < s.directory {
-		s.ownNodeGone(e) // it went with a former directory: no reason to doubt nodes in the present one
+	if ev.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
+		s.ownNodeGone(e)
 		s.grantEligible()
 		return
 	}
@@ -104,7 +104,8 @@ func (ev Created) apply(s *State) {
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// The name alone does not say that a list has shown this node: if the creation was repeated, a node in a former
-	// directory may have had the name. SameDirectory, or a read of the directory behind this creation, excludes that.
+	// directory may have had the name. SameDirectory excludes that, and so does a read of the directory behind this
+	// creation, since enterDirectory has forgotten the lists of former directories.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

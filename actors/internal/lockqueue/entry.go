@@ -150,7 +150,8 @@ func (s *State) waitingInOrder() (all []*entry) {
 }
 
 // nextToHold returns the contenders that may be granted next: the first queued one of each kind, unless an
-// earlier one of these keeps it waiting. Contenders of one kind hold in their order. The slice is valid until a contender starts or stops waiting.
+// earlier one of these keeps it waiting. Contenders of one kind hold in their order. The slice is valid until
+// a contender starts or stops waiting.
 func (s *State) nextToHold() []*contender {
 	s.firstWaiting = s.firstWaiting[:0]
 	for _, line := range s.waiting {
@@ -167,8 +168,9 @@ func (s *State) nextToHold() []*contender {
 	return next
 }
 
-// endOfHolders returns an index in the list: all holders of this process are before it. None of a kind is
-// behind a contender that keeps the kind waiting.
+// endOfHolders returns an index in the list before which all holders of this process are, so that the rest
+// of a long list need not be searched for them. Behind a waiting contender that keeps a kind waiting there
+// is no holder of that kind.
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {

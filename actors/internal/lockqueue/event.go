@@ -83,7 +83,8 @@ type Created struct {
 	Czxid  int64
 	// Generation is the generation in force at Czxid.
 	Generation uint64
-	// Step is the place of the node among all nodes with the same Czxid, in any directory.
+	// Step is the place of the node among all nodes with the same Czxid, in any directory. The nodes of an
+	// atomic create share the place of the last of them.
 	Step uint32
 	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read. A greater
 	// czxid than before is a new directory at the same path: the one before and all in it were deleted.

@@ -12,8 +12,8 @@ func (s *State) ownNodeDeleted(e *entry) {
 	s.ownNodeGone(e)
 }
 
-// ownNodeGone goes on without a node that is gone: a holder loses its grant, and waiting requests get a new
-// node at the end of the queue. Other nodes are not doubted: the caller does that if there is reason.
+// ownNodeGone is ownNodeDeleted without a doubt of the other nodes. It goes on without the node: a holder loses
+// its grant, and waiting requests get a new node at the end of the queue.
 func (s *State) ownNodeGone(e *entry) {
 	if !e.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&e.contender)

@@ -13,8 +13,9 @@ import (
 //
 //	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and staleBefore
 //
-// provenAt, of the contender, is the clock of the request whose answer has shown the node, or of the
-// event by which a watch did. allDoubtedAt is a doubt of all own nodes, staleBefore of old proofs, and
+// provenAt, of the contender, is the clock of the request whose answer has shown the node. With a watch it is
+// the clock of the Watched or Wake itself: had the node gone before that event, the watch would have reported
+// it before. allDoubtedAt is a doubt of all own nodes, staleBefore of old proofs, and
 // hiddenAt, of the contender, of that one node.
 type proofs struct {
 	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
@@ -33,14 +34,15 @@ type proofs struct {
 	watchAfterFailure uint64
 }
 
-// watch is a watch on a node, from its WatchNodes on. It is active from the answer until the
-// connection is gone: then it reports every change of the node.
+// watch is a watch on a node, from its WatchNodes to the Wake. It is active from the answer until the
+// connection is gone. While it is active it reports the next change of the node.
 type watch struct {
 	serial uint64
 	active bool
 }
 
-// watched reports whether the next change of e's node is heard of before anything later.
+// watched reports whether an active watch on e's node would report its deletion before this process reads
+// anything later.
 func (s *State) watched(e *entry) bool {
 	w := s.watches[e.name]
 	return w != nil && w.active
@@ -119,7 +121,7 @@ func (ev Watched) apply(s *State) {
 		}
 		if c := s.find(name); c != nil {
 			c.provenAt = s.clock
-			if string(ev.Data[name]) == queue.RevokeData {
+			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
 			}
 		}

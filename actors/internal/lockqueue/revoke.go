@@ -7,7 +7,7 @@ import "github.com/actorlock/actorlock/actors/queue"
 // revoke goes on after a node of this process was seen with the data RevokeData. The former data
 // are restored, since others may read them. To be asked again does no harm.
 func (s *State) revoke(e *entry) {
-	if e == nil || e.data == queue.RevokeData { // data that say so from the beginning mean nothing
+	if e.data == queue.RevokeData { // data that say so from the beginning mean nothing
 		return
 	}
 	s.effect(Effect{Kind: RestoreData, Node: e.name, Data: []byte(e.data), Owner: e.owner})

@@ -31,8 +31,8 @@ type directoryView struct {
 	// a session. All else here is about this directory.
 	directory int64
 	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may
-	// have left at their places when they went, and unseenSince is the clock at which the last of
-	// them went. A list asked for later shows such downgrades.
+	// have left at their places when they went, such as a reader at the place of a writer. unseenSince is
+	// the clock at which the last of them went. A list asked for later shows such downgrades.
 	unseenDowngrades queue.KindSet
 	unseenSince      uint64
 }
@@ -217,7 +217,7 @@ func (s *State) enterDirectory(directory int64) bool {
 		return directory == s.directory
 	}
 	s.directory, s.lastDeleted = directory, nil
-	unlisted := s.unlisted()
+	unlisted := s.unlisted() // near the end of the numbers only; forget returns the others
 	entries := append(s.forget(), unlisted...)
 	s.byCzxid = false
 	for _, e := range entries {

@@ -12,9 +12,10 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 	switch {
 	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
 		return true
-	case foreign && s.listing.serial == 0: // otherwise the list, or the departure of one of this process, calls grantEligible
+	case foreign && s.listing.serial != 0: // the list calls grantEligible
+	case foreign:
 		s.watchBlockers(e, blockers, unwatched)
-	case !foreign && s.departedSince(e): // asked for now, the proof is there when the turn of e comes
+	case s.departedSince(e): // the departure of a blocker calls grantEligible; a proof that is asked for now is there by then
 		s.prove(e)
 	}
 	return false
@@ -27,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// A contender that may hold as soon as one of another process has left must notice when its own node goes.
-	// With several ahead, all of other processes, there is time: the departure of one mostly leads to the list above,
-	// which proves e's node.
+	// e must notice when its own node goes if it may hold as soon as one contender of another process has left: if
+	// there is no other blocker, or if the other ones are of this process, whose departure needs no list. Behind
+	// several of other processes there is time: the departure of one leads to the list above, which proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
@@ -65,8 +66,7 @@ func (ev Wake) apply(s *State) {
 	delete(s.watches, ev.Node)
 	if ev.Node == "" { // a child of the directory came or went
 		s.contention.set = false
-	}
-	if ev.Deleted {
+	} else if ev.Deleted {
 		s.nodeDeleted(ev.Node)
 	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock

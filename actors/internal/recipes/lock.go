@@ -55,7 +55,8 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 }
 
 // perform performs one effect of an event. grants reports whether the event also grants the lock to a
-// contender of this process. The bridge may then delay the deletion of a node: see ReleaseNode.relaxed.
+// contender of this process. The deletion of a node then does not hurry: the next holder has the lock already,
+// so no other process waits for that deletion alone, and the bridge may put it into a later batch.
 func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:

@@ -53,8 +53,8 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 	}
 }
 
-// Grant tells the owner of the request that it holds the lock. It writes the request's number into
-// granted.
+// Grant tells the owner of the request that it holds the lock. It writes the owner's number of the
+// request, request_id in lock.proto, into granted.
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()

@@ -116,7 +116,7 @@ func (w *Writer) onSuccess(b *batch) {
 		}
 		c := sent.create
 		_, node := zkconn.SplitPath(b.results[i].String)
-		if czxid == 0 { // the answer has no zxid: see batch.czxid
+		if czxid == 0 { // of an atomic create in a session without the session node
 			w.lookUpCreated(c, node)
 			continue
 		}
