@@ -130,6 +130,12 @@ func parseSeq(s string) (int64, bool) {
 // takes 2^32 creates in a directory that was never deleted.
 func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-1<<20 }
 
+// NearEnd reports whether a name is a contender's whose sequence number other nodes may have, too.
+func (r Rule) NearEnd(name string) bool {
+	seq, _, ok := r.Parse(name)
+	return ok && NearEnd(seq)
+}
+
 const (
 	protected = "_c_" // with which Curator's names begin
 	uuidLen   = 36

@@ -23,7 +23,7 @@ type Position struct {
 // Positions returns the contenders among the children in the order of the queue. It leaves out
 // children of unknown names.
 func (r Rule) Positions(children []Child) []Position {
-	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.endsNear(c.Name) })
+	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.NearEnd(c.Name) })
 	type ranked struct {
 		Position
 		rank int64
@@ -55,12 +55,6 @@ func (r Rule) Positions(children []Child) []Position {
 		positions[i] = c.Position
 	}
 	return positions
-}
-
-// endsNear reports whether a name is a contender's whose number other nodes may have, too.
-func (r Rule) endsNear(name string) bool {
-	seq, _, ok := r.Parse(name)
-	return ok && NearEnd(seq)
 }
 
 // Rank returns the number that orders a contender in the queue: its sequence number; or, if

@@ -24,7 +24,7 @@ type comparison struct {
 // merge takes in a list of the directory's children, which was asked for at the clock askedAt and read
 // later. Only near the end of the numbers do the czxids count.
 func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
-	if nearTheEnd(s.rule, children) {
+	if slices.ContainsFunc(children, s.rule.NearEnd) {
 		s.switchToCzxids()
 	}
 	if !s.byCzxid {

@@ -1,10 +1,6 @@
 package lockqueue
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "slices"
 
 // Near the end of the 32-bit numbers several nodes have the same number: contenders rank by czxid.
 
@@ -54,12 +50,4 @@ func (s *State) findByName(name string) *contender {
 		return s.contenders[i]
 	}
 	return nil
-}
-
-// nearTheEnd reports whether one of the names is a contender's whose number may not be its alone.
-func nearTheEnd(r queue.Rule, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		seq, _, ok := r.Parse(name)
-		return ok && queue.NearEnd(seq)
-	})
 }
