@@ -80,7 +80,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // meanwhile: abandon may have sent its Cancel before the Acquire, or none, so send one again
+	if abandoned { // during this call: abandon has sent no Cancel, or one that came before the Acquire, so send one now
 		a.cancel(e)
 	}
 }

@@ -83,8 +83,8 @@ const (
 	Reason_NO_AUTH Reason = 9
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
-	// The sequence numbers of the lock's directory are at their end, 2^31-1; or they are near it, and
-	// the request is a downgrade. It can succeed after the directory has been deleted and created again.
+	// The sequence numbers of the lock's directory are near their end, 2^31-1, and the request is a
+	// downgrade. It can succeed after the directory has been deleted and created again.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12

@@ -68,7 +68,7 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 // of the watch wakes the sender (watches.go).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watchRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory()}
-	if msg.GetWithData() {
+	if msg.GetWithData() { // the answer has the czxids of the nodes as well
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
 	err := checkComparable(from)

@@ -12,7 +12,8 @@
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
 // runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session, keeps it
-// alive and closes it; requests pass it by.
+// alive and closes it. Requests do not go through go-zookeeper: package internal/zkconn writes them to the
+// same connection, and reads their answers.
 //
 // # When a session is lost
 //
@@ -21,8 +22,8 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one: the same with a sent that is a third of SessionTimeout before the loss of the connection
-//     at the latest, but never earlier than the beginning of the last answered handshake.
+//   - Without one: the same with max(begun, min(sent, lost - SessionTimeout/3)) in place of sent, where
+//     lost is when the connection was lost, and begun when the last answered handshake was begun.
 //
 // ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
 // pings and reads by themselves and report every half tickTime. A follower that is cut off from the
@@ -34,14 +35,14 @@
 //   - Connected to a follower that is cut off: the deadline comes before the session can expire if
 //     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at
 //     most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's
-//     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s; a SessionTimeout of 30 s
-//     leaves 9 s to reconnect.
+//     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s. With a
+//     SessionTimeout of 30 s and that Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
 //   - If work stops as soon as the session is SUSPENDED: any Margin suffices if SessionTimeout is more
 //     than 1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
 //
-// The deadline proves nothing if a follower falls silent without hanging up, frozen or cut off from
-// its clients as well, unless Margin is greater by a third of SessionTimeout than said above. It
-// proves nothing of a process that is itself paused. In both cases only fencing tokens,
+// The deadline proves nothing if a follower that is cut off from the leader also falls silent, because it
+// is frozen or cut off from its clients, too. A Margin that is greater by a third of SessionTimeout
+// covers that. The deadline proves nothing of a process that is itself paused. In both cases only fencing tokens,
 // and transactions that check the holder's node, protect.
 //
 // # After a loss

@@ -35,7 +35,7 @@ func parseForm(name string) (seq int64, f form, ok bool) {
 	return seq, form{recipesLockPrefix, Exclusive}, ok
 }
 
-// parseBehind returns the sequence number behind the last of the markers in a name.
+// parseBehind returns the sequence number behind the last occurrence of a marker in a name.
 func parseBehind(marker, name string) (seq int64, ok bool) {
 	i := strings.LastIndex(name, marker)
 	if i < 0 {

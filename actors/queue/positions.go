@@ -57,8 +57,9 @@ func (r Rule) Positions(children []Child) []Position {
 	return positions
 }
 
-// Rank returns the number that orders a contender in the queue: its sequence number; or, if
-// byCzxid, its czxid near the end of the numbers, and a lower number otherwise.
+// Rank returns the number that orders a contender in the queue: without byCzxid its sequence number. With
+// byCzxid it is the czxid if the sequence number is near its end; the contenders before that keep their
+// order, and rank lower than those.
 func Rank(byCzxid bool, seq, czxid int64) int64 {
 	switch {
 	case !byCzxid:
@@ -66,5 +67,5 @@ func Rank(byCzxid bool, seq, czxid int64) int64 {
 	case NearEnd(seq):
 		return czxid
 	}
-	return seq + math.MinInt64/2 // made before any of those
+	return seq + math.MinInt64/2 // below each czxid
 }

@@ -85,7 +85,7 @@ func (ev Created) apply(s *State) {
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
-		s.ownNodeGone(e)
+		s.goOnWithoutNode(e)
 		s.grantEligible()
 		return
 	}
@@ -103,9 +103,9 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// The name alone does not say that a list has shown this node: if the creation was repeated, a node in a former
-	// directory may have had the name. SameDirectory excludes that, and so does a read of the directory behind this
-	// creation, since enterDirectory has forgotten the lists of former directories.
+	// A list may have shown another node of this name: one that an earlier attempt of this creation made in a former
+	// directory. That is excluded with SameDirectory, and by a read of the directory behind this creation, at which
+	// enterDirectory has forgotten what former directories had.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
@@ -139,7 +139,7 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
-	case !ok: // the number is beyond 32 bits; the rest of the name is known to be right
+	case !ok: // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
 		s.refuseAll(e, requests.SequenceExhausted)
 	case late && !s.byCzxid:
 		s.requeue(e) // others may have passed it

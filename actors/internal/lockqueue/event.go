@@ -132,8 +132,8 @@ type Deleted struct {
 }
 
 // Transacted answers CreateHeldMarker, ReplaceHeldMarker and DeleteWithHeldMarker. If the transaction
-// is not Done, its operation Op failed, and nothing was done: 0 concerns the contender's node, 1 the held
-// marker.
+// is not Done, nothing was done, because its operation Op failed: operation 0 is on the contender's node,
+// operation 1 on the held marker.
 type Transacted struct {
 	Serial uint64
 	Done   bool

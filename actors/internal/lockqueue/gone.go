@@ -9,12 +9,12 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // proofs of all nodes of this process must be newer than this.
 func (s *State) ownNodeDeleted(e *entry) {
 	s.allDoubtedAt = s.clock
-	s.ownNodeGone(e)
+	s.goOnWithoutNode(e)
 }
 
-// ownNodeGone is ownNodeDeleted without a doubt of the other nodes. It goes on without the node: a holder loses
+// goOnWithoutNode is ownNodeDeleted without a doubt of the other nodes. It goes on without the node: a holder loses
 // its grant, and waiting requests get a new node at the end of the queue.
-func (s *State) ownNodeGone(e *entry) {
+func (s *State) goOnWithoutNode(e *entry) {
 	if !e.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&e.contender)
 		e.name = ""

@@ -48,7 +48,7 @@ func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
 		if e.stage == queued && e.createdAt > askedAt && !e.inDirectory {
 			s.requeue(e) // it may be in a directory that comes after this one
 		} else {
-			s.ownNodeGone(e)
+			s.goOnWithoutNode(e)
 		}
 	}
 }

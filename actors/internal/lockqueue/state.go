@@ -20,9 +20,9 @@ type State struct {
 	session            SessionState
 	closed             requests.Reason // not 0 after Close
 
-	directoryView                 // view.go: contenders, foreign, completeThrough, byCzxid, directory, unseenDowngrades
-	ownEntries                    // entry.go: entries, unsent, unanswered, waiting, waitingTries, lastDeleted, requests, owners
-	proofs                        // proof.go: allDoubtedAt, staleBefore, departuresListedAt, watches
+	directoryView                 // view.go: contenders, completeThrough, directory and others
+	ownEntries                    // entry.go: entries, unanswered, waiting, requests and others
+	proofs                        // proof.go: allDoubtedAt, staleBefore, watches and others
 	listing       listing         // list.go: the list of the directory that is not answered yet
 	delay         delay           // delay.go: what is under way about the held marker
 	contention    contentionWatch // contention.go: the watch for Acquire.NotifyContended

@@ -138,8 +138,8 @@ func (v *directoryView) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list and waiting, and returns the entries that were in the list. waitingTries stays: the
-// caller has each queued entry wait again, or ends its wait.
+// forget empties the list and waiting, and returns the entries that were in the list. Queued ones stay in their
+// stage and are counted in waitingTries: the caller adds each of them anew, or sets the count.
 func (s *State) forget() []*entry {
 	entries := slices.Collect(own(s.contenders))
 	for _, c := range s.contenders {

@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// e must notice when its own node goes if it may hold as soon as one contender of another process has left: if
-	// there is no other blocker, or if the other ones are of this process, whose departure needs no list. Behind
-	// several of other processes there is time: the departure of one leads to the list above, which proves e's node.
+	// e must notice when its own node goes if it may come to hold without another list: if there is no other blocker,
+	// or if one of the blockers is of this process, whose departure needs no list. If all are of other processes, there
+	// is time: the departure of the first leads to the list above, which proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

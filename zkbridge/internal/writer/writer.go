@@ -14,9 +14,9 @@ import (
 // together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
 // until they are worth another batch, or until a batch in flight is answered.
 //
-// Batches keep their order, and so do contenders of one lock, also if their directory is missing. There are
-// two exceptions. If ZooKeeper refuses a batch for another reason than a missing directory, its requests go
-// again behind the batches in flight. So may requests whose outcome is unknown.
+// Batches keep their order, and so do contenders of one lock, also if their directory is missing. Requests may
+// be sent again behind later ones in two cases: if ZooKeeper has refused their batch for another reason than a
+// missing directory, and if their outcome is unknown.
 type Writer struct {
 	// SessionNode is the path of the session node. Each batch that creates contenders writes the node, to learn the
 	// batch's zxid. With an empty path, of a session without the node, the writer creates contenders one by one.
