@@ -6,7 +6,7 @@ import (
 )
 
 // form is a form of contenders' names: what stands between the unique part of a name and its
-// sequence number.
+// sequence number. (Rule.Markers may begin with a minus that belongs to the unique part here.)
 type form struct {
 	marker string
 	kind   Kind
@@ -98,7 +98,7 @@ func parseRecipesLock(name string) (seq int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	// The sequence number may be negative: cut at its own minus sign last.
+	// The last minus separates the number, or is the sign of a negative one: then the minus before it separates.
 	i := strings.LastIndexByte(rest, '-')
 	if i > 0 && rest[i-1] == '-' {
 		i--

@@ -103,9 +103,9 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// A list may have shown another node of this name: one that an earlier attempt of this creation made in a former
-	// directory. That is excluded with SameDirectory, and by a read of the directory behind this creation, at which
-	// enterDirectory has forgotten what former directories had.
+	// The node that a list has shown may be another one of this name: an earlier attempt of this creation may have made
+	// it in a former directory. SameDirectory excludes that. So does a read of the directory behind this creation,
+	// because enterDirectory has then forgotten the former directory.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

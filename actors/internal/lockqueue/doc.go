@@ -6,9 +6,9 @@
 //
 // An event is what happened to the lock, and an effect is what is to be done because of it. The clock
 // counts the events that came so far. A serial is the number of an effect that is answered; the
-// answer has the same serial. An incarnation is the mark of one State in the names of its nodes. An own node is the node of a contender of this process. completeThrough is
-// the sequence number, or near the end of the numbers the czxid, up to which nothing is missing in the
-// list of contenders. A proof is an answer or a watch that shows an own node; a doubt is a value of the
+// answer has the same serial. An incarnation is the mark of one State in the names of its nodes. An own
+// node is the node of a contender of this process. The list of contenders lacks none up to
+// completeThrough, which is a sequence number, or a czxid near the end of the numbers. A proof is an answer or a watch that shows an own node; a doubt is a value of the
 // clock before which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a
 // write after which a read shows all earlier writes.
 //

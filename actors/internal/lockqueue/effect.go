@@ -14,7 +14,7 @@ const (
 	//
 	// ListAfter asks for the names in the directory, read behind the creation. After, if not empty, names
 	// a node of this process whose DeleteNode came before. If one transaction deletes that node and makes
-	// the new one, both are in one directory and no read is needed. ID is the request of an atomic create
+	// the new one, both are in one directory, and there is no read even with ListAfter. ID is the request of an atomic create
 	// (see Acquire.AtomicCreate), else 0.
 	CreateNode EffectKind = iota
 	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or

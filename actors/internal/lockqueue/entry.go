@@ -169,8 +169,8 @@ func (s *State) nextToHold() []*contender {
 }
 
 // endOfHolders returns an index in the list before which all holders of this process are, so that the rest
-// of a long list need not be searched for them. Holders of a kind are before the first waiting contender that keeps
-// the kind waiting; if there is none for some kind, they may be anywhere.
+// of a long list need not be searched for them. Each holder is before the first waiting contender that keeps its
+// kind waiting. If no waiting contender keeps some kind waiting, holders of that kind may be anywhere.
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {

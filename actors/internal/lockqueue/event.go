@@ -15,8 +15,8 @@ type Event interface {
 // Acquire is a new request for the lock.
 type Acquire struct {
 	ID requests.ID
-	// Owner names the owner. A request of an owner that holds the lock enters again where the rule
-	// lets it. A request without an owner never does.
+	// Owner is the name of the owner, or "". A request of a named owner that holds the lock enters again
+	// where the rule lets it.
 	Owner string
 	Kind  queue.Kind
 	// Try refuses the request rather than let it wait for other contenders.
@@ -30,8 +30,7 @@ type Acquire struct {
 	// refused if that node is lost: a new one would be further back than the nodes in the other locks.
 	AtomicCreate uint64
 	// Revocable has the node watched from the grant on, so that a request to release is heard of
-	// at once. The holder of any other request hears of it once the second Tick after the grant
-	// has set the watch.
+	// at once. Otherwise the second Tick after the grant sets that watch.
 	Revocable bool
 }
 

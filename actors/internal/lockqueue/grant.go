@@ -23,7 +23,7 @@ func (s *State) tryGrant(e *entry) bool {
 		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}
-	// Permits blockers keep e waiting. If there is one more, a single departure is not enough for e.
+	// As many blockers as the rule has Permits keep e waiting. If there is one more, a single departure is not enough.
 	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, e.rank), e.kind,
 		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {

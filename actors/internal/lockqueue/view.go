@@ -37,8 +37,8 @@ type directoryView struct {
 	unseenSince      uint64
 }
 
-// nothingKnown is completeThrough before the first list, less than each sequence number.
-const nothingKnown int64 = math.MinInt64 / 2
+// nothingKnown is completeThrough before the first list, less than the rank.major of each contender with a number.
+const nothingKnown int64 = math.MinInt64 + 1
 
 // unknownSeq is the sequence number, and the rank.major, of a child without a number in its name. It is
 // never beyond completeThrough.
@@ -60,8 +60,9 @@ type contender struct {
 	provenAt uint64
 	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not this node.
 	hiddenAt uint64
-	// shownAt is the clock at which the last list came that shows the node. A list asked for before that
-	// does not remove a contender with unknownSeq, whose place says nothing about its age.
+	// shownAt is the clock at which the last list came that shows the node. It counts for a contender with
+	// unknownSeq, which a list that was asked for before that does not remove. (For other contenders their
+	// number says whether a list is too old.)
 	shownAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.
@@ -138,8 +139,8 @@ func (v *directoryView) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list and waiting, and returns the entries that were in the list. Queued ones stay in their
-// stage and are counted in waitingTries: the caller adds each of them anew, or sets the count.
+// forget empties the list and waiting, and returns the entries that were in the list. Queued entries keep their
+// stage, and waitingTries still counts them. So the caller adds each of them anew, or corrects waitingTries.
 func (s *State) forget() []*entry {
 	entries := slices.Collect(own(s.contenders))
 	for _, c := range s.contenders {

@@ -6,7 +6,7 @@ import "slices"
 
 // awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It returns
 // true if it has refused tries instead: another contender may be granted now. blockers are indexes in the list,
-// nearest first: Permits of them, or one more if a single departure is not enough for e.
+// nearest first: as many as the rule has Permits, or one more if a single departure is not enough for e.
 func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 	unwatched, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	switch {
@@ -15,7 +15,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 	case foreign && s.listing.serial != 0: // the list calls grantEligible
 	case foreign:
 		s.watchBlockers(e, blockers, unwatched)
-	case s.departedSince(e): // the departure of a blocker calls grantEligible; a proof that is asked for now is there by then
+	case s.departedSince(e): // all blockers are of this process: have the proof by the time when they leave
 		s.prove(e)
 	}
 	return false
@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// e must notice when its own node goes if it may come to hold without another list: if there is no other blocker,
-	// or if one of the blockers is of this process, whose departure needs no list. If all are of other processes, there
-	// is time: the departure of the first leads to the list above, which proves e's node.
+	// e must notice when its own node goes if it may come to hold without another list: if a single departure is
+	// enough, or if one of the blockers is of this process, whose departure needs no list. Otherwise the first departure
+	// leads to the list above, which proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

@@ -23,7 +23,7 @@ import (
 type lockActor struct {
 	bridgeClient
 	state         *lockqueue.State
-	resets        map[uint64]string                  // by serial of their CreateNode: nodes that are being deleted together with the directory
+	resets        map[uint64]string                  // nodes that are being deleted together with the directory, by the serial of their CreateNode
 	atomicCreates map[requests.ID]*atomicCreate      // by request: the atomic create that is to make its node
 	leaseCreates  []zkbridge.CreateSpec              // collected while an acquireLeases message is handled; nil at other times
 	expected      requests.ByOwner[*queueingAttempt] // attempts of multi-locks that will ask for this lock
@@ -39,7 +39,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
 	feed(l, acquireEvent(r, msg))
-	l.refuseExpected(msg.Owner, r.Kind, nil) // attempts of multi-locks that would ask for this lock later: they would deadlock with r
+	l.refuseExpected(msg.Owner, r.Kind, nil) // of attempts of multi-locks, those of the same owner that would come to wait for r
 }
 
 // feed applies an event to the state and performs the effects.

@@ -46,8 +46,8 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 // lockHandler keeps the handlers of service Lock out of the Shell's own methods.
 type lockHandler struct{ *Shell }
 
-// Acquire implements messages.LockHandler. The answers are messages to the sender, of Grant and others, so that the
-// Reply is not used.
+// Acquire implements messages.LockHandler. The Reply is not used: Grant and RefuseRequest send the answers to the
+// sender as messages.
 func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Reply[*messages.Granted]) {
 	if r := s.Accept(from, msg); r != nil { // nil: it is refused (table.go)
 		s.behavior.Acquire(r, msg)
@@ -59,7 +59,7 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted) // alias: a PID from which a future gets Granted, so that it comes back if the future is gone (senders.go)
+	s.ownerOrAlias(r).Tell(granted) // alias: the sender of a Granted to a future, to which the Granted comes back if the future is gone (senders.go)
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.

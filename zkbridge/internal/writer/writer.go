@@ -22,7 +22,7 @@ type Writer struct {
 	// batch's zxid. With an empty path, of a session without the node, the writer creates contenders one by one.
 	SessionNode string
 
-	epoch  Epoch // the bridge, as it serves one session
+	epoch  Epoch // the bridge's part for the present session
 	cfg    Dependencies
 	jitter zkconn.Jitter
 
