@@ -1,12 +1,12 @@
-// Command planted applies each of the deliberate faults beside it to a copy of the tree, runs
-// the simulation there, and prints which check found the fault, after how long, by which seed.
+// Command planted checks that the simulation finds the planted faults. It applies each patch beside it to a
+// copy of the module, runs the simulation there, and prints the check that found the fault, the seed, and
+// the processor time.
 //
 //	go run ./actors/simulation/planted [-for 5m] [-from 1] [-known] [name...]
 //
-// Run it in the root of the module. At the end it prints a table for the README of the
-// simulation. It exits with 1 if a fault is not found. A finding counts only if the tree without
-// the fault passes the same seed. With -known it runs the seed that the README names for a fault, and
-// others only where that one does not find it.
+// Run it in the root of the module. At the end it prints a table for the README of the simulation. It exits
+// with 1 if a fault is not found. A seed counts only if it passes without the fault. With -known the command
+// first runs the seed of the README's table, and others only if that seed does not find the fault.
 package main
 
 import (
@@ -31,8 +31,8 @@ const (
 )
 
 func main() {
-	limit := flag.Duration("for", 5*time.Minute, "how long the simulation looks for each fault, in processor time")
-	from := flag.Uint64("from", 1, "first seed; 0 takes fresh ones")
+	limit := flag.Duration("for", 5*time.Minute, "how long to search for each fault, in processor time")
+	from := flag.Uint64("from", 1, "first seed; 0: fresh seeds")
 	known := flag.Bool("known", false, "begin with the seed of the README's table")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,7 +45,7 @@ func main() {
 }
 
 func run(ctx context.Context, limit time.Duration, from uint64, known bool, names []string) error {
-	patches, err := choose(names)
+	patches, err := choosePatches(names)
 	if err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func run(ctx context.Context, limit time.Duration, from uint64, known bool, name
 			return err
 		}
 	}
-	s, err := newSite(ctx)
-	if s != nil {
-		defer os.RemoveAll(s.tree)
+	c, err := newModuleCopy(ctx)
+	if c != nil {
+		defer os.RemoveAll(c.dir)
 	}
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func run(ctx context.Context, limit time.Duration, from uint64, known bool, name
 	var rows []string
 	missed := 0
 	for _, patch := range patches {
-		found, err := s.find(ctx, patch, limit, from, seeds[nameOf(patch)])
+		found, err := c.find(ctx, patch, limit, from, seeds[nameOf(patch)])
 		if err != nil {
 			return fmt.Errorf("%s: %w", nameOf(patch), err)
 		}
@@ -74,7 +74,7 @@ func run(ctx context.Context, limit time.Duration, from uint64, known bool, name
 			found.text = "NOT FOUND"
 		}
 		fmt.Printf("%-28s %5.0f s  seed %s: %s\n", nameOf(patch), found.after.Seconds(), found.seed, found.text)
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %.0f s |", nameOf(patch), short(found.text), found.seed, found.after.Seconds()))
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %.0f s |", nameOf(patch), tableCell(found.text), found.seed, found.after.Seconds()))
 	}
 	fmt.Printf("\n| fault | found by | seed | after |\n|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
 	if missed > 0 {
@@ -98,8 +98,8 @@ func readSeeds() (map[string]string, error) {
 
 func nameOf(patch string) string { return strings.TrimSuffix(filepath.Base(patch), ".patch") }
 
-// choose returns the paths of the named patches, or of all.
-func choose(names []string) ([]string, error) {
+// choosePatches returns the paths of the named patches, or of all.
+func choosePatches(names []string) ([]string, error) {
 	patches, err := filepath.Glob(folder + "/*.patch")
 	if err != nil || len(patches) == 0 {
 		return nil, fmt.Errorf("no patches in %s: run it in the root of the module", folder)
@@ -118,32 +118,33 @@ func choose(names []string) ([]string, error) {
 	return chosen, nil
 }
 
-// site is a copy of the tree.
-type site struct {
-	here, tree string
+// moduleCopy is a copy of the module.
+type moduleCopy struct {
+	root string // of the module itself
+	dir  string // of the copy
 }
 
-// newSite copies the tree and compiles the simulation without a fault.
-func newSite(ctx context.Context) (*site, error) {
-	here, err := os.Getwd()
+// newModuleCopy copies the module, and compiles the simulation without a fault.
+func newModuleCopy(ctx context.Context) (*moduleCopy, error) {
+	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	tree, err := os.MkdirTemp("", "planted")
+	dir, err := os.MkdirTemp("", "planted")
 	if err != nil {
 		return nil, err
 	}
-	s := &site{here, tree}
+	c := &moduleCopy{root, dir}
 	for _, part := range []string{"go.mod", "go.sum", "actors", "gen", "messages", "zkbridge"} {
-		if err := command(ctx, here, "cp", "-r", part, tree); err != nil {
-			return s, err
+		if err := command(ctx, root, "cp", "-r", part, dir); err != nil {
+			return c, err
 		}
 	}
-	return s, s.build(ctx, "sound")
+	return c, c.build(ctx, "original")
 }
 
-func (s *site) build(ctx context.Context, name string) error {
-	return command(ctx, s.tree, "go", "test", "-c", "-o", filepath.Join(s.tree, name+".test"), "./actors/simulation")
+func (c *moduleCopy) build(ctx context.Context, name string) error {
+	return command(ctx, c.dir, "go", "test", "-c", "-o", filepath.Join(c.dir, name+".test"), "./actors/simulation")
 }
 
 // finding is the outcome for one fault. Its text is empty if the fault was not found.
@@ -153,54 +154,54 @@ type finding struct {
 	after time.Duration // processor time of the simulation, without compiling
 }
 
-// find runs the simulation with the patch until a seed fails that passes without the patch. It begins
-// with the known seed, if there is one.
-func (s *site) find(ctx context.Context, patch string, limit time.Duration, from uint64, known string) (f finding, err error) {
-	path := filepath.Join(s.here, patch)
-	if err := command(ctx, s.tree, "git", "apply", "--whitespace=nowarn", path); err != nil {
+// find runs the simulation with the patch until a seed fails that passes without the patch. It begins with the
+// known seed, if there is one.
+func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration, from uint64, known string) (f finding, err error) {
+	path := filepath.Join(c.root, patch)
+	if err := command(ctx, c.dir, "git", "apply", "--whitespace=nowarn", path); err != nil {
 		return f, err
 	}
-	err = s.build(ctx, "faulty")
-	if err := errors.Join(err, command(ctx, s.tree, "git", "apply", "-R", "--whitespace=nowarn", path)); err != nil {
+	err = c.build(ctx, "faulty")
+	if err := errors.Join(err, command(ctx, c.dir, "git", "apply", "-R", "--whitespace=nowarn", path)); err != nil {
 		return f, err
 	}
 	if known != "" {
-		out, took, failed := s.simulate(ctx, "faulty", "-sim.seed", known)
+		out, took, failed := c.simulate(ctx, "faulty", "-sim.seed", known)
 		if failed {
-			_, _, failed = s.simulate(ctx, "sound", "-sim.seed", known)
+			_, _, failed = c.simulate(ctx, "original", "-sim.seed", known)
 			if !failed {
-				f.text, _ = what(out)
+				f.text, _ = parseFinding(out)
 				f.seed, f.after = known, took
 				return f, ctx.Err()
 			}
 		}
 	}
 	for f.after < limit {
-		out, took, failed := s.simulate(ctx, "faulty", "-sim.from", strconv.FormatUint(from, 10), "-sim.for", (limit - f.after).String())
+		out, took, failed := c.simulate(ctx, "faulty", "-sim.from", strconv.FormatUint(from, 10), "-sim.for", (limit - f.after).String())
 		f.after += took
 		if err := ctx.Err(); err != nil {
 			return f, err
 		}
-		if !failed { // on a busy machine it has had less of a processor than of time
+		if !failed { // on a busy machine the simulation gets less than a full processor, and ends before the limit
 			m := passed.FindStringSubmatch(out)
 			if m == nil {
-				return f, fmt.Errorf("the output does not say how many seeds passed: %s", out)
+				return f, fmt.Errorf("the output has no number of seeds: %s", out)
 			}
 			if n, _ := strconv.ParseUint(m[1], 10, 64); from != 0 {
 				from += n
 			}
 			continue
 		}
-		text, seed := what(out)
+		text, seed := parseFinding(out)
 		if seed == "" {
 			return f, fmt.Errorf("the output names no seed: %s", out)
 		}
-		out, _, failed = s.simulate(ctx, "sound", "-sim.seed", seed)
+		out, _, failed = c.simulate(ctx, "original", "-sim.seed", seed)
 		if !failed {
 			f.text, f.seed = text, seed
 			return f, ctx.Err()
 		}
-		text, _ = what(out)
+		text, _ = parseFinding(out)
 		fmt.Printf("seed %s fails without a fault, too: %s\n", seed, text)
 		if from != 0 {
 			from, err = strconv.ParseUint(seed, 10, 64)
@@ -214,9 +215,9 @@ func (s *site) find(ctx context.Context, patch string, limit time.Duration, from
 }
 
 // simulate runs one of the compiled simulations.
-func (s *site) simulate(ctx context.Context, name string, args ...string) (out string, took time.Duration, failed bool) {
-	test := exec.CommandContext(ctx, filepath.Join(s.tree, name+".test"), append(args, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "20m")...)
-	test.Dir = filepath.Join(s.tree, "actors", "simulation")
+func (c *moduleCopy) simulate(ctx context.Context, name string, args ...string) (out string, took time.Duration, failed bool) {
+	test := exec.CommandContext(ctx, filepath.Join(c.dir, name+".test"), append(args, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "20m")...)
+	test.Dir = filepath.Join(c.dir, "actors", "simulation")
 	text, err := test.CombinedOutput()
 	if test.ProcessState != nil {
 		took = test.ProcessState.UserTime() + test.ProcessState.SystemTime()
@@ -225,24 +226,24 @@ func (s *site) simulate(ctx context.Context, name string, args ...string) (out s
 }
 
 func command(ctx context.Context, dir, name string, args ...string) error {
-	c := exec.CommandContext(ctx, name, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, out)
 	}
 	return nil
 }
 
 var (
-	violation = regexp.MustCompile(`simulation_test\.go:\d+: (at .*)`)
-	failure   = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)`)
-	seed      = regexp.MustCompile(`(?:-sim\.)?seed (\d+)`)
-	passed    = regexp.MustCompile(`(\d+) seeds:`)
-	numbers   = regexp.MustCompile(`^at [^ ]+: `)
+	violation  = regexp.MustCompile(`simulation_test\.go:\d+: (at .*)`)
+	failure    = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)`)
+	seed       = regexp.MustCompile(`(?:-sim\.)?seed (\d+)`)
+	passed     = regexp.MustCompile(`(\d+) seeds:`)
+	timePrefix = regexp.MustCompile(`^at [^ ]+: `)
 )
 
-// what returns what a failed run has found, and the last seed that it names.
-func what(out string) (text, last string) {
+// parseFinding returns the violation of a failed run, and the last seed in its output.
+func parseFinding(out string) (text, last string) {
 	text = "the run fails"
 	for _, r := range []*regexp.Regexp{violation, failure} {
 		if m := r.FindStringSubmatch(out); m != nil {
@@ -256,7 +257,7 @@ func what(out string) (text, last string) {
 	return text, last
 }
 
-// short leaves out the time of a violation, and bars, which would end a cell.
-func short(text string) string {
-	return strings.ReplaceAll(numbers.ReplaceAllString(text, ""), "|", "/")
+// tableCell returns the text without the time of the violation, and without bars, which would end a cell.
+func tableCell(text string) string {
+	return strings.ReplaceAll(timePrefix.ReplaceAllString(text, ""), "|", "/")
 }
