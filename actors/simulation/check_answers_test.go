@@ -9,52 +9,52 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// fits reports whether the request may end with the error.
-func (r *programRequest) fits(now time.Duration, err error) bool {
+// isExpectedError reports whether the request may end with the error.
+func (r *programRequest) isExpectedError(now time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
-		return r.cancel
+		return r.cancellable
 	case errors.Is(err, actors.ErrNotAcquired):
 		return r.try
 	case errors.Is(err, actors.ErrTimedOut):
-		return r.timeout > 0 && now >= r.asked+r.timeout
+		return r.timeout > 0 && now >= r.requestedAt+r.timeout
 	case errors.Is(err, actors.ErrSuspended):
-		return r.try && r.w.faulty > 0
+		return r.try && r.sim.lastFault > 0
 	case errors.Is(err, actors.ErrDeadlock):
 		return r.named
-	case errors.Is(err, actors.ErrSessionLost) && r.fails:
-		return r.w.faulty > 0
+	case errors.Is(err, actors.ErrSessionLost) && r.failOnSessionLoss:
+		return r.sim.lastFault > 0
 	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted), errors.Is(err, actors.ErrHoldExpired):
-		return r.named && !r.isAlone()
+		return r.named && !r.isOnlyRequest()
 	case errors.Is(err, actors.ErrUnavailable):
-		return r.w.faulty > 0 && (r.named || isLocal(r.path) || now > r.asked+unresolved*r.w.plan.session) // it may share what its owner, or its local queue, has asked for before
+		return r.sim.lastFault > 0 && (r.named || isLocalQueue(r.path) || now > r.requestedAt+outcomeUnknownTimeouts*r.sim.plan.sessionTimeout) // a request may share a node that another request of its owner or local queue has asked for earlier
 	case errors.Is(err, actors.ErrLimit):
 		return r.p.limited
 	case errors.Is(err, actors.ErrNoAuth):
-		return r.asked < r.w.denied
+		return r.requestedAt < r.sim.deniedUntil
 	case errors.Is(err, actors.ErrSequenceExhausted):
-		return r.w.overflow
+		return r.sim.nearOverflow
 	case errors.Is(err, actors.ErrClosed):
 		return r.p.dead
 	}
 	return false
 }
 
-// unresolved is how many session timeouts it may not be known what became of a request.
-const unresolved = 3
+// outcomeUnknownTimeouts is for how many session timeouts the outcome of a request may be unknown.
+const outcomeUnknownTimeouts = 3
 
-// isLocal reports whether the requests of a process for the lock share nodes.
-func isLocal(path string) bool { return path == root+"/local" || path == root+"/rwlocal" }
+// isLocalQueue reports whether the lock has a local queue, whose requests share nodes.
+func isLocalQueue(path string) bool { return path == root+"/local" || path == root+"/rwlocal" }
 
-// isAlone reports whether the owner has had no other request since this one: then there is no lost
-// grant for which this one could be refused.
-func (r *programRequest) isAlone() bool {
-	return r.w.closed[r.owner] < r.asked && !slices.ContainsFunc(r.w.open, func(o *programRequest) bool { return o != r && o.owner == r.owner })
+// isOnlyRequest reports whether the owner has had no other request since this one was made. Then the owner has no
+// lost grant that could make this request fail.
+func (r *programRequest) isOnlyRequest() bool {
+	return r.sim.ownerEnded[r.owner] < r.requestedAt && !slices.ContainsFunc(r.sim.requests, func(o *programRequest) bool { return o != r && o.owner == r.owner })
 }
 
-// checkLoss looks whether the grant may have ended so.
+// checkLoss checks that the grant may have ended for this reason.
 func (r *programRequest) checkLoss(now time.Duration) {
-	if r.w.faulty == 0 && !errors.Is(r.over, actors.ErrHoldExpired) {
-		r.w.fail(now, "%v was lost without a fault: %v", r, r.over)
+	if r.sim.lastFault == 0 && !errors.Is(r.endErr, actors.ErrHoldExpired) {
+		r.sim.fail(now, "%v was lost without a fault: %v", r, r.endErr)
 	}
 }

@@ -9,130 +9,129 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// patience is how long a lock without a holder may have a waiter while nothing goes wrong: lock-delays
-// and local queues take their time.
-const patience = 8 * time.Second
+// maxFreeTime is how long a lock may have a waiter and no holder while no fault has an effect. Lock-delays and
+// local queues take some of it.
+const maxFreeTime = 8 * time.Second
 
-// drainTime is how long it may take after the last fault until all requests have ended.
-const drainTime = 5 * time.Minute
+// drainTimeout is how long it may take after the last fault until all requests have ended.
+const drainTimeout = 5 * time.Minute
 
-// isCalm reports whether no fault has an effect any more, be it by a session that has yet to
-// expire.
-func (w *world) isCalm(now time.Duration) bool {
-	if w.active > 0 || w.operator.open.Load() > 0 || w.faulty > 0 && now < w.faulty+2*w.plan.session+10*time.Second {
+// isUnaffected reports whether no fault has an effect any more, not even by a session that must still expire.
+func (sim *simulation) isUnaffected(now time.Duration) bool {
+	if sim.activeFaults > 0 || sim.operator.openTasks.Load() > 0 || sim.lastFault > 0 && now < sim.lastFault+2*sim.plan.sessionTimeout+10*time.Second {
 		return false
 	}
-	for _, p := range w.slots {
-		if p == nil || !p.isUp() || p.isShaky() {
+	for _, p := range sim.slots {
+		if p == nil || !p.isUp() || p.isAffected() {
 			return false
 		}
 	}
-	return now > 2*w.plan.session
+	return now > 2*sim.plan.sessionTimeout
 }
 
-// pending says what is open.
-func (w *world) pending() string {
+// describePending lists the requests and calls that have not ended.
+func (sim *simulation) describePending() string {
 	var all []string
-	for _, r := range w.open {
+	for _, r := range sim.requests {
 		all = append(all, r.String())
 	}
-	for _, o := range w.owners {
-		all = append(all, o.String())
+	for _, a := range sim.actorRequests {
+		all = append(all, a.String())
 	}
-	if w.questions > 0 {
-		all = append(all, fmt.Sprint(w.questions, " questions"))
+	if sim.pendingCalls > 0 {
+		all = append(all, fmt.Sprint(sim.pendingCalls, " calls"))
 	}
-	if w.operator.open.Load() > 0 || !w.foreignersAreDone() || !w.candidatesAreDone() {
+	if sim.operator.openTasks.Load() > 0 || !sim.foreignClientsDone() || !sim.candidatesDone() {
 		all = append(all, "operator, another library or a candidate")
 	}
 	return strings.Join(all, "; ")
 }
 
-// checkSleepers finds requests that wait for a lock without a holder, where no multi-lock ties a held
-// lock to it. It looks once a second.
-func (w *world) checkSleepers(now time.Duration) {
-	if now < w.looked+time.Second {
+// checkLiveness runs the checks that need to run only once a second. It fails for requests that wait for a lock
+// without a holder, unless a multi-lock connects that lock with a held one.
+func (sim *simulation) checkLiveness(now time.Duration) {
+	if now < sim.lastLivenessCheck+time.Second {
 		return
 	}
-	w.looked = now
-	calm := w.isCalm(now)
-	if !calm {
-		w.calmSince = 0
-	} else if w.calmSince == 0 {
-		w.calmSince = now
+	sim.lastLivenessCheck = now
+	unaffected := sim.isUnaffected(now)
+	if !unaffected {
+		sim.unaffectedSince = 0
+	} else if sim.unaffectedSince == 0 {
+		sim.unaffectedSince = now
 	}
-	w.checkFormer(now)
-	w.checkCounts()
-	w.checkElection(now, calm)
-	for _, r := range w.open {
-		if !calm || r.state != waiting || w.isBusy(r.uses) {
-			r.free = 0
+	sim.checkLostSessionsClosed(now)
+	sim.checkCounts()
+	sim.checkElection(now, unaffected)
+	for _, r := range sim.requests {
+		if !unaffected || r.stage != stageWaiting || sim.isInUse(r.uses) {
+			r.freeSince = 0
 			continue
 		}
-		if r.free == 0 {
-			r.free = now
+		if r.freeSince == 0 {
+			r.freeSince = now
 		}
-		if now > r.free+patience {
-			w.fail(now, "%v: no request has held it since %v", r, r.free)
+		if now > r.freeSince+maxFreeTime {
+			sim.fail(now, "%v: the lock has no holder since %v", r, r.freeSince)
 		}
 	}
 }
 
-// isBusy reports whether a process holds or releases one of the locks of the uses, or one that open
-// requests tie to them. Clients of other libraries may queue unseen.
-func (w *world) isBusy(uses []use) bool {
+// isInUse reports whether a process holds or releases one of the locks, or a lock that is connected with them by
+// open requests. It also returns true for locks of other libraries' clients, whose queues it does not know.
+func (sim *simulation) isInUse(uses []use) bool {
 	paths := map[string]bool{}
 	for _, u := range uses {
 		paths[u.path] = true
 	}
-	touches := func(uses []use) bool {
+	usesPaths := func(uses []use) bool {
 		return slices.ContainsFunc(uses, func(u use) bool { return paths[u.path] })
 	}
-	for grown := true; grown; {
-		grown = false
-		for _, r := range w.open {
-			if !touches(r.uses) {
+	for added := true; added; {
+		added = false
+		for _, r := range sim.requests {
+			if !usesPaths(r.uses) {
 				continue
 			}
-			if r.state != waiting || r.absent && isDone(r.future.Done()) {
+			if r.stage != stageWaiting || r.unread && isDone(r.future.Done()) {
 				return true
 			}
 			for _, u := range r.uses {
-				grown = grown || !paths[u.path]
+				added = added || !paths[u.path]
 				paths[u.path] = true
 			}
 		}
 	}
-	if len(w.foreign) > 0 && (paths[root+"/m0"] || paths[root+"/rw"]) {
+	if len(sim.foreignClients) > 0 && (paths[root+"/m0"] || paths[root+"/rw"]) {
 		return true
 	}
-	return slices.ContainsFunc(w.owners, func(o *owner) bool { return touches(o.uses) && o.state != waiting }) ||
-		slices.ContainsFunc(w.held, func(h *holding) bool { return touches(h.uses) })
+	return slices.ContainsFunc(sim.actorRequests, func(a *actorRequest) bool { return usesPaths(a.uses) && a.stage != stageWaiting }) ||
+		slices.ContainsFunc(sim.held, func(h *heldGrant) bool { return usesPaths(h.uses) })
 }
 
-// register is what a lock protects: a number that checks tokens.
+// register is a number that a lock protects. It checks tokens.
 type register struct {
 	newest actors.Token
 	value  int
 }
 
-// useRegisters has the holder read what its exclusive locks protect, and write it after a time,
-// perhaps when it does not hold any more. A write is made of what was read by the same token,
-// or refused.
+// useRegisters has the holder of exclusive locks read the registers that they protect, and write them after a
+// time, perhaps after the grant has ended. A write either is refused, or no other token has written since the
+// read.
 func (r *programRequest) useRegisters() {
 	if r.named {
-		return // re-entries have one token
+		return // several grants of a named owner have one token
 	}
 	token := r.grant.Token()
 	for _, u := range r.uses {
-		s := r.w.specs[u.path]
-		if s.excludes != nil || s.most > 0 || u.weight < s.room {
+		s := r.sim.specs[u.path]
+		if s.excludes != nil || s.maxCapacity > 0 || u.weight < s.capacity {
 			continue
 		}
-		reg := r.w.registers[u.path]
+		reg := r.sim.registers[u.path]
 		if reg == nil {
 			reg = &register{}
-			r.w.registers[u.path] = reg
+			r.sim.registers[u.path] = reg
 		}
 		if token.Compare(reg.newest) < 0 {
 			continue
@@ -143,11 +142,11 @@ func (r *programRequest) useRegisters() {
 		if r.rand.IntN(10) == 0 {
 			delay *= 50
 		}
-		r.w.after(delay, func() {
+		r.sim.after(delay, func() {
 			switch {
-			case token.Compare(reg.newest) < 0: // refused
+			case token.Compare(reg.newest) < 0: // the register refuses the write
 			case reg.value != read:
-				r.w.fail(r.w.now(), "%s: the write of %d by token %v loses another one", u.path, r.id, token)
+				r.sim.fail(r.sim.now(), "%s: the write of %d by token %v overwrites one of another token", u.path, r.id, token)
 			default:
 				reg.value++
 			}

@@ -9,127 +9,129 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// A process must know these facts as soon as the news of them have come.
+// What a process must do when it learns of a loss: of its node, its grant or its session.
 
-// direct are the locks that grant a request when they grant its contender, and whose contenders
-// wait for nothing but those ahead.
-var direct = []string{root + "/m0", root + "/m1", root + "/rw", root + "/custom"}
+// queueLocks are locks in which each request has a contender, is granted with it, and waits only for the
+// contenders ahead.
+var queueLocks = []string{root + "/m0", root + "/m1", root + "/rw", root + "/custom"}
 
-func (r *programRequest) isDirect() bool { return !r.multi && slices.Contains(direct, r.path) }
-
-// news is how long an answer may be on its way to the request's process, or 0 if that cannot be
-// told: a fault has an effect on it, or a multi-lock has contenders that the program does not see.
-func (r *programRequest) news() time.Duration {
-	if !r.isDirect() || r.w.now() < r.p.foggy || r.p.frozen || r.w.overflow || r.w.sinceMulti(r.p, r.path) < remembered {
-		return 0
-	}
-	return r.p.host.far + 20*time.Millisecond
+func (r *programRequest) isQueueLock() bool {
+	return !r.multi && slices.Contains(queueLocks, r.path)
 }
 
-// sinceMulti is how long ago the process had a request of a multi-lock for the path.
-func (w *world) sinceMulti(p *process, path string) time.Duration {
-	for _, r := range w.open {
+// maxAnswerDelay returns how long an answer may take to reach the process of the request. It returns 0 if the time
+// is not known: a fault has an effect on the process, or a multi-lock has contenders that the program does not
+// see.
+func (r *programRequest) maxAnswerDelay() time.Duration {
+	if !r.isQueueLock() || r.sim.now() < r.p.delayedUntil || r.p.frozen || r.sim.nearOverflow || r.sim.sinceMultiLock(r.p, r.path) < recentTime {
+		return 0
+	}
+	return r.p.host.maxDelay + 20*time.Millisecond
+}
+
+// sinceMultiLock returns the time since the process had a request of a multi-lock for the path.
+func (sim *simulation) sinceMultiLock(p *process, path string) time.Duration {
+	for _, r := range sim.requests {
 		if r.p == p && r.multi && slices.ContainsFunc(r.uses, func(u use) bool { return u.path == path }) {
 			return 0
 		}
 	}
-	last, was := w.multis[p.name+path]
+	last, was := sim.multiLockEnded[p.name+path]
 	if !was {
 		return never
 	}
-	return w.now() - last
+	return sim.now() - last
 }
 
-// checkNews looks whether a grant is on a node that was gone when the process heard that another
-// one was missing that it released: it must prove its nodes anew then.
-func (r *programRequest) checkNews(now time.Duration, h *holding) {
-	if warned, was := r.p.warned[r.path]; was && h.gone > 0 && h.news > 0 && h.gone+h.news < warned {
-		r.w.fail(now, "%v is granted on a node that was gone at %v, though another one was missing at %v", r, h.gone, warned)
+// checkAfterMissingNode checks that a process proves its nodes again once the answer to a release was that the
+// node is missing: no grant after that may be by a node that was deleted before.
+func (r *programRequest) checkAfterMissingNode(now time.Duration, h *heldGrant) {
+	if missingAt, was := r.p.missingNodeAt[r.path]; was && h.nodeDeletedAt > 0 && h.maxAnswerDelay > 0 && h.nodeDeletedAt+h.maxAnswerDelay < missingAt {
+		r.sim.fail(now, "%v is granted by a node that was deleted at %v, though the process learned at %v that another node was missing", r, h.nodeDeletedAt, missingAt)
 	}
 }
 
-// checkRelease looks whether the answer to a release says that the node had been deleted. The answer
-// cannot say so after a fault was in the way of the release: then an attempt whose answer was lost may
-// have deleted the node.
+// checkRelease checks that the answer to a release says so if the node had been deleted. It does not check that
+// after a fault: then an attempt whose answer was lost may have deleted the node.
 func (r *programRequest) checkRelease(now time.Duration, err error) {
-	if !r.isDirect() || !r.sound {
+	if !r.isQueueLock() || !r.believedAtRelease {
 		return
 	}
 	if errors.Is(err, actors.ErrNodeDeleted) {
-		r.p.warned[r.path] = now
+		r.p.missingNodeAt[r.path] = now
 	}
-	gone, was := r.w.gone[r.grant.Nodes()[0]]
-	if err == nil && was && gone < r.since && !r.named && r.p.calm() < r.since && !r.w.overflow {
-		r.w.fail(now, "%v: the release is a success, and the node was gone at %v", r, gone)
+	deletedAt, was := r.sim.deletedAt[r.grant.Nodes()[0]]
+	if err == nil && was && deletedAt < r.stageSince && !r.named && r.p.unaffectedSince() < r.stageSince && !r.sim.nearOverflow {
+		r.sim.fail(now, "%v: the release succeeds, though the node was deleted at %v", r, deletedAt)
 	}
 }
 
-// noteSession notes which sessions the process has lost, and since when it is connected.
+// noteSession notes the sessions that the process has lost, and since when it is connected.
 func (p *process) noteSession(now time.Duration, id int64, state messages.SessionState) {
 	if p.session != 0 && (id != p.session || state == messages.SessionState_LOST) {
-		p.former[p.session] = now
+		p.lostSessions[p.session] = now
 	}
 	if state == messages.SessionState_CONNECTED {
-		p.connected = now
+		p.connectedSince = now
 	}
 }
 
-// checkFormer looks whether the servers have a session that a process has lost, so that its nodes
-// keep locks from others, although the process is connected again.
-func (w *world) checkFormer(now time.Duration) {
-	alive := map[int64]bool{}
-	for _, p := range w.slots {
-		if p == nil || len(p.former) == 0 || !p.isUp() || p.frozen || p.state != messages.SessionState_CONNECTED || w.active > 0 {
+// checkLostSessionsClosed checks that a process closes a lost session once it is connected again. Otherwise the
+// session's nodes would still block others.
+func (sim *simulation) checkLostSessionsClosed(now time.Duration) {
+	open := map[int64]bool{}
+	for _, p := range sim.slots {
+		if p == nil || len(p.lostSessions) == 0 || !p.isUp() || p.frozen || p.state != messages.SessionState_CONNECTED || sim.activeFaults > 0 {
 			continue
 		}
-		if len(alive) == 0 {
-			for _, s := range w.server.Sessions() {
-				alive[s.ID] = true
+		if len(open) == 0 {
+			for _, s := range sim.server.Sessions() {
+				open[s.ID] = true
 			}
 		}
-		for id, lost := range p.former {
-			since := max(lost, w.faulty, p.connected)
+		for id, lost := range p.lostSessions {
+			since := max(lost, sim.lastFault, p.connectedSince)
 			switch {
-			case !alive[id]:
-				delete(p.former, id)
-			case now > since+w.margin()+closing:
-				w.fail(now, "%s has lost session %#x at %v, is connected since %v and has not closed it", p.name, id, lost, since)
+			case !open[id]:
+				delete(p.lostSessions, id)
+			case now > since+sim.margin()+sessionCloseTime:
+				sim.fail(now, "%s has lost session %#x at %v, is connected since %v and has not closed it", p.name, id, lost, since)
 			}
 		}
 	}
 }
 
-// closing is how long it may take to close a lost session once the margin is over.
-const closing = 3 * time.Second
+// sessionCloseTime is how long it may take to close a lost session after the margin.
+const sessionCloseTime = 3 * time.Second
 
 // margin returns the margin of actors.Config.
-func (w *world) margin() time.Duration { return w.plan.session / 5 }
+func (sim *simulation) margin() time.Duration { return sim.plan.sessionTimeout / 5 }
 
-// endGrant notes that the request's grant has ended by itself. The work under a lost session may go on
-// for almost the margin, and no other request is granted the lock for so long.
-func (r *programRequest) endGrant(now time.Duration) {
-	if errors.Is(r.over, actors.ErrHoldExpired) && r.hasUnread() { // its owner goes on to hold
-		r.w.ended(now, r.id)
+// noteLoss notes that the grant has ended without a release. The work under a lost session may continue for almost
+// the whole margin, and no other request may be granted before it ends.
+func (r *programRequest) noteLoss(now time.Duration) {
+	if errors.Is(r.endErr, actors.ErrHoldExpired) && r.hasUnreadRequest() { // the owner still holds by its other grant
+		r.sim.ended(now, r.id)
 		return
 	}
-	_, expired := r.w.expired[r.grant.Session()]
-	if !errors.Is(r.over, actors.ErrSessionLost) || expired || r.p.dead {
-		r.w.lost(now, r.id)
+	_, expired := r.sim.expiredAt[r.grant.Session()]
+	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.p.dead {
+		r.sim.lost(now, r.id)
 		return
 	}
-	r.lingers = true
-	r.w.lingers(now, r.id)
-	if rest := r.w.seen + r.w.margin()*8/10 - now; rest > 0 { // it may have ended since then
-		r.w.after(rest, r.endWork)
+	r.worksInMargin = true
+	r.sim.sessionLost(now, r.id)
+	if remaining := r.sim.previousCheck + r.sim.margin()*8/10 - now; remaining > 0 { // the grant may have ended at any time since the previous checks
+		r.sim.after(remaining, r.endWork)
 	} else {
 		r.endWork()
 	}
 }
 
-// endWork is the end of the work under a grant that was lost.
+// endWork ends the work under a lost grant.
 func (r *programRequest) endWork() {
-	if r.lingers {
-		r.lingers = false
-		r.w.ended(r.w.now(), r.id)
+	if r.worksInMargin {
+		r.worksInMargin = false
+		r.sim.ended(r.sim.now(), r.id)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// noteGone notes that a node is deleted.
-func (w *world) noteGone(path string) { w.gone[path] = w.now() }
+// noteForcedDeletion notes that a deletion by force is over.
+func (sim *simulation) noteForcedDeletion(path string) { sim.deletedAt[path] = sim.now() }
 
-// deletions holds for each path the time and the zxid of its last deletion, as the server reports them.
+// deletions holds the time and the zxid of the last deletion of each path, as the server reports them.
 type deletions struct {
 	mu sync.Mutex
 	of map[string]deletion
@@ -21,10 +21,10 @@ type deletion struct {
 	zxid int64
 }
 
-func (w *world) noteDeletion(path string, zxid int64) {
-	w.deletions.mu.Lock()
-	defer w.deletions.mu.Unlock()
-	w.deletions.of[path] = deletion{w.now(), zxid}
+func (sim *simulation) onDeleted(path string, zxid int64) {
+	sim.deletions.mu.Lock()
+	defer sim.deletions.mu.Unlock()
+	sim.deletions.of[path] = deletion{sim.now(), zxid}
 }
 
 func (d *deletions) get(path string) deletion {
@@ -33,28 +33,29 @@ func (d *deletions) get(path string) deletion {
 	return d.of[path]
 }
 
-// isOutlived reports whether a contender that was ahead of a node that is gone stays, or left so late that no
-// process to which news take that long heard of it before the node was gone. Contenders of the same process,
-// whose nodes begin alike up to a number, count only if their nodes were deleted by force.
-func (w *world) isOutlived(node string, news time.Duration) bool {
+// predecessorOutlived reports whether a contender that was ahead of a deleted node still exists, or left so late
+// that the process cannot have learned of it before the deletion. delay is the least time until the process learns
+// of a departure. Contenders of the same process have the same prefix. They count only if their nodes were deleted
+// by force.
+func (sim *simulation) predecessorOutlived(node string, delay time.Duration) bool {
 	directory, name := gopath.Split(node)
-	own := name[:min(len("_c_01234567-89ab-cdef-0123-"), len(name))]
+	ownPrefix := name[:min(len("_c_01234567-89ab-cdef-0123-"), len(name))]
 	ahead := func(path string) bool {
-		sibling, is := strings.CutPrefix(path, directory)
-		if _, forced := w.deleted[path]; strings.HasPrefix(sibling, own) && !forced {
+		sibling, found := strings.CutPrefix(path, directory)
+		if _, forced := sim.deletionStarted[path]; strings.HasPrefix(sibling, ownPrefix) && !forced {
 			return false
 		}
-		return is && sequence(sibling) >= 0 && int32(sequence(sibling)-sequence(name)) < 0
+		return found && sequenceOf(sibling) >= 0 && int32(sequenceOf(sibling)-sequenceOf(name)) < 0
 	}
-	for line := range strings.Lines(w.server.Dump()) {
+	for line := range strings.Lines(sim.server.Dump()) {
 		if path, _, _ := strings.Cut(line, " "); ahead(path) {
 			return true
 		}
 	}
-	w.deletions.mu.Lock()
-	defer w.deletions.mu.Unlock()
-	for path, deletion := range w.deletions.of {
-		if deletion.at > w.deletions.of[node].at-news && ahead(path) {
+	sim.deletions.mu.Lock()
+	defer sim.deletions.mu.Unlock()
+	for path, deletion := range sim.deletions.of {
+		if deletion.at > sim.deletions.of[node].at-delay && ahead(path) {
 			return true
 		}
 	}

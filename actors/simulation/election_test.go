@@ -15,23 +15,22 @@ import (
 
 const electionPath = root + "/election"
 
-// candidate is a goroutine of a process that takes part in an election until all faults are over, or
-// its process is.
+// candidate is a goroutine of a process. It takes part in an election until all faults are over or its process
+// ends.
 type candidate struct {
-	w      *world
+	sim    *simulation
 	p      *process
 	id     int
 	rand   *rand.Rand
 	cancel context.CancelFunc // ends the present campaign
-	over   atomic.Bool
+	done   atomic.Bool
 
 	mu   sync.Mutex
-	term *term // that the goroutine has begun and not ended
-	err  error // of the campaign that has ended last; nil once it was looked at
+	term *term // the present term, until the goroutine has ended it
+	err  error // why the last campaign ended; nil after advance has handled it
 
-	seen  *term // the term that was looked at
-	turns int
-	began time.Duration // of the campaign
+	lastTerm *term // the last term that advance has handled
+	terms    int
 }
 
 // term is one term of a candidate.
@@ -47,19 +46,19 @@ func (p *plan) drawCandidates(r *rand.Rand) {
 	p.election = p.servers > 1 && r.IntN(2) == 0
 }
 
-// startCandidate starts one for a process that is connected. A process with limits has none: its
-// campaign pauses for a random time when a limit is exceeded.
-func (w *world) startCandidate(p *process) {
-	if !w.plan.election || p.limited || w.healing {
+// startCandidate starts the candidate of a connected process. A process with limits has none, because its campaign
+// would pause for a random time after each exceeded limit.
+func (sim *simulation) startCandidate(p *process) {
+	if !sim.plan.election || p.limited || sim.faultsOver {
 		return
 	}
-	c := &candidate{w: w, p: p, rand: w.rand(p.name, 5)}
-	c.id = -100_000_000 * (1 + len(w.candidates))
-	w.candidates = append(w.candidates, c)
+	c := &candidate{sim: sim, p: p, rand: sim.rand(p.name, 5)}
+	c.id = -100_000_000 * (1 + len(sim.candidates))
+	sim.candidates = append(sim.candidates, c)
 	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel, c.began = cancel, w.now()
+	c.cancel = cancel
 	var options []actors.ElectionOption
-	if w.plan.seed/8%2 == 0 {
+	if sim.plan.seed/8%2 == 0 {
 		options = append(options, actors.LeaderLatchNodes())
 	}
 	if c.rand.IntN(2) == 0 {
@@ -68,31 +67,31 @@ func (w *world) startCandidate(p *process) {
 	if c.rand.IntN(2) == 0 {
 		options = append(options, actors.AsID(p.name))
 	}
-	go c.work(ctx, p.locks.Election(electionPath, options...), c.rand.Uint64())
+	go c.campaign(ctx, p.locks.Election(electionPath, options...), c.rand.Uint64())
 }
 
-// work has one campaign after the other.
-func (c *candidate) work(ctx context.Context, e *actors.Election, seed uint64) {
-	defer c.over.Store(true)
-	own := rand.New(rand.NewPCG(seed, 6))
+// campaign runs one campaign after the other.
+func (c *candidate) campaign(ctx context.Context, e *actors.Election, seed uint64) {
+	defer c.done.Store(true)
+	rnd := rand.New(rand.NewPCG(seed, 6))
 	for ctx.Err() == nil {
 		for t, err := range e.Campaign(ctx) {
 			if err != nil {
-				c.set(nil, err)
+				c.setTerm(nil, err)
 				break
 			}
 			present := &term{Term: t, resign: make(chan struct{})}
-			c.set(present, nil)
+			c.setTerm(present, nil)
 			select {
 			case <-present.resign:
 			case <-t.Context().Done():
 			}
-			c.set(nil, nil)
-			if own.IntN(4) == 0 { // the campaign ends, and another one begins
+			c.setTerm(nil, nil)
+			if rnd.IntN(4) == 0 { // the campaign ends, and another one begins
 				break
 			}
 		}
-		pause := time.NewTimer(time.Duration(own.Int64N(int64(2*time.Second))) + time.Duration(own.IntN(1_000_000)))
+		pause := time.NewTimer(time.Duration(rnd.Int64N(int64(2*time.Second))) + time.Duration(rnd.IntN(1_000_000)))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -104,7 +103,7 @@ func (c *candidate) work(ctx context.Context, e *actors.Election, seed uint64) {
 	}
 }
 
-func (c *candidate) set(t *term, err error) {
+func (c *candidate) setTerm(t *term, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.term = t
@@ -119,114 +118,114 @@ func (c *candidate) lastError() error {
 	return c.err
 }
 
-func (w *world) lookAtCandidates(now time.Duration) {
-	for _, c := range w.candidates {
-		c.look(now)
+func (sim *simulation) advanceCandidates(now time.Duration) {
+	for _, c := range sim.candidates {
+		c.advance(now)
 	}
 }
 
-func (c *candidate) look(now time.Duration) {
+func (c *candidate) advance(now time.Duration) {
 	c.mu.Lock()
 	present, err := c.term, c.err
 	c.mu.Unlock()
-	if old := c.seen; old != nil && old.believed && (old != present || old.Grant().Err() != nil || c.p.dead) {
-		c.end(now, old)
+	if old := c.lastTerm; old != nil && old.believed && (old != present || old.Grant().Err() != nil || c.p.dead) {
+		c.endTerm(now, old)
 	}
 	if c.p.frozen || c.p.dead {
 		return
 	}
 	if err != nil && !errors.Is(err, actors.ErrClosed) {
-		c.w.line("candidate %s ends its campaign: %v", c.p.name, err)
-		if !c.fits(now, err) {
-			c.w.fail(now, "candidate %s: the answer does not fit: %v", c.p.name, err)
+		c.sim.record("candidate %s ends its campaign: %v", c.p.name, err)
+		if !c.isExpectedError(now, err) {
+			c.sim.fail(now, "candidate %s: the answer does not fit: %v", c.p.name, err)
 		}
 		c.mu.Lock()
 		c.err = nil
 		c.mu.Unlock()
 	}
-	if present != c.seen {
-		c.seen = present
+	if present != c.lastTerm {
+		c.lastTerm = present
 		if present != nil {
-			c.begin(now, present)
+			c.beginTerm(now, present)
 		}
 	}
 }
 
-// begin notes a term, of which its goroutine has just heard.
-func (c *candidate) begin(now time.Duration, t *term) {
+// beginTerm notes a term that its goroutine has just begun.
+func (c *candidate) beginTerm(now time.Duration, t *term) {
 	grant := t.Grant()
-	c.turns++
-	c.w.led = now
-	c.w.grants++
-	c.w.line("candidate %s leads, term %d: token %v, node %s", c.p.name, t.Number(), t.Token(), grant.Node())
+	c.terms++
+	c.sim.lastLed = now
+	c.sim.grants++
+	c.sim.record("candidate %s leads, term %d: token %v, node %s", c.p.name, t.Number(), t.Token(), grant.Node())
 	if grant.Err() == nil {
 		t.believed = true
-		c.w.note(&holding{id: c.id - c.turns, owner: fmt.Sprint(c.p.name, "!", c.turns), token: t.Token(), uses: []use{{electionPath, 0, 1}},
-			nodes: grant.Nodes(), session: grant.Session(), calm: c.p.calm, process: c.p.name})
+		c.sim.noteGrant(&heldGrant{id: c.id - c.terms, owner: fmt.Sprint(c.p.name, "!", c.terms), token: t.Token(), uses: []use{{electionPath, 0, 1}},
+			nodes: grant.Nodes(), session: grant.Session(), unaffectedSince: c.p.unaffectedSince, process: c.p.name})
 	}
-	c.w.after(time.Duration(c.rand.ExpFloat64()*float64(c.w.plan.hold)), func() { c.resign(t) })
+	c.sim.after(time.Duration(c.rand.ExpFloat64()*float64(c.sim.plan.meanHold)), func() { c.resign(t) })
 }
 
 func (c *candidate) resign(t *term) {
 	switch {
 	case c.p.frozen:
-		c.w.after(100*time.Millisecond, func() { c.resign(t) })
+		c.sim.after(100*time.Millisecond, func() { c.resign(t) })
 	case !t.resigned:
 		t.resigned = true
 		if t.believed {
-			c.end(c.w.now(), t)
+			c.endTerm(c.sim.now(), t)
 		}
 		close(t.resign)
 	}
 }
 
-// end notes that a candidate leads no more, by its own doing or as its grant is lost.
-func (c *candidate) end(now time.Duration, t *term) {
+// endTerm notes that a candidate leads no more, after its resignation or the loss of its grant.
+func (c *candidate) endTerm(now time.Duration, t *term) {
 	t.believed = false
-	c.w.led = now
+	c.sim.lastLed = now
 	err := t.Grant().Err()
-	c.w.line("candidate %s has led: %v", c.p.name, err)
-	if err != nil && !errors.Is(err, actors.ErrReleased) && c.w.faulty == 0 {
-		c.w.fail(now, "candidate %s has lost its term without a fault: %v", c.p.name, err)
+	c.sim.record("candidate %s has led: %v", c.p.name, err)
+	if err != nil && !errors.Is(err, actors.ErrReleased) && c.sim.lastFault == 0 {
+		c.sim.fail(now, "candidate %s has lost its term without a fault: %v", c.p.name, err)
 	}
-	c.w.ended(now, c.id-c.turns)
+	c.sim.ended(now, c.id-c.terms)
 }
 
-// fits reports whether a campaign may end with the error.
-func (c *candidate) fits(now time.Duration, err error) bool {
+// isExpectedError reports whether a campaign may end with the error.
+func (c *candidate) isExpectedError(now time.Duration, err error) bool {
 	switch {
 	case errors.Is(err, actors.ErrCancelled), errors.Is(err, context.Canceled):
-		return c.w.healing
+		return c.sim.faultsOver
 	case errors.Is(err, actors.ErrNoAuth):
-		return now < c.w.denied+time.Minute && c.w.denied > 0
+		return now < c.sim.deniedUntil+time.Minute && c.sim.deniedUntil > 0
 	case errors.Is(err, actors.ErrUnavailable):
-		return c.w.faulty > 0
+		return c.sim.lastFault > 0
 	}
 	return false
 }
 
-// checkElection looks whether a candidate waits although none leads, nor has led for some time.
-func (w *world) checkElection(now time.Duration, calm bool) {
-	if !calm || slices.ContainsFunc(w.held, func(h *holding) bool { return h.uses[0].path == electionPath }) {
-		w.led = now
+// checkElection checks that some candidate leads, unless none has been able to for some time.
+func (sim *simulation) checkElection(now time.Duration, unaffected bool) {
+	if !unaffected || slices.ContainsFunc(sim.held, func(h *heldGrant) bool { return h.uses[0].path == electionPath }) {
+		sim.lastLed = now
 	}
-	for _, c := range w.candidates {
-		if !c.p.dead && !c.over.Load() && now > w.led+patience {
-			w.fail(now, "candidate %s: none leads since %v", c.p.name, w.led)
+	for _, c := range sim.candidates {
+		if !c.p.dead && !c.done.Load() && now > sim.lastLed+maxFreeTime {
+			sim.fail(now, "candidate %s: no candidate leads since %v", c.p.name, sim.lastLed)
 		}
 	}
 }
 
-// dismissCandidates ends all campaigns.
-func (w *world) dismissCandidates() {
-	for _, c := range w.candidates {
+// stopCandidates ends all campaigns.
+func (sim *simulation) stopCandidates() {
+	for _, c := range sim.candidates {
 		c.cancel()
 	}
 }
 
-func (w *world) candidatesAreDone() bool {
-	for _, c := range w.candidates {
-		if !c.over.Load() {
+func (sim *simulation) candidatesDone() bool {
+	for _, c := range sim.candidates {
+		if !c.done.Load() {
 			return false
 		}
 	}

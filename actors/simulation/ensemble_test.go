@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// An ensemble is one embedded server with an address for each of its members. What is connected at an
-// address that lags reads one old state, as at a follower. The first member is the leader, which never
-// lags. A session goes to the next member when its connection is lost, and is refused by one that has
-// not seen what the session has read. A vote, and a log of which a part is lost, there is not.
+// An ensemble is one embedded server with several addresses, each with a state of its own. An address that lags
+// shows an old state, as a follower may. The first address is the leader, which never lags. A session that loses
+// its connection goes to the next address. An address refuses a session that has read a later state than its own.
+// There are no elections among the servers, and no writes are lost.
 
-// member is one server. All of them are one embedded server, which has a state for each address.
-type member struct {
+// ensembleServer is one address of the embedded server.
+type ensembleServer struct {
 	address address
 	away    atomic.Bool
-	lags    bool // its state is an old one
+	lags    bool // it shows an old state
 }
 
-// list is the list of servers that a client gets. It is the network that knows which one is
-// dialed: go-zookeeper shuffles names at random.
-func (n *network) list() string {
+// serverList returns the list of servers for a client. The network itself chooses the server that is dialed,
+// because go-zookeeper shuffles the list at random.
+func (n *network) serverList() string {
 	return strings.Repeat(",server:2181", len(n.servers))[1:]
 }
 
-// server returns the one that the host dials as its n-th.
-func (h *host) server(n uint64) *member {
+// server returns the server for the n-th dial of the host.
+func (h *host) server(n uint64) *ensembleServer {
 	if h.plain {
-		return h.net.servers[0]
+		return h.network.servers[0]
 	}
-	return h.net.servers[(h.seed+n)%uint64(len(h.net.servers))]
+	return h.network.servers[(h.seed+n)%uint64(len(h.network.servers))]
 }
 
-// cutFrom breaks those to a server.
-func (h *host) cutFrom(to *member) {
+// cutFrom breaks the connections to one server.
+func (h *host) cutFrom(to *ensembleServer) {
 	h.mu.Lock()
-	links := slices.Clone(h.links)
+	connections := slices.Clone(h.connections)
 	h.mu.Unlock()
-	for _, c := range links {
-		if c.to == to {
+	for _, c := range connections {
+		if c.server == to {
 			c.cut()
 		}
 	}
@@ -58,51 +58,54 @@ func (p *plan) drawServers(r *rand.Rand) {
 	}
 }
 
-// follower is one of those that are not the leader.
-func (n *network) follower(r *rand.Rand) *member { return n.servers[1+r.IntN(len(n.servers)-1)] }
+// follower returns a random server that is not the leader.
+func (n *network) follower(r *rand.Rand) *ensembleServer {
+	return n.servers[1+r.IntN(len(n.servers)-1)]
+}
 
-// disturbAll is disturb for all processes, any of which may be at a server, or come there.
-func (w *world) disturbAll(d time.Duration) {
-	for _, p := range w.all {
-		p.disturb(d)
+// markAllAffected is markAffected for all processes, since any of them may be connected to the server, or connect
+// to it.
+func (sim *simulation) markAllAffected(d time.Duration) {
+	for _, p := range sim.incarnations {
+		p.markAffected(d)
 	}
 }
 
-// lag has a server lag behind. It catches up now and then, and when it answers a write.
-func (w *world) lag(r *rand.Rand, span time.Duration) {
-	m := w.net.follower(r)
-	if m.lags {
+// lagServer has a server lag behind. The server catches up now and then, and when it answers a write.
+func (sim *simulation) lagServer(r *rand.Rand, span time.Duration) {
+	s := sim.network.follower(r)
+	if s.lags {
 		return
 	}
-	w.line("%s lags", m.address)
-	w.disturbAll(span + 3*time.Second)
-	m.lags = true
-	catchUp := func() { w.server.ThawAddress(string(m.address)) }
+	sim.record("%s lags", s.address)
+	sim.markAllAffected(span + 3*time.Second)
+	s.lags = true
+	catchUp := func() { sim.server.ThawAddress(string(s.address)) }
 	var lag func()
 	lag = func() {
-		if m.lags {
+		if s.lags {
 			catchUp()
-			w.server.FreezeAddress(string(m.address))
-			w.after(time.Duration(1+r.Int64N(int64(2*time.Second))), lag)
+			sim.server.FreezeAddress(string(s.address))
+			sim.after(time.Duration(1+r.Int64N(int64(2*time.Second))), lag)
 		}
 	}
 	lag()
-	w.lasting(span, func() {
-		m.lags = false
+	sim.undoAfter(span, func() {
+		s.lags = false
 		catchUp()
 	})
 }
 
-// leaveEnsemble has a server be away: its clients go to others.
-func (w *world) leaveEnsemble(r *rand.Rand, span time.Duration) {
-	m := w.net.follower(r)
-	if m.away.Swap(true) {
+// stopEnsembleServer has a server be away, so that its clients connect to others.
+func (sim *simulation) stopEnsembleServer(r *rand.Rand, span time.Duration) {
+	s := sim.network.follower(r)
+	if s.away.Swap(true) {
 		return
 	}
-	w.line("%s is away", m.address)
-	w.disturbAll(span + 3*time.Second)
-	for i, h := range w.net.hosts { // at times of their own, as each client sets timers then
-		w.after(time.Duration(i)*time.Microsecond, func() { h.cutFrom(m) })
+	sim.record("%s is away", s.address)
+	sim.markAllAffected(span + 3*time.Second)
+	for i, h := range sim.network.hosts { // at times of their own, because each client sets timers then
+		sim.after(time.Duration(i)*time.Microsecond, func() { h.cutFrom(s) })
 	}
-	w.lasting(span, func() { m.away.Store(false) })
+	sim.undoAfter(span, func() { s.away.Store(false) })
 }

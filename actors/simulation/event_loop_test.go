@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// driver owns the order of events: deliveries, operations and faults happen one at a time,
-// each at a time of its own, and all goroutines are idle before the next.
-type driver struct {
-	start time.Time
-	world sync.Mutex // held while an event happens, and by other goroutines that touch the world
-	step  func()     // is called when all that an event has caused has happened
+// eventLoop owns the order of events. Deliveries, operations and faults happen one at a time, each at a time of
+// its own. All goroutines are idle before the next event.
+type eventLoop struct {
+	start   time.Time
+	stateMu sync.Mutex // held during an event, and by every other goroutine that uses the state of the simulation
+	onIdle  func()     // called when all goroutines are idle after an event
 
-	mu      sync.Mutex
-	events  eventHeap
-	serial  uint64
-	newest  map[time.Duration]bool
-	wake    chan struct{}
-	history []string
-	sum     uint64
-	steps   int
+	mu        sync.Mutex
+	events    eventHeap
+	serial    uint64
+	usedTimes map[time.Duration]bool
+	wake      chan struct{}
+	history   []string
+	hash      uint64
+	steps     int
 
-	began       int64 // the present event, by the real clock
-	interrupted []int // the lines before which an event took so long that Go may have taken the processor from a goroutine
+	eventBegan       int64 // when the present event began, by the real clock
+	interruptedLines []int // lines before which an event took so long that Go may have preempted a goroutine
 }
 
 type event struct {
@@ -52,122 +52,120 @@ func (h *eventHeap) Pop() any {
 	return last
 }
 
-func newDriver() *driver {
-	return &driver{start: time.Now(), wake: make(chan struct{}, 1), sum: 14695981039346656037, newest: map[time.Duration]bool{}}
+func newEventLoop() *eventLoop {
+	return &eventLoop{start: time.Now(), wake: make(chan struct{}, 1), hash: 14695981039346656037, usedTimes: map[time.Duration]bool{}}
 }
 
-// now is the time since the start.
-func (d *driver) now() time.Duration { return time.Since(d.start) }
+// now returns the time since the start.
+func (loop *eventLoop) now() time.Duration { return time.Since(loop.start) }
 
-func (d *driver) after(delay time.Duration, do func()) { d.at(d.now()+delay, do) }
+func (loop *eventLoop) after(delay time.Duration, do func()) { loop.at(loop.now()+delay, do) }
 
-// at has do called at a time. No two events have one time: timers that they set would fire
-// in a random order.
-func (d *driver) at(at time.Duration, do func()) {
-	d.mu.Lock()
-	for d.newest[at] {
+// at calls do at a time. No two events have the same time: timers that they set would fire in a random order.
+func (loop *eventLoop) at(at time.Duration, do func()) {
+	loop.mu.Lock()
+	for loop.usedTimes[at] {
 		at++
 	}
-	d.newest[at] = true
-	d.serial++
-	heap.Push(&d.events, event{at, d.serial, do})
-	first := d.events[0].serial == d.serial
-	d.mu.Unlock()
+	loop.usedTimes[at] = true
+	loop.serial++
+	heap.Push(&loop.events, event{at, loop.serial, do})
+	first := loop.events[0].serial == loop.serial
+	loop.mu.Unlock()
 	if first {
 		select {
-		case d.wake <- struct{}{}:
+		case loop.wake <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// run performs the events until end.
-func (d *driver) run(end time.Duration, done func() bool) {
+// run performs events until end, or until done reports true.
+func (loop *eventLoop) run(end time.Duration, done func() bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		synctest.Wait()
-		runtime.Gosched() // begins a time slice: goroutines that wake one another in a row share one, over many events
-		if d.look(done) {
+		runtime.Gosched() // begins a time slice: goroutines that wake one another share one slice over many events
+		if loop.finishEvent(done) {
 			return
 		}
-		d.mu.Lock()
+		loop.mu.Lock()
 		next := end
-		if len(d.events) > 0 {
-			next = min(next, d.events[0].at)
+		if len(loop.events) > 0 {
+			next = min(next, loop.events[0].at)
 		}
-		d.mu.Unlock()
-		if wait := next - d.now(); wait > 0 {
+		loop.mu.Unlock()
+		if wait := next - loop.now(); wait > 0 {
 			timer.Reset(wait)
 			select {
 			case <-timer.C:
-			case <-d.wake:
+			case <-loop.wake:
 				timer.Stop()
 			}
 			continue
 		}
-		if d.now() >= end {
+		if loop.now() >= end {
 			return
 		}
-		d.mu.Lock()
-		e := heap.Pop(&d.events).(event)
-		delete(d.newest, e.at)
-		d.steps++
-		d.mu.Unlock()
-		d.locked(e.do)
+		loop.mu.Lock()
+		e := heap.Pop(&loop.events).(event)
+		delete(loop.usedTimes, e.at)
+		loop.steps++
+		loop.mu.Unlock()
+		loop.withState(e.do)
 	}
 }
 
-// look does what follows an event, and reports whether all is done.
-func (d *driver) look(done func() bool) bool {
-	d.world.Lock()
-	defer d.world.Unlock()
-	d.step()
-	d.measure()
+// finishEvent runs the checks that follow an event, and reports whether the loop is done.
+func (loop *eventLoop) finishEvent(done func() bool) bool {
+	loop.stateMu.Lock()
+	defer loop.stateMu.Unlock()
+	loop.onIdle()
+	loop.noteInterruption()
 	return done != nil && done()
 }
 
-// locked is for other goroutines than the driver's, and for what is no event. f must not wait
-// for anything.
-func (d *driver) locked(f func()) {
-	d.world.Lock()
-	defer d.world.Unlock()
+// withState calls f while no event happens. f must not block.
+func (loop *eventLoop) withState(f func()) {
+	loop.stateMu.Lock()
+	defer loop.stateMu.Unlock()
 	f()
 }
 
-// tooLong is close to the 10 ms after which Go lets other goroutines run first.
-const tooLong = 8 * time.Millisecond
+// longEvent is a little less than the 10 ms after which Go preempts a goroutine.
+const longEvent = 8 * time.Millisecond
 
-// measure counts the events that took too long by the real clock, which the bubble hides.
-func (d *driver) measure() {
+// noteInterruption notes an event that took too long by the real clock, which the bubble hides.
+func (loop *eventLoop) noteInterruption() {
 	var tv syscall.Timeval
 	syscall.Gettimeofday(&tv)
 	now := tv.Nano()
-	if d.began != 0 && now-d.began > int64(tooLong) {
-		d.mu.Lock()
-		d.interrupted = append(d.interrupted, len(d.history)+1)
-		d.mu.Unlock()
+	if loop.eventBegan != 0 && now-loop.eventBegan > int64(longEvent) {
+		loop.mu.Lock()
+		loop.interruptedLines = append(loop.interruptedLines, len(loop.history)+1)
+		loop.mu.Unlock()
 	}
-	d.began = now
+	loop.eventBegan = now
 }
 
-// line adds a line to the history.
-func (d *driver) line(format string, args ...any) {
-	text := fmt.Sprintf("%v ", d.now()) + fmt.Sprintf(format, args...)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.add(strings.ReplaceAll(text, "\n", `\n`)) // joined errors have several lines
+// record adds a line to the history.
+func (loop *eventLoop) record(format string, args ...any) {
+	text := fmt.Sprintf("%v ", loop.now()) + fmt.Sprintf(format, args...)
+	loop.mu.Lock()
+	defer loop.mu.Unlock()
+	loop.appendLine(strings.ReplaceAll(text, "\n", `\n`)) // joined errors have several lines
 }
 
-// add adds a line. It needs the lock.
-func (d *driver) add(text string) {
-	d.history = append(d.history, text)
+// appendLine adds a line to the history. The caller holds mu.
+func (loop *eventLoop) appendLine(text string) {
+	loop.history = append(loop.history, text)
 	for _, c := range []byte(text) {
-		d.sum = (d.sum ^ uint64(c)) * 1099511628211
+		loop.hash = (loop.hash ^ uint64(c)) * 1099511628211
 	}
 }
 
-func (d *driver) text() string { return strings.Join(d.history, "\n") }
+func (loop *eventLoop) text() string { return strings.Join(loop.history, "\n") }
 
 func hash(b []byte) uint64 {
 	h := fnv.New64a()

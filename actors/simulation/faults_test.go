@@ -11,272 +11,272 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// faultKinds are the faults. A random subset is switched on per seed.
-var faultKinds = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
+// faults are the faults of a drawn plan, which has a random subset of them.
+var faults = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
 	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation",
 	"follower", "drop", "count", "revoke", "session node", "simple node"}
 
-// scenes are the operations that are more than one request.
-var scenes = map[string]func(*world, entry){
-	"op actor": (*world).askAsActor, "op future": (*world).askByFuture, "op missing": (*world).askInMissing,
-	"op readers": (*world).askReaders, "op four": (*world).askFour, "op lost": (*world).askBehindLost,
-	"op list": (*world).askAfterList, "op overdue": (*world).loseByClock, "op owner lost": (*world).askAfterLoss,
-	"op simple": (*world).deleteLockNode, "op observe": (*world).observe,
+// scenarios are the operations of more than one request.
+var scenarios = map[string]func(*simulation, entry){
+	"op actor": (*simulation).acquireByActor, "op future": (*simulation).acquireByFuture, "op missing": (*simulation).acquireInMissingDirectory,
+	"op readers": (*simulation).tryAfterReaders, "op four": (*simulation).acquireFourTimes, "op lost": (*simulation).acquireAfterLostReply,
+	"op list": (*simulation).acquireDuringList, "op overdue": (*simulation).loseSessionByClock, "op owner lost": (*simulation).reacquireAfterLoss,
+	"op simple": (*simulation).deleteHeldLockNode, "op observe": (*simulation).listParticipants,
 }
 
-// perform does what the entry says.
-func (w *world) perform(e entry) {
-	if scene := scenes[e.what]; scene != nil {
-		scene(w, e)
+// perform executes an entry.
+func (sim *simulation) perform(e entry) {
+	if scenario := scenarios[e.name]; scenario != nil {
+		scenario(sim, e)
 		return
 	}
 	if !e.isFault() {
-		w.ask(e)
+		sim.acquire(e)
 		return
 	}
-	p, r := w.slots[e.slot], e.rand()
-	if p == nil || !p.isUp() || p.frozen || w.isResting(e) {
+	p, r := sim.slots[e.slot], e.rand()
+	if p == nil || !p.isUp() || p.frozen || sim.comesTooSoon(e) {
 		return
 	}
-	w.line("%s: %s", p.name, e.what)
-	w.faulty = w.now()
-	w.befall(e.what, p, r)
+	sim.record("%s: %s", p.name, e.name)
+	sim.lastFault = sim.now()
+	sim.injectFault(e.name, p, r)
 }
 
-// rests are how many session timeouts must be between two faults of a kind at one process, or at
-// the server, where they last: else there would be nothing but the fault.
-var rests = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1}
+// minPauses says how many session timeouts must be between two faults of a kind at one process. Without it there
+// would be nothing but the fault.
+var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1}
 
-// isResting reports whether a fault comes too soon.
-func (w *world) isResting(e entry) bool {
-	key, rest := fmt.Sprint(e.what, e.slot), rests[e.what]*w.plan.session
-	switch e.what {
+// comesTooSoon reports whether a fault must be left out, because another one of its kind came a short time before.
+func (sim *simulation) comesTooSoon(e entry) bool {
+	key, pause := fmt.Sprint(e.name, e.slot), minPauses[e.name]*sim.plan.sessionTimeout
+	switch e.name {
 	case "server away":
-		key, rest = e.what, time.Minute+2*w.plan.session
+		key, pause = e.name, time.Minute+2*sim.plan.sessionTimeout
 	case "delete", "write", "rights":
-		return w.operator.open.Load() > 10
+		return sim.operator.openTasks.Load() > 10
 	}
-	if rest == 0 {
+	if pause == 0 {
 		return false
 	}
-	if since, was := w.rested[key]; was && w.now() < since+rest {
+	if since, was := sim.lastFaultOf[key]; was && sim.now() < since+pause {
 		return true
 	}
-	w.rested[key] = w.now()
+	sim.lastFaultOf[key] = sim.now()
 	return false
 }
 
-func (w *world) befall(what string, p *process, r *rand.Rand) {
-	span := time.Duration(r.Int64N(int64(2 * w.plan.session)))
+func (sim *simulation) injectFault(fault string, p *process, r *rand.Rand) {
+	span := time.Duration(r.Int64N(int64(2 * sim.plan.sessionTimeout)))
 	switch r.IntN(3) {
 	case 0:
 		span /= 10
 	case 1: // about as long as it takes to lose the session
-		span = w.plan.session/2 + span*3/10
+		span = sim.plan.sessionTimeout/2 + span*3/10
 	}
-	switch what {
+	switch fault {
 	case "cut":
-		p.interrupt(3 * time.Second)
+		p.markDisconnected(3 * time.Second)
 		p.host.cut()
 	case "slow":
-		p.disturb(span + time.Second)
-		p.host.slowDown(time.Duration(r.Int64N(int64(w.plan.session / 2))))
-		w.lasting(span, func() { p.host.slowDown(0) })
-	case "late": // answers come late, and then the server hears nothing more
-		wait := time.Duration(r.Int64N(int64(w.plan.session)))
-		p.disturb(wait + 2*w.plan.session + 3*time.Second)
-		p.host.answerLate(w.plan.session/5 + time.Duration(r.Int64N(int64(w.plan.session/3))))
+		p.markAffected(span + time.Second)
+		p.host.setExtraDelay(time.Duration(r.Int64N(int64(sim.plan.sessionTimeout / 2))))
+		sim.undoAfter(span, func() { p.host.setExtraDelay(0) })
+	case "late": // answers are late, and later the server receives nothing more
+		wait := time.Duration(r.Int64N(int64(sim.plan.sessionTimeout)))
+		p.markAffected(wait + 2*sim.plan.sessionTimeout + 3*time.Second)
+		p.host.setExtraAnswerDelay(sim.plan.sessionTimeout/5 + time.Duration(r.Int64N(int64(sim.plan.sessionTimeout/3))))
 		over := false
-		w.after(wait, func() {
+		sim.after(wait, func() {
 			if !over {
-				p.host.silence()
+				p.host.muteRequests()
 			}
 		})
-		w.lasting(wait+2*w.plan.session, func() {
+		sim.undoAfter(wait+2*sim.plan.sessionTimeout, func() {
 			over = true
-			p.host.answerLate(0)
-			p.free()
+			p.host.setExtraAnswerDelay(0)
+			p.unblock()
 		})
 	case "hole":
-		p.disturb(span + 3*time.Second)
-		p.host.hold(true)
-		w.lasting(span, func() { p.free() })
+		p.markAffected(span + 3*time.Second)
+		p.host.block(true)
+		sim.undoAfter(span, func() { p.unblock() })
 	case "expire":
-		p.interrupt(3 * time.Second)
-		w.expire(p)
+		p.markDisconnected(3 * time.Second)
+		sim.expireSession(p)
 	case "freeze":
-		p.disturb(span + 3*time.Second)
-		p.host.hold(true)
+		p.markAffected(span + 3*time.Second)
+		p.host.block(true)
 		p.frozen = true
-		if p.apart != nil {
-			p.apart.freeze()
+		if p.components != nil {
+			p.components.freeze()
 		}
-		w.lasting(span, func() {
+		sim.undoAfter(span, func() {
 			p.frozen = false
-			if p.apart != nil {
-				p.apart.unfreeze()
+			if p.components != nil {
+				p.components.unfreeze()
 			}
-			p.free()
+			p.unblock()
 		})
 	case "kill":
-		w.kill(p)
+		sim.kill(p)
 		if r.IntN(2) == 0 {
-			p.host.cut() // the system hangs up
+			p.host.cut() // the operating system closes the connections
 		}
-		next := len(w.all)
-		w.lasting(span, func() { w.startProcess(p.slot, next) })
+		next := len(sim.incarnations)
+		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
 	default:
-		w.befallServer(what, p, r, span)
+		sim.injectServerFault(fault, p, r, span)
 	}
 }
 
-// requestFaults are what the server may do wrong with a request.
+// requestFaults are the faults that the server injects into a request.
 var requestFaults = []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 	embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter}
 
-// befallServer is befall for what comes from the server's side or by an operator.
-func (w *world) befallServer(what string, p *process, r *rand.Rand, span time.Duration) {
-	directory := w.busyDirectory(r)
-	switch what {
+// injectServerFault injects a fault of the server, of an operator or of another program.
+func (sim *simulation) injectServerFault(fault string, p *process, r *rand.Rand, span time.Duration) {
+	directory := sim.directoryInUse(r)
+	switch fault {
 	case "close":
 		p.close()
-		next := len(w.all)
-		w.lasting(span, func() { w.startProcess(p.slot, next) })
+		next := len(sim.incarnations)
+		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
 	case "server away":
 		span = time.Second + time.Duration(r.Int64N(int64(59*time.Second)))
-		if w.net.refusing.Load() {
+		if sim.network.away.Load() {
 			return
 		}
-		for _, p := range w.all {
-			p.disturb(span + 2*w.plan.session)
+		for _, p := range sim.incarnations {
+			p.markAffected(span + 2*sim.plan.sessionTimeout)
 		}
-		w.goAway(r.IntN(2) == 0)
-		w.lasting(span, w.comeBack)
+		sim.stopServer(r.IntN(2) == 0)
+		sim.undoAfter(span, sim.startServer)
 	case "request":
-		p.disturb(3*time.Second + w.plan.session)
+		p.markAffected(3*time.Second + sim.plan.sessionTimeout)
 		f := embedded.Fault{Op: pick(r, []embedded.Op{embedded.OpAny, embedded.OpMulti, embedded.OpAll, embedded.OpGetChildren2}), Session: p.session,
-			Nth: 1 + r.IntN(5), Times: 1 + r.IntN(2), Action: pick(r, requestFaults), Delay: time.Duration(r.Int64N(int64(w.plan.session)))}
-		w.line("%s: %v of %v", p.name, f.Action, f.Op)
-		i := w.server.Inject(f)
-		w.lasting(span, func() {
+			Nth: 1 + r.IntN(5), Times: 1 + r.IntN(2), Action: pick(r, requestFaults), Delay: time.Duration(r.Int64N(int64(sim.plan.sessionTimeout)))}
+		sim.record("%s: %v of %v", p.name, f.Action, f.Op)
+		i := sim.server.Inject(f)
+		sim.undoAfter(span, func() {
 			i.Remove()
-			p.disturb(3*time.Second + w.plan.session)
-			p.host.cut() // there may be a black hole
+			p.markAffected(3*time.Second + sim.plan.sessionTimeout)
+			p.host.cut() // the fault may have left a black hole
 		})
 	case "actor stops":
-		for _, o := range w.owners {
-			if o.p == p && o.name == "" && r.IntN(2) == 0 {
-				o.stop()
+		for _, a := range sim.actorRequests {
+			if a.p == p && a.name == "" && r.IntN(2) == 0 {
+				a.stop()
 			}
 		}
 	case "stale":
-		p.disturb(span + 3*time.Second)
+		p.markAffected(span + 3*time.Second)
 		session := p.session
-		w.server.Freeze(session)
-		w.lasting(span, func() { w.server.Thaw(session) })
+		sim.server.Freeze(session)
+		sim.undoAfter(span, func() { sim.server.Thaw(session) })
 	case "follower":
-		w.follow(p, r, span)
+		sim.lagSessions(p, r, span)
 	case "lag":
-		w.lag(r, span)
+		sim.lagServer(r, span)
 	case "member":
-		w.leaveEnsemble(r, span)
+		sim.stopEnsembleServer(r, span)
 	case "replace":
-		p.replaces, p.hides = true, false
+		p.replaceNext, p.hideReplaced = true, false
 	case "replace and hide":
-		p.replaces, p.hides = true, true
+		p.replaceNext, p.hideReplaced = true, true
 	case "lease":
-		w.operator.do(func() { w.operator.deleteOne(root+"/s3/leases", r, func(string) bool { return true }) })
+		sim.operator.do(func() { sim.operator.deleteOne(root+"/s3/leases", r, func(string) bool { return true }) })
 	case "turn":
-		w.turn(p, r)
+		sim.raiseAndDelete(p, r)
 	case "still":
-		w.standStill(p, span)
+		sim.freezePastDeadline(p, span)
 	case "unresolved", "held":
-		w.leaveUnresolved(p, what == "unresolved")
+		sim.delayCreate(p, fault == "unresolved")
 	case "drop":
-		w.dropGrants(p, r, span)
+		sim.dropGrants(p, r, span)
 	case "count":
-		w.changeCount(p, r)
+		sim.changeCount(p, r)
 	case "revoke":
-		w.revoke(p, r)
+		sim.revoke(p, r)
 	case "session node":
-		w.operator.do(func() {
-			w.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return strings.HasPrefix(name, "session-") })
+		sim.operator.do(func() {
+			sim.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return strings.HasPrefix(name, "session-") })
 		})
-	case "simple node": // but not the one that others wait for, by which nothing is promised
-		w.operator.do(func() {
-			w.operator.deleteOne(pick(r, []string{root + "/simple", root + "/simplerw"}), r, func(name string) bool { return name != "lock" && name != "W" })
+	case "simple node": // but not the node that others wait for: nothing is promised after its deletion
+		sim.operator.do(func() {
+			sim.operator.deleteOne(pick(r, []string{root + "/simple", root + "/simplerw"}), r, func(name string) bool { return name != "lock" && name != "W" })
 		})
 	case "delete":
-		w.operator.do(func() { w.operator.delete(directory, r) })
+		sim.operator.do(func() { sim.operator.delete(directory, r) })
 	case "write":
-		w.operator.do(func() { w.operator.write(directory, r) })
+		sim.operator.do(func() { sim.operator.write(directory, r) })
 	case "rights":
-		w.operator.do(func() { w.operator.deny(directory, r, span) })
+		sim.operator.do(func() { sim.operator.deny(directory, r, span) })
 	case "sequence":
-		w.sequence(directory, r)
+		sim.advanceCounter(directory, r)
 	case "generation":
-		w.raise(p)
+		sim.raiseGeneration(p)
 	}
 }
 
-// raise has a process raise the generation. A create between two raises of which its process has
-// seen only the last is repeated, so the order of requests does not count until it is over.
-func (w *world) raise(p *process) {
-	w.raising++
+// raiseGeneration has a process raise the generation. A create is repeated if its process has seen only the second
+// of two raises, so the order of requests is not checked meanwhile.
+func (sim *simulation) raiseGeneration(p *process) {
+	sim.generationRaises++
 	go func() {
 		g, err := p.locks.RaiseGeneration(context.Background())
-		w.line("%s raises the generation to %d: %v", p.name, g, err)
-		w.locked(func() {
-			w.raising--
-			w.faulty = w.now()
+		sim.record("%s raises the generation to %d: %v", p.name, g, err)
+		sim.withState(func() {
+			sim.generationRaises--
+			sim.lastFault = sim.now()
 		})
 	}()
 }
 
-// goAway has the server be away: its connections break, and it takes no new ones. Sessions expire
-// meanwhile, unless it restarts: then their time begins anew when it comes back.
-func (w *world) goAway(restarts bool) {
-	w.net.refusing.Store(true)
-	for i, h := range w.net.hosts { // at times of their own, as each client sets timers then
-		w.after(time.Duration(i)*time.Microsecond, h.cut)
+// stopServer has the server be away: connections break, and it accepts no new ones. Sessions expire meanwhile,
+// unless the server restarts: then their timeouts begin anew.
+func (sim *simulation) stopServer(restarts bool) {
+	sim.network.away.Store(true)
+	for i, h := range sim.network.hosts { // at times of their own, because each client sets timers then
+		sim.after(time.Duration(i)*time.Microsecond, h.cut)
 	}
 	if !restarts {
-		w.server.Pause()
+		sim.server.Pause()
 		return
 	}
-	w.line("the server ends, to be started again")
-	w.after(10*time.Millisecond, func() { // when it has no connections
-		if w.net.refusing.Load() {
-			w.server.Halt()
+	sim.record("the server ends, to be started again")
+	sim.after(10*time.Millisecond, func() { // when the server has no connections
+		if sim.network.away.Load() {
+			sim.server.Halt()
 		}
 	})
 }
 
-func (w *world) comeBack() {
-	w.net.refusing.Store(false)
-	w.server.Resume()
-	w.server.Restart()
+func (sim *simulation) startServer() {
+	sim.network.away.Store(false)
+	sim.server.Resume()
+	sim.server.Restart()
 }
 
-// free lets the connections of a process go on.
-func (p *process) free() {
+// unblock lets the connections of a process continue.
+func (p *process) unblock() {
 	if !p.dead {
-		p.host.hold(false)
+		p.host.block(false)
 	}
 }
 
-// follow has half of the processes be at a server that lags behind: it catches up now and then, and
-// when it answers a write.
-func (w *world) follow(p *process, r *rand.Rand, span time.Duration) {
+// lagSessions has the server show an old state to half of the processes. They catch up now and then, and when the
+// server answers a write of theirs.
+func (sim *simulation) lagSessions(p *process, r *rand.Rand, span time.Duration) {
 	followers := map[*process]int64{}
-	for _, q := range w.slots {
+	for _, q := range sim.slots {
 		if q != nil && q.isUp() && q.slot%2 == p.slot%2 && q.session != 0 {
-			q.disturb(span + 3*time.Second)
+			q.markAffected(span + 3*time.Second)
 			followers[q] = q.session
 		}
 	}
 	each := func(do func(session int64)) {
-		for _, q := range w.slots {
+		for _, q := range sim.slots {
 			if session, ok := followers[q]; ok {
 				do(session)
 			}
@@ -286,69 +286,69 @@ func (w *world) follow(p *process, r *rand.Rand, span time.Duration) {
 	var lag func()
 	lag = func() {
 		if !over {
-			each(w.server.Thaw)
-			each(w.server.Freeze)
-			w.after(time.Duration(1+r.Int64N(int64(2*time.Second))), lag)
+			each(sim.server.Thaw)
+			each(sim.server.Freeze)
+			sim.after(time.Duration(1+r.Int64N(int64(2*time.Second))), lag)
 		}
 	}
 	lag()
-	w.lasting(span, func() {
+	sim.undoAfter(span, func() {
 		over = true
-		each(w.server.Thaw)
+		each(sim.server.Thaw)
 	})
 }
 
-// lasting has undo called after a time, or when all faults end.
-func (w *world) lasting(d time.Duration, undo func()) {
+// undoAfter calls undo after a time, or when all faults end.
+func (sim *simulation) undoAfter(d time.Duration, undo func()) {
 	over := false
-	w.active++
+	sim.activeFaults++
 	once := func() {
 		if !over {
 			over = true
-			w.active--
-			w.faulty = w.now()
+			sim.activeFaults--
+			sim.lastFault = sim.now()
 			undo()
 		}
 	}
-	w.undo = append(w.undo, once)
-	w.after(d, once)
+	sim.undoFaults = append(sim.undoFaults, once)
+	sim.after(d, once)
 }
 
-// heal ends all faults.
-func (w *world) heal() {
-	w.healing = true
-	w.dismissCandidates()
-	w.line("all faults end")
-	for len(w.undo) > 0 {
-		undo := w.undo
-		w.undo = nil
+// endFaults ends all faults.
+func (sim *simulation) endFaults() {
+	sim.faultsOver = true
+	sim.stopCandidates()
+	sim.record("all faults end")
+	for len(sim.undoFaults) > 0 {
+		undo := sim.undoFaults
+		sim.undoFaults = nil
 		for _, f := range undo {
 			f()
 		}
 	}
 }
 
-// expire has the server end the session of a process, which believes in its grants until it
-// hears of that.
-func (w *world) expire(p *process) {
+// expireSession has the server end the session of a process, whose program believes in its grants until it learns
+// of that.
+func (sim *simulation) expireSession(p *process) {
 	if p.session == 0 {
 		return
 	}
-	w.expired[p.session] = w.now()
-	w.took(w.now(), ofSession(p.session))
-	w.server.Expire(p.session)
+	sim.expiredAt[p.session] = sim.now()
+	sim.invalidate(sim.now(), ofSession(p.session))
+	sim.server.Expire(p.session)
 }
 
-// kill ends a process as kill -9 does: nothing more goes out, or comes in.
-func (w *world) kill(p *process) {
-	p.host.hold(true)
-	p.host.die()
-	for _, o := range w.owners {
-		if o.p == p {
-			o.kill()
+// kill ends a process as kill -9 does: no more messages are sent or received.
+func (sim *simulation) kill(p *process) {
+	p.host.block(true)
+	p.host.stopDialing()
+	for _, a := range sim.actorRequests {
+		if a.p == p {
+			a.kill()
 		}
 	}
-	for _, r := range w.open {
+	for _, r := range sim.requests {
 		if r.p == p {
 			r.kill()
 		}

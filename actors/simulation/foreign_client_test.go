@@ -14,55 +14,53 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// foreigner is a client of another library, with Curator's or kazoo's names and habits: it
-// creates a node, lists, watches its predecessor and holds when there is none.
-type foreigner struct {
-	w      *world
-	name   string
-	id     int
-	conn   *zk.Conn
-	rand   *rand.Rand
-	kazoo  bool
-	turns  int
-	over   atomic.Bool
-	up     bool
-	events chan struct{} // something has changed
+// foreignClient is a client of another library, with the names and the algorithm of Curator or kazoo: it creates a
+// node, lists the directory, watches its predecessor, and holds when there is none.
+type foreignClient struct {
+	sim      *simulation
+	name     string
+	id       int
+	conn     *zk.Conn
+	rand     *rand.Rand
+	kazoo    bool
+	attempts int
+	done     atomic.Bool
 }
 
-func (w *world) startForeigner(i int) {
-	f := &foreigner{w: w, name: fmt.Sprintf("foreign%d", i), rand: w.rand("foreign", i), events: make(chan struct{}, 1), up: true}
+func (sim *simulation) startForeignClient(i int) {
+	f := &foreignClient{sim: sim, name: fmt.Sprintf("foreign%d", i), rand: sim.rand("foreign", i)}
 	f.id = -1_000_000 * (i + 1)
 	f.kazoo = f.rand.IntN(2) == 0
-	w.foreign = append(w.foreign, f)
-	f.conn, _ = w.plainClient(f.name, w.plan.session)
+	sim.foreignClients = append(sim.foreignClients, f)
+	f.conn, _ = sim.plainClient(f.name, sim.plan.sessionTimeout)
 	go f.work()
 }
 
-func (w *world) foreignersAreDone() bool {
-	for _, f := range w.foreign {
-		if !f.over.Load() {
+func (sim *simulation) foreignClientsDone() bool {
+	for _, f := range sim.foreignClients {
+		if !f.done.Load() {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *world) isHealing() (healing bool) {
-	w.locked(func() { healing = w.healing })
-	return healing
+func (sim *simulation) areFaultsOver() (over bool) {
+	sim.withState(func() { over = sim.faultsOver })
+	return over
 }
 
-// sleep waits for a time of its own, so that two timers do not fire at once.
-func (f *foreigner) sleep(d time.Duration) {
+// sleep adds a random time to the pause, so that no two timers fire at the same time.
+func (f *foreignClient) sleep(d time.Duration) {
 	time.Sleep(d + time.Duration(f.rand.IntN(1_000_000)))
 }
 
-func (f *foreigner) work() {
+func (f *foreignClient) work() {
 	defer func() {
 		f.conn.Close()
-		f.over.Store(true)
+		f.done.Store(true)
 	}()
-	for !f.w.isHealing() {
+	for !f.sim.areFaultsOver() {
 		f.sleep(time.Duration(f.rand.ExpFloat64() * float64(2*time.Second)))
 		path, kind, u := root+"/m0", "-lock-", use{root + "/m0", 0, 1}
 		if f.kazoo {
@@ -71,16 +69,16 @@ func (f *foreigner) work() {
 			path = root + "/rw"
 			kind, u = "-__READ__", use{path, 0, 1}
 			if f.rand.IntN(2) == 0 {
-				kind, u = "-__WRIT__", use{path, 0, allReaders}
+				kind, u = "-__WRIT__", use{path, 0, rwCapacity}
 			}
 		}
-		f.turn(path, kind, u)
+		f.acquireOnce(path, kind, u)
 	}
 }
 
-func (f *foreigner) turn(path, kind string, u use) {
-	f.turns++
-	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", f.rand.Uint32(), f.rand.IntN(1<<16), f.rand.IntN(1<<12), f.rand.IntN(1<<12), f.turns)
+func (f *foreignClient) acquireOnce(path, kind string, u use) {
+	f.attempts++
+	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", f.rand.Uint32(), f.rand.IntN(1<<16), f.rand.IntN(1<<12), f.rand.IntN(1<<12), f.attempts)
 	prefix := "_c_" + id + kind
 	if f.kazoo {
 		prefix = strings.ReplaceAll(id, "-", "") + kind
@@ -89,25 +87,25 @@ func (f *foreigner) turn(path, kind string, u use) {
 	if node == "" {
 		return
 	}
-	patience := f.w.now() + time.Duration(f.rand.Int64N(int64(30*time.Second)))
+	giveUpAt := f.sim.now() + time.Duration(f.rand.Int64N(int64(30*time.Second)))
 	for {
 		children, _, err := f.conn.Children(path)
 		if errors.Is(err, zk.ErrNoNode) {
-			return // another client has deleted everything
+			return // another client has deleted the directory
 		}
 		if err != nil {
 			f.sleep(200 * time.Millisecond)
 			continue
 		}
 		if !slices.Contains(children, node) {
-			return // another client has deleted it, or the session is another one
+			return // another client has deleted the node, or the session is a new one
 		}
 		before := predecessor(children, node, kind)
 		if before == "" {
 			f.hold(path, node, u)
 			break
 		}
-		if f.w.now() > patience {
+		if f.sim.now() > giveUpAt {
 			break
 		}
 		ok, _, changed, err := f.conn.ExistsW(path + "/" + before)
@@ -125,8 +123,8 @@ func (f *foreigner) turn(path, kind string, u use) {
 	f.delete(path + "/" + node)
 }
 
-// create makes the node; it looks for it if the answer is lost, as protected creates do.
-func (f *foreigner) create(path, prefix string) string {
+// create creates the node. If the answer is lost, create searches for the node, as protected creates do.
+func (f *foreignClient) create(path, prefix string) string {
 	f.conn.CreateContainer(path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
 	for range 20 {
 		made, err := f.conn.Create(path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -151,20 +149,20 @@ func (f *foreigner) create(path, prefix string) string {
 	return ""
 }
 
-// predecessor is the last of those that a node has to wait for.
+// predecessor returns the last contender that the node has to wait for, or "".
 func predecessor(children []string, node, kind string) (last string) {
-	mine := sequence(node)
-	slices.SortFunc(children, func(a, b string) int { return cmp.Compare(sequence(a), sequence(b)) })
+	mine := sequenceOf(node)
+	slices.SortFunc(children, func(a, b string) int { return cmp.Compare(sequenceOf(a), sequenceOf(b)) })
 	for _, c := range children {
-		if n := sequence(c); n >= 0 && n < mine && (kind != "-__READ__" || !strings.Contains(c, "-__READ__")) {
+		if n := sequenceOf(c); n >= 0 && n < mine && (kind != "-__READ__" || !strings.Contains(c, "-__READ__")) {
 			last = c
 		}
 	}
 	return last
 }
 
-// sequence returns the number at the end of a contender's name, or -1.
-func sequence(name string) int64 {
+// sequenceOf returns the number at the end of a contender's name, or -1.
+func sequenceOf(name string) int64 {
 	if len(name) < 10 {
 		return -1
 	}
@@ -175,21 +173,21 @@ func sequence(name string) int64 {
 	return n
 }
 
-func (f *foreigner) hold(path, node string, u use) {
-	id := f.id - f.turns
+func (f *foreignClient) hold(path, node string, u use) {
+	id := f.id - f.attempts
 	session := f.conn.SessionID()
-	f.w.line("%s holds %s/%s", f.name, path, node)
-	f.w.locked(func() {
-		f.w.grants++
-		f.w.note(&holding{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true, process: f.name})
+	f.sim.record("%s holds %s/%s", f.name, path, node)
+	f.sim.withState(func() {
+		f.sim.grants++
+		f.sim.noteGrant(&heldGrant{id: id, owner: f.name, uses: []use{u}, nodes: []string{path + "/" + node}, session: session, foreign: true, process: f.name})
 	})
 	f.sleep(time.Duration(f.rand.ExpFloat64() * float64(100*time.Millisecond)))
-	f.w.line("%s is done with %s/%s", f.name, path, node)
-	f.w.locked(func() { f.w.ended(f.w.now(), id) })
+	f.sim.record("%s is done with %s/%s", f.name, path, node)
+	f.sim.withState(func() { f.sim.ended(f.sim.now(), id) })
 }
 
-// delete goes on until the node is gone.
-func (f *foreigner) delete(path string) {
+// delete repeats the deletion until the node is gone.
+func (f *foreignClient) delete(path string) {
 	for {
 		err := f.conn.Delete(path, -1)
 		if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrSessionExpired) {

@@ -11,18 +11,18 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// apart is what a process consists of whose Locks are made by actors.New: its actors can be
-// stopped from outside. While they stand still, all that timers of the process tell them waits in
-// their mailboxes, as the timers of a process that the operating system has stopped fire late.
-type apart struct {
-	system *actorhost.System
-	bridge *zkbridge.Bridge
-	thaw   chan struct{} // ends the freeze; nil without one
-	still  []*actorhost.Ref
+// components are the parts of a process whose Locks are made by actors.New. Their actors can be frozen from
+// outside. The messages of timers then wait in mailboxes, as the timers of a process that the operating system has
+// stopped fire late.
+type components struct {
+	system   *actorhost.System
+	bridge   *zkbridge.Bridge
+	frozen   chan struct{} // closed to end the freeze; nil without a freeze
+	blockers []*actorhost.Ref
 }
 
-// openApart is actors.Connect from its public parts.
-func openApart(servers string, cfg actors.Config) (*actors.Locks, *apart, error) {
+// connectComponents does what actors.Connect does, by means of public functions.
+func connectComponents(servers string, cfg actors.Config) (*actors.Locks, *components, error) {
 	system := actorhost.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: servers, SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger})
 	if err == nil {
@@ -34,50 +34,50 @@ func openApart(servers string, cfg actors.Config) (*actors.Locks, *apart, error)
 		system.Close()
 		return nil, nil, err
 	}
-	return actors.New(system, bridge, cfg), &apart{system: system, bridge: bridge}, nil
+	return actors.New(system, bridge, cfg), &components{system: system, bridge: bridge}, nil
 }
 
-func (a *apart) close() {
-	a.bridge.Close()
-	a.system.Close()
+func (c *components) close() {
+	c.bridge.Close()
+	c.system.Close()
 }
 
-// freeze has no actor of the process handle a message before unfreeze: it occupies all goroutines
-// that serve mailboxes.
-func (a *apart) freeze() {
-	a.thaw = make(chan struct{})
-	occupy := func(*actorhost.Ref) actorhost.Actor { return occupier{a.thaw} }
+// freeze keeps the actors of the process from handling messages until unfreeze: it blocks all goroutines that
+// serve mailboxes.
+func (c *components) freeze() {
+	c.frozen = make(chan struct{})
+	block := func(*actorhost.Ref) actorhost.Actor { return blockingActor{c.frozen} }
 	for range max(4, 2*runtime.GOMAXPROCS(0)) {
-		a.still = append(a.still, a.system.Start("occupier", occupy))
+		c.blockers = append(c.blockers, c.system.Start("blocker", block))
 	}
-	if ref, err := a.system.SpawnPriority("occupier", occupy); err == nil {
-		a.still = append(a.still, ref)
+	if ref, err := c.system.SpawnPriority("blocker", block); err == nil {
+		c.blockers = append(c.blockers, ref)
 	}
-	for _, ref := range a.still {
-		ref.Tell("stand still")
+	for _, ref := range c.blockers {
+		ref.Tell("block")
 	}
 }
 
-// hasLost reports whether the process has lost a session by its clock, of which its actors do not
-// hear while they stand still.
+// hasLost reports whether the process has lost a session by its own clock. Its actors do not learn of that while
+// they are frozen.
 func (p *process) hasLost(session int64) bool {
 	return session != 0 && (session != p.session || p.state == messages.SessionState_LOST)
 }
 
-func (a *apart) unfreeze() {
-	if a.thaw == nil {
+func (c *components) unfreeze() {
+	if c.frozen == nil {
 		return
 	}
-	close(a.thaw)
-	for _, ref := range a.still {
+	close(c.frozen)
+	for _, ref := range c.blockers {
 		ref.Stop()
 	}
-	a.thaw, a.still = nil, nil
+	c.frozen, c.blockers = nil, nil
 }
 
-// occupier is an actor that blocks the goroutine that serves it.
-type occupier struct{ thaw chan struct{} }
+// blockingActor blocks the goroutine that serves it.
+type blockingActor struct{ frozen chan struct{} }
 
-func (o occupier) Receive(ask.Recipient, any) { <-o.thaw }
-func (o occupier) Stopped(any)                {}
-func (o occupier) Refuse(ask.Recipient, any)  {}
+func (b blockingActor) Receive(ask.Recipient, any) { <-b.frozen }
+func (b blockingActor) Stopped(any)                {}
+func (b blockingActor) Refuse(ask.Recipient, any)  {}

@@ -1,1 +1,1 @@
-// This file lets the package declare a function without a body, see drop_test.go.
+// This file lets package simulation declare a function without a body: see request_drop_test.go.

@@ -13,7 +13,7 @@ import (
 // The locks are few, so that requests meet.
 const (
 	root       = "/t"
-	allReaders = 1000
+	rwCapacity = 1000
 )
 
 // intentions is a custom rule: shared and exclusive intentions, readers and a writer.
@@ -29,7 +29,7 @@ func intentions() queue.Rule {
 
 var intentionKinds = []string{"IS", "IX", "S", "X"}
 
-func specs() map[string]*spec {
+func lockSpecs() map[string]*spec {
 	rule := intentions()
 	excludes := make([][]bool, len(rule.BlockedBy))
 	for i, by := range rule.BlockedBy {
@@ -37,119 +37,116 @@ func specs() map[string]*spec {
 			excludes[i] = append(excludes[i], by.Has(queue.Kind(j)))
 		}
 	}
-	one := func() *spec { return &spec{room: 1} }
-	many := func() *spec { return &spec{room: allReaders} }
+	one := func() *spec { return &spec{capacity: 1} }
+	many := func() *spec { return &spec{capacity: rwCapacity} }
 	return map[string]*spec{
-		root + "/m0": one(), root + "/m1": one(), root + "/local": one(), root + "/delay": {room: 1, delay: lockDelay},
+		root + "/m0": one(), root + "/m1": one(), root + "/local": one(), root + "/delay": {capacity: 1, lockDelay: lockDelay},
 		root + "/rw": many(), root + "/rwlocal": many(),
-		root + "/s1": {room: 1, permits: true}, root + "/s3": {room: 3, permits: true},
-		root + "/sm": {room: 1, permits: true}, root + "/custom": {excludes: excludes},
-		root + "/shared": {permits: true, most: maxShared},
+		root + "/s1": {capacity: 1, permits: true}, root + "/s3": {capacity: 3, permits: true},
+		root + "/sm": {capacity: 1, permits: true}, root + "/custom": {excludes: excludes},
+		root + "/shared": {permits: true, maxCapacity: maxPermits},
 		root + "/simple": one(), root + "/simplerw": many(), root + "/election": one(),
 	}
 }
 
-// access is a lock as one request wants it.
+// access is a lock, and how one request uses it.
 type access struct {
 	actors.Member
 	use
 	permits int // of a semaphore
 }
 
-// locker is any handle.
-type locker interface {
+// accessTo returns an access with one permit.
+func accessTo(m actors.Member, kind, weight int) access {
+	return access{Member: m, use: use{m.Path(), kind, weight}, permits: 1}
+}
+
+// lockHandle is a handle of any recipe.
+type lockHandle interface {
 	Path() string
 	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 }
 
-// memberForms and aloneForms are how many forms member and alone choose from. Of these a
-// seed has some, so that requests meet.
+// memberFormCount and anyFormCount are how many forms memberLock and anyLock choose from. A seed uses only some of
+// these, so that requests meet.
 const (
-	memberForms = 6
-	aloneForms  = 10
+	memberFormCount = 6
+	anyFormCount    = 10
 )
 
-func pickOne(r *rand.Rand, some []int) int { return some[r.IntN(len(some))] }
-
-// member is a lock that may be part of a multi-lock.
-func (p *process) member(r *rand.Rand) access {
+// memberLock returns a random lock that may be a member of a multi-lock.
+func (p *process) memberLock(r *rand.Rand) access {
 	l := p.locks
-	pick := func(m actors.Member, kind, weight int) access {
-		return access{Member: m, use: use{m.Path(), kind, weight}, permits: 1}
-	}
-	switch pickOne(r, p.w.plan.members) {
+	switch pick(r, p.sim.plan.memberForms) {
 	case 0:
-		return pick(l.Mutex(root+"/m0"), 0, 1)
+		return accessTo(l.Mutex(root+"/m0"), 0, 1)
 	case 1:
-		return pick(l.Mutex(root+"/m1"), 0, 1)
+		return accessTo(l.Mutex(root+"/m1"), 0, 1)
 	case 2:
 		if r.IntN(2) == 0 {
-			return pick(l.RWMutex(root+"/rw").Write(), 0, allReaders)
+			return accessTo(l.RWMutex(root+"/rw").Write(), 0, rwCapacity)
 		}
-		return pick(l.RWMutex(root+"/rw").Read(), 0, 1)
+		return accessTo(l.RWMutex(root+"/rw").Read(), 0, 1)
 	case 3:
-		return pick(l.Semaphore(root+"/s1", 1), 0, 1)
+		return accessTo(l.Semaphore(root+"/s1", 1), 0, 1)
 	case 4:
-		return pick(l.Semaphore(root+"/s3", 3), 0, 1)
+		return accessTo(l.Semaphore(root+"/s3", 3), 0, 1)
 	default:
 		kind := r.IntN(len(intentionKinds))
-		return pick(l.Custom(root+"/custom", "intentions", intentions(), intentionKinds...).Kind(intentionKinds[kind]), kind, 1)
+		return accessTo(l.Custom(root+"/custom", "intentions", intentions(), intentionKinds...).Kind(intentionKinds[kind]), kind, 1)
 	}
 }
 
-// at is a member lock at a path, for reading or writing if it has both.
-func (p *process) at(path string, r *rand.Rand) access {
+// memberLockAt returns the lock at a path. It chooses at random between reading and writing.
+func (p *process) memberLockAt(path string, r *rand.Rand) access {
 	l := p.locks
 	switch path {
 	case root + "/m0", root + "/m1":
-		return access{Member: l.Mutex(path), use: use{path, 0, 1}}
+		return accessTo(l.Mutex(path), 0, 1)
 	case root + "/rw":
 		if r.IntN(2) == 0 {
-			return access{Member: l.RWMutex(path).Write(), use: use{path, 0, allReaders}}
+			return accessTo(l.RWMutex(path).Write(), 0, rwCapacity)
 		}
-		return access{Member: l.RWMutex(path).Read(), use: use{path, 0, 1}}
+		return accessTo(l.RWMutex(path).Read(), 0, 1)
 	}
 	return access{}
 }
 
-// alone is any lock.
-func (p *process) alone(r *rand.Rand) access {
+// anyLock returns a random lock of any recipe.
+func (p *process) anyLock(r *rand.Rand) access {
 	l := p.locks
-	pick := func(m actors.Member, kind, weight int) access {
-		return access{Member: m, use: use{m.Path(), kind, weight}}
-	}
-	local := p.w.rand(p.name, 2) // the options are one for all requests of a process
+	local := p.sim.rand(p.name, 2) // all requests of a process need the same options
 	p.budget = uint32(1 + local.IntN(10))
 	options := actors.LocalQueue(actors.LocalQueueConfig{Grants: int(p.budget), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
 		Linger: time.Duration(1+local.IntN(2000)) * time.Millisecond})
-	switch pickOne(r, p.w.plan.alone) {
+	switch pick(r, p.sim.plan.anyForms) {
 	case 0:
-		return pick(l.Mutex(root+"/local", options), 0, 1)
+		return accessTo(l.Mutex(root+"/local", options), 0, 1)
 	case 1:
-		return pick(l.Mutex(root+"/delay", actors.LockDelay(lockDelay)), 0, 1)
+		return accessTo(l.Mutex(root+"/delay", actors.LockDelay(lockDelay)), 0, 1)
 	case 2:
-		return pick(l.RWMutex(root+"/rwlocal", options).Write(), 0, allReaders)
+		return accessTo(l.RWMutex(root+"/rwlocal", options).Write(), 0, rwCapacity)
 	case 3:
-		return pick(l.RWMutex(root+"/rwlocal", options).Read(), 0, 1)
+		return accessTo(l.RWMutex(root+"/rwlocal", options).Read(), 0, 1)
 	case 4:
-		a := pick(l.Semaphore(root+"/s3", 3), 0, 1+r.IntN(3))
-		a.permits = a.weight
-		return a
+		acc := accessTo(l.Semaphore(root+"/s3", 3), 0, 1+r.IntN(3))
+		acc.permits = acc.weight
+		return acc
 	case 5:
-		return pick(l.SemaphoreMutex(root+"/sm"), 0, 1)
+		return accessTo(l.SemaphoreMutex(root+"/sm"), 0, 1)
 	case 6:
-		return access{Member: l.SimpleMutex(root + "/simple"), use: use{root + "/simple", 0, 1}}
+		return accessTo(l.SimpleMutex(root+"/simple"), 0, 1)
 	case 7:
 		if r.IntN(2) == 0 {
-			return access{Member: l.SimpleRWMutex(root + "/simplerw").Write(), use: use{root + "/simplerw", 0, allReaders}}
+			return accessTo(l.SimpleRWMutex(root+"/simplerw").Write(), 0, rwCapacity)
 		}
-		return access{Member: l.SimpleRWMutex(root + "/simplerw").Read(), use: use{root + "/simplerw", 0, 1}}
+		return accessTo(l.SimpleRWMutex(root+"/simplerw").Read(), 0, 1)
 	case 8:
-		a := pick(l.Semaphore(root+"/shared", firstShared, actors.SharedPermits(sharedCount)), 0, 1+r.IntN(2))
-		a.permits = a.weight
-		return a
+		acc := accessTo(l.Semaphore(root+"/shared", initialPermits, actors.SharedPermits(countPath)), 0, 1+r.IntN(2))
+		acc.permits = acc.weight
+		return acc
 	default:
-		return p.member(r)
+		return p.memberLock(r)
 	}
 }
 
@@ -157,13 +154,13 @@ const lockDelay = 2 * time.Second
 
 func isSimple(path string) bool { return strings.HasPrefix(path, root+"/simple") }
 
-// mayStay reports whether a node may be there when all is over.
-func (w *world) mayStay(path string) bool {
+// mayRemain reports whether a node may exist at the end of a run.
+func (sim *simulation) mayRemain(path string) bool {
 	if strings.HasSuffix(path, "/locks") || strings.HasSuffix(path, "/leases") {
 		return true
 	}
-	if path == root+"/delay-__held__" { // after an unclean end it stays until a holder releases
-		return w.faulty > 0
+	if path == root+"/delay-__held__" { // after an unclean end the held marker stays until a holder releases
+		return sim.lastFault > 0
 	}
-	return w.specs[path] != nil
+	return sim.specs[path] != nil
 }

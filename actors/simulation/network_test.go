@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// network connects clients with the embedded server. What is written to a connection waits
-// in a queue until the driver delivers it: in order, after a delay of the seed's.
+// network connects clients with the embedded server. Written bytes wait in a queue until the event loop delivers
+// them: in order, after a delay that the seed decides.
 type network struct {
-	d        *driver
+	loop     *eventLoop
 	hosts    []*host       // of all clients
 	accepted chan net.Conn // what the server's listener returns
 	closed   chan struct{}
-	refusing atomic.Bool // all servers are away
-	servers  []*member
+	away     atomic.Bool // all servers are away
+	servers  []*ensembleServer
 }
 
-func newNetwork(d *driver, servers int) *network {
-	n := &network{d: d, accepted: make(chan net.Conn, 64), closed: make(chan struct{})}
+func newNetwork(loop *eventLoop, servers int) *network {
+	n := &network{loop: loop, accepted: make(chan net.Conn, 64), closed: make(chan struct{})}
 	for i := range servers {
-		n.servers = append(n.servers, &member{address: address(fmt.Sprint("server", i))})
+		n.servers = append(n.servers, &ensembleServer{address: address(fmt.Sprint("server", i))})
 	}
 	return n
 }
 
-// Accept, Close and Addr implement net.Listener, for the server.
+// Accept, Close and Addr implement net.Listener for the server.
 
 func (n *network) Accept() (net.Conn, error) {
 	select {
@@ -54,32 +54,32 @@ func (a address) String() string { return string(a) }
 
 // host is a client's side of the network.
 type host struct {
-	name string
-	net  *network
-	seed uint64
+	name    string
+	network *network
+	seed    uint64
 
-	plain bool          // go-zookeeper's client alone, which dials the first server only
-	far   time.Duration // the greatest delay, beside what faults add
+	plain    bool          // a client of go-zookeeper, which dials the first server only
+	maxDelay time.Duration // the greatest delay without faults
 
-	mu      sync.Mutex
-	dialed  uint64
-	links   []*connection // that are open
-	slow    time.Duration // added to each delay
-	late    time.Duration // added to the delay of what the server sends
-	mute    bool          // nothing is delivered to the server
-	dead    bool          // it dials no more, and hears nothing
-	holding bool          // nothing is delivered, in either direction
+	mu               sync.Mutex
+	dialed           uint64
+	connections      []*connection // the open ones
+	extraDelay       time.Duration // added to each delay
+	extraAnswerDelay time.Duration // added to the delay of messages from the server
+	mute             bool          // nothing is delivered to the server
+	dead             bool          // it dials no more
+	blocked          bool          // nothing is delivered in either direction
 }
 
-// newHost makes a client's side.
+// newHost adds a client's side.
 func (n *network) newHost(name string, seed uint64) *host {
-	h := &host{name: name, net: n, seed: seed, far: near}
+	h := &host{name: name, network: n, seed: seed, maxDelay: nearDelay}
 	n.hosts = append(n.hosts, h)
 	return h
 }
 
-// near is the greatest delay of a client that is near the server.
-const near = time.Millisecond
+// nearDelay is the greatest delay of a client that is near the server.
+const nearDelay = time.Millisecond
 
 // dial has the type of actors.Config.Dial.
 func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -92,29 +92,29 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	dead := h.dead
 	h.mu.Unlock()
 	to := h.server(n)
-	if dead || h.net.refusing.Load() || to.away.Load() {
-		h.net.d.line("%s.%d is refused", h.name, n)
+	if dead || h.network.away.Load() || to.away.Load() {
+		h.network.loop.record("%s.%d is refused", h.name, n)
 		return nil, &net.OpError{Op: "dial", Net: "simulated", Err: syscall.ECONNREFUSED}
 	}
-	c := &connection{host: h, number: n, to: to}
+	c := &connection{host: h, number: n, server: to}
 	c.name = fmt.Sprintf("%s.%d", h.name, n)
 	for i, to := range []string{"server", "client"} {
 		p := &c.pipes[i]
-		p.c, p.to = c, to
+		p.conn, p.to = c, to
 		p.rand = rand.New(rand.NewPCG(h.seed, n<<1|uint64(i)))
 		p.changed = sync.NewCond(&p.mu)
 	}
-	client := &endpoint{c: c, in: &c.pipes[1], out: &c.pipes[0]}
-	server := &endpoint{c: c, in: &c.pipes[0], out: &c.pipes[1], local: to.address}
+	client := &endpoint{conn: c, in: &c.pipes[1], out: &c.pipes[0]}
+	server := &endpoint{conn: c, in: &c.pipes[0], out: &c.pipes[1], local: to.address}
 	h.mu.Lock()
-	h.links = append(h.links, c)
+	h.connections = append(h.connections, c)
 	h.mu.Unlock()
-	h.net.accepted <- server
+	h.network.accepted <- server
 	return client, nil
 }
 
-// hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the
-// watches that it sets again in the order of a map.
+// hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the watches that it
+// sets again in the order of a map.
 func (h *host) hash(b []byte) uint64 {
 	if h.plain {
 		return 0
@@ -122,59 +122,59 @@ func (h *host) hash(b []byte) uint64 {
 	return hash(b)
 }
 
-// cut breaks all connections of the host: what is on its way is lost.
+// cut breaks all connections of the host. Bytes in flight are lost.
 func (h *host) cut() {
-	for _, c := range h.take() {
+	for _, c := range h.takeConnections() {
 		c.cut()
 	}
 }
 
-func (h *host) take() []*connection {
+func (h *host) takeConnections() []*connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	links := h.links
-	h.links = nil
-	return links
+	connections := h.connections
+	h.connections = nil
+	return connections
 }
 
-// slowDown adds to each delay.
-func (h *host) slowDown(d time.Duration) {
+// setExtraDelay adds to the delay of each message.
+func (h *host) setExtraDelay(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.slow = d
+	h.extraDelay = d
 }
 
-// answerLate adds to the delay of what the server sends.
-func (h *host) answerLate(d time.Duration) {
+// setExtraAnswerDelay adds to the delay of messages from the server.
+func (h *host) setExtraAnswerDelay(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.late = d
+	h.extraAnswerDelay = d
 }
 
-// silence stops what is sent to the server; what the server has sent before still comes.
-func (h *host) silence() {
+// muteRequests stops the delivery of messages to the server. Earlier messages from the server still arrive.
+func (h *host) muteRequests() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mute = true
 }
 
-// die has the host dial no more.
-func (h *host) die() {
+// stopDialing makes all later dials fail.
+func (h *host) stopDialing() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dead = true
 }
 
-// hold stops all deliveries, or lets them go on.
-func (h *host) hold(holding bool) {
+// block stops all deliveries, or lets them continue.
+func (h *host) block(blocked bool) {
 	h.mu.Lock()
-	h.holding, h.mute = holding, false
-	links := append([]*connection(nil), h.links...)
+	h.blocked, h.mute = blocked, false
+	connections := append([]*connection(nil), h.connections...)
 	h.mu.Unlock()
-	if holding {
+	if blocked {
 		return
 	}
-	for _, c := range links {
+	for _, c := range connections {
 		for i := range c.pipes {
 			c.pipes[i].schedule()
 		}
@@ -184,26 +184,26 @@ func (h *host) hold(holding bool) {
 func (h *host) delay(r *rand.Rand, to string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	more := h.slow
+	extra := h.extraDelay
 	if to == "client" {
-		more += h.late
+		extra += h.extraAnswerDelay
 	}
-	return more + h.soonest() + time.Duration(r.Int64N(int64(h.far)*9/10))
+	return extra + h.minDelay() + time.Duration(r.Int64N(int64(h.maxDelay)*9/10))
 }
 
-// soonest is the shortest delay.
-func (h *host) soonest() time.Duration { return h.far / 10 }
+// minDelay returns the shortest delay.
+func (h *host) minDelay() time.Duration { return h.maxDelay / 10 }
 
-func (h *host) isHolding(to string) bool {
+func (h *host) isBlocked(to string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.holding || h.mute && to == "server"
+	return h.blocked || h.mute && to == "server"
 }
 
 // connection is two pipes: to the server and to the client.
 type connection struct {
 	host   *host
-	to     *member
+	server *ensembleServer
 	number uint64
 	name   string
 	pipes  [2]pipe
@@ -217,22 +217,22 @@ func (c *connection) cut() {
 
 // pipe is one direction of a connection.
 type pipe struct {
-	c    *connection
+	conn *connection
 	to   string
 	rand *rand.Rand
 
-	mu        sync.Mutex
-	changed   *sync.Cond
-	chunks    []chunk // on their way
-	scheduled bool    // the driver has an event for the first chunk
-	ending    bool    // the writer has closed it behind the chunks
-	buf       []byte  // delivered
-	err       error   // what reading returns behind buf
-	deadline  time.Time
-	timer     *time.Timer
+	mu             sync.Mutex
+	changed        *sync.Cond
+	chunks         []chunk // in flight
+	scheduled      bool    // the event loop has an event for the first chunk
+	closedByWriter bool    // the writer has closed the pipe; the chunks are still delivered
+	buf            []byte  // delivered
+	err            error   // returned by reads after buf
+	deadline       time.Time
+	timer          *time.Timer
 }
 
-// chunk is what one call has written, and when it is to be delivered at the earliest.
+// chunk is what one call has written, with the earliest time of its delivery.
 type chunk struct {
 	bytes []byte
 	due   time.Duration
@@ -240,39 +240,39 @@ type chunk struct {
 
 func (p *pipe) write(b []byte) (int, error) {
 	p.mu.Lock()
-	if p.ending || p.err != nil {
+	if p.closedByWriter || p.err != nil {
 		p.mu.Unlock()
 		return 0, &net.OpError{Op: "write", Net: "simulated", Err: syscall.EPIPE}
 	}
 	b = append([]byte(nil), b...)
-	p.chunks = append(p.chunks, chunk{b, p.c.host.net.d.now() + p.c.host.delay(p.rand, p.to)})
+	p.chunks = append(p.chunks, chunk{b, p.conn.host.network.loop.now() + p.conn.host.delay(p.rand, p.to)})
 	p.mu.Unlock()
 	p.schedule()
 	return len(b), nil
 }
 
-// schedule has the driver deliver the next chunk.
+// schedule has the event loop deliver the next chunk.
 func (p *pipe) schedule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.scheduled || len(p.chunks) == 0 && !p.ending || p.err != nil || p.c.host.isHolding(p.to) {
+	if p.scheduled || len(p.chunks) == 0 && !p.closedByWriter || p.err != nil || p.conn.host.isBlocked(p.to) {
 		return
 	}
 	p.scheduled = true
-	d := p.c.host.net.d
-	due := d.now() + p.c.host.delay(p.rand, p.to)
+	loop := p.conn.host.network.loop
+	due := loop.now() + p.conn.host.delay(p.rand, p.to)
 	if len(p.chunks) > 0 {
-		due = max(p.chunks[0].due, d.now()+time.Duration(1000+p.rand.IntN(9000)))
+		due = max(p.chunks[0].due, loop.now()+time.Duration(1000+p.rand.IntN(9000)))
 	}
-	d.at(due, p.deliver)
+	loop.at(due, p.deliver)
 }
 
-// deliver moves the first chunk to its reader: all of it, or a piece.
+// deliver moves the first chunk, or a piece of it, to its reader.
 func (p *pipe) deliver() {
 	p.mu.Lock()
 	p.scheduled = false
 	switch {
-	case p.err != nil || p.c.host.isHolding(p.to):
+	case p.err != nil || p.conn.host.isBlocked(p.to):
 		p.mu.Unlock()
 		return
 	case len(p.chunks) > 0:
@@ -287,17 +287,17 @@ func (p *pipe) deliver() {
 		} else {
 			p.chunks = p.chunks[1:]
 		}
-		p.c.host.net.d.line("%s to %s %d bytes %016x%s", p.c.name, p.to, n, p.c.host.hash(chunk[:n]), p.describe(chunk[:n]))
-	case p.ending:
+		p.conn.host.network.loop.record("%s to %s %d bytes %016x%s", p.conn.name, p.to, n, p.conn.host.hash(chunk[:n]), p.describe(chunk[:n]))
+	case p.closedByWriter:
 		p.err = io.EOF
-		p.c.host.net.d.line("%s to %s ends", p.c.name, p.to)
+		p.conn.host.network.loop.record("%s to %s ends", p.conn.name, p.to)
 	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	p.schedule()
 }
 
-// describe says what the first request in b is, if b begins with one.
+// describe returns the first request in b, or "" if b does not begin with one.
 func (p *pipe) describe(b []byte) string {
 	if p.to != "server" || len(b) < 20 {
 		return ""
@@ -335,8 +335,8 @@ func (p *pipe) setDeadline(t time.Time) {
 		p.timer.Stop()
 	}
 	if !t.IsZero() {
-		// go-zookeeper's patience ends at the time of a ping, and timers of one time fire in
-		// a random order.
+		// go-zookeeper's read time-out ends at the time of a ping, and timers of the same time fire in a random
+		// order.
 		t = t.Add(time.Duration(1 + p.rand.IntN(1000)))
 		p.deadline = t
 		p.timer = time.AfterFunc(time.Until(t), func() {
@@ -348,15 +348,15 @@ func (p *pipe) setDeadline(t time.Time) {
 	p.changed.Broadcast()
 }
 
-// end is what the writer's Close does to a pipe: the reader gets what was written before.
-func (p *pipe) end() {
+// closeWriter closes the pipe for its writer. The reader still gets what was written before.
+func (p *pipe) closeWriter() {
 	p.mu.Lock()
-	p.ending = true
+	p.closedByWriter = true
 	p.mu.Unlock()
 	p.schedule()
 }
 
-// fail ends the pipe at once, for both.
+// fail ends the pipe at once for both sides.
 func (p *pipe) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -372,7 +372,7 @@ func (p *pipe) fail(err error) {
 
 // endpoint is a net.Conn.
 type endpoint struct {
-	c       *connection
+	conn    *connection
 	in, out *pipe
 	local   address // of the server's side
 }
@@ -382,12 +382,12 @@ func (e *endpoint) Write(b []byte) (int, error) { return e.out.write(b) }
 
 func (e *endpoint) Close() error {
 	e.in.fail(net.ErrClosed)
-	e.out.end()
+	e.out.closeWriter()
 	return nil
 }
 
 func (e *endpoint) LocalAddr() net.Addr                { return e.local }
-func (e *endpoint) RemoteAddr() net.Addr               { return address(e.c.name) }
+func (e *endpoint) RemoteAddr() net.Addr               { return address(e.conn.name) }
 func (e *endpoint) SetReadDeadline(t time.Time) error  { e.in.setDeadline(t); return nil }
 func (e *endpoint) SetWriteDeadline(t time.Time) error { return nil }
 func (e *endpoint) SetDeadline(t time.Time) error      { return e.SetReadDeadline(t) }

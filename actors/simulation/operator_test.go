@@ -17,34 +17,34 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// operator is a plain client that does forbidden things to locks.
+// operator is a plain client that breaks the rules of the locks.
 type operator struct {
-	w     *world
-	conn  *zk.Conn
-	tasks chan func()
-	open  atomic.Int32 // tasks that are not done
-	ended bool         // it takes no more tasks
-	over  chan struct{}
-	data  map[string]written // what it wrote to directories
-	turns int                // grants of its own
+	sim       *simulation
+	conn      *zk.Conn
+	tasks     chan func()
+	openTasks atomic.Int32 // tasks that are not done
+	ended     bool         // it takes no more tasks
+	closed    chan struct{}
+	written   map[string]written // what it wrote to directories
+	grants    int                // of its own contenders
 }
 
-// written is what the operator wrote to a directory, which is the one of this czxid.
+// written is what the operator wrote to the directory with this czxid.
 type written struct {
 	data  string
 	czxid int64
 }
 
 // plainClient connects a client of go-zookeeper.
-func (w *world) plainClient(name string, session time.Duration) (*zk.Conn, *host) {
-	h := w.net.newHost(name, w.rand(name, 0).Uint64())
+func (sim *simulation) plainClient(name string, session time.Duration) (*zk.Conn, *host) {
+	h := sim.network.newHost(name, sim.rand(name, 0).Uint64())
 	h.plain = true
 	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, session, zk.WithLogInfo(false), zk.WithLogger(silent{}),
 		zk.WithDialer(func(network, address string, _ time.Duration) (net.Conn, error) {
-			return h.dial(w.t.Context(), network, address)
+			return h.dial(sim.t.Context(), network, address)
 		}))
 	if err != nil {
-		w.t.Fatal(err)
+		sim.t.Fatal(err)
 	}
 	return conn, h
 }
@@ -53,46 +53,47 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-func (w *world) newOperator() *operator {
-	o := &operator{w: w, tasks: make(chan func(), 1000), over: make(chan struct{}), data: map[string]written{}}
-	o.conn, _ = w.plainClient("operator", time.Minute)
+func (sim *simulation) newOperator() *operator {
+	o := &operator{sim: sim, tasks: make(chan func(), 1000), closed: make(chan struct{}), written: map[string]written{}}
+	o.conn, _ = sim.plainClient("operator", time.Minute)
 	o.do(func() {
 		_, err := o.conn.Create(guardedNode, nil, 0, zk.WorldACL(zk.PermAll))
-		w.line("operator makes %s: %v", guardedNode, err)
+		sim.record("operator makes %s: %v", guardedNode, err)
 	})
 	go func() {
-		defer close(o.over)
+		defer close(o.closed)
 		for task := range o.tasks {
 			task()
-			o.open.Add(-1)
+			o.openTasks.Add(-1)
 		}
 		o.conn.Close()
 	}()
 	return o
 }
 
-// do has the operator do something after what it has to do already, or nothing when all is over: the
-// plan may have set a time for it after that.
+// do has the operator execute a task after all earlier ones. After the end of the run do ignores the task: the
+// plan may have set a time after that.
 func (o *operator) do(task func()) {
 	if o.ended {
 		return
 	}
-	o.open.Add(1)
+	o.openTasks.Add(1)
 	o.tasks <- task
 }
 
-// end is called once the operator has done all that it has to do.
-func (o *operator) end() {
+// stop ends the operator. All of its tasks are done.
+func (o *operator) stop() {
 	o.ended = true
 	close(o.tasks)
 }
 
-// directories are those with contenders, of recipes that a deletion by hand does not break.
-func (w *world) directories() (all []string) {
-	for path := range w.specs {
+// queueDirectories returns the directories with contenders. It leaves out the simple recipes, which a deletion by
+// hand breaks.
+func (sim *simulation) queueDirectories() (all []string) {
+	for path := range sim.specs {
 		switch {
 		case isSimple(path):
-		case w.specs[path].permits:
+		case sim.specs[path].permits:
 			all = append(all, path+"/locks", path+"/leases")
 		default:
 			all = append(all, path)
@@ -102,11 +103,11 @@ func (w *world) directories() (all []string) {
 	return all
 }
 
-// busyDirectory is one with contenders in it, if there is one.
-func (w *world) busyDirectory(r *rand.Rand) string {
-	all := w.directories()
+// directoryInUse returns a random directory with contenders in it, if there is one.
+func (sim *simulation) directoryInUse(r *rand.Rand) string {
+	all := sim.queueDirectories()
 	var busy []string
-	dump := w.server.Dump()
+	dump := sim.server.Dump()
 	for _, path := range all {
 		if strings.Contains(dump, path+"/_c_") {
 			busy = append(busy, path)
@@ -120,7 +121,7 @@ func (w *world) busyDirectory(r *rand.Rand) string {
 
 func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
-// delete deletes a contender's node, all of them, or the directory with them.
+// delete deletes a contender's node, all nodes of the directory, or the directory with them.
 func (o *operator) delete(directory string, r *rand.Rand) {
 	children, _, err := o.conn.Children(directory)
 	if err != nil || len(children) == 0 {
@@ -128,7 +129,7 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 	}
 	sort.Strings(children)
 	how := r.IntN(6)
-	if marker := markers[directory]; how >= 4 && marker != "" {
+	if marker := contenderMarkers[directory]; how >= 4 && marker != "" {
 		o.replace(directory, marker, children, 0, false, r)
 		return
 	}
@@ -140,27 +141,27 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 	}
 	if how == 0 {
 		err := o.conn.Delete(directory, -1)
-		o.w.line("operator deletes %s: %v", directory, err)
+		o.sim.record("operator deletes %s: %v", directory, err)
 	}
 }
 
-// markers are how the operator's own contenders for some locks are named.
-var markers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", root + "/local": "-lock-",
+// contenderMarkers name the operator's own contenders in some directories.
+var contenderMarkers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", root + "/local": "-lock-",
 	root + "/rw": "-__WRIT__", root + "/rwlocal": "-__WRIT__"}
 
-// replace deletes a directory and makes it again, in one transaction, with contenders of the operator's
-// own in it, which then hold one after the other. It makes numbers contenders unless that is 0, and the
-// same transaction deletes all but the last few. No client may read a hidden directory for a second.
+// replace deletes a directory and creates it again, in one transaction, with the operator's own contenders in it,
+// which then hold one after the other. If numbers is not 0, replace creates so many contenders, and the same
+// transaction deletes all but the last few. If hidden is set, no client may read the directory for a second.
 func (o *operator) replace(directory, marker string, children []string, numbers int, hidden bool, r *rand.Rand) {
-	w := o.w
-	var ops, doomed []any
+	sim := o.sim
+	var ops, deletes []any
 	for _, name := range children {
 		ops = append(ops, &zk.DeleteRequest{Path: directory + "/" + name, Version: -1})
 	}
 	acl, rights := zk.WorldACL(zk.PermAll), int32(zk.PermAll)
 	if hidden {
 		rights &^= zk.PermRead
-		o.w.locked(o.w.denies)
+		o.sim.withState(o.sim.beginDenial)
 	}
 	ops = append(ops, &zk.DeleteRequest{Path: directory, Version: -1}, &zk.CreateRequest{Path: directory, Acl: zk.WorldACL(rights)})
 	first, n := len(ops), 1+r.IntN(3)
@@ -172,56 +173,56 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 		name := fmt.Sprintf("_c_%08x-%04x-4%03x-8%03x-%012x%s", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<40), marker)
 		ops = append(ops, &zk.CreateRequest{Path: directory + "/" + name, Acl: acl, Flags: zk.FlagEphemeral | zk.FlagSequence})
 		if i < n-kept {
-			doomed = append(doomed, &zk.DeleteRequest{Path: fmt.Sprintf("%s/%s%010d", directory, name, i), Version: -1})
+			deletes = append(deletes, &zk.DeleteRequest{Path: fmt.Sprintf("%s/%s%010d", directory, name, i), Version: -1})
 		}
 	}
-	ops = append(ops, doomed...)
-	is := func(h *holding) bool {
+	ops = append(ops, deletes...)
+	onNodes := func(h *heldGrant) bool {
 		return slices.ContainsFunc(children, func(name string) bool { return hasNode(directory + "/" + name)(h) })
 	}
-	w.locked(func() {
+	sim.withState(func() {
 		for _, name := range children {
-			w.deleted[directory+"/"+name] = w.now()
+			sim.deletionStarted[directory+"/"+name] = sim.now()
 		}
-		w.take(is)
+		sim.beginInvalidation(onNodes)
 	})
 	results, err := o.conn.Multi(ops...)
-	w.line("operator replaces %s: %v", directory, err)
+	sim.record("operator replaces %s: %v", directory, err)
 	if hidden {
-		w.locked(func() { o.giveBack(directory, time.Second) })
+		sim.withState(func() { o.restoreRights(directory, time.Second) })
 	}
 	if err != nil {
 		for _, name := range children {
-			o.kept(directory+"/"+name, err)
+			o.noteNotDeleted(directory+"/"+name, err)
 		}
 		return
 	}
-	w.locked(func() {
+	sim.withState(func() {
 		for _, name := range children {
-			w.noteGone(directory + "/" + name)
+			sim.noteForcedDeletion(directory + "/" + name)
 		}
-		w.took(w.now(), is)
+		sim.invalidate(sim.now(), onNodes)
 	})
-	u := use{directory, 0, w.specs[directory].room}
+	u := use{directory, 0, sim.specs[directory].capacity}
 	for i := n - kept; i < n; i++ {
 		node := results[first+i].String
-		o.turns++
-		id := -1_000_000_000 - o.turns
-		w.locked(func() {
-			w.note(&holding{id: id, owner: "operator", uses: []use{u}, nodes: []string{node}, session: o.conn.SessionID(), foreign: true, process: "operator"})
+		o.grants++
+		id := -1_000_000_000 - o.grants
+		sim.withState(func() {
+			sim.noteGrant(&heldGrant{id: id, owner: "operator", uses: []use{u}, nodes: []string{node}, session: o.conn.SessionID(), foreign: true, process: "operator"})
 		})
 		hold := time.Duration(r.ExpFloat64()*float64(30*time.Millisecond)) + time.Duration(r.IntN(1_000_000))
-		if numbers > 0 { // a process that takes its contender for the first one hears of that later
+		if numbers > 0 { // a process that ranks its contender first learns of the replacement later
 			hold += 700 * time.Millisecond
 		}
 		time.Sleep(hold)
-		w.locked(func() { w.ended(w.now(), id) })
+		sim.withState(func() { sim.ended(sim.now(), id) })
 		for {
 			err := o.conn.Delete(node, -1)
 			if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) {
 				break
 			}
-			if errors.Is(err, zk.ErrNoAuth) { // it has taken that right itself
+			if errors.Is(err, zk.ErrNoAuth) { // the operator itself has taken the right away
 				o.conn.SetACL(directory, acl, -1)
 			}
 			time.Sleep(100*time.Millisecond + time.Duration(r.IntN(1_000_000)))
@@ -229,7 +230,7 @@ func (o *operator) replace(directory, marker string, children []string, numbers 
 	}
 }
 
-// deleteOne deletes a child of a directory of those that may reports true for.
+// deleteOne deletes a random child of a directory, of those for which may reports true.
 func (o *operator) deleteOne(directory string, r *rand.Rand, may func(name string) bool) {
 	children, _, err := o.conn.Children(directory)
 	children = slices.DeleteFunc(children, func(name string) bool { return !may(name) })
@@ -242,28 +243,28 @@ func (o *operator) deleteOne(directory string, r *rand.Rand, may func(name strin
 
 // deleteNode deletes a node. Its holder may believe in its grant for a while.
 func (o *operator) deleteNode(path string) {
-	w := o.w
-	w.locked(func() {
-		w.deleted[path] = w.now()
-		w.take(hasNode(path))
+	sim := o.sim
+	sim.withState(func() {
+		sim.deletionStarted[path] = sim.now()
+		sim.beginInvalidation(hasNode(path))
 	})
 	err := o.conn.Delete(path, -1)
-	w.line("operator deletes %s: %v", path, err)
-	o.kept(path, err)
+	sim.record("operator deletes %s: %v", path, err)
+	o.noteNotDeleted(path, err)
 	if err == nil {
-		w.locked(func() {
-			w.noteGone(path)
-			w.took(w.now(), hasNode(path))
+		sim.withState(func() {
+			sim.noteForcedDeletion(path)
+			sim.invalidate(sim.now(), hasNode(path))
 		})
 	}
 }
 
-// kept notes that a node was not deleted, if the error says so.
-func (o *operator) kept(path string, err error) {
-	o.w.locked(func() {
-		_, before := o.w.gone[path]
+// noteNotDeleted notes that a node was not deleted, if the error says so.
+func (o *operator) noteNotDeleted(path string, err error) {
+	o.sim.withState(func() {
+		_, before := o.sim.deletedAt[path]
 		if !before && (errors.Is(err, zk.ErrNoAuth) || errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode)) {
-			delete(o.w.deleted, path)
+			delete(o.sim.deletionStarted, path)
 		}
 	})
 }
@@ -279,28 +280,28 @@ func (o *operator) write(directory string, r *rand.Rand) {
 		data := pick(r, []string{queue.RevokeData, "", "something", "__REVOKE__ "})
 		node := directory + "/" + pick(r, children)
 		_, err = o.conn.Set(node, []byte(data), -1)
-		o.w.line("operator writes %q to %s: %v", data, node, err)
+		o.sim.record("operator writes %q to %s: %v", data, node, err)
 		return
 	}
-	o.check(directory)
+	o.checkData(directory)
 	data := fmt.Sprintf("data %d", r.IntN(1000))
 	stat, err := o.conn.Set(directory, []byte(data), -1)
-	o.w.line("operator writes %q to %s: %v", data, directory, err)
-	delete(o.data, directory)
+	o.sim.record("operator writes %q to %s: %v", data, directory, err)
+	delete(o.written, directory)
 	if err == nil {
-		o.data[directory] = written{data, stat.Czxid}
+		o.written[directory] = written{data, stat.Czxid}
 	}
 }
 
-// check looks whether what was written to a directory is still there.
-func (o *operator) check(directory string) {
-	was, known := o.data[directory]
+// checkData checks that the data of a directory is what the operator wrote.
+func (o *operator) checkData(directory string) {
+	was, known := o.written[directory]
 	if !known {
 		return
 	}
 	data, stat, err := o.conn.Get(directory)
 	if err == nil && stat.Czxid == was.czxid && string(data) != was.data {
-		o.w.locked(func() { o.w.fail(o.w.now(), "%s has data %q, where %q was written", directory, data, was.data) })
+		o.sim.withState(func() { o.sim.fail(o.sim.now(), "%s has data %q, where %q was written", directory, data, was.data) })
 	}
 }
 
@@ -312,19 +313,19 @@ func (o *operator) deny(directory string, r *rand.Rand, span time.Duration) {
 			perms |= one
 		}
 	}
-	o.w.locked(o.w.denies)
+	o.sim.withState(o.sim.beginDenial)
 	_, err := o.conn.SetACL(directory, zk.WorldACL(perms), -1)
-	o.w.line("operator leaves rights %#x on %s: %v", perms, directory, err)
+	o.sim.record("operator leaves rights %#x on %s: %v", perms, directory, err)
 	if err != nil && !errors.Is(err, zk.ErrConnectionClosed) {
-		o.w.locked(o.w.allow)
+		o.sim.withState(o.sim.endDenial)
 		return
 	}
-	o.w.locked(func() { o.giveBack(directory, span) })
+	o.sim.withState(func() { o.restoreRights(directory, span) })
 }
 
-// giveBack restores the rights on a directory after a time.
-func (o *operator) giveBack(directory string, span time.Duration) {
-	o.w.lasting(span, func() {
+// restoreRights restores the rights on a directory after a time.
+func (o *operator) restoreRights(directory string, span time.Duration) {
+	o.sim.undoAfter(span, func() {
 		o.do(func() {
 			var err error
 			for range 100 {
@@ -334,37 +335,38 @@ func (o *operator) giveBack(directory string, span time.Duration) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			o.w.locked(o.w.allow)
-			o.w.line("operator gives rights on %s back: %v", directory, err)
+			o.sim.withState(o.sim.endDenial)
+			o.sim.record("operator gives rights on %s back: %v", directory, err)
 		})
 	})
 }
 
-// denies notes that rights are about to be taken away.
-func (w *world) denies() {
-	w.denied = w.now() + time.Hour
-	w.denials++
+// beginDenial notes that rights are about to be taken away.
+func (sim *simulation) beginDenial() {
+	sim.deniedUntil = sim.now() + time.Hour
+	sim.denials++
 }
 
-// allow notes that rights are restored. Answers to earlier requests may come for a while.
-func (w *world) allow() {
-	if w.denials--; w.denials == 0 {
-		w.denied = w.now() + time.Minute
+// endDenial notes that rights are restored. Answers to earlier requests may still report missing rights for a
+// while.
+func (sim *simulation) endDenial() {
+	if sim.denials--; sim.denials == 0 {
+		sim.deniedUntil = sim.now() + time.Minute
 	}
 }
 
-// sequence sets a directory's counter to near its end.
-func (w *world) sequence(directory string, r *rand.Rand) {
-	_, rest, found := strings.Cut(w.server.Dump(), "\n"+directory+" ")
+// advanceCounter sets a directory's counter of sequence numbers to near its end.
+func (sim *simulation) advanceCounter(directory string, r *rand.Rand) {
+	_, rest, found := strings.Cut(sim.server.Dump(), "\n"+directory+" ")
 	made, _, _ := strings.Cut(rest, " ")
-	if !found || w.advanced[directory] == made {
-		return // it never goes back
+	if !found || sim.advancedCounters[directory] == made {
+		return // the counter never goes back
 	}
-	w.advanced[directory] = made
+	sim.advancedCounters[directory] = made
 	n := int32(math.MaxInt32 - r.IntN(100))
 	if r.IntN(3) == 0 {
 		n = int32(math.MaxInt32 - 1<<20 - r.IntN(3))
 	}
-	w.line("the counter of %s is %d: %v", directory, n, w.server.SetCreateCount(directory, n))
-	w.overflow = true
+	sim.record("the counter of %s is %d: %v", directory, n, sim.server.SetCreateCount(directory, n))
+	sim.nearOverflow = true
 }

@@ -9,66 +9,66 @@ import (
 	"time"
 )
 
-// plan is all that is to happen of itself. Each entry has a seed of its own, so that the
-// others stay as they are when one is left out.
+// plan lists the operations and faults of a run. Each entry has a seed of its own, so that the other entries do
+// not change when one is left out.
 type plan struct {
-	seed      uint64
-	length    time.Duration
-	drawn     time.Duration // length as it was when the entries were drawn
-	processes int
-	servers   int // an ensemble of so many, each with a state of its own
-	election  bool
-	session   time.Duration
-	entries   []entry
+	seed           uint64
+	length         time.Duration
+	drawnLength    time.Duration // the length for which the entries were drawn
+	processes      int
+	servers        int // more than one: an ensemble, in which each server has a state of its own
+	election       bool
+	sessionTimeout time.Duration
+	entries        []entry
 
-	far            float64         // how likely a client is one that is far from the server
-	away           []time.Duration // how far each process is, if it is set
-	unlimited      bool            // no process bounds its requests
-	foreign        int             // clients of other libraries
-	fickle         float64         // how likely a request has an option, for example its end
-	hold           time.Duration   // how long a grant is held, in the mean
-	members, alone []int           // forms of locks, see town
+	farChance             float64         // how likely a client is far from the server
+	maxDelays             []time.Duration // the greatest delay of each process; nil: farChance decides
+	unlimited             bool            // no process has limits on its requests
+	foreignClients        int             // clients of other libraries
+	optionChance          float64         // how likely a request has an option, or is cancelled
+	meanHold              time.Duration   // how long a grant is held on average
+	memberForms, anyForms []int           // forms of locks: see memberLock and anyLock
 
-	defect func(*world) // nil but in tests of the simulation: it is called at each step
+	defect func(*simulation) // for tests of the simulation itself: called after each event
 }
 
 // entry is an operation or a fault.
 type entry struct {
 	id   int
 	at   time.Duration
-	what string // an operation's or a fault's name
-	slot int    // of the process
+	name string // of the operation or fault
+	slot int    // number of the process
 	seed uint64
 }
 
 func (e entry) rand() *rand.Rand { return rand.New(rand.NewPCG(e.seed, 7)) }
 
-func (e entry) isFault() bool { return !strings.HasPrefix(e.what, "op ") }
+func (e entry) isFault() bool { return !strings.HasPrefix(e.name, "op ") }
 
-// newPlan draws a plan. Every seed is different in kind: each has a random subset of operations
-// and faults, as often as one of several intervals, and most have a focus.
+// newPlan draws a plan. Each seed has a random subset of operations and faults, each at one of several intervals.
+// Some seeds have a targeted plan instead.
 func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{seed: seed, length: length, drawn: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
-	// No deadline is to be a multiple of the second in which locks tick: timers of one time
-	// fire in a random order.
-	p.session = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
-	p.far = pick(r, []float64{0, 0, 0.3, 0.7})
-	p.fickle = pick(r, []float64{0.1, 0.1, 0.6})
-	p.hold = pick(r, []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond})
-	p.members = some(r, memberForms)
-	p.alone = some(r, aloneForms)
+	p := &plan{seed: seed, length: length, drawnLength: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
+	// No deadline may be a multiple of the second in which locks tick: timers of the same time fire in a random
+	// order.
+	p.sessionTimeout = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
+	p.farChance = pick(r, []float64{0, 0, 0.3, 0.7})
+	p.optionChance = pick(r, []float64{0.1, 0.1, 0.6})
+	p.meanHold = pick(r, []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond})
+	p.memberForms = randomSubset(r, memberFormCount)
+	p.anyForms = randomSubset(r, anyFormCount)
 	if r.IntN(4) == 0 {
-		p.alone = []int{aloneForms - 1} // members only
+		p.anyForms = []int{anyFormCount - 1} // only locks of memberLock
 	}
 	p.drawOperations(r)
 	p.drawFaults(r)
-	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.what == "sequence" }) {
-		p.foreign = 1 + r.IntN(3) // at the end of the numbers they are not safe
+	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.name == "sequence" }) {
+		p.foreignClients = 1 + r.IntN(3) // clients of other libraries are not safe near the end of the numbers
 	}
 	p.drawServers(rand.New(rand.NewPCG(seed, 4)))
 	p.drawCandidates(rand.New(rand.NewPCG(seed, 5)))
-	p.concentrate()
+	p.drawTargeted()
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {
 		p.entries[i].id = i
@@ -76,36 +76,36 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	return p
 }
 
-// some returns one of n forms of locks, so that all requests meet, or several.
-func some(r *rand.Rand, n int) []int {
+// randomSubset returns one of the n numbers, so that all requests meet, or several.
+func randomSubset(r *rand.Rand, n int) []int {
 	if r.IntN(3) == 0 {
 		return r.Perm(n)[:1]
 	}
 	return r.Perm(n)[:1+r.IntN(n)]
 }
 
-// drawOperations draws operations of most kinds, or a crowd of them in a part of the time.
+// drawOperations draws most operations for the whole run, or one operation very often for a part of each 20 s.
 func (p *plan) drawOperations(r *rand.Rand) {
 	if r.IntN(3) > 0 {
-		p.draw(r, opKinds, 0.6, always, 300*time.Millisecond, time.Second, 3*time.Second, 10*time.Second)
+		p.draw(r, operations, 0.6, always, 300*time.Millisecond, time.Second, 3*time.Second, 10*time.Second)
 		return
 	}
-	crowd := pick(r, []string{"op plain", "op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"})
-	p.draw(r, []string{crowd}, 1, phase{20 * time.Second, 6 * time.Second}, 25*time.Millisecond, 60*time.Millisecond, 150*time.Millisecond)
-	p.draw(r, opKinds, 0.4, always, time.Second, 3*time.Second, 10*time.Second)
+	frequent := pick(r, []string{"op plain", "op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"})
+	p.draw(r, []string{frequent}, 1, phase{20 * time.Second, 6 * time.Second}, 25*time.Millisecond, 60*time.Millisecond, 150*time.Millisecond)
+	p.draw(r, operations, 0.4, always, time.Second, 3*time.Second, 10*time.Second)
 }
 
-// themes are faults that meet in one part of the library.
-var themes = [][]string{
+// faultGroups are faults that affect the same part of the library.
+var faultGroups = [][]string{
 	{"delete", "write"},                      // what is known of nodes
-	{"request", "rights", "stale"},           // outcomes that are not known
-	{"sequence", "request", "cut"},           // the order near the end of the numbers
+	{"request", "rights", "stale"},           // outcomes that are unknown
+	{"sequence", "request", "cut"},           // order near the end of the numbers
 	{"late", "slow", "hole", "freeze"},       // deadlines
 	{"generation", "delete", "cut"},          // generations
-	{"expire", "actor stops", "close"},       // ends
-	{"server away", "cut", "delete", "hole"}, // reconnects
-	{"drop", "expire", "close"},              // what programs have forgotten
-	{"follower", "revoke", "session node"},   // what is known late
+	{"expire", "actor stops", "close"},       // ends of sessions, actors and processes
+	{"server away", "cut", "delete", "hole"}, // reconnections
+	{"drop", "expire", "close"},              // futures and grants that programs have dropped
+	{"follower", "revoke", "session node"},   // what a process learns late
 }
 
 // drawFaults draws no faults, some of many kinds, or many of a few kinds.
@@ -114,34 +114,33 @@ func (p *plan) drawFaults(r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:
 	case 1, 2, 3:
-		p.draw(r, faultKinds, 0.4, when, 5*time.Second, 20*time.Second, time.Minute)
+		p.draw(r, faults, 0.4, when, 5*time.Second, 20*time.Second, time.Minute)
 	default:
-		few := pick(r, themes)
+		few := pick(r, faultGroups)
 		if r.IntN(2) == 0 {
 			few = nil
-			for _, i := range r.Perm(len(faultKinds))[:1+r.IntN(2)] {
-				few = append(few, faultKinds[i])
+			for _, i := range r.Perm(len(faults))[:1+r.IntN(2)] {
+				few = append(few, faults[i])
 			}
 		}
 		p.draw(r, few, 0.8, when, 300*time.Millisecond, time.Second, 3*time.Second)
-		p.draw(r, faultKinds, 0.1, always, 10*time.Second, time.Minute)
+		p.draw(r, faults, 0.1, always, 10*time.Second, time.Minute)
 	}
 }
 
-// phase is the part of each period in which something happens. What happens in the rest is
-// what follows.
+// phase is the part of each period in which entries of a kind come. The rest of the period shows what follows from
+// them.
 type phase struct{ period, part time.Duration }
 
 var always = phase{time.Second, time.Second}
 
-// draw switches a random subset of the kinds on, each as dense in its phase as one of the
-// intervals.
+// draw selects a random subset of the names, and adds entries for each at one of the intervals, within its phase.
 func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, intervals ...time.Duration) {
 	for _, kind := range kinds {
 		seed, on := r.Uint64(), r.Float64() < chance
 		own := rand.New(rand.NewPCG(seed, 2))
 		every := pick(own, intervals)
-		if !on && kind != opKinds[0] {
+		if !on && kind != operations[0] {
 			continue
 		}
 		for active := time.Duration(0); ; {
@@ -150,7 +149,7 @@ func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, in
 			if at >= p.length {
 				break
 			}
-			p.entries = append(p.entries, entry{at: at, what: kind, slot: own.IntN(p.processes), seed: own.Uint64()})
+			p.entries = append(p.entries, entry{at: at, name: kind, slot: own.IntN(p.processes), seed: own.Uint64()})
 			if own.IntN(10) == 0 {
 				p.burst(own, at, kind)
 			}
@@ -158,7 +157,7 @@ func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, in
 	}
 }
 
-// burst draws more of a kind at a time or a little later, at one process or at any.
+// burst adds more entries of a name at one moment or a little later, of one process or of several.
 func (p *plan) burst(r *rand.Rand, at time.Duration, kind string) {
 	spread := pick(r, []time.Duration{1, time.Millisecond, 100 * time.Millisecond})
 	slot, one := r.IntN(p.processes), r.IntN(2) == 0
@@ -166,7 +165,7 @@ func (p *plan) burst(r *rand.Rand, at time.Duration, kind string) {
 		if !one {
 			slot = r.IntN(p.processes)
 		}
-		p.entries = append(p.entries, entry{at: at + time.Duration(r.Int64N(int64(spread))), what: kind, slot: slot, seed: r.Uint64()})
+		p.entries = append(p.entries, entry{at: at + time.Duration(r.Int64N(int64(spread))), name: kind, slot: slot, seed: r.Uint64()})
 	}
 }
 
@@ -174,10 +173,10 @@ func (p *plan) String() string {
 	ops, faults := map[string]int{}, map[string]int{}
 	for _, e := range p.entries {
 		if e.isFault() {
-			faults[e.what]++
+			faults[e.name]++
 		} else {
-			ops[e.what]++
+			ops[e.name]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, %d servers, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.servers, p.foreign, p.far, p.hold, p.members, p.alone, p.session, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d servers, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.servers, p.foreignClients, p.farChance, p.meanHold, p.memberForms, p.anyForms, p.sessionTimeout, ops, faults)
 }

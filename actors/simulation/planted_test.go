@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlantedApply shows that each deliberate fault still fits the code; the command in planted
-// shows that each is found.
+// TestPlantedApply checks that each planted fault still applies to the code. The command in planted checks that
+// the simulation finds each of them.
 func TestPlantedApply(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestPlantedApply(t *testing.T) {
 	}
 }
 
-// TestPlantedAreListed shows that the README's table has each deliberate fault.
+// TestPlantedAreListed checks that the README's table has each planted fault.
 func TestPlantedAreListed(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

@@ -11,51 +11,51 @@ import (
 	"time"
 )
 
-var simReplay = flag.String("sim.replay", "", "a history that a failing run has written: its plan is run until the history is the same, ten times at most")
+var simReplay = flag.String("sim.replay", "", "file of a history: run its plan until the history is the same, at most ten times")
 
-// The decisions of the driver follow from the seed and from what the processes write, so a history is
-// all there is to replay: runs may differ only in the order of goroutines within an event. A rerun says
-// whether it was the same, and otherwise in which event the two parted.
+// All decisions of the event loop follow from the seed and from the bytes that the processes write. Runs of one
+// plan differ only in the order of goroutines within an event. So the plan is all that a replay needs. A replay
+// reports whether the history is the same, and otherwise the first line that differs.
 
-// header is the first line of a history's file. It has all that makes the plan.
-func (p *plan) header(sum uint64) string {
+// header returns the first line of a history's file, from which readHistory makes the plan.
+func (p *plan) header(hash uint64) string {
 	return fmt.Sprintf("seed %d time %d length %d processes %d servers %d foreign %d election %t hash %016x entries %s",
-		p.seed, p.drawn, p.length, p.processes, p.servers, p.foreign, p.election, sum, p.list())
+		p.seed, p.drawnLength, p.length, p.processes, p.servers, p.foreignClients, p.election, hash, p.list())
 }
 
-// readHistory returns the plan of a history's file, its hash and its lines.
-func readHistory(text string) (p *plan, sum uint64, lines []string, err error) {
+// readHistory returns the plan, the hash and the lines of a history's file.
+func readHistory(text string) (p *plan, hash uint64, lines []string, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
 	part := plan{}
 	head, list, _ := strings.Cut(head, " entries ")
 	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d servers %d foreign %d election %t hash %x",
-		&part.seed, &part.drawn, &part.length, &part.processes, &part.servers, &part.foreign, &part.election, &sum); err != nil {
-		return nil, 0, nil, fmt.Errorf("line 1, %q, is not what a failing run writes: %w", head, err)
+		&part.seed, &part.drawnLength, &part.length, &part.processes, &part.servers, &part.foreignClients, &part.election, &hash); err != nil {
+		return nil, 0, nil, fmt.Errorf("line 1, %q, is not the header of a history: %w", head, err)
 	}
 	lines = strings.Split(rest, "\n")
-	if is := hashOf(lines); is != sum {
-		return nil, 0, nil, fmt.Errorf("the %d lines behind line 1 have the hash %016x, and were written with %016x: the file was cut off or changed", len(lines), is, sum)
+	if is := hashLines(lines); is != hash {
+		return nil, 0, nil, fmt.Errorf("the %d lines after line 1 have the hash %016x instead of %016x: the file was cut off or changed", len(lines), is, hash)
 	}
-	p = newPlan(part.seed, part.drawn).only(list)
-	p.length, p.processes, p.servers, p.foreign, p.election = part.length, part.processes, part.servers, part.foreign, part.election
-	return p, sum, lines, nil
+	p = newPlan(part.seed, part.drawnLength).only(list)
+	p.length, p.processes, p.servers, p.foreignClients, p.election = part.length, part.processes, part.servers, part.foreignClients, part.election
+	return p, hash, lines, nil
 }
 
-func hashOf(lines []string) uint64 {
-	d := newDriver()
+func hashLines(lines []string) uint64 {
+	loop := newEventLoop()
 	for _, line := range lines {
-		d.add(line)
+		loop.appendLine(line)
 	}
-	return d.sum
+	return loop.hash
 }
 
-// save writes the history to a file, with its plan.
-func (w *world) save(file string) error {
-	return os.WriteFile(file, []byte(w.plan.header(w.sum)+"\n"+w.text()), 0o644)
+// save writes the plan and the history to a file.
+func (sim *simulation) save(file string) error {
+	return os.WriteFile(file, []byte(sim.plan.header(sim.hash)+"\n"+sim.text()), 0o644)
 }
 
-// parting says where two histories part, or "".
-func parting(was, is []string) string {
+// firstDifference describes the first line that differs in two histories, or returns "".
+func firstDifference(was, is []string) string {
 	for i := range max(len(was), len(is)) {
 		switch {
 		case i >= len(was):
@@ -69,104 +69,104 @@ func parting(was, is []string) string {
 	return ""
 }
 
-// repeats runs a plan again, and says in words whether it has the same history.
-func repeats(t *testing.T, p *plan, w *world, times int) string {
+// rerun runs a plan again several times, and describes how often the history is the same.
+func rerun(t *testing.T, p *plan, sim *simulation, times int) string {
 	t.Helper()
-	same, where := 0, ""
+	same, difference := 0, ""
 	for range times {
 		again := simulate(t, p)
-		if again.sum == w.sum {
+		if again.hash == sim.hash {
 			same++
-		} else if where == "" {
-			where = fmt.Sprintf("; another time %s (%s)", parting(w.history, again.history), again.interruptions())
+		} else if difference == "" {
+			difference = fmt.Sprintf("; another time %s (%s)", firstDifference(sim.history, again.history), again.interruptions())
 		}
 	}
-	return fmt.Sprintf("repeats: seed %d, hash %016x, %d of %d times%s", p.seed, w.sum, same, times, where)
+	return fmt.Sprintf("repeats: seed %d, hash %016x, %d of %d times%s", p.seed, sim.hash, same, times, difference)
 }
 
-// interruptions says which events took so long that Go may have had other goroutines run first.
-func (d *driver) interruptions() string {
-	if len(d.interrupted) == 0 {
+// interruptions describes the events that took so long that Go may have preempted a goroutine.
+func (loop *eventLoop) interruptions() string {
+	if len(loop.interruptedLines) == 0 {
 		return "no event was interrupted"
 	}
-	first := d.interrupted[:min(len(d.interrupted), 20)]
-	return fmt.Sprintf("%d events may have been interrupted, the first of them before lines %v", len(d.interrupted), first)
+	first := loop.interruptedLines[:min(len(loop.interruptedLines), 20)]
+	return fmt.Sprintf("%d events may have been interrupted, the first of them before lines %v", len(loop.interruptedLines), first)
 }
 
-// recording is what the file of a history has.
-type recording struct {
+// savedHistory is the content of a history's file.
+type savedHistory struct {
 	plan  *plan
-	sum   uint64
+	hash  uint64
 	lines []string
 }
 
-func load(t *testing.T, file string) (r recording) {
+func loadHistory(t *testing.T, file string) (r savedHistory) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.plan, r.sum, r.lines, err = readHistory(string(text)); err != nil {
+	if r.plan, r.hash, r.lines, err = readHistory(string(text)); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
 	return r
 }
 
-// replay runs the plan until its history is the recorded one, and returns that run, or nil if none of
-// ten is. It says of each other run where it parts, and what it finds; quiet is how many of these had no
-// event that may have been interrupted.
-func (r recording) replay(t *testing.T) (same *world, quiet int) {
+// replay runs the plan up to ten times until its history is the saved one, and returns that run, or nil. For each
+// other run it logs the first difference and the first violation. uninterrupted is the number of other runs in
+// which no event may have been interrupted.
+func (r savedHistory) replay(t *testing.T) (same *simulation, uninterrupted int) {
 	t.Helper()
 	for try := range 10 {
-		w := simulate(t, r.plan)
-		if w.sum == r.sum {
+		sim := simulate(t, r.plan)
+		if sim.hash == r.hash {
 			t.Logf("run %d is the same", try+1)
-			return w, quiet
+			return sim, uninterrupted
 		}
-		if len(w.interrupted) == 0 {
-			quiet++
+		if len(sim.interruptedLines) == 0 {
+			uninterrupted++
 		}
 		found := "nothing"
-		if w.failed() {
-			found = w.violations[0]
+		if sim.failed() {
+			found = sim.violations[0]
 		}
-		t.Logf("run %d parts: %s; %s; it finds %s", try+1, parting(r.lines, w.history), w.interruptions(), found)
+		t.Logf("run %d parts: %s; %s; it finds %s", try+1, firstDifference(r.lines, sim.history), sim.interruptions(), found)
 	}
-	return nil, quiet
+	return nil, uninterrupted
 }
 
-// TestReplay runs the plan of a history again until it has that history.
+// TestReplay runs the plan of a saved history until a run has that history.
 func TestReplay(t *testing.T) {
 	if *simReplay == "" {
 		t.Skip("needs -sim.replay")
 	}
-	w, _ := load(t, *simReplay).replay(t)
-	if w == nil {
+	sim, _ := loadHistory(t, *simReplay).replay(t)
+	if sim == nil {
 		t.Fatal("no run was the same")
 	}
-	report(t, w)
+	report(t, sim)
 }
 
-// A test reads the plan that a run has written, and it is the same plan.
+// A plan that was written to a file and read again is the same plan.
 func TestHistoryReadsBack(t *testing.T) {
 	p := newPlan(3, time.Minute).only("1 4 7-9")
 	p.length, p.processes, p.servers, p.election = 30*time.Second, 1, 3, true
-	text := p.header(hashOf([]string{"one", "two"})) + "\none\ntwo"
+	text := p.header(hashLines([]string{"one", "two"})) + "\none\ntwo"
 	got, _, lines, err := readHistory(text)
 	if err != nil || got.String() != p.String() || got.election != p.election || got.list() != p.list() || len(lines) != 2 {
 		t.Errorf("got %v %s %q %v, want %v", got, got.list(), lines, err, p)
 	}
-	d := newDriver()
-	d.line("one gets: %v", errors.Join(errors.New("two"), errors.New("lines")))
-	if _, _, lines, err := readHistory(p.header(d.sum) + "\n" + d.text()); err != nil || !slices.Equal(lines, d.history) {
-		t.Errorf("%q is read back as %q: %v", d.history, lines, err)
+	loop := newEventLoop()
+	loop.record("one gets: %v", errors.Join(errors.New("two"), errors.New("lines")))
+	if _, _, lines, err := readHistory(p.header(loop.hash) + "\n" + loop.text()); err != nil || !slices.Equal(lines, loop.history) {
+		t.Errorf("%q is read back as %q: %v", loop.history, lines, err)
 	}
 	for _, bad := range []string{"something\nelse", text + "\nthree", text[:len(text)-4]} {
 		if _, _, _, err := readHistory(bad); err == nil {
 			t.Errorf("%q is taken for a history", bad)
 		}
 	}
-	if got := parting([]string{"a", "b"}, []string{"a", "c"}); got != `line 2 was "b" and is "c"` {
+	if got := firstDifference([]string{"a", "b"}, []string{"a", "c"}); got != `line 2 was "b" and is "c"` {
 		t.Error(got)
 	}
 }

@@ -14,83 +14,93 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// owner is an actor that asks for a lock by messages.
-type owner struct {
-	w     *world
-	p     *process
-	id    int
-	rand  *rand.Rand
-	uses  []use
-	path  string
-	pid   *actor.PID
-	name  string // of one that asks by futures; "" is an actor
-	lock  *actor.PID
-	try   bool
-	wait  time.Duration
-	asked time.Duration
-	state requestStage
-	since time.Duration
-	gone  bool // stopped, or its process killed
+// actorRequest is the request of an actor, which it makes by messages.
+type actorRequest struct {
+	sim         *simulation
+	p           *process
+	id          int
+	rand        *rand.Rand
+	uses        []use
+	path        string
+	pid         *actor.PID
+	name        string // "" for an actor; the owner's name for a request by futures
+	lock        *actor.PID
+	try         bool
+	wait        time.Duration
+	requestedAt time.Duration
+	stage       requestStage
+	stageSince  time.Duration
+	stopped     bool // its actor was stopped, or its process killed
 
 	mu    sync.Mutex
 	inbox []any
 
-	believes bool
+	believed bool
 	session  int64 // of the grant
 }
 
-func (o *owner) String() string {
-	return fmt.Sprintf("actor %d of %s for %s %v since %v", o.id, o.p.name, o.path, o.state, o.since)
+func (a *actorRequest) String() string {
+	return fmt.Sprintf("actor %d of %s for %s %v since %v", a.id, a.p.name, a.path, a.stage, a.stageSince)
 }
 
 func newActorSystem() *actor.ActorSystem {
 	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 }
 
-// withPID is any handle.
-type withPID interface {
+// pidHandle is a handle of any recipe.
+type pidHandle interface {
 	PID() (*actor.PID, error)
 }
 
-// askAsActor makes the request of an entry by a new actor.
-func (w *world) askAsActor(e entry) {
-	p := w.slots[e.slot]
-	if p == nil || !p.isUp() || p.frozen || p.system == nil || len(w.open)+len(w.owners) > maxOpen {
-		return
+// newActorRequest returns a request for a random lock, and its message. It returns nil if the process cannot make
+// the request of the entry.
+func (sim *simulation) newActorRequest(e entry) (*actorRequest, *messages.Acquire) {
+	p := sim.slots[e.slot]
+	if p == nil || !p.isUp() || p.frozen || p.system == nil || len(sim.requests)+len(sim.actorRequests) > maxOpenRequests {
+		return nil, nil
 	}
 	rnd := e.rand()
-	a := p.alone(rnd)
-	pid, err := a.Member.(withPID).PID()
+	acc := p.anyLock(rnd)
+	pid, err := acc.Member.(pidHandle).PID()
 	if err != nil {
-		w.line("%s: no PID of %s: %v", p.name, a.Path(), err)
-		return
+		sim.record("%s: no PID of %s: %v", p.name, acc.Path(), err)
+		return nil, nil
 	}
-	w.asked++
-	o := &owner{w: w, p: p, id: w.asked, rand: rnd, uses: []use{a.use}, path: a.Path(), lock: pid, asked: w.now(), since: w.now()}
-	o.pid = p.system.Root.Spawn(actor.PropsFromFunc(o.receive))
-	msg := &messages.Acquire{RequestId: 1, Permits: uint32(a.permits), Kind: a.number()}
-	if a.permits == 1 {
+	sim.requestCount++
+	a := &actorRequest{sim: sim, p: p, id: sim.requestCount, rand: rnd, uses: []use{acc.use}, path: acc.Path(), lock: pid, requestedAt: sim.now(), stageSince: sim.now()}
+	msg := &messages.Acquire{RequestId: 1, Permits: uint32(acc.permits), Kind: acc.number()}
+	if acc.permits == 1 {
 		msg.Permits = 0
 	}
-	switch rnd.IntN(4) {
-	case 0:
-		o.try, msg.Try = true, true
-	case 1:
-		o.wait = time.Duration(1 + rnd.Int64N(int64(5*time.Second)))
-		msg.WaitNanos = int64(o.wait)
-	}
-	w.line("actor %d of %s asks for %s: try %v, wait %v", o.id, p.name, describe(o.uses), o.try, o.wait)
-	w.owners = append(w.owners, o)
-	o.tell(msg)
+	return a, msg
 }
 
-// number is the kind as an actor says it.
-func (a access) number() uint32 {
+// acquireByActor makes the request of an entry by a new actor.
+func (sim *simulation) acquireByActor(e entry) {
+	a, msg := sim.newActorRequest(e)
+	if a == nil {
+		return
+	}
+	a.pid = a.p.system.Root.Spawn(actor.PropsFromFunc(a.receive))
+	switch a.rand.IntN(4) {
+	case 0:
+		a.try, msg.Try = true, true
+	case 1:
+		a.wait = time.Duration(1 + a.rand.Int64N(int64(5*time.Second)))
+		msg.WaitNanos = int64(a.wait)
+	}
+	sim.record("actor %d of %s asks for %s: try %v, wait %v", a.id, a.p.name, describeUses(a.uses), a.try, a.wait)
+	sim.actorRequests = append(sim.actorRequests, a)
+	a.send(msg)
+}
+
+// number returns the kind as a number of messages.Acquire.
+func (acc access) number() uint32 {
 	switch {
-	case a.path == root+"/custom":
-		return uint32(a.kind) + 1
-	case a.path == root+"/rw" || a.path == root+"/rwlocal" || a.path == root+"/simplerw":
-		if a.weight == allReaders {
+	case acc.path == root+"/custom":
+		return uint32(acc.kind) + 1
+	case acc.path == root+"/rw" || acc.path == root+"/rwlocal" || acc.path == root+"/simplerw":
+		if acc.weight == rwCapacity {
 			return uint32(messages.Kind_WRITE)
 		}
 		return uint32(messages.Kind_READ)
@@ -98,87 +108,87 @@ func (a access) number() uint32 {
 	return 0
 }
 
-func (o *owner) tell(msg any) { o.p.system.Root.RequestWithCustomSender(o.lock, msg, o.pid) }
+func (a *actorRequest) send(msg any) { a.p.system.Root.RequestWithCustomSender(a.lock, msg, a.pid) }
 
-func (o *owner) receive(ctx actor.Context) {
+func (a *actorRequest) receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost:
-		o.mu.Lock()
-		o.inbox = append(o.inbox, msg)
-		o.mu.Unlock()
+		a.mu.Lock()
+		a.inbox = append(a.inbox, msg)
+		a.mu.Unlock()
 	}
 }
 
-func (w *world) lookAtOwners(now time.Duration) {
-	all := w.owners[:0]
-	for _, o := range w.owners {
-		o.look(now)
-		if o.state != done {
-			all = append(all, o)
+func (sim *simulation) advanceActorRequests(now time.Duration) {
+	all := sim.actorRequests[:0]
+	for _, a := range sim.actorRequests {
+		a.advance(now)
+		if a.stage != stageDone {
+			all = append(all, a)
 		}
 	}
-	clear(w.owners[len(all):])
-	w.owners = all
+	clear(sim.actorRequests[len(all):])
+	sim.actorRequests = all
 }
 
-func (o *owner) look(now time.Duration) {
-	if o.gone {
+func (a *actorRequest) advance(now time.Duration) {
+	if a.stopped {
 		return
 	}
-	o.mu.Lock()
-	inbox := o.inbox
-	if !o.p.frozen {
-		o.inbox = nil
+	a.mu.Lock()
+	inbox := a.inbox
+	if !a.p.frozen {
+		a.inbox = nil
 	}
-	o.mu.Unlock()
-	over := slices.ContainsFunc(inbox, func(msg any) bool { _, lost := msg.(*messages.Lost); return lost })
-	if o.p.frozen { // a clock shows it as well as a message does
-		if over || o.p.hasLost(o.session) {
-			o.disbelieve()
+	a.mu.Unlock()
+	lost := slices.ContainsFunc(inbox, func(msg any) bool { _, is := msg.(*messages.Lost); return is })
+	if a.p.frozen { // a clock reports the loss as well as a message does
+		if lost || a.p.hasLost(a.session) {
+			a.endBelief()
 		}
 		return
 	}
 	for _, msg := range inbox {
-		o.hear(now, msg, over)
+		a.handleMessage(now, msg, lost)
 	}
-	if o.p.dead && isDone(o.p.ended) { // Locks have been closed and have answered all requests
-		if o.state == waiting {
-			o.w.fail(now, "%v: its locks are closed and it has no answer", o)
+	if a.p.dead && isDone(a.p.closed) { // closed Locks have answered all requests
+		if a.stage == stageWaiting {
+			a.sim.fail(now, "%v has no answer, and its Locks are closed", a)
 		}
-		o.finish()
+		a.finish()
 	}
 }
 
-// hear is told a message; over says that the loss of the grant is among those that came with it,
-// as after a freeze: then the actor never believes in it.
-func (o *owner) hear(now time.Duration, msg any, over bool) {
+// handleMessage handles one message. lost reports whether the loss of the grant came together with the message, as
+// after a freeze: then the actor never believes in the grant.
+func (a *actorRequest) handleMessage(now time.Duration, msg any, lost bool) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
-		o.w.grants++
-		o.w.line("actor %d is granted: token %v, node %s", o.id, actors.TokenOf(msg), msg.Node)
-		o.state, o.since, o.believes, o.session = holds, now, !over, msg.SessionId
-		if !over {
-			o.w.note(&holding{id: -o.id, owner: o.pid.String(), token: actors.TokenOf(msg), uses: o.uses, nodes: nodesOf(msg),
-				session: msg.SessionId, calm: o.p.calm, process: o.p.name})
+		a.sim.grants++
+		a.sim.record("actor %d is granted: token %v, node %s", a.id, actors.TokenOf(msg), msg.Node)
+		a.stage, a.stageSince, a.believed, a.session = stageHeld, now, !lost, msg.SessionId
+		if !lost {
+			a.sim.noteGrant(&heldGrant{id: -a.id, owner: a.pid.String(), token: actors.TokenOf(msg), uses: a.uses, nodes: nodesOf(msg),
+				session: msg.SessionId, unaffectedSince: a.p.unaffectedSince, process: a.p.name})
 		}
-		o.w.after(time.Duration(o.rand.ExpFloat64()*float64(50*time.Millisecond)), o.release)
+		a.sim.after(time.Duration(a.rand.ExpFloat64()*float64(50*time.Millisecond)), a.release)
 	case *messages.Refused:
-		o.w.line("actor %d is refused: %v %s", o.id, msg.Reason, msg.Detail)
-		if !o.fits(now, msg.Reason) {
-			o.w.fail(now, "%v: the answer does not fit: %v %s", o, msg.Reason, msg.Detail)
+		a.sim.record("actor %d is refused: %v %s", a.id, msg.Reason, msg.Detail)
+		if !a.isExpectedReason(now, msg.Reason) {
+			a.sim.fail(now, "%v: the answer does not fit: %v %s", a, msg.Reason, msg.Detail)
 		}
-		o.finish()
+		a.finish()
 	case *messages.Lost:
-		o.w.line("actor %d loses: %v", o.id, msg.Reason)
-		if o.w.faulty == 0 {
-			o.w.fail(now, "%v was lost without a fault: %v", o, msg.Reason)
+		a.sim.record("actor %d loses: %v", a.id, msg.Reason)
+		if a.sim.lastFault == 0 {
+			a.sim.fail(now, "%v was lost without a fault: %v", a, msg.Reason)
 		}
-		o.disbelieve()
+		a.endBelief()
 	case error:
-		o.timedOut(msg)
+		a.futureEnded(msg)
 	case *messages.Released:
-		o.w.line("actor %d is released", o.id)
-		o.finish()
+		a.sim.record("actor %d is released", a.id)
+		a.finish()
 	}
 }
 
@@ -192,79 +202,79 @@ func nodesOf(g *messages.Granted) (nodes []string) {
 	return nodes
 }
 
-func (o *owner) fits(now time.Duration, why messages.Reason) bool {
+func (a *actorRequest) isExpectedReason(now time.Duration, why messages.Reason) bool {
 	switch why {
 	case messages.Reason_NOT_ACQUIRED:
-		return o.try
+		return a.try
 	case messages.Reason_TIMED_OUT:
-		return o.wait > 0 && now >= o.asked+o.wait
+		return a.wait > 0 && now >= a.requestedAt+a.wait
 	case messages.Reason_DISCONNECTED:
-		return o.try && o.w.faulty > 0
+		return a.try && a.sim.lastFault > 0
 	case messages.Reason_UNAVAILABLE:
-		return o.w.faulty > 0 && (isLocal(o.path) || now > o.asked+unresolved*o.w.plan.session)
+		return a.sim.lastFault > 0 && (isLocalQueue(a.path) || now > a.requestedAt+outcomeUnknownTimeouts*a.sim.plan.sessionTimeout)
 	case messages.Reason_CLOSED:
-		return o.p.dead
+		return a.p.dead
 	case messages.Reason_LIMIT_EXCEEDED:
-		return o.p.limited
+		return a.p.limited
 	case messages.Reason_NO_AUTH:
-		return o.asked < o.w.denied || o.state == releasing
+		return a.requestedAt < a.sim.deniedUntil || a.stage == stageReleasing
 	case messages.Reason_NOT_HELD, messages.Reason_SESSION_LOST, messages.Reason_NODE_DELETED:
-		return o.state == releasing && o.w.faulty > 0
+		return a.stage == stageReleasing && a.sim.lastFault > 0
 	}
 	return false
 }
 
-func (o *owner) disbelieve() {
-	if o.believes {
-		o.believes = false
-		o.w.ended(o.w.now(), -o.id)
+func (a *actorRequest) endBelief() {
+	if a.believed {
+		a.believed = false
+		a.sim.ended(a.sim.now(), -a.id)
 	}
 }
 
-func (o *owner) release() {
+func (a *actorRequest) release() {
 	switch {
-	case o.gone || o.state != holds:
+	case a.stopped || a.stage != stageHeld:
 		return
-	case o.p.frozen:
-		o.w.after(100*time.Millisecond, o.release)
+	case a.p.frozen:
+		a.sim.after(100*time.Millisecond, a.release)
 		return
-	case o.name == "" && o.rand.IntN(8) == 0:
-		o.stop()
-		return
-	}
-	o.disbelieve()
-	o.state, o.since = releasing, o.w.now()
-	o.w.line("actor %d releases", o.id)
-	if o.name != "" {
-		o.ask(&messages.Release{RequestId: 1, Owner: o.name}, time.Minute)
+	case a.name == "" && a.rand.IntN(8) == 0:
+		a.stop()
 		return
 	}
-	o.tell(&messages.Release{RequestId: 1})
+	a.endBelief()
+	a.stage, a.stageSince = stageReleasing, a.sim.now()
+	a.sim.record("actor %d releases", a.id)
+	if a.name != "" {
+		a.sendByFuture(&messages.Release{RequestId: 1, Owner: a.name}, time.Minute)
+		return
+	}
+	a.send(&messages.Release{RequestId: 1})
 }
 
-// stop ends the actor without a word: the lock withdraws its request.
-func (o *owner) stop() {
-	o.w.line("actor %d stops", o.id)
-	o.kill()
-	if o.name == "" {
-		o.p.system.Root.Stop(o.pid)
+// stop stops the actor without a release. The lock then withdraws the request.
+func (a *actorRequest) stop() {
+	a.sim.record("actor %d stops", a.id)
+	a.kill()
+	if a.name == "" {
+		a.p.system.Root.Stop(a.pid)
 	}
 }
 
-// kill is the end of the actor, or of its process.
-func (o *owner) kill() {
-	o.gone = true
-	o.disbelieve()
-	o.w.noteBusy(o.p, o.uses, o.w.now())
-	o.state = done
+// kill ends the request because its actor or its process has ended.
+func (a *actorRequest) kill() {
+	a.stopped = true
+	a.endBelief()
+	a.sim.noteUse(a.p, a.uses, a.sim.now())
+	a.stage = stageDone
 }
 
-func (o *owner) finish() {
-	if o.gone {
+func (a *actorRequest) finish() {
+	if a.stopped {
 		return
 	}
-	o.kill()
-	if o.name == "" {
-		o.p.system.Root.Stop(o.pid)
+	a.kill()
+	if a.name == "" {
+		a.p.system.Root.Stop(a.pid)
 	}
 }

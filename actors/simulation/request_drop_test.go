@@ -9,10 +9,10 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// The garbage collector notices that a program has dropped a future or a grant, at a time of its
-// own and on a goroutine outside the bubble. A run has no garbage collection; instead the driver
-// calls what the collector would call: abandonFuture is the finalizer that ask.Watch sets,
-// abandonGrant the cleanup that the package actors adds to a grant.
+// The garbage collector notices that a program has dropped a future or a grant, at an unknown time and on a
+// goroutine outside the bubble. A run has no garbage collection. Instead the simulation makes the calls of the
+// collector: abandonFuture calls what the finalizer of ask.Watch calls, and abandonGrant the cleanup that package
+// actors adds to a grant.
 
 func abandonFuture(f *actors.Future[*actors.Grant]) {
 	promise := *(**ask.Promise[*actors.Grant])(unsafe.Pointer(f)) // a Future's only field
@@ -24,34 +24,34 @@ func abandonGrant(g *actors.Grant) {
 }
 
 //go:linkname grantDropped github.com/actorlock/actorlock/actors.(*acquisition).dropped
-func grantDropped(claim unsafe.Pointer)
+func grantDropped(acquisition unsafe.Pointer)
 
-// drop has the program forget the future, whether or not it is complete by now.
-func (r *programRequest) drop() {
+// dropFuture has the program drop the future, whether or not it is complete.
+func (r *programRequest) dropFuture() {
 	switch {
-	case r.state != waiting || r.quit:
+	case r.stage != stageWaiting || r.killed:
 	case r.p.frozen:
-		r.w.after(100*time.Millisecond, r.drop)
+		r.sim.after(100*time.Millisecond, r.dropFuture)
 	default:
 		answered := isDone(r.future.Done())
-		r.w.line("%d is dropped; answered: %v", r.id, answered)
-		if answered { // it may have held without the checker's knowledge, by a node that was gone
-			r.w.ousted[r.p.name+r.uses[0].path] = r.w.now()
+		r.sim.record("%d is dropped; answered: %v", r.id, answered)
+		if answered { // the program may have held by a deleted node, unknown to the checker
+			r.sim.deletedNodeEnded[r.p.name+r.uses[0].path] = r.sim.now()
 		}
 		abandonFuture(r.future)
-		r.close() // its context goes on: only the drop ends the request
+		r.close() // the context does not end: only the drop may end the request
 	}
 }
 
-// dropGrants has a process forget some of its grants. Those that are not lost hold until its session
-// ends, which the server then sees to.
-func (w *world) dropGrants(p *process, r *rand.Rand, span time.Duration) {
+// dropGrants has a process drop some of its grants. The grants that are not lost hold until the session ends, so
+// the server ends it later.
+func (sim *simulation) dropGrants(p *process, r *rand.Rand, span time.Duration) {
 	held := false
-	for _, q := range w.open {
-		if q.p != p || q.state != holds || q.dropped || r.IntN(2) == 0 {
+	for _, q := range sim.requests {
+		if q.p != p || q.stage != stageHeld || q.dropped || r.IntN(2) == 0 {
 			continue
 		}
-		w.line("grant %d is dropped; lost before: %v", q.id, q.over)
+		sim.record("grant %d is dropped; lost before: %v", q.id, q.endErr)
 		abandonGrant(q.grant)
 		if q.grant.Err() != nil {
 			q.finish()
@@ -63,10 +63,10 @@ func (w *world) dropGrants(p *process, r *rand.Rand, span time.Duration) {
 		return
 	}
 	session := p.session
-	w.lasting(span, func() {
+	sim.undoAfter(span, func() {
 		if p.session == session && !p.dead {
-			p.disturb(3 * time.Second)
-			w.expire(p)
+			p.markAffected(3 * time.Second)
+			sim.expireSession(p)
 		}
 	})
 }

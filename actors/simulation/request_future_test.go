@@ -3,55 +3,42 @@ package simulation
 import (
 	"fmt"
 	"time"
-
-	"github.com/actorlock/actorlock/messages"
 )
 
-// askByFuture makes the request of an entry by protoactor's RequestFuture. One that times out may be
-// granted the lock later, and can never release it.
-func (w *world) askByFuture(e entry) {
-	p := w.slots[e.slot]
-	if p == nil || !p.isUp() || p.frozen || p.system == nil || len(w.open)+len(w.owners) > maxOpen {
+// acquireByFuture makes the request of an entry by protoactor's RequestFuture. A request whose future times out
+// may be granted later, and can never be released.
+func (sim *simulation) acquireByFuture(e entry) {
+	a, msg := sim.newActorRequest(e)
+	if a == nil {
 		return
 	}
-	rnd := e.rand()
-	a := p.alone(rnd)
-	pid, err := a.Member.(withPID).PID()
-	if err != nil {
-		w.line("%s: no PID of %s: %v", p.name, a.Path(), err)
-		return
-	}
-	w.asked++
-	o := &owner{w: w, p: p, id: w.asked, rand: rnd, uses: []use{a.use}, path: a.Path(), lock: pid, asked: w.now(), since: w.now()}
-	o.name = fmt.Sprint("future ", o.id)
-	msg := &messages.Acquire{RequestId: 1, Owner: o.name, Permits: uint32(a.permits), Kind: a.number()}
-	if a.permits == 1 {
-		msg.Permits = 0
-	}
-	timeout := time.Duration(1 + rnd.Int64N(int64(200*time.Millisecond)))
-	w.line("future %d of %s asks for %s: timeout %v", o.id, p.name, describe(o.uses), timeout)
-	w.owners = append(w.owners, o)
-	w.futures = true
-	o.ask(msg, timeout)
+	a.name = fmt.Sprint("future ", a.id)
+	msg.Owner = a.name
+	timeout := time.Duration(1 + a.rand.Int64N(int64(200*time.Millisecond)))
+	sim.record("future %d of %s asks for %s: timeout %v", a.id, a.p.name, describeUses(a.uses), timeout)
+	sim.actorRequests = append(sim.actorRequests, a)
+	sim.usesFutures = true
+	a.sendByFuture(msg, timeout)
 }
 
-// ask sends a message by a future, and puts the answer in the inbox. pid is the PID of the last future.
-func (o *owner) ask(msg any, timeout time.Duration) {
-	future := o.p.system.Root.RequestFuture(o.lock, msg, timeout)
-	o.pid = future.PID()
+// sendByFuture sends a message by a future, and puts the answer into the inbox. It sets pid to the PID of the
+// future.
+func (a *actorRequest) sendByFuture(msg any, timeout time.Duration) {
+	future := a.p.system.Root.RequestFuture(a.lock, msg, timeout)
+	a.pid = future.PID()
 	go func() {
 		answer, err := future.Result()
-		o.mu.Lock()
-		defer o.mu.Unlock()
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		if err != nil {
 			answer = err
 		}
-		o.inbox = append(o.inbox, answer)
+		a.inbox = append(a.inbox, answer)
 	}()
 }
 
-// timedOut takes the end of a future without an answer, or with the answer of a closed lock.
-func (o *owner) timedOut(err error) {
-	o.w.line("future %d ends: %v", o.id, err)
-	o.finish()
+// futureEnded handles the time-out of a future, or the error of a closed lock.
+func (a *actorRequest) futureEnded(err error) {
+	a.sim.record("future %d ends: %v", a.id, err)
+	a.finish()
 }

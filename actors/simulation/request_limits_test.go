@@ -8,64 +8,64 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Limits of how long a request holds, and of what it survives.
+// Options that limit how long a request holds, and whether it survives the loss of its session.
 
-// limits draws the limits of a request, in the seeds with an ensemble.
-func (r *programRequest) limits() []actors.Option {
-	if r.w.plan.servers == 1 {
+// limitOptions draws such options, in the seeds with an ensemble.
+func (r *programRequest) limitOptions() []actors.Option {
+	if r.sim.plan.servers == 1 {
 		return nil
 	}
-	switch rnd := r.w.rand("limits", r.id); rnd.IntN(6) {
+	switch rnd := r.sim.rand("limits", r.id); rnd.IntN(6) {
 	case 0:
-		r.most = 1 + time.Duration(rnd.ExpFloat64()*float64(2*r.w.plan.hold))
-		return []actors.Option{actors.HoldAtMost(r.most)}
+		r.holdAtMost = 1 + time.Duration(rnd.ExpFloat64()*float64(2*r.sim.plan.meanHold))
+		return []actors.Option{actors.HoldAtMost(r.holdAtMost)}
 	case 1:
-		r.fails = true
+		r.failOnSessionLoss = true
 		return []actors.Option{actors.FailOnSessionLoss()}
 	}
 	return nil
 }
 
-// checkLimit looks whether a grant ends when it has been held for too long, and not before. A fault may
-// have kept the program from hearing of the grant for some time. Without a fault the grant came after the
-// last look at the request: a release that comes later in one event is seen at the next one.
-func (r *programRequest) checkLimit(now time.Duration) {
-	held, expired := now-r.since, errors.Is(r.grant.Err(), actors.ErrHoldExpired)
+// checkHoldLimit checks that a grant ends when HoldAtMost says so, and not before. It does not check the time if a
+// fault may have delayed the grant on its way to the program. Without a fault the grant came after
+// lastSeenWaiting: a release that comes later in an event is seen after the next event.
+func (r *programRequest) checkHoldLimit(now time.Duration) {
+	held, expired := now-r.stageSince, errors.Is(r.grant.Err(), actors.ErrHoldExpired)
 	switch {
-	case expired && r.most == 0:
-		r.w.fail(now, "%v has expired, and may be held without limit", r)
-	case r.most == 0 || r.p.calm() >= r.since:
-	case expired && now-r.waited < r.most:
-		r.w.fail(now, "%v has expired after %v at most instead of %v", r, now-r.waited, r.most)
-	case r.believed && held > r.most+time.Millisecond && r.grant.Err() == nil:
-		r.w.fail(now, "%v is held for %v instead of %v", r, held, r.most)
+	case expired && r.holdAtMost == 0:
+		r.sim.fail(now, "%v has expired, though it has no HoldAtMost", r)
+	case r.holdAtMost == 0 || r.p.unaffectedSince() >= r.stageSince:
+	case expired && now-r.lastSeenWaiting < r.holdAtMost:
+		r.sim.fail(now, "%v has expired after %v at most instead of %v", r, now-r.lastSeenWaiting, r.holdAtMost)
+	case r.believed && held > r.holdAtMost+time.Millisecond && r.grant.Err() == nil:
+		r.sim.fail(now, "%v is held for %v instead of %v", r, held, r.holdAtMost)
 	}
 }
 
-// hasUnread reports whether the owner has another request for the lock, whose answer nothing reads.
-func (r *programRequest) hasUnread() bool {
-	return slices.ContainsFunc(r.w.open, func(o *programRequest) bool { return o != r && o.absent && o.owner == r.owner && o.path == r.path })
+// hasUnreadRequest reports whether the owner has another request for the lock whose answer nothing reads.
+func (r *programRequest) hasUnreadRequest() bool {
+	return slices.ContainsFunc(r.sim.requests, func(o *programRequest) bool { return o != r && o.unread && o.owner == r.owner && o.path == r.path })
 }
 
-// lookAtEnd notes that the grant has ended by itself. That comes before all that is new, which may be another
+// noteGrantEnd notes that the grant has ended without a release. It runs before advance, which may see another
 // grant of the same moment.
-func (r *programRequest) lookAtEnd(now time.Duration) {
+func (r *programRequest) noteGrantEnd(now time.Duration) {
 	if !r.believed {
 		return
 	}
-	r.checkLimit(now)
+	r.checkHoldLimit(now)
 	if r.grant.Err() == nil {
 		return
 	}
 	r.believed = false
-	r.over = r.grant.Err()
-	r.w.line("%d ends: %v", r.id, r.over)
-	r.endGrant(now)
+	r.endErr = r.grant.Err()
+	r.sim.record("%d ends: %v", r.id, r.endErr)
+	r.noteLoss(now)
 	r.checkLoss(now)
 	if r.dropped {
 		r.finish()
 	}
-	if r.lost != nil {
-		r.lost()
+	if r.onLost != nil {
+		r.onLost()
 	}
 }

@@ -11,136 +11,134 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// programRequest is one request of a process's program, from asking to the end of its release.
+// programRequest is one request of a process's program, until the answer to its release.
 type programRequest struct {
-	w       *world
-	p       *process
-	rand    *rand.Rand
-	id      int
-	uses    []use
-	path    string
-	lock    locker
-	owner   string // "" is one of its own
-	named   bool
-	multi   bool
-	try     bool
-	early   bool // it was asked for before a release of the same moment
-	timeout time.Duration
-	cancel  bool          // it may be cancelled
-	most    time.Duration // it holds so long at most; 0: without limit
-	fails   bool          // it ends with its session
-	ctx     context.Context
-	end     context.CancelFunc
-	session int64 // when it asked
+	sim               *simulation
+	p                 *process
+	rand              *rand.Rand
+	id                int
+	uses              []use
+	path              string
+	lock              lockHandle
+	owner             string // "": the request has an owner of its own
+	named             bool
+	multi             bool
+	try               bool
+	beforeRelease     bool // it was made before a release of the same moment
+	timeout           time.Duration
+	cancellable       bool          // it may be cancelled
+	holdAtMost        time.Duration // 0: without limit
+	failOnSessionLoss bool          // it has the option FailOnSessionLoss
+	ctx               context.Context
+	cancelContext     context.CancelFunc
 
-	state    requestStage
-	asked    time.Duration
-	future   *actors.Future[*actors.Grant]
-	grant    *actors.Grant
-	believed bool
-	lingers  bool  // its session is lost, and its work goes on
-	sound    bool  // it was released by an owner that believed in it
-	over     error // why the grant ended
-	released *actors.Future[struct{}]
-	since    time.Duration // of the state
-	waited   time.Duration // when it was last seen to wait
-	quit     bool          // its process was killed
-	leaving  bool          // it was cancelled
-	heeds    bool          // it releases when it is asked to
-	absent   bool          // nothing reads the answer
-	dropped  bool          // the grant was: it holds until it is lost
-	free     time.Duration // since when it waits for a lock without a holder
-	hold     time.Duration
-	granted  func() // is called with the grant, if it is set
-	lost     func() // with its loss
-	then     func() // with the release
+	stage             requestStage
+	requestedAt       time.Duration
+	future            *actors.Future[*actors.Grant]
+	grant             *actors.Grant
+	believed          bool
+	worksInMargin     bool  // its session is lost, and its work continues within the margin
+	believedAtRelease bool  // its owner believed in the grant when it released
+	endErr            error // why the grant ended
+	releaseFuture     *actors.Future[struct{}]
+	stageSince        time.Duration // when the stage began
+	lastSeenWaiting   time.Duration // when it was last seen to wait
+	killed            bool          // its process was killed
+	cancelled         bool          // it was cancelled
+	releasesOnRevoke  bool          // it releases on a revoke
+	unread            bool          // nothing reads the answer
+	dropped           bool          // the program has dropped the grant, which holds until it is lost
+	freeSince         time.Duration // since when it waits for a lock without a holder
+	holdTime          time.Duration
+	onGranted         func() // called after the grant, if set
+	onLost            func() // called after the loss of the grant, if set
+	onRelease         func() // called after the call of Release, if set
 }
 
 type requestStage int
 
 const (
-	waiting requestStage = iota
-	holds
-	releasing
-	done
+	stageWaiting requestStage = iota
+	stageHeld
+	stageReleasing
+	stageDone
 )
 
 func (s requestStage) String() string { return []string{"waits", "holds", "releases", "done"}[s] }
 
 func (r *programRequest) String() string {
-	return fmt.Sprintf("%d of %s for %s %v since %v", r.id, r.p.name, r.path, r.state, r.since)
+	return fmt.Sprintf("%d of %s for %s %v since %v", r.id, r.p.name, r.path, r.stage, r.stageSince)
 }
 
-// opKinds are the operations. The first is always on.
-var opKinds = []string{"op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"}
+// operations are the operations of a drawn plan. Every plan has the first one.
+var operations = []string{"op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"}
 
-// maxOpen bounds the requests that are open at one time: one event of more of them could take
-// so long that Go has other goroutines run first.
-const maxOpen = 50
+// maxOpenRequests bounds the requests that are open at one time. With more of them one event could take so long
+// that Go preempts a goroutine.
+const maxOpenRequests = 50
 
-// ask makes the request of an entry.
-func (w *world) ask(e entry) {
-	p := w.slots[e.slot]
-	if p == nil || !p.isUp() || p.frozen || len(w.open) > maxOpen {
+// acquire makes the request of an entry.
+func (sim *simulation) acquire(e entry) {
+	p := sim.slots[e.slot]
+	if p == nil || !p.isUp() || p.frozen || len(sim.requests) > maxOpenRequests {
 		return
 	}
-	r := w.newRequest(p, e.rand())
-	if strings.HasSuffix(e.what, "multi") {
+	r := sim.newRequest(p, e.rand())
+	if strings.HasSuffix(e.name, "multi") {
 		r.multi = true
-		r.send(e.what, r.several(1+r.rand.IntN(4)))
+		r.send(e.name, r.multiLock(1+r.rand.IntN(4)))
 		return
 	}
-	a := p.alone(r.rand)
-	r.uses = []use{a.use}
+	acc := p.anyLock(r.rand)
+	r.uses = []use{acc.use}
 	var options []actors.Option
-	if a.permits > 1 {
-		options = append(options, actors.Permits(a.permits))
+	if acc.permits > 1 {
+		options = append(options, actors.Permits(acc.permits))
 	}
-	r.send(e.what, a.Member.(locker), options...)
+	r.send(e.name, acc.Member.(lockHandle), options...)
 }
 
-// askMember asks for the member lock at a path, if there is one, as the program that releases a
-// request does in the same moment.
-func (w *world) askMember(old *programRequest, path, what string, options ...actors.Option) *programRequest {
-	if len(w.open) > maxOpen || old.p.dead {
+// acquireAlongside requests the lock of memberLockAt for the program of old, at the moment of a release.
+func (sim *simulation) acquireAlongside(old *programRequest, path, operation string, options ...actors.Option) *programRequest {
+	if len(sim.requests) > maxOpenRequests || old.p.dead {
 		return nil
 	}
-	return w.askAt(old.p, old.rand, path, what, options...)
+	return sim.acquireAt(old.p, old.rand, path, operation, options...)
 }
 
-// askAt asks for the member lock at a path, if there is one.
-func (w *world) askAt(p *process, rnd *rand.Rand, path, what string, options ...actors.Option) *programRequest {
+// acquireAt requests the lock of memberLockAt. It returns nil if there is none.
+func (sim *simulation) acquireAt(p *process, rnd *rand.Rand, path, operation string, options ...actors.Option) *programRequest {
 	if !p.isUp() || p.frozen {
 		return nil
 	}
-	r := w.newRequest(p, rnd)
-	a := p.at(path, r.rand)
-	if a.Member == nil {
+	r := sim.newRequest(p, rnd)
+	acc := p.memberLockAt(path, r.rand)
+	if acc.Member == nil {
 		return nil
 	}
-	r.uses, r.try = []use{a.use}, what == "op again"
-	r.send(what, a.Member.(locker), options...)
+	r.uses, r.try = []use{acc.use}, operation == "op again"
+	r.send(operation, acc.Member.(lockHandle), options...)
 	return r
 }
 
-func (w *world) newRequest(p *process, rnd *rand.Rand) *programRequest {
-	w.asked++
-	return &programRequest{w: w, p: p, rand: rnd, id: w.asked, asked: w.now(), since: w.now(), session: p.session}
+func (sim *simulation) newRequest(p *process, rnd *rand.Rand) *programRequest {
+	sim.requestCount++
+	return &programRequest{sim: sim, p: p, rand: rnd, id: sim.requestCount, requestedAt: sim.now(), stageSince: sim.now()}
 }
 
-// send asks for the lock with the options that an operation of the kind draws.
-func (r *programRequest) send(what string, lock locker, options ...actors.Option) {
-	w, p, rnd := r.w, r.p, r.rand
-	if strings.Contains(what, "owner") {
+// send requests the lock with random options. The name of the operation decides which ones are possible.
+func (r *programRequest) send(operation string, lock lockHandle, options ...actors.Option) {
+	sim, p, rnd := r.sim, r.p, r.rand
+	if strings.Contains(operation, "owner") {
 		if r.named = true; r.owner == "" {
 			r.owner = fmt.Sprint(p.name, "/", rnd.IntN(3))
 		}
 		options = append(options, actors.WithOwner(actors.Owner(r.owner)))
-		r.timeout = time.Duration(1 + rnd.Int64N(int64(20*time.Second))) // owners may wait for themselves
+		r.timeout = time.Duration(1 + rnd.Int64N(int64(20*time.Second))) // an owner may wait for its own other requests
 	} else {
 		r.owner = fmt.Sprint(p.name, "#", r.id)
 	}
-	if what == "op options" || !r.try && rnd.Float64() < w.plan.fickle {
+	if operation == "op options" || !r.try && rnd.Float64() < sim.plan.optionChance {
 		switch rnd.IntN(8) {
 		case 0:
 			r.try = true
@@ -148,39 +146,39 @@ func (r *programRequest) send(what string, lock locker, options ...actors.Option
 		case 1:
 			r.timeout = time.Duration(1 + rnd.Int64N(int64(5*time.Second)))
 		case 2:
-			r.cancel = true
-			w.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.giveUp)
+			r.cancellable = true
+			sim.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.cancelIfWaiting)
 		case 3:
 			options = append(options, actors.Revocable())
 		case 4:
 			options = append(options, actors.WithData([]byte("data of "+r.owner)))
 		case 5:
-			r.cancel = true
-			w.after(time.Duration(rnd.Int64N(int64(20*time.Millisecond))), r.giveUp)
+			r.cancellable = true
+			sim.after(time.Duration(rnd.Int64N(int64(20*time.Millisecond))), r.cancelIfWaiting)
 		case 6:
-			w.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.drop)
-		case 7: // never looked at
-			r.absent = true
-			w.after(time.Duration(rnd.Int64N(int64(5*time.Second))), r.drop)
+			sim.after(time.Duration(rnd.Int64N(int64(2*time.Second))), r.dropFuture)
+		case 7: // nothing ever reads the answer
+			r.unread = true
+			sim.after(time.Duration(rnd.Int64N(int64(5*time.Second))), r.dropFuture)
 		}
 	}
-	options = append(options, r.limits()...)
+	options = append(options, r.limitOptions()...)
 	if r.timeout > 0 {
 		options = append(options, actors.WithTimeout(r.timeout))
 	}
-	r.hold = time.Duration(rnd.ExpFloat64() * float64(w.plan.hold))
+	r.holdTime = time.Duration(rnd.ExpFloat64() * float64(sim.plan.meanHold))
 	if rnd.IntN(20) == 0 || r.named && rnd.IntN(3) == 0 {
-		r.hold *= 40
+		r.holdTime *= 40
 	}
 	r.path, r.lock = lock.Path(), lock
-	r.heeds = rnd.IntN(2) == 0
-	r.ctx, r.end = context.WithCancel(context.Background())
-	w.open = append(w.open, r)
-	w.line("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describe(r.uses), r.owner, r.try, r.timeout)
+	r.releasesOnRevoke = rnd.IntN(2) == 0
+	r.ctx, r.cancelContext = context.WithCancel(context.Background())
+	sim.requests = append(sim.requests, r)
+	sim.record("%d of %s asks for %s as %s: try %v, timeout %v", r.id, p.name, describeUses(r.uses), r.owner, r.try, r.timeout)
 	r.future = lock.Acquire(r.ctx, options...)
 }
 
-func describe(uses []use) string {
+func describeUses(uses []use) string {
 	var all []string
 	for _, u := range uses {
 		all = append(all, fmt.Sprintf("%s:%d:%d", u.path, u.kind, u.weight))
@@ -188,35 +186,35 @@ func describe(uses []use) string {
 	return strings.Join(all, "+")
 }
 
-// several makes a multi-lock of n locks, or fewer.
-func (r *programRequest) several(n int) locker {
+// multiLock returns a multi-lock of at most n locks.
+func (r *programRequest) multiLock(n int) lockHandle {
 	var members []actors.Member
 	seen := map[string]bool{}
 	for range n {
-		a := r.p.member(r.rand)
-		if seen[a.use.path] {
+		acc := r.p.memberLock(r.rand)
+		if seen[acc.use.path] {
 			continue
 		}
-		seen[a.use.path] = true
-		members = append(members, a.Member)
-		r.uses = append(r.uses, a.use)
+		seen[acc.use.path] = true
+		members = append(members, acc.Member)
+		r.uses = append(r.uses, acc.use)
 	}
 	return r.p.locks.MultiLock(members...)
 }
 
-// giveUp cancels the request if it still waits.
-func (r *programRequest) giveUp() {
-	if r.state != waiting || r.quit {
+// cancelIfWaiting cancels the request if it still waits.
+func (r *programRequest) cancelIfWaiting() {
+	if r.stage != stageWaiting || r.killed {
 		return
 	}
 	if r.p.frozen {
-		r.w.after(100*time.Millisecond, r.giveUp)
+		r.sim.after(100*time.Millisecond, r.cancelIfWaiting)
 		return
 	}
-	r.leaving = true
-	r.w.line("%d is given up", r.id)
+	r.cancelled = true
+	r.sim.record("%d is given up", r.id)
 	if r.rand.IntN(2) == 0 {
-		r.end()
+		r.cancelContext()
 	} else {
 		r.future.Cancel()
 	}
@@ -231,38 +229,38 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// look does as many steps as it can.
-func (r *programRequest) look(now time.Duration) {
-	if r.p.frozen || r.quit {
+// advance takes the steps that are possible after an event.
+func (r *programRequest) advance(now time.Duration) {
+	if r.p.frozen || r.killed {
 		return
 	}
-	switch r.state {
-	case waiting:
-		if !r.absent && isDone(r.future.Done()) {
-			r.answered(now)
+	switch r.stage {
+	case stageWaiting:
+		if !r.unread && isDone(r.future.Done()) {
+			r.handleAnswer(now)
 			return
 		}
-		r.waited = now
-	case holds:
-		if r.heeds && isDone(r.grant.Revoked()) {
+		r.lastSeenWaiting = now
+	case stageHeld:
+		if r.releasesOnRevoke && isDone(r.grant.Revoked()) {
 			r.release()
 		}
-	case releasing:
-		if isDone(r.released.Done()) {
-			_, err := r.released.Result()
-			r.w.line("%d is released: %v", r.id, err)
+	case stageReleasing:
+		if isDone(r.releaseFuture.Done()) {
+			_, err := r.releaseFuture.Result()
+			r.sim.record("%d is released: %v", r.id, err)
 			r.checkRelease(now, err)
 			r.finish()
 		}
 	}
 }
 
-func (r *programRequest) answered(now time.Duration) {
+func (r *programRequest) handleAnswer(now time.Duration) {
 	grant, err := r.future.Result()
 	if err != nil {
-		r.w.line("%d gets: %v", r.id, err)
-		if !r.fits(now, err) {
-			r.w.fail(now, "%v: the answer does not fit: %v", r, err)
+		r.sim.record("%d gets: %v", r.id, err)
+		if !r.isExpectedError(now, err) {
+			r.sim.fail(now, "%v: the answer does not fit: %v", r, err)
 		}
 		if errors.Is(err, actors.ErrNotAcquired) {
 			r.checkTry(now)
@@ -270,127 +268,127 @@ func (r *programRequest) answered(now time.Duration) {
 		r.finish()
 		return
 	}
-	r.waited = max(r.waited, r.since)
-	r.grant, r.state, r.since = grant, holds, now
-	r.w.grants++
-	r.w.line("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
+	r.lastSeenWaiting = max(r.lastSeenWaiting, r.stageSince)
+	r.grant, r.stage, r.stageSince = grant, stageHeld, now
+	r.sim.grants++
+	r.sim.record("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
 	if grant.Err() != nil {
-		r.w.ousted[r.p.name+r.uses[0].path] = now
+		r.sim.deletedNodeEnded[r.p.name+r.uses[0].path] = now
 	} else {
 		r.believed = true
-		h := &holding{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), calm: r.p.calm, process: r.p.name, news: r.news(), soonest: r.p.host.soonest()}
-		r.w.note(h)
-		r.checkNews(now, h)
-		r.w.checkOrder(now, r)
-		r.w.checkBudget(now, r)
-		r.w.checkHandOver(now, r)
+		h := &heldGrant{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
+			session: grant.Session(), unaffectedSince: r.p.unaffectedSince, process: r.p.name, maxAnswerDelay: r.maxAnswerDelay(), minDelay: r.p.host.minDelay()}
+		r.sim.noteGrant(h)
+		r.checkAfterMissingNode(now, h)
+		r.sim.checkOrder(now, r)
+		r.sim.checkBudget(now, r)
+		r.sim.checkHandOff(now, r)
 		r.useRegisters()
 		if r.rand.IntN(8) == 0 {
-			r.w.after(time.Duration(r.rand.Int64N(1+int64(r.hold))), r.asks)
+			r.sim.after(time.Duration(r.rand.Int64N(1+int64(r.holdTime))), r.queryGrant)
 		}
-		if r.granted != nil {
-			r.granted()
+		if r.onGranted != nil {
+			r.onGranted()
 		}
 	}
-	r.w.after(r.hold, r.release)
+	r.sim.after(r.holdTime, r.release)
 }
 
-// note tells the checker of a grant, whose node may have gone before it was heard of. Where it is not known
-// whether a node was deleted, as after a Revoke that was not answered, its holder need not ever know.
-func (w *world) note(h *holding) {
-	at, gone := w.expired[h.session]
-	h.taken = gone
+// noteGrant passes a grant to the checker. The node may already be deleted. The holder need not ever learn of a
+// deletion whose outcome is unknown, such as that of a Revoke without an answer.
+func (sim *simulation) noteGrant(h *heldGrant) {
+	at, gone := sim.expiredAt[h.session]
+	h.invalidated = gone
 	for _, node := range h.nodes {
-		if _, was := w.gone[node]; was && len(h.nodes) == 1 && h.token.Czxid > w.deletions.get(node).zxid {
-			// The node is made anew: a repeated create has its former name if the directory was
-			// deleted, too. A grant by several nodes has the token of the last one.
-			delete(w.deleted, node)
-			delete(w.gone, node)
+		if _, was := sim.deletedAt[node]; was && len(h.nodes) == 1 && h.token.Czxid > sim.deletions.get(node).zxid {
+			// The node was created again: a repeated create has its former name if the directory was deleted, too.
+			// The token of a grant by several nodes is that of the last node.
+			delete(sim.deletionStarted, node)
+			delete(sim.deletedAt, node)
 		}
-		if _, may := w.deleted[node]; may {
-			h.taken = true
+		if _, may := sim.deletionStarted[node]; may {
+			h.invalidated = true
 		}
-		if since, was := w.gone[node]; was {
+		if since, was := sim.deletedAt[node]; was {
 			at, gone = max(at, since), true
 		}
 	}
-	if late := at + knowledge; gone && !h.foreign && w.now() > late && w.now() > h.calm()+knowledge {
-		w.fail(w.now(), "grant %d of %s rests on a node that was deleted at %v", h.id, h.owner, at)
+	if late := at + lossNoticeTime; gone && !h.foreign && sim.now() > late && sim.now() > h.unaffectedSince()+lossNoticeTime {
+		sim.fail(sim.now(), "grant %d of %s is by a node that was deleted at %v", h.id, h.owner, at)
 	}
 	if !h.foreign && len(h.nodes) == 1 {
-		h.gone = w.gone[h.nodes[0]]
-		h.outlived = h.gone > 0 && w.isOutlived(h.nodes[0], h.soonest)
+		h.nodeDeletedAt = sim.deletedAt[h.nodes[0]]
+		h.predecessorOutlived = h.nodeDeletedAt > 0 && sim.predecessorOutlived(h.nodes[0], h.minDelay)
 	}
-	h.until = never
+	h.noticeBy = never
 	if gone && !h.foreign {
-		h.until = w.now() + knowledge
+		h.noticeBy = sim.now() + lossNoticeTime
 	}
-	w.specs[root+"/shared"].room = w.sharedRoom(h.calm)
-	w.granted(w.now(), h)
+	sim.specs[root+"/shared"].capacity = sim.sharedCapacity(h.unaffectedSince)
+	sim.granted(sim.now(), h)
 }
 
-// calm is since when no fault has an effect on the process.
-func (p *process) calm() time.Duration {
-	if p.isShaky() {
+// unaffectedSince returns since when no fault has an effect on the process.
+func (p *process) unaffectedSince() time.Duration {
+	if p.isAffected() {
 		return never
 	}
-	return p.shaky
+	return p.affectedUntil
 }
 
 func (r *programRequest) release() {
-	if r.state != holds || r.quit || r.dropped {
+	if r.stage != stageHeld || r.killed || r.dropped {
 		return
 	}
 	if r.p.frozen {
-		r.w.after(100*time.Millisecond, r.release)
+		r.sim.after(100*time.Millisecond, r.release)
 		return
 	}
 	r.endWork()
-	r.sound = r.believed
+	r.believedAtRelease = r.believed
 	if r.believed {
 		r.believed = false
-		r.w.ended(r.w.now(), r.id)
+		r.sim.ended(r.sim.now(), r.id)
 	}
-	r.state, r.since = releasing, r.w.now()
-	r.w.line("%d releases", r.id)
+	r.stage, r.stageSince = stageReleasing, r.sim.now()
+	r.sim.record("%d releases", r.id)
 	again := r.rand.IntN(4) == 0 && !r.multi
-	if again && r.rand.IntN(2) == 0 { // what follows goes together, when this is answered
-		if company := r.w.askMember(r, pick(r.rand, []string{root + "/m0", root + "/m1"}), "op company"); company != nil {
-			company.early = true
+	if again && r.rand.IntN(2) == 0 { // both requests go in one batch when this one is answered
+		if other := r.sim.acquireAlongside(r, pick(r.rand, []string{root + "/m0", root + "/m1"}), "op plain"); other != nil {
+			other.beforeRelease = true
 		}
 	}
-	r.released = r.grant.Release()
+	r.releaseFuture = r.grant.Release()
 	if again {
-		r.w.askMember(r, r.path, "op again", actors.Try())
+		r.sim.acquireAlongside(r, r.path, "op again", actors.Try())
 	}
-	if r.then != nil {
-		r.then()
+	if r.onRelease != nil {
+		r.onRelease()
 	}
-	if r.p.replaces && r.sound {
-		r.w.replaceAfter(r)
+	if r.p.replaceNext && r.believedAtRelease {
+		r.sim.replaceDirectoryAfter(r)
 	}
 }
 
 func (r *programRequest) finish() {
 	r.close()
-	r.end()
+	r.cancelContext()
 }
 
 // close ends the request, but not its context.
 func (r *programRequest) close() {
-	r.w.noteEnd(r)
-	r.state = done
-	r.w.closed[r.owner] = r.w.now()
+	r.sim.noteRequestEnd(r)
+	r.stage = stageDone
+	r.sim.ownerEnded[r.owner] = r.sim.now()
 }
 
-// kill is the end of the request's process.
+// kill ends the request because its process is killed.
 func (r *programRequest) kill() {
-	r.quit = true
+	r.killed = true
 	r.endWork()
 	if r.believed {
 		r.believed = false
-		r.w.lost(r.w.now(), r.id)
+		r.sim.lost(r.sim.now(), r.id)
 	}
 	r.finish()
 }

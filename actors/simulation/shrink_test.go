@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// only keeps those entries of a plan that are in a list like "1 4 7-9".
+// only returns the plan with the entries of a list such as "1 4 7-9".
 func (p *plan) only(list string) *plan {
 	keep := map[int]bool{}
 	for item := range strings.FieldsSeq(list) {
@@ -24,11 +24,11 @@ func (p *plan) only(list string) *plan {
 			keep[i] = true
 		}
 	}
-	return p.with(func(e entry) bool { return keep[e.id] })
+	return p.filter(func(e entry) bool { return keep[e.id] })
 }
 
-// with is the plan with those entries only that keep reports true for.
-func (p *plan) with(keep func(entry) bool) *plan {
+// filter returns the plan with the entries for which keep reports true.
+func (p *plan) filter(keep func(entry) bool) *plan {
 	part := *p
 	part.entries = nil
 	for _, e := range p.entries {
@@ -39,7 +39,7 @@ func (p *plan) with(keep func(entry) bool) *plan {
 	return &part
 }
 
-// list is what only takes.
+// list returns the entries as a list for only.
 func (p *plan) list() string {
 	var ids []int
 	for _, e := range p.entries {
@@ -62,51 +62,51 @@ func (p *plan) list() string {
 	return strings.Join(items, " ")
 }
 
-// shrinker looks for a smaller plan that fails in the same way.
+// shrinker searches for a smaller plan that fails in the same way.
 type shrinker struct {
-	t     *testing.T
-	best  *plan
-	class string
-	until time.Time
-	tries int
+	t         *testing.T
+	best      *plan
+	violation string
+	until     time.Time
+	tries     int
 }
 
 var digits = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f.]*[a-zµ]*`)
 
-// class is what a violation is about, without its numbers.
-func class(violation string) string {
+// violationClass returns the text of a violation without its numbers.
+func violationClass(violation string) string {
 	text := digits.ReplaceAllString(violation, "#")
 	return text[:min(len(text), 120)]
 }
 
-// try takes the plan for the best if it fails as the first one did.
+// try makes the plan the best one if it fails as the first plan did.
 func (s *shrinker) try(p *plan) bool {
 	if time.Now().After(s.until) || len(p.entries) == len(s.best.entries) && p.processes == s.best.processes &&
-		p.servers == s.best.servers && p.foreign == s.best.foreign && p.election == s.best.election && p.length == s.best.length {
+		p.servers == s.best.servers && p.foreignClients == s.best.foreignClients && p.election == s.best.election && p.length == s.best.length {
 		return false
 	}
 	s.tries++
-	w := simulate(s.t, p)
-	if !w.failed() || class(w.violations[0]) != s.class {
+	sim := simulate(s.t, p)
+	if !sim.failed() || violationClass(sim.violations[0]) != s.violation {
 		return false
 	}
 	s.best = p
 	return true
 }
 
-// shrink returns a plan that fails like p, of fewer processes, faults and operations.
-func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
-	s := &shrinker{t: t, best: p, class: class(w.violations[0]), until: time.Now().Add(limit)}
-	if end := w.failedAt + time.Second; end < p.length {
-		shorter := p.with(func(e entry) bool { return e.at < end })
+// shrink returns a plan that fails like p, with fewer processes, faults and operations.
+func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
+	s := &shrinker{t: t, best: p, violation: violationClass(sim.violations[0]), until: time.Now().Add(limit)}
+	if end := sim.failedAt + time.Second; end < p.length {
+		shorter := p.filter(func(e entry) bool { return e.at < end })
 		shorter.length = end
 		s.try(shorter)
 	}
 	for _, without := range []func(*plan){
-		func(p *plan) { p.foreign = 0 },
+		func(p *plan) { p.foreignClients = 0 },
 		func(p *plan) { p.election = false },
 		func(p *plan) {
-			*p = *p.with(func(e entry) bool { return !slices.Contains(serverFaults, e.what) })
+			*p = *p.filter(func(e entry) bool { return !slices.Contains(serverFaults, e.name) })
 			p.servers = 1
 		},
 	} {
@@ -115,10 +115,10 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 		s.try(&part)
 	}
 	for slot := range p.processes {
-		s.try(s.best.with(func(e entry) bool { return e.slot != slot }))
+		s.try(s.best.filter(func(e entry) bool { return e.slot != slot }))
 	}
-	for _, kind := range slices.Concat(faultKinds, serverFaults, opKinds) {
-		s.try(s.best.with(func(e entry) bool { return e.what != kind }))
+	for _, kind := range slices.Concat(faults, serverFaults, operations) {
+		s.try(s.best.filter(func(e entry) bool { return e.name != kind }))
 	}
 	for size := len(s.best.entries) / 2; size > 0; size /= 2 {
 		for from := 0; from < len(s.best.entries); {
@@ -126,13 +126,13 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 			for _, e := range s.best.entries[from:min(from+size, len(s.best.entries))] {
 				out[e.id] = true
 			}
-			if !s.try(s.best.with(func(e entry) bool { return !out[e.id] })) {
+			if !s.try(s.best.filter(func(e entry) bool { return !out[e.id] })) {
 				from += size
 			}
 		}
 	}
 	fewer := *s.best
-	fewer.processes = 1 // what is found may need no entry, as in an election
+	fewer.processes = 1 // a violation may need no entry, as in an election
 	for _, e := range s.best.entries {
 		fewer.processes = max(fewer.processes, e.slot+1)
 	}
@@ -141,7 +141,7 @@ func shrink(t *testing.T, p *plan, w *world, limit time.Duration) *plan {
 	return s.best
 }
 
-// asTest is the plan as a test.
+// asTest returns the code of a test that runs the plan.
 func (p *plan) asTest() string {
 	return fmt.Sprintf(`
 func TestSeed%d(t *testing.T) {
@@ -149,10 +149,10 @@ func TestSeed%d(t *testing.T) {
 	p.length, p.processes, p.servers, p.foreign, p.election = %d, %d, %d, %d, %t
 	report(t, simulate(t, p))
 }
-`, p.seed, p.seed, p.drawn, p.list(), p.length, p.processes, p.servers, p.foreign, p.election)
+`, p.seed, p.seed, p.drawnLength, p.list(), p.length, p.processes, p.servers, p.foreignClients, p.election)
 }
 
-// A plan without some entries has the others as they were.
+// A plan without some of its entries has the other entries unchanged.
 func TestPartOfAPlan(t *testing.T) {
 	p := newPlan(3, time.Minute)
 	part := p.only("1 4 7-9")
@@ -161,21 +161,21 @@ func TestPartOfAPlan(t *testing.T) {
 	}
 }
 
-// A checker that takes the third grant for wrong stands for a defect: what is left of the plan
-// has to have three operations at most, or four, no fault and one server. A program may ask again by itself.
+// The defect is a check that fails at the third grant. A plan that shrank for it has one server, no fault, and at
+// most four operations. Three grants may need fewer, since a program may acquire again by itself.
 func TestShrink(t *testing.T) {
 	p := newPlan(5, 20*time.Second)
-	p.foreign, p.election = 0, false // their grants count as well
-	p.defect = func(w *world) {
-		if w.grants >= 3 && !w.failed() {
-			w.fail(w.now(), "planted")
+	p.foreignClients, p.election = 0, false // grants of these clients count, too
+	p.defect = func(sim *simulation) {
+		if sim.grants >= 3 && !sim.failed() {
+			sim.fail(sim.now(), "planted")
 		}
 	}
-	w := simulate(t, p)
-	if !w.failed() {
+	sim := simulate(t, p)
+	if !sim.failed() {
 		t.Fatal("the plan does not fail")
 	}
-	small := shrink(t, p, w, 30*time.Second)
+	small := shrink(t, p, sim, 30*time.Second)
 	if n := len(small.entries); n < 1 || n > 4 || slices.ContainsFunc(small.entries, entry.isFault) || small.servers != 1 {
 		t.Errorf("%d entries are left: %v", n, small)
 	}

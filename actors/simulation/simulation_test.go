@@ -19,39 +19,39 @@ import (
 )
 
 var (
-	simHistory = flag.String("sim.history", "", "where the history of -sim.seed is written; that of a failure is written anyhow")
-	simSeed    = flag.Uint64("sim.seed", 0, "run this seed only; 0 runs many")
-	simFrom    = flag.Uint64("sim.from", 1, "run seeds from this one on; 0 runs fresh ones")
-	simFor     = flag.Duration("sim.for", 3*time.Second, "how long many seeds are run")
-	simShrink  = flag.Duration("sim.shrink", 0, "how long a smaller plan is looked for that fails like -sim.seed")
-	simTime    = flag.Duration("sim.time", 5*time.Minute, "how long a seed's processes work, in virtual time")
+	simHistory = flag.String("sim.history", "", "file for the history of -sim.seed; without it only the history of a failing run is written")
+	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed; 0: run many")
+	simFrom    = flag.Uint64("sim.from", 1, "first of many seeds; 0: fresh seeds")
+	simFor     = flag.Duration("sim.for", 3*time.Second, "how long to run many seeds")
+	simShrink  = flag.Duration("sim.shrink", 0, "how long to search for a smaller plan that fails like -sim.seed")
+	simTime    = flag.Duration("sim.time", 5*time.Minute, "virtual time for which the processes of a seed work")
 )
 
-var quietOnce sync.Once
+var prioritiesOnce sync.Once
 
-// simulate runs a plan on one processor and without garbage collection, so that goroutines
-// run in the same order each time.
-func simulate(t *testing.T, p *plan) *world {
+// simulate runs a plan on one processor and without garbage collection, so that goroutines run in the same order
+// each time.
+func simulate(t *testing.T, p *plan) *simulation {
 	t.Helper()
-	quietOnce.Do(quieten)
+	prioritiesOnce.Do(setThreadPriorities)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	cryptotest.SetGlobalRandom(t, p.seed)
-	return run(t, p)
+	return runPlan(t, p)
 }
 
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		p := newPlan(*simSeed, *simTime)
-		w := simulate(t, p)
-		if w.failed() && *simShrink > 0 {
-			p = shrink(t, p, w, *simShrink)
-			w = simulate(t, p)
+		sim := simulate(t, p)
+		if sim.failed() && *simShrink > 0 {
+			p = shrink(t, p, sim, *simShrink)
+			sim = simulate(t, p)
 			t.Log(p.asTest())
 		}
-		report(t, w)
-		if w.failed() {
-			t.Log(repeats(t, p, w, 3))
+		report(t, sim)
+		if sim.failed() {
+			t.Log(rerun(t, p, sim, 3))
 		}
 		return
 	}
@@ -62,13 +62,13 @@ func TestSimulation(t *testing.T) {
 			seed = *simFrom + uint64(n)
 		}
 		p := newPlan(seed, *simTime)
-		w := simulate(t, p)
-		virtual += w.elapsed
+		sim := simulate(t, p)
+		virtual += sim.elapsed
 		n++
-		grants += w.grants
-		if w.failed() {
-			report(t, w)
-			t.Log(repeats(t, p, w, 3))
+		grants += sim.grants
+		if sim.failed() {
+			report(t, sim)
+			t.Log(rerun(t, p, sim, 3))
 			break
 		}
 		runtime.GC()
@@ -90,7 +90,7 @@ func TestSeeds(t *testing.T) {
 		}
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		if err != nil || len(fields) != 2 {
-			t.Fatalf("testdata/seeds: %q: a line is a seed and a time, and # why", line)
+			t.Fatalf("testdata/seeds: %q: a line must be a seed, a time, and # what it found", line)
 		}
 		length, err := time.ParseDuration(fields[1])
 		if err != nil {
@@ -100,42 +100,43 @@ func TestSeeds(t *testing.T) {
 			continue
 		}
 		t.Run(fields[0], func(t *testing.T) {
-			if w := simulate(t, newPlan(seed, length)); w.failed() {
+			if sim := simulate(t, newPlan(seed, length)); sim.failed() {
 				t.Log(why)
-				report(t, w)
+				report(t, sim)
 			}
 		})
 	}
 }
 
-func report(t *testing.T, w *world) {
+func report(t *testing.T, sim *simulation) {
 	t.Helper()
-	t.Logf("%v: %d requests, %d grants, %d steps, %d lines, hash %016x, %d interruptions", w.plan, w.asked, w.grants, w.steps, len(w.history), w.sum, len(w.interrupted))
-	for i, v := range w.violations {
+	t.Logf("%v: %d requests, %d grants, %d steps, %d lines, hash %016x, %d interruptions", sim.plan, sim.requestCount, sim.grants, sim.steps, len(sim.history), sim.hash, len(sim.interruptedLines))
+	for i, v := range sim.violations {
 		if i < 10 {
 			t.Error(v)
 		}
 	}
-	if w.failed() {
-		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", w.plan.seed, w.plan.drawn)
+	if sim.failed() {
+		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", sim.plan.seed, sim.plan.drawnLength)
 	}
-	if !w.failed() && *simHistory == "" {
+	if !sim.failed() && *simHistory == "" {
 		return
 	}
 	file := *simHistory
 	if file == "" {
-		file = filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.txt", w.plan.seed))
+		file = filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.txt", sim.plan.seed))
 	}
-	if err := w.save(file); err == nil {
+	if err := sim.save(file); err == nil {
 		t.Logf("the history is in %s", file)
 	}
 }
 
-// TestDeterminism runs a seed several times, on one processor and on two. Only histories of runs
-// count in which no event took so long that Go may have had other goroutines run first.
+// TestDeterminism runs a seed several times, on one processor and on two, and compares the hashes of the
+// histories. It leaves out runs in which an event took so long that Go may have changed the order of the
+// goroutines.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes its time")
+		t.Skip("takes long")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	sampled := sample.OneIn(t, 4)
@@ -144,25 +145,25 @@ func TestDeterminism(t *testing.T) {
 			continue
 		}
 		length := 15 * time.Second
-		if seed == 0 { // what comes once a minute draws its time as well
+		if seed == 0 { // long enough for faults that come in a part of each minute
 			length = 2 * time.Minute
 		}
-		sums, runs := map[uint64]int{}, 0
+		hashes, runs := map[uint64]int{}, 0
 		for try := 0; try < 24 && runs < 4; try++ {
 			runtime.GOMAXPROCS(1 + try%2)
-			w := simulate(t, newPlan(*simSeed+100+seed, length))
-			if w.failed() {
-				report(t, w)
+			sim := simulate(t, newPlan(*simSeed+100+seed, length))
+			if sim.failed() {
+				report(t, sim)
 				return
 			}
-			if len(w.interrupted) == 0 {
+			if len(sim.interruptedLines) == 0 {
 				runs++
-				sums[w.sum]++
+				hashes[sim.hash]++
 			}
 		}
-		t.Logf("seed %d: %d runs, %d histories", seed, runs, len(sums))
-		if len(sums) > 1 {
-			t.Errorf("one seed has several histories: %v", sums)
+		t.Logf("seed %d: %d runs, %d histories", seed, runs, len(hashes))
+		if len(hashes) > 1 {
+			t.Errorf("one seed has several histories: %v", hashes)
 		}
 	}
 }

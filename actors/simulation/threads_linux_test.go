@@ -9,12 +9,12 @@ import (
 	"unsafe"
 )
 
-// quieten has the operating system run Go's monitor thread only when there is nothing else to do
-// (SCHED_IDLE), and the other threads before those of other programs (SCHED_RR), where the process has the
-// right to. The monitor has a goroutine preempted that it has seen running for 10 ms of real time, which
-// includes the time that other programs have the processor: on a busy machine that is what makes two runs
-// of a seed differ. The monitor is the first thread that a process starts.
-func quieten() {
+// setThreadPriorities makes the operating system run Go's monitor thread only if nothing else needs a processor
+// (SCHED_IDLE), and the other threads before those of other programs (SCHED_RR). It changes nothing that it has no
+// right to change. The monitor preempts a goroutine that it has seen running for 10 ms of real time. That includes
+// the time for which other programs use the processor, so on a busy machine two runs of a seed would differ. The
+// monitor is the first thread that a process starts.
+func setThreadPriorities() {
 	entries, _ := os.ReadDir("/proc/self/task")
 	var threads []int
 	for _, e := range entries {
@@ -29,13 +29,13 @@ func quieten() {
 	monitor := slices.MinFunc(threads, cmp.Compare[int])
 	for _, id := range append(threads, os.Getpid()) {
 		if id != monitor {
-			schedule(id, schedRoundRobin, 1)
+			setPolicy(id, schedRoundRobin, 1)
 		}
 	}
-	schedule(monitor, schedIdle, 0)
+	setPolicy(monitor, schedIdle, 0)
 }
 
-// schedule sets the policy of a thread. It does nothing without the right to.
-func schedule(thread int, policy uintptr, priority int32) {
+// setPolicy sets the scheduling policy of a thread. It does nothing without the right to.
+func setPolicy(thread int, policy uintptr, priority int32) {
 	syscall.Syscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), policy, uintptr(unsafe.Pointer(&priority)))
 }

@@ -2,4 +2,4 @@
 
 package simulation
 
-func quieten() {}
+func setThreadPriorities() {}

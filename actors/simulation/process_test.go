@@ -1,0 +1,161 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// process is one process: a connection and its locks.
+type process struct {
+	sim              *simulation
+	name             string
+	slot             int
+	host             *host
+	locks            *actors.Locks
+	components       *components   // nil if Connect made locks
+	ready            chan struct{} // closed when connecting is over
+	closed           chan struct{} // closed when closing is over
+	err              error
+	dead             bool          // killed or closed
+	affectedUntil    time.Duration // until when faults may have an effect on the process
+	delayedUntil     time.Duration // until when faults may delay the messages to the process
+	frozen           bool
+	limited          bool
+	candidateStarted bool               // startCandidate was called
+	replaceNext      bool               // replaceDirectoryAfter replaces the directory of the next mutex that is released
+	hideReplaced     bool               // no client may read the new directory
+	system           *actor.ActorSystem // nil if the process has no protoactor actors
+	session          int64
+	state            messages.SessionState
+
+	missingNodeAt  map[string]time.Duration // when a release was answered because the node was missing, by path
+	lostSessions   map[int64]time.Duration  // when a session was lost
+	connectedSince time.Duration            // since when the process is connected
+	budget         uint32                   // of its local queues
+}
+
+func (sim *simulation) startProcess(slot, incarnation int) {
+	p := &process{sim: sim, slot: slot, name: fmt.Sprintf("p%d.%d", slot, incarnation), ready: make(chan struct{}),
+		missingNodeAt: map[string]time.Duration{}, lostSessions: map[int64]time.Duration{}}
+	p.host = sim.network.newHost(p.name, sim.rand(p.name, 0).Uint64())
+	if r := sim.rand(p.name, 3); r.Float64() < sim.plan.farChance {
+		p.host.maxDelay = pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond})
+	}
+	if sim.plan.maxDelays != nil {
+		p.host.maxDelay = sim.plan.maxDelays[slot]
+	}
+	sim.slots[slot] = p
+	sim.incarnations = append(sim.incarnations, p)
+	sim.record("%s starts", p.name)
+	p.connect()
+}
+
+func (p *process) connect() {
+	if p.dead {
+		close(p.ready)
+		return
+	}
+	r := p.sim.rand(p.name, 1)
+	// A history must be the same in another process and on another host, so no node names them.
+	cfg := actors.Config{SessionTimeout: p.sim.plan.sessionTimeout, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler), OmitHolder: true}
+	cfg.StopOnSuspended = r.IntN(4) == 0
+	if r.IntN(8) == 0 && !p.sim.plan.unlimited {
+		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
+	}
+	if r.IntN(4) == 0 {
+		cfg.IdleTimeout = 300 * time.Millisecond
+	}
+	if r.IntN(2) == 0 {
+		p.system = newActorSystem()
+		cfg.System = p.system
+	}
+	separateParts := r.IntN(2) == 0
+	ready := make(chan struct{})
+	p.ready = ready
+	go func() {
+		defer close(ready)
+		if separateParts {
+			p.locks, p.components, p.err = connectComponents(p.sim.network.serverList(), cfg)
+			return
+		}
+		p.locks, p.err = actors.Connect(context.Background(), p.sim.network.serverList(), cfg)
+	}()
+}
+
+func (p *process) isUp() bool {
+	select {
+	case <-p.ready:
+		return p.locks != nil && !p.dead
+	default:
+		return false
+	}
+}
+
+func (p *process) advance() {
+	select {
+	case <-p.ready:
+		if p.locks == nil && !p.dead {
+			p.sim.record("%s: connect: %v", p.name, p.err)
+			p.ready = make(chan struct{})
+			p.sim.after(time.Millisecond, p.connect) // at a time of its own: other processes may have failed at this one
+		}
+	default:
+		return
+	}
+	if p.locks == nil {
+		return
+	}
+	if !p.candidateStarted {
+		p.candidateStarted = true
+		p.sim.startCandidate(p)
+	}
+	s := p.locks.Session()
+	if s.State != p.state || s.ID != p.session {
+		p.noteSession(p.sim.now(), s.ID, s.State)
+		p.state, p.session = s.State, s.ID
+		p.sim.record("%s is %v, session %#x", p.name, s.State, s.ID)
+	}
+}
+
+// close closes the process's locks in the background.
+func (p *process) close() {
+	p.dead = true
+	if p.closed != nil {
+		return
+	}
+	p.closed = make(chan struct{})
+	go func() {
+		<-p.ready
+		if p.locks != nil {
+			p.locks.Close()
+		}
+		if p.components != nil {
+			p.components.close()
+		}
+		if p.system != nil {
+			p.system.Shutdown()
+		}
+		close(p.closed)
+	}()
+}
+
+// markAffected notes that a fault may have an effect on the process for a time.
+func (p *process) markAffected(d time.Duration) {
+	p.affectedUntil = max(p.affectedUntil, p.sim.now()+d)
+	p.delayedUntil = max(p.delayedUntil, p.sim.now()+d)
+}
+
+// markDisconnected is markAffected for a fault that loses messages but delays none.
+func (p *process) markDisconnected(d time.Duration) {
+	p.affectedUntil = max(p.affectedUntil, p.sim.now()+d)
+}
+
+// isAffected reports whether a fault may have an effect on the process.
+func (p *process) isAffected() bool { return p.sim.now() < p.affectedUntil || p.frozen || p.dead }
