@@ -14,16 +14,10 @@ import (
 
 // Under the race detector Go's scheduler chooses at random, so no two histories are the same.
 
-// A part of a plan fails, and its history is saved. The replay must fail in the same way. The defect is a check
-// that fails at the third grant.
+// A part of a plan fails, and its history is saved. The replay must fail in the same way.
 func TestReplayOfAFailure(t *testing.T) {
-	defect := func(sim *simulation) {
-		if sim.grants >= 3 && !sim.failed() {
-			sim.fail(sim.now(), "planted")
-		}
-	}
 	p := newPlan(5, 20*time.Second).filter(func(e entry) bool { return e.slot > 0 })
-	p.length, p.foreignClients, p.defect = 15*time.Second, 0, defect
+	p.length, p.foreignClients, p.defect = 15*time.Second, 0, failAtThirdGrant
 	sim := simulate(t, p)
 	file := t.TempDir() + "/history"
 	if err := sim.save(file); err != nil {
@@ -33,7 +27,7 @@ func TestReplayOfAFailure(t *testing.T) {
 	if r.plan.String() != p.String() || r.plan.list() != p.list() {
 		t.Errorf("%v is read back as %v", p, r.plan)
 	}
-	r.plan.defect = defect
+	r.plan.defect = failAtThirdGrant
 	again, uninterrupted := r.replay(t)
 	switch {
 	case again == nil && (len(sim.interruptedLines) > 0 || uninterrupted == 0):

@@ -161,16 +161,19 @@ func TestPartOfAPlan(t *testing.T) {
 	}
 }
 
-// The defect is a check that fails at the third grant. A plan that shrank for it has one server, no fault, and at
-// most four operations. Three grants may need fewer, since a program may acquire again by itself.
+// failAtThirdGrant stands for a defect in tests of the simulation itself.
+func failAtThirdGrant(sim *simulation) {
+	if sim.grants >= 3 && !sim.failed() {
+		sim.fail(sim.now(), "planted")
+	}
+}
+
+// A plan that shrank for failAtThirdGrant has one server, no fault, and at most four operations. Three grants may
+// need fewer, since a program may acquire again by itself.
 func TestShrink(t *testing.T) {
 	p := newPlan(5, 20*time.Second)
 	p.foreignClients, p.election = 0, false // grants of these clients count, too
-	p.defect = func(sim *simulation) {
-		if sim.grants >= 3 && !sim.failed() {
-			sim.fail(sim.now(), "planted")
-		}
-	}
+	p.defect = failAtThirdGrant
 	sim := simulate(t, p)
 	if !sim.failed() {
 		t.Fatal("the plan does not fail")
