@@ -24,7 +24,7 @@ func (l *Queue) Check() error {
 		waiting[b.kind]++
 		count(b)
 		if b.stage != queued || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b {
-			return fmt.Errorf("localqueue: a borrower of kind %d waits in stage %d with %d requests", b.kind, b.stage, len(b.requests))
+			return fmt.Errorf("localqueue: an owner of kind %d waits in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
 	for b := range l.holders.all() {
@@ -32,30 +32,30 @@ func (l *Queue) Check() error {
 		count(b)
 		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
 		if b.stage != held || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b || enters && l.hold.beside.stage != creating {
-			return fmt.Errorf("localqueue: a borrower of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
+			return fmt.Errorf("localqueue: an owner of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
 	for id, b := range l.requests.All() {
 		if !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id }) {
-			return fmt.Errorf("localqueue: request %d is not one of its borrower's", id)
+			return fmt.Errorf("localqueue: request %d is not one of its owner's", id)
 		}
 	}
 	for owner, b := range l.owners {
 		if b.owner != owner || len(b.requests) == 0 {
-			return fmt.Errorf("localqueue: owner %q has the borrower of %q", owner, b.owner)
+			return fmt.Errorf("localqueue: owner %q is known as %q", owner, b.owner)
 		}
 	}
 	switch first, beside := l.hold.node.stage, l.hold.beside.stage; {
 	case !slices.Equal(waiting, l.waiting.kinds) || !slices.Equal(holding, l.holders.kinds) || tries != l.tries:
 		return fmt.Errorf("localqueue: %v wait, %v hold and %d are tries; counted are %v, %v and %d", waiting, holding, tries, l.waiting.kinds, l.holders.kinds, l.tries)
 	case open != l.requests.Len():
-		return fmt.Errorf("localqueue: %d requests are open, and borrowers have %d", l.requests.Len(), open)
+		return fmt.Errorf("localqueue: %d requests are open, and the owners have %d", l.requests.Len(), open)
 	case !l.holders.empty() && first != held, beside != unsent && first != held:
 		return fmt.Errorf("localqueue: %v hold, by nodes in stages %d and %d", holding, first, beside)
 	case l.holders.kinds.has(l.rule.BlockedBy[queue.Exclusive]) && holding[queue.Exclusive] > 1:
 		return fmt.Errorf("localqueue: %v hold", holding)
 	case first == unsent && !l.waiting.empty():
-		return fmt.Errorf("localqueue: a borrower waits, and no node is asked for")
+		return fmt.Errorf("localqueue: an owner waits, and no node is asked for")
 	}
 	return nil
 }
