@@ -1,6 +1,7 @@
 package localqueue
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -11,371 +12,366 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// model is a Queue, its owners, and the lock below, which grants, refuses, is lost and is contended
-// at random.
+// model is a Queue, its owners, and the lock below, which grants and refuses nodes at random, takes them away, and
+// reports that contenders of other processes wait for them.
 type model struct {
-	t      *rapid.T
-	queue  *Queue
-	rule   queue.Rule
-	grants int
-	ids    requests.ID
-	open   map[requests.ID]*modelRequest
-	line   []*modelRequest // waiting, in the order in which they came
+	t         *rapid.T
+	queue     *Queue
+	rule      queue.Rule
+	timerRuns bool // an IdleTimedOut is to come
 
-	nodes     []*node // of the node hold that is asked for or granted, the first node first
-	first     uint64  // its serial number
-	refused   bool    // the node that was asked for beside it
-	timeUsed  bool
-	granted   int // grants of the node hold
-	czxid     int64
-	token     [2]int64 // of the last grant
-	timerRuns bool
+	// The requests.
+	ids     requests.ID // the last one
+	open    map[requests.ID]*modelRequest
+	waiting []*modelRequest // in order
+	token   [2]int64        // of the last grant
+
+	// The node hold, granted or asked for.
+	nodes    []*node // at most two
+	first    uint64  // serial of its first node
+	czxid    int64
+	refused  bool // the lock below has refused the second node
+	granted  int  // number of grants made of it
+	budget   int  // of grants while other processes wait
+	timeUsed bool // the time budget is used
 }
 
 type modelRequest struct {
-	id     requests.ID
-	kind   queue.Kind
-	owner  string
-	try    bool
-	stage  progress // creating: it waits for a node beside what its owner holds
-	by     uint64
-	token  [2]int64
-	places requests.ID // of the owner's first request, with which the others share it
+	id    requests.ID
+	kind  queue.Kind
+	owner string
+	try   bool
+	stage progress // queued, creating: it waits for a second node beside the one by which its owner holds; held or releasing
+	by    uint64   // serial of the node by which it holds
+	token [2]int64
+	place requests.ID // of the owner's first request, with which its later ones share the place
 }
 
-// uses reports whether a request has its owner among the holders.
-func (a *modelRequest) uses() bool { return a.stage == held || a.stage == creating }
+// releasing is the stage of a request whose release is not confirmed.
+const releasing = refused + 1
 
-// leaving is the stage of a request whose release is under way.
-const leaving = refused + 1
+// ownerHolds reports whether the owner of a request counts among the holders because of it.
+func (r *modelRequest) ownerHolds() bool { return r.stage == held || r.stage == creating }
 
-func (b *model) nodeOf(serial uint64) *node {
-	for _, p := range b.nodes {
-		if p.serial == serial {
-			return p
+func (m *model) nodeOf(serial uint64) *node {
+	for _, n := range m.nodes {
+		if n.serial == serial {
+			return n
 		}
 	}
 	return nil
 }
 
-func (b *model) contended() bool {
-	return slices.ContainsFunc(b.nodes, func(p *node) bool { return p.contended })
+func (m *model) contended() bool {
+	return slices.ContainsFunc(m.nodes, func(n *node) bool { return n.contended })
 }
 
-func (b *model) budgetUsed() bool { return b.contended() && (b.timeUsed || b.granted >= b.grants) }
+func (m *model) budgetUsed() bool { return m.contended() && (m.timeUsed || m.granted >= m.budget) }
 
-func (b *model) step(e queueCall) {
-	for _, f := range step(b.queue, e) {
-		b.perform(f)
+func (m *model) step(e event) {
+	for _, f := range step(m.queue, e) {
+		m.perform(f)
 	}
-	b.check()
+	m.check()
 }
 
-func (b *model) perform(f machinetest.LocalEffect) {
-	a := b.open[f.ID]
+func (m *model) perform(f machinetest.Effect) {
+	r := m.open[f.ID]
 	switch f.Kind {
 	case "AcquireNode":
-		b.acquireNode(f)
+		m.acquireNode(f)
 	case "ReleaseNode":
-		p := b.nodeOf(f.Serial)
-		if p == nil {
-			b.t.Fatalf("node hold %d is returned and not here", f.Serial)
+		n := m.nodeOf(f.Serial)
+		if n == nil {
+			m.t.Fatalf("node %d is released and was not acquired", f.Serial)
 		}
-		b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
-		for _, a := range b.open {
-			if a.stage == held && a.by == f.Serial {
-				b.t.Fatalf("the node hold is returned while %d holds by it", a.id)
+		m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
+		for _, r := range m.open {
+			if r.stage == held && r.by == f.Serial {
+				m.t.Fatalf("node %d is released while request %d holds by it", f.Serial, r.id)
 			}
 		}
 	case "StartIdleTimer":
-		if b.timerRuns {
-			b.t.Fatal("a second timer")
+		if m.timerRuns {
+			m.t.Fatal("a second timer is started")
 		}
-		b.timerRuns = true
+		m.timerRuns = true
 	case "Grant":
 		if f.Generation != machinetest.GenerationAt(f.Czxid) {
-			b.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
+			m.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
 		}
-		b.grant(a, b.nodeOf(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
+		m.grant(r, m.nodeOf(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
 	case "Refuse":
-		if a == nil {
-			b.t.Fatalf("request %d is refused but was not open", f.ID)
+		if r == nil {
+			m.t.Fatalf("request %d is refused but was not open", f.ID)
 		}
-		b.forget(a)
+		m.forget(r)
 	case "Lose":
-		if a.stage != held {
-			b.t.Fatalf("request %d is lost but was in stage %d", f.ID, a.stage)
+		if r.stage != held {
+			m.t.Fatalf("request %d is lost but was in stage %d", f.ID, r.stage)
 		}
-		b.forget(a)
+		m.forget(r)
 	case "ConfirmRelease":
-		if a.stage != leaving {
-			b.t.Fatalf("request %d is released but was in stage %d", f.ID, a.stage)
+		if r.stage != releasing {
+			m.t.Fatalf("request %d is released but was in stage %d", f.ID, r.stage)
 		}
-		b.forget(a)
+		m.forget(r)
 	}
 }
 
-func (b *model) forget(a *modelRequest) {
-	delete(b.open, a.id)
-	b.line = slices.DeleteFunc(b.line, func(o *modelRequest) bool { return o == a })
+func (m *model) forget(r *modelRequest) {
+	delete(m.open, r.id)
+	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
-func (b *model) acquireNode(f machinetest.LocalEffect) {
+// acquireNode checks that a node is the first, or a second one that the rule lets an owner have beside the first.
+func (m *model) acquireNode(f machinetest.Effect) {
 	switch {
-	case len(b.nodes) == 0:
-		b.first, b.timeUsed, b.refused, b.granted = f.Serial, false, false, 0
-	case len(b.nodes) > 1 || b.nodes[0].stage != held || f.Try || f.NodeKind == b.nodes[0].kind || !b.rule.EntersFrom(f.NodeKind).Has(b.nodes[0].kind):
-		b.t.Fatalf("%d of kind %d is asked for beside %v", f.Serial, f.NodeKind, b.nodes)
+	case len(m.nodes) == 0:
+		m.first, m.timeUsed, m.refused, m.granted = f.Serial, false, false, 0
+	case len(m.nodes) > 1 || m.nodes[0].stage != held || f.Try || f.NodeKind == m.nodes[0].kind || !m.rule.EntersFrom(f.NodeKind).Has(m.nodes[0].kind):
+		m.t.Fatalf("node %d of kind %d is asked for beside %v", f.Serial, f.NodeKind, m.nodes)
 	}
-	b.nodes = append(b.nodes, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
+	m.nodes = append(m.nodes, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
 }
 
-// grant checks that no holder blocks a grant and that it passes no earlier request.
-func (b *model) grant(a *modelRequest, by *node, token [2]int64) {
+// grant checks that no holder blocks a grant, that it passes no earlier request, and its token.
+func (m *model) grant(r *modelRequest, by *node, token [2]int64) {
 	if by == nil || by.stage != held {
-		b.t.Fatalf("request %d is granted what is not here", a.id)
+		m.t.Fatalf("request %d is granted by a node that is not held", r.id)
 	}
-	if by.kind != a.kind && (by.kind == queue.Shared || b.rule.EntersFrom(a.kind).Has(by.kind)) {
-		b.t.Fatalf("request %d is granted by a part of kind %d", a.id, by.kind)
+	if by.kind != r.kind && (by.kind == queue.Shared || m.rule.EntersFrom(r.kind).Has(by.kind)) {
+		m.t.Fatalf("request %d is granted by a node of kind %d", r.id, by.kind)
 	}
-	entered := a.stage == creating // the owner held already, or has just got it
-	for _, o := range b.open {
+	reentry := r.stage == creating // or the owner has just got a node for its first request
+	for _, o := range m.open {
 		switch {
-		case !o.uses() || o == a:
-		case o.owner == a.owner && a.owner != "":
-			entered = true
+		case !o.ownerHolds() || o == r:
+		case o.owner == r.owner && r.owner != "":
+			reentry = true
 			if o.token != token {
-				b.t.Fatalf("request %d has token %v, its owner %v", a.id, token, o.token)
+				m.t.Fatalf("request %d has token %v, its owner %v", r.id, token, o.token)
 			}
-		case b.rule.BlockedBy[a.kind].Has(o.kind):
-			b.t.Fatalf("request %d is granted beside %d", a.id, o.id)
+		case m.rule.BlockedBy[r.kind].Has(o.kind):
+			m.t.Fatalf("request %d is granted beside %d", r.id, o.id)
 		}
 	}
-	if entered && a.stage == creating && a.token != token {
-		b.t.Fatalf("request %d has token %v, its owner had %v", a.id, token, a.token)
+	if reentry && r.stage == creating && r.token != token {
+		m.t.Fatalf("request %d has token %v, its owner had %v", r.id, token, r.token)
 	}
-	if !entered {
-		if b.line[0].places != a.places {
-			b.t.Fatalf("request %d is granted, %d was first", a.id, b.line[0].id)
+	if !reentry {
+		if m.waiting[0].place != r.place {
+			m.t.Fatalf("request %d is granted before %d, which is first", r.id, m.waiting[0].id)
 		}
-		if slices.Compare(token[:], b.token[:]) <= 0 || token[0] != b.czxid {
-			b.t.Fatalf("request %d has token %v after %v, the node hold's is %d", a.id, token, b.token, b.czxid)
+		if slices.Compare(token[:], m.token[:]) <= 0 || token[0] != m.czxid {
+			m.t.Fatalf("request %d has token %v after %v, by a node hold with czxid %d", r.id, token, m.token, m.czxid)
 		}
-		b.token = token
-		if b.granted++; b.contended() && (b.timeUsed || b.granted > b.grants) {
-			b.t.Fatalf("request %d is grant %d of the node hold (over: %t) while others wait", a.id, b.granted, b.timeUsed)
+		m.token = token
+		if m.granted++; m.contended() && (m.timeUsed || m.granted > m.budget) {
+			m.t.Fatalf("request %d is grant %d of the node hold (time used: %t) while other processes wait", r.id, m.granted, m.timeUsed)
 		}
 	}
-	a.stage, a.token, a.by = held, token, by.serial
-	b.line = slices.DeleteFunc(b.line, func(o *modelRequest) bool { return o == a })
+	r.stage, r.token, r.by = held, token, by.serial
+	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
-// check runs after every event: no request waits that could hold, and nothing is kept that no owner
-// may want.
-func (b *model) check() {
+// check runs after each event. It checks that no request waits that could hold, and that no node is kept without a use.
+func (m *model) check() {
 	var holding [2]int
-	for _, o := range b.open {
-		if o.uses() {
+	for _, o := range m.open {
+		if o.ownerHolds() {
 			holding[o.kind]++
 		}
 	}
 	unused := holding[queue.Exclusive]+holding[queue.Shared] == 0
-	if len(b.nodes) == 0 || b.nodes[0].stage == creating {
+	if len(m.nodes) == 0 || m.nodes[0].stage == creating {
 		switch {
-		case len(b.line) > 0 && len(b.nodes) == 0:
-			b.t.Fatal("a request waits, and no node is acquired")
-		case len(b.line) == 0 && len(b.nodes) > 0 || !unused:
-			b.t.Fatal("no request waits, and a node is acquired; or a request holds without a node")
+		case len(m.waiting) > 0 && len(m.nodes) == 0:
+			m.t.Fatal("a request waits, and no node is acquired")
+		case len(m.waiting) == 0 && len(m.nodes) > 0 || !unused:
+			m.t.Fatal("no request waits, and a node is acquired; or a request holds without a node")
 		}
 		return
 	}
-	first, beside := b.nodes[0], &node{}
-	if len(b.nodes) > 1 {
-		beside = b.nodes[1]
+	first, beside := m.nodes[0], &node{}
+	if len(m.nodes) > 1 {
+		beside = m.nodes[1]
 	}
 	switch {
-	case len(b.line) > 0:
-		b.checkFirst(b.line[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
-	case unused && (b.contended() || !b.timerRuns):
-		b.t.Fatal("the node hold is kept without a use")
+	case len(m.waiting) > 0:
+		m.checkFirst(m.waiting[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
+	case unused && (m.contended() || !m.timerRuns):
+		m.t.Fatal("the node hold is kept without a use")
 	}
-	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(b.line) == 0 || b.budgetUsed()) {
-		b.t.Fatal("an unused node is kept")
+	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(m.waiting) == 0 || m.budgetUsed()) {
+		m.t.Fatal("an unused node is kept")
 	}
-	for _, a := range b.line {
-		if a.try && beside.stage != creating {
-			b.t.Fatalf("%d is a try and waits", a.id)
+	for _, r := range m.waiting {
+		if r.try && beside.stage != creating {
+			m.t.Fatalf("request %d waits, and is a try", r.id)
 		}
 	}
 }
 
-// checkFirst checks the kind that is first in line.
-func (b *model) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
-	covered := kind == first.kind || kind == queue.Shared
-	apart := kind != first.kind && b.rule.EntersFrom(kind).Has(first.kind)
-	free := !written && (unused || kind == queue.Shared) && covered && !b.budgetUsed()
+// checkFirst checks that the first request that waits, of a kind, cannot hold.
+func (m *model) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
+	suffices := kind == first.kind || kind == queue.Shared
+	needsSecond := kind != first.kind && m.rule.EntersFrom(kind).Has(first.kind)
+	free := !written && (unused || kind == queue.Shared) && suffices && !m.budgetUsed()
 	switch {
-	case free && (!apart || beside.stage == held):
-		b.t.Fatalf("%d waits and could hold", b.line[0].id)
-	case free && beside.stage != creating && !b.refused:
-		b.t.Fatalf("%d waits for a part that is not asked for", b.line[0].id)
+	case free && (!needsSecond || beside.stage == held):
+		m.t.Fatalf("request %d waits and could hold", m.waiting[0].id)
+	case free && beside.stage != creating && !m.refused:
+		m.t.Fatalf("request %d waits for a second node that is not asked for", m.waiting[0].id)
 	case unused && !(free && beside.stage == creating):
-		b.t.Fatalf("%d waits while no request holds", b.line[0].id)
+		m.t.Fatalf("request %d waits while no request holds", m.waiting[0].id)
 	}
 }
 
-func (b *model) pick(want progress) *modelRequest {
-	var some []*modelRequest
-	for _, a := range b.open {
-		if a.stage == want {
-			some = append(some, a)
-		}
-	}
-	if len(some) == 0 {
-		b.t.Skip("no such request")
-	}
-	slices.SortFunc(some, func(x, y *modelRequest) int { return int(x.id) - int(y.id) })
-	return rapid.SampledFrom(some).Draw(b.t, "request")
+func (m *model) drawRequest(stage progress) *modelRequest {
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.open)), func(id requests.ID) bool { return m.open[id].stage != stage })
+	return m.open[machinetest.Draw(m.t, ids, "request")]
 }
 
-// someNode returns a node in a stage.
-func (b *model) someNode(want progress) *node {
-	parts := slices.DeleteFunc(slices.Clone(b.nodes), func(p *node) bool { return p.stage != want })
-	if len(parts) == 0 {
-		b.t.Skip("not now")
+func (m *model) drawNode(stage progress) *node {
+	return machinetest.Draw(m.t, slices.DeleteFunc(slices.Clone(m.nodes), func(n *node) bool { return n.stage != stage }), "node")
+}
+
+func (m *model) release(r *modelRequest) {
+	r.stage = releasing
+	m.step(func(l *Queue) { l.Release(r.id) })
+}
+
+func (m *model) nodeGranted(n *node) {
+	n.stage = held
+	if n.serial == m.first {
+		m.czxid++
 	}
-	return rapid.SampledFrom(parts).Draw(b.t, "part")
+	m.step(func(l *Queue) { l.NodeGranted(n.serial, machinetest.GenerationAt(m.czxid), m.czxid, uint32(m.czxid%3)) })
 }
 
-func (b *model) release(a *modelRequest) {
-	a.stage = leaving
-	b.step(func(l *Queue) { l.Release(a.id) })
-}
-
-func (b *model) nodeGranted(p *node) {
-	p.stage = held
-	if p.serial == b.first {
-		b.czxid++
-	}
-	b.step(func(l *Queue) { l.NodeGranted(p.serial, machinetest.GenerationAt(b.czxid), b.czxid, uint32(b.czxid%3)) })
-}
-
-// acquire makes a request of an owner that may wait already, or hold.
-func (b *model) acquire(t *rapid.T) {
-	b.ids++
-	a := &modelRequest{id: b.ids, places: b.ids, stage: queued,
-		kind:  queue.Kind(rapid.IntRange(0, len(b.rule.Markers)-1).Draw(t, "kind")),
+// acquire adds a request of an owner that may have others, which wait or hold.
+func (m *model) acquire(t *rapid.T) {
+	m.ids++
+	r := &modelRequest{id: m.ids, place: m.ids, stage: queued,
+		kind:  queue.Kind(rapid.IntRange(0, len(m.rule.Markers)-1).Draw(t, "kind")),
 		owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 		try:   rapid.IntRange(0, 4).Draw(t, "try") == 0}
-	for _, o := range b.open {
+	for _, o := range m.open {
 		switch {
-		case a.owner == "" || o.owner != a.owner:
-		case o.uses():
-			a.stage, a.token = creating, o.token
+		case r.owner == "" || o.owner != r.owner:
+		case o.ownerHolds():
+			r.stage, r.token = creating, o.token
 		default:
-			a.places = o.places
+			r.place = o.place
 		}
 	}
-	b.open[a.id] = a
-	if a.stage == queued {
-		b.line = append(b.line, a)
-		slices.SortStableFunc(b.line, func(x, y *modelRequest) int { return int(x.places) - int(y.places) })
+	m.open[r.id] = r
+	if r.stage == queued {
+		m.waiting = append(m.waiting, r)
+		slices.SortStableFunc(m.waiting, func(x, y *modelRequest) int { return int(x.place) - int(y.place) })
 	}
-	b.step(func(l *Queue) { l.Acquire(requests.Incoming{ID: a.id, Owner: a.owner, Kind: a.kind, Try: a.try}) })
+	m.step(func(l *Queue) { l.Acquire(requests.Incoming{ID: r.id, Owner: r.owner, Kind: r.kind, Try: r.try}) })
 }
 
-func (b *model) actions() map[string]func(*rapid.T) {
+func (m *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"acquire": b.acquire,
-		"cancel":  func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(queued).id, requests.Cancelled) }) },
-		"give up a grant": func(t *rapid.T) {
+		"acquire": m.acquire,
+		"cancel":  func(*rapid.T) { m.step(func(l *Queue) { l.Cancel(m.drawRequest(queued).id, requests.Cancelled) }) },
+		"withdraw a grant": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
-				a := b.pick(held)
-				a.stage = leaving
-				b.step(func(l *Queue) { l.Cancel(a.id, requests.Cancelled) })
+				r := m.drawRequest(held)
+				r.stage = releasing
+				m.step(func(l *Queue) { l.Cancel(r.id, requests.Cancelled) })
 			}
 		},
-		"cancel a downgrade": func(*rapid.T) { b.step(func(l *Queue) { l.Cancel(b.pick(creating).id, requests.Cancelled) }) },
-		"release":            func(*rapid.T) { b.release(b.pick(held)) },
-		"node granted":       func(*rapid.T) { b.nodeGranted(b.someNode(creating)) },
-		"refused": func(t *rapid.T) {
-			p, why := b.someNode(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
-			if why == requests.NotAcquired && !p.try {
-				t.Skip("it was no try")
+		"cancel a downgrade": func(*rapid.T) { m.step(func(l *Queue) { l.Cancel(m.drawRequest(creating).id, requests.Cancelled) }) },
+		"release":            func(*rapid.T) { m.release(m.drawRequest(held)) },
+		"node is granted":    func(*rapid.T) { m.nodeGranted(m.drawNode(creating)) },
+		"node is refused": func(t *rapid.T) {
+			n, why := m.drawNode(creating), rapid.SampledFrom([]requests.Reason{requests.NotAcquired, requests.SequenceExhausted}).Draw(t, "why")
+			if why == requests.NotAcquired && !n.try {
+				t.Skip("it is no try")
 			}
-			b.refused = p.serial != b.first
-			b.nodes = slices.DeleteFunc(b.nodes, func(o *node) bool { return o == p })
-			b.step(func(l *Queue) { l.NodeRefused(p.serial, why) })
+			m.refused = n.serial != m.first
+			m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
+			m.step(func(l *Queue) { l.NodeRefused(n.serial, why) })
 		},
-		"lost": func(*rapid.T) { b.step(func(l *Queue) { l.NodeLost(b.someNode(held).serial, requests.SessionLost) }) },
-		"wanted": func(*rapid.T) {
-			p := b.someNode(held)
-			p.contended = true
-			b.step(func(l *Queue) { l.NodeContended(p.serial) })
+		"loss of a node": func(*rapid.T) { m.step(func(l *Queue) { l.NodeLost(m.drawNode(held).serial, requests.SessionLost) }) },
+		"wait of another process": func(*rapid.T) {
+			n := m.drawNode(held)
+			n.contended = true
+			m.step(func(l *Queue) { l.NodeContended(n.serial) })
 		},
-		"overdue": func(*rapid.T) {
-			b.someNode(held)
-			b.timeUsed = true
-			b.step(func(l *Queue) { l.TimeBudgetUsed(b.first) })
+		"time budget is used": func(*rapid.T) {
+			m.drawNode(held)
+			m.timeUsed = true
+			m.step(func(l *Queue) { l.TimeBudgetUsed(m.first) })
 		},
-		"answer about a former node hold": func(t *rapid.T) {
-			serial := b.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
-			if b.nodeOf(serial) != nil || serial == b.first {
-				t.Skip("it is not over")
+		"answer for a former node hold": func(t *rapid.T) {
+			serial := m.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
+			if m.nodeOf(serial) != nil || serial == m.first {
+				t.Skip("it is not a former one")
 			}
-			b.step(rapid.SampledFrom([]queueCall{func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) }, func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) }, func(l *Queue) { l.NodeLost(serial, requests.SessionLost) }, func(l *Queue) { l.NodeContended(serial) }, func(l *Queue) { l.TimeBudgetUsed(serial) }}).Draw(t, "news"))
+			m.step(rapid.SampledFrom([]event{
+				func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) },
+				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
+				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
+				func(l *Queue) { l.NodeContended(serial) },
+				func(l *Queue) { l.TimeBudgetUsed(serial) },
+			}).Draw(t, "event"))
 		},
-		"lingered": func(t *rapid.T) {
-			if !b.timerRuns {
+		"idle timer fires": func(t *rapid.T) {
+			if !m.timerRuns {
 				t.Skip("no timer")
 			}
-			b.timerRuns = false
-			b.step((*Queue).IdleTimedOut)
+			m.timerRuns = false
+			m.step((*Queue).IdleTimedOut)
 		},
 		"": func(*rapid.T) {},
 	}
 }
 
-// finish has all owners leave: nothing may be left.
-func (b *model) finish() {
+// finish has all owners release. Nothing may be left.
+func (m *model) finish() {
 	for range 1000 {
-		for _, p := range b.nodes {
-			if p.stage == creating {
-				b.nodeGranted(p)
+		for _, n := range m.nodes {
+			if n.stage == creating {
+				m.nodeGranted(n)
 				break
 			}
 		}
-		for _, a := range b.open {
-			if a.stage == held {
-				b.release(a)
+		for _, r := range m.open {
+			if r.stage == held {
+				m.release(r)
 				break
 			}
 		}
-		if b.timerRuns {
-			b.timerRuns = false
-			b.step((*Queue).IdleTimedOut)
+		if m.timerRuns {
+			m.timerRuns = false
+			m.step((*Queue).IdleTimedOut)
 		}
 	}
-	l := b.queue
-	if len(b.open)+len(b.nodes) > 0 || !l.Idle() || len(l.owners)+l.tries > 0 || !l.holders.empty() || !l.waiting.empty() ||
+	l := m.queue
+	if len(m.open)+len(m.nodes) > 0 || !l.Idle() || len(l.owners)+l.tries > 0 || !l.holders.empty() || !l.waiting.empty() ||
 		l.holders.kinds.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
-		b.t.Fatalf("%d requests are open, parts %v; the local queue is left as %+v", len(b.open), b.nodes, l)
+		m.t.Fatalf("%d requests are open, with the nodes %v; the local queue has %+v", len(m.open), m.nodes, l)
 	}
 }
 
-func testLocalQueue(t *testing.T, rule queue.Rule) {
+func testHistories(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
-		grants := rapid.IntRange(1, 4).Draw(t, "grants")
-		b := &model{t: t, rule: rule, grants: grants, queue: New(&machinetest.LocalRecorder{}, rule, uint32(grants)), open: map[requests.ID]*modelRequest{}}
-		machinetest.Repeat(t, b.actions())
-		b.finish()
+		budget := rapid.IntRange(1, 4).Draw(t, "budget")
+		m := &model{t: t, rule: rule, budget: budget, queue: New(&machinetest.LocalRecorder{}, rule, uint32(budget)), open: map[requests.ID]*modelRequest{}}
+		machinetest.Repeat(t, m.actions())
+		m.finish()
 	})
 }
 
-func TestHistoriesOfAMutex(t *testing.T) { testLocalQueue(t, queue.Mutex()) }
+func TestHistoriesOfAMutex(t *testing.T) { testHistories(t, queue.Mutex()) }
 
-func TestHistoriesOfAReadWriteLock(t *testing.T) { testLocalQueue(t, queue.ReadWrite()) }
+func TestHistoriesOfAReadWriteLock(t *testing.T) { testHistories(t, queue.ReadWrite()) }
 
 func TestHistoriesOfASimpleReadWriteLock(t *testing.T) {
-	testLocalQueue(t, queue.SimpleReadWrite())
+	testHistories(t, queue.SimpleReadWrite())
 }

@@ -2,53 +2,35 @@ package lockqueue
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
 
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The actions of a history.
+func (m *model) drawProcess() *process { return rapid.SampledFrom(m.processes).Draw(m.t, "process") }
 
-func (w *world) proc() *process { return rapid.SampledFrom(w.procs).Draw(w.t, "process") }
-
-// pick returns one of a process's requests in a certain state.
-func (w *world) pick(p *process, state string) requests.ID {
-	var ids []requests.ID
-	for id, s := range p.open {
-		if s == state {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		w.t.Skip("no such request")
-	}
-	slices.Sort(ids)
-	return rapid.SampledFrom(ids).Draw(w.t, "request")
+func (m *model) drawRequest(p *process, state string) requests.ID {
+	return machinetest.Draw(m.t, p.open.In(state), "request "+state)
 }
 
-func (w *world) guestMarkers() []string {
-	if w.rule.OwnMarkersOnly {
-		return w.rule.Markers
+// drawOther draws a node of another library's client whose name has the marker.
+func (m *model) drawOther(marker string) *serverNode {
+	others := slices.DeleteFunc(m.inOrder(), func(n *serverNode) bool { return n.process != nil || !strings.Contains(n.name, marker) })
+	return machinetest.Draw(m.t, others, "node of another client")
+}
+
+// otherMarkers are the markers of other libraries' contenders.
+func (m *model) otherMarkers() []string {
+	if m.rule.OwnMarkersOnly {
+		return m.rule.Markers
 	}
 	return []string{"-lock-", "__lock__", "-__WRIT__", "-__READ__"}
-}
-
-// guest returns a guest whose name has the marker.
-func (w *world) guest(possible bool, marker string) string {
-	var guests []string
-	for _, n := range w.sorted() {
-		if possible && n.proc == nil && strings.Contains(n.name, marker) {
-			guests = append(guests, n.name)
-		}
-	}
-	if len(guests) == 0 {
-		w.t.Skip("no such guest")
-	}
-	return rapid.SampledFrom(guests).Draw(w.t, "guest")
 }
 
 // hasProcessExclusive reports whether contenders of one process do not block each other.
@@ -56,251 +38,277 @@ func hasProcessExclusive(r queue.Rule) bool {
 	return !r.OwnMarkersOnly && len(r.Markers) > int(queue.ProcessExclusive)
 }
 
-func (w *world) kinds() (all []queue.Kind) {
-	if hasProcessExclusive(w.rule) {
+func (m *model) kinds() (all []queue.Kind) {
+	if hasProcessExclusive(m.rule) {
 		return []queue.Kind{queue.ProcessExclusive}
 	}
-	for k := range w.rule.Markers {
+	for k := range m.rule.Markers {
 		all = append(all, queue.Kind(k))
 	}
 	return all
 }
 
-func (w *world) actions() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
-		"acquire": func(t *rapid.T) {
-			p := w.proc()
-			w.ids++
-			p.open[w.ids] = "waiting"
-			tell := rapid.IntRange(0, 2).Draw(t, "tell") == 0 && !w.rule.CountUnknown
-			if tell {
-				p.wantsContention[w.ids] = true
-			}
-			owners := []string{"", "", "a", "b"}
-			if w.rule.CountUnknown {
-				owners = owners[:1] // its permits may have become too few for a re-entry
-			}
-			w.step(p, Acquire{
-				ID:              w.ids,
-				Owner:           rapid.SampledFrom(owners).Draw(t, "owner"),
-				Kind:            rapid.SampledFrom(w.kinds()).Draw(t, "kind"),
-				NotifyContended: tell,
-				Try:             rapid.IntRange(0, 5).Draw(t, "try") == 0,
-				Data:            []byte("data"), Revocable: true,
-			})
-		},
+// run runs many requests, deliveries and, less often, any other actions.
+func (m *model) run() {
+	actions := m.actions()
+	m.t.Repeat(map[string]func(*rapid.T){
+		"owners ask": machinetest.Several(4, actions, "acquire", "acquire", "acquire", "release", "release", "cancel"),
+		"server answers": machinetest.Several(20, actions, "serve", "serve", "answer arrives", "answer arrives", "read behind a create",
+			"read behind a create", "event arrives", "search or repeat a create", "follower catches up"),
+		"with any action": machinetest.Several(3, actions, slices.Sorted(maps.Keys(actions))...),
+	})
+}
+
+// actions are all actions of a history.
+func (m *model) actions() map[string]func(*rapid.T) {
+	actions := m.stackActions()
+	maps.Copy(actions, map[string]func(*rapid.T){
+		"acquire": m.acquire,
 		"cancel": func(*rapid.T) {
-			p := w.proc()
-			w.step(p, Cancel{ID: w.pick(p, "waiting"), Reason: requests.Cancelled})
+			p := m.drawProcess()
+			m.step(p, Cancel{ID: m.drawRequest(p, "waiting"), Reason: requests.Cancelled})
 		},
-		"take back": func(t *rapid.T) {
-			p := w.proc()
-			w.step(p, Cancel{ID: w.pick(p, "held"), Reason: requests.Cancelled, Unclean: rapid.Bool().Draw(t, "unclean")})
+		"withdraw a grant": func(t *rapid.T) {
+			p := m.drawProcess()
+			m.step(p, Cancel{ID: m.drawRequest(p, "held"), Reason: requests.Cancelled, Unclean: rapid.Bool().Draw(t, "unclean")})
 		},
 		"release": func(*rapid.T) {
-			p := w.proc()
-			id := w.pick(p, "held")
-			p.open[id] = "released"
-			w.step(p, Release{ID: id})
-		},
-		"serve": func(t *rapid.T) {
-			p := w.proc()
-			if !p.up || len(p.requests) == 0 {
-				t.Skip("nothing in flight")
-			}
-			w.serve(p, rapid.IntRange(0, len(p.requests)-1).Draw(t, "request"), rapid.Bool().Draw(t, "batch"))
-		},
-		"read behind": func(t *rapid.T) {
-			p := w.proc()
-			if len(p.behind) == 0 {
-				t.Skip("nothing in flight")
-			}
-			w.readBehind(p)
-		},
-		"search": func(t *rapid.T) {
-			p := w.proc()
-			if len(p.lost) == 0 {
-				t.Skip("nothing is lost")
-			}
-			w.search(p)
-		},
-		"a former session's create": func(t *rapid.T) {
-			if len(w.late) == 0 {
-				t.Skip("none is late")
-			}
-			f := w.late[0]
-			w.late = w.late[1:]
-			w.makeDirectory()
-			w.zxid++
-			_, kind, _ := w.rule.Parse(f.Node + "0000000000")
-			if hasProcessExclusive(w.rule) {
-				kind = queue.ProcessExclusive
-			}
-			w.add(f.Node, kind, f.proc).epoch = f.epoch
-		},
-		"answer": func(t *rapid.T) {
-			p := w.proc()
-			if len(p.answers) == 0 {
-				t.Skip("no answer")
-			}
-			w.deliver(p, rapid.IntRange(0, len(p.answers)-1).Draw(t, "answer"))
-		},
-		"follower": func(t *rapid.T) {
-			p := w.proc()
-			if p.view.passed == len(w.changes) {
-				t.Skip("it shows all")
-			}
-			w.advance(p, rapid.IntRange(p.view.passed+1, len(w.changes)).Draw(t, "changes"))
-		},
-		"event": func(t *rapid.T) {
-			p := w.proc()
-			if len(p.events) == 0 {
-				t.Skip("no event")
-			}
-			w.hear(p)
-		},
-		"the empty directory is collected": func(t *rapid.T) {
-			if len(w.nodes) > 0 {
-				t.Skip("not empty")
-			}
-			w.setDirectory(0)
-		},
-		"guest comes": func(t *rapid.T) {
-			w.makeDirectory()
-			w.zxid++
-			w.guests++
-			marker := rapid.SampledFrom(w.guestMarkers()).Draw(t, "marker")
-			_, kind, _ := w.rule.Parse(marker + "0000000000")
-			w.add(fmt.Sprintf("guest%d%s", w.guests, marker), kind, nil)
-		},
-		"guest downgrades": func(t *rapid.T) {
-			// (Where numbers are used up, Curator's downgrade loses its place.)
-			writer := w.guest(!w.rule.OwnMarkersOnly && downgradesFrom(w.rule, queue.Exclusive) != 0 && !queue.NearEnd(w.nextSeq), "__WRIT__")
-			name := strings.Replace(writer, "-__WRIT__", "x-__READ__", 1)
-			w.zxid++
-			w.put(&worldNode{name: name, seq: w.nodes[writer].seq, born: w.nodes[writer].born, kind: queue.Shared, czxid: w.zxid})
-			if rapid.Bool().Draw(t, "goes at once") {
-				w.del(writer)
-			}
-		},
-		"plain guest comes": func(t *rapid.T) {
-			w.makeDirectory()
-			w.zxid++
-			w.add("plain", queue.Exclusive, nil)
+			p := m.drawProcess()
+			m.release(p, m.drawRequest(p, "held"))
 		},
 		"resize": func(t *rapid.T) {
-			if !w.rule.CountUnknown {
-				t.Skip("not that kind of lock")
+			if !m.rule.CountUnknown {
+				t.Skip("the permits are fixed")
 			}
-			p := w.proc()
+			p := m.drawProcess()
 			p.permits = rapid.IntRange(0, 4).Draw(t, "permits")
-			w.step(p, Resize{p.permits})
+			m.step(p, Resize{p.permits})
 		},
-		"another client deletes nodes": func(t *rapid.T) {
-			nodes := w.sorted()
-			if !w.meddling || len(nodes) == 0 {
-				t.Skip("not here")
+		"a delayed create is executed": func(t *rapid.T) {
+			if len(m.delayedCreates) == 0 {
+				t.Skip("no create is delayed")
 			}
-			w.meddle(rapid.SampledFrom(nodes).Draw(t, "node"))
+			create := m.delayedCreates[0]
+			m.delayedCreates = m.delayedCreates[1:]
+			m.ensureDirectory()
+			m.zxid++
+			m.createNode(create.Node, create.process).epoch = create.epoch
 		},
+		"foreign contender downgrades": func(t *rapid.T) {
+			// At the end of the sequence numbers, Curator's downgrade does not keep its place.
+			if m.rule.OwnMarkersOnly || downgradesFrom(m.rule, queue.Exclusive) == 0 || queue.NearEnd(m.nextSeq) {
+				t.Skip("there is no downgrade")
+			}
+			writer := m.drawOther("__WRIT__")
+			m.zxid++
+			m.insert(&serverNode{name: strings.Replace(writer.name, "-__WRIT__", "x-__READ__", 1), place: writer.place, kind: queue.Shared, czxid: m.zxid})
+			if rapid.Bool().Draw(t, "the writer leaves") {
+				m.deleteNode(writer.name)
+			}
+		},
+		"revoke": func(t *rapid.T) { m.writeData(machinetest.Draw(t, m.inOrder(), "node").name, true) },
 		"another client deletes the directory": func(t *rapid.T) {
-			if !w.meddling || rapid.IntRange(0, 2).Draw(t, "really") != 0 {
-				t.Skip("not here")
+			if !m.othersDelete || rapid.IntRange(0, 2).Draw(t, "really") != 0 {
+				t.Skip("not now")
 			}
-			for _, n := range w.sorted() {
-				w.meddle(n)
+			for _, n := range m.inOrder() {
+				m.deleteByOther(n)
 			}
-			w.setDirectory(0)
-		},
-		"guest goes": func(t *rapid.T) {
-			w.del(w.guest(true, ""))
-		},
-		"disturb the connection": func(*rapid.T) {
-			p := w.proc()
-			w.step(p, Session{Epoch: p.epoch, State: Suspended})
-			// Events are lost with the connection, and watches with them.
-			p.events, p.watches, p.directoryWatched = nil, map[string]bool{}, false
-			p.heard = p.emitted
-			w.step(p, Session{Epoch: p.epoch, State: Connected})
+			m.setDirectory(0)
 		},
 		"lose the session": func(t *rapid.T) {
 			if rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not now")
 			}
-			w.loseSession(w.proc())
+			m.loseSession(m.drawProcess())
 		},
-		"expire": func(*rapid.T) {
-			w.late = nil
-			for _, n := range w.sorted() {
-				if n.proc != nil && n.epoch < n.proc.epoch {
-					w.del(n.name)
-				}
+		"expire lost sessions": func(*rapid.T) { m.expireSessions() },
+		"drain":                func(*rapid.T) { m.drain() },
+		"":                     func(*rapid.T) {},
+	})
+	return actions
+}
+
+// stackActions are those actions that also happen below semaphores and local queues.
+func (m *model) stackActions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"serve": func(t *rapid.T) {
+			p := m.drawProcess()
+			if len(p.inFlight) == 0 {
+				t.Skip("nothing in flight")
 			}
+			m.serve(p, rapid.IntRange(0, len(p.inFlight)-1).Draw(t, "effect"), rapid.Bool().Draw(t, "batch"))
 		},
-		"revoke": func(t *rapid.T) {
-			nodes := w.sorted()
-			if len(nodes) == 0 {
-				t.Skip("no node")
+		"read behind a create": func(t *rapid.T) {
+			p := m.drawProcess()
+			if len(p.reads) == 0 {
+				t.Skip("no read")
 			}
-			w.write(rapid.SampledFrom(nodes).Draw(t, "node").name, true)
+			m.serveRead(p)
+		},
+		"search or repeat a create": func(t *rapid.T) {
+			p := m.drawProcess()
+			if len(p.unanswered) == 0 {
+				t.Skip("no answer was lost")
+			}
+			m.findOrRepeatCreate(p)
+		},
+		"follower catches up": func(t *rapid.T) {
+			p := m.drawProcess()
+			if p.follower.applied == len(m.changes) {
+				t.Skip("it does not lag behind")
+			}
+			m.advance(p, rapid.IntRange(p.follower.applied+1, len(m.changes)).Draw(t, "changes"))
+		},
+		"answer arrives": func(t *rapid.T) {
+			p := m.drawProcess()
+			if len(p.answers) == 0 {
+				t.Skip("no answer")
+			}
+			m.deliverAnswer(p, rapid.IntRange(0, len(p.answers)-1).Draw(t, "answer"))
+		},
+		"event arrives": func(t *rapid.T) {
+			p := m.drawProcess()
+			if len(p.events) == 0 {
+				t.Skip("no event")
+			}
+			m.deliverEvent(p)
 		},
 		"tick": func(*rapid.T) {
-			p := w.proc()
+			p := m.drawProcess()
 			p.state.ReleaseMemory()
-			w.tick(p)
+			m.tick(p)
 		},
-		"drain": func(*rapid.T) { w.drain() },
-		"":      func(*rapid.T) {},
+		"disconnect": func(*rapid.T) {
+			p := m.drawProcess()
+			m.step(p, Session{Epoch: p.epoch, State: Suspended})
+			// Events and watches are lost with it.
+			p.events, p.watches, p.directoryWatched = nil, map[string]bool{}, false
+			p.delivered = p.emitted
+			m.step(p, Session{Epoch: p.epoch, State: Connected})
+		},
+		"the empty directory is deleted": func(t *rapid.T) {
+			if len(m.nodes) > 0 {
+				t.Skip("it is not empty")
+			}
+			m.setDirectory(0)
+		},
+		"foreign contender comes": func(t *rapid.T) {
+			m.ensureDirectory()
+			m.zxid++
+			m.others++
+			m.createNode(fmt.Sprintf("other%d%s", m.others, rapid.SampledFrom(m.otherMarkers()).Draw(t, "marker")), nil)
+		},
+		"node without a number comes": func(*rapid.T) {
+			m.ensureDirectory()
+			m.zxid++
+			m.createNode(unnumbered, nil)
+		},
+		"foreign contender goes": func(*rapid.T) { m.deleteNode(m.drawOther("").name) },
+		"another client deletes a node": func(t *rapid.T) {
+			if !m.othersDelete {
+				t.Skip("not in this history")
+			}
+			m.deleteByOther(machinetest.Draw(t, m.inOrder(), "node"))
+		},
 	}
 }
 
-// loseSession begins another session. The nodes of the old one are still there.
-func (w *world) loseSession(p *process) {
-	w.step(p, Session{Epoch: p.epoch, State: Lost})
-	w.connect(p)
+func (m *model) acquire(t *rapid.T) {
+	p := m.drawProcess()
+	m.ids++
+	p.open[m.ids] = "waiting"
+	notify := rapid.IntRange(0, 2).Draw(t, "notify") == 0 && !m.rule.CountUnknown
+	if notify {
+		p.wantsContention[m.ids] = true
+	}
+	owners := []string{"", "", "a", "b"}
+	if m.rule.CountUnknown {
+		owners = owners[:1] // its permits may have become too few for a re-entry
+	}
+	m.step(p, Acquire{
+		ID:              m.ids,
+		Owner:           rapid.SampledFrom(owners).Draw(t, "owner"),
+		Kind:            rapid.SampledFrom(m.kinds()).Draw(t, "kind"),
+		NotifyContended: notify,
+		Try:             rapid.IntRange(0, 5).Draw(t, "try") == 0,
+		Data:            []byte("data"), Revocable: true,
+	})
 }
 
-// finish has all owners leave: every request must end, and no node and no State's memory of one may
-// be left.
-func (w *world) finish() {
+func (m *model) release(p *process, id requests.ID) {
+	p.open[id] = "released"
+	m.step(p, Release{ID: id})
+}
+
+// loseSession begins another session. The nodes of the lost one stay until it expires.
+func (m *model) loseSession(p *process) {
+	m.step(p, Session{Epoch: p.epoch, State: Lost})
+	m.connect(p)
+}
+
+// expireSessions deletes the nodes of lost sessions, whose delayed creates fail from then on.
+func (m *model) expireSessions() {
+	m.delayedCreates = nil
+	for _, n := range m.inOrder() {
+		if n.process != nil && n.epoch < n.process.epoch {
+			m.deleteNode(n.name)
+		}
+	}
+}
+
+// noticeDeletions lets all processes notice which nodes were deleted. Afterwards no contender may wait that could hold.
+func (m *model) noticeDeletions() {
+	m.expireSessions()
+	for range 6 {
+		m.drain()
+		for _, p := range m.processes {
+			p.ticks++
+			m.step(p, Tick{})
+		}
+	}
+	m.deletionsNoticed = true
+	m.drain()
+	m.deletionsNoticed = false
+}
+
+// finish has all owners release. Each request must end, and neither a node nor a State's memory of one may be left.
+func (m *model) finish() {
 	for range 1000 {
-		w.actions()["expire"](w.t)
-		for _, p := range w.procs {
+		m.expireSessions()
+		for _, p := range m.processes {
 			if p.permits == 0 {
 				p.permits = 1
-				w.step(p, Resize{1})
+				m.step(p, Resize{1})
 			}
 		}
-		for _, n := range w.sorted() {
-			if n.proc == nil {
-				w.del(n.name)
+		for _, n := range m.inOrder() {
+			if n.process == nil {
+				m.deleteNode(n.name)
 			}
 		}
-		w.drain()
+		m.drain()
 		open := 0
-		for _, p := range w.procs {
-			for id, s := range p.open {
-				open++
-				if s == "held" {
-					p.open[id] = "released"
-					w.step(p, Release{ID: id})
-				}
+		for _, p := range m.processes {
+			open += len(p.open)
+			for _, id := range p.open.In("held") {
+				m.release(p, id)
 			}
 		}
 		if open == 0 {
 			break
 		}
 	}
-	w.drain()
-	if len(w.nodes) > 0 {
-		w.t.Fatalf("nodes are left: %s", w)
+	m.drain()
+	if len(m.nodes) > 0 {
+		m.t.Fatalf("nodes are left: %s", m)
 	}
-	for _, p := range w.procs {
-		for id, s := range p.open {
-			w.t.Fatalf("process %d: request %d is still %s", p.n, id, s)
+	for _, p := range m.processes {
+		if len(p.open) > 0 {
+			m.t.Fatalf("process %d: requests are open: %v", p.n, p.open)
 		}
 		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+len(s.entries) > 0 || s.waitingTries != 0 {
-			w.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
+			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package lockqueue
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,51 +11,52 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// sorted returns the queue as the server has it, slowly and plainly.
-func (w *world) sorted() []*worldNode {
-	var list []*worldNode
-	for _, n := range w.nodes {
-		list = append(list, n)
-	}
-	slices.SortFunc(list, func(a, b *worldNode) int { return int(a.born - b.born) })
-	return list
+// inOrder returns the children of the directory in the order of the queue.
+func (m *model) inOrder() []*serverNode {
+	return slices.SortedFunc(maps.Values(m.nodes), func(a, b *serverNode) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.czxid, b.czxid))
+	})
 }
 
-// holds is the reference: count those ahead that block, leaving out nodes that
-// their process has given up already. Nodes without a number, if they count, are
-// ahead of all that came later; the others may have missed them, or may not.
-func (w *world) holds(name string, missed bool) bool {
-	ahead := 0
-	me := w.nodes[name]
-	if me == nil {
+// mayHold reports whether a contender may hold: the rule lets it hold beside those ahead. Children without a number that
+// came later do not count, since the contender's process may have looked before.
+func (m *model) mayHold(name string) bool { return m.holds(name, false) }
+
+// mustHold is like mayHold, but all children without a number count, since the process must have seen them.
+func (m *model) mustHold(name string) bool { return m.holds(name, true) }
+
+func (m *model) holds(name string, allUnnumbered bool) bool {
+	own := m.nodes[name]
+	if own == nil {
 		return false
 	}
-	for _, n := range w.sorted() {
+	blockers := 0
+	for _, n := range m.inOrder() {
 		switch {
-		case n.plain && (!w.rule.CountUnknown || missed && n.born > me.born):
-		case !n.plain && n.born >= me.born:
-		case n.proc.gaveUp(n):
-		case w.rule.BlockedBy[me.kind].Has(w.kindFor(n, me)):
-			ahead++
+		case n.unnumbered && (!m.rule.CountUnknown || !allUnnumbered && n.place > own.place):
+		case !n.unnumbered && n.place >= own.place:
+		case n.process.gaveUp(n):
+		case m.rule.BlockedBy[own.kind].Has(m.kindSeenBy(n, own)):
+			blockers++
 		}
 	}
-	permits := w.rule.Permits
-	if me.proc != nil {
-		permits = me.proc.permits
+	permits := m.rule.Permits
+	if own.process != nil {
+		permits = own.process.permits
 	}
-	return ahead < permits
+	return blockers < permits
 }
 
-// kindFor returns the node's kind as the process of another node sees it.
-func (w *world) kindFor(n, me *worldNode) queue.Kind {
-	if hasProcessExclusive(w.rule) && n.kind == queue.ProcessExclusive && (n.proc != me.proc || n.epoch != me.epoch) {
+// kindSeenBy returns the kind that a node has for the process of another node.
+func (m *model) kindSeenBy(n, other *serverNode) queue.Kind {
+	if hasProcessExclusive(m.rule) && n.kind == queue.ProcessExclusive && (n.process != other.process || n.epoch != other.epoch) {
 		return queue.Exclusive
 	}
 	return n.kind
 }
 
-// gaveUp reports whether no request holds by the node, or ever will.
-func (p *process) gaveUp(n *worldNode) bool {
+// gaveUp reports whether the node is of the process, and no request of it holds by the node or ever will.
+func (p *process) gaveUp(n *serverNode) bool {
 	if p == nil || n.epoch != p.epoch {
 		return false
 	}
@@ -62,156 +65,159 @@ func (p *process) gaveUp(n *worldNode) bool {
 	return p.leaving[n.name] || c != nil && (c.stage == abandoned || c.stage == leaving)
 }
 
-func (w *world) checkGrant(p *process, f Effect) {
-	if g, gone := w.ghosts[f.Node]; gone {
+// checkGrant checks that a request may hold by its node, and its token.
+func (m *model) checkGrant(p *process, f Effect) {
+	if d, deleted := m.deleted[f.Node]; deleted {
 		for id, node := range p.nodeOf {
 			if node == f.Node && id != f.ID && p.open[id] == "held" {
 				return // a re-entry: its owner holds by the node already
 			}
 		}
-		if g.behind || (p.ticks-g.ticks > 2 || g.warned) && !g.watched {
-			w.t.Fatalf("process %d: request %d is granted by %s, which is gone (%+v, now %d): %s", p.n, f.ID, f.Node, g, p.ticks, w)
+		if d.blocked || (p.ticks-d.ticks > 2 || d.laterKnown) && !d.watched {
+			m.t.Fatalf("process %d: request %d is granted by %s, which another client has deleted (%+v, now tick %d): %s", p.n, f.ID, f.Node, d, p.ticks, m)
 		}
 		return
 	}
-	if !w.holds(f.Node, true) {
-		w.t.Fatalf("process %d: request %d is granted by %s, which does not hold: %s", p.n, f.ID, f.Node, w)
+	if !m.mayHold(f.Node) {
+		m.t.Fatalf("process %d: request %d is granted by %s, which may not hold: %s", p.n, f.ID, f.Node, m)
 	}
-	if w.rule.Delay && w.markers.by != f.Node {
-		w.t.Fatalf("process %d: request %d is granted by %s, but the held marker is of %q", p.n, f.ID, f.Node, w.markers.by)
+	if m.rule.Delay && m.heldMarker.node != f.Node {
+		m.t.Fatalf("process %d: request %d is granted by %s, but the held marker names %q", p.n, f.ID, f.Node, m.heldMarker.node)
 	}
-	if w.rule.Permits > 1 || w.rule.CountUnknown {
+	if m.rule.Permits > 1 || m.rule.CountUnknown {
 		return
 	}
-	for _, other := range w.procs {
+	for _, other := range m.processes {
 		for id, node := range other.nodeOf {
-			if other.open[id] == "held" && w.conflict(w.nodes[f.Node], w.nodes[node]) {
-				w.t.Fatalf("process %d: request %d is granted by %s while %s is held: %s", p.n, f.ID, f.Node, node, w)
+			if other.open[id] == "held" && m.conflict(m.nodes[f.Node], m.nodes[node]) {
+				m.t.Fatalf("process %d: request %d is granted by %s while %s is held: %s", p.n, f.ID, f.Node, node, m)
 			}
 		}
 	}
 	if f.Generation != machinetest.GenerationAt(f.Czxid) {
-		w.t.Fatalf("process %d: request %d is granted with generation %d of czxid %d", p.n, f.ID, f.Generation, f.Czxid)
+		m.t.Fatalf("process %d: request %d is granted with generation %d of czxid %d", p.n, f.ID, f.Generation, f.Czxid)
 	}
-	if len(w.rule.Markers) > 1 {
+	if len(m.rule.Markers) > 1 {
 		return
 	}
-	if t := [2]int64{f.Czxid, int64(f.Step)}; slices.Compare(t[:], w.token[:]) < 0 {
-		w.t.Fatalf("process %d: token %v after %v", p.n, t, w.token)
+	if t := [2]int64{f.Czxid, int64(f.Step)}; slices.Compare(t[:], m.token[:]) < 0 {
+		m.t.Fatalf("process %d: token %v after %v", p.n, t, m.token)
 	} else {
-		w.token = t
+		m.token = t
 	}
 }
 
-// conflict reports whether two nodes may not be held at a time: the earlier blocks the later. An
-// owner may hold two nodes of one place in the queue.
-func (w *world) conflict(a, b *worldNode) bool {
+// conflict reports whether the earlier of two nodes blocks the later one. An owner may hold two nodes with one place.
+func (m *model) conflict(a, b *serverNode) bool {
 	switch {
-	case a == nil || b == nil || a.born == b.born:
+	case a == nil || b == nil || a.place == b.place:
 		return false
-	case a.born < b.born:
+	case a.place < b.place:
 		a, b = b, a
 	}
-	return w.rule.BlockedBy[a.kind].Has(w.kindFor(b, a))
+	return m.rule.BlockedBy[a.kind].Has(m.kindSeenBy(b, a))
 }
 
-func (w *world) String() string {
+func (m *model) String() string {
 	s := ""
-	for _, n := range w.sorted() {
+	for _, n := range m.inOrder() {
 		s += fmt.Sprintf("\n  %s", n.name)
-		if n.proc != nil {
-			s += fmt.Sprintf(" process %d epoch %d of %d leaving %v", n.proc.n, n.epoch, n.proc.epoch, n.proc.leaving[n.name])
+		if n.process != nil {
+			s += fmt.Sprintf(" process %d epoch %d of %d leaving %v", n.process.n, n.epoch, n.process.epoch, n.process.leaving[n.name])
 		}
 	}
-	return s + "\n" + strings.Join(w.trace, "\n")
+	return s + "\n" + strings.Join(m.trace, "\n")
 }
 
-// drain delivers everything in flight. Then no contender may wait that could hold.
-func (w *world) drain() {
+// drain executes and delivers all that is in flight, and checks the model then.
+func (m *model) drain() {
 	rounds := 0
 	for busy := true; busy; {
 		busy = false
 		if rounds++; rounds > 1000 {
-			w.t.Fatalf("requests go on for ever: %s", w)
+			m.t.Fatalf("the effects do not end: %s", m)
 		}
-		for _, p := range w.procs {
-			if p.view.passed < len(w.changes) {
-				w.catchUp(p)
+		for _, p := range m.processes {
+			if p.follower.applied < len(m.changes) {
+				m.catchUp(p)
 				busy = true
 			}
-			for n := len(p.requests); n > 0 && len(p.requests) > 0; n-- {
-				w.serve(p, 0, false)
+			for n := len(p.inFlight); n > 0 && len(p.inFlight) > 0; n-- {
+				m.serve(p, 0, false)
 				busy = true
 			}
-			for len(p.behind) > 0 {
-				w.readBehind(p)
-				busy = true
-			}
-			for len(p.lost) > 0 {
-				w.search(p)
+			busy = busy || len(p.reads) > 0
+			m.serveReads(p)
+			for len(p.unanswered) > 0 {
+				m.findOrRepeatCreate(p)
 				busy = true
 			}
 			for len(p.events) > 0 {
-				w.hear(p)
+				m.deliverEvent(p)
 				busy = true
 			}
 			for len(p.answers) > 0 {
-				w.deliver(p, 0)
+				m.deliverAnswer(p, 0)
 				busy = true
 			}
 		}
-		for len(w.markers.delays) > 0 {
-			w.elapse()
+		for len(m.heldMarker.delays) > 0 {
+			m.elapseDelay()
 			busy = true
 		}
 	}
-	if w.meddling && !w.quiet {
-		return
+	if !m.othersDelete || m.deletionsNoticed {
+		m.checkWaiting()
 	}
-	if !w.meddling {
-		w.checkTold()
+	if !m.othersDelete {
+		m.checkRevocations()
+		m.checkContention()
 	}
-	for _, p := range w.procs {
-		if !p.up {
-			continue
-		}
+}
+
+// checkWaiting checks that no contender waits that must hold, and no try. Nothing may be in flight.
+func (m *model) checkWaiting() {
+	for _, p := range m.processes {
 		for _, c := range p.state.waitingInOrder() {
-			if w.holds(c.name, false) {
-				w.t.Fatalf("process %d: %s sleeps but may hold: %s", p.n, c.name, w)
+			if m.mustHold(c.name) {
+				m.t.Fatalf("process %d: %s waits and must hold: %s", p.n, c.name, m)
 			}
 			if c.hasTry() {
-				w.t.Fatalf("process %d: %s waits, though it would rather not: %s", p.n, c.name, w)
-			}
-		}
-		if w.meddling {
-			continue
-		}
-		if p.directoryWatched && !w.present(p) {
-			w.t.Fatalf("process %d watches the directory, where it has no node whose end would end that: %s", p.n, w)
-		}
-		for id := range p.wantsContention {
-			if p.open[id] == "held" && w.contended(p, p.nodeOf[id]) {
-				w.t.Fatalf("process %d: request %d holds and was not told that others wait: %s", p.n, id, w)
+				m.t.Fatalf("process %d: %s waits and has a try: %s", p.n, c.name, m)
 			}
 		}
 	}
 }
 
-// present reports whether the process has a node in the directory.
-func (w *world) present(p *process) bool {
-	for _, n := range w.nodes {
-		if n.proc == p && n.epoch == p.epoch {
+// checkContention checks that each holder knows of contention that has asked for that, and that no process watches the
+// directory without a node in it, whose deletion would end the watch. Nothing may be in flight.
+func (m *model) checkContention() {
+	for _, p := range m.processes {
+		if p.directoryWatched && !m.hasNode(p) {
+			m.t.Fatalf("process %d watches the directory, where it has no node: %s", p.n, m)
+		}
+		for id := range p.wantsContention {
+			if p.open[id] == "held" && m.contended(p, p.nodeOf[id]) {
+				m.t.Fatalf("process %d: request %d holds and does not know that others wait: %s", p.n, id, m)
+			}
+		}
+	}
+}
+
+func (m *model) hasNode(p *process) bool {
+	for _, n := range m.nodes {
+		if n.process == p && n.epoch == p.epoch {
 			return true
 		}
 	}
 	return false
 }
 
-// contended is the reference: a contender of another process waits, behind a node that blocks it.
-func (w *world) contended(p *process, name string) bool {
-	me := w.nodes[name]
-	for _, n := range w.nodes {
-		if n.proc != p && !n.plain && !n.proc.gaveUp(n) && n.born > me.born && w.rule.BlockedBy[n.kind].Has(me.kind) && !w.holds(n.name, true) {
+// contended reports whether a contender of another process waits behind a node of the process that blocks it.
+func (m *model) contended(p *process, name string) bool {
+	own := m.nodes[name]
+	for _, n := range m.nodes {
+		if n.process != p && !n.unnumbered && !n.process.gaveUp(n) && n.place > own.place && m.rule.BlockedBy[n.kind].Has(own.kind) && !m.mayHold(n.name) {
 			return true
 		}
 	}

@@ -6,49 +6,41 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // All processes close in the middle of a history, and their sessions live on. What the server
 // answers then leads to the end of all nodes.
 func TestHistoriesOfClose(t *testing.T) {
-	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "request queue": queue.RequestQueue(),
-		"read-write lock": queue.ReadWrite(), "delay": delayed()} {
-		for _, meddling := range []bool{false, true} {
-			if meddling {
-				name += " with meddling"
-			}
-			t.Run(name, func(t *testing.T) {
-				rapid.Check(t, func(t *rapid.T) {
-					w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
-					w.meddling = meddling
-					t.Repeat(w.actions())
-					w.close()
-				})
+	for name, othersDelete := range map[string]bool{"undisturbed": false, "nodes deleted by others": true} {
+		t.Run(name, func(t *testing.T) {
+			testHistories(t, oneOfEach, func(t *rapid.T, m *model) {
+				m.othersDelete = othersDelete
+				t.Repeat(m.actions())
+				m.close()
 			})
-		}
+		})
 	}
 }
 
-// close has all processes close. Then no DelayElapsed comes.
-func (w *world) close() {
-	w.actions()["expire"](w.t)
-	w.markers.delays = nil
-	for _, p := range w.procs {
-		w.step(p, Close{Reason: requests.Closed})
+// close has all processes close, after which no DelayElapsed comes, and checks that nothing is left.
+func (m *model) close() {
+	m.expireSessions()
+	m.heldMarker.delays = nil
+	for _, p := range m.processes {
+		m.step(p, Close{Reason: requests.Closed})
 		if len(p.open) > 0 {
-			w.t.Fatalf("process %d: requests are open after Close: %v", p.n, p.open)
+			m.t.Fatalf("process %d: requests are open after Close: %v", p.n, p.open)
 		}
 	}
-	w.drain()
-	for _, n := range w.sorted() {
-		if n.proc != nil {
-			w.t.Fatalf("Close has left %s: %s", n.name, w)
+	m.drain()
+	for _, n := range m.inOrder() {
+		if n.process != nil {
+			m.t.Fatalf("Close has left %s: %s", n.name, m)
 		}
 	}
-	for _, p := range w.procs {
+	for _, p := range m.processes {
 		if p.state.Ending() {
-			w.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, len(p.state.entries), w)
+			m.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, len(p.state.entries), m)
 		}
 	}
 }

@@ -9,91 +9,84 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// heldMarkers is the part of a world that a rule with a Delay needs.
-type heldMarkers struct {
-	by     string // the node that the held marker names; empty: there is no held marker
-	delays []delaying
+// heldMarker is the held marker of a lock with a lock-delay, and the delays of contenders.
+type heldMarker struct {
+	node   string // that it names, or "" while there is no held marker
+	delays []runningDelay
 	waited map[string]bool // nodes whose contenders have waited for the delay
 }
 
-type delaying struct {
-	p      *process
-	serial uint64
-	node   string
+type runningDelay struct {
+	process *process
+	serial  uint64
+	node    string
 }
 
-func (w *world) elapse() {
-	d := w.markers.delays[0]
-	w.markers.delays = w.markers.delays[1:]
-	w.markers.waited[d.node] = true
-	w.step(d.p, DelayElapsed{Serial: d.serial})
+// elapseDelay ends the first delay that runs.
+func (m *model) elapseDelay() {
+	d := m.heldMarker.delays[0]
+	m.heldMarker.delays = m.heldMarker.delays[1:]
+	m.heldMarker.waited[d.node] = true
+	m.step(d.process, DelayElapsed{Serial: d.serial})
 }
 
-// transact perhaps executes an effect about the held marker, and perhaps answers it.
-func (w *world) transact(p *process, f Effect) {
-	fate := rapid.IntRange(0, 9).Draw(w.t, "fate")
-	if fate == 0 {
-		p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
+// serveHeldMarker executes a transaction on the held marker and answers it. It may be lost before or after that.
+func (m *model) serveHeldMarker(p *process, f Effect) {
+	unknown := Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown}
+	outcome := rapid.IntRange(0, 9).Draw(m.t, "outcome")
+	if outcome == 0 {
+		p.reply(unknown)
 		return
 	}
-	e := w.execute(f)
-	w.catchUp(p)
-	if fate == 1 {
-		p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
+	answer := m.executeHeldMarker(f)
+	m.catchUp(p)
+	if outcome == 1 {
+		p.reply(unknown)
 		return
 	}
-	p.reply(e)
+	p.reply(answer)
 }
 
-func (w *world) execute(f Effect) Transacted {
-	m := &w.markers
+func (m *model) executeHeldMarker(f Effect) Transacted {
+	marker := &m.heldMarker
 	switch {
-	case w.nodes[f.Node] == nil:
+	case m.nodes[f.Node] == nil:
 		return Transacted{Serial: f.Serial, Op: 0}
-	case (m.by != "") == (f.Kind == CreateHeldMarker):
+	case (marker.node != "") == (f.Kind == CreateHeldMarker):
 		return Transacted{Serial: f.Serial, Op: 1}
-	case f.Kind != CreateHeldMarker && m.by != f.Node && !m.waited[f.Node]:
-		w.t.Fatalf("the held marker of %s is taken by %s, which has not waited: %s", m.by, f.Node, w)
+	case f.Kind != CreateHeldMarker && marker.node != f.Node && !marker.waited[f.Node]:
+		m.t.Fatalf("the held marker of %s is taken by %s, which has not waited: %s", marker.node, f.Node, m)
 	}
-	if !w.meddling && !w.holds(f.Node, true) {
-		w.t.Fatalf("%s, which may not hold, is about to make the held marker: %s", f.Node, w)
+	if !m.othersDelete && !m.mayHold(f.Node) {
+		m.t.Fatalf("%s, which may not hold, writes the held marker: %s", f.Node, m)
 	}
 	if f.Kind != DeleteWithHeldMarker {
-		w.setHeldMarker(f.Node)
+		m.setHeldMarker(f.Node)
 	} else {
-		w.setHeldMarker("")
-		w.del(f.Node)
+		m.setHeldMarker("")
+		m.deleteNode(f.Node)
 	}
 	return Transacted{Serial: f.Serial, Done: true}
 }
 
-func (w *world) look(p *process, f Effect) {
-	data := map[string][]byte{}
-	if p.view.markerOf != "" {
-		data["the held marker"] = []byte(p.view.markerOf)
-	}
-	p.reply(Watched{Serial: f.Serial, Data: data})
-}
-
 func TestHistoriesOfADelayedMutex(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, delayed(), rapid.IntRange(1, 3).Draw(t, "processes"))
-		actions := w.actions()
-		actions["time passes"] = func(t *rapid.T) {
-			if len(w.markers.delays) == 0 {
-				t.Skip("no contender waits for that")
+	testHistories(t, []string{"mutex with delay"}, func(t *rapid.T, m *model) {
+		actions := m.actions()
+		actions["a delay elapses"] = func(t *rapid.T) {
+			if len(m.heldMarker.delays) == 0 {
+				t.Skip("no delay")
 			}
-			w.elapse()
+			m.elapseDelay()
 		}
 		machinetest.Repeat(t, actions)
-		w.finish()
-		// The held marker that an unclean end left goes with the next clean release.
-		w.ids++
-		w.procs[0].open[w.ids] = "waiting"
-		w.step(w.procs[0], Acquire{ID: w.ids})
-		w.finish()
-		if w.markers.by != "" {
-			t.Fatalf("the held marker of %s is left", w.markers.by)
+		m.finish()
+		// The held marker that an unclean end has left goes with the next clean release.
+		m.ids++
+		m.processes[0].open[m.ids] = "waiting"
+		m.step(m.processes[0], Acquire{ID: m.ids})
+		m.finish()
+		if m.heldMarker.node != "" {
+			t.Fatalf("the held marker of %s is left", m.heldMarker.node)
 		}
 	})
 }

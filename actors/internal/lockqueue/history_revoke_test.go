@@ -5,49 +5,49 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// revocations are what holders of a world are asked to release.
+// revocations are the releases for which other clients have asked.
 type revocations struct {
-	everAsked map[string]bool // nodes whose data has said so
-	told      map[requests.ID]bool
+	asked    map[string]bool      // nodes whose data have asked for it
+	notified map[requests.ID]bool // requests that know
 }
 
-// write changes a node's data: to ask for a release, or back.
-func (w *world) write(name string, wish bool) {
-	n := w.nodes[name]
-	if n == nil {
+// writeData has a node's data ask for a release, or be as before.
+func (m *model) writeData(name string, revoke bool) {
+	if m.nodes[name] == nil {
 		return
 	}
-	w.revocations.everAsked[name] = w.revocations.everAsked[name] || wish
-	w.commit(func(p *process) {
-		p.view.asked[name] = wish
-		p.fire(name, false)
+	m.revocations.asked[name] = m.revocations.asked[name] || revoke
+	m.commit(func(p *process) {
+		p.follower.revokeAsked[name] = revoke
+		p.fireWatch(name, false)
 	})
 }
 
-// data returns the data of the nodes that f watches.
-func (p *process) data(f Effect) map[string][]byte {
+// revokeData returns the data of those nodes of a WatchNodes that ask for a release.
+func (p *process) revokeData(f Effect) map[string][]byte {
 	data := map[string][]byte{}
 	for _, name := range f.Nodes {
-		if f.WithData && p.view.asked[name] {
+		if f.WithData && p.follower.revokeAsked[name] {
 			data[name] = []byte(queue.RevokeData)
 		}
 	}
 	return data
 }
 
-func (w *world) told(p *process, id requests.ID) {
-	if w.revocations.told[id] || p.open[id] != "held" || !w.revocations.everAsked[p.nodeOf[id]] {
-		w.t.Fatalf("process %d: request %d, %s, is asked to release: %+v", p.n, id, p.open[id], w.revocations)
+// checkRevoke checks a RequestRevoke: its request holds, was asked to release, and does not know yet.
+func (m *model) checkRevoke(p *process, id requests.ID) {
+	if m.revocations.notified[id] || p.open[id] != "held" || !m.revocations.asked[p.nodeOf[id]] {
+		m.t.Fatalf("process %d: request %d, %s, is asked to release: %+v", p.n, id, p.open[id], m.revocations)
 	}
-	w.revocations.told[id] = true
+	m.revocations.notified[id] = true
 }
 
-// checkTold checks a world at rest: every holder that is asked to release knows it.
-func (w *world) checkTold() {
-	for _, p := range w.procs {
-		for id, s := range p.open {
-			if node := p.nodeOf[id]; p.up && s == "held" && w.nodes[node] != nil && w.revocations.everAsked[node] && !w.revocations.told[id] {
-				w.t.Fatalf("process %d: request %d does not know that it is to release: %s", p.n, id, w)
+// checkRevocations checks that each holder that was asked to release knows it. Nothing may be in flight.
+func (m *model) checkRevocations() {
+	for _, p := range m.processes {
+		for _, id := range p.open.In("held") {
+			if node := p.nodeOf[id]; m.nodes[node] != nil && m.revocations.asked[node] && !m.revocations.notified[id] {
+				m.t.Fatalf("process %d: request %d does not know that it is asked to release: %s", p.n, id, m)
 			}
 		}
 	}

@@ -14,130 +14,152 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The server of a world.
+// unnumbered is the prefix of children whose names have no sequence number.
+const unnumbered = "unnumbered"
 
-func (w *world) add(prefix string, kind queue.Kind, p *process) *worldNode {
-	w.births++
-	n := &worldNode{name: fmt.Sprintf("%s%010d", prefix, w.nextSeq), seq: w.nextSeq, born: w.births, kind: kind, czxid: w.zxid, proc: p}
+// createNode creates a sequential node of a process, or of another library's client if p is nil.
+func (m *model) createNode(prefix string, p *process) *serverNode {
+	m.lastPlace++
+	n := &serverNode{name: fmt.Sprintf("%s%010d", prefix, m.nextSeq), place: m.lastPlace, czxid: m.zxid, process: p}
+	_, n.kind, _ = m.rule.Parse(n.name)
 	if p != nil {
 		n.epoch = p.epoch
+		if hasProcessExclusive(m.rule) {
+			n.kind = queue.ProcessExclusive
+		}
 	}
-	if n.plain = prefix == "plain"; n.plain {
-		n.name = fmt.Sprintf("%s%d", prefix, w.zxid)
+	if n.unnumbered = prefix == unnumbered; n.unnumbered {
+		n.name = fmt.Sprintf("%s%d", prefix, m.zxid)
 	}
-	// The number advances also for nodes that do not show it. At the end it stays since ZooKeeper
+	// Each child takes a sequence number, also if its name does not show it. After the last one it stays since ZooKeeper
 	// 3.6, and is negative before.
-	if w.nextSeq++; w.nextSeq > math.MaxInt32 {
-		w.nextSeq = w.afterLast
+	if m.nextSeq++; m.nextSeq > math.MaxInt32 {
+		m.nextSeq = m.afterLast
 	}
-	w.put(n)
+	m.insert(n)
 	return n
 }
 
-// meddle deletes a node of any process.
-func (w *world) meddle(n *worldNode) {
-	if n.proc != nil && n.epoch == n.proc.epoch {
-		g := ghost{ticks: n.proc.ticks, watched: n.proc.watches[n.name], proc: n.proc, order: len(w.ghosts)}
-		for _, other := range w.sorted() {
-			foreign := other.proc != n.proc || other.epoch != n.epoch
-			g.behind = g.behind || foreign && !other.plain && other.born < n.born && w.rule.BlockedBy[n.kind].Has(w.kindFor(other, n))
+// deleteByOther has another client delete a node.
+func (m *model) deleteByOther(n *serverNode) {
+	if n.process != nil && n.epoch == n.process.epoch {
+		d := deletedNode{process: n.process, ticks: n.process.ticks, watched: n.process.watches[n.name], order: len(m.deleted)}
+		for _, other := range m.inOrder() {
+			foreign := other.process != n.process || other.epoch != n.epoch
+			if m.rule.Permits == 1 && foreign && !other.unnumbered && other.place < n.place && m.rule.BlockedBy[n.kind].Has(m.kindSeenBy(other, n)) {
+				d.blocked = true
+			}
 		}
-		g.behind = g.behind && w.rule.Permits == 1
-		if w.ghosts == nil {
-			w.ghosts = map[string]ghost{}
-		}
-		w.ghosts[n.name] = g
+		m.deleted[n.name] = d
 	}
-	w.del(n.name)
+	m.deleteNode(n.name)
 }
 
-// makeDirectory makes it if it is missing; its numbers begin at 0.
-func (w *world) makeDirectory() {
-	if w.directory == 0 {
-		w.zxid++
-		w.nextSeq = 0
-		w.setDirectory(w.zxid)
+// ensureDirectory creates the directory if it is missing. Its sequence numbers begin at 0.
+func (m *model) ensureDirectory() {
+	if m.directory == 0 {
+		m.zxid++
+		m.nextSeq = 0
+		m.setDirectory(m.zxid)
 	}
 }
 
-// serve executes one of the requests in flight; creates go several at a time.
-func (w *world) serve(p *process, i int, batch bool) {
-	for len(p.behind) > 0 { // they were sent in one flight with their transactions
-		w.readBehind(p)
-	}
-	f := p.requests[i]
-	p.requests = slices.Delete(p.requests, i, i+1)
+// serve executes an effect in flight. With batch, all creates in flight are executed with it if it is one, and deletions
+// of nodes, in one transaction.
+func (m *model) serve(p *process, i int, batch bool) {
+	m.serveReads(p) // they were sent with their transactions
+	f := p.inFlight[i]
+	p.inFlight = slices.Delete(p.inFlight, i, i+1)
 	switch f.Kind {
 	case CreateNode:
 		if f.Beside != "" {
-			w.createBeside(p, f)
+			m.createBeside(p, f)
 			return
 		}
-		creates, gone := []Effect{f}, map[string]bool{}
-		for i := 0; batch && i < len(p.requests); {
-			switch g := p.requests[i]; {
-			case g.Kind == CreateNode && g.Beside == "":
-				creates = append(creates, g)
-			case g.Kind == DeleteNode && !g.WithDirectory && w.nodes[g.Node] != nil: // in the same transaction
-				w.del(g.Node)
-				gone[g.Node] = true
-				w.catchUp(p)
-				p.reply(Deleted{Serial: g.Serial})
+		creates, deleted := []Effect{f}, map[string]bool{}
+		for i := 0; batch && i < len(p.inFlight); {
+			switch other := p.inFlight[i]; {
+			case other.Kind == CreateNode && other.Beside == "":
+				creates = append(creates, other)
+			case other.Kind == DeleteNode && !other.WithDirectory && m.nodes[other.Node] != nil:
+				m.deleteNode(other.Node)
+				deleted[other.Node] = true
+				m.catchUp(p)
+				p.reply(Deleted{Serial: other.Serial})
 			default:
 				i++
 				continue
 			}
-			p.requests = slices.Delete(p.requests, i, i+1)
+			p.inFlight = slices.Delete(p.inFlight, i, i+1)
 		}
-		w.create(p, creates, gone)
+		m.create(p, creates, deleted)
 	case ListDirectory:
-		p.directoryWatched = p.directoryWatched || f.Watch && p.view.directory != 0
-		l := Listed{Serial: f.Serial, Children: w.names(p), Directory: p.view.directory}
+		p.directoryWatched = p.directoryWatched || f.Watch && p.follower.directory != 0
+		l := Listed{Serial: f.Serial, Children: m.children(p), Directory: p.follower.directory}
 		for _, name := range l.Children {
-			if n := p.view.nodes[name]; f.WithCzxids && n != nil {
-				l.Czxids = append(l.Czxids, n.czxid)
-			} else if f.WithCzxids {
-				l.Czxids = append(l.Czxids, 1)
+			czxid := int64(1) // of the child that is no contender
+			if n := p.follower.nodes[name]; n != nil {
+				czxid = n.czxid
+			}
+			if f.WithCzxids {
+				l.Czxids = append(l.Czxids, czxid)
 			}
 		}
 		p.reply(l)
 	case WatchNodes:
 		var gone []string
 		for _, name := range f.Nodes {
-			if p.view.nodes[name] == nil {
+			if p.follower.nodes[name] == nil {
 				gone = append(gone, name)
 			} else {
 				p.watches[name] = true
 			}
 		}
-		p.reply(Watched{Serial: f.Serial, Gone: gone, Data: p.data(f)})
+		p.reply(Watched{Serial: f.Serial, Gone: gone, Data: p.revokeData(f)})
 	case RestoreData:
-		w.write(f.Node, false)
-		w.catchUp(p)
+		m.writeData(f.Node, false)
+		m.catchUp(p)
 	case CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker:
-		w.transact(p, f)
+		m.serveHeldMarker(p, f)
 	case ReadHeldMarker:
-		w.look(p, f)
-	case DeleteNode:
-		missing := w.nodes[f.Node] == nil
-		w.del(f.Node)
-		if f.WithDirectory && len(w.nodes) == 0 {
-			w.setDirectory(0)
+		data := map[string][]byte{}
+		if p.follower.heldMarker != "" {
+			data["the held marker"] = []byte(p.follower.heldMarker)
 		}
-		w.catchUp(p)
+		p.reply(Watched{Serial: f.Serial, Data: data})
+	case DeleteNode:
+		missing := m.nodes[f.Node] == nil
+		m.deleteNode(f.Node)
+		if f.WithDirectory && len(m.nodes) == 0 {
+			m.setDirectory(0)
+		}
+		m.catchUp(p)
 		p.reply(Deleted{Serial: f.Serial, Missing: missing})
 	}
 }
 
-// create executes a transaction that has deleted the nodes that are gone.
-func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
-	w.makeDirectory()
-	w.zxid++
-	b := behind{look: map[uint64]bool{}}
-	answerLost := rapid.IntRange(0, 7).Draw(w.t, "answer is lost") == 0
-	elsewhere := rapid.IntRange(0, 2).Draw(w.t, "creates in other directories ahead")
-	ofOneRequest := w.atomicCreates && rapid.Bool().Draw(w.t, "leases of one request")
-	if ofOneRequest { // they are made in the order in which they were asked for
+// directoryRead is the read of the directory behind a transaction that was executed. The bridge answers the creates with
+// what it reads.
+type directoryRead struct {
+	created   []Created
+	listAfter map[uint64]bool // of each create, by serial
+}
+
+// unansweredCreate is a create whose answer was lost.
+type unansweredCreate struct {
+	Effect
+	step uint32
+}
+
+// create executes a transaction of creates, which has also deleted nodes.
+func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
+	m.ensureDirectory()
+	m.zxid++
+	read := directoryRead{listAfter: map[uint64]bool{}}
+	answerLost := rapid.IntRange(0, 7).Draw(m.t, "answer is lost") == 0
+	elsewhere := rapid.IntRange(0, 2).Draw(m.t, "creates in other directories ahead")
+	ofOneRequest := m.atomicCreates && rapid.Bool().Draw(m.t, "leases of one request")
+	if ofOneRequest { // they are executed in the order of the effects
 		slices.SortFunc(creates, func(a, b Effect) int { return cmp.Compare(a.Serial, b.Serial) })
 	}
 	for i, f := range creates {
@@ -145,127 +167,123 @@ func (w *world) create(p *process, creates []Effect, gone map[string]bool) {
 		if ofOneRequest {
 			step = uint32(elsewhere + len(creates) - 1)
 		}
-		kind := queue.Exclusive
-		if _, k, ok := w.rule.Parse(f.Node + "0000000000"); ok {
-			kind = k
-		}
-		if hasProcessExclusive(w.rule) {
-			kind = queue.ProcessExclusive
-		}
-		n := w.add(f.Node, kind, p)
-		b.created = append(b.created, Created{Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid,
-			Step: step, SameDirectory: gone[f.After]})
-		b.look[f.Serial] = f.ListAfter
+		n := m.createNode(f.Node, p)
+		created := n.created(f.Serial, step)
+		created.SameDirectory = deleted[f.After]
+		read.created = append(read.created, created)
+		read.listAfter[f.Serial] = f.ListAfter
 		if answerLost {
-			p.lost = append(p.lost, unanswered{f, step})
+			p.unanswered = append(p.unanswered, unansweredCreate{f, step})
 		}
 	}
-	w.catchUp(p)
+	m.catchUp(p)
 	if !answerLost {
-		p.behind = append(p.behind, b)
+		p.reads = append(p.reads, read)
 	}
 }
 
-// unanswered is a create whose answer is lost, and its place in the transaction.
-type unanswered struct {
-	Effect
-	step uint32
+func (n *serverNode) created(serial uint64, step uint32) Created {
+	return Created{Serial: serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: step}
 }
 
-// search looks for the node of a create whose answer is lost. If it is not there, the create
-// is repeated, as the bridge does.
-func (w *world) search(p *process) {
-	for len(p.behind) > 0 {
-		w.readBehind(p)
-	}
-	f := p.lost[0]
-	p.lost = p.lost[1:]
-	w.catchUp(p) // the bridge writes before it searches
-	for _, n := range w.nodes {
-		if strings.HasPrefix(n.name, f.Node) && n.proc == p && n.epoch == p.epoch {
-			p.reply(Created{Serial: f.Serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: f.step, Directory: p.view.directory, Children: w.names(p)})
+// findOrRepeatCreate looks for the node of a create whose answer was lost, and repeats the create if there is none, as the
+// bridge does.
+func (m *model) findOrRepeatCreate(p *process) {
+	m.serveReads(p)
+	f := p.unanswered[0]
+	p.unanswered = p.unanswered[1:]
+	m.catchUp(p) // the bridge looks behind a barrier
+	for _, n := range m.nodes {
+		if strings.HasPrefix(n.name, f.Node) && n.process == p && n.epoch == p.epoch {
+			created := n.created(f.Serial, f.step)
+			created.Directory, created.Children = p.follower.directory, m.children(p)
+			p.reply(created)
 			return
 		}
 	}
-	w.create(p, []Effect{f.Effect}, nil)
+	m.create(p, []Effect{f.Effect}, nil)
 }
 
-// behind is a transaction that was executed, and the read of the directory behind it.
-type behind struct {
-	created []Created
-	look    map[uint64]bool
-}
-
-// readBehind executes the read, which may be later than others' transactions, and may fail.
-func (w *world) readBehind(p *process) {
-	b := p.behind[0]
-	p.behind = p.behind[1:]
-	fails := rapid.IntRange(0, 9).Draw(w.t, "read behind fails") == 0
-	for _, e := range b.created {
+// serveRead executes the first read behind a transaction. It may come later than transactions of others, and may fail.
+func (m *model) serveRead(p *process) {
+	read := p.reads[0]
+	p.reads = p.reads[1:]
+	fails := rapid.IntRange(0, 9).Draw(m.t, "read behind a create fails") == 0
+	for _, e := range read.created {
 		if !fails && !e.SameDirectory {
-			e.Directory = p.view.directory
-			if b.look[e.Serial] {
-				e.Children = w.names(p)
+			e.Directory = p.follower.directory
+			if read.listAfter[e.Serial] {
+				e.Children = m.children(p)
 			}
 		}
 		p.reply(e)
 	}
 }
 
-func (w *world) createBeside(p *process, f Effect) {
-	w.catchUp(p)
-	leader := w.nodes[f.Beside]
-	if leader == nil {
+func (m *model) serveReads(p *process) {
+	for len(p.reads) > 0 {
+		m.serveRead(p)
+	}
+}
+
+// createBeside executes a downgrade: it creates a node at the place of another one, if that exists.
+func (m *model) createBeside(p *process, f Effect) {
+	m.catchUp(p)
+	writer := m.nodes[f.Beside]
+	if writer == nil {
 		p.reply(Failed{Serial: f.Serial, Reason: requests.NotHeld})
 		return
 	}
-	w.zxid++
-	_, kind, _ := w.rule.Parse(f.Node)
-	w.put(&worldNode{name: f.Node, seq: leader.seq, born: leader.born, kind: kind, czxid: w.zxid, proc: p, epoch: p.epoch})
-	w.catchUp(p)
-	p.reply(Created{Serial: f.Serial, Node: f.Node, Generation: machinetest.GenerationAt(w.zxid), Czxid: w.zxid, Children: w.names(p), Directory: w.directory})
-	p.answers[len(p.answers)-1].due = p.ticks + 1 // it is granted by, whenever it comes
+	m.zxid++
+	_, kind, _ := m.rule.Parse(f.Node)
+	n := &serverNode{name: f.Node, place: writer.place, kind: kind, czxid: m.zxid, process: p, epoch: p.epoch}
+	m.insert(n)
+	m.catchUp(p)
+	created := n.created(f.Serial, 0)
+	created.Directory, created.Children = m.directory, m.children(p)
+	p.reply(created)
+	p.answers[len(p.answers)-1].due = p.ticks + 1 // the State grants by it however late it comes
 }
 
+// reply sends an answer, which comes after the events so far.
 func (p *process) reply(e Event) { p.answers = append(p.answers, answer{event: e, after: p.emitted}) }
 
-func (w *world) hear(p *process) {
+func (m *model) deliverEvent(p *process) {
 	e := p.events[0]
 	p.events = p.events[1:]
-	p.heard++
-	if last := w.ghosts[e.Node]; e.Deleted && last.proc == p && p.state.find(e.Node) != nil {
-		for name, g := range w.ghosts {
-			g.warned = g.warned || g.proc == p && g.order < last.order
-			w.ghosts[name] = g
+	p.delivered++
+	if last := m.deleted[e.Node]; e.Deleted && last.process == p && p.state.find(e.Node) != nil {
+		for name, d := range m.deleted {
+			d.laterKnown = d.laterKnown || d.process == p && d.order < last.order
+			m.deleted[name] = d
 		}
 	}
-	w.step(p, e)
+	m.step(p, e)
 }
 
-// tick is a tick of a process. Before its second tick after a change the server shows it, and
-// the events of what the server shows come before the second tick after that: a server or a
-// connection that is later is given up.
-func (w *world) tick(p *process) {
-	w.advance(p, p.view.timely)
-	p.view.timely = len(w.changes)
-	for p.heard < p.timely {
-		w.hear(p)
+// tick gives a process a Tick. The bridge gives up a follower or a connection that is later than this: a change is shown
+// before the second tick after it, and the events of what is shown come before the second tick after that.
+func (m *model) tick(p *process) {
+	m.advance(p, p.follower.changesAtTick)
+	p.follower.changesAtTick = len(m.changes)
+	for p.delivered < p.emittedAtTick {
+		m.deliverEvent(p)
 	}
 	for i := len(p.answers) - 1; i >= 0; i-- {
 		if i < len(p.answers) && p.answers[i].due != 0 && p.answers[i].due <= p.ticks {
-			w.deliver(p, i)
+			m.deliverAnswer(p, i)
 		}
 	}
-	p.timely = p.emitted
+	p.emittedAtTick = p.emitted
 	p.ticks++
-	w.step(p, Tick{})
+	m.step(p, Tick{})
 }
 
-func (w *world) deliver(p *process, i int) {
+func (m *model) deliverAnswer(p *process, i int) {
 	a := p.answers[i]
 	p.answers = slices.Delete(p.answers, i, i+1)
-	for p.heard < a.after {
-		w.hear(p)
+	for p.delivered < a.after {
+		m.deliverEvent(p)
 	}
-	w.step(p, a.event)
+	m.step(p, a.event)
 }

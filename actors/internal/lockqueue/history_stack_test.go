@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -14,43 +15,47 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// stack holds the fronts of some processes, each a semaphore or a local queue, over real States
-// that run in worlds: the request queue and the leases of a semaphore, or the lock below local
-// queues. Messages between a front and its States are delayed, but keep their order.
+// stack is a machine in each process above real States: a semaphore above the States of its request queue and of its
+// leases, or a local queue above the State of the lock below. A machine and its States are different actors: messages
+// between them are delayed, but keep their order.
 type stack struct {
-	t        *rapid.T
-	worlds   []*world
-	fronts   []*front
-	ids      requests.ID
-	meddling bool
-	traffic  []string // actions that deliver what is on its way
+	t            *rapid.T
+	locks        []*model
+	machines     []*upperMachine
+	ids          requests.ID // the last one
+	othersDelete bool
 
-	acquire func(*rapid.T, *front)
-	cancel  func(*front, requests.ID)
-	release func(*front, requests.ID)
-	hear    func(*front, *layer, message) // of a State
-	atRest  func()                        // checks that no request sleeps that could be granted
-	end     func(*front)                  // checks that the front remembers nothing
-	permits int                           // of a semaphore
-	tokens  map[int][2]int64              // greatest token by permits or kind
-	owners  map[[2]int64]string           // the owners to which a local queue has granted a token
+	// What differs between semaphores and local queues.
+	acquire      func(*rapid.T, *upperMachine)
+	cancel       func(*upperMachine, requests.ID)
+	release      func(*upperMachine, requests.ID)
+	handle       func(*upperMachine, message)
+	checkWaiting func()              // checks that no request waits that could hold
+	checkEmpty   func(*upperMachine) // checks that the machine remembers nothing
+
+	// What the checks need.
+	permits int                 // of a semaphore
+	tokens  map[int][2]int64    // the greatest by permits or kind
+	owners  map[[2]int64]string // to whose request a local queue has granted a token
 }
 
-// front is the front of one process.
-type front struct {
-	n          int
-	semaphore  *semaphore.State
+// upperMachine is the semaphore or the local queue of one process.
+type upperMachine struct {
+	n      int
+	open   map[requests.ID]*ownerRequest
+	states []*lowerState // one of each lock
+
+	semaphore *semaphore.State
+	acquiring []requests.ID          // requests that acquire leases, in order
+	leases    map[uint64]requests.ID // by serial of the AcquireLease
+
 	localQueue *localqueue.Queue
-	localActor machinetest.LocalRecorder
-	layers     []*layer // one in each world
-	open       map[requests.ID]*ownerRequest
-	timing     bool                   // an IdleTimedOut is to come
-	first      uint64                 // serial of the AcquireNode that began the node hold
-	asking     []requests.ID          // for leases, in their order
-	leases     map[uint64]requests.ID // by serial of the AcquireLease
+	recorder   machinetest.LocalRecorder
+	timerRuns  bool   // an IdleTimedOut is to come
+	first      uint64 // serial of the AcquireNode that began the node hold
 }
 
-// ownerRequest is a request of an owner. Its state is waiting, held or leaving.
+// ownerRequest is a request of an owner. Its state is waiting, held or released.
 type ownerRequest struct {
 	ID      requests.ID
 	Owner   string
@@ -62,306 +67,267 @@ type ownerRequest struct {
 	token   [2]int64
 }
 
-// layer is one State of a process. nodeRequest is a request of the front to it.
-type (
-	layer struct {
-		w    *world
-		p    *process
-		by   map[uint64]*nodeRequest
-		ids  map[requests.ID]*nodeRequest
-		down []func()  // on their way to the State
-		up   []message // on their way to the front
+// testStack runs random histories of a stack without and with deletions of any nodes by other clients.
+func testStack(t *testing.T, newStack func(*rapid.T) *stack) {
+	for name, othersDelete := range map[string]bool{"undisturbed": false, "nodes deleted by others": true} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := newStack(t)
+				s.othersDelete = othersDelete
+				for _, m := range s.locks {
+					m.othersDelete = othersDelete
+				}
+				s.run()
+				s.finish()
+			})
+		})
 	}
-	nodeRequest struct {
-		serial uint64
-		id     requests.ID
-		node   string // by which the State has granted it
-		lost   bool
-	}
-	message struct {
-		serial uint64
-		Effect
-	}
-)
+}
 
 func newStack(t *rapid.T, rules ...queue.Rule) *stack {
 	s := &stack{t: t, tokens: map[int][2]int64{}, owners: map[[2]int64]string{}}
 	processes := rapid.IntRange(2, 3).Draw(t, "processes")
 	for _, rule := range rules {
-		s.worlds = append(s.worlds, newWorld(t, rule, processes))
+		s.locks = append(s.locks, newModel(t, rule, processes))
 	}
 	for n := range processes {
-		f := &front{n: n, open: map[requests.ID]*ownerRequest{}, leases: map[uint64]requests.ID{}}
-		for _, w := range s.worlds {
-			l := &layer{w: w, p: w.procs[n], by: map[uint64]*nodeRequest{}, ids: map[requests.ID]*nodeRequest{}}
-			l.p.told = l.told
-			f.layers = append(f.layers, l)
+		u := &upperMachine{n: n, open: map[requests.ID]*ownerRequest{}, leases: map[uint64]requests.ID{}}
+		for _, lock := range s.locks {
+			l := &lowerState{lock: lock, process: lock.processes[n], bySerial: map[uint64]*nodeRequest{}, byID: map[requests.ID]*nodeRequest{}}
+			l.process.onEffect = l.onEffect
+			u.states = append(u.states, l)
 		}
-		s.fronts = append(s.fronts, f)
+		s.machines = append(s.machines, u)
 	}
 	return s
 }
 
-// told sends the front what its State says about requests.
-func (l *layer) told(e Effect) {
-	switch e.Kind {
-	case Grant, Refuse, Lose, ConfirmRelease, NotifyContended:
-	default:
-		return
+// nodeExists reports whether the node by which a request was granted exists. The State must have reported the loss if it
+// does not.
+func (s *stack) nodeExists(l *lowerState, r *nodeRequest) bool {
+	n := l.lock.nodes[r.node]
+	exists := n != nil && n.process == l.process
+	if !exists && !r.lost && l.process.open[r.id] == "held" && !s.othersDelete {
+		s.t.Fatalf("process %d holds request %d without node %s: %s", l.process.n, r.serial, r.node, l.lock)
 	}
-	x := l.ids[e.ID]
-	switch e.Kind {
-	case Grant:
-		x.node = e.Node
-	case Lose:
-		x.lost = true
-	}
-	l.up = append(l.up, message{x.serial, e})
+	return exists
 }
 
-// ask, cancel and release do what the actor of the State does about messages of the front.
-func (l *layer) ask(serial uint64, e Acquire) {
-	l.w.ids++
-	e.ID = l.w.ids
-	x := &nodeRequest{serial: serial, id: e.ID}
-	l.by[serial], l.ids[e.ID] = x, x
-	l.p.open[e.ID] = "waiting"
-	if e.NotifyContended {
-		l.p.wantsContention[e.ID] = true
-	}
-	l.w.step(l.p, e)
-}
-
-func (l *layer) cancel(serial uint64) {
-	if x := l.by[serial]; l.p.open[x.id] != "" {
-		l.w.step(l.p, Cancel{ID: x.id, Reason: requests.Cancelled})
-	}
-}
-
-func (l *layer) release(serial uint64) {
-	x := l.by[serial]
-	if l.p.open[x.id] != "held" {
-		l.up = append(l.up, message{serial, Effect{Kind: Refuse, Reason: requests.NotHeld}})
-		return
-	}
-	l.p.open[x.id] = "released"
-	l.w.step(l.p, Release{ID: x.id})
-}
-
-func (l *layer) send(message func()) { l.down = append(l.down, message) }
-
-// there reports whether the node by which x was granted exists. If not, its State must have
-// reported the loss.
-func (s *stack) there(l *layer, x *nodeRequest) bool {
-	n := l.w.nodes[x.node]
-	there := n != nil && n.proc == l.p
-	if !there && !x.lost && l.p.open[x.id] == "held" && !s.meddling {
-		s.t.Fatalf("process %d holds request %d without node %s: %s", l.p.n, x.serial, x.node, l.w)
-	}
-	return there
-}
-
-// answered takes the answers of a front to its owners, except for grants.
-func (s *stack) answered(f *front, kind fmt.Stringer, id requests.ID, why requests.Reason) {
-	d := f.open[id]
+// onAnswer checks an answer of a machine to an owner other than a grant.
+func (s *stack) onAnswer(u *upperMachine, kind fmt.Stringer, id requests.ID, why requests.Reason) {
+	r := u.open[id]
 	switch k := kind.String(); {
 	case k != "Refuse" && k != "Lose" && k != "ConfirmRelease":
-	case d == nil:
-		s.t.Fatalf("process %d: request %d is answered again by %v: %s", f.n, id, kind, s)
-	case k == "Refuse" && why == requests.NotAcquired && !d.Try:
-		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", f.n, id, s)
-	case k == "ConfirmRelease" && d.state != "leaving", k == "Lose" && d.state != "held":
-		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", f.n, id, d.state, kind, s)
+	case r == nil:
+		s.t.Fatalf("process %d: request %d is answered again by %v: %s", u.n, id, kind, s)
+	case k == "Refuse" && why == requests.NotAcquired && !r.Try:
+		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", u.n, id, s)
+	case k == "ConfirmRelease" && r.state != "released", k == "Lose" && r.state != "held":
+		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", u.n, id, r.state, kind, s)
 	default:
-		delete(f.open, id)
+		delete(u.open, id)
 	}
 }
 
-// live calls each with the requests that are granted by nodes that exist, except for but.
-func (s *stack) live(but *ownerRequest, each func(*ownerRequest)) {
-	for _, f := range s.fronts {
-		for _, d := range f.open {
-			if d != but && d.state == "held" && s.exist(f, d) {
-				each(d)
+// recordToken records the token of a grant of so many permits, or of a kind.
+func (s *stack) recordToken(permitsOrKind int, token [2]int64) {
+	if t := s.tokens[permitsOrKind]; slices.Compare(token[:], t[:]) > 0 {
+		s.tokens[permitsOrKind] = token
+	}
+}
+
+// eachHeld calls f with each request but one that is granted by nodes that exist.
+func (s *stack) eachHeld(but *ownerRequest, f func(*ownerRequest)) {
+	for _, u := range s.machines {
+		for _, r := range u.open {
+			if r != but && r.state == "held" && s.nodesExist(u, r) {
+				f(r)
 			}
 		}
 	}
 }
 
-// exist reports whether all nodes of a granted request do.
-func (s *stack) exist(f *front, d *ownerRequest) bool {
-	all, l := true, f.layers[len(f.layers)-1]
-	for _, x := range d.nodes {
-		all = s.there(l, x) && all
+// nodesExist reports whether all nodes by which a request was granted exist.
+func (s *stack) nodesExist(u *upperMachine, r *ownerRequest) bool {
+	all, l := true, u.states[len(u.states)-1]
+	for _, node := range r.nodes {
+		all = s.nodeExists(l, node) && all
 	}
 	return all
 }
 
-func (s *stack) request(f *front, d ownerRequest) *ownerRequest {
+func (s *stack) addRequest(u *upperMachine, r ownerRequest) *ownerRequest {
 	s.ids++
-	d.ID, d.state = s.ids, "waiting"
-	f.open[d.ID] = &d
-	return &d
+	r.ID, r.state = s.ids, "waiting"
+	u.open[r.ID] = &r
+	return &r
 }
 
-func (s *stack) pick(state string) (*front, *ownerRequest) {
-	f := rapid.SampledFrom(s.fronts).Draw(s.t, "process")
-	var some []*ownerRequest
-	for _, id := range slices.Sorted(maps.Keys(f.open)) {
-		if f.open[id].state == state {
-			some = append(some, f.open[id])
-		}
-	}
-	if len(some) == 0 {
-		s.t.Skip("no such request")
-	}
-	return f, rapid.SampledFrom(some).Draw(s.t, "request")
+func (s *stack) drawMachine() *upperMachine {
+	return rapid.SampledFrom(s.machines).Draw(s.t, "process")
 }
 
-func (s *stack) leave(f *front, d *ownerRequest, by func(*front, requests.ID)) {
-	if d.state == "held" {
-		d.state = "leaving"
-	}
-	by(f, d.ID)
+func (s *stack) drawRequest(state string) (*upperMachine, *ownerRequest) {
+	u := s.drawMachine()
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(u.open)), func(id requests.ID) bool { return u.open[id].state != state })
+	return u, u.open[machinetest.Draw(s.t, ids, "request "+state)]
 }
 
-// deliver delivers the next message down or up, and reports whether there was one.
-func (s *stack) deliver(f *front, l *layer, down bool) bool {
+// end releases or cancels a request, by the function given.
+func (s *stack) end(u *upperMachine, r *ownerRequest, by func(*upperMachine, requests.ID)) {
+	if r.state == "held" {
+		r.state = "released"
+	}
+	by(u, r.ID)
+}
+
+// deliver delivers the next message to the State, or to the machine. It reports whether there was one.
+func (s *stack) deliver(u *upperMachine, l *lowerState, toState bool) bool {
 	switch {
-	case down && len(l.down) > 0:
-		next := l.down[0]
-		l.down = l.down[1:]
+	case toState && len(l.toState) > 0:
+		next := l.toState[0]
+		l.toState = l.toState[1:]
 		next()
-	case !down && len(l.up) > 0:
-		next := l.up[0]
-		l.up = l.up[1:]
-		s.hear(f, l, next)
+	case !toState && len(l.toMachine) > 0:
+		next := l.toMachine[0]
+		l.toMachine = l.toMachine[1:]
+		s.handle(u, next)
 	default:
 		return false
 	}
 	return true
 }
 
+// drain executes and delivers all that is in flight, and checks then that no request waits that could hold.
 func (s *stack) drain() {
 	for rounds, busy := 0, true; busy; rounds++ {
 		if busy = false; rounds > 1000 {
-			s.t.Fatalf("messages go on for ever: %s", s)
+			s.t.Fatalf("the messages do not end: %s", s)
 		}
-		for _, w := range s.worlds {
-			w.drain()
+		for _, m := range s.locks {
+			m.drain()
 		}
-		for _, f := range s.fronts {
-			for _, l := range f.layers {
-				for s.deliver(f, l, true) || s.deliver(f, l, false) {
+		for _, u := range s.machines {
+			for _, l := range u.states {
+				for s.deliver(u, l, true) || s.deliver(u, l, false) {
 					busy = true
 				}
 			}
 		}
 	}
-	if !s.meddling {
-		s.atRest()
+	if !s.othersDelete {
+		s.checkWaiting()
 	}
 }
 
 func (s *stack) String() string {
 	text := ""
-	for _, f := range s.fronts {
-		for _, id := range slices.Sorted(maps.Keys(f.open)) {
-			text += fmt.Sprintf("\nprocess %d: %+v", f.n, *f.open[id])
+	for _, u := range s.machines {
+		for _, id := range slices.Sorted(maps.Keys(u.open)) {
+			text += fmt.Sprintf("\nprocess %d: %+v", u.n, *u.open[id])
 		}
 	}
-	for _, w := range s.worlds {
-		text += "\n" + w.String()
+	for _, m := range s.locks {
+		text += "\n" + m.String()
 	}
 	return text
 }
 
-func (s *stack) expire() {
-	for _, w := range s.worlds {
-		w.actions()["expire"](s.t)
+func (s *stack) expireSessions() {
+	for _, m := range s.locks {
+		m.expireSessions()
 	}
 }
 
 func (s *stack) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
-		"acquire":         func(t *rapid.T) { s.acquire(t, rapid.SampledFrom(s.fronts).Draw(t, "process")) },
-		"cancel":          func(*rapid.T) { f, d := s.pick("waiting"); s.leave(f, d, s.cancel) },
-		"give up a grant": func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.cancel) },
-		"release":         func(*rapid.T) { f, d := s.pick("held"); s.leave(f, d, s.release) },
-		"message": func(t *rapid.T) {
-			f := rapid.SampledFrom(s.fronts).Draw(t, "process")
-			s.deliver(f, rapid.SampledFrom(f.layers).Draw(t, "State"), rapid.Bool().Draw(t, "down"))
+		"acquire":          func(t *rapid.T) { s.acquire(t, s.drawMachine()) },
+		"cancel":           func(*rapid.T) { u, r := s.drawRequest("waiting"); s.end(u, r, s.cancel) },
+		"withdraw a grant": func(*rapid.T) { u, r := s.drawRequest("held"); s.end(u, r, s.cancel) },
+		"release":          func(*rapid.T) { u, r := s.drawRequest("held"); s.end(u, r, s.release) },
+		"message arrives": func(t *rapid.T) {
+			u := s.drawMachine()
+			s.deliver(u, rapid.SampledFrom(u.states).Draw(t, "State"), rapid.Bool().Draw(t, "to the State"))
 		},
 		"lose the session": func(t *rapid.T) {
 			if rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not now")
 			}
-			f := rapid.SampledFrom(s.fronts).Draw(t, "process")
-			for _, l := range f.layers {
-				l.w.loseSession(l.p)
+			for _, l := range s.drawMachine().states {
+				l.lock.loseSession(l.process)
 			}
 		},
-		"expire": func(*rapid.T) { s.expire() },
-		"drain":  func(*rapid.T) { s.drain() },
-		"":       func(*rapid.T) {},
-	}
-	s.traffic = []string{"message", "message"}
-	for i, w := range s.worlds {
-		s.traffic = append(s.traffic, fmt.Sprintf("%d: serve", i), fmt.Sprintf("%d: answer", i), fmt.Sprintf("%d: read behind", i), fmt.Sprintf("%d: follower", i))
-		for name, action := range w.actions() {
-			switch name {
-			case "serve", "read behind", "follower", "search", "answer", "event", "the empty directory is collected", "guest comes", "plain guest comes", "guest goes", "disturb the connection", "another client deletes nodes", "tick":
-				actions[fmt.Sprintf("%d: %s", i, name)] = action
+		"expire lost sessions": func(*rapid.T) { s.expireSessions() },
+		"idle timer fires": func(t *rapid.T) {
+			u := s.drawMachine()
+			if !u.timerRuns {
+				t.Skip("no timer")
 			}
+			u.timerRuns = false
+			s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
+		},
+		"time budget is used": func(t *rapid.T) {
+			u := s.drawMachine()
+			if u.localQueue == nil || len(u.localQueue.NodeHolds()) == 0 {
+				t.Skip("no node hold")
+			}
+			s.stepLocalQueue(u, func(l *localqueue.Queue) { l.TimeBudgetUsed(u.first) })
+		},
+		"drain": func(*rapid.T) { s.drain() },
+		"":      func(*rapid.T) {},
+	}
+	for i, lock := range s.locks {
+		for name, action := range lock.stackActions() {
+			actions[fmt.Sprintf("%d: %s", i, name)] = action
 		}
 	}
 	return actions
 }
 
-// run makes many requests, delivers many messages, and sometimes makes trouble.
-func (s *stack) run(actions map[string]func(*rapid.T)) {
-	do := func(names []string, most int) func(*rapid.T) {
-		return func(t *rapid.T) {
-			for range rapid.IntRange(1, most).Draw(t, "actions") {
-				machinetest.Act(t, actions[rapid.SampledFrom(names).Draw(t, "action")])
-			}
+// run runs many requests, deliveries and, less often, any other actions.
+func (s *stack) run() {
+	actions := s.actions()
+	deliveries := []string{"message arrives", "message arrives"}
+	for i := range s.locks {
+		for _, name := range []string{"serve", "answer arrives", "read behind a create", "follower catches up"} {
+			deliveries = append(deliveries, fmt.Sprintf("%d: %s", i, name))
 		}
 	}
 	s.t.Repeat(map[string]func(*rapid.T){
-		"owners":  do([]string{"acquire", "acquire", "acquire", "release", "cancel", "give up a grant"}, 3),
-		"traffic": do(s.traffic, 30),
-		"trouble": do(slices.Sorted(maps.Keys(actions)), 3),
+		"owners ask":      machinetest.Several(3, actions, "acquire", "acquire", "acquire", "release", "cancel", "withdraw a grant"),
+		"server answers":  machinetest.Several(30, actions, deliveries...),
+		"with any action": machinetest.Several(3, actions, slices.Sorted(maps.Keys(actions))...),
 	})
 }
 
-// finish has all owners leave. Every request must end, and nothing may be left.
+// finish has all owners release. Each request must end, and nothing may be left.
 func (s *stack) finish() {
 	for range 1000 {
-		s.expire()
-		for _, w := range s.worlds {
-			for _, p := range w.procs {
-				if s.meddling { // a Tick notices that a node is gone that is not watched
-					w.tick(p)
+		s.expireSessions()
+		for _, m := range s.locks {
+			for _, p := range m.processes {
+				if s.othersDelete { // a Tick notices the deletion of a node without a watch
+					m.tick(p)
 				}
 			}
-			for _, n := range w.sorted() {
-				if n.proc == nil {
-					w.del(n.name)
+			for _, n := range m.inOrder() {
+				if n.process == nil {
+					m.deleteNode(n.name)
 				}
 			}
 		}
 		s.drain()
 		open := 0
-		for _, f := range s.fronts {
-			for _, id := range slices.Sorted(maps.Keys(f.open)) {
+		for _, u := range s.machines {
+			for _, id := range slices.Sorted(maps.Keys(u.open)) {
 				open++
-				if d := f.open[id]; d.state == "held" {
-					s.leave(f, d, s.release)
+				if r := u.open[id]; r.state == "held" {
+					s.end(u, r, s.release)
 				}
 			}
-			if f.timing {
-				f.timing = false
-				s.stepLocalQueue(f, (*localqueue.Queue).IdleTimedOut)
+			if u.timerRuns {
+				u.timerRuns = false
+				s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
 				open++
 			}
 		}
@@ -370,15 +336,15 @@ func (s *stack) finish() {
 		}
 	}
 	s.drain()
-	for _, f := range s.fronts {
-		for _, l := range f.layers {
-			if p := l.p; len(f.open)+len(p.open)+p.state.requests.Len()+len(p.state.owners) > 0 {
-				s.t.Fatalf("process %d: %v and below %v are open, owners %v: %s", f.n, f.open, p.open, p.state.owners, s)
+	for _, u := range s.machines {
+		for _, l := range u.states {
+			if p := l.process; len(u.open)+len(p.open)+p.state.requests.Len()+len(p.state.owners) > 0 {
+				s.t.Fatalf("process %d: %v and below %v are open, owners %v: %s", u.n, u.open, p.open, p.state.owners, s)
 			}
 		}
-		s.end(f)
+		s.checkEmpty(u)
 	}
-	for _, w := range s.worlds {
-		w.finish()
+	for _, m := range s.locks {
+		m.finish()
 	}
 }

@@ -2,228 +2,251 @@ package lockqueue
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// world is a directory on a server, processes whose States run against it, and contenders of other
-// libraries (guests) that come and go. Requests in flight are served in any order, as concurrent
-// ones are; answers overtake each other; but an event never comes later than an answer that the
-// server gave after it.
-type world struct {
-	t             *rapid.T
-	rule          queue.Rule
-	nodes         map[string]*worldNode
-	nextSeq       int64
-	afterLast     int64 // the number that comes after the last one
-	zxid          int64
-	directory     int64 // czxid of the directory, 0 while there is none
-	procs         []*process
-	ids           requests.ID
-	guests        int
-	births        int64
-	token         [2]int64 // of the last grant
-	markers       heldMarkers
-	revocations   revocations
-	changes       []change // of the directory, in order
-	lagging       bool     // servers show changes late
-	atomicCreates bool     // several nodes may be made for one request
-	// meddling has another client delete nodes of any process. That lets other contenders in before
-	// the processes know; but no grant is made by a node that has been gone for long, or that went
-	// while a contender of another process was ahead.
-	meddling bool
-	// quiet reports whether all processes have had time to notice what was deleted.
-	quiet  bool
-	trace  []string // events and effects
-	late   []late
-	ghosts map[string]ghost // nodes that another client deleted
+// A history is a random sequence of actions on a model: what owners ask for, what the server executes and answers, and
+// what goes wrong.
+//
+//   - history_test.go: the model, and the tests of the recipes' rules
+//   - history_actions_test.go: the actions, and the end of a history
+//   - history_server_test.go: the server, which executes effects and answers them; history_follower_test.go: what each
+//     process reads of it
+//   - history_check_test.go: the checks. They decide from the server's nodes alone which contenders may hold
+//   - history_delay_test.go, history_revoke_test.go, history_close_test.go, history_custom_test.go: the lock-delay,
+//     requests to release, Close, custom rules
+//   - history_stack_test.go: semaphores (history_semaphore_test.go) and local queues (history_localqueue_test.go) above
+//     States (history_lower_test.go)
+
+// model is a server with a lock's directory, the processes whose States use the lock, and clients of other libraries,
+// which create and delete contenders. The server executes effects in any order, as it does concurrent requests, and
+// answers overtake each other. But an event reaches a process before each answer that the server gave after it.
+type model struct {
+	t     *rapid.T
+	rule  queue.Rule
+	trace []string // events and effects
+
+	// The server.
+	nodes      map[string]*serverNode
+	directory  int64 // czxid of the directory, 0 while it is missing
+	nextSeq    int64
+	afterLast  int64 // the sequence number after the last one
+	lastPlace  int64
+	zxid       int64
+	heldMarker heldMarker
+	changes    []change // of the directory and the held marker, in order
+	lagging    bool     // followers show changes late
+	// delayedCreates are in flight from former sessions.
+	delayedCreates []delayedCreate
+	others         int // contenders that clients of other libraries have created
+
+	// The processes.
+	processes     []*process
+	ids           requests.ID // the last one
+	atomicCreates bool        // one request may have several nodes, from one transaction
+
+	// What the checks need.
+	token       [2]int64 // of the last grant
+	revocations revocations
+	// othersDelete lets another client delete nodes of the processes. Other contenders may then hold before the processes
+	// know. But no grant may rest on a node that was deleted long ago, or while a contender of another process was ahead.
+	othersDelete bool
+	deleted      map[string]deletedNode
+	// deletionsNoticed reports whether all processes have had time to notice the deletions.
+	deletionsNoticed bool
 }
 
-type worldNode struct {
-	name  string
-	seq   int64
-	born  int64 // its place in the queue, whatever its number
-	kind  queue.Kind
-	czxid int64
-	plain bool     // its name has no sequence number; seq is the number of its creation
-	proc  *process // nil: a guest
-	epoch uint64
+// serverNode is a child of the directory.
+type serverNode struct {
+	name       string
+	place      int64 // in the queue, whatever the sequence number
+	kind       queue.Kind
+	czxid      int64
+	unnumbered bool     // the name has no sequence number
+	process    *process // nil: another library's client
+	epoch      uint64
 }
 
-// ghost is a node that another client deleted.
-type ghost struct {
-	ticks   int  // of its process
-	behind  bool // a contender of another process was ahead and blocked it
-	watched bool // by its process, which has yet to hear of it
-	proc    *process
-	order   int  // how many were deleted before
-	warned  bool // its process has heard that another node of its own was deleted later
+// deletedNode is what the checks remember of a process's node that another client deleted.
+type deletedNode struct {
+	process *process
+	ticks   int  // the process's ticks before the deletion
+	blocked bool // a contender of another process, or of another session, was ahead and blocked it
+	watched bool // the process had a watch on it
+	order   int  // number of earlier deletions
+	// laterKnown reports that the process knows of a later deletion.
+	laterKnown bool
 }
 
-// late is a create of a former session that has not reached the server yet.
-type late struct {
-	proc  *process
-	epoch uint64
+// delayedCreate is a create of a former session that the server has not executed.
+type delayedCreate struct {
+	process *process
+	epoch   uint64
 	Effect
 }
 
+// process is a State, its session, and what is on the way between the State and the server.
 type process struct {
-	n                int
-	state            *State
-	permits          int // as this process has heard
-	epoch            uint64
-	up               bool
-	view             view
+	n        int
+	state    *State
+	permits  int // as the process knows them
+	epoch    uint64
+	ticks    int
+	onEffect func(Effect) // gets each effect, unless it is nil
+
+	// The requests of its owners.
+	open            machinetest.Open
+	wantsContention map[requests.ID]bool   // with a NotifyContended that has not come
+	nodeOf          map[requests.ID]string // of each request that was granted
+
+	// From the State to the server.
+	inFlight   []Effect // sent and not executed
+	leaving    map[string]bool
+	reads      []directoryRead
+	unanswered []unansweredCreate // executed, and their answer was lost
+
+	// From the server to the State.
+	follower         follower
 	watches          map[string]bool
-	directoryWatched bool                 // the directory is watched
-	wantsContention  map[requests.ID]bool // requests with NotifyContended that have not been notified
-	requests         []Effect             // sent to the server, not served
-	behind           []behind             // reads of the directory behind transactions that were executed
-	ticks            int
-	timely           int          // events that had been emitted at the last tick
-	lost             []unanswered // creates whose answer is lost
-	events           []Wake
-	emitted          int // events ever
-	heard            int // events delivered
+	directoryWatched bool
+	events           []Wake // not delivered
+	emitted          int    // number of events so far
+	emittedAtTick    int    // emitted at the last tick
+	delivered        int    // number of events delivered so far
 	answers          []answer
-	open             map[requests.ID]string // requests: waiting, held, released
-	nodeOf           map[requests.ID]string
-	leaving          map[string]bool
-	told             func(Effect) // is called with all effects, unless it is nil
 }
 
+// answer is an answer of the server that has not reached the process.
 type answer struct {
 	event Event
-	after int // events that come first
-	due   int // the tick before which it comes at the latest; 0: none
+	after int // number of events that are delivered first
+	due   int // number of the tick before which it is delivered at the latest, 0: none
 }
 
-func newWorld(t *rapid.T, rule queue.Rule, processes int) *world {
-	w := &world{t: t, rule: rule, nodes: map[string]*worldNode{}, zxid: 100,
-		markers: heldMarkers{waited: map[string]bool{}}, revocations: revocations{map[string]bool{}, map[requests.ID]bool{}}}
-	w.directory, w.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
+func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
+	m := &model{t: t, rule: rule, nodes: map[string]*serverNode{}, zxid: 100, deleted: map[string]deletedNode{},
+		heldMarker: heldMarker{waited: map[string]bool{}}, revocations: revocations{map[string]bool{}, map[requests.ID]bool{}}}
+	m.directory, m.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
 		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")
-	w.lagging = rapid.Bool().Draw(t, "followers lag")
-	w.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
+	m.lagging = rapid.Bool().Draw(t, "followers lag")
+	m.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
-		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), view: newView(), open: map[requests.ID]string{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{}}
-		w.procs = append(w.procs, p)
-		w.connect(p)
+		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), follower: newFollower(),
+			open: machinetest.Open{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{}}
+		m.processes = append(m.processes, p)
+		m.connect(p)
 	}
-	return w
+	return m
 }
 
-func (w *world) connect(p *process) {
-	for _, f := range p.requests { // they may be on their way yet, while the session lives on the server
+// connect begins a session. Creates of the former one may still reach the server.
+func (m *model) connect(p *process) {
+	for _, f := range p.inFlight {
 		if f.Kind == CreateNode && f.Beside == "" {
-			w.late = append(w.late, late{p, p.epoch, f})
+			m.delayedCreates = append(m.delayedCreates, delayedCreate{p, p.epoch, f})
 		}
 	}
 	p.epoch++
-	p.up = true
-	p.watches, p.directoryWatched, p.requests, p.behind, p.lost, p.events, p.answers = map[string]bool{}, false, nil, nil, nil, nil, nil
-	p.heard, p.emitted, p.timely = 0, 0, 0
-	w.catchUp(p)
-	p.leaving = map[string]bool{}
-	w.step(p, Session{Epoch: p.epoch, State: Connected})
+	p.inFlight, p.leaving, p.reads, p.unanswered = nil, map[string]bool{}, nil, nil
+	p.watches, p.directoryWatched, p.events, p.answers = map[string]bool{}, false, nil, nil
+	p.emitted, p.emittedAtTick, p.delivered = 0, 0, 0
+	m.catchUp(p)
+	m.step(p, Session{Epoch: p.epoch, State: Connected})
 }
 
-func (w *world) step(p *process, e Event) {
-	w.trace = append(w.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
+func (m *model) step(p *process, e Event) {
+	m.trace = append(m.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
 	for _, f := range slices.Clone(step(p.state, e)) {
-		w.trace = append(w.trace, fmt.Sprintf("  do %d id %d serial %d %s %v", f.Kind, f.ID, f.Serial, f.Node, f.Nodes))
-		w.perform(p, f)
-		if p.told != nil {
-			p.told(f)
+		m.trace = append(m.trace, fmt.Sprintf("  %v id %d serial %d %s %v", f.Kind, f.ID, f.Serial, f.Node, f.Nodes))
+		m.perform(p, f)
+		if p.onEffect != nil {
+			p.onEffect(f)
 		}
 	}
 }
 
-func (w *world) perform(p *process, f Effect) {
+// perform sends an effect to the server, or checks what a State says about a request.
+func (m *model) perform(p *process, f Effect) {
 	switch f.Kind {
-	case RequestRevoke:
-		w.told(p, f.ID)
-	case RestoreData:
-		p.requests = append(p.requests, f)
-	case StartDelay:
-		w.markers.delays = append(w.markers.delays, delaying{p, f.Serial, f.Node})
-	case CreateNode, ListDirectory, WatchNodes, DeleteNode, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
+	case CreateNode, ListDirectory, WatchNodes, DeleteNode, RestoreData, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
 		if f.Kind == DeleteNode {
 			p.leaving[f.Node] = true
 		}
-		p.requests = append(p.requests, f)
-	case Grant:
-		if p.open[f.ID] != "waiting" {
-			w.t.Fatalf("process %d: request %d is granted but was %q", p.n, f.ID, p.open[f.ID])
+		p.inFlight = append(p.inFlight, f)
+	case StartDelay:
+		m.heldMarker.delays = append(m.heldMarker.delays, runningDelay{p, f.Serial, f.Node})
+	case Grant, Refuse, Lose, ConfirmRelease:
+		if err := p.open.Answer(f.Kind, f.ID); err != nil {
+			m.t.Fatalf("process %d: %v", p.n, err)
 		}
-		p.open[f.ID], p.nodeOf[f.ID] = "held", f.Node
-		w.checkGrant(p, f)
-	case Refuse:
-		if p.open[f.ID] == "" {
-			w.t.Fatalf("process %d: request %d is refused but was not open", p.n, f.ID)
+		if f.Kind == Grant {
+			p.nodeOf[f.ID] = f.Node
+			m.checkGrant(p, f)
 		}
-		delete(p.open, f.ID)
-	case Lose:
-		if p.open[f.ID] != "held" {
-			w.t.Fatalf("process %d: request %d is lost but was %q", p.n, f.ID, p.open[f.ID])
-		}
-		delete(p.open, f.ID)
-	case ConfirmRelease:
-		if p.open[f.ID] != "released" {
-			w.t.Fatalf("process %d: request %d is released but was %q", p.n, f.ID, p.open[f.ID])
-		}
-		delete(p.open, f.ID)
+	case RequestRevoke:
+		m.checkRevoke(p, f.ID)
 	case NotifyContended:
 		if p.open[f.ID] != "held" || !p.wantsContention[f.ID] {
-			w.t.Fatalf("process %d: request %d has a NotifyContended, was %q", p.n, f.ID, p.open[f.ID])
+			m.t.Fatalf("process %d: request %d, which is %q, has a NotifyContended", p.n, f.ID, p.open[f.ID])
 		}
 		delete(p.wantsContention, f.ID)
 	}
 }
 
-func testHistories(t *testing.T, rule queue.Rule) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
-		w.atomicCreates = rule.Permits > 1
-		w.run()
-		w.finish()
-	})
+// rules are those of the recipes, and two custom ones.
+var rules = map[string]queue.Rule{
+	"mutex":             queue.Mutex(),
+	"semaphore of 2":    queue.Semaphore(2),
+	"semaphore of 3":    queue.Semaphore(3),
+	"semaphore of 5":    queue.Semaphore(5),
+	"leases of 1":       queue.Leases(1),
+	"leases of 2":       queue.Leases(2),
+	"leases of 4":       queue.Leases(4),
+	"request queue":     queue.RequestQueue(),
+	"read-write lock":   queue.ReadWrite(),
+	"independent kinds": machinetest.IndependentKinds(),
+	"intention locks":   machinetest.IntentionLocks(),
+	"mutex with delay":  delayedMutex(),
 }
 
-func TestHistoriesOfMeddling(t *testing.T) {
-	for name, rule := range map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(2), "leases": queue.Leases(2), "request queue": queue.RequestQueue(), "read-write lock": queue.ReadWrite(), "delay": delayed()} {
+// testHistories runs random histories with the rules of these names.
+func testHistories(t *testing.T, names []string, history func(t *rapid.T, m *model)) {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				w := newWorld(t, rule, rapid.IntRange(1, 3).Draw(t, "processes"))
-				w.meddling = true
-				w.run()
-				w.rest()
-				w.finish()
+				history(t, newModel(t, rules[name], rapid.IntRange(1, 3).Draw(t, "processes")))
 			})
 		})
 	}
 }
 
-func TestHistoriesOfAMutex(t *testing.T) { testHistories(t, queue.Mutex()) }
-
-func TestHistoriesOfASemaphore(t *testing.T) {
-	for _, permits := range []int{2, 3, 5} {
-		t.Run(fmt.Sprint(permits), func(t *testing.T) { testHistories(t, queue.Semaphore(permits)) })
-	}
+func TestHistories(t *testing.T) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), func(name string) bool { return rules[name].Delay })
+	testHistories(t, names, func(t *rapid.T, m *model) {
+		m.atomicCreates = m.rule.Permits > 1
+		m.run()
+		m.finish()
+	})
 }
 
-func TestHistoriesOfLeases(t *testing.T) {
-	for _, permits := range []int{1, 2, 4} {
-		t.Run(fmt.Sprint(permits), func(t *testing.T) { testHistories(t, queue.Leases(permits)) })
-	}
+// oneOfEach has one rule for each recipe.
+var oneOfEach = []string{"mutex", "semaphore of 2", "leases of 2", "request queue", "read-write lock", "mutex with delay"}
+
+// Another client deletes nodes of the processes at any time.
+func TestHistoriesOfDeletionsByOthers(t *testing.T) {
+	testHistories(t, oneOfEach, func(t *rapid.T, m *model) {
+		m.othersDelete = true
+		m.run()
+		m.noticeDeletions()
+		m.finish()
+	})
 }
-
-func TestHistoriesOfARequestQueue(t *testing.T) { testHistories(t, queue.RequestQueue()) }
-
-func TestHistoriesOfAReadWriteLock(t *testing.T) { testHistories(t, queue.ReadWrite()) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -48,7 +49,7 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 
 // Contenders that no list has shown are ahead of others already.
 func TestUnlistedAhead(t *testing.T) {
-	s := New(intention(), Incarnation{})
+	s := New(machinetest.IntentionLocks(), Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})
 	names := make([]string, 4)
 	for id, kind := range []queue.Kind{1: 1, 2: 3, 3: 0} { // IX, X, IS

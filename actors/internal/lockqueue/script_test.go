@@ -14,8 +14,8 @@ import (
 
 // testdata/README.md explains the scripts.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, "testdata/*.txt", func() machinetest.Stepper {
-		return &script{state: New(queue.Mutex(), Incarnation{}), kinds: []string{"exclusive", "shared"}}
+	machinetest.RunScripts(t, func() machinetest.Stepper {
+		return &script{state: New(queue.Mutex(), Incarnation{}), kinds: []string{"exclusive", "shared", "own"}}
 	})
 }
 
@@ -24,102 +24,94 @@ type script struct {
 	kinds []string
 }
 
-func (s *script) Step(t *testing.T, line string) []string {
-	word, args, num := machinetest.Parse(t, line)
-	epoch, serial := uint64(num("epoch", 1)), uint64(num("serial", 0))
-	_, try := args["try"]
-	_, tell := args["notify"]
-	_, kept := args["kept"]
-	_, revocable := args["revocable"]
-	atomic := uint64(0)
-	if _, given := args["atomic"]; given {
-		atomic = 1
-	}
-	_, same := args["same"]
-	var e Event
-	switch word {
-	case "rule":
-		permits := int(num("permits", 1))
-		rule := map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(permits), "readwrite": queue.ReadWrite(), "delay": delayed(),
-			"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(), "independent": withMarkers(ways(), "!~"), "intention": withMarkers(intention(), "~#$!")}[args["name"]]
-		s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
-		if kinds := map[string][]string{"independent": {"one", "other"}, "intention": {"IS", "IX", "S", "X"}}[args["name"]]; kinds != nil {
-			s.kinds = kinds
-		}
+func (s *script) Step(line machinetest.Line) []string {
+	if line.Word == "rule" {
+		s.setRule(line.Text("name"), int(line.Number("permits", 1)))
 		return nil
-	case "resize":
-		e = Resize{int(num("permits", 0))}
-	case "acquire":
-		e = Acquire{ID: requests.ID(num("id", 0)), Owner: args["owner"], Kind: machinetest.Kind(t, args["kind"], s.kinds), Try: try, NotifyContended: tell, Data: []byte(args["data"]), Revocable: revocable, AtomicCreate: atomic}
-	case "created":
-		e = Created{Serial: serial, Node: s.name(args["node"]), Czxid: num("czxid", 100+num("seq", 0)), Step: uint32(num("step", 0)), Children: s.names(args["children"]), Directory: num("directory", 1), SameDirectory: same}
-	case "listed":
-		e = Listed{Serial: serial, Children: s.names(args["children"]), Czxids: machinetest.Numbers(t, args["czxids"]), Directory: num("directory", 1)}
-	case "watched":
-		e = Watched{Serial: serial, Gone: s.names(args["gone"]), Data: s.data(args)}
-	case "wake":
-		e = Wake{Epoch: epoch, Node: s.name(args["node"]), Deleted: !kept}
-	case "transacted":
-		op, failed := args["failed"]
-		e = Transacted{Serial: serial, Done: !failed, Op: map[string]uint32{"marker": 1}[op]}
-	case "elapsed":
-		e = DelayElapsed{Serial: serial}
-	case "tick":
-		s.state.ReleaseMemory()
-		e = Tick{}
-	default:
-		e = commonEvent(t, line)
 	}
 	var effects []string
-	for _, f := range step(s.state, e) {
+	for _, f := range step(s.state, s.event(line)) {
 		effects = append(effects, s.show(f))
 	}
 	return effects
 }
 
-// commonEvent parses the events without names of nodes.
-func commonEvent(t *testing.T, line string) Event {
-	word, args, num := machinetest.Parse(t, line)
-	_, missing := args["missing"]
-	id, epoch, serial := requests.ID(num("id", 0)), uint64(num("epoch", 1)), uint64(num("serial", 0))
-	switch word {
+// setRule begins with another rule, and with an empty State.
+func (s *script) setRule(name string, permits int) {
+	rule := map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(permits), "readwrite": queue.ReadWrite(), "delay": delayedMutex(),
+		"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(),
+		"independent": withMarkers(machinetest.IndependentKinds(), "!~"), "intention": withMarkers(machinetest.IntentionLocks(), "~#$!")}[name]
+	s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
+	switch name {
+	case "independent":
+		s.kinds = []string{"one", "other"}
+	case "intention":
+		s.kinds = []string{"IS", "IX", "S", "X"}
+	}
+}
+
+func (s *script) event(line machinetest.Line) Event {
+	serial := line.Serial()
+	switch line.Word {
+	case "acquire":
+		r := line.Request(s.kinds)
+		e := Acquire{ID: r.ID, Owner: r.Owner, Kind: r.Kind, Try: r.Try, NotifyContended: r.NotifyContended, Data: r.Data, Revocable: r.Revocable}
+		if line.Has("atomic") {
+			e.AtomicCreate = 1
+		}
+		return e
 	case "cancel":
-		_, unclean := args["unclean"]
-		return Cancel{ID: id, Reason: requests.Cancelled, Unclean: unclean}
+		return Cancel{ID: line.ID(), Reason: requests.Cancelled, Unclean: line.Has("unclean")}
 	case "release":
-		return Release{ID: id}
+		return Release{ID: line.ID()}
+	case "resize":
+		return Resize{int(line.Number("permits", 0))}
+	case "created":
+		return Created{Serial: serial, Node: s.name(line.Text("node")), Czxid: line.Number("czxid", 100), Step: uint32(line.Number("step", 0)),
+			Children: s.names(line.List("children")), Directory: line.Number("directory", 1), SameDirectory: line.Has("same")}
+	case "listed":
+		return Listed{Serial: serial, Children: s.names(line.List("children")), Czxids: line.Numbers("czxids"), Directory: line.Number("directory", 1)}
+	case "watched":
+		return Watched{Serial: serial, Gone: s.names(line.List("gone")), Data: s.data(line)}
+	case "wake":
+		return Wake{Epoch: line.Epoch(), Node: s.name(line.Text("node")), Deleted: !line.Has("kept")}
 	case "deleted":
-		return Deleted{Serial: serial, Missing: missing}
+		return Deleted{Serial: serial, Missing: line.Has("missing")}
+	case "transacted":
+		return Transacted{Serial: serial, Done: !line.Has("failed"), Op: map[string]uint32{"marker": 1}[line.Text("failed")]}
+	case "elapsed":
+		return DelayElapsed{Serial: serial}
 	case "failed":
-		return Failed{Serial: serial, Reason: machinetest.Reason(t, args["reason"], requests.SessionLost)}
+		return Failed{Serial: serial, Reason: line.Reason(requests.SessionLost)}
 	case "connected":
-		return Session{Epoch: epoch, State: Connected}
+		return Session{Epoch: line.Epoch(), State: Connected}
 	case "suspended":
-		return Session{Epoch: epoch, State: Suspended}
+		return Session{Epoch: line.Epoch(), State: Suspended}
 	case "lost":
-		return Session{Epoch: epoch, State: Lost}
+		return Session{Epoch: line.Epoch(), State: Lost}
 	case "tick":
+		s.state.ReleaseMemory()
 		return Tick{}
 	case "close":
 		return Close{Reason: requests.Closed}
 	}
-	t.Fatalf("unknown event %q", line)
+	line.Unknown()
 	return nil
 }
 
-// data returns the data of the held marker, or of nodes whose holders are asked to release.
-func (s *script) data(args map[string]string) map[string][]byte {
+// data returns the data of the held marker, and of the nodes that ask for a release.
+func (s *script) data(line machinetest.Line) map[string][]byte {
 	data := map[string][]byte{}
-	if by, ok := args["marker"]; ok {
-		data["held marker"] = []byte(s.name(by))
+	if line.Has("marker") {
+		data["held marker"] = []byte(s.name(line.Text("marker")))
 	}
-	for _, name := range s.names(args["revoke"]) {
+	for _, name := range s.names(line.List("revoke")) {
 		data[name] = []byte(queue.RevokeData)
 	}
 	return data
 }
 
-// name returns the node's name for me1#7 or other#7.
+// name returns the name of a node that scripts call me1#7 or other#7.
 func (s *script) name(short string) string {
 	i := strings.IndexAny(short, "#!~$")
 	if i < 0 {
@@ -139,12 +131,9 @@ func (s *script) name(short string) string {
 
 var markers = map[byte]string{'#': "-lock-", '!': "-__WRIT__", '~': "-__READ__", '$': "-lease-"}
 
-func (s *script) names(list string) []string {
-	if list == "" {
-		return nil
-	}
+func (s *script) names(list []string) []string {
 	var names []string
-	for _, short := range strings.Split(list, ",") {
+	for _, short := range list {
 		names = append(names, s.name(short))
 	}
 	return names
@@ -152,6 +141,7 @@ func (s *script) names(list string) []string {
 
 var sequenced = regexp.MustCompile(`^(.*)(-lock-|-lease-|-__WRIT__|-__READ__)(\d{10})?$`)
 
+// short returns what scripts call a node.
 func (s *script) short(name string) string {
 	m := sequenced.FindStringSubmatch(name)
 	if m == nil {
@@ -214,13 +204,13 @@ func (s *script) show(f Effect) string {
 	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
 }
 
-func delayed() queue.Rule {
+func delayedMutex() queue.Rule {
 	r := queue.Mutex()
 	r.Delay = true
 	return r
 }
 
-// withMarkers returns the rule with markers that scripts can write.
+// withMarkers returns the rule with markers for which scripts have signs.
 func withMarkers(r queue.Rule, signs string) queue.Rule {
 	r.Markers = nil
 	for _, sign := range []byte(signs) {
@@ -229,5 +219,5 @@ func withMarkers(r queue.Rule, signs string) queue.Rule {
 	return r
 }
 
-// step is Step for an event of any type.
+// step is Step for an Event, whose type is not known.
 func step(s *State, e Event) []Effect { return Step(s, e) }

@@ -1,10 +1,8 @@
 package machinetest
 
-import (
-	"testing"
-)
+import "testing"
 
-func TestScriptsAnswerWhatWasAsked(t *testing.T) {
+func TestScriptsAnswerOpenEffects(t *testing.T) {
 	for _, c := range []struct {
 		effect, event string
 		good          bool
@@ -22,9 +20,9 @@ func TestScriptsAnswerWhatWasAsked(t *testing.T) {
 		{"grant id=1 node=me1#0", "release id=1", true},
 		{"list serial=3", "listed", false},
 	} {
-		a := openRequests{}
-		a.add(c.effect)
-		if err := a.check(c.event); (err == nil) != c.good {
+		o := openEffects{}
+		o.add(parse(t, c.effect))
+		if err := o.check(parse(t, c.event)); (err == nil) != c.good {
 			t.Errorf("%q after %q: %v", c.event, c.effect, err)
 		}
 	}

@@ -10,16 +10,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 )
 
-// Repeat runs random actions as rapid's Repeat does, but draws another action for one that skips.
-// Rapid's Repeat ends a history when two of three actions have skipped, which is mostly after the
-// first steps.
+// Repeat runs random actions as rapid's Repeat does, but draws another action for one that skips. Rapid's Repeat ends a
+// history when two of three actions have skipped, which is mostly after the first steps. As with rapid, the action ""
+// runs after each other one.
+//
+// Rapid draws actions more often the earlier they are in the order of their names. A change of names may thus weaken a test.
 func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
-	check := func(*rapid.T) {}
-	if c := actions[""]; c != nil {
-		check = c
+	check := actions[""]
+	if check == nil {
+		check = func(*rapid.T) {}
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(actions)), func(name string) bool { return name == "" })
 	t.Repeat(map[string]func(*rapid.T){
@@ -45,8 +48,49 @@ func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	return true
 }
 
-// GenerationAt returns the generation that is in force at a czxid in the random histories: a token
-// with any other has lost its generation on its way.
+// Several returns an action that runs one to most of the actions of these names, the first ones more often. An action that
+// skips is left out.
+func Several(most int, actions map[string]func(*rapid.T), names ...string) func(*rapid.T) {
+	return func(t *rapid.T) {
+		for range rapid.IntRange(1, most).Draw(t, "actions") {
+			Act(t, actions[rapid.SampledFrom(names).Draw(t, "action")])
+		}
+	}
+}
+
+// Draw draws one of the values. It skips the action if there are none.
+func Draw[E any](t *rapid.T, values []E, label string) E {
+	if len(values) == 0 {
+		t.Skip("no " + label)
+	}
+	return rapid.SampledFrom(values).Draw(t, label)
+}
+
+// Open holds the open requests of one process, each with its state: waiting, held or released.
+type Open map[requests.ID]string
+
+// In returns the requests in a state, in order.
+func (o Open) In(state string) []requests.ID {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(id requests.ID) bool { return o[id] != state })
+}
+
+// Answer applies an effect that answers a request. It returns an error if the request is not in the state of which the
+// effect is an end.
+func (o Open) Answer(kind fmt.Stringer, id requests.ID) error {
+	was := o[id]
+	switch k := kind.String(); {
+	case k == "Grant" && was == "waiting":
+		o[id] = "held"
+		return nil
+	case k == "Refuse" && was != "", k == "Lose" && was == "held", k == "ConfirmRelease" && was == "released":
+		delete(o, id)
+		return nil
+	}
+	return fmt.Errorf("%v of request %d, which was %q", kind, id, was)
+}
+
+// GenerationAt returns the generation in force at a czxid in the random histories. A token with any other generation is
+// wrong.
 func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
 
 // Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500

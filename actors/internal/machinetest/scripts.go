@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the effects that scripts get into their files")
+var update = flag.Bool("update", false, "write the effects that the machines have into the scripts")
 
-// Stepper runs a script: it takes the line of an event and returns the effects.
+// Stepper is a machine under a script: it takes an event and returns the lines of the effects.
 type Stepper interface {
-	Step(t *testing.T, event string) []string
+	Step(event Line) []string
 }
 
-func RunScripts(t *testing.T, pattern string, start func() Stepper) {
-	files, err := filepath.Glob(pattern)
+// RunScripts runs each script in testdata with a new machine. It fails if the effects are not those of the script.
+func RunScripts(t *testing.T, start func() Stepper) {
+	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
@@ -54,64 +54,32 @@ func firstDifference(got, want string) string {
 	return "(shorter)\n" + got
 }
 
-func runScript(t *testing.T, text string, s Stepper) string {
+// runScript returns the script with the effects that the machine has.
+func runScript(t *testing.T, script string, machine Stepper) string {
 	var out strings.Builder
-	open := openRequests{}
-	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		event, isEvent := strings.CutPrefix(line, "> ")
+	open := openEffects{}
+	for i, text := range strings.Split(strings.TrimRight(script, "\n"), "\n") {
+		event, isEvent := strings.CutPrefix(text, "> ")
 		if !isEvent {
-			if strings.HasPrefix(line, "#") || line == "" {
-				fmt.Fprintln(&out, line)
+			if strings.HasPrefix(text, "#") || text == "" {
+				fmt.Fprintln(&out, text)
 			}
 			continue // an effect: written anew below
 		}
-		fmt.Fprintln(&out, line)
-		if err := open.check(event); err != nil {
+		fmt.Fprintln(&out, text)
+		line := parse(t, event)
+		if err := open.check(line); err != nil {
 			t.Errorf("line %d: %q: %v", i+1, event, err)
 		}
-		for _, e := range s.Step(t, event) {
-			open.add(e)
-			fmt.Fprintln(&out, e)
+		for _, effect := range machine.Step(line) {
+			open.add(parse(t, effect))
+			fmt.Fprintln(&out, effect)
 		}
 	}
 	return out.String()
 }
 
-// Parse splits a line into its word and its arguments. num returns an argument that is a number. It
-// returns the value of its parameter otherwise if the argument is missing.
-func Parse(t *testing.T, line string) (word string, args map[string]string, num func(key string, otherwise int64) int64) {
-	words := strings.Fields(line)
-	args = map[string]string{}
-	for _, w := range words[1:] {
-		k, v, _ := strings.Cut(w, "=")
-		args[k] = v
-	}
-	return words[0], args, func(key string, otherwise int64) int64 {
-		v, ok := args[key]
-		if !ok {
-			return otherwise
-		}
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		return n
-	}
-}
-
-// Numbers returns the numbers of a list with commas, such as "1,2". Text that is no number ends the test.
-func Numbers(t *testing.T, list string) (all []int64) {
-	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-	}
-	return all
-}
-
-// When returns text if set, and otherwise "".
+// When returns the text if set is true, and otherwise "".
 func When(set bool, text string) string {
 	if set {
 		return text

@@ -1,7 +1,6 @@
 package semaphore
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
@@ -11,130 +10,122 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-func (s *semaphoreWorld) pick(m *semaphoreProcess, state string) requests.ID {
-	var ids []requests.ID
-	for _, id := range slices.Sorted(maps.Keys(m.open)) {
-		if m.open[id] == state {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		s.t.Skip("no such request")
-	}
-	return rapid.SampledFrom(ids).Draw(s.t, "request")
+// rapid draws small numbers more often, so the first process has many requests at a time, and the first nodes are mostly
+// those that another client deletes.
+func (m *model) drawProcess() *process {
+	return m.processes[rapid.IntRange(0, len(m.processes)-1).Draw(m.t, "process")]
 }
 
-func (s *semaphoreWorld) release(m *semaphoreProcess, id requests.ID) {
-	m.open[id] = "released"
-	m.state.Release(id)
-	s.perform(m)
+func (m *model) drawNode(list []*node) *node {
+	if len(list) == 0 {
+		m.t.Skip("no node")
+	}
+	return list[rapid.IntRange(0, len(list)-1).Draw(m.t, "node")]
 }
 
-func (s *semaphoreWorld) actions() map[string]func(*rapid.T) {
-	proc := func(t *rapid.T) *semaphoreProcess {
-		return s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]
-	}
-	spotOf := func(t *rapid.T, list []*queuedNode) *queuedNode {
-		if len(list) == 0 {
-			t.Skip("no node")
-		}
-		return list[rapid.IntRange(0, len(list)-1).Draw(t, "node")]
-	}
+func (m *model) drawRequest(p *process, state string) requests.ID {
+	return machinetest.Draw(m.t, p.open.In(state), "request "+state)
+}
+
+func (m *model) release(p *process, id requests.ID) {
+	p.open[id] = "released"
+	p.state.Release(id)
+	m.perform(p)
+}
+
+func (m *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
-			m := proc(t)
-			s.ids++
+			p := m.drawProcess()
+			m.ids++
 			multiLock := rapid.IntRange(0, 2).Draw(t, "multi-lock") == 0
-			m.open[s.ids], m.permits[s.ids] = "waiting", 1
+			p.open[m.ids], p.permits[m.ids] = "waiting", 1
 			if !multiLock {
-				m.permits[s.ids] = rapid.IntRange(1, s.permits).Draw(t, "permits")
+				p.permits[m.ids] = rapid.IntRange(1, m.permits).Draw(t, "permits")
 			}
-			m.state.Acquire(requests.Incoming{ID: s.ids, MultiLock: multiLock, Permits: m.permits[s.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
-			s.perform(m)
+			p.state.Acquire(requests.Incoming{ID: m.ids, MultiLock: multiLock, Permits: p.permits[m.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			m.perform(p)
 		},
 		"cancel": func(t *rapid.T) {
-			m := proc(t)
-			m.state.Cancel(s.pick(m, rapid.SampledFrom([]string{"waiting", "held"}).Draw(t, "state")), requests.Cancelled)
-			s.perform(m)
+			p := m.drawProcess()
+			p.state.Cancel(m.drawRequest(p, rapid.SampledFrom([]string{"waiting", "held"}).Draw(t, "state")), requests.Cancelled)
+			m.perform(p)
 		},
-		"release": func(t *rapid.T) {
-			m := proc(t)
-			s.release(m, s.pick(m, "held"))
+		"release": func(*rapid.T) {
+			p := m.drawProcess()
+			m.release(p, m.drawRequest(p, "held"))
 		},
-		"proceed":                func(t *rapid.T) { s.proceed(proc(t)) },
-		"the request queue says": func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromQueue) },
-		"leases say":             func(t *rapid.T) { m := proc(t); s.hear(m, &m.fromLeases) },
-		"rival comes": func(*rapid.T) {
-			s.ids++
-			s.queue = append(s.queue, &queuedNode{serial: uint64(s.ids)})
-			s.decide()
+		"proceed":                   func(*rapid.T) { m.proceed(m.drawProcess()) },
+		"the request queue answers": func(*rapid.T) { p := m.drawProcess(); m.deliver(p, &p.fromQueue) },
+		"leases answer":             func(*rapid.T) { p := m.drawProcess(); m.deliver(p, &p.fromLeases) },
+		"start a Curator client": func(*rapid.T) {
+			m.ids++
+			m.requestQueue = append(m.requestQueue, &node{serial: uint64(m.ids)})
+			m.decide()
 		},
-		"rival goes": func(t *rapid.T) {
-			if l := spotOf(t, s.leases); l.owner == nil {
-				s.leases = s.vanish(s.leases, l)
-				s.decide()
+		"stop a Curator client": func(*rapid.T) {
+			if l := m.drawNode(m.leases); l.owner == nil {
+				m.leases = m.deleteByOther(m.leases, l)
+				m.decide()
 			}
 		},
-		"another client deletes": func(t *rapid.T) {
-			if g := spotOf(t, s.queue); rapid.Bool().Draw(t, "the request queue's") && g.owner != nil {
-				s.queue = s.vanish(s.queue, g)
-			} else if len(s.leases) > 0 {
-				s.leases = s.vanish(s.leases, spotOf(t, s.leases))
+		"another client deletes a node": func(t *rapid.T) {
+			if n := m.drawNode(m.requestQueue); rapid.Bool().Draw(t, "in the request queue") && n.owner != nil {
+				m.requestQueue = m.deleteByOther(m.requestQueue, n)
+			} else if len(m.leases) > 0 {
+				m.leases = m.deleteByOther(m.leases, m.drawNode(m.leases))
 			}
-			s.decide()
+			m.decide()
 		},
-		"drain": func(*rapid.T) { s.drain() },
-		"":      func(*rapid.T) { s.check() },
+		"drain": func(*rapid.T) { m.drain() },
+		"":      func(*rapid.T) { m.check() },
 	}
 }
 
-// check counts the held permits: grants of which all nodes exist.
-func (s *semaphoreWorld) check() {
+// check checks that the semaphore has the permits that are held.
+func (m *model) check() {
 	held := 0
-	for _, l := range s.leases {
+	for _, l := range m.leases {
 		if l.granted {
 			held++
 		}
 	}
-	if held > s.permits {
-		s.t.Fatalf("%d of %d permits are held: %s", held, s.permits, s)
+	if held > m.permits {
+		m.t.Fatalf("%d of %d permits are held: %s", held, m.permits, m)
 	}
 }
 
-// finish has all owners leave: all requests end, and nothing remains.
-func (s *semaphoreWorld) finish() {
+// finish has all owners release. All requests must end, and nothing may be left.
+func (m *model) finish() {
 	for range 1000 {
-		s.drain()
+		m.drain()
 		open := 0
-		for _, m := range s.processes {
-			for _, id := range slices.Sorted(maps.Keys(m.open)) {
-				open++
-				if m.open[id] == "held" {
-					s.release(m, id)
-				}
+		for _, p := range m.processes {
+			open += len(p.open)
+			for _, id := range p.open.In("held") {
+				m.release(p, id)
 			}
 		}
-		rivals := func(x *queuedNode) bool { return x.owner == nil && x.granted }
-		s.leases = slices.DeleteFunc(s.leases, rivals)
-		s.decide()
-		if open+len(s.queue)+len(s.leases) == 0 {
+		m.leases = slices.DeleteFunc(m.leases, func(n *node) bool { return n.owner == nil && n.granted })
+		m.decide()
+		if open+len(m.requestQueue)+len(m.leases) == 0 {
 			break
 		}
 	}
-	if len(s.queue)+len(s.leases) > 0 {
-		s.t.Fatalf("nodes are left: %s", s)
+	if len(m.requestQueue)+len(m.leases) > 0 {
+		m.t.Fatalf("nodes are left: %s", m)
 	}
-	for _, m := range s.processes {
-		if p := m.state; !p.Idle() || len(m.open)+len(p.below)+len(p.asked)+len(p.next)+len(p.owners)+p.used+p.tries+p.missing != 0 {
-			s.t.Fatalf("process %d: %v is open; the semaphore has %+v", m.n, m.open, p)
+	for _, p := range m.processes {
+		if s := p.state; !s.Idle() || len(p.open)+len(s.below)+len(s.asked)+len(s.next)+len(s.owners)+s.used+s.tries+s.missing != 0 {
+			m.t.Fatalf("process %d: %v is open; the semaphore has %+v", p.n, p.open, s)
 		}
 	}
 }
 
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newWorld(t)
-		machinetest.Repeat(t, s.actions())
-		s.finish()
+		m := newModel(t)
+		machinetest.Repeat(t, m.actions())
+		m.finish()
 	})
 }

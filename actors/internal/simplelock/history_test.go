@@ -14,369 +14,376 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// simpleWorld is a directory where the contenders of some processes meet. Their effects are done, lost or
-// refused at random, and they hear of it in any order.
-type simpleWorld struct {
-	t     *rapid.T
-	zxid  int64
-	nodes map[string]*simpleNode
-	all   []*contenderProcess
-	token [2]int64 // of the last reader and writer
-	ids   requests.ID
+// model is a server with a directory, and the processes whose Contenders use the lock in it. The server executes the
+// effects of a process in their order, loses or refuses them at random, and its answers and events come in any order.
+type model struct {
+	t         *rapid.T
+	zxid      int64
+	nodes     map[string]*serverNode
+	processes []*process
+	ids       requests.ID // the last one
+	token     [2]int64    // the greatest of each kind
 
-	struck map[string]bool // owner nodes of contenders that lost a node to another client
-	proven bool            // by the event in hand; see news
+	// What the checks need.
+	deletedByOther map[string]bool // owner nodes of contenders that have lost a node to another client
+	proven         bool            // the message that is delivered shows that the process's nodes existed
 }
 
-type simpleNode struct {
+// serverNode is a child of the directory: an owner node or the lock node.
+type serverNode struct {
 	czxid     int64
-	owner     *contenderProcess
+	owner     *process
 	data      string
-	ownerNode string // of the transaction that made the lock node
+	ownerNode string // of the lock node: the owner node that was created with it
 }
 
-// overwritable reports whether the lock node can be told for its owner's without its data. While
-// the owner has not heard of the owner node's czxid, it cannot.
-func (n *simpleNode) overwritable() bool {
-	return n.owner.s.ownerNode == n.ownerNode && n.owner.s.czxid == n.czxid
+// overwritable reports whether the owner of the lock node recognizes it by its czxid, and so without its data.
+func (n *serverNode) overwritable() bool {
+	return n.owner.contender.ownerNode == n.ownerNode && n.owner.contender.czxid == n.czxid
 }
 
-type contenderProcess struct {
-	n       int
-	s       *Contender
-	epoch   uint64
-	up      bool
-	id      requests.ID // of its request, 0: none
-	kind    queue.Kind
-	try     bool
-	holds   string   // a node
-	effects []effect // not done yet
-	news    []news   // not heard yet
-	watches map[string]bool
+// process is a Contender, its request, and what is on the way between the Contender and the server.
+type process struct {
+	n         int
+	contender *Contender
+	epoch     uint64
+	up        bool
+
+	id    requests.ID // of its request, 0: none
+	kind  queue.Kind
+	try   bool
+	holds string // the owner node by which it holds
+
+	inFlight []machinetest.Effect // sent and not executed
+	messages []message            // sent to the process and not delivered
+	watches  map[string]bool      // of nodes, and of the directory by the name ""
 }
 
-// news is an event; proves reports whether the process's nodes existed when the server answered.
-type news struct {
+// message is an event of the server. proves reports that the process's nodes existed when the server sent it.
+type message struct {
 	event
 	proves bool
 }
 
-// tell answers a process.
-func (p *simpleWorld) tell(v *contenderProcess, e event) {
-	ownerNode, lock := p.nodes[v.s.ownerNode], p.nodes[v.s.lockNode]
-	proves := ownerNode != nil && (!v.s.writes() && lock == nil || v.s.writes() && lock != nil && lock.ownerNode == v.s.ownerNode)
-	v.news = append(v.news, news{e, proves})
+func (m *model) drawProcess() *process { return rapid.SampledFrom(m.processes).Draw(m.t, "process") }
+
+// answer sends an event to a process.
+func (m *model) answer(p *process, e event) {
+	ownerNode, lock := m.nodes[p.contender.ownerNode], m.nodes[p.contender.lockNode]
+	proves := ownerNode != nil && (!p.contender.writes() && lock == nil || p.contender.writes() && lock != nil && lock.ownerNode == p.contender.ownerNode)
+	p.messages = append(p.messages, message{e, proves})
 }
 
-func (p *simpleWorld) step(v *contenderProcess, e event) {
-	for _, f := range slices.Clone(step(v.s, e)) {
-		switch f.kind {
+func (m *model) step(p *process, e event) {
+	for _, f := range slices.Clone(step(p.contender, e)) {
+		switch f.Kind {
 		case "Grant":
-			p.granted(v, f)
+			m.checkGrant(p, f)
 		case "Refuse":
-			if f.id != v.id || v.holds == "" && f.reason == requests.NotAcquired && !v.try {
-				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			if f.ID != p.id || p.holds == "" && f.Reason == requests.NotAcquired && !p.try {
+				m.t.Fatalf("%d: %+v, has %d", p.n, f, p.id)
 			}
-			v.id, v.holds = 0, ""
+			p.id, p.holds = 0, ""
 		case "Lose", "ConfirmRelease":
-			if f.id != v.id || v.holds == "" {
-				p.t.Fatalf("%d: %+v, has %d", v.n, f, v.id)
+			if f.ID != p.id || p.holds == "" {
+				m.t.Fatalf("%d: %+v, has %d", p.n, f, p.id)
 			}
-			v.id, v.holds = 0, ""
+			p.id, p.holds = 0, ""
 		case "NotifyContended":
 		default:
-			v.effects = append(v.effects, f)
+			p.inFlight = append(p.inFlight, f)
 		}
 	}
 }
 
-func (p *simpleWorld) granted(v *contenderProcess, f effect) {
-	n := p.nodes[f.ownerNode]
-	if p.struck[f.ownerNode] && f.id == v.id && v.holds == "" { // it learns of the deletion later
-		if !p.proven {
-			p.t.Fatalf("%d is granted by %s, whose nodes were not there when that was answered", v.n, f.ownerNode)
+// checkGrant checks that a contender may hold, and its token.
+func (m *model) checkGrant(p *process, f machinetest.Effect) {
+	n := m.nodes[f.OwnerNode]
+	if m.deletedByOther[f.OwnerNode] && f.ID == p.id && p.holds == "" { // the process learns of the deletion later
+		if !m.proven {
+			m.t.Fatalf("%d is granted by %s on an answer that was sent when its nodes did not exist", p.n, f.OwnerNode)
 		}
-		v.holds = f.ownerNode
+		p.holds = f.OwnerNode
 		return
 	}
-	if f.id != v.id || v.holds != "" || n == nil || n.owner != v || n.czxid != f.czxid || f.generation != machinetest.GenerationAt(f.czxid) {
-		p.t.Fatalf("%d: %+v, has %d; node %+v", v.n, f, v.id, n)
+	if f.ID != p.id || p.holds != "" || n == nil || n.owner != p || n.czxid != f.Czxid || f.Generation != machinetest.GenerationAt(f.Czxid) {
+		m.t.Fatalf("%d: %+v, has %d; node %+v", p.n, f, p.id, n)
 	}
-	for _, o := range p.all {
-		if o.holds != "" && !p.struck[o.holds] && (o.kind == queue.Exclusive || v.kind == queue.Exclusive) {
-			p.t.Fatalf("%d holds beside %d", v.n, o.n)
+	for _, o := range m.processes {
+		if o.holds != "" && !m.deletedByOther[o.holds] && (o.kind == queue.Exclusive || p.kind == queue.Exclusive) {
+			m.t.Fatalf("%d holds beside %d", p.n, o.n)
 		}
 	}
-	if f.czxid <= p.token[queue.Exclusive] || v.kind == queue.Exclusive && f.czxid <= p.token[queue.Shared] {
-		p.t.Fatalf("%d: token %d after %v", v.n, f.czxid, p.token)
+	if f.Czxid <= m.token[queue.Exclusive] || p.kind == queue.Exclusive && f.Czxid <= m.token[queue.Shared] {
+		m.t.Fatalf("%d: token %d after %v", p.n, f.Czxid, m.token)
 	}
-	p.token[v.kind] = max(p.token[v.kind], f.czxid)
-	v.holds = f.ownerNode
+	m.token[p.kind] = max(m.token[p.kind], f.Czxid)
+	p.holds = f.OwnerNode
 }
 
-// change wakes the processes that watch a node or the directory.
-func (p *simpleWorld) change(name string) {
-	for _, v := range p.all {
+// fireWatches wakes the processes that watch a node or the directory.
+func (m *model) fireWatches(name string) {
+	for _, p := range m.processes {
 		for _, watched := range []string{name, ""} {
-			if v.watches[watched] {
-				delete(v.watches, watched)
-				epoch := v.epoch
-				p.tell(v, func(s *Contender) { s.Wake(epoch, watched) })
+			if p.watches[watched] {
+				delete(p.watches, watched)
+				epoch := p.epoch
+				m.answer(p, func(s *Contender) { s.Wake(epoch, watched) })
 			}
 		}
 	}
 }
 
-func (p *simpleWorld) make(v *contenderProcess, name, ownerNode string, data []byte) {
-	p.nodes[name] = &simpleNode{p.zxid, v, string(data), ownerNode}
-	p.change(name)
+func (m *model) createNode(p *process, name, ownerNode string, data []byte) {
+	m.nodes[name] = &serverNode{m.zxid, p, string(data), ownerNode}
+	m.fireWatches(name)
 }
 
-func (p *simpleWorld) remove(name string) {
-	delete(p.nodes, name)
-	p.change(name)
+func (m *model) deleteNode(name string) {
+	delete(m.nodes, name)
+	m.fireWatches(name)
 }
 
-// strike deletes a node that its owner has not asked to delete.
-func (p *simpleWorld) strike(name string) {
-	if n := p.nodes[name]; name == p.all[0].s.lockNode {
-		p.struck[n.ownerNode] = true
+// deleteByOther deletes a node for a client that is not its owner.
+func (m *model) deleteByOther(name string) {
+	if n := m.nodes[name]; name == m.processes[0].contender.lockNode {
+		m.deletedByOther[n.ownerNode] = true
 	} else {
-		p.struck[name] = true
+		m.deletedByOther[name] = true
 	}
-	p.remove(name)
+	m.deleteNode(name)
 }
 
-// do performs an effect, and returns its answer.
-func (p *simpleWorld) do(v *contenderProcess, f effect) event {
-	p.zxid++
-	done, missing := Transaction{Done: true}, transacted(f.serial, Transaction{Missing: true})
-	switch f.kind {
+// execute executes an effect, and returns the answer.
+func (m *model) execute(p *process, f machinetest.Effect) event {
+	m.zxid++
+	done, missing := Transaction{Done: true}, transacted(f.Serial, Transaction{Missing: true})
+	switch f.Kind {
 	case "CreateNodes":
-		if p.nodes[f.lockNode] != nil {
-			return transacted(f.serial, Transaction{})
+		if m.nodes[f.LockNode] != nil {
+			return transacted(f.Serial, Transaction{})
 		}
-		if f.lockNode != "" {
-			p.make(v, f.lockNode, f.ownerNode, []byte(f.ownerNode))
+		if f.LockNode != "" {
+			m.createNode(p, f.LockNode, f.OwnerNode, []byte(f.OwnerNode))
 		}
-		p.make(v, f.ownerNode, "", f.data)
-		done.Generation, done.Czxid = machinetest.GenerationAt(p.zxid), p.zxid
+		m.createNode(p, f.OwnerNode, "", f.Data)
+		done.Generation, done.Czxid = machinetest.GenerationAt(m.zxid), m.zxid
 	case "DeleteNodes":
-		if slices.ContainsFunc(f.nodes, func(name string) bool { return p.nodes[name] == nil }) {
+		if slices.ContainsFunc(f.Nodes, func(name string) bool { return m.nodes[name] == nil }) {
 			return missing
 		}
-		for _, name := range f.nodes {
-			if p.nodes[name].owner != v {
-				p.strike(name)
+		for _, name := range f.Nodes {
+			if m.nodes[name].owner != p {
+				m.deleteByOther(name)
 			} else {
-				p.remove(name)
+				m.deleteNode(name)
 			}
 		}
 	case "ListDirectory":
-		v.watches[""] = v.watches[""] || f.watch
-		names := slices.Sorted(maps.Keys(p.nodes))
-		return func(s *Contender) { s.Listed(f.serial, names) }
+		p.watches[""] = p.watches[""] || f.Watch
+		names := slices.Sorted(maps.Keys(m.nodes))
+		return func(s *Contender) { s.Listed(f.Serial, names) }
 	case "WatchNodes":
 		answer := NodesRead{Data: map[string][]byte{}, Czxids: map[string]int64{}}
-		for _, name := range f.nodes {
-			if n := p.nodes[name]; n == nil {
+		for _, name := range f.Nodes {
+			if n := m.nodes[name]; n == nil {
 				answer.Gone = append(answer.Gone, name)
 			} else {
-				v.watches[name] = true
+				p.watches[name] = true
 				answer.Data[name], answer.Czxids[name] = []byte(n.data), n.czxid
 			}
 		}
-		return func(s *Contender) { s.Watched(f.serial, answer) }
+		return func(s *Contender) { s.Watched(f.Serial, answer) }
 	default:
-		p.t.Fatalf("unknown effect %+v", f)
+		m.t.Fatalf("unknown effect %+v", f)
 	}
-	return transacted(f.serial, done)
+	return transacted(f.Serial, done)
 }
 
-func (p *simpleWorld) serve(v *contenderProcess, fault string) {
-	if len(v.effects) == 0 {
-		p.t.Skip("nothing is asked")
+// serve executes and answers the first effect in flight of a process, except for the fault.
+func (m *model) serve(p *process, fault string) {
+	if len(p.inFlight) == 0 {
+		m.t.Skip("nothing in flight")
 	}
-	f := v.effects[0]
-	v.effects = v.effects[1:]
-	unknown := failed(f.serial, requests.OutcomeUnknown)
-	writes := f.kind == "CreateNodes" || f.kind == "DeleteNodes"
+	f := p.inFlight[0]
+	p.inFlight = p.inFlight[1:]
+	unknown := failed(f.Serial, requests.OutcomeUnknown)
+	writes := f.Kind == "CreateNodes" || f.Kind == "DeleteNodes"
 	switch {
 	case fault == "lost before" && writes:
-		p.tell(v, unknown)
+		m.answer(p, unknown)
 	case fault == "lost after" && writes:
-		p.do(v, f)
-		p.tell(v, unknown)
-	case fault == "refused" && f.kind != "CreateNodes":
-		p.tell(v, failed(f.serial, 14))
+		m.execute(p, f)
+		m.answer(p, unknown)
+	case fault == "refused" && f.Kind != "CreateNodes":
+		m.answer(p, failed(f.Serial, 14))
 	default:
-		p.tell(v, p.do(v, f))
+		m.answer(p, m.execute(p, f))
 	}
 }
 
-func (p *simpleWorld) hear(v *contenderProcess, i int) {
-	e := v.news[i]
-	v.news = slices.Delete(v.news, i, i+1)
-	p.proven = e.proves
-	p.step(v, e.event)
-	p.proven = false
+func (m *model) deliver(p *process, i int) {
+	e := p.messages[i]
+	p.messages = slices.Delete(p.messages, i, i+1)
+	m.proven = e.proves
+	m.step(p, e.event)
+	m.proven = false
 }
 
-// expire ends the session: the process knows before the nodes go.
-func (p *simpleWorld) expire(v *contenderProcess) {
-	p.step(v, func(s *Contender) { s.Session(v.epoch, false) })
-	v.up, v.effects, v.news, v.watches = false, nil, nil, map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
-		if p.nodes[name].owner == v {
-			p.remove(name)
+// expire ends the session. The process knows before the nodes are deleted.
+func (m *model) expire(p *process) {
+	m.step(p, func(s *Contender) { s.Session(p.epoch, false) })
+	p.up, p.inFlight, p.messages, p.watches = false, nil, nil, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		if m.nodes[name].owner == p {
+			m.deleteNode(name)
 		}
 	}
 }
 
-func (p *simpleWorld) connect(v *contenderProcess) {
-	v.epoch++
-	v.up = true
-	p.step(v, func(s *Contender) { s.Session(v.epoch, true) })
+func (m *model) connect(p *process) {
+	p.epoch++
+	p.up = true
+	m.step(p, func(s *Contender) { s.Session(p.epoch, true) })
 }
 
-// rest lets all that is under way come to its end, without faults.
-func (p *simpleWorld) rest() {
-	for _, v := range p.all {
-		if !v.up {
-			p.connect(v)
+// drain connects all processes, and executes and delivers all that is in flight, without faults.
+func (m *model) drain() {
+	for _, p := range m.processes {
+		if !p.up {
+			m.connect(p)
 		}
 	}
 	for ticks := 0; ticks < 4; {
 		busy := false
-		for _, v := range p.all {
-			// Now and then, so that something may happen between an answer and its hearing.
-			if len(v.effects) > 0 && rapid.Bool().Draw(p.t, "serve") {
-				p.serve(v, "")
-			} else if len(v.news) > 0 {
-				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(p.t, "which"))
+		for _, p := range m.processes {
+			// Only sometimes: so the server executes other effects between an answer and its delivery.
+			if len(p.inFlight) > 0 && rapid.Bool().Draw(m.t, "serve") {
+				m.serve(p, "")
+			} else if len(p.messages) > 0 {
+				m.deliver(p, rapid.IntRange(0, len(p.messages)-1).Draw(m.t, "which"))
 			}
-			busy = busy || len(v.effects) > 0 || len(v.news) > 0
+			busy = busy || len(p.inFlight) > 0 || len(p.messages) > 0
 		}
 		if !busy {
 			ticks++
-			for _, v := range p.all {
-				p.step(v, (*Contender).Tick)
+			for _, p := range m.processes {
+				m.step(p, (*Contender).Tick)
 			}
 		}
 	}
 }
 
-func (p *simpleWorld) checkRest() {
+// checkDrained checks the holders, waiters and nodes. Nothing may be in flight.
+func (m *model) checkDrained() {
 	holders, waiters := 0, 0
-	for _, v := range p.all {
-		if v.holds != "" {
+	for _, p := range m.processes {
+		if p.holds != "" {
 			holders++
-			if p.struck[v.holds] {
-				p.t.Fatalf("%d holds %s, and has not noticed the deletion", v.n, v.holds)
+			if m.deletedByOther[p.holds] {
+				m.t.Fatalf("%d holds %s, and has not noticed the deletion", p.n, p.holds)
 			}
-		} else if v.id != 0 {
+		} else if p.id != 0 {
 			waiters++
 		}
 	}
 	if waiters > 0 && holders == 0 {
-		p.t.Fatalf("%d wait and none holds: %v", waiters, p.nodes)
+		m.t.Fatalf("%d wait and no contender holds: %v", waiters, m.nodes)
 	}
-	if lock := p.nodes[p.all[0].s.lockNode]; lock != nil && p.nodes[lock.ownerNode] == nil {
-		p.t.Fatalf("%d has left the lock of %s, which is gone: %v", lock.owner.n, lock.ownerNode, p.nodes)
+	if lock := m.nodes[m.processes[0].contender.lockNode]; lock != nil && m.nodes[lock.ownerNode] == nil {
+		m.t.Fatalf("%d has left the lock node of %s, which is gone: %v", lock.owner.n, lock.ownerNode, m.nodes)
 	}
 }
 
-func (p *simpleWorld) actions() map[string]func(*rapid.T) {
-	some := func(t *rapid.T) *contenderProcess { return rapid.SampledFrom(p.all).Draw(t, "process") }
+func (m *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
-			v := some(t)
-			if v.id != 0 {
+			p := m.drawProcess()
+			if p.id != 0 {
 				t.Skip("it has a request")
 			}
-			p.ids++
-			v.id, v.kind, v.try = p.ids, queue.Exclusive, rapid.IntRange(0, 3).Draw(t, "try") == 0
-			if v.s.shared {
-				v.kind = rapid.SampledFrom([]queue.Kind{queue.Exclusive, queue.Shared}).Draw(t, "kind")
+			m.ids++
+			p.id, p.kind, p.try = m.ids, queue.Exclusive, rapid.IntRange(0, 3).Draw(t, "try") == 0
+			if p.contender.shared {
+				p.kind = rapid.SampledFrom([]queue.Kind{queue.Exclusive, queue.Shared}).Draw(t, "kind")
 			}
-			p.step(v, func(s *Contender) {
-				s.Acquire(requests.Incoming{ID: v.id, Kind: v.kind, Try: v.try, NotifyContended: true, Data: fmt.Append(nil, v.id)})
+			m.step(p, func(s *Contender) {
+				s.Acquire(requests.Incoming{ID: p.id, Kind: p.kind, Try: p.try, NotifyContended: true, Data: fmt.Append(nil, p.id)})
 			})
 		},
 		"cancel": func(t *rapid.T) {
-			if v := some(t); v.id != 0 {
-				p.step(v, cancelled(v.id))
+			if p := m.drawProcess(); p.id != 0 {
+				m.step(p, cancelled(p.id))
 			}
 		},
 		"release": func(t *rapid.T) {
-			if v := some(t); v.holds != "" {
-				p.step(v, func(s *Contender) { s.Release(v.id) })
+			if p := m.drawProcess(); p.holds != "" {
+				m.step(p, func(s *Contender) { s.Release(p.id) })
 			}
 		},
-		"serve": func(t *rapid.T) { p.serve(some(t), "") },
+		"serve": func(t *rapid.T) { m.serve(m.drawProcess(), "") },
 		"fault": func(t *rapid.T) {
-			p.serve(some(t), rapid.SampledFrom([]string{"lost before", "lost after", "refused"}).Draw(t, "fault"))
+			m.serve(m.drawProcess(), rapid.SampledFrom([]string{"lost before", "lost after", "refused"}).Draw(t, "fault"))
 		},
-		"strike": func(t *rapid.T) {
-			if len(p.nodes) > 0 && rapid.Bool().Draw(t, "really") {
-				p.zxid++
-				p.strike(rapid.SampledFrom(slices.Sorted(maps.Keys(p.nodes))).Draw(t, "node"))
+		"take away a node": func(t *rapid.T) {
+			if len(m.nodes) > 0 && rapid.Bool().Draw(t, "really") {
+				m.zxid++
+				m.deleteByOther(rapid.SampledFrom(slices.Sorted(maps.Keys(m.nodes))).Draw(t, "node"))
 			}
 		},
-		"overwrite": func(t *rapid.T) {
-			lock := p.all[0].s.lockNode
-			if n := p.nodes[lock]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
-				p.zxid++
+		"overwrite the lock node": func(t *rapid.T) {
+			lock := m.processes[0].contender.lockNode
+			if n := m.nodes[lock]; n != nil && n.overwritable() && rapid.Bool().Draw(t, "really") {
+				m.zxid++
 				n.data = "overwritten"
-				p.change(lock)
+				m.fireWatches(lock)
 			}
 		},
-		"hear": func(t *rapid.T) {
-			if v := some(t); len(v.news) > 0 {
-				p.hear(v, rapid.IntRange(0, len(v.news)-1).Draw(t, "which"))
+		"message arrives": func(t *rapid.T) {
+			if p := m.drawProcess(); len(p.messages) > 0 {
+				m.deliver(p, rapid.IntRange(0, len(p.messages)-1).Draw(t, "which"))
 			}
 		},
-		"tick": func(t *rapid.T) { p.step(some(t), (*Contender).Tick) },
+		"tick": func(t *rapid.T) { m.step(m.drawProcess(), (*Contender).Tick) },
 		"session": func(t *rapid.T) {
-			if v := some(t); !v.up {
-				p.connect(v)
+			if p := m.drawProcess(); !p.up {
+				m.connect(p)
 			} else if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
-				p.expire(v)
+				m.expire(p)
 			}
 		},
-		"rest": func(t *rapid.T) {
+		"run all effects": func(t *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
-				p.rest()
-				p.checkRest()
+				m.drain()
+				m.checkDrained()
 			}
 		},
 	}
 }
 
-// TestHistories has contenders meet any faults, and other clients delete any nodes at any time. No
-// contender holds beside a writer and tokens grow, except for contenders with a deleted node, which
-// learn of it. No contender waits for a free lock or for a lock node that it has left, and no node
-// is left in the end.
+// The server loses and refuses requests, and other clients delete nodes at any time. No contender holds beside a writer
+// and tokens grow, except for contenders with a deleted node, which learn of the deletion. No contender waits for a free
+// lock or for a lock node that it has left, and no node is left in the end.
 func TestHistories(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := &simpleWorld{t: t, nodes: map[string]*simpleNode{}, struck: map[string]bool{}}
+				m := &model{t: t, nodes: map[string]*serverNode{}, deletedByOther: map[string]bool{}}
 				for n := range 3 {
-					p.all = append(p.all, &contenderProcess{n: n, s: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+					m.processes = append(m.processes, &process{n: n, contender: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
-				machinetest.Repeat(t, p.actions())
-				p.rest()
-				p.checkRest()
-				for _, v := range p.all {
-					if v.id != 0 {
-						p.step(v, cancelled(v.id))
+				machinetest.Repeat(t, m.actions())
+				m.drain()
+				m.checkDrained()
+				for _, p := range m.processes {
+					if p.id != 0 {
+						m.step(p, cancelled(p.id))
 					}
 				}
-				p.rest()
-				for _, v := range p.all {
-					if !v.s.Idle() || len(p.nodes) > 0 {
-						t.Fatalf("%d is not idle, or nodes are left: %v", v.n, p.nodes)
+				m.drain()
+				for _, p := range m.processes {
+					if !p.contender.Idle() || len(m.nodes) > 0 {
+						t.Fatalf("%d is not idle, or nodes are left: %v", p.n, m.nodes)
 					}
 				}
 			})
