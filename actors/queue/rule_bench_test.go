@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The rule alone, for the last in the queue.
+// The cost of the rule alone, for the last contender in a queue.
 func BenchmarkHolds(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
