@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The grants of an owner decide whether its request is part of an atomic create, enters a grant, or is
+// Standing returns what an owner has of the lock: by that, its request is part of an atomic create, enters a grant, or is
 // refused.
 func TestStanding(t *testing.T) {
 	s := New(queue.ReadWrite(), Incarnation{1})
@@ -28,7 +28,7 @@ func TestStanding(t *testing.T) {
 	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: queue.Shared})[0]
 	Step(s, Created{Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
 	Step(s, Release{ID: 1})
-	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // it has the token of the node from which it came
+	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // the reader has the token of the writer's node
 	want("a", queue.Exclusive, OwnerStanding{Known: true})
 	Step(s, Session{Epoch: 1, State: Lost})
 	want("a", queue.Shared, OwnerStanding{})

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// One hand-off within the process with many waiting: a release, and a new request at the end. The
-// cost must not grow with the queue.
+// The cost of a hand-off within the process: a release, and a new request at the end of the queue. It must not grow with
+// the queue.
 func BenchmarkHandOff(b *testing.B) {
 	defer func(f func(error)) { invariants.Violated = f }(invariants.Violated)
 	invariants.Violated = nil
@@ -19,7 +19,7 @@ func BenchmarkHandOff(b *testing.B) {
 			s := New(queue.Mutex(), Incarnation{1})
 			Step(s, Session{Epoch: 1, State: Connected})
 			next, holder := requests.ID(0), requests.ID(1)
-			arrive := func() {
+			acquire := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
 				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
@@ -29,7 +29,7 @@ func BenchmarkHandOff(b *testing.B) {
 				Step(s, created)
 			}
 			for range waiting {
-				arrive()
+				acquire()
 			}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -40,7 +40,7 @@ func BenchmarkHandOff(b *testing.B) {
 					}
 				}
 				holder++
-				arrive()
+				acquire()
 			}
 			if n := len(s.waitingInOrder()); n != waiting-1 {
 				b.Fatalf("%d wait, want %d", n, waiting-1)
@@ -49,7 +49,7 @@ func BenchmarkHandOff(b *testing.B) {
 	}
 }
 
-// A list of a directory with many contenders of other processes.
+// The cost of a list that shows many contenders of other processes.
 func BenchmarkMerge(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -7,34 +7,34 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A create says that the directory exists while a contender of this process is in it, and only
-// then: a directory without contenders may be deleted at any time.
+// A CreateNode reports DirectoryExists only while a contender of this process is in the directory. A directory without
+// contenders may be deleted at any time.
 func TestCreateInExistingDirectory(t *testing.T) {
 	s := New(queue.Mutex(), Incarnation{1})
-	created := func(effects []Effect) Effect {
+	create := func(effects []Effect) Effect {
 		t.Helper()
 		for _, f := range effects {
 			if f.Kind == CreateNode {
 				return f
 			}
 		}
-		t.Fatal("no create")
+		t.Fatal("no CreateNode")
 		return Effect{}
 	}
 	Step(s, Session{Epoch: 1, State: Connected})
-	first := created(Step(s, Acquire{ID: 1}))
-	second := created(Step(s, Acquire{ID: 2}))
+	first := create(Step(s, Acquire{ID: 1}))
+	second := create(Step(s, Acquire{ID: 2}))
 	if first.DirectoryExists || second.DirectoryExists {
-		t.Errorf("there is no node yet: %v, %v", first.DirectoryExists, second.DirectoryExists)
+		t.Errorf("DirectoryExists before the first node: %v, %v", first.DirectoryExists, second.DirectoryExists)
 	}
 	Step(s, Created{Serial: first.Serial, Node: first.Node + "0000000000", Czxid: 9, Directory: 8, Children: []string{first.Node + "0000000000"}})
-	if third := created(Step(s, Acquire{ID: 3})); !third.DirectoryExists {
-		t.Error("the first node is there")
+	if third := create(Step(s, Acquire{ID: 3})); !third.DirectoryExists {
+		t.Error("no DirectoryExists beside the first node")
 	}
 	Step(s, Cancel{ID: 2, Reason: requests.Cancelled})
 	Step(s, Cancel{ID: 3, Reason: requests.Cancelled})
 	Step(s, Release{ID: 1})
-	if fourth := created(Step(s, Acquire{ID: 4})); fourth.DirectoryExists {
-		t.Error("the only node is being deleted")
+	if fourth := create(Step(s, Acquire{ID: 4})); fourth.DirectoryExists {
+		t.Error("DirectoryExists while the only node is being deleted")
 	}
 }

@@ -25,27 +25,26 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 		}
 		other[6] = in[6] // part of this byte is the UUID's version
 		if _, ok := other.serial(prefix + "0000000001"); ok && other != in {
-			t.Fatalf("%x takes %q of %x for its own", other, prefix, in)
+			t.Fatalf("serial of %x finds one in %q of %x", other, prefix, in)
 		}
 	})
 }
 
-// Other programs name the children of a directory as they like. No such name is taken for one of this
-// process, however it begins.
+// Other programs may give any names to children of the directory. No such name has a serial of this process.
 func TestNamesOfOthersHaveNoSerial(t *testing.T) {
 	in := Incarnation{1, 2, 3, 4, 5, 6, 7, 8}
 	own := in.Prefix(9, "-lock-") + "0000000007"
-	if serial, mine := in.serial(own); serial != 9 || !mine {
-		t.Fatalf("serial(%q) = %d, %t", own, serial, mine)
+	if serial, isOwn := in.serial(own); serial != 9 || !isOwn {
+		t.Fatalf("serial(%q) = %d, %t", own, serial, isOwn)
 	}
 	uuid := strings.TrimPrefix(own, prefixStart)
 	for _, name := range []string{
 		"", "_", prefixStart, "_c_lock-0000000007", own[:len(prefixStart)+uuidLength-1], // shorter than a UUID
 		uuid, "_x_" + uuid, "x" + own, // another beginning
 		prefixStart + "g" + uuid[1:], prefixStart + "-" + uuid[1:], // no UUID
-		prefixStart + "f" + uuid[1:], // another process's
+		prefixStart + "f" + uuid[1:], // of another process
 	} {
-		if serial, mine := in.serial(name); mine {
+		if serial, isOwn := in.serial(name); isOwn {
 			t.Errorf("serial(%q) = %d", name, serial)
 		}
 	}

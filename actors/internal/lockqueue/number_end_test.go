@@ -10,9 +10,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Near the end of the numbers nodes rank by czxid. The nodes of one transaction of another process
-// stand in the order of their numbers nevertheless: which of them waits for which may matter to a
-// holder of this process with NotifyContended.
+// Near the end of the sequence numbers nodes rank by czxid. The nodes of one transaction of another process rank by their
+// numbers among each other. A holder of this process with NotifyContended is notified by which of them waits for which.
 func TestOneTransactionOfAnother(t *testing.T) {
 	const second, first = "_c_aaaaaaaa-0000-8000-8000-000000000001-lock-2147483001", "_c_bbbbbbbb-0000-8000-8000-000000000001-lock-2147483000"
 	s := New(queue.Mutex(), Incarnation{})
@@ -31,8 +30,8 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	}
 }
 
-// The last number is given more than once. The order of such nodes cannot be known, so one of them
-// may wait for the others.
+// Several nodes of one transaction have the last sequence number. Their order is not known, so one of them may wait for the
+// others.
 func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	rule := queue.Rule{Permits: 3, OwnMarkersOnly: true, BlockedBy: []queue.KindSet{0, queue.Kinds(0)}, Markers: []string{"-a-", "-b-"}}
 	s := New(rule, Incarnation{})
@@ -47,7 +46,7 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	}
 }
 
-// Contenders that no list has shown are ahead of others already.
+// A contender of this process waits for earlier ones that no list has shown yet.
 func TestUnlistedAhead(t *testing.T) {
 	s := New(machinetest.IntentionLocks(), Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})

@@ -10,22 +10,22 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// heard notes what a bridgeClient makes of the session's changes.
-type heard struct {
+// sessionRecorder records the session events that a bridgeClient passes on.
+type sessionRecorder struct {
 	nodeActor
-	all []any
+	events []any
 }
 
-func (h *heard) onSession(epoch uint64, state lockqueue.SessionState) {
-	h.all = append(h.all, lockqueue.Session{Epoch: epoch, State: state})
+func (r *sessionRecorder) onSession(epoch uint64, state lockqueue.SessionState) {
+	r.events = append(r.events, lockqueue.Session{Epoch: epoch, State: state})
 }
 
-func (h *heard) close() { h.all = append(h.all, "closed") }
+func (r *sessionRecorder) close() { r.events = append(r.events, "closed") }
 
-// News of a session that was taken for lost by the clock come late: it does not come back.
+// Events of a session come after its deadline, at which the process counts it as lost. They do not bring the session back.
 func TestSessionDoesNotComeBack(t *testing.T) {
-	var h heard
-	b := bridgeClient{actor: &h, epoch: 3, lost: true}
+	var r sessionRecorder
+	b := bridgeClient{actor: &r, epoch: 3, lost: true}
 	for _, state := range []messages.SessionState{messages.SessionState_SUSPENDED, messages.SessionState_CONNECTED, messages.SessionState_LOST} {
 		b.SessionChanged(nil, &messages.SessionChanged{State: state, Epoch: 3})
 	}
@@ -33,13 +33,13 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_LOST, Epoch: 4})
 	b.SessionChanged(nil, &messages.SessionChanged{State: messages.SessionState_ENDED, Epoch: 4})
 	want := []any{lockqueue.Session{Epoch: 4, State: lockqueue.Connected}, lockqueue.Session{Epoch: 4, State: lockqueue.Lost}, "closed"}
-	if fmt.Sprint(h.all) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.lost {
-		t.Errorf("got %v, want %v; %+v", h.all, want, b)
+	if fmt.Sprint(r.events) != fmt.Sprint(want) || b.epoch != 4 || b.session != 7 || !b.lost {
+		t.Errorf("got %v, want %v; %+v", r.events, want, b)
 	}
 }
 
-// The manager asks for a lock's nodes while the deletion of the last one is being answered. The answer to
-// the manager comes behind that: without it Close would not return.
+// A NodesQuery of the manager comes after the deletion of the lock's last node was answered. It is answered, too. Close would
+// not return otherwise.
 func TestNodesQueryBehindLastDeletion(t *testing.T) {
 	l := &lockActor{state: lockqueue.New(queue.Mutex(), lockqueue.Incarnation{})}
 	l.actor = l
@@ -51,6 +51,6 @@ func TestNodesQueryBehindLastDeletion(t *testing.T) {
 			t.Errorf("the nodes %v are left", nodes)
 		}
 	default:
-		t.Error("there is no answer")
+		t.Error("the NodesQuery is not answered")
 	}
 }

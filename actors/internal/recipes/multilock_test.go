@@ -58,7 +58,7 @@ func (f fixture) entry(path string, r *shell.Recipe) *shell.Entry {
 	return e
 }
 
-// acquire holds the lock, or fails the test if that is not granted.
+// acquire acquires a lock, and fails the test if that is not granted.
 func (f fixture) acquire(e *shell.Entry, msg *messages.Acquire) {
 	f.Helper()
 	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err != nil {
@@ -66,6 +66,7 @@ func (f fixture) acquire(e *shell.Entry, msg *messages.Acquire) {
 	}
 }
 
+// refused checks that a request is refused.
 func (f fixture) refused(e *shell.Entry, msg *messages.Acquire) {
 	f.Helper()
 	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err == nil {
@@ -84,32 +85,31 @@ func multiLockOf(members ...shell.Dependency) *shell.Recipe {
 	return MultiLock("multi-lock", members, make([]queue.Kind, len(members)))
 }
 
-// Requests that have failed leave nothing behind in the actors: not in the multi-lock's, nor
-// in those of its members, in whatever way they have failed.
+// Requests that fail, in any way, leave nothing in the actors of the multi-lock and of its members.
 func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	s := zktest.Embedded(t)
 	f := newFixture(t, s.Addr(), nil)
 	x, y, permit := shell.Dependency{Path: "/x", Recipe: Mutex}, shell.Dependency{Path: "/y", Recipe: Mutex},
 		shell.Dependency{Path: "/s", Recipe: Semaphore(1, "")}
 	xEntry, permitEntry := f.entry(x.Path, x.Recipe), f.entry(permit.Path, permit.Recipe)
-	all := map[*shell.Entry]*shell.Entry{
+	blockedMember := map[*shell.Entry]*shell.Entry{ // of each multi-lock
 		f.entry("x, y", multiLockOf(x, y)):                 xEntry,
 		f.entry("y, x, permit", multiLockOf(y, x, permit)): xEntry,
 		f.entry("x, permit", multiLockOf(x, permit)):       permitEntry,
 	}
-	for multi, blocked := range all {
-		f.acquire(blocked, &messages.Acquire{Owner: "me"})
+	for multi, member := range blockedMember {
+		f.acquire(member, &messages.Acquire{Owner: "me"})
 		for range 5 {
-			asked := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "you"})
-			asked.Cancel()
-			if _, err := asked.Wait(t.Context()); err == nil {
-				t.Error("granted")
+			future := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "you"})
+			future.Cancel()
+			if _, err := future.Wait(t.Context()); err == nil {
+				t.Error("a cancelled request is granted")
 			}
 			for _, msg := range []*messages.Acquire{{Owner: "other", Try: true}, {Owner: "me", WaitNanos: int64(time.Minute)}, {Owner: "late", WaitNanos: int64(time.Millisecond)}} {
 				f.refused(multi, msg)
 			}
 		}
-		f.release(blocked, "me", 0)
+		f.release(member, "me", 0)
 		for range 2 {
 			f.acquire(multi, &messages.Acquire{Owner: "me"})
 			f.release(multi, "me", 0)
@@ -119,7 +119,7 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	for _, dep := range permitEntry.Deps {
 		actors = append(actors, dep.Self.Actor())
 	}
-	for multi := range all {
+	for multi := range blockedMember {
 		actors = append(actors, multi.Self.Actor())
 	}
 	if err := f.Close(); err != nil {
@@ -133,7 +133,7 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		case *semaphoreActor:
 			left = []int{len(maps.Collect(a.Requests()))}
 			if !a.state.Idle() || a.create != nil {
-				t.Errorf("%s: it is not idle", a.Path)
+				t.Errorf("the semaphore %s is not idle", a.Path)
 			}
 		case *multiLockActor:
 			left = []int{len(a.attempts), len(a.byRequest), len(a.byOwner), len(maps.Collect(a.Requests()))}
@@ -144,8 +144,8 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A request waits for the node of another request of its owner, for a larger multi-lock. That
-// one ends before its nodes are made: the first has not been cancelled, and begins anew.
+// A request waits for a node of another request of its owner, which is for a larger multi-lock. The other request ends before
+// its nodes are created, and the first one begins anew.
 func TestMultiLockOutlivesAnother(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
@@ -153,7 +153,7 @@ func TestMultiLockOutlivesAnother(t *testing.T) {
 		lock := f.entry("/a", Mutex)
 		larger := &atomicCreate{bridge: f.Bridge.Bridge, number: lastAtomicCreate.Add(1), owner: "me", members: 2, unreported: 2}
 		ask.Send(lock.Self, acquireMember{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, f.Manager)
-		synctest.Wait() // that member has handed in its node, the other has not
+		synctest.Wait() // one member has joined the atomic create, the other one has not
 		multi := f.entry("multi", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}))
 		waiting := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "me"})
 		synctest.Wait()
@@ -169,10 +169,10 @@ func TestMultiLockOutlivesAnother(t *testing.T) {
 	})
 }
 
-// wholes are locks that consist of two parts, and the number of the first part in the first request: the
-// first attempt's first member, and the first lease.
+// wholes are the locks of two parts: two members or two leases. Each has the number of the first part of its first request.
 var wholes = map[string]uint64{"multi-lock": 1 << memberBits, "semaphore": 2}
 
+// whole returns a lock of wholes, and a request for it.
 func (f fixture) whole(name string) (*shell.Entry, *messages.Acquire) {
 	f.Helper()
 	if name == "multi-lock" {
@@ -181,11 +181,11 @@ func (f fixture) whole(name string) (*shell.Entry, *messages.Acquire) {
 	return f.entry("/whole", Semaphore(2, "")), &messages.Acquire{Owner: "me", Permits: 2}
 }
 
-// releasingWhole is a lock of wholes that is held and being released, while the server does not answer.
+// releasingWhole is a lock of wholes during its release, which the server does not answer.
 type releasingWhole struct {
 	fixture
 	name     string
-	part     uint64 // the first of its two
+	part     uint64 // number of the first part
 	entry    *shell.Entry
 	acquire  *messages.Acquire
 	released *ask.Future[*messages.Released]
@@ -210,8 +210,8 @@ func eachReleasingWhole(t *testing.T, test func(t *testing.T, w releasingWhole))
 	}
 }
 
-// acquiredAgain acquires and releases the whole by the actor of an entry, and closes all.
-func (w releasingWhole) acquiredAgain(e *shell.Entry, acquire *messages.Acquire) {
+// checkReusable acquires and releases the whole by an actor, and closes all.
+func (w releasingWhole) checkReusable(e *shell.Entry, acquire *messages.Acquire) {
 	w.Helper()
 	w.fixture.acquire(e, acquire)
 	w.release(e, "me", 0)
@@ -220,8 +220,8 @@ func (w releasingWhole) acquiredAgain(e *shell.Entry, acquire *messages.Acquire)
 	}
 }
 
-// The loss of the parts and the release of the whole cross: the owner gets the reason of the loss once all
-// parts have answered the release, and nothing is left.
+// The parts are lost during the release of the whole. The release fails with the reason of the loss once all parts have
+// answered it, and nothing is left.
 func TestLossCrossesRelease(t *testing.T) {
 	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
 		for _, id := range []uint64{w.part, w.part + 1} {
@@ -230,7 +230,7 @@ func TestLossCrossesRelease(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-w.released.Done():
-			t.Error("the release is answered before its parts are")
+			t.Error("the release is answered before the parts have answered")
 		default:
 		}
 		w.server.Resume()
@@ -238,12 +238,12 @@ func TestLossCrossesRelease(t *testing.T) {
 			t.Errorf("the release ended with %v", err)
 		}
 		w.acquire.Try = true
-		w.acquiredAgain(w.entry, w.acquire)
+		w.checkReusable(w.entry, w.acquire)
 	})
 }
 
-// The actor of a part has failed when its answer to the release comes. The actor of the whole stops, too, and the
-// next request finds new actors.
+// The actor of a part fails during the release of the whole. The actor of the whole stops, too, and the next request finds new
+// actors.
 func TestPartFailsDuringRelease(t *testing.T) {
 	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
 		ask.Send(w.entry.Self, &messages.Refused{RequestId: w.part, Reason: messages.Reason_INTERNAL}, nil)
@@ -255,6 +255,6 @@ func TestPartFailsDuringRelease(t *testing.T) {
 		if again == w.entry {
 			t.Error("the next request has the same actor")
 		}
-		w.acquiredAgain(again, acquire)
+		w.checkReusable(again, acquire)
 	})
 }

@@ -7,13 +7,13 @@ import (
 
 func TestByOwner(t *testing.T) {
 	var b ByOwner[int]
-	is := func(n int) func(int) bool { return func(v int) bool { return v == n } }
-	b.Remove("me", is(1)) // nothing
+	equals := func(n int) func(int) bool { return func(v int) bool { return v == n } }
+	b.Remove("me", equals(1)) // removes nothing
 	for v, owner := range []string{"me", "you", "me", ""} {
 		b.Add(owner, v)
 	}
-	b.Remove("me", is(0))
-	b.Remove("you", is(1))
+	b.Remove("me", equals(0))
+	b.Remove("you", equals(1))
 	if want := (ByOwner[int]{"me": {2}}); !reflect.DeepEqual(b, want) {
 		t.Errorf("%v, want %v", b, want)
 	}

@@ -7,63 +7,63 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestParts has a whole granted, after some tries, and then lost or released. Parts are granted and answer in any
-// order, and are lost at any time.
+// A whole is acquired, perhaps in vain at first, and then lost or released. Its parts are granted and answer in any order, and
+// are lost at any time.
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Parts[int]
 		n := rapid.IntRange(1, 4).Draw(t, "parts")
-		maybe := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, what) == 0 }
-		stage := func(want PartsStage, missing int, why Reason) {
+		sometimes := func(label string) bool { return rapid.IntRange(0, 2).Draw(t, label) == 0 }
+		wantStage := func(want PartsStage, missing int, why Reason) {
 			if err := p.Check(); err != nil || p.Stage() != want || p.Missing() != missing || p.Reason() != why {
 				t.Fatalf("stage %d, %d are missing, reason %v; want stage %d, %d and %v: %v", p.Stage(), p.Missing(), p.Reason(), want, missing, why, err)
 			}
 		}
-		lose := func(was PartsStage) Reason {
+		lose := func(want PartsStage) Reason {
 			why := rapid.SampledFrom([]Reason{SessionLost, NodeDeleted, Closed}).Draw(t, "reason")
-			if got := p.PartLost(why); got != was {
-				t.Fatalf("a part was lost in stage %d, want %d", got, was)
+			if got := p.PartLost(why); got != want {
+				t.Fatalf("a part was lost in stage %d, want %d", got, want)
 			}
 			return why
 		}
-		inAnyOrder := func() []int { return rapid.Permutation(numbers(n)).Draw(t, "order") }
+		drawOrder := func() []int { return rapid.Permutation(numbers(n)).Draw(t, "order") }
 
-		stage(Unasked, 0, 0)
-		for tries := rapid.IntRange(0, 2).Draw(t, "tries"); tries > 0; tries-- {
+		wantStage(Unasked, 0, 0)
+		for range rapid.IntRange(0, 2).Draw(t, "attempts in vain") {
 			p.Acquire(n)
-			for _, i := range inAnyOrder()[1:] {
+			for _, i := range drawOrder()[1:] {
 				p.Granted(i, -1)
 			}
 			lose(Acquiring)
-			stage(Acquiring, 1, 0)
+			wantStage(Acquiring, 1, 0)
 		}
 		p.Acquire(n)
 		var all []int
-		for granted, i := range inAnyOrder() {
-			stage(Acquiring, n-granted, 0)
+		for granted, i := range drawOrder() {
+			wantStage(Acquiring, n-granted, 0)
 			if all != nil {
 				t.Fatalf("the whole is granted by %d of %d", granted, n)
 			}
 			all = p.Granted(i, i)
 		}
-		stage(Held, 0, 0)
+		wantStage(Held, 0, 0)
 		for i := range n {
 			if len(all) != n || all[i] != i {
 				t.Fatalf("the grants of %d parts are %v", n, all)
 			}
 		}
-		if maybe("lost") {
+		if sometimes("lost") {
 			lose(Held)
-			stage(Held, 0, 0)
+			wantStage(Held, 0, 0)
 			return
 		}
 		p.Release()
 		var why Reason
 		for answered := range n {
-			stage(Releasing, 0, why)
-			if maybe("lost during the release") {
+			wantStage(Releasing, 0, why)
+			if sometimes("lost during the release") {
 				why = cmp.Or(why, lose(Releasing))
-				stage(Releasing, 0, why)
+				wantStage(Releasing, 0, why)
 			}
 			answer := rapid.SampledFrom([]Reason{0, NotHeld}).Draw(t, "answer")
 			why = cmp.Or(why, answer)
@@ -84,15 +84,15 @@ func numbers(n int) (all []int) {
 	return all
 }
 
-// The loss of a part and the release of the whole cross: the loss is not the answer, and its reason wins.
+// A part is lost while the whole is being released: the loss is no answer to the release, and Reason returns its reason.
 func TestPartLostDuringRelease(t *testing.T) {
 	var p Parts[int]
 	p.Acquire(2)
 	p.Granted(1, 1)
 	p.Granted(0, 0)
 	p.Release()
-	if was := p.PartLost(NodeDeleted); was != Releasing || p.Stage() != Releasing {
-		t.Errorf("stage %d, then %d", was, p.Stage())
+	if stage := p.PartLost(NodeDeleted); stage != Releasing || p.Stage() != Releasing {
+		t.Errorf("stage %d, then %d", stage, p.Stage())
 	}
 	if p.ReleaseAnswered(NotHeld) || !p.ReleaseAnswered(0) {
 		t.Error("the loss counts as an answer")
@@ -102,14 +102,14 @@ func TestPartLostDuringRelease(t *testing.T) {
 	}
 }
 
-// Check finds a whole of which not all parts are asked for, or that has a reason before its release.
+// Check returns an error if not all parts are asked for, or if there is a reason before the release.
 func TestPartsCheck(t *testing.T) {
 	for _, p := range []Parts[int]{
 		{stage: Acquiring}, {grants: make([]int, 1)}, {stage: Acquiring, grants: make([]int, 1)}, {stage: Releasing, grants: make([]int, 1), open: 2},
 		{stage: Held, grants: make([]int, 1), open: 1}, {stage: Held, grants: make([]int, 1), reason: Closed},
 	} {
 		if p.Check() == nil {
-			t.Errorf("%+v passes", p)
+			t.Errorf("Check finds nothing wrong with %+v", p)
 		}
 	}
 }

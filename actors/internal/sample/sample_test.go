@@ -2,38 +2,39 @@ package sample
 
 import "testing"
 
-func cases(t *testing.T, n int) (taken []int) {
+// casesRun returns which of 30 cases a test runs that uses OneIn(t, n).
+func casesRun(t *testing.T, n int) (run []int) {
 	next := OneIn(t, n)
 	for i := range 30 {
 		if next() {
-			taken = append(taken, i)
+			run = append(run, i)
 		}
 	}
-	return taken
+	return run
 }
 
-// By habit a test runs every nth case, and over enough runs all of them.
+// A run by habit does every nth case, and enough of such runs do all.
 func TestOneIn(t *testing.T) {
 	t.Setenv("ACTORLOCK_EXHAUSTIVE", "")
-	seen := map[int]bool{}
-	for range 1000 { // a case is missed by all with a probability of 1e-44
-		taken := cases(t, 10)
-		if len(taken) != 3 || taken[1] != taken[0]+10 || taken[2] != taken[0]+20 {
-			t.Fatalf("cases %v are not every tenth", taken)
+	done := map[int]bool{}
+	for range 1000 { // all of them miss one case with a probability of 1e-44
+		run := casesRun(t, 10)
+		if len(run) != 3 || run[1] != run[0]+10 || run[2] != run[0]+20 {
+			t.Fatalf("cases %v are not every tenth", run)
 		}
-		for _, i := range taken {
-			seen[i] = true
+		for _, i := range run {
+			done[i] = true
 		}
 	}
-	if len(seen) != 30 {
-		t.Errorf("a thousand runs have run %d of 30 cases", len(seen))
+	if len(done) != 30 {
+		t.Errorf("a thousand runs have run %d of 30 cases", len(done))
 	}
 }
 
 func TestExhaustive(t *testing.T) {
 	t.Setenv("ACTORLOCK_EXHAUSTIVE", "1")
-	if taken := cases(t, 10); len(taken) != 30 {
-		t.Errorf("an exhaustive run has run the cases %v of 30", taken)
+	if run := casesRun(t, 10); len(run) != 30 {
+		t.Errorf("an exhaustive run has run the cases %v of 30", run)
 	}
 	if n := Size(1, 2); n != 2 {
 		t.Errorf("size %d, not 2", n)

@@ -15,8 +15,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Close comes to an actor below first: a request to the actor above meanwhile ends with CLOSED,
-// not with a failure.
+// Close stops the actor below first. A request to the actor above ends with CLOSED then, and not with a failure.
 func TestClosedBelowFirst(t *testing.T) {
 	s := zktest.Embedded(t)
 	for path, r := range map[string]*shell.Recipe{
@@ -50,9 +49,9 @@ func TestClosedBelowFirst(t *testing.T) {
 	}
 }
 
-// An actor's node cannot be deleted, and the answer that says so comes before Close waits for the answers. The
-// error of Close names the node.
-func TestCloseNamesWhatWasLeftBefore(t *testing.T) {
+// A node of an actor cannot be deleted, and the answer about that comes before Close waits for such answers. The error of
+// Close names the node.
+func TestCloseNamesNodeLeftEarly(t *testing.T) {
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
 	defer system.Close()
@@ -72,6 +71,6 @@ func TestCloseNamesWhatWasLeftBefore(t *testing.T) {
 	}
 	m.CleanedUp(e, "/a/left")
 	if err := m.Close(); err == nil || !strings.Contains(err.Error(), "/a/left") {
-		t.Errorf("Close: %v; /a/left is left", err)
+		t.Errorf("Close: %v; it does not name /a/left", err)
 	}
 }

@@ -1,6 +1,6 @@
 package shell
 
-// SetClosed has the manager take itself for closed, before it stops its actors.
+// SetClosed sets what Close sets before it stops the actors.
 func (m *Manager) SetClosed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,7 +29,7 @@ func TestHolderRecord(t *testing.T) {
 		}
 	}
 	if data := holderRecord(nil).of("me"); data != nil {
-		t.Errorf("%s without a record", data)
+		t.Errorf("%s, want no data without a record", data)
 	}
 	if one, two := r.of(""), r.of(""); &one[0] != &two[0] {
 		t.Error("requests without an owner do not share the record")
