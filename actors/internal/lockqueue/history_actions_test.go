@@ -308,7 +308,7 @@ func (m *model) finish() {
 			m.t.Fatalf("process %d: requests are open: %v", p.n, p.open)
 		}
 		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+len(s.entries) > 0 || s.waitingTries != 0 {
-			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d ours, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
+			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d entries, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), len(s.entries), s.waitingTries)
 		}
 	}
 }

@@ -36,14 +36,12 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Release(id) })
 	}
 	s.acquire = func(t *rapid.T, u *upperMachine) {
-		r := s.addRequest(u, ownerRequest{
+		r := s.addRequest(u, requests.Incoming{
 			Owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		s.stepLocalQueue(u, func(l *localqueue.Queue) {
-			l.Acquire(requests.Incoming{ID: r.ID, Owner: r.Owner, Kind: r.Kind, Try: r.Try})
-		})
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Acquire(r) })
 	}
 	s.checkEmpty = func(u *upperMachine) {
 		if l := u.localQueue; !l.Idle() || l.Check() != nil {

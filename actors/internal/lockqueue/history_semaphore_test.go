@@ -23,12 +23,12 @@ func newSemaphoreStack(t *rapid.T) *stack {
 		u.semaphore = semaphore.New(semaphoreActor{s, u}, permits, true)
 	}
 	s.acquire = func(t *rapid.T, u *upperMachine) {
-		r := s.addRequest(u, ownerRequest{
+		r := s.addRequest(u, requests.Incoming{
 			Owner:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "owner"),
 			Permits: rapid.IntRange(1, permits).Draw(t, "permits"),
 			Try:     rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		u.semaphore.Acquire(requests.Incoming{ID: r.ID, Owner: r.Owner, Permits: r.Permits, Try: r.Try})
+		u.semaphore.Acquire(r)
 		invariants.Check(u.semaphore)
 	}
 	s.cancel = func(u *upperMachine, id requests.ID) {

@@ -57,14 +57,10 @@ type upperMachine struct {
 
 // ownerRequest is a request of an owner. Its state is waiting, held or released.
 type ownerRequest struct {
-	ID      requests.ID
-	Owner   string
-	Kind    queue.Kind
-	Permits int
-	Try     bool
-	state   string
-	nodes   []*nodeRequest
-	token   [2]int64
+	requests.Incoming
+	state string
+	nodes []*nodeRequest // by which it holds
+	token [2]int64
 }
 
 // testStack runs random histories of a stack without and with deletions of any nodes by other clients.
@@ -156,11 +152,12 @@ func (s *stack) nodesExist(u *upperMachine, r *ownerRequest) bool {
 	return all
 }
 
-func (s *stack) addRequest(u *upperMachine, r ownerRequest) *ownerRequest {
+// addRequest adds a request to those of a machine, which does not know it yet, and returns it with its ID.
+func (s *stack) addRequest(u *upperMachine, r requests.Incoming) requests.Incoming {
 	s.ids++
-	r.ID, r.state = s.ids, "waiting"
-	u.open[r.ID] = &r
-	return &r
+	r.ID = s.ids
+	u.open[r.ID] = &ownerRequest{Incoming: r, state: "waiting"}
+	return r
 }
 
 func (s *stack) drawMachine() *upperMachine {

@@ -40,14 +40,14 @@ type model struct {
 	directory  int64 // czxid of the directory, 0 while it is missing
 	nextSeq    int64
 	afterLast  int64 // the sequence number after the last one
-	lastPlace  int64
+	lastPlace  int64 // the last one in the queue
 	zxid       int64
 	heldMarker heldMarker
 	changes    []change // of the directory and the held marker, in order
 	lagging    bool     // followers show changes late
 	// delayedCreates are in flight from former sessions.
 	delayedCreates []delayedCreate
-	others         int // contenders that clients of other libraries have created
+	others         int // number of contenders that clients of other libraries have created
 
 	// The processes.
 	processes     []*process
@@ -109,23 +109,23 @@ type process struct {
 	nodeOf          map[requests.ID]string // of each request that was granted
 
 	// From the State to the server.
-	inFlight   []Effect // sent and not executed
-	leaving    map[string]bool
-	reads      []directoryRead
+	inFlight   []Effect           // sent and not executed
+	leaving    map[string]bool    // nodes whose DeleteNode was sent
+	reads      []directoryRead    // behind transactions that were executed
 	unanswered []unansweredCreate // executed, and their answer was lost
 
 	// From the server to the State.
 	follower         follower
 	watches          map[string]bool
 	directoryWatched bool
-	events           []Wake // not delivered
-	emitted          int    // number of events so far
-	emittedAtTick    int    // emitted at the last tick
-	delivered        int    // number of events delivered so far
-	answers          []answer
+	events           []Wake   // not delivered
+	emitted          int      // number of events so far
+	emittedAtTick    int      // emitted at the last tick
+	delivered        int      // number of events delivered so far
+	answers          []answer // not delivered
 }
 
-// answer is an answer of the server that has not reached the process.
+// answer is an answer of the server to an effect.
 type answer struct {
 	event Event
 	after int // number of events that are delivered first
@@ -229,6 +229,8 @@ func testHistories(t *testing.T, names []string, history func(t *rapid.T, m *mod
 	}
 }
 
+// Owners acquire, cancel and release. The server answers late and in any order. Connections and sessions are lost, and
+// clients of other libraries take part.
 func TestHistories(t *testing.T) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), func(name string) bool { return rules[name].Delay })
 	testHistories(t, names, func(t *rapid.T, m *model) {
