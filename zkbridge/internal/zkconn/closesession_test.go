@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A server that knows no former sessions opens another one. That is closed again.
+// CloseSession closes the other session that a server opens in place of one that it does not know.
 func TestServerOpensAnotherSession(t *testing.T) {
 	closed := make(chan bool, 1)
 	serve := func(conn net.Conn) {
-		w := newConn(conn, conn, nil, time.Now().Add(patience))
-		if _, err := w.readFrame(); err != nil {
+		c := newConn(conn, conn, nil, time.Now().Add(timeLimit))
+		if _, err := c.readFrame(); err != nil {
 			t.Error(err)
 		}
 		conn.Write([]byte("\x00\x00\x00\x25\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x10abcdefghijklmnop\x00"))
@@ -30,7 +30,7 @@ func TestServerOpensAnotherSession(t *testing.T) {
 		}()
 		return client, nil
 	}
-	err := CloseSession(context.Background(), &Settings{ConnectTimeout: patience, Dial: dial}, "other:1", 6, []byte("secret"))
+	err := CloseSession(context.Background(), &Settings{ConnectTimeout: timeLimit, Dial: dial}, "other:1", 6, []byte("secret"))
 	if !errors.Is(err, ErrAnotherSession) || !<-closed {
 		t.Errorf("%v", err)
 	}

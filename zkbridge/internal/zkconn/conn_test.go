@@ -1,39 +1,13 @@
 package zkconn
 
 import (
-	"encoding/binary"
+	"io"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// frame is a message as the server sends it: length, and the fields.
-func frame(size int, fields ...int32) []byte {
-	b := make([]byte, 4+size)
-	binary.BigEndian.PutUint32(b, uint32(size))
-	for i, f := range fields {
-		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
-	}
-	return b
-}
-
-func request4(xid, op int32) []byte { return frame(8, xid, op) }
-
-// pieces sends b to the connection, and reads it there in pieces of n bytes. The connection keeps
-// the bytes before.
-func (c *Conn) pieces(t *testing.T, server net.Conn, b []byte, n int, before ...byte) {
-	t.Helper()
-	go server.Write(append(before, b...))
-	for got := 0; got < len(b); {
-		k, err := c.Read(make([]byte, min(n, len(b)-got)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got += k
-	}
-}
 
 func TestConnClock(t *testing.T) {
 	for _, piece := range []int{1, 3, 4, 1000} {
@@ -45,56 +19,49 @@ func testConnClock(t *testing.T, piece int) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
-	go func() { // a server that takes everything
-		for b := make([]byte, 4096); ; {
-			if _, err := server.Read(b); err != nil {
-				return
-			}
-		}
-	}()
-	l := &SessionConn{cfg: &Settings{Margin: time.Second}, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
-	w := newConn(client, client, l, time.Now().Add(time.Hour))
-	second := func(b []byte) { time.Sleep(time.Second); w.Write(b) } // virtual time
+	go io.Copy(io.Discard, server)
+	c := handshaking(client, &Settings{Margin: time.Second})
+	session := c.session
+	afterSecond := func(b []byte) { time.Sleep(time.Second); c.Write(b) } // virtual time
 	newest := func(want time.Duration) {
 		t.Helper()
-		if got := time.Duration(l.lastAnswered.Load()); got != want {
+		if got := time.Duration(session.lastAnswered.Load()); got != want {
 			t.Errorf("in pieces of %d: newest answered message is from %v, not %v", piece, got, want)
 		}
 	}
-	second(frame(40))                                         // connect request at 1 s
-	w.pieces(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
+	afterSecond(frame(40))                                     // connect request at 1 s
+	c.deliver(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
 	newest(1 * time.Second)
-	if l.sessionID.Load() != 77 || l.Deadline() != l.openedAt.Add(9*time.Second) {
-		t.Errorf("session %d, deadline after %v", l.sessionID.Load(), l.Deadline().Sub(l.openedAt))
+	if session.sessionID.Load() != 77 || session.Deadline() != session.openedAt.Add(9*time.Second) {
+		t.Errorf("session %d, deadline after %v", session.sessionID.Load(), session.Deadline().Sub(session.openedAt))
 	}
-	second(request4(1, 14))       // 2 s
-	second(request4(2, 4))        // 3 s
-	second(request4(xidPing, 11)) // 4 s
-	second(request4(3, 4))        // 5 s
-	w.pieces(t, server, append(frame(16, 1), frame(300, 2)...), piece, frame(40, xidEvent)...)
+	afterSecond(frame(8, 1, 14))       // 2 s
+	afterSecond(frame(8, 2, 4))        // 3 s
+	afterSecond(frame(8, xidPing, 11)) // 4 s
+	afterSecond(frame(8, 3, 4))        // 5 s
+	c.deliver(t, server, append(frame(16, 1), frame(300, 2)...), piece, frame(40, xidEvent)...)
 	newest(3 * time.Second)
-	w.pieces(t, server, frame(16, xidPing), piece)
+	c.deliver(t, server, frame(16, xidPing), piece)
 	newest(4 * time.Second)
-	w.pieces(t, server, frame(16, 3), piece)
+	c.deliver(t, server, frame(16, 3), piece)
 	newest(5 * time.Second)
 	time.Sleep(time.Second)
-	w.send(encodeDelete("/n"), func([]byte, error) {}) // 6 s
-	w.pieces(t, server, frame(16, xidPing), piece, frame(16, firstXid)...)
+	c.send(encodeDelete("/n"), ignore) // 6 s
+	c.deliver(t, server, frame(16, xidPing), piece, frame(16, firstXid)...)
 	newest(6 * time.Second)
-	second(request4(4, opClose))
-	w.pieces(t, server, frame(16, 4), piece)
-	if !l.sessionEnded.Load() || len(w.sent) != 0 {
-		t.Errorf("end of the session not seen, or %v left", w.sent)
+	afterSecond(frame(8, 4, opClose))
+	c.deliver(t, server, frame(16, 4), piece)
+	if !session.sessionEnded.Load() || len(c.sent) != 0 {
+		t.Errorf("end of the session not seen, or %v left", c.sent)
 	}
 }
 
 func TestConnRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
-		w := newConn(client, client, l, time.Now().Add(time.Hour))
+		c := handshaking(client, &Settings{})
 		go server.Write([]byte(garbage))
-		if _, err := w.Read(make([]byte, 4)); err == nil {
+		if _, err := c.Read(make([]byte, 4)); err == nil {
 			t.Errorf("%q is accepted", garbage)
 		}
 		client.Close()
@@ -103,11 +70,9 @@ func TestConnRefusesGarbage(t *testing.T) {
 	// After the handshake, too.
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
-		w := newConn(client, client, l, time.Now().Add(time.Hour))
-		w.handshakeDone.Store(true)
+		c := opened(client, &Settings{})
 		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
-		if _, err := w.Read(make([]byte, 4)); err == nil {
+		if _, err := c.Read(make([]byte, 4)); err == nil {
 			t.Errorf("%q is accepted after the handshake", garbage)
 		}
 		client.Close()
@@ -115,14 +80,14 @@ func TestConnRefusesGarbage(t *testing.T) {
 	}
 }
 
-// A connect response is not passed on unless its parts fill it: go-zookeeper would
-// make as much room for the password as its length says.
-func TestGarbledConnectResponse(t *testing.T) {
-	for name, c := range map[string]struct {
-		hello []byte
+// The connection passes on a connect reply only if its parts fill it: go-zookeeper would
+// allocate memory for any length of the password.
+func TestGarbledConnectReply(t *testing.T) {
+	for name, test := range map[string]struct {
+		reply []byte
 		ok    bool
 	}{
-		"as it should be":      {frame(37, 0, 9000, 0, 77, 16), true},
+		"complete":             {frame(37, 0, 9000, 0, 77, 16), true},
 		"of an old server":     {frame(36, 0, 9000, 0, 77, 16), true},
 		"of an ended session":  {frame(37, 0, 0, 0, 0, 16), true},
 		"without a password":   {frame(16, 0, 9000, 0, 77), false},
@@ -135,14 +100,13 @@ func TestGarbledConnectResponse(t *testing.T) {
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
 	} {
 		client, server := net.Pipe()
-		l := &SessionConn{cfg: &Settings{}, noteError: func(error) {}, post: func(any) {}}
-		w := newConn(client, client, l, time.Now().Add(time.Hour))
-		go server.Write(c.hello)
-		if _, err := w.Read(make([]byte, 4)); (err == nil) != c.ok {
+		c := handshaking(client, &Settings{})
+		go server.Write(test.reply)
+		if _, err := c.Read(make([]byte, 4)); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !c.ok && l.sessionID.Load() != 0 {
-			t.Errorf("%s: the session is taken for opened", name)
+		if !test.ok && c.session.sessionID.Load() != 0 {
+			t.Errorf("%s: the connection has a session", name)
 		}
 		client.Close()
 		server.Close()

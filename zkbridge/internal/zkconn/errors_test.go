@@ -63,7 +63,7 @@ func TestFirstFailedOp(t *testing.T) {
 	}
 }
 
-// An attempt without an answer does not hide why the attempt before has failed.
+// MoreTelling keeps the error of the last attempt if the next attempt got no answer.
 func TestMoreTelling(t *testing.T) {
 	hangUp := &handshakeError{"handshake", "a:1", io.EOF}
 	silent := &handshakeError{"handshake", "a:1", errNoZooKeeper}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -43,51 +42,47 @@ func TestGarbledAnswers(t *testing.T) {
 	}
 	unknown := reader{rest: appendOpHeader(appendOpHeader(nil, 99, false), -1, true)}
 	if unknown.results("", 1); !unknown.bad {
-		t.Error("an operation 99 makes sense")
+		t.Error("an operation 99 is accepted")
 	}
 	for _, length := range []int32{-2, math.MinInt32, math.MaxInt32} {
 		r := reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}
 		if r.data(); !r.bad {
-			t.Errorf("%d bytes make sense", length)
+			t.Errorf("a length of %d bytes is accepted", length)
 		}
 		if r = (reader{rest: append(appendInt(nil, length), make([]byte, 100)...)}); length > 0 {
 			if r.texts(); !r.bad {
-				t.Errorf("%d names make sense", length)
+				t.Errorf("%d names are accepted", length)
 			}
 		}
 	}
 }
 
-// The memory for a large answer is not kept.
+// The connection does not keep the memory of a large answer.
 func TestLargeAnswerIsNotKept(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
+	c, server := openedPipe(t, &Settings{})
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Settings{})
-	told := make(hearings, 2)
+	replies := make(answers, 2)
 	for _, name := range []string{"a", "b"} {
-		w.send(encodeDelete("/"+name), told.to(name))
+		c.send(encodeDelete("/"+name), replies.of(name))
 	}
-	w.pieces(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
-	told.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
-	if cap(w.body) > maxBody {
-		t.Errorf("%d bytes are kept", cap(w.body))
+	c.deliver(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
+	replies.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
+	if cap(c.body) > maxBody {
+		t.Errorf("%d bytes are kept", cap(c.body))
 	}
 }
 
-// The connection reports nothing of an answer that turns out to be garbled.
-func TestGarbledAnswerTellsNothing(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
+// The callback of a garbled answer gets no results.
+func TestGarbledAnswerHasNoResults(t *testing.T) {
+	c, server := openedPipe(t, &Settings{})
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Settings{})
-	w.session.active.Store(w)
+	c.session.active.Store(c)
 	var results []zk.MultiResponse
 	var failure error
-	zkClient{session: w.session}.Multi([]Op{{Kind: OpDelete, Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
+	zkClient{session: c.session}.Multi([]Op{{Kind: OpDelete, Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
 	body := appendInt(appendOpHeader(nil, opError, false), -101) // and no end
 	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
-	w.pieces(t, server, frame(16, xidPing), 100, answer...)
+	c.deliver(t, server, frame(16, xidPing), 100, answer...)
 	if results != nil || !errors.Is(failure, errGarbled) {
 		t.Errorf("%+v, %v", results, failure)
 	}

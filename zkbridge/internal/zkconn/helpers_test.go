@@ -1,16 +1,31 @@
 package zkconn
 
 import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
+// The fixtures of these tests:
+//
+//	handshaking  a connection before its handshake
+//	opened       a connection after its handshake; openedPipe: over a pipe whose other end is the server's
+//	deliver      has a connection read bytes of the server, in pieces
+//	frame        a message; sentRequests: those that the server gets
+//	answers      the answers to requests
+//	testNetwork  name servers and servers (resolver_test.go)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come, on the slowest machine.
-const patience = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -18,3 +33,91 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// handshaking returns a connection over conn before its handshake.
+func handshaking(conn net.Conn, cfg *Settings) *Conn {
+	cfg.Log = slog.New(slog.DiscardHandler)
+	session := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	return newConn(conn, conn, session, time.Now().Add(time.Hour))
+}
+
+// opened returns a connection over conn after its handshake.
+func opened(conn net.Conn, cfg *Settings) *Conn {
+	c := handshaking(conn, cfg)
+	c.handshakeDone.Store(true)
+	return c
+}
+
+// openedPipe returns a connection after its handshake, and the server's end.
+func openedPipe(t *testing.T, cfg *Settings) (c *Conn, server net.Conn) {
+	client, server := net.Pipe()
+	t.Cleanup(func() { server.Close() })
+	return opened(client, cfg), server
+}
+
+// deliver sends own and then b to the connection, and reads b there in pieces of n bytes. The connection does not pass on own, which
+// has answers to its own requests.
+func (c *Conn) deliver(t *testing.T, server net.Conn, b []byte, n int, own ...byte) {
+	t.Helper()
+	go server.Write(append(own, b...))
+	for got := 0; got < len(b); {
+		k, err := c.Read(make([]byte, min(n, len(b)-got)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += k
+	}
+}
+
+// frame returns a message with its length, and with fields at its beginning.
+func frame(size int, fields ...int32) []byte {
+	b := make([]byte, 4+size)
+	binary.BigEndian.PutUint32(b, uint32(size))
+	for i, f := range fields {
+		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
+	}
+	return b
+}
+
+// sentRequests reads n requests at the server, and returns the xid and the size of each.
+func sentRequests(t *testing.T, server io.Reader, n int) (list []string) {
+	t.Helper()
+	for range n {
+		head := make([]byte, lengthSize)
+		_, err := io.ReadFull(server, head)
+		must(t, err)
+		body := make([]byte, binary.BigEndian.Uint32(head))
+		_, err = io.ReadFull(server, body)
+		must(t, err)
+		list = append(list, fmt.Sprint(binary.BigEndian.Uint32(body), ":", len(body)))
+	}
+	return list
+}
+
+// answers holds the answers to requests, in their order.
+type answers chan string
+
+// of returns the callback of the request with a name.
+func (a answers) of(name string) Callback[[]byte] {
+	return func(body []byte, err error) { a <- fmt.Sprint(name, " ", len(body), " ", err) }
+}
+
+// expect waits for answers, and checks that there are no others.
+func (a answers) expect(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		select {
+		case s := <-a:
+			got = append(got, s)
+		case <-time.After(timeLimit):
+			t.Fatalf("only the answers %q", got)
+		}
+	}
+	if !slices.Equal(got, want) || len(a) > 0 {
+		t.Errorf("answers %q and %d more, want %q", got, len(a), want)
+	}
+}
+
+// ignore is a callback.
+func ignore([]byte, error) {}

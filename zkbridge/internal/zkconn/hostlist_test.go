@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A server that answers nothing is given a second, and twice as long each time, up to the
-// limit. One that refuses takes no time, and an answer begins it anew.
+// The time limit of an attempt is a second, and doubles after each attempt without an answer up to the configured limit. A refused
+// attempt does not change it, and an answer resets it.
 func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostList(func() bool { return false }, 20*time.Second)
@@ -40,14 +40,14 @@ func TestAttemptTimeout(t *testing.T) {
 }
 
 func TestHostList(t *testing.T) {
-	dead := false
-	h := newHostList(func() bool { return dead }, 20*time.Second)
+	over := false
+	h := newHostList(func() bool { return over }, 20*time.Second)
 	h.Init([]string{"a", "b"})
 	expect := func(server string, pause bool) {
 		t.Helper()
-		s, theirs := h.Next()
-		if ours := h.pause(); s != server || theirs != dead || (ours > 0) != pause || ours > maxPause {
-			t.Errorf("%s, %v, %v; want %s, %v, %v", s, theirs, ours, server, dead, pause)
+		s, retryStart := h.Next()
+		if p := h.pause(); s != server || retryStart != over || (p > 0) != pause || p > maxPause {
+			t.Errorf("%s, %v, %v; want %s, %v, %v", s, retryStart, p, server, over, pause)
 		}
 	}
 	expect("a", false)
@@ -59,12 +59,12 @@ func TestHostList(t *testing.T) {
 	expect("a", false) // at once after a connection is lost
 	h.Connected()
 	expect("b", true) // but not if it was a short one
-	dead = true
+	over = true
 	expect("a", false)
 	expect("b", true)
 }
 
-// TestPauseIsSpread has clients that lose a server at one time.
+// Clients that lose a server at the same time pause for different times.
 func TestPauseIsSpread(t *testing.T) {
 	for _, c := range []struct{ session, longest time.Duration }{
 		{time.Minute, time.Second}, {4 * time.Second, 500 * time.Millisecond}, {100 * time.Millisecond, 12500 * time.Microsecond},

@@ -1,10 +1,8 @@
 package zkconn
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"net"
 	"slices"
@@ -16,79 +14,28 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// opened returns a connection behind its handshake, over conn.
-func opened(conn net.Conn, cfg *Settings) *Conn {
-	cfg.Log = slog.New(slog.DiscardHandler)
-	l := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
-	w := newConn(conn, conn, l, time.Now().Add(time.Hour))
-	w.handshakeDone.Store(true)
-	return w
-}
-
-// hearings holds the answers, in order.
-type hearings chan string
-
-func (a hearings) to(name string) Callback[[]byte] {
-	return func(body []byte, err error) { a <- fmt.Sprint(name, " ", len(body), " ", err) }
-}
-
-func (a hearings) expect(t *testing.T, want ...string) {
-	t.Helper()
-	var got []string
-	for range want {
-		select {
-		case s := <-a:
-			got = append(got, s)
-		case <-time.After(patience):
-			t.Fatalf("only %q were told", got)
-		}
-	}
-	if !slices.Equal(got, want) || len(a) > 0 {
-		t.Errorf("told %q and %d more, want %q", got, len(a), want)
-	}
-}
-
-// xids reads n requests and returns the number and size of each.
-func xids(t *testing.T, conn io.Reader, n int) (list []string) {
-	t.Helper()
-	for range n {
-		head := make([]byte, lengthSize)
-		if _, err := io.ReadFull(conn, head); err != nil {
-			t.Fatal(err)
-		}
-		body := make([]byte, binary.BigEndian.Uint32(head))
-		if _, err := io.ReadFull(conn, body); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, fmt.Sprint(binary.BigEndian.Uint32(body), ":", len(body)))
-	}
-	return list
-}
-
-// A send does not wait for a server that reads nothing, and the order is kept.
+// send does not wait for a server that reads nothing, and keeps the order.
 func TestSendDoesNotBlock(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	w := opened(client, &Settings{})
-	told := make(hearings, 10)
+	c, server := openedPipe(t, &Settings{})
+	replies := make(answers, 10)
 	for _, path := range []string{"/a", "/bb", "/ccc"} {
-		w.send(encodeDelete(path), told.to(path))
+		c.send(encodeDelete(path), replies.of(path))
 	}
-	if got := fmt.Sprint(xids(t, server, 3)); got != "[1000:18 1001:19 1002:20]" {
+	if got := fmt.Sprint(sentRequests(t, server, 3)); got != "[1000:18 1001:19 1002:20]" {
 		t.Error(got)
 	}
-	w.send(encodeDelete("/dddd"), told.to("/dddd")) // later
-	if got := fmt.Sprint(xids(t, server, 1)); got != "[1003:21]" {
+	c.send(encodeDelete("/dddd"), replies.of("/dddd")) // later
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1003:21]" {
 		t.Error(got)
 	}
-	w.Close()
+	c.Close()
 	closed := fmt.Sprint(" 0 ", zk.ErrConnectionClosed)
-	told.expect(t, "/a"+closed, "/bb"+closed, "/ccc"+closed, "/dddd"+closed)
-	w.send(encodeDelete("/e"), told.to("/e"))
-	told.expect(t, fmt.Sprint("/e 0 ", zk.ErrNoServer))
+	replies.expect(t, "/a"+closed, "/bb"+closed, "/ccc"+closed, "/dddd"+closed)
+	c.send(encodeDelete("/e"), replies.of("/e"))
+	replies.expect(t, fmt.Sprint("/e 0 ", zk.ErrNoServer))
 }
 
-// A socket is written to at once, until it might be full.
+// send writes to a socket at once until the socket's buffer may be full.
 func TestSendOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -98,52 +45,49 @@ func TestSendOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &Settings{})
-	defer w.Close()
-	nobody := func([]byte, error) {}
-	w.send(encodeDelete("/a"), nobody)
-	if w.unanswered != headerSize+10 || len(w.unwritten) > 0 {
-		t.Errorf("%d bytes, %d in queue", w.unanswered, len(w.unwritten))
+	c := opened(conn, &Settings{})
+	defer c.Close()
+	c.send(encodeDelete("/a"), ignore)
+	if c.unanswered != headerSize+10 || len(c.unwritten) > 0 {
+		t.Errorf("%d bytes, %d in queue", c.unanswered, len(c.unwritten))
 	}
 	want := []string{"1000:18"}
 	for n := range 100 { // of a megabyte: more than any socket takes
-		w.send(encodeDelete("/"+strings.Repeat("b", 1<<20)), nobody)
+		c.send(encodeDelete("/"+strings.Repeat("b", 1<<20)), ignore)
 		want = append(want, fmt.Sprint(1001+n, ":", 1<<20+17))
 	}
-	if got := xids(t, server, 101); !slices.Equal(got, want) {
+	if got := sentRequests(t, server, 101); !slices.Equal(got, want) {
 		t.Error(got)
 	}
 }
 
-// The handshake's deadline does not hold for later requests.
+// The deadline of the handshake does not apply to later requests.
 func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := net.Pipe()
-		defer server.Close()
-		w := opened(client, &Settings{})
-		w.handshakeDone.Store(false)
-		w.deadline = time.Now().Add(time.Second)
+		c, server := openedPipe(t, &Settings{})
+		c.handshakeDone.Store(false)
+		c.deadline = time.Now().Add(time.Second)
 		go func() {
-			xids(t, server, 1)
+			sentRequests(t, server, 1)
 			server.Write(frame(37, 0, 9000, 0, 77, 16))
 		}()
-		must(t, w.SetWriteDeadline(time.Now().Add(time.Minute))) // as go-zookeeper does
-		_, err := w.Write(frame(40))
+		must(t, c.SetWriteDeadline(time.Now().Add(time.Minute))) // as go-zookeeper does
+		_, err := c.Write(frame(40))
 		must(t, err)
-		must(t, w.SetWriteDeadline(time.Time{}))
-		_, err = io.ReadFull(w, make([]byte, 41))
+		must(t, c.SetWriteDeadline(time.Time{}))
+		_, err = io.ReadFull(c, make([]byte, 41))
 		must(t, err)
 		time.Sleep(2 * time.Second)
-		w.send(encodeDelete("/a"), func(_ []byte, err error) { t.Error(err) })
-		if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+		c.send(encodeDelete("/a"), func(_ []byte, err error) { t.Error(err) })
+		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:18]" {
 			t.Error(got)
 		}
-		w.sent = nil
-		w.Close()
+		c.sent = nil
+		c.Close()
 	})
 }
 
-// A send of more than the socket takes at once does not wait, either.
+// send does not wait if a request is larger than the socket's buffer.
 func TestSendMuchOverSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -154,148 +98,133 @@ func TestSendMuchOverSocket(t *testing.T) {
 	server, err := l.Accept()
 	must(t, err)
 	defer server.Close()
-	w := opened(conn, &Settings{})
-	defer w.Close()
+	c := opened(conn, &Settings{})
+	defer c.Close()
 	sent := make(chan struct{})
 	go func() {
-		w.send(encodeDelete("/"+strings.Repeat("a", 16<<20)), func([]byte, error) {})
+		c.send(encodeDelete("/"+strings.Repeat("a", 16<<20)), ignore)
 		close(sent)
 	}()
 	select {
 	case <-sent:
-	case <-time.After(patience):
-		t.Error("waits for the server")
+	case <-time.After(timeLimit):
+		t.Error("send waits for the server")
 	}
 }
 
-// Answers find their requests, between the answers for go-zookeeper. An answer that is too large, late,
-// or without a request does no harm.
+// Each answer reaches its request, between the answers for go-zookeeper. The connection goes on after an answer that is too large,
+// late, or without a request.
 func TestAnswers(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
+	c, server := openedPipe(t, &Settings{MaxReply: 1000})
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Settings{MaxReply: 1000})
-	told := make(hearings, 10)
+	replies := make(answers, 10)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		w.send(encodeDelete("/"+name), told.to(name))
+		c.send(encodeDelete("/"+name), replies.of(name))
 	}
-	w.pieces(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
+	c.deliver(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
 		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 6, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
-	told.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
-	if newest := w.session.lastZxid.Load(); newest != 10 {
+	replies.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
+	if newest := c.session.lastZxid.Load(); newest != 10 {
 		t.Errorf("newest zxid is %d", newest)
 	}
-	w.send(encodeDelete("/e"), told.to("e"))
+	c.send(encodeDelete("/e"), replies.of("e"))
 	go server.Write(frame(1001, xidEvent))
-	if _, err := w.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
+	if _, err := c.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
 		t.Errorf("%v", err)
 	}
-	told.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // since no goroutine reads on
+	replies.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // because no goroutine goes on reading
 }
 
-// Answers keep go-zookeeper, which does not see them, from taking the server for dead.
+// Each answer extends the read deadline of go-zookeeper, which does not see the answer and would take the server for dead.
 func TestAnswersAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := net.Pipe()
-		defer server.Close()
+		c, server := openedPipe(t, &Settings{})
 		go io.Copy(io.Discard, server)
-		w := opened(client, &Settings{})
 		go func() {
 			for n := range int32(10) {
-				w.send(encodeDelete("/n"), func([]byte, error) {})
+				c.send(encodeDelete("/n"), ignore)
 				time.Sleep(9 * time.Second)
 				server.Write(frame(16, 1000+n))
 			}
 		}()
-		must(t, w.SetReadDeadline(time.Now().Add(10*time.Second)))
+		must(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 		begun := time.Now()
-		_, err := w.Read(make([]byte, 4))
+		_, err := c.Read(make([]byte, 4))
 		if took := time.Since(begun); err == nil || took != 100*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	})
 }
 
-// Numbers begin anew before they become negative.
-func TestNumbersOfRequests(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	w := opened(client, &Settings{})
-	w.xid = math.MaxInt32 - 1
+// The xids begin anew before they become negative.
+func TestXids(t *testing.T) {
+	c, server := openedPipe(t, &Settings{})
+	c.xid = math.MaxInt32 - 1
 	for range 2 {
-		w.send(encodeDelete("/"), func([]byte, error) {})
+		c.send(encodeDelete("/"), ignore)
 	}
-	if got := fmt.Sprint(xids(t, server, 2)); got != "[2147483647:17 1000:17]" {
+	if got := fmt.Sprint(sentRequests(t, server, 2)); got != "[2147483647:17 1000:17]" {
 		t.Error(got)
 	}
 }
 
-// A connection over which the server does not set the watches again is of no use: no waiter would be
-// woken.
+// The connection closes if the server does not set the watches again, because waiters would miss their events.
 func TestWatchesAreNotSetAgain(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	w := opened(client, &Settings{})
-	zkClient{session: w.session}.SetWatches(w, []string{"/n"}, nil)
-	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:34]" {
+	c, server := openedPipe(t, &Settings{})
+	zkClient{session: c.session}.SetWatches(c, []string{"/n"}, nil)
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:34]" {
 		t.Error(got)
 	}
-	go w.Read(make([]byte, 4))
+	go c.Read(make([]byte, 4))
 	server.Write(frame(16, firstXid, 0, 0, CodeUnimplemented))
-	server.SetReadDeadline(time.Now().Add(patience))
+	server.SetReadDeadline(time.Now().Add(timeLimit))
 	if _, err := server.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("%v, not the end", err)
 	}
 }
 
-// The answers come one after the other, also if an answer comes while the connection is lost.
+// Callbacks run one after the other, also if an answer arrives while the connection is lost.
 func TestOneCallbackAtATime(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
+	c, server := openedPipe(t, &Settings{})
 	go io.Copy(io.Discard, server)
-	w := opened(client, &Settings{})
-	told := make(chan bool, 2)
+	unlocked := make(chan bool, 2) // whether another callback could run
 	for range 2 {
-		w.send(encodeDelete("/n"), func([]byte, error) {
-			free := w.callbackMu.TryLock()
+		c.send(encodeDelete("/n"), func([]byte, error) {
+			free := c.callbackMu.TryLock()
 			if free {
-				w.callbackMu.Unlock()
+				c.callbackMu.Unlock()
 			}
-			told <- free
+			unlocked <- free
 		})
 	}
-	w.pieces(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
-	w.Close()
-	if first, second := <-told, <-told; first || second {
-		t.Error("another could be told meanwhile")
+	c.deliver(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
+	c.Close()
+	if first, second := <-unlocked, <-unlocked; first || second {
+		t.Error("another callback could run at the same time")
 	}
 }
 
-// A send that cannot be written does not wait, even if the other direction works.
+// A request that cannot be written fails at once, even if the other direction works.
 func TestSendFails(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	w := opened(client, &Settings{})
-	must(t, client.SetWriteDeadline(time.Now()))
-	told := make(hearings, 1)
-	w.send(encodeDelete("/a"), told.to("a"))
-	told.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
+	c, _ := openedPipe(t, &Settings{})
+	must(t, c.Conn.SetWriteDeadline(time.Now()))
+	replies := make(answers, 1)
+	c.send(encodeDelete("/a"), replies.of("a"))
+	replies.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
 }
 
-// No request overtakes one that is still to be written, though there may be room again.
+// A request does not overtake one that is still to be written, though the buffer may have room again.
 func TestSendBehindOthers(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	w := opened(client, &Settings{})
-	w.hasSendBuffer, w.flushing = true, true
-	w.send(encodeDelete("/a"), func([]byte, error) {})
-	go w.flushLoop()
-	if got := fmt.Sprint(xids(t, server, 1)); got != "[1000:18]" {
+	c, server := openedPipe(t, &Settings{})
+	c.hasSendBuffer, c.flushing = true, true
+	c.send(encodeDelete("/a"), ignore)
+	go c.flushLoop()
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:18]" {
 		t.Error(got)
 	}
 }
 
-// Watches are set again in as many messages as it takes, each path once.
+// encodeSetWatches has each path once, in as many messages as are needed.
 func TestWatchRequests(t *testing.T) {
 	paths := func(kind string, n int) (list []string) {
 		for i := range n {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// namedServers is name servers and servers behind addresses, of which names knows.
-type namedServers struct {
+// testNetwork has name servers, and servers behind addresses.
+type testNetwork struct {
 	*Resolver
 	t       *testing.T
-	life    context.Context
+	session context.Context // of the lookups
 	end     context.CancelFunc
 	running sync.WaitGroup
 
@@ -24,14 +24,14 @@ type namedServers struct {
 	answer  []string      // of the name servers
 	failure error         // their answer, if not nil
 	delay   time.Duration // until they answer
-	dead    string        // an address without a server
-	refuses string        // an address that refuses
+	silent  string        // the address of a server that does not answer
+	refuses string        // the address of a server that refuses
 	dialed  []string
 }
 
-func newNetwork(t *testing.T, answer ...string) *namedServers {
-	n := &namedServers{Resolver: NewResolver(), t: t, answer: answer}
-	n.life, n.end = context.WithCancel(t.Context())
+func newNetwork(t *testing.T, answer ...string) *testNetwork {
+	n := &testNetwork{Resolver: NewResolver(), t: t, answer: answer}
+	n.session, n.end = context.WithCancel(t.Context())
 	n.Resolver.Lookup = func(ctx context.Context, _ string) ([]string, error) {
 		n.mu.Lock()
 		answer, failure, delay := n.answer, n.failure, n.delay
@@ -46,10 +46,10 @@ func newNetwork(t *testing.T, answer ...string) *namedServers {
 	n.Resolver.DialIP = func(ctx context.Context, _, address string) (net.Conn, error) {
 		n.mu.Lock()
 		n.dialed = append(n.dialed, strings.TrimSuffix(address, ":2181"))
-		dead, refuses := n.dead+":2181" == address, n.refuses+":2181" == address
+		silent, refuses := n.silent+":2181" == address, n.refuses+":2181" == address
 		n.mu.Unlock()
 		switch {
-		case dead:
+		case silent:
 			<-ctx.Done()
 			return nil, ctx.Err()
 		case refuses:
@@ -63,12 +63,12 @@ func newNetwork(t *testing.T, answer ...string) *namedServers {
 }
 
 // connect dials with a limit of a second, and checks which addresses are tried.
-func (n *namedServers) connect(addresses ...string) error {
+func (n *testNetwork) connect(addresses ...string) error {
 	n.t.Helper()
 	n.dialed = nil
-	ctx, cancel := context.WithTimeout(n.life, time.Second)
+	ctx, cancel := context.WithTimeout(n.session, time.Second)
 	defer cancel()
-	conn, err := n.dial(ctx, n.life, &n.running, "tcp", "zk.test:2181")
+	conn, err := n.dial(ctx, n.session, &n.running, "tcp", "zk.test:2181")
 	if err == nil {
 		conn.Close()
 	}
@@ -85,7 +85,7 @@ func TestAddressesInTurn(t *testing.T) {
 		must(t, n.connect("b"))
 		n.refuses = "c"
 		must(t, n.connect("c", "a"))
-		n.dead = "b"
+		n.silent = "b"
 		must(t, n.connect("b", "c", "a"))
 		n.answer = []string{"c"}
 		if err := n.connect("c"); err == nil || !strings.Contains(err.Error(), "refused") {
@@ -96,7 +96,7 @@ func TestAddressesInTurn(t *testing.T) {
 	})
 }
 
-// A lookup that takes longer than an attempt is not begun anew at the next.
+// A lookup that takes longer than an attempt goes on during the next attempt.
 func TestSlowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, "a")
@@ -118,7 +118,7 @@ func TestSlowLookup(t *testing.T) {
 	})
 }
 
-// The last answer counts while there is no other, and not once the name is gone.
+// The last answer counts while the name servers fail, and not once the name is gone.
 func TestNameServersFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, "a")
@@ -133,7 +133,7 @@ func TestNameServersFail(t *testing.T) {
 		}
 		n.end() // that lookup ends with its session; the next one has its own
 		n.running.Wait()
-		n.life, n.end = context.WithCancel(t.Context())
+		n.session, n.end = context.WithCancel(t.Context())
 		n.delay, n.failure, n.answer = 0, &net.DNSError{Err: "no such host", IsNotFound: true}, nil
 		if err := n.connect(); err == nil || !strings.Contains(err.Error(), "no such host") {
 			t.Errorf("%v", err)
