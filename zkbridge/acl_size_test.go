@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// longACL is an ACL of n bytes or a little more in a message.
+// longACL returns an ACL of n bytes or a little more in a message.
 func longACL(n int) []ACL {
 	acl := zk.WorldACL(zk.PermAll)
 	for i := 0; zkconn.ACLBytes(acl) < n; i++ {
@@ -29,18 +29,18 @@ func TestLongACL(t *testing.T) {
 		u, dir := newUser(t, b), s.Path(t)
 		u.created(dir, "first-")
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		const n = 40
-		u.together(func() {
+		u.batch(func() {
 			for range n {
 				u.create(dir, "n-")
 			}
 		})
 		for range n {
-			next[*messages.Created](t, u.peer)
+			next[*messages.Created](u)
 		}
-		none[*messages.SessionChanged](t, u.peer) // the server has hung up on none of the messages
-		none[*messages.Failed](t, u.peer)
+		none[*messages.SessionChanged](u) // the server has hung up on none of the messages
+		none[*messages.Failed](u)
 		if nodes := s.Nodes(t, dir); len(nodes) != n+1 {
 			t.Errorf("%d nodes", len(nodes))
 		}
@@ -51,7 +51,7 @@ func TestLongACL(t *testing.T) {
 		b.CreateEach(parts)
 		var last *messages.Created
 		for range parts {
-			m := next[*messages.Created](t, u.peer)
+			m := next[*messages.Created](u)
 			if last != nil && (m.Czxid < last.Czxid || m.Id < last.Id) {
 				t.Errorf("%v after %v", m, last)
 			}
@@ -59,11 +59,11 @@ func TestLongACL(t *testing.T) {
 		}
 		b.CreateAtomically(parts)
 		for range parts {
-			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID {
 				t.Error(m)
 			}
 		}
-		none[*messages.SessionChanged](t, u.peer)
+		none[*messages.SessionChanged](u)
 	})
 	system := host.NewSystem(nil, nil)
 	defer system.Close()

@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// sendAll has each user's bridge make a node in its directory, all at once.
-func sendAll(users []*user, dirs []string) {
+// createAtomically sends an atomic create with a node of each user in its directory.
+func createAtomically(users []*user, dirs []string) {
 	var parts []CreateSpec
 	for i, u := range users {
 		parts = append(parts, CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], Prefix: fmt.Sprintf("n%d-", i)}})
@@ -23,8 +23,8 @@ func sendAll(users []*user, dirs []string) {
 	users[0].bridge.CreateAtomically(parts)
 }
 
-// usersOf returns n users of one bridge, with a directory for each.
-func usersOf(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
+// newUsers returns n users of one bridge, with a directory for each.
+func newUsers(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
 	path := s.Path(t)
 	for i := range n {
 		users, dirs = append(users, newUser(t, b)), append(dirs, fmt.Sprintf("%s/%d", path, i))
@@ -32,60 +32,59 @@ func usersOf(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, d
 	return users, dirs
 }
 
-// allCreated takes the answers: one transaction made all the nodes.
-func allCreated(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
+// createdAtomically waits for the answers, and releases the nodes. One transaction must have created all of them.
+func createdAtomically(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
 	t.Helper()
 	var zxid int64
 	for i, u := range users {
-		m := next[*messages.Created](t, u.peer)
+		m := next[*messages.Created](u)
 		if zxid == 0 {
 			zxid = m.GetCzxid()
 		}
 		exists, stat, err := conn.Exists(dirs[i] + "/" + m.GetNode())
 		if err != nil || !exists || stat.Czxid != zxid || m.GetCzxid() != zxid {
-			t.Errorf("node %s of transaction %#x, answered as %#x, not %#x: %v", m.GetNode(), stat.Czxid, m.GetCzxid(), zxid, err)
+			t.Errorf("node %s of transaction %#x, answered with czxid %#x, not %#x: %v", m.GetNode(), stat.Czxid, m.GetCzxid(), zxid, err)
 		}
 		u.release(dirs[i], m.GetNode())
-		next[*messages.NodeReleased](t, u.peer)
-		none[*messages.Failed](t, u.peer)
+		next[*messages.NodeReleased](u)
+		none[*messages.Failed](u)
 	}
 }
 
 func TestCreateAtomically(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
-		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+		users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 		for range 3 { // the first makes the directories
-			sendAll(users, dirs)
-			allCreated(t, users, dirs, conn)
+			createAtomically(users, dirs)
+			createdAtomically(t, users, dirs, conn)
 		}
-		// One of the directories has gone meanwhile.
+		// One of the directories was deleted.
 		if err := conn.Delete(dirs[1], -1); err != nil && err != zk.ErrNoNode {
 			t.Fatal(err)
 		}
-		sendAll(users, dirs)
-		allCreated(t, users, dirs, conn)
+		createAtomically(users, dirs)
+		createdAtomically(t, users, dirs, conn)
 		// Twice in one directory.
 		dirs[2] = dirs[0]
-		sendAll(users, dirs)
-		allCreated(t, users, dirs, conn)
+		createAtomically(users, dirs)
+		createdAtomically(t, users, dirs, conn)
 	})
 }
 
-// A directory with data of others is left alone; what its node's creation does not tell
-// is read.
+// The bridge keeps the data of a directory, and reads its czxid, which the transaction does not return.
 func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
-		users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 2)
+		users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 2)
 		home, _ := zkconn.SplitPath(dirs[0])
 		for _, path := range []string{home, dirs[1]} {
 			if _, err := conn.Create(path, []byte("theirs"), 0, zk.WorldACL(zk.PermAll)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sendAll(users, dirs)
-		allCreated(t, users, dirs, conn)
+		createAtomically(users, dirs)
+		createdAtomically(t, users, dirs, conn)
 		if data, _, err := conn.Get(dirs[1]); string(data) != "theirs" {
 			t.Error(string(data), err)
 		}
@@ -95,14 +94,14 @@ func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	})
 }
 
-// A node that cannot be made prevents all nodes of its atomic create.
+// An atomic create fails if one of its nodes cannot be created.
 func TestCreateAllOrNone(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
-		users, dirs := usersOf(t, b, s, 3)
-		sendAll(users, dirs)
-		allCreated(t, users, dirs, conn)
+		users, dirs := newUsers(t, b, s, 3)
+		createAtomically(users, dirs)
+		createdAtomically(t, users, dirs, conn)
 		closed := s.Path(t) + "-closed"
 		if _, err := conn.Create(closed, nil, 0, zk.WorldACL(zk.PermRead)); err != nil {
 			t.Fatal(err)
@@ -111,12 +110,12 @@ func TestCreateAllOrNone(t *testing.T) {
 			dir  string
 			want messages.Reason
 		}{{closed, messages.Reason_NO_AUTH}, {"relative", messages.Reason_INVALID}} {
-			sendAll(users, []string{dirs[0], c.dir, dirs[2]})
+			createAtomically(users, []string{dirs[0], c.dir, dirs[2]})
 			for _, u := range users {
-				if m := next[*messages.Failed](t, u.peer); m.GetReason() != c.want {
+				if m := next[*messages.Failed](u); m.GetReason() != c.want {
 					t.Errorf("%v in %s", m, c.dir)
 				}
-				none[*messages.Created](t, u.peer)
+				none[*messages.Created](u)
 			}
 		}
 		for _, dir := range dirs {
@@ -128,26 +127,25 @@ func TestCreateAllOrNone(t *testing.T) {
 	})
 }
 
-// The answer is lost: the transaction was executed, or not. Either way there is one node
-// each in the end, of one transaction.
+// An atomic create whose request or reply is lost creates one node for each user, in one transaction.
 func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, actions := range [][]embedded.Action{
 		{embedded.DropReply}, {embedded.CutBefore},
-		{embedded.CutBefore, embedded.DropReply}, // outcome unknown twice, and each time with another answer
+		{embedded.CutBefore, embedded.DropReply}, // the outcome is unknown twice: not executed, then executed
 	} {
 		t.Run(fmt.Sprint(actions), func(t *testing.T) {
 			s := zktest.Embedded(t)
 			conn := s.Client(t)
-			users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
-			sendAll(users, dirs)
-			allCreated(t, users, dirs, conn)
+			users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+			createAtomically(users, dirs)
+			createdAtomically(t, users, dirs, conn)
 			var faults []*embedded.Injected
 			for _, action := range actions {
 				faults = append(faults, s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action}))
 			}
-			sendAll(users, dirs)
-			allCreated(t, users, dirs, conn)
+			createAtomically(users, dirs)
+			createdAtomically(t, users, dirs, conn)
 			for _, fault := range faults {
 				if len(fault.Firings()) != 1 {
 					t.Error("the fault did not fire")
@@ -162,71 +160,71 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// One of the nodes has gone before anybody looked whether they were made: the others tell
-// that they were, and only its sender hears that it is gone.
+// One node of an atomic create whose outcome is unknown is deleted before the bridge looks for it. The other nodes show that the
+// transaction was executed, and only the sender of the deleted one gets a failure.
 func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	conn := s.Client(t)
-	users, dirs := usersOf(t, connected(t, Config{Servers: s.Addr()}), s, 3)
-	for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which would be collected
+	users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
+	for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which the server would delete
 		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 	}
-	for gone := range dirs {
+	for deleted := range dirs {
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: embedded.DropReply})
 		away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: 1000})
-		sendAll(users, dirs)
+		createAtomically(users, dirs)
 		<-fault.Fired()
 		var names []string
-		zktest.Eventually(t, 10*time.Second, func() (made bool) {
-			names, _, _ = conn.Children(dirs[gone])
+		zktest.Eventually(t, 10*time.Second, func() bool {
+			names, _, _ = conn.Children(dirs[deleted])
 			return len(names) == 1
-		}, "the node is made")
-		if err := conn.Delete(dirs[gone]+"/"+names[0], -1); err != nil {
+		}, "the node is created")
+		if err := conn.Delete(dirs[deleted]+"/"+names[0], -1); err != nil {
 			t.Fatal(err)
 		}
 		away.Remove()
 		for i, u := range users {
-			if i == gone {
-				if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_NODE_DELETED {
+			if i == deleted {
+				if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_NODE_DELETED {
 					t.Error(m)
 				}
 				continue
 			}
-			u.release(dirs[i], next[*messages.Created](t, u.peer).GetNode())
-			next[*messages.NodeReleased](t, u.peer)
+			u.release(dirs[i], next[*messages.Created](u).GetNode())
+			next[*messages.NodeReleased](u)
 		}
 	}
 }
 
-// Many at once, of several users, beside creates and releases of single nodes.
+// Many atomic creates run beside creates and releases of single nodes.
 func TestCreateAtomicallyAmongOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		const rounds = 50
 		conn := s.Client(t)
 		b := connected(t, Config{Servers: s.Addr()})
-		users, dirs := usersOf(t, b, s, 4)
+		users, dirs := newUsers(t, b, s, 4)
 		single := newUser(t, b)
 		for range rounds {
-			sendAll(users, dirs)
+			createAtomically(users, dirs)
 			single.create(dirs[0], "single-")
 		}
 		for range rounds {
 			zxids := map[int64]bool{}
 			for i, u := range users {
-				m := next[*messages.Created](t, u.peer)
+				m := next[*messages.Created](u)
 				zxids[m.GetCzxid()] = true
 				u.release(dirs[i], m.GetNode())
 			}
 			if len(zxids) != 1 {
 				t.Errorf("nodes of %d transactions", len(zxids))
 			}
-			single.release(dirs[0], next[*messages.Created](t, single.peer).GetNode())
+			single.release(dirs[0], next[*messages.Created](single).GetNode())
 		}
 		for range rounds {
 			for _, u := range append(users, single) {
-				next[*messages.NodeReleased](t, u.peer)
+				next[*messages.NodeReleased](u)
 			}
 		}
 		for _, dir := range dirs {
@@ -237,38 +235,38 @@ func TestCreateAtomicallyAmongOthers(t *testing.T) {
 	})
 }
 
-func TestCreateAtomicallyTooLateOrTooMuch(t *testing.T) {
+func TestCreateAtomicallyRefused(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	b := connected(t, Config{Servers: s.Addr(), MaxOutstanding: 2})
-	users, dirs := usersOf(t, b, s, MaxAtomicCreates+1)
-	sendAll(users, dirs)
+	users, dirs := newUsers(t, b, s, MaxAtomicCreates+1)
+	createAtomically(users, dirs)
 	for _, u := range users {
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID {
 			t.Fatal(m)
 		}
 	}
-	// Each would do by itself; together they are more than ZooKeeper takes.
+	// Each is small enough by itself; together they are more than ZooKeeper accepts.
 	var large []CreateSpec
 	for i, u := range users[:2] {
 		large = append(large, CreateSpec{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}})
 	}
 	b.CreateAtomically(large)
 	for _, u := range users[:2] {
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || m.GetId() != 6 {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID || m.GetId() != 6 {
 			t.Error(m)
 		}
 	}
-	sendAll(users[:3], dirs)
-	for _, u := range users[:3] { // all for the same reason: another would be for trying again
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_LIMIT_EXCEEDED {
+	createAtomically(users[:3], dirs)
+	for _, u := range users[:3] { // all for the same reason
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_LIMIT_EXCEEDED {
 			t.Error(m)
 		}
 	}
 	epoch := b.Session().Epoch
 	b.Close()
 	b.CreateAtomically([]CreateSpec{{users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"}}})
-	if m := next[*messages.Failed](t, users[0].peer); m.GetReason() != messages.Reason_CLOSED || m.GetId() != 7 {
+	if m := next[*messages.Failed](users[0]); m.GetReason() != messages.Reason_CLOSED || m.GetId() != 7 {
 		t.Error(m)
 	}
 }

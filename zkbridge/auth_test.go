@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,66 +19,34 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// secret must never be seen.
-const secret = "pass-that-nobody-sees"
-
 func digest(user string) []Auth { return []Auth{{"digest", user + ":" + secret}} }
-
-// record keeps all that is logged, and checks that no secret is in it.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-// record makes a Config log into a record, which is checked when the test ends.
-func (r *record) of(t *testing.T, cfg Config) Config {
-	cfg.Logger = slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	t.Cleanup(func() {
-		if text := r.String(); strings.Contains(text, secret) || text == "" {
-			t.Errorf("the log shows a secret, or nothing: %s", text)
-		}
-	})
-	return cfg
-}
 
 func TestAuth(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var log record
+		var log bridgeLog
 		proxy, dir := zktest.Proxy(t, s.Addr()), s.Path(t)
-		cfg := log.of(t, Config{Servers: proxy.Addr(), Auth: digest("a"), ACL: CreatorAll()})
+		cfg := log.config(t, Config{Servers: proxy.Addr(), Auth: digest("a"), ACL: CreatorAll()})
 		u := newUser(t, connected(t, cfg))
 		node := u.created(dir, "n-").GetNode()
 		if _, _, err := s.Client(t).Get(dir); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("a stranger reads %s: %v", dir, err)
+			t.Errorf("a client without credentials reads %s: %v", dir, err)
 		}
-		stranger := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), Auth: digest("b")})))
-		stranger.create(dir, "n-")
-		m := next[*messages.Failed](t, stranger.peer)
+		other := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr(), Auth: digest("b")})))
+		other.create(dir, "n-")
+		m := next[*messages.Failed](other)
 		if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "CREATE is not granted on "+dir) {
 			t.Errorf("%v", m)
 		}
-		friend := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), Auth: append(digest("b"), digest("a")...)})))
-		friend.release(dir, friend.created(dir, "n-").GetNode())
-		next[*messages.NodeReleased](t, friend.peer)
+		both := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr(), Auth: append(digest("b"), digest("a")...)})))
+		both.release(dir, both.created(dir, "n-").GetNode())
+		next[*messages.NodeReleased](both)
 
 		u.subscribe()
 		proxy.Cut() // it authenticates again
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
 		u.release(dir, node)
-		next[*messages.NodeReleased](t, u.peer)
+		next[*messages.NodeReleased](u)
 		u.created(dir, "n-")
 		if u.epoch() != 1 {
 			t.Errorf("in epoch %d", u.epoch())
@@ -90,9 +56,9 @@ func TestAuth(t *testing.T) {
 
 func TestAuthRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var log record
-		b := open(t, log.of(t, Config{Servers: s.Addr(), Auth: []Auth{{"nonsense", secret}}}))
-		err := b.Connected(inTime(t))
+		var log bridgeLog
+		b := open(t, log.config(t, Config{Servers: s.Addr(), Auth: []Auth{{"nonsense", secret}}}))
+		err := b.Connected(within(t))
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), `"nonsense"`) {
 			t.Errorf("%v", err)
 		}
@@ -103,51 +69,36 @@ func TestAuthRefused(t *testing.T) {
 	})
 }
 
-// spoiler changes the scheme of credentials on their way, while on.
-type spoiler struct{ on atomic.Bool }
-
-func (s *spoiler) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	return spoiledConn{conn, s}, err
-}
-
-type spoiledConn struct {
-	net.Conn
-	spoiler *spoiler
-}
-
-func (c spoiledConn) Write(b []byte) (int, error) {
-	if c.spoiler.on.Load() {
-		b = bytes.Replace(b, []byte("digest"), []byte("tsegid"), 1)
-	}
-	return c.Conn.Write(b)
-}
-
-// TestAuthRefusedLater has servers that take no credentials any more.
+// The servers refuse credentials that they have accepted before.
 func TestAuthRefusedLater(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var log record
-		var spoil spoiler
+		var log bridgeLog
+		var wrongScheme atomic.Bool // of the credentials that the server gets
+		d := testDialer{onMessage: func(message []byte) {
+			if i := bytes.Index(message, []byte("digest")); i >= 0 && wrongScheme.Load() {
+				copy(message[i:], "tsegid")
+			}
+		}}
 		proxy, dir := zktest.Proxy(t, s.Addr()), s.Path(t)
-		b := connected(t, log.of(t, Config{Servers: proxy.Addr(), Auth: digest("a"), Dial: spoil.dial}))
+		b := connected(t, log.config(t, Config{Servers: proxy.Addr(), Auth: digest("a"), Dial: d.Dial}))
 		u := newUser(t, b)
 		u.created(dir, "n-")
 		u.subscribe()
-		spoil.on.Store(true)
+		wrongScheme.Store(true)
 		proxy.Cut()
-		if m := state(t, u.peer, messages.SessionState_LOST); !strings.Contains(m.GetDetail(), "refuses the credentials") {
+		if m := u.waitState(messages.SessionState_LOST); !strings.Contains(m.GetDetail(), "refuses the credentials") {
 			t.Errorf("%v", m)
 		}
 		const logged = "level=ERROR msg=\"server refuses the bridge's credentials\""
-		zktest.Eventually(t, patience, func() bool { return strings.Count(log.String(), logged) >= 2 }, "it tries again")
-		spoil.on.Store(false)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		zktest.Eventually(t, timeLimit, func() bool { return strings.Count(log.String(), logged) >= 2 }, "it tries again")
+		wrongScheme.Store(false)
+		u.waitState(messages.SessionState_CONNECTED)
 		u.created(dir, "n-")
 		must(t, b.Close())
 	})
 }
 
-// TestAuthOverFailingConnections is what blocks go-zookeeper's AddAuth for ever.
+// Connections that fail during the authentication, over which go-zookeeper's AddAuth would block for ever, are replaced.
 func TestAuthOverFailingConnections(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
@@ -162,25 +113,25 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 	u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial, SessionTimeout: 2 * time.Second,
 		ConnectTimeout: 100 * time.Millisecond, Auth: digest("a"), ACL: CreatorAll()}))
 	u.subscribe()
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	node := u.created("/d", "n-").GetNode()
 	fault := s.Inject(embedded.Fault{Op: embedded.OpAuth, Times: 3, Action: action})
 	s.DropConnections()
 	for range 10 {
 		u.create("/d", "more-")
 	}
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	for range 10 {
-		next[*messages.Created](t, u.peer)
+		next[*messages.Created](u)
 	}
 	u.release("/d", node)
-	next[*messages.NodeReleased](t, u.peer)
+	next[*messages.NodeReleased](u)
 	if n := len(fault.Firings()); n != 3 || u.epoch() != 1 {
 		t.Errorf("%d failed, epoch %d", n, u.epoch())
 	}
 }
 
-// TestAuthNeverAnswered has a server that shakes hands and says nothing more.
+// An attempt to connect ends if the server answers the handshake and nothing after it.
 func TestAuthNeverAnswered(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -203,7 +154,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	cfg := Config{Servers: "a", Auth: digest("a")}
 	text, err := json.Marshal(cfg.Auth)
 	must(t, err)
-	var log record
+	var log bridgeLog
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "auth", cfg.Auth, "one", cfg.Auth[0])
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "auth", cfg.Auth, "one", cfg.Auth[0], "cfg", cfg)
 	all := fmt.Sprintf("%v %+v %#v %s %q %s", cfg, cfg, cfg, cfg.Auth, cfg.Auth, text) + log.String()
@@ -213,13 +164,13 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// TestRightsAreNamed takes one right away after the other.
+// The failure of a request names the right that is missing, and the node.
 func TestRightsAreNamed(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		for _, c := range []struct {
 			right int32
 			below string
-			says  string
+			want  string
 		}{
 			{zk.PermCreate, "", "CREATE is not granted on "},
 			{zk.PermCreate, "/below", "CREATE is not granted on "},
@@ -229,21 +180,21 @@ func TestRightsAreNamed(t *testing.T) {
 			_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll&^c.right))
 			must(t, err)
 			u.create(dir+c.below, "n-")
-			m := next[*messages.Failed](t, u.peer)
-			if m.GetReason() != messages.Reason_NO_AUTH || !strings.HasSuffix(m.GetDetail(), c.says+dir) {
+			m := next[*messages.Failed](u)
+			if m.GetReason() != messages.Reason_NO_AUTH || !strings.HasSuffix(m.GetDetail(), c.want+dir) {
 				t.Errorf("%+v: %v", c, m)
 			}
 		}
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		node := u.created(dir, "n-").GetNode()
-		without(t, s, dir, zk.PermRead)
-		without(t, s, dir+"/"+node, zk.PermRead)
+		setRights(t, s.Client(t), dir, zk.PermAll&^zk.PermRead)
+		setRights(t, s.Client(t), dir+"/"+node, zk.PermAll&^zk.PermRead)
 		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir}, u)
-		if m := next[*messages.Failed](t, u.peer); !strings.HasSuffix(m.GetDetail(), "READ is not granted on "+dir) {
+		if m := next[*messages.Failed](u); !strings.HasSuffix(m.GetDetail(), "READ is not granted on "+dir) {
 			t.Errorf("%v", m)
 		}
 		u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: dir, Nodes: []string{node}}, u)
-		if m := next[*messages.Failed](t, u.peer); !strings.HasSuffix(m.GetDetail(), "READ is not granted on "+dir+"/"+node) {
+		if m := next[*messages.Failed](u); !strings.HasSuffix(m.GetDetail(), "READ is not granted on "+dir+"/"+node) {
 			t.Errorf("%v", m)
 		}
 	})

@@ -52,10 +52,6 @@ func cycles(b *testing.B, bridge *Bridge, dir string, rounds int) {
 	}
 }
 
-type mailbox chan any
-
-func (m mailbox) Tell(msg any) { m <- msg }
-
 // BenchmarkBurst is n creates in one directory at once, and their releases. What each
 // costs must not grow with n.
 func BenchmarkBurst(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestChaos cuts connections and ends sessions under load. Each request must be answered, no two nodes
-// have one token, and no node is left whose create was not answered or whose release was.
+// Connections are cut and sessions end under load. Each request is answered, no two nodes have one token, and no node is left
+// whose create was not answered or whose release was.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -36,7 +36,7 @@ func TestChaos(t *testing.T) {
 			})
 		}
 		for i := range 5 {
-			zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
+			zktest.Eventually(t, timeLimit, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
 			<-time.After(rand.N(300 * time.Millisecond))
 			if i == 3 {
 				s.Expire(t, b.Session().ID)
@@ -44,7 +44,7 @@ func TestChaos(t *testing.T) {
 			}
 			proxy.Cut()
 		}
-		zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
+		zktest.Eventually(t, timeLimit, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
 		close(stop)
 		wg.Wait()
 		count := 0
@@ -52,7 +52,7 @@ func TestChaos(t *testing.T) {
 			for _, name := range s.Nodes(t, fmt.Sprintf("%s-%d", dir, i)) {
 				count++
 				if epoch, ok := held.Load(name); !ok || epoch != b.Session().Epoch {
-					t.Errorf("%s is left; told of in epoch %v", name, epoch)
+					t.Errorf("%s is left; its create was answered in epoch %v", name, epoch)
 				}
 			}
 		}
@@ -68,11 +68,13 @@ func TestChaos(t *testing.T) {
 	})
 }
 
+// chaosUser creates nodes, and releases most of them.
 type chaosUser struct {
-	t            *testing.T
-	bridge       *Bridge
-	held, tokens *sync.Map
-	answers      mailbox
+	t       *testing.T
+	bridge  *Bridge
+	held    *sync.Map // epoch by the name of each node that was not released
+	tokens  *sync.Map
+	answers mailbox
 }
 
 func (u *chaosUser) round(dir, prefix string, keep bool) {
@@ -82,7 +84,7 @@ func (u *chaosUser) round(dir, prefix string, keep bool) {
 		return
 	}
 	if _, twice := u.tokens.LoadOrStore(fmt.Sprint(created.GetCzxid(), "-", created.GetStep(), dir), created); twice {
-		u.t.Errorf("token given twice: %v", created)
+		u.t.Errorf("two nodes have one token: %v", created)
 	}
 	if keep {
 		u.held.Store(created.GetNode(), created.GetEpoch())
@@ -102,7 +104,7 @@ func (u *chaosUser) answer() any {
 	select {
 	case m := <-u.answers:
 		return m
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		u.t.Error("no answer")
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// checkClose closes a bridge and checks that this is done. How long it may take is measured
-// in virtual time, by TestCloseUnanswered and TestPauseEndsWithClose.
+// checkClose closes a bridge and checks that it is closed. TestCloseUnanswered and TestPauseEndsWithClose measure, in virtual
+// time, how long that may take.
 func checkClose(t *testing.T, b *Bridge, clean bool) {
 	t.Helper()
 	if err := b.Close(); (err == nil) != clean {
@@ -46,7 +45,7 @@ func TestCloseInEachState(t *testing.T) {
 				t.Errorf("left: %v", names)
 			}
 			for answered := 0; answered < 200; answered++ {
-				if m, ok := (<-u.inbox).(*messages.Failed); ok && m.GetReason() != messages.Reason_CLOSED {
+				if m, ok := (<-u.mailbox).(*messages.Failed); ok && m.GetReason() != messages.Reason_CLOSED {
 					t.Errorf("%v", m)
 				}
 			}
@@ -58,13 +57,13 @@ func TestCloseInEachState(t *testing.T) {
 			u.created(dir, "n-")
 			proxy.Refuse(true)
 			proxy.Cut()
-			state(t, u.peer, messages.SessionState_SUSPENDED)
+			u.waitState(messages.SessionState_SUSPENDED)
 			for range 100 {
 				u.create(dir, "n-")
 			}
 			checkClose(t, u.bridge, false)
 			for range 100 {
-				next[*messages.Failed](t, u.peer)
+				next[*messages.Failed](u)
 			}
 		})
 		t.Run("black hole", func(t *testing.T) {
@@ -82,14 +81,14 @@ func TestCloseInEachState(t *testing.T) {
 			u := newUser(t, connected(t, Config{Servers: proxy.Addr(), SessionTimeout: time.Second}))
 			u.subscribe()
 			proxy.BlackHole(true)
-			state(t, u.peer, messages.SessionState_LOST)
+			u.waitState(messages.SessionState_LOST)
 			checkClose(t, u.bridge, true)
 		})
 	})
 }
 
-// fail has the bridge fail by a panic.
-func (b *Bridge) fail() {
+// panicInActor stops the bridge by a panic of its actor.
+func (b *Bridge) panicInActor() {
 	b.ref.Tell(task(func(c *bridgeActor) {
 		c.epoch.reads.addBlocking(func() func() { panic("oops") })
 	}))
@@ -108,15 +107,15 @@ func TestPanic(t *testing.T) {
 			u.create(dir, "n-")
 		}
 		begun := time.Now()
-		b.fail()
-		m := state(t, u.peer, messages.SessionState_ENDED)
+		b.panicInActor()
+		m := u.waitState(messages.SessionState_ENDED)
 		if !strings.Contains(m.GetDetail(), "oops") {
 			t.Errorf("%v", m)
 		}
 		if !b.Lost(1) {
-			t.Error("holders are not told")
+			t.Error("the epoch does not count as lost")
 		}
-		left(t, s, dir, 0)
+		waitNodes(t, s, dir, 0)
 		if took := time.Since(begun); took < margin {
 			t.Errorf("the session is closed after %v", took)
 		}
@@ -125,7 +124,7 @@ func TestPanic(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		u.create(dir, "late-")
-		next[*messages.Failed](t, u.peer)
+		next[*messages.Failed](u)
 		must(t, b.Close())
 	})
 }
@@ -146,15 +145,14 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
 	b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial})
 	if meanwhile == "subscriber panics" {
-		b.Ref().SendSubscribe(&messages.Subscribe{}, new(panicking))
+		b.Ref().SendSubscribe(&messages.Subscribe{}, panickingRecipient{make(mailbox, 100)})
 	}
 	u := newUser(t, b)
 	u.subscribe()
-	state(t, u.peer, messages.SessionState_CONNECTED)
-	b.fail()
-	state(t, u.peer, messages.SessionState_ENDED)
+	u.waitState(messages.SessionState_CONNECTED)
+	b.panicInActor()
+	u.waitState(messages.SessionState_ENDED)
 	begun := time.Now()
-	alive := func() bool { return len(s.Sessions()) == 1 }
 	shortest, longest := margin, margin+time.Second
 	time.Sleep(margin / 5) // virtual
 	switch meanwhile {
@@ -171,28 +169,19 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 		s.DropConnections()
 		longest = 2 * timeout
 	}
-	for alive() && time.Since(begun) < time.Hour {
+	for len(s.Sessions()) == 1 && time.Since(begun) < time.Hour {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if took := time.Since(begun); took < shortest || took > longest {
 		t.Errorf("the session ended after %v", took)
 	}
 	if !b.Lost(1) || b.Session().State != messages.SessionState_ENDED {
-		t.Error("it does not count as lost")
+		t.Error("the epoch does not count as lost")
 	}
 	<-b.ended
 }
 
-// panicking is a recipient that panics from the second message on.
-type panicking struct{ told atomic.Bool }
-
-func (p *panicking) Tell(any) {
-	if p.told.Swap(true) {
-		panic("subscriber")
-	}
-}
-
-// TestSystemClosedFirst closes things in the wrong order.
+// A bridge can be closed after its actor system.
 func TestSystemClosedFirst(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -205,7 +194,7 @@ func TestSystemClosedFirst(t *testing.T) {
 	<-b.ended
 }
 
-// TestCloseUnanswered closes a session that no server confirms.
+// Close returns in time, with an error, if no server confirms the end of the session.
 func TestCloseUnanswered(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	b := open(t, Config{Servers: "127.0.0.1:1,localhost:1", ConnectTimeout: patience})
-	attemptFails(t, b, "refused")
+	b := open(t, Config{Servers: "127.0.0.1:1,localhost:1", ConnectTimeout: timeLimit})
+	waitConnectError(t, b, "refused")
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, errors.New("enough"))
 	defer cancel()
 	err := b.Connected(ctx)
@@ -35,32 +35,31 @@ func TestUnreachable(t *testing.T) {
 	checkClose(t, b, true)
 }
 
-// TestUnknownName has one name of two that does not resolve.
+// A server whose name does not resolve does not keep the bridge from the others.
 func TestUnknownName(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	connected(t, Config{Servers: "no-such-host.invalid:2181," + s.Addr()})
 }
 
-// TestMute connects to servers that accept and then say nothing, or not enough.
-func TestMute(t *testing.T) {
+// A server that accepts a connection and answers nothing, or not enough, fails the attempt.
+func TestIncompleteHandshake(t *testing.T) {
 	t.Parallel()
-	for _, says := range []string{"", "\x00\x00\x00\x25", "\x00\x00\x00\x25abc", "HTTP/1.1 400 Bad Request\r\n"} {
+	for _, text := range []string{"", "\x00\x00\x00\x25", "\x00\x00\x00\x25abc", "HTTP/1.1 400 Bad Request\r\n"} {
 		zktest.Bubble(t, func(t *testing.T) {
 			var dials atomic.Int32
-			b := open(t, Config{Servers: "mute:1", SessionTimeout: time.Second, ConnectTimeout: 100 * time.Millisecond,
-				Dial: piped(func(conn net.Conn) {
+			b := open(t, Config{Servers: "port:1", SessionTimeout: time.Second, ConnectTimeout: 100 * time.Millisecond,
+				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 					dials.Add(1)
-					go io.WriteString(conn, says)
-					io.Copy(io.Discard, conn)
-				})})
+					return textServer(text)(ctx, network, address)
+				}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "handshake with pipe") {
-				t.Errorf("%q: %v", says, err)
+				t.Errorf("%q: %v", text, err)
 			}
 			if n := dials.Load(); n < 2 {
-				t.Errorf("%q: %d attempts", says, n)
+				t.Errorf("%q: %d attempts", text, n)
 			}
 			checkClose(t, b, true)
 		})
@@ -71,35 +70,29 @@ func TestMute(t *testing.T) {
 func TestNoZooKeeperBehindPort(t *testing.T) {
 	t.Parallel()
 	const port = ": check that the port is ZooKeeper's clientPort"
-	const mute = "it accepts connections but does not answer as ZooKeeper" + port
-	for _, c := range []struct{ does, says string }{
-		{"", mute},
+	const noAnswer = "it accepts connections but does not answer as ZooKeeper" + port
+	for _, c := range []struct{ sends, want string }{
+		{"", noAnswer},
 		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers" + port},
 		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers" + port},
 		{"-ERR unknown command\r\n", "a Redis server answers" + port},
 		{"-NOAUTH Authentication required.\r\n", "a Redis server answers" + port},
 		{"220 mail ready\r\n", "a mail or FTP server answers" + port},
 		{"\x15\x03\x01\x00\x02\x02\x50", "the port accepts TLS only: set Config.TLS"}, // an alert
-		{"J\x00\x00\x00\x0a8.0.36\x00", mute + " (a message of"},                      // MySQL
+		{"J\x00\x00\x00\x0a8.0.36\x00", noAnswer + " (a message of"},                  // MySQL
 		{"hang up", "hangs up, as a ZooKeeper server without a quorum does"},
 	} {
-		for _, patient := range []bool{false, true} {
+		dial := textServer(c.sends)
+		if c.sends == "hang up" {
+			dial = pipeDialer(func(conn net.Conn) { io.ReadFull(conn, make([]byte, 48)) })
+		}
+		for _, limit := range []time.Duration{time.Second, time.Minute} {
 			zktest.Bubble(t, func(t *testing.T) {
-				b := open(t, Config{Servers: "port:1", SessionTimeout: 20 * time.Second, Dial: piped(func(conn net.Conn) {
-					if c.does == "hang up" {
-						io.ReadFull(conn, make([]byte, 48))
-						return
-					}
-					go io.WriteString(conn, c.does)
-					io.Copy(io.Discard, conn)
-				})})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				if patient {
-					ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
-				}
+				b := open(t, Config{Servers: "port:1", SessionTimeout: 20 * time.Second, Dial: dial})
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("%q: %v", c.does, err)
+				if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%q: %v", c.sends, err)
 				}
 			})
 		}
@@ -109,7 +102,7 @@ func TestNoZooKeeperBehindPort(t *testing.T) {
 func TestOtherTimeoutGranted(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b := open(t, Config{Servers: s.Addr(), SessionTimeout: 101 * time.Millisecond})
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 		defer cancel()
 		err := b.Connected(ctx)
 		if !errors.Is(err, ErrSessionTimeout) || !strings.Contains(err.Error(), "101ms") || !strings.Contains(err.Error(), "400ms") {
@@ -125,45 +118,46 @@ func TestOtherTimeoutGranted(t *testing.T) {
 	})
 }
 
-// A server is told of the newest that was seen, although go-zookeeper has not: one that
+// The connect request has the newest zxid that the bridge has seen, although go-zookeeper has not seen it: a server that
 // lags behind refuses the session then.
 func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		zxids := make(chan int64, 10)
 		proxy := zktest.Proxy(t, s.Addr())
-		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: tapped(func(b []byte) {
-			if len(b) > 40 && binary.BigEndian.Uint32(b[4:]) == 0 { // protocol version
-				zxids <- int64(binary.BigEndian.Uint64(b[8:]))
+		d := testDialer{onMessage: func(message []byte) {
+			if len(message) > 40 && binary.BigEndian.Uint32(message[4:]) == 0 { // protocol version: a handshake
+				zxids <- int64(binary.BigEndian.Uint64(message[8:]))
 			}
-		})})), s.Path(t)
+		}}
+		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: d.Dial})), s.Path(t)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		czxid := u.created(dir, "n-").GetCzxid()
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
 		first, second := <-zxids, <-zxids
-		newer := s.Real() && second > czxid // of a test beside this one: the answer to a ping has told of it
+		newer := s.Real() && second > czxid // of a test beside this one: the answer to a ping has it
 		if first != 0 || second != czxid && !newer {
-			t.Errorf("zxids tell of %d and %d, not of %d", first, second, czxid)
+			t.Errorf("the zxids are %d and %d, not 0 and %d", first, second, czxid)
 		}
 	})
 }
 
-// A handshake that is not answered costs a second, whatever the ConnectTimeout.
+// The attempt after an unanswered handshake begins a second later, whatever the ConnectTimeout.
 func TestUnansweredHandshake(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second})
 		u := newUser(t, connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second, Dial: s.Dial}))
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		time.Sleep(time.Minute)
 		s.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole})
 		s.DropConnections()
 		begun := time.Now()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
 		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
 			t.Errorf("connected again after %v", took)
 		}
@@ -172,8 +166,8 @@ func TestUnansweredHandshake(t *testing.T) {
 	})
 }
 
-// A server that is dead behind its port does not keep a bridge from the other addresses of
-// the name, nor does a name server that is.
+// A server that does not answer behind its port does not keep a bridge from the other addresses of the name, and a name server
+// that does not answer only delays the bridge.
 func TestDeadServerOfAName(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -188,23 +182,22 @@ func TestDeadServerOfAName(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		mute := piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })
 		settings.Resolver.DialIP = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address == "alive:2181" {
 				return s.Dial(ctx, network, address)
 			}
-			return mute(ctx, network, address)
+			return silentServer(ctx, network, address)
 		}
 		system := host.NewSystem(nil, nil)
 		b, err := start(system, settings)
 		must(t, err)
-		must(t, b.Connected(inTime(t)))
+		must(t, b.Connected(within(t)))
 		u := newUser(t, b)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		s.DropConnections() // without another lookup that ends in time
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
 		must(t, b.Close())
 		<-b.ended
 		system.Close()

@@ -26,7 +26,7 @@ func TestFlow(t *testing.T) {
 		}
 		_, stat, err := s.Client(t).Get(dir + "/" + second.GetNode())
 		if err != nil || stat.Czxid != second.GetCzxid() || stat.EphemeralOwner != b.Session().ID {
-			t.Errorf("node is %+v, %v; told %v in session %#x", stat, err, second, b.Session().ID)
+			t.Errorf("node is %+v, %v; answered %v in session %#x", stat, err, second, b.Session().ID)
 		}
 		names := u.list(dir)
 		slices.Sort(names)
@@ -39,15 +39,15 @@ func TestFlow(t *testing.T) {
 			t.Errorf("gone: %v", watched.GetGone())
 		}
 		id := u.release(dir, first.GetNode())
-		wake := next[*messages.Wake](t, u.peer)
+		wake := next[*messages.Wake](u)
 		if !wake.GetDeleted() || wake.GetNode() != first.GetNode() || wake.GetDirectory() != dir {
 			t.Errorf("wake: %v", wake)
 		}
-		if m := next[*messages.NodeReleased](t, u.peer); m.GetId() != id {
+		if m := next[*messages.NodeReleased](u); m.GetId() != id {
 			t.Errorf("released %v, not %d", m, id)
 		}
-		u.release(dir, first.GetNode()) // once more: it is gone
-		next[*messages.NodeReleased](t, u.peer)
+		u.release(dir, first.GetNode()) // which is deleted already
+		next[*messages.NodeReleased](u)
 		if names := s.Nodes(t, dir); !slices.Equal(names, []string{second.GetNode()}) {
 			t.Errorf("left: %v", names)
 		}
@@ -68,7 +68,7 @@ func TestWakeOnData(t *testing.T) {
 		if _, err := s.Client(t).Set(dir+"/"+node, []byte("__REVOKE__"), -1); err != nil {
 			t.Fatal(err)
 		}
-		if wake := next[*messages.Wake](t, u.peer); wake.GetDeleted() || wake.GetNode() != node {
+		if wake := next[*messages.Wake](u); wake.GetDeleted() || wake.GetNode() != node {
 			t.Errorf("wake: %v", wake)
 		}
 	})

@@ -1,9 +1,7 @@
 package zkbridge
 
 import (
-	"context"
 	"errors"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +15,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// raise writes a generation as another client would, below a chroot.
+// raise writes a generation as another client, below a chroot.
 func raise(t *testing.T, conn *zk.Conn, root string, generation uint64) {
 	t.Helper()
 	data := []byte(strconv.FormatUint(generation, 10))
@@ -28,19 +26,19 @@ func raise(t *testing.T, conn *zk.Conn, root string, generation uint64) {
 	must(t, err)
 }
 
-// below is a user of a bridge below a chroot of its own: the generation is another one's.
-func below(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string) {
+// userInChroot returns a user of a bridge with a chroot of its own, so that no other test changes the generation.
+func userInChroot(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string) {
 	root, conn = s.Path(t), s.Client(t)
 	_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
 	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
 }
 
-// No create after a change of the generation has the earlier generation: the event of the watch comes
-// before the answer, and the answer waits for the read.
+// No create after a change of the generation has the earlier generation: the watch event arrives before the answer, and the
+// bridge reads the generation before it passes the answer on.
 func TestGenerationOfCreates(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		u, conn, root := below(t, s)
+		u, conn, root := userInChroot(t, s)
 		if m := u.created("/d", "n-"); m.GetGeneration() != 0 {
 			t.Errorf("before it was raised: %v", m)
 		}
@@ -59,8 +57,7 @@ func TestGenerationOfCreates(t *testing.T) {
 	})
 }
 
-// While others raise it, the generation of each node is the one that its czxid was made in,
-// also through cuts of the connection and in the next session.
+// While another client raises the generation, each node has the generation of its czxid, also after the connection was cut.
 func TestGenerationIsThatOfTheCzxid(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -85,7 +82,7 @@ func TestGenerationIsThatOfTheCzxid(t *testing.T) {
 		}
 		answered := 0
 		for answered < rounds*each {
-			switch m := next[any](t, u.peer).(type) {
+			switch m := next[any](u).(type) {
 			case *messages.Created:
 				want := uint64(0)
 				for i, zxid := range from {
@@ -107,7 +104,7 @@ func TestGenerationIsThatOfTheCzxid(t *testing.T) {
 	})
 }
 
-// The watch goes with its connection: the generation is read again over the next one.
+// The bridge reads the generation again over the next connection, because the watch has ended with the last one.
 func TestGenerationChangesWhileAway(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -119,24 +116,24 @@ func TestGenerationChangesWhileAway(t *testing.T) {
 		u.created("/d", "n-")
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		raise(t, conn, root, 5)
 		id := u.create("/d", "n-")
 		proxy.Refuse(false)
-		if m := next[*messages.Created](t, u.peer); m.GetId() != id || m.GetGeneration() != 5 {
+		if m := next[*messages.Created](u); m.GetId() != id || m.GetGeneration() != 5 {
 			t.Errorf("%v", m)
 		}
 		s.Expire(t, u.bridge.Session().ID)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_LOST)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_LOST)
+		u.waitState(messages.SessionState_CONNECTED)
 		if m := u.created("/d", "n-"); m.GetGeneration() != 5 {
 			t.Errorf("in the next session: %v", m)
 		}
 	})
 }
 
-// Without a generation there are no tokens: creates fail, their nodes go, and the reason is named.
+// A create fails, with the reason, if the generation is not known, because there is no token. Its node is deleted.
 func TestGenerationUnreadable(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -148,7 +145,7 @@ func TestGenerationUnreadable(t *testing.T) {
 		must(t, err)
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		u.create("/d", "n-")
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), `"seven"`) {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), `"seven"`) {
 			t.Errorf("%v", m)
 		}
 		if names := s.Nodes(t, root+"/d"); len(names) != 0 {
@@ -158,31 +155,30 @@ func TestGenerationUnreadable(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 		raise(t, conn, root, 7)
-		zktest.Eventually(t, patience, func() bool {
+		zktest.Eventually(t, timeLimit, func() bool {
 			u.create("/d", "n-")
-			m, ok := next[any](t, u.peer).(*messages.Created)
+			m, ok := next[any](u).(*messages.Created)
 			return ok && m.GetGeneration() == 7
-		}, "the generation is read once it is one")
-		_, err = conn.SetACL(root+GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(t, err)
+		}, "the bridge reads the new generation")
+		setRights(t, conn, root+GenerationPath, zk.PermAll&^zk.PermRead)
 		other := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		other.create("/d", "n-")
-		if m := next[*messages.Failed](t, other.peer); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+GenerationPath) {
+		if m := next[*messages.Failed](other); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+GenerationPath) {
 			t.Errorf("%v", m)
 		}
 	})
 }
 
-// A session begins with a transaction: what it reads first is not older than what a former
-// session of this process has seen, also on a server that lags behind.
-func TestSessionBeginsWithATransaction(t *testing.T) {
+// A session begins with a write, so that its first read is not older than what a former session of this process has seen, also on a
+// server that lags behind.
+func TestSessionBeginsWithAWrite(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
-	var count counter
-	u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial}))
+	var d testDialer
+	u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial}))
 	u.list("/d")
-	got := count.take()
-	if got[int32(embedded.OpCreate)] == 0 || got[int32(embedded.OpGetData)] != 1 {
+	got := d.take()
+	if got[embedded.OpCreate] == 0 || got[embedded.OpGetData] != 1 {
 		t.Errorf("a session began with %v", got)
 	}
 }
@@ -195,23 +191,20 @@ func TestGenerationIsReadAgain(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))
-		var count counter
-		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := s.Dial(ctx, network, address)
-			return tap{conn, count.count}, err
-		}})
+		d := testDialer{dial: s.Dial}
+		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: d.Dial})
 		u := newUser(t, b)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		for range 5 {
 			s.DropConnections()
-			state(t, u.peer, messages.SessionState_SUSPENDED)
-			state(t, u.peer, messages.SessionState_CONNECTED)
+			u.waitState(messages.SessionState_SUSPENDED)
+			u.waitState(messages.SessionState_CONNECTED)
 		}
 		time.Sleep(generationPause) // virtual
-		count.take()
+		d.take()
 		time.Sleep(10 * generationPause)
-		if got := count.take()[int32(embedded.OpGetData)]; got != 10 {
+		if got := d.take()[embedded.OpGetData]; got != 10 {
 			t.Errorf("read %d times", got)
 		}
 		for _, b := range []*Bridge{first, b} {
@@ -221,13 +214,13 @@ func TestGenerationIsReadAgain(t *testing.T) {
 	})
 }
 
-// Whatever stands against writing the session node, it is not tried without end.
+// The bridge gives up the session node if ZooKeeper refuses to write it, for whatever reason.
 func TestSessionNodeCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []error{zk.ErrNoAuth, zkconn.ServerError(-125)} { // -125 is a quota
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
-		u.do(func(c *bridgeActor) {
+		u.bridge.runInActor(func(c *bridgeActor) {
 			if c.epoch.SessionNodeFailed(refusal); c.epoch.writer.SessionNode != "" || !c.epoch.ready {
 				t.Errorf("%v: the session node is %q", refusal, c.epoch.writer.SessionNode)
 			}
@@ -236,11 +229,10 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 	}
 }
 
-// An operator that deletes the session node, or its directory too, delays creates and deletes and no
-// more.
+// A deletion of the session node, or of its directory too, by an operator only delays creates and deletes.
 func TestSessionNodeIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		u, conn, root := below(t, s)
+		u, conn, root := userInChroot(t, s)
 		for _, all := range []bool{false, true, false} {
 			first := u.created("/d", "n-")
 			must(t, conn.Delete(root+sessionNodePath(u.bridge.Session().ID), -1))
@@ -250,13 +242,13 @@ func TestSessionNodeIsDeleted(t *testing.T) {
 				}
 			}
 			answers := 0
-			u.together(func() {
+			u.batch(func() {
 				u.release("/d", first.GetNode())
 				u.create("/d", "n-")
 				u.create("/d", "n-")
 			})
 			for range 3 {
-				switch m := next[any](t, u.peer).(type) {
+				switch m := next[any](u).(type) {
 				case *messages.Created, *messages.NodeReleased:
 					answers++
 				default:

@@ -28,62 +28,62 @@ func TestParseGeneration(t *testing.T) {
 	}
 }
 
-// witness is what TestGenerations tells to be seen of the node, and compares at with.
-type witness struct {
+// historyModel is ZooKeeper's node and the process that reads it. The tests compare the generations of a generationHistory with it.
+type historyModel struct {
 	*rapid.T
 	g generationHistory
 
 	// ZooKeeper
 	zxid    int64
-	node    *written // nil: missing
-	writes  []written
+	node    *nodeState // nil: missing
+	writes  []nodeState
 	watched bool
 
 	// the process
-	reads    []written // that were taken, different ones, in order
-	inFlight *written
-	due      bool
+	reads    []nodeState // results, without repetitions
+	reading  *nodeState
+	unread   bool   // the node has changed since the last read was started
 	greatest uint64 // that at has returned for the newest czxid
 }
 
-// written is a state of the node. One that is missing is a write of 0 by transaction 0.
-type written struct {
+// nodeState is a state of the node. A missing node has the value 0, of transaction 0.
+type nodeState struct {
 	data    string
 	value   uint64
 	stat    zk.Stat
 	missing bool
 }
 
-func (w *witness) write(data string) {
-	w.zxid++
-	next := written{data: data, stat: zk.Stat{Czxid: w.zxid, Mzxid: w.zxid}}
+func (m *historyModel) write(data string) {
+	m.zxid++
+	next := nodeState{data: data, stat: zk.Stat{Czxid: m.zxid, Mzxid: m.zxid}}
 	next.value, _ = strconv.ParseUint(data, 10, 64)
-	if w.node != nil {
-		next.stat.Czxid, next.stat.Version = w.node.stat.Czxid, w.node.stat.Version+1
+	if m.node != nil {
+		next.stat.Czxid, next.stat.Version = m.node.stat.Czxid, m.node.stat.Version+1
 	}
-	w.node = &next
-	w.writes = append(w.writes, next)
-	w.fire()
+	m.node = &next
+	m.writes = append(m.writes, next)
+	m.fireWatch()
 }
 
-// fire delivers the watch, which ZooKeeper does before any newer answer.
-func (w *witness) fire() {
-	if w.watched {
-		w.g.changed()
-		w.watched, w.due = false, true
+// fireWatch delivers the watch event, which ZooKeeper does before any newer answer.
+func (m *historyModel) fireWatch() {
+	if m.watched {
+		m.g.changed()
+		m.watched, m.unread = false, true
 	}
 }
 
-func (w *witness) now() written {
-	if w.node == nil {
-		return written{missing: true}
+func (m *historyModel) state() nodeState {
+	if m.node == nil {
+		return nodeState{missing: true}
 	}
-	return *w.node
+	return *m.node
 }
 
-// truth is the generation that was in force at a czxid, as long as it was only raised.
-func (w *witness) truth(czxid int64) (value uint64) {
-	for _, x := range w.writes {
+// want returns the generation at a czxid, if the generation was only raised.
+func (m *historyModel) want(czxid int64) (value uint64) {
+	for _, x := range m.writes {
 		if x.stat.Mzxid <= czxid {
 			value = x.value
 		}
@@ -91,75 +91,77 @@ func (w *witness) truth(czxid int64) (value uint64) {
 	return value
 }
 
-// exact reports whether a czxid's generation must be known, as long as it was only raised.
-func (w *witness) exact(czxid int64) bool {
-	seen := w.reads[max(0, len(w.reads)-maxSpans):]
-	i, _ := slices.BinarySearchFunc(seen, czxid+1, func(x written, c int64) int { return int(x.stat.Mzxid - c) })
+// wantKnown reports whether the generation at a czxid must be known, if the generation was only raised.
+func (m *historyModel) wantKnown(czxid int64) bool {
+	seen := m.reads[max(0, len(m.reads)-maxSpans):]
+	i, _ := slices.BinarySearchFunc(seen, czxid+1, func(x nodeState, c int64) int { return int(x.stat.Mzxid - c) })
 	switch {
 	case i == 0:
 		return false
 	case i == len(seen):
-		return !w.due
+		return !m.unread
 	case seen[i-1].missing:
 		return seen[i].stat.Version == 0
 	}
 	return seen[i].stat.Version == seen[i-1].stat.Version+1
 }
 
-// take has ZooKeeper execute the read, which sets the watch. answer has the process hear.
-func (w *witness) take() {
-	w.g.asking()
-	now := w.now()
-	w.inFlight, w.watched, w.due = &now, true, false
+// startRead has ZooKeeper execute a read, which sets the watch. finishRead delivers its answer.
+func (m *historyModel) startRead() {
+	m.g.asking()
+	now := m.state()
+	m.reading, m.watched, m.unread = &now, true, false
 }
 
-func (w *witness) answer() error {
-	now := w.inFlight
-	w.inFlight = nil
-	if n := len(w.reads); n == 0 || w.reads[n-1] != *now {
-		w.reads = append(w.reads, *now)
+func (m *historyModel) finishRead() error {
+	now := m.reading
+	m.reading = nil
+	if n := len(m.reads); n == 0 || m.reads[n-1] != *now {
+		m.reads = append(m.reads, *now)
 	}
-	return w.g.read([]byte(now.data), now.stat, !now.missing)
+	return m.g.read([]byte(now.data), now.stat, !now.missing)
 }
 
-func (w *witness) raise() uint64 { return w.now().value + rapid.Uint64Range(0, 3).Draw(w.T, "raise") }
+func (m *historyModel) raised() uint64 {
+	return m.state().value + rapid.Uint64Range(0, 3).Draw(m.T, "raise")
+}
 
 // at returns the generation that the node had, and no generation that cannot be known.
 func TestGenerations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &witness{T: t, zxid: 100}
+		m := &historyModel{T: t, zxid: 100}
 		t.Repeat(map[string]func(*rapid.T){
-			"others": func(t *rapid.T) { w.zxid += rapid.Int64Range(1, 5).Draw(t, "transactions") },
-			"raise":  func(*rapid.T) { w.write(strconv.FormatUint(w.raise(), 10)) },
-			"take": func(t *rapid.T) {
-				if w.inFlight != nil {
+			"others": func(t *rapid.T) { m.zxid += rapid.Int64Range(1, 5).Draw(t, "transactions") },
+			"raise":  func(*rapid.T) { m.write(strconv.FormatUint(m.raised(), 10)) },
+			"start a read": func(t *rapid.T) {
+				if m.reading != nil {
 					t.SkipNow()
 				}
-				w.take()
+				m.startRead()
 			},
-			"answer": func(t *rapid.T) {
-				if w.inFlight == nil {
+			"finish the read": func(t *rapid.T) {
+				if m.reading == nil {
 					t.SkipNow()
 				}
-				if err := w.answer(); err != nil {
+				if err := m.finishRead(); err != nil {
 					t.Fatal(err)
 				}
 			},
 			"": func(t *rapid.T) {
-				if w.inFlight != nil || len(w.reads) == 0 {
-					return // what is known of the present is not defined
+				if m.reading != nil || len(m.reads) == 0 {
+					return // whether the present generation is known is not defined
 				}
-				if w.g.unread() != w.due {
-					t.Fatalf("unread %v, want %v", w.g.unread(), w.due)
+				if m.g.unread() != m.unread {
+					t.Fatalf("unread %v, want %v", m.g.unread(), m.unread)
 				}
-				for czxid := int64(90); czxid <= w.zxid+2; czxid++ {
-					value, known := w.g.at(czxid)
-					if known != w.exact(czxid) || known && value != w.truth(czxid) {
-						t.Fatalf("at %d: %d, %v; it was %d; reads %+v", czxid, value, known, w.truth(czxid), w.reads)
+				for czxid := int64(90); czxid <= m.zxid+2; czxid++ {
+					value, known := m.g.at(czxid)
+					if known != m.wantKnown(czxid) || known && value != m.want(czxid) {
+						t.Fatalf("at %d: %d, %v; it was %d; reads %+v", czxid, value, known, m.want(czxid), m.reads)
 					}
 				}
-				if cap(w.g.spans) > 4*maxSpans {
-					t.Fatalf("%d spans are kept", cap(w.g.spans))
+				if cap(m.g.spans) > 4*maxSpans {
+					t.Fatalf("%d spans are kept", cap(m.g.spans))
 				}
 			},
 		})
@@ -170,59 +172,59 @@ func TestGenerations(t *testing.T) {
 // of the ensemble; and a decrease of the node is reported.
 func TestGenerationsNeverGoDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &witness{T: t, zxid: 100}
+		m := &historyModel{T: t, zxid: 100}
 		var known uint64
-		begun := false // the session has read the node, which it does before it creates anything
+		begun := false // the session has read the node, which it does before its first create
 		t.Repeat(map[string]func(*rapid.T){
-			"others": func(t *rapid.T) { w.zxid += rapid.Int64Range(1, 50).Draw(t, "transactions") },
-			"raise":  func(*rapid.T) { w.write(strconv.FormatUint(w.raise(), 10)) },
-			"write":  func(t *rapid.T) { w.write(strconv.FormatUint(rapid.Uint64Range(0, 10).Draw(t, "value"), 10)) },
-			"spoil":  func(*rapid.T) { w.write("spoilt") },
+			"others":     func(t *rapid.T) { m.zxid += rapid.Int64Range(1, 50).Draw(t, "transactions") },
+			"raise":      func(*rapid.T) { m.write(strconv.FormatUint(m.raised(), 10)) },
+			"write":      func(t *rapid.T) { m.write(strconv.FormatUint(rapid.Uint64Range(0, 10).Draw(t, "value"), 10)) },
+			"write text": func(*rapid.T) { m.write("text") },
 			"delete": func(t *rapid.T) {
-				if w.node == nil {
+				if m.node == nil {
 					t.SkipNow()
 				}
-				w.zxid++
-				w.node = nil
-				w.fire()
+				m.zxid++
+				m.node = nil
+				m.fireWatch()
 			},
 			"restore": func(t *rapid.T) { // its sessions end
-				w.zxid = rapid.Int64Range(100, w.zxid).Draw(t, "zxid")
-				w.writes = slices.DeleteFunc(w.writes, func(x written) bool { return x.stat.Mzxid > w.zxid })
-				w.node, w.inFlight, w.watched = nil, nil, false
-				if n := len(w.writes); n > 0 && rapid.Bool().Draw(t, "with the node") {
-					last := w.writes[n-1]
-					w.node = &last
+				m.zxid = rapid.Int64Range(100, m.zxid).Draw(t, "zxid")
+				m.writes = slices.DeleteFunc(m.writes, func(x nodeState) bool { return x.stat.Mzxid > m.zxid })
+				m.node, m.reading, m.watched = nil, nil, false
+				if n := len(m.writes); n > 0 && rapid.Bool().Draw(t, "with the node") {
+					last := m.writes[n-1]
+					m.node = &last
 				}
-				w.g.changed()
+				m.g.changed()
 				begun = false
 			},
 			"read": func(t *rapid.T) {
-				w.take()
-				now := *w.inFlight
-				err := w.answer()
+				m.startRead()
+				now := *m.reading
+				err := m.finishRead()
 				begun = true
 				switch {
-				case now.data == "spoilt" || now.value < known:
+				case now.data == "text" || now.value < known:
 					if err == nil {
 						t.Fatalf("%+v after %d is not reported", now, known)
 					}
 				case now.value > known && err != nil:
 					t.Fatal(err)
 				}
-				if now.data != "spoilt" {
+				if now.data != "text" {
 					known = max(known, now.value)
 				}
 			},
 			"": func(t *rapid.T) {
-				value, ok := w.g.at(w.zxid + 1) // the next create
+				value, ok := m.g.at(m.zxid + 1) // the next create
 				if !ok || !begun {
 					return
 				}
-				if value < w.greatest || value != known {
-					t.Fatalf("%d after %d, known is %d", value, w.greatest, known)
+				if value < m.greatest || value != known {
+					t.Fatalf("%d after %d, known is %d", value, m.greatest, known)
 				}
-				w.greatest = value
+				m.greatest = value
 			},
 		})
 	})
@@ -238,7 +240,7 @@ func TestGenerationsReport(t *testing.T) {
 	for _, c := range []struct {
 		data   string
 		exists bool
-		says   string
+		want   string
 	}{
 		{"4", true, "/actorlock/generation went back to 4 by transaction 0x1e: the generation stays 5, of transaction 0x14"},
 		{"", false, "/actorlock/generation was deleted: the generation stays 5"},
@@ -247,8 +249,8 @@ func TestGenerationsReport(t *testing.T) {
 		g.changed()
 		g.asking()
 		err := g.read([]byte(c.data), zk.Stat{Czxid: 10, Mzxid: 30, Version: 4}, c.exists)
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%q: %v; want %q", c.data, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v; want %q", c.data, err, c.want)
 		}
 		if value, known := g.at(40); value != 5 || !known {
 			t.Errorf("%q: then %d, %v", c.data, value, known)
@@ -256,7 +258,7 @@ func TestGenerationsReport(t *testing.T) {
 	}
 }
 
-// A node that went back, or another one, says nothing of czxids before it.
+// A node whose generation was lowered, or another node, tells nothing of earlier czxids.
 func TestGenerationsAfterAChange(t *testing.T) {
 	t.Parallel()
 	type read struct {

@@ -1,9 +1,7 @@
 package zkbridge
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -18,27 +16,22 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// phantomTest is a client in virtual time that watches a node of another one, at the first of
-// its servers.
+// phantomTest is a user in virtual time that watches the node of another one.
 type phantomTest struct {
 	*user
+	dialer       testDialer
 	server       *embedded.Server
-	log          *record
+	log          bridgeLog
 	other        *user
-	address      string // of the client's server
 	node         string
-	transactions *embedded.Injected // of the client's session, on the watched node
+	transactions *embedded.Injected // of the user's session, on the watched node
 }
 
 func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantomTest)) {
 	zktest.Bubble(t, func(t *testing.T) {
-		p := &phantomTest{log: &record{},
-			server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: time.Minute})}
-		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-			p.address = address
-			return p.server.Dial(ctx, network, address)
-		}
-		b := connected(t, p.log.of(t, Config{Servers: servers, SessionTimeout: 10 * time.Second, Dial: dial}))
+		p := &phantomTest{server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: time.Minute})}
+		p.dialer.dial = p.server.Dial
+		b := connected(t, p.log.config(t, Config{Servers: servers, SessionTimeout: 10 * time.Second, Dial: p.dialer.Dial}))
 		p.user = newUser(t, b)
 		p.other = newUser(t, connected(t, Config{Servers: "other:1", SessionTimeout: 10 * time.Second, Dial: p.server.Dial}))
 		p.node = p.other.created("/d", "n-").GetNode()
@@ -53,18 +46,18 @@ func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantom
 	})
 }
 
-// leave deletes the watched node, so that the client's server goes on to show it.
-func (p *phantomTest) leave() {
-	p.server.Haunt(p.address, "/d/"+p.node)
+// deleteUnseen deletes the watched node. The user's server goes on to show it.
+func (p *phantomTest) deleteUnseen() {
+	p.server.Haunt(p.dialer.lastAddress(), "/d/"+p.node)
 	p.other.release("/d", p.node)
-	next[*messages.NodeReleased](p.t, p.other.peer)
+	next[*messages.NodeReleased](p.other)
 }
 
-// woken reports whether the client has been told that the node is gone.
-func (p *phantomTest) woken() bool {
+// sawDeletion reports whether the user has received a Wake for the deletion of the node.
+func (p *phantomTest) sawDeletion() bool {
 	synctest.Wait()
-	for len(p.inbox) > 0 {
-		p.seen = append(p.seen, <-p.inbox)
+	for len(p.mailbox) > 0 {
+		p.seen = append(p.seen, <-p.mailbox)
 	}
 	return slices.ContainsFunc(p.seen, func(msg any) bool {
 		wake, ok := msg.(*messages.Wake)
@@ -74,45 +67,45 @@ func (p *phantomTest) woken() bool {
 
 const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
 
-// A client whose server shows a node that the leader does not have says so, and learns from
-// another server that the node is gone. Its session goes on.
+// A bridge whose server shows a node that the leader does not have logs that, and learns from another server that the node is
+// gone. Its session goes on.
 func TestPhantom(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
-		bad := p.address
+		first := p.dialer.lastAddress()
 		time.Sleep(10 * time.Second)
-		p.leave()
+		p.deleteUnseen()
 		time.Sleep(leaderCheckPause - 11*time.Second)
-		if p.woken() || p.log.errors("") != 0 {
-			t.Fatal("the test does not show the client a phantom")
+		if p.sawDeletion() || p.log.errors("") != 0 {
+			t.Fatal("the server does not show the deleted node")
 		}
 		time.Sleep(2 * longestPhantom)
-		if !p.woken() {
-			t.Errorf("the client waits for a node that is gone:\n%s", p.log)
+		if !p.sawDeletion() {
+			t.Errorf("the user has not learned that the node is gone:\n%s", &p.log)
 		}
-		if p.log.errors("leader does not have") != 1 || p.log.errors(bad) != 1 || p.log.errors("/d/"+p.node) != 1 {
-			t.Errorf("the log does not name server and node once:\n%s", p.log)
+		if p.log.errors("leader does not have") != 1 || p.log.errors(first) != 1 || p.log.errors("/d/"+p.node) != 1 {
+			t.Errorf("the log does not name server and node once:\n%s", &p.log)
 		}
-		if now := p.bridge.Session(); now.Epoch != 1 || p.address == bad {
-			t.Errorf("%+v at %s", now, p.address)
+		if now := p.bridge.Session(); now.Epoch != 1 || p.dialer.lastAddress() == first {
+			t.Errorf("%+v at %s", now, p.dialer.lastAddress())
 		}
 	})
 }
 
-// A client of a single server stays with it, and says so each time.
+// A bridge with a single server stays with it, and logs each time that the leader does not have the node.
 func TestPhantomOfTheOnlyServer(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1", func(t *testing.T, p *phantomTest) {
-		p.leave()
+		p.deleteUnseen()
 		time.Sleep(3 * longestPhantom)
-		if p.woken() || p.log.errors("leader does not have") < 2 || strings.Contains(p.log.String(), "SUSPENDED") {
-			t.Errorf("woken %v; the log:\n%s", p.woken(), p.log)
+		if p.sawDeletion() || p.log.errors("leader does not have") < 2 || strings.Contains(p.log.String(), "SUSPENDED") {
+			t.Errorf("saw the deletion: %v; the log:\n%s", p.sawDeletion(), &p.log)
 		}
 	})
 }
 
-// The leader is asked once a minute, or a session timeout, for what does not change. It is not
-// asked for what has changed.
+// The bridge asks the leader for the watched nodes that do not change, once a minute or once in a session timeout, and never for
+// nodes that have changed.
 func TestLeaderIsAskedSeldom(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
@@ -125,16 +118,16 @@ func TestLeaderIsAskedSeldom(t *testing.T) {
 			t.Errorf("asked %d times in an hour", n)
 		}
 		p.other.release("/d", p.node)
-		next[*messages.Wake](t, p.peer)
-		asked := len(p.transactions.Firings())
+		next[*messages.Wake](p.user)
+		checks := len(p.transactions.Firings())
 		time.Sleep(time.Hour)
-		if n := len(p.transactions.Firings()); n != asked || p.log.errors("") != 0 {
-			t.Errorf("asked %d times, then %d times, without a watch: %s", asked, n, p.log)
+		if n := len(p.transactions.Firings()); n != checks || p.log.errors("") != 0 {
+			t.Errorf("asked %d times, then %d times, without a watch: %s", checks, n, &p.log)
 		}
 	})
 }
 
-// While the leader is asked the connection may be lost, and the node may go.
+// The bridge reports the deletion of a node also if the question to the leader has failed before.
 func TestLeaderIsAskedInVain(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]embedded.Fault{
@@ -149,39 +142,39 @@ func TestLeaderIsAskedInVain(t *testing.T) {
 				fault.Op, fault.Path = embedded.OpMulti, "/d/"+p.node
 				fault := p.server.Inject(fault)
 				time.Sleep(2 * longestPhantom)
-				fired(t, fault)
+				waitFired(t, fault)
 				p.other.release("/d", p.node)
 				time.Sleep(longestPhantom)
-				if p.woken() != (name != "expired") || p.log.errors("leader does not have") != 0 {
-					t.Errorf("woken %v; the log:\n%s", p.woken(), p.log)
+				if p.sawDeletion() != (name != "expired") || p.log.errors("leader does not have") != 0 {
+					t.Errorf("saw the deletion: %v; the log:\n%s", p.sawDeletion(), &p.log)
 				}
 			})
 		})
 	}
 }
 
-// The leader reports which of many nodes exist, whichever client may read them, and nothing changes.
+// checkWithLeader reports which of many nodes exist and may be read, and changes nothing.
 func TestCheckWithLeader(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		askLeaderOf(t, s, s.Path(t))
+		testCheckWithLeader(t, s, s.Path(t))
 	})
 	t.Run("follower", func(t *testing.T) {
 		zktest.OneRunIn(t, 8)
 		s := zktest.Ensemble(t, 3)
 		for _, m := range s.Members() {
 			if m != s.Leader(t) {
-				askLeaderOf(t, m, "/d")
+				testCheckWithLeader(t, m, "/d")
 				return
 			}
 		}
 	})
 }
 
-func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
+func testCheckWithLeader(t *testing.T, s *zktest.Server, dir string) {
 	u, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Client(t)
 	_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
-	var nodes, there []string
+	var nodes, readable []string
 	for i := range 2*maxChecks + 10 {
 		path, acl := fmt.Sprintf("%s/n-%04d", dir, i), zk.WorldACL(zk.PermAll)
 		nodes = append(nodes, path)
@@ -191,15 +184,15 @@ func askLeaderOf(t *testing.T, s *zktest.Server, dir string) {
 		case 1:
 			acl = zk.WorldACL(zk.PermDelete)
 		default:
-			there = append(there, path)
+			readable = append(readable, path)
 		}
 		_, err := conn.Create(path, nil, 0, acl)
 		must(t, err)
 	}
 	c := u.bridge.state.Load().conn
 	confirmed, phantoms := checkWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
-	if !slices.Equal(confirmed, there) || len(phantoms) != 0 {
-		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(there), phantoms)
+	if !slices.Equal(confirmed, readable) || len(phantoms) != 0 {
+		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(readable), phantoms)
 	}
 	_, stat, err := conn.Get(dir)
 	must(t, err)

@@ -19,8 +19,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that they do no harm here.
-// go-zookeeper only keeps the session, which has ended some of the faults.
+// Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that show that the bridge handles them. Since go-zookeeper
+// only keeps the session, some of the faults cannot occur.
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
@@ -29,14 +29,14 @@ import (
 //	queued requests run in the next session            TestRequestsDieWithTheirSession, TestEpochs
 //	it never declares a session expired                TestNotAnswering, TestFrozenServer
 //	it goes on to another session by itself            TestForeignSession, TestSessionRefused
-//	the handshake hangs, before or behind the length   TestMute; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
-//	what is no ZooKeeper makes it allocate gigabytes   TestMute, TestConnRefusesGarbage, TestGarbledConnectResponse
+//	the handshake hangs, before or behind the length   TestIncompleteHandshake; in TLS: TestTLSHangs; in auth: TestAuthNeverAnswered
+//	what is no ZooKeeper makes it allocate gigabytes   TestIncompleteHandshake, TestConnRefusesGarbage, TestGarbledConnectReply
 //	large replies are unbounded, or end connections    TestMaxReply, TestAnswers
 //	auth blocks for ever over failing connections      TestAuthOverFailingConnections
 //	oversize requests crash it, or the connection      TestInvalidRequests, TestMultiIsChecked
 //	containers by Create or Multi are none, or fail    TestDirectoriesAreContainers, TestMultiIsChecked
 //	no paths are checked in a multi                    TestInvalidRequests, TestMultiIsChecked
-//	a failed multi names only its first failure        TestCulprit, TestBadOperationInBatch
+//	a failed multi names only its first failure        TestFirstFailedOp, TestBadOperationInBatch
 //	ErrAPIError may stand for a success                TestInconclusiveAnswer, TestAlwaysInconclusive
 //	a lost connection leaves the outcome open          TestOutcomeUnknown, TestMultiOutcome, TestChaos
 //	null data and no data                              TestDataIsKept
@@ -61,49 +61,33 @@ func TestBurstOfEvents(t *testing.T) {
 		u.watch(dir, nodes...)
 		_, err := s.Client(t).Multi(ops...) // all events at once
 		must(t, err)
-		u.woken(nodes)
+		u.waitDeleted(nodes)
 	})
 }
 
-// woken waits until the deletion of each node was reported, once.
-func (u *user) woken(nodes []string) {
-	u.t.Helper()
-	missing := map[string]bool{}
-	for _, node := range nodes {
-		missing[node] = true
-	}
-	for range nodes {
-		m := next[*messages.Wake](u.t, u.peer)
-		if !m.GetDeleted() || !missing[m.GetNode()] {
-			u.t.Errorf("%v, which was not expected", m)
-		}
-		delete(missing, m.GetNode())
-	}
-}
-
-// TestManyWatchesAreSetAgain sets so many watches that one message does not hold them, and deletes
-// nodes while the client is not connected.
+// The bridge sets its watches again over the next connection, also if they take several messages, and reports the deletions of
+// nodes while there was no connection.
 func TestManyWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
-		var count counter
-		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: count.dial}))
+		var d testDialer
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr(), Dial: d.Dial}))
 		conn, dir := s.Client(t), s.Path(t)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		const n = 1000 // of 300 bytes
 		nodes := make([]string, n)
 		for range n {
 			u.create(dir, strings.Repeat("x", 250)+"-")
 		}
 		for i := range nodes {
-			nodes[i] = next[*messages.Created](t, u.peer).GetNode()
+			nodes[i] = next[*messages.Created](u).GetNode()
 		}
 		u.watch(dir, nodes...)
-		u.watch(dir, nodes...) // once more: that makes no more messages
+		u.watch(dir, nodes...) // a second watch of a node adds no message
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		remove := func(nodes []string) {
 			var ops []any
 			for _, node := range nodes {
@@ -113,23 +97,21 @@ func TestManyWatchesAreSetAgain(t *testing.T) {
 			must(t, err)
 		}
 		remove(nodes[:n/2])
-		count.take()
+		d.take()
 		proxy.Refuse(false)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		u.woken(nodes[:n/2])
-		const opSetWatches = 101
-		if packets := count.take()[opSetWatches]; packets != 3 {
-			t.Errorf("%d messages set watches again", packets)
+		u.waitState(messages.SessionState_CONNECTED)
+		u.waitDeleted(nodes[:n/2])
+		if n := d.take()[embedded.OpSetWatches]; n != 3 {
+			t.Errorf("%d messages set watches again", n)
 		}
-		zktest.Eventually(t, patience, func() bool { return len(u.list(dir)) == n/2 }, "the bridge has seen them go")
+		zktest.Eventually(t, timeLimit, func() bool { return len(u.list(dir)) == n/2 }, "the bridge sees the deletions")
 		remove(nodes[n/2:])
-		u.woken(nodes[n/2:])
-		none[*messages.Wake](t, u.peer)
+		u.waitDeleted(nodes[n/2:])
+		none[*messages.Wake](u)
 	})
 }
 
-// TestRequestsDieWithTheirSession has more requests open than fit into any queue,
-// as the session ends.
+// All open requests fail with the loss of the session, also if they are more than fit into any queue.
 func TestRequestsDieWithTheirSession(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
@@ -150,11 +132,11 @@ func TestRequestsDieWithTheirSession(t *testing.T) {
 		proxy.Cut()
 		proxy.BlackHole(false)
 		for range 400 {
-			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_SESSION_LOST {
 				t.Errorf("%v", m)
 			}
 		}
-		zktest.Eventually(t, patience, func() bool { return u.epoch() == 2 }, "next session")
+		zktest.Eventually(t, timeLimit, func() bool { return u.epoch() == 2 }, "next session")
 		u.created(dir, "new-")
 		u.created(dir+"-theirs", "new-")
 		for _, d := range []string{dir, dir + "-theirs"} {
@@ -169,10 +151,10 @@ func TestDirectoriesAreContainers(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.release(dir, u.created(dir, "n-").GetNode())
-		next[*messages.NodeReleased](t, u.peer)
+		next[*messages.NodeReleased](u)
 		conn := s.Client(t)
-		zktest.Eventually(t, patience, func() bool { exists, _, err := conn.Exists(dir); return !exists && err == nil }, "it is collected")
-		u.created(dir, "n-") // and made again
+		zktest.Eventually(t, timeLimit, func() bool { exists, _, err := conn.Exists(dir); return !exists && err == nil }, "the server deletes the container")
+		u.created(dir, "n-") // in a new container
 	})
 }
 
@@ -191,42 +173,42 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "/d"}, u)
 		u.bridge.Ref().SendWatch(&messages.Watch{Epoch: 1, Directory: "/d", Nodes: []string{"x"}}, u)
 	}
-	running := make(chan int)
-	u.bridge.ref.Tell(task(func(c *bridgeActor) {
-		running <- c.epoch.writer.InFlight() + c.epoch.singles.running + c.epoch.reads.running
-	}))
-	if n := <-running; n > writer.MaxInFlight+writer.MaxSingle+maxReads {
-		t.Errorf("%d calls are under way", n)
+	var n int
+	u.bridge.runInActor(func(c *bridgeActor) {
+		n = c.epoch.writer.InFlight() + c.epoch.singles.running + c.epoch.reads.running
+	})
+	if n > writer.MaxInFlight+writer.MaxSingle+maxReads {
+		t.Errorf("%d calls are in flight", n)
 	}
 	s.Embedded().Resume()
 	for range 1000 {
-		next[*messages.Created](t, u.peer)
-		next[*messages.Listed](t, u.peer)
-		next[*messages.Watched](t, u.peer)
+		next[*messages.Created](u)
+		next[*messages.Listed](u)
+		next[*messages.Watched](u)
 	}
 }
 
-// All readers of the children of directories share one bound on their reads.
+// All requests that read the children of directories share one limit of reads in flight.
 func TestManyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
-		under, most := make(chan struct{}, 10_000), 0
-		f := &faulty{}
-		u := withFaultsAnd(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
+		running, most := make(chan struct{}, 10_000), 0
+		f := &faultyClient{}
+		u := userOfFaulty(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
 		const nodes, callers = 2 * maxReads, 10
 		for range nodes {
 			u.created("/d", "n-")
 		}
-		f.read = func() {
-			under <- struct{}{}
+		f.beforeRead = func() {
+			running <- struct{}{}
 			time.Sleep(time.Second) // virtual
-			<-under
+			<-running
 		}
 		done := make(chan error, callers)
 		for range callers {
 			go func() {
-				all, err := u.bridge.Children(inTime(t), "/d", nil)
+				all, err := u.bridge.Children(within(t), "/d", nil)
 				if len(all) != nodes {
 					t.Errorf("%d children", len(all))
 				}
@@ -239,14 +221,14 @@ func TestManyReadsAreBounded(t *testing.T) {
 			case err := <-done:
 				must(t, err)
 				left--
-			case msg := <-u.inbox:
+			case msg := <-u.mailbox:
 				if m, ok := msg.(*messages.Listed); !ok || len(m.GetCzxids()) != nodes {
 					t.Errorf("%v", msg)
 				}
 				left--
 			case <-time.After(100 * time.Millisecond):
 				synctest.Wait()
-				most = max(most, len(under))
+				most = max(most, len(running))
 			}
 		}
 		if most != maxReads {
@@ -255,8 +237,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 	})
 }
 
-// TestNamesAreResolvedAnew moves a server to another address. Dial has what
-// net.Dialer has to resolve.
+// The bridge finds a server that has another address now. Dial resolves the names in place of net.Dialer.
 func TestNamesAreResolvedAnew(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -275,19 +256,19 @@ func TestNamesAreResolvedAnew(t *testing.T) {
 	b := connected(t, Config{Servers: "bad.test,zk.test", Dial: dial})
 	u := newUser(t, b)
 	u.subscribe()
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	mu.Lock()
 	addresses["zk.test:2181"] = moved.Addr()
 	mu.Unlock()
 	old.Refuse(true)
 	old.Cut()
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	if moved.Connections() != 1 || b.Session().Epoch != 1 {
 		t.Errorf("%d connections to the new address, %+v", moved.Connections(), b.Session())
 	}
 }
 
-// TestPauseEndsWithClose closes a bridge while it pauses, and while it does not.
+// Close ends the pause between two attempts to connect.
 func TestPauseEndsWithClose(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 100 * time.Millisecond, 1300 * time.Millisecond, time.Minute} {
@@ -305,7 +286,7 @@ func TestPauseEndsWithClose(t *testing.T) {
 			}
 			must(t, b.Close())
 			<-b.ended
-			// go-zookeeper may wait a second for the server to read its farewell.
+			// go-zookeeper may wait a second for the server to read its close request.
 			if late := time.Since(begun) - after; late > time.Second {
 				t.Errorf("closed %v later", late)
 			}
@@ -316,15 +297,15 @@ func TestPauseEndsWithClose(t *testing.T) {
 	}
 }
 
-// The connection ends when some of the watches have been set again and others have not:
-// what has happened while there was none is told of all of them.
+// The bridge reports the changes at all watched directories once if the connection ends between two messages that set the watches
+// again.
 func TestWatchesSetAgainInPart(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	proxy := zktest.Proxy(t, s.Addr())
 	u, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Client(t)
 	u.subscribe()
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	const n = 6 // of 50 KB: two messages set the watches again
 	unchanged := map[string]bool{}
 	for i := range n {
@@ -336,17 +317,17 @@ func TestWatchesSetAgainInPart(t *testing.T) {
 	cut := s.Embedded().Inject(embedded.Fault{Op: embedded.OpSetWatches, Nth: 2, Action: embedded.CutBefore})
 	proxy.Refuse(true)
 	proxy.Cut()
-	state(t, u.peer, messages.SessionState_SUSPENDED)
+	u.waitState(messages.SessionState_SUSPENDED)
 	for dir := range unchanged {
 		_, err := conn.Create(dir+"/new", nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 	}
 	proxy.Refuse(false)
-	fired(t, cut)
+	waitFired(t, cut)
 	for range n {
-		m := next[*messages.Wake](t, u.peer)
+		m := next[*messages.Wake](u)
 		if !unchanged[m.GetDirectory()] {
-			t.Errorf("woken again, or by %v", m)
+			t.Errorf("a second Wake, or an unexpected one: %v", m)
 		}
 		delete(unchanged, m.GetDirectory())
 	}

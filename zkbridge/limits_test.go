@@ -22,40 +22,40 @@ func TestChroot(t *testing.T) {
 		}
 		first, second := u.created("/locks/a", "n-"), u.created("/locks/a", "n-")
 		if names := s.Nodes(t, root+"/locks/a"); !slices.Equal(names, []string{first.GetNode(), second.GetNode()}) {
-			t.Errorf("is %v", names)
+			t.Errorf("nodes %v", names)
 		}
 		u.watch("/locks/a", first.GetNode())
 		u.release("/locks/a", first.GetNode())
-		if m := next[*messages.Wake](t, u.peer); m.GetDirectory() != "/locks/a" || m.GetNode() != first.GetNode() {
+		if m := next[*messages.Wake](u); m.GetDirectory() != "/locks/a" || m.GetNode() != first.GetNode() {
 			t.Errorf("%v", m)
 		}
-		next[*messages.NodeReleased](t, u.peer)
+		next[*messages.NodeReleased](u)
 		if names := u.list("/locks/a"); !slices.Equal(names, []string{second.GetNode()}) {
 			t.Errorf("listed %v", names)
 		}
 		top := u.created("/", "top-")
 		if names := s.Nodes(t, root); !slices.Contains(names, top.GetNode()) {
-			t.Errorf("is %v", names)
+			t.Errorf("nodes %v", names)
 		}
 		u.create("a", "n-")
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID {
 			t.Errorf("%v", m)
 		}
 		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: "a"}, u) // not root + "a"
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_INVALID {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID {
 			t.Errorf("%v", m)
 		}
 		checkMultiInChroot(t, s, u, root)
 	})
 }
 
-// The log has each part of a chroot that is made, once.
+// The log has each missing node of the chroot once.
 func TestMissingChrootIsLogged(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var log record
+		var log bridgeLog
 		root := s.Path(t)
 		for range 2 {
-			u := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr() + root + "/deep"})))
+			u := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr() + root + "/deep"})))
 			u.created("/locks", "n-")
 		}
 		for _, path := range []string{root, root + "/deep"} {
@@ -70,7 +70,7 @@ func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 	t.Helper()
 	ops := []any{&zk.CreateRequest{Path: "/m-", Flags: zk.FlagSequence}, &zk.SetDataRequest{Path: "/", Data: []byte("x"), Version: -1},
 		&zk.CheckVersionRequest{Path: "/locks", Version: -1}, &zk.CreateRequest{Path: "/gone"}, &zk.DeleteRequest{Path: "/gone", Version: 0}}
-	results, err := u.bridge.Multi(inTime(t), ops...)
+	results, err := u.bridge.Multi(within(t), ops...)
 	must(t, err)
 	if ops[1].(*zk.SetDataRequest).Path != "/" || !strings.HasPrefix(results[0].String, "/m-") {
 		t.Errorf("%+v, %+v", ops[1], results[0])
@@ -79,17 +79,17 @@ func checkMultiInChroot(t *testing.T, s *zktest.Server, u *user, root string) {
 	if string(data) != "x" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
-	view, err := u.bridge.GetNode(inTime(t), results[0].String)
+	view, err := u.bridge.GetNode(within(t), results[0].String)
 	if err != nil || !view.Exists || !slices.Contains(view.Names, results[0].String[1:]) {
 		t.Errorf("%+v, %v", view, err)
 	}
-	_, err = u.bridge.Multi(inTime(t), &zk.DeleteRequest{Path: "/none", Version: -1})
+	_, err = u.bridge.Multi(within(t), &zk.DeleteRequest{Path: "/none", Version: -1})
 	if !errors.Is(err, zk.ErrNoNode) || strings.Contains(err.Error(), root) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestMaxReply lists a directory that is too large.
+// The list of a directory that is too large fails, and the connection stays.
 func TestMaxReply(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		dir, conn := s.Path(t), s.Client(t)
@@ -102,20 +102,20 @@ func TestMaxReply(t *testing.T) {
 			_, err := conn.Multi(chunk...)
 			must(t, err)
 		}
-		var log record
-		u := newUser(t, connected(t, log.of(t, Config{Servers: s.Addr(), MaxReply: minMaxReply})))
+		var log bridgeLog
+		u := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr(), MaxReply: minMaxReply})))
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir}, u)
-		m := next[*messages.Failed](t, u.peer)
+		m := next[*messages.Failed](u)
 		if m.GetReason() != messages.Reason_LIMIT_EXCEEDED || !strings.Contains(m.GetDetail(), "MaxReply") {
 			t.Errorf("%v", m)
 		}
-		if _, err := u.bridge.GetNode(inTime(t), dir+"/x"); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+		if _, err := u.bridge.GetNode(within(t), dir+"/x"); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
 			t.Errorf("%v", err)
 		}
 		u.created(dir+"/small", "n-") // on the same connection
-		none[*messages.SessionChanged](t, u.peer)
+		none[*messages.SessionChanged](u)
 		if !strings.Contains(log.String(), "level=ERROR msg=\"ZooKeeper's answer is larger") {
 			t.Errorf("logged: %s", log.String())
 		}
@@ -135,18 +135,18 @@ func TestMaxOutstanding(t *testing.T) {
 		u.create("/d", "n-")
 	}
 	over := u.create("/d", "n-")
-	m := next[*messages.Failed](t, u.peer)
+	m := next[*messages.Failed](u)
 	if m.GetId() != over || m.GetReason() != messages.Reason_LIMIT_EXCEEDED || !strings.Contains(m.GetDetail(), "MaxOutstanding") {
 		t.Errorf("%v", m)
 	}
-	if _, err := u.bridge.Multi(inTime(t), &zk.CreateRequest{Path: "/x"}); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+	if _, err := u.bridge.Multi(within(t), &zk.CreateRequest{Path: "/x"}); !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
 		t.Errorf("%v", err)
 	}
 	u.release("/d", node)
 	s.Embedded().Resume()
 	for range 5 {
-		next[*messages.Created](t, u.peer)
+		next[*messages.Created](u)
 	}
-	next[*messages.NodeReleased](t, u.peer)
+	next[*messages.NodeReleased](u)
 	u.created("/d", "n-")
 }

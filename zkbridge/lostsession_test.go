@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,17 +12,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// lose has the bridge give up its session as if the deadline had passed.
-func (b *Bridge) lose() {
+// loseSession has the bridge give up its session as if the deadline had passed.
+func (b *Bridge) loseSession() {
 	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(sessionOverdue, "the test says so") }))
 }
 
-// A session that was lost is closed long before it expires, be the server there all the time
-// or started again.
+// The bridge closes a lost session long before it expires, also if the server was restarted meanwhile.
 func TestLostSessionIsClosed(t *testing.T) {
 	t.Parallel()
 	const timeout, margin = time.Minute, 100 * time.Millisecond
-	gone := func(t *testing.T, s *zktest.Server, dir string) {
+	waitEmpty := func(t *testing.T, s *zktest.Server, dir string) {
 		t.Helper()
 		zktest.Eventually(t, timeout/2, func() bool { return len(s.Nodes(t, dir)) == 0 }, "the nodes of the lost session are gone")
 	}
@@ -38,15 +38,15 @@ func TestLostSessionIsClosed(t *testing.T) {
 				u.created(dir, "n-")
 				if restarts {
 					s.Stop(t)
-					state(t, u.peer, messages.SessionState_SUSPENDED)
+					u.waitState(messages.SessionState_SUSPENDED)
 				}
-				u.bridge.lose()
-				state(t, u.peer, messages.SessionState_LOST)
+				u.bridge.loseSession()
+				u.waitState(messages.SessionState_LOST)
 				if restarts {
 					s.Start(t)
 				}
-				state(t, u.peer, messages.SessionState_CONNECTED)
-				gone(t, s, dir)
+				u.waitState(messages.SessionState_CONNECTED)
+				waitEmpty(t, s, dir)
 				u.created(dir, "n-")
 			})
 		})
@@ -57,9 +57,9 @@ func TestLostSessionIsClosed(t *testing.T) {
 		u := newUser(t, connected(t, Config{Servers: s.Addr(), Margin: margin, Auth: digest("me")}))
 		u.subscribe()
 		u.created("/d", "n-")
-		u.bridge.lose()
-		state(t, u.peer, messages.SessionState_LOST)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.bridge.loseSession()
+		u.waitState(messages.SessionState_LOST)
+		u.waitState(messages.SessionState_CONNECTED)
 		zktest.Eventually(t, timeout/2, func() bool { return len(u.list("/d")) == 0 }, "the node is gone")
 	})
 	t.Run("TLS", func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestLostSessionIsClosed(t *testing.T) {
 			u := newUser(t, connected(t, Config{Servers: addr, Margin: margin, TLS: &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{ca.Issue("client")}}}))
 			u.subscribe()
 			u.created("/d", "n-")
-			u.bridge.lose()
-			state(t, u.peer, messages.SessionState_LOST)
-			state(t, u.peer, messages.SessionState_CONNECTED)
+			u.bridge.loseSession()
+			u.waitState(messages.SessionState_LOST)
+			u.waitState(messages.SessionState_CONNECTED)
 			zktest.Eventually(t, timeout/2, func() bool { return len(u.list("/d")) == 0 }, "the node is gone")
 		})
 	})
@@ -83,24 +83,23 @@ func TestLostSessionIsClosed(t *testing.T) {
 		u.subscribe()
 		for range 3 {
 			u.created("/d", "n-")
-			u.bridge.lose()
-			state(t, u.peer, messages.SessionState_LOST)
-			state(t, u.peer, messages.SessionState_CONNECTED)
+			u.bridge.loseSession()
+			u.waitState(messages.SessionState_LOST)
+			u.waitState(messages.SessionState_CONNECTED)
 		}
-		gone(t, s, "/d")
+		waitEmpty(t, s, "/d")
 	})
 }
 
 // lostSessionTest is a bridge in virtual time that has lost its first session a moment ago. The
 // session has a node, /d/old.
 type lostSessionTest struct {
-	t *testing.T
 	*user
 	server   *embedded.Server
-	log      *record
+	log      bridgeLog
 	old      int64
 	lostAt   time.Time
-	deadline time.Time // after which the server expires the session, if it hears nothing of it
+	deadline time.Time // after which the server expires a session without messages
 }
 
 const (
@@ -109,18 +108,17 @@ const (
 	lostConnect = 3 * time.Second
 )
 
-func inLostSession(t *testing.T, f func(l *lostSessionTest)) {
+func withLostSession(t *testing.T, f func(l *lostSessionTest)) {
 	zktest.Bubble(t, func(t *testing.T) {
-		l := &lostSessionTest{log: &record{},
-			server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: lostTimeout})}
-		b := connected(t, l.log.of(t, Config{Servers: "embedded:1", SessionTimeout: lostTimeout, Margin: lostMargin,
+		l := &lostSessionTest{server: embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second, MaxSessionTimeout: lostTimeout})}
+		b := connected(t, l.log.config(t, Config{Servers: "embedded:1", SessionTimeout: lostTimeout, Margin: lostMargin,
 			ConnectTimeout: lostConnect, Dial: l.server.Dial}))
-		l.t, l.user, l.old = t, newUser(t, b), b.Session().ID
+		l.user, l.old = newUser(t, b), b.Session().ID
 		l.subscribe()
-		state(t, l.peer, messages.SessionState_CONNECTED)
+		l.waitState(messages.SessionState_CONNECTED)
 		l.created("/d", "old")
-		b.lose()
-		state(t, l.peer, messages.SessionState_LOST)
+		b.loseSession()
+		l.waitState(messages.SessionState_LOST)
 		l.lostAt, l.deadline = time.Now(), time.Now().Add(lostTimeout+2*time.Second)
 		f(l)
 		b.Close()
@@ -128,35 +126,30 @@ func inLostSession(t *testing.T, f func(l *lostSessionTest)) {
 	})
 }
 
-func (l *lostSessionTest) lives() bool {
-	for _, s := range l.server.Sessions() {
-		if s.ID == l.old {
-			return true
-		}
-	}
-	return false
+// hasSession reports whether the server has the lost session.
+func (l *lostSessionTest) hasSession() bool {
+	return slices.ContainsFunc(l.server.Sessions(), func(s embedded.SessionInfo) bool { return s.ID == l.old })
 }
 
-// goes waits until the session is over, and checks that this is after a time, counted from the
-// loss, and a second later at most.
-func (l *lostSessionTest) goes(after time.Duration) {
+// endsAfter waits for the end of the session, which must be this long after the loss, or up to a second later.
+func (l *lostSessionTest) endsAfter(d time.Duration) {
 	l.t.Helper()
-	const look = 50 * time.Millisecond
-	for l.lives() {
+	const step = 50 * time.Millisecond
+	for l.hasSession() {
 		if time.Since(l.lostAt) > time.Hour {
-			l.t.Fatal("the lost session lives on")
+			l.t.Fatal("the lost session does not end")
 		}
-		time.Sleep(look)
+		time.Sleep(step)
 	}
-	if took := time.Since(l.lostAt); took < after || took > after+time.Second+look {
-		l.t.Errorf("the lost session was over %v after the loss, not %v", took, after)
+	if took := time.Since(l.lostAt); took < d || took > d+time.Second+step {
+		l.t.Errorf("the lost session ended %v after the loss, not %v", took, d)
 	}
 }
 
 // connectedAgain waits for the next session.
 func (l *lostSessionTest) connectedAgain() {
 	l.t.Helper()
-	state(l.t, l.peer, messages.SessionState_CONNECTED)
+	l.waitState(messages.SessionState_CONNECTED)
 }
 
 func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
@@ -164,15 +157,15 @@ func (l *lostSessionTest) inject(f embedded.Fault) *embedded.Injected {
 	return l.server.Inject(f)
 }
 
-// Faults happen to a lost session until it is closed. The times are virtual.
+// Faults happen until a lost session is closed. The times are virtual.
 func TestLostSession(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(l *lostSessionTest){
 		"is closed after the margin": func(l *lostSessionTest) {
 			l.connectedAgain()
-			l.goes(lostMargin)
+			l.endsAfter(lostMargin)
 			if !strings.Contains(l.log.String(), "the lost session is closed") {
-				l.t.Error("the log does not say so")
+				l.t.Error("the log does not have the close")
 			}
 		},
 		"has expired": func(l *lostSessionTest) {
@@ -183,28 +176,28 @@ func TestLostSession(t *testing.T) {
 				l.t.Errorf("sessions: %+v", l.server.Sessions())
 			}
 		},
-		"server is away": func(l *lostSessionTest) {
+		"server is stopped": func(l *lostSessionTest) {
 			l.connectedAgain()
 			l.server.Halt()
 			time.Sleep(3 * lostMargin)
 			l.server.Restart()
 			l.connectedAgain()
-			l.goes(3 * lostMargin)
+			l.endsAfter(3 * lostMargin)
 		},
-		"server goes away meanwhile": func(l *lostSessionTest) {
+		"server stops during the close": func(l *lostSessionTest) {
 			l.connectedAgain()
-			fired(l.t, l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole}))
+			waitFired(l.t, l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole}))
 			l.server.Halt()
 			time.Sleep(lostMargin)
 			l.server.Restart()
-			l.goes(2 * lostMargin)
+			l.endsAfter(2 * lostMargin)
 		},
-		"next session is lost, too": func(l *lostSessionTest) {
+		"next session is lost as well": func(l *lostSessionTest) {
 			l.connectedAgain()
-			l.bridge.lose()
-			state(l.t, l.peer, messages.SessionState_LOST)
+			l.bridge.loseSession()
+			l.waitState(messages.SessionState_LOST)
 			l.connectedAgain()
-			l.goes(lostMargin)
+			l.endsAfter(lostMargin)
 			time.Sleep(time.Second)
 			if n := len(l.server.Sessions()); n != 1 {
 				l.t.Errorf("%d sessions", n)
@@ -213,28 +206,28 @@ func TestLostSession(t *testing.T) {
 		"connection is cut before the close": func(l *lostSessionTest) {
 			l.inject(embedded.Fault{Op: embedded.OpCloseSession, Action: embedded.CutBefore, Times: 2})
 			l.connectedAgain()
-			l.goes(lostMargin)
+			l.endsAfter(lostMargin)
 		},
 		"answer to the close is lost": func(l *lostSessionTest) {
 			f := l.inject(embedded.Fault{Op: embedded.OpCloseSession, Action: embedded.DropReply})
 			l.connectedAgain()
-			l.goes(lostMargin)
-			fired(l.t, f)
+			l.endsAfter(lostMargin)
+			waitFired(l.t, f)
 			time.Sleep(time.Second)
 			if !strings.Contains(l.log.String(), "the lost session is closed") {
-				l.t.Error("it was not asked for again")
+				l.t.Error("the bridge has not repeated the close")
 			}
 		},
 		"handshake is not answered": func(l *lostSessionTest) {
 			l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole})
 			l.connectedAgain()
-			l.goes(lostMargin + lostConnect)
+			l.endsAfter(lostMargin + lostConnect)
 		},
-		"server takes it up and never closes it": func(l *lostSessionTest) {
+		"server resumes it and never closes it": func(l *lostSessionTest) {
 			l.inject(embedded.Fault{Op: embedded.OpCloseSession, Action: embedded.BlackHole, Times: -1})
 			l.connectedAgain()
 			time.Sleep(lostMargin + maxClosings*(lostConnect+maxClosePause))
-			if l.lives() {
+			if l.hasSession() {
 				l.t.Error("the lost session is kept alive")
 			}
 		},
@@ -242,25 +235,25 @@ func TestLostSession(t *testing.T) {
 			l.bridge.ref.Tell(task(func(c *bridgeActor) { c.lostSessions[0].password[0] ^= 1 }))
 			l.connectedAgain()
 			time.Sleep(2 * lostMargin)
-			if !l.lives() {
+			if !l.hasSession() {
 				l.t.Error("the session was closed nevertheless")
 			}
 			time.Sleep(time.Until(l.deadline))
-			if l.lives() {
+			if l.hasSession() {
 				l.t.Error("the session does not expire")
 			}
 		},
 		"bridge is closed in the margin": func(l *lostSessionTest) {
 			l.connectedAgain()
 			must(l.t, l.bridge.Close())
-			l.goes(0)
+			l.endsAfter(0)
 		},
-		"bridge is closed meanwhile": func(l *lostSessionTest) {
+		"bridge is closed during the close": func(l *lostSessionTest) {
 			l.connectedAgain()
-			fired(l.t, l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole}))
+			waitFired(l.t, l.inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.BlackHole}))
 			must(l.t, l.bridge.Close())
 			<-l.bridge.ended
-			l.goes(lostMargin)
+			l.endsAfter(lostMargin)
 		},
 		"bridge is closed, and nothing answers": func(l *lostSessionTest) {
 			l.connectedAgain()
@@ -274,29 +267,29 @@ func TestLostSession(t *testing.T) {
 		},
 		"bridge fails": func(l *lostSessionTest) {
 			l.connectedAgain()
-			l.bridge.fail()
-			state(l.t, l.peer, messages.SessionState_ENDED)
+			l.bridge.panicInActor()
+			l.waitState(messages.SessionState_ENDED)
 			<-l.bridge.ended
-			if since := time.Since(l.lostAt); l.lives() != (since < lostTimeout) {
+			if since := time.Since(l.lostAt); l.hasSession() != (since < lostTimeout) {
 				l.t.Errorf("%v after the loss", since)
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) { inLostSession(t, f) })
+		t.Run(name, func(t *testing.T) { withLostSession(t, f) })
 	}
 }
 
-// A session that the server has ended is not closed again.
+// The bridge does not close a session that the server has ended.
 func TestExpiredSessionIsLeft(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u := newUser(t, connected(t, Config{Servers: s.Addr(), Margin: time.Millisecond}))
 		u.subscribe()
 		s.Expire(t, u.bridge.Session().ID)
-		state(t, u.peer, messages.SessionState_LOST)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		lost := make(chan int)
-		u.bridge.ref.Tell(task(func(c *bridgeActor) { lost <- len(c.lostSessions) }))
-		if n := <-lost; n != 0 {
+		u.waitState(messages.SessionState_LOST)
+		u.waitState(messages.SessionState_CONNECTED)
+		var n int
+		u.bridge.runInActor(func(c *bridgeActor) { n = len(c.lostSessions) })
+		if n != 0 {
 			t.Errorf("%d sessions are to be closed", n)
 		}
 	})

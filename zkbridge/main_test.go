@@ -2,18 +2,35 @@ package zkbridge
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/gen/host"
-	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
+
+// The fixtures of these tests:
+//
+//	each, eachOwn        run a test on both servers
+//	connected, open      open a bridge, with its session or without waiting for it
+//	user                 a lock actor: requests and their answers (helpers_user_test.go)
+//	testDialer           the network: counts requests, holds back replies (helpers_dialer_test.go)
+//	pipeDialer, handshakeServer, textServer, silentServer
+//	                     programs behind the port that are no ZooKeeper, or not quite
+//	faultyClient         fails calls without a fault of the connection (helpers_client_test.go)
+//	bridgeLog            the text of a log (helpers_log_test.go)
+//	embedded.Fault       all other faults: a server that cuts, delays, drops, expires
+//	zktest.Proxy         a network that refuses or cuts all connections, or delivers nothing
+//
+// In virtual time, zktest.Bubble, a test may call time.Sleep, which takes no time.
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
@@ -41,68 +58,20 @@ func eachOwn(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	})
 }
 
-// patience is how long a test waits for what must come, on the slowest machine.
-const patience = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
-// peer is a recipient that stands for a lock actor. One goroutine reads from it.
-type peer struct {
-	inbox chan any
-	seen  []any // read while looking for something else
+// within returns a context that bounds what a test waits for.
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
+	t.Cleanup(cancel)
+	return ctx
 }
 
-func newPeer() *peer { return &peer{inbox: make(chan any, 1<<16)} }
-
-func (p *peer) Tell(msg any) { p.inbox <- msg }
-
-// next returns the first T that the peer has received and that next has not returned yet.
-func next[T any](t testing.TB, p *peer) T {
+func must(t testing.TB, err error) {
 	t.Helper()
-	for i, msg := range p.seen {
-		if m, ok := msg.(T); ok {
-			p.seen = append(p.seen[:i], p.seen[i+1:]...)
-			return m
-		}
-	}
-	timeout := time.After(patience)
-	for {
-		select {
-		case msg := <-p.inbox:
-			if m, ok := msg.(T); ok {
-				return m
-			}
-			p.seen = append(p.seen, msg)
-		case <-timeout:
-			t.Fatalf("no %v within %v, only %v", reflect.TypeFor[T](), patience, p.seen)
-		}
-	}
-}
-
-// none fails the test if the peer has been told a T.
-func none[T any](t testing.TB, p *peer) {
-	t.Helper()
-	for {
-		select {
-		case msg := <-p.inbox:
-			p.seen = append(p.seen, msg)
-			continue
-		default:
-		}
-		break
-	}
-	for _, msg := range p.seen {
-		if m, ok := msg.(T); ok {
-			t.Errorf("was told %v, unexpectedly", m)
-		}
-	}
-}
-
-// state waits until the peer, which has subscribed, has received the state.
-func state(t testing.TB, p *peer, want messages.SessionState) *messages.SessionChanged {
-	t.Helper()
-	for {
-		if m := next[*messages.SessionChanged](t, p); m.GetState() == want {
-			return m
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -142,7 +111,7 @@ func connected(t testing.TB, cfg Config) *Bridge {
 		cfg.SessionTimeout = time.Minute
 	}
 	b := open(t, cfg)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
 	if err := b.Connected(ctx); err != nil {
 		t.Fatal(err)
@@ -150,81 +119,45 @@ func connected(t testing.TB, cfg Config) *Bridge {
 	return b
 }
 
-// attemptFails waits until an attempt to connect has failed with an error that says so.
-func attemptFails(t testing.TB, b *Bridge, says string) {
+// waitConnectError waits until an attempt to connect has failed with an error that contains text.
+func waitConnectError(t testing.TB, b *Bridge, text string) {
 	t.Helper()
-	zktest.Eventually(t, patience, func() bool {
+	zktest.Eventually(t, timeLimit, func() bool {
 		last := b.lastConnectError.Load()
-		return last != nil && strings.Contains(last.err.Error(), says)
-	}, "an attempt fails with an error that says %q", says)
+		return last != nil && strings.Contains(last.err.Error(), text)
+	}, "an attempt fails with an error that contains %q", text)
 }
 
-// piped is a Dial to a server in this process, which is served on each connection.
-func piped(serve func(net.Conn)) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		go func() {
-			defer server.Close()
-			serve(server)
-		}()
-		return client, nil
+// waitNodes waits until the directory has n nodes.
+func waitNodes(t *testing.T, s *zktest.Server, dir string, n int) {
+	t.Helper()
+	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, dir)) == n }, "%d nodes in %s", n, dir)
+}
+
+// setRights gives all clients the rights on a node, and no other ones.
+func setRights(t *testing.T, conn *zk.Conn, path string, rights int32) {
+	t.Helper()
+	_, err := conn.SetACL(path, zk.WorldACL(rights), -1)
+	must(t, err)
+}
+
+// waitFired waits until the fault has fired.
+func waitFired(t testing.TB, fault *embedded.Injected) {
+	t.Helper()
+	select {
+	case <-fault.Fired():
+	case <-time.After(timeLimit):
+		t.Fatalf("%v has not happened", fault.Action)
 	}
 }
 
-// user is a peer of one bridge with short ways to ask for things.
-type user struct {
-	*peer
-	t      testing.TB
-	bridge *Bridge
-	lastID uint64
+// textServer returns a Dial to a server that sends a text to each client, and reads what the client sends.
+func textServer(text string) dialFunc {
+	return pipeDialer(func(conn net.Conn) {
+		go io.WriteString(conn, text)
+		io.Copy(io.Discard, conn)
+	})
 }
 
-func newUser(t testing.TB, b *Bridge) *user { return &user{peer: newPeer(), t: t, bridge: b} }
-
-func (u *user) id() uint64 { u.lastID++; return u.lastID }
-
-func (u *user) epoch() uint64 { return u.bridge.Session().Epoch }
-
-func (u *user) create(directory, prefix string) uint64 {
-	id := u.id()
-	u.bridge.Ref().SendCreate(&messages.Create{Id: id, Epoch: u.epoch(), Directory: directory, Prefix: prefix}, u)
-	return id
-}
-
-// together has all that send asks for sent in one transaction, if it fits.
-func (u *user) together(send func()) {
-	leave := make(chan struct{})
-	u.bridge.ref.Tell(task(func(*bridgeActor) { <-leave }))
-	send()
-	close(leave)
-}
-
-func (u *user) created(directory, prefix string) *messages.Created {
-	u.t.Helper()
-	id := u.create(directory, prefix)
-	m := next[*messages.Created](u.t, u.peer)
-	if m.GetId() != id || m.GetEpoch() != u.epoch() {
-		u.t.Errorf("Created answers %d of epoch %d, not %d of epoch %d", m.GetId(), m.GetEpoch(), id, u.epoch())
-	}
-	return m
-}
-
-func (u *user) release(directory, node string) uint64 {
-	id := u.id()
-	u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: id, Epoch: u.epoch(), Directory: directory, Node: node}, u)
-	return id
-}
-
-func (u *user) list(directory string) []string {
-	u.t.Helper()
-	u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: u.epoch(), Directory: directory}, u)
-	return next[*messages.Listed](u.t, u.peer).GetChildren()
-}
-
-func (u *user) watch(directory string, nodes ...string) *messages.Watched {
-	u.t.Helper()
-	u.bridge.Ref().SendWatch(&messages.Watch{Id: u.id(), Epoch: u.epoch(), Directory: directory, Nodes: nodes}, u)
-	return next[*messages.Watched](u.t, u.peer)
-}
-
-func (u *user) subscribe() { u.bridge.Ref().SendSubscribe(&messages.Subscribe{}, u) }
+// silentServer is a Dial to a server that answers nothing.
+var silentServer = pipeDialer(func(conn net.Conn) { io.Copy(io.Discard, conn) })

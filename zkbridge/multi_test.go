@@ -17,13 +17,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// inTime is a context that ends when a test has waited long enough.
-func inTime(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func TestMulti(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
@@ -36,7 +29,7 @@ func TestMulti(t *testing.T) {
 			&zk.CreateRequest{Path: dir + "/gone"},
 			&zk.DeleteRequest{Path: dir + "/gone", Version: 0},
 		}
-		results, err := b.Multi(inTime(t), ops...)
+		results, err := b.Multi(within(t), ops...)
 		if err != nil || len(results) != len(ops) || results[1].String != dir+"/n-0000000000" || results[2].Stat.Version != 1 {
 			t.Fatalf("%+v, %v", results, err)
 		}
@@ -63,7 +56,7 @@ func TestMultiFails(t *testing.T) {
 		for _, c := range []struct {
 			op   any
 			want error
-			says string
+			text string
 		}{
 			{&zk.CheckVersionRequest{Path: dir + "/none", Version: -1}, zk.ErrNoNode, "check " + dir + "/none"},
 			{&zk.CheckVersionRequest{Path: dir, Version: 7}, zk.ErrBadVersion, "check " + dir},
@@ -71,9 +64,9 @@ func TestMultiFails(t *testing.T) {
 			{&zk.DeleteRequest{Path: dir + "/x", Version: -1}, zk.ErrNoNode, "delete " + dir + "/x"},
 			{&zk.CreateRequest{Path: dir + "/x"}, zk.ErrNoAuth, "CREATE is not granted on " + dir},
 		} {
-			_, err := b.Multi(inTime(t), good, c.op, good)
+			_, err := b.Multi(within(t), good, c.op, good)
 			var op *OpError
-			if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Index != 1 || !strings.Contains(err.Error(), c.says) ||
+			if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Index != 1 || !strings.Contains(err.Error(), c.text) ||
 				!strings.Contains(err.Error(), "operation 1 ") {
 				t.Errorf("%+v: %v", c.op, err)
 			}
@@ -89,7 +82,7 @@ func TestMultiIsChecked(t *testing.T) {
 	good := &zk.CheckVersionRequest{Path: "/", Version: -1}
 	for _, c := range []struct {
 		ops  []any
-		says string
+		text string
 	}{
 		{nil, "needs an operation"},
 		{[]any{good, nil}, "operation 1"},
@@ -106,8 +99,8 @@ func TestMultiIsChecked(t *testing.T) {
 		{[]any{&zk.SetDataRequest{Path: "/", Data: bytes.Repeat([]byte("x"), zkconn.MaxRequest)}}, "limit is 524288"},
 		{slices.Repeat([]any{good}, 10000), "limit is 524288"},
 	} {
-		_, err := b.Multi(inTime(t), c.ops...)
-		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), c.says) {
+		_, err := b.Multi(within(t), c.ops...)
+		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%v: %v", c.ops, err)
 		}
 	}
@@ -115,23 +108,23 @@ func TestMultiIsChecked(t *testing.T) {
 		t.Errorf("%d were sent", n)
 	}
 	fault.Remove()
-	_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: "/", Flags: zk.FlagSequence})
+	_, err := b.Multi(within(t), &zk.CreateRequest{Path: "/", Flags: zk.FlagSequence})
 	must(t, err)
 }
 
-// TestMultiOutcome loses the answer, or the request: the error says that the outcome is unknown.
+// The error says that the outcome is unknown if the request or the reply is lost.
 func TestMultiOutcome(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		s := zktest.Embedded(t)
 		b := connected(t, Config{Servers: s.Addr()})
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: action})
-		_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: "/n"})
+		_, err := b.Multi(within(t), &zk.CreateRequest{Path: "/n"})
 		if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) || errors.Is(err, messages.Reason_SESSION_LOST) {
 			t.Errorf("%v: %v", action, err)
 		}
-		// In the same session, and so behind whatever would be sent again.
-		view, err := b.GetNode(inTime(t), "/n")
+		// This read is in the same session, and so behind a request that would be sent again.
+		view, err := b.GetNode(within(t), "/n")
 		if view.Exists != (action == embedded.DropReply) || err != nil {
 			t.Errorf("%v: %+v, %v", action, view, err)
 		}
@@ -145,13 +138,13 @@ func TestMultiNotSent(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	fail := once(zk.ErrNoServer)
-	u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	u := userOfFaulty(t, Config{Servers: s.Addr()}, &faultyClient{multi: func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
 		if err := fail(); err != nil {
 			return nil, err
 		}
 		return send()
 	}})
-	_, err := u.bridge.Multi(inTime(t), &zk.CreateRequest{Path: "/n"})
+	_, err := u.bridge.Multi(within(t), &zk.CreateRequest{Path: "/n"})
 	must(t, err)
 }
 
@@ -162,7 +155,7 @@ func TestMultiWhileSuspended(t *testing.T) {
 		dir := s.Path(t)
 		proxy.Refuse(true)
 		proxy.Cut()
-		zktest.Eventually(t, patience, func() bool { return b.Session().State == messages.SessionState_SUSPENDED }, "suspended")
+		zktest.Eventually(t, timeLimit, func() bool { return b.Session().State == messages.SessionState_SUSPENDED }, "suspended")
 
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, errors.New("enough"))
 		defer cancel()
@@ -175,47 +168,40 @@ func TestMultiWhileSuspended(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() {
-			_, err := b.Multi(inTime(t), &zk.CreateRequest{Path: dir})
+			_, err := b.Multi(within(t), &zk.CreateRequest{Path: dir})
 			done <- err
 		}()
-		zktest.Eventually(t, patience, func() bool { return b.openRequests() == 1 }, "one waits, the others are forgotten")
+		zktest.Eventually(t, timeLimit, func() bool { return b.openRequests() == 1 }, "one request waits, the others are removed")
 		proxy.Refuse(false)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		view, err := b.GetNode(inTime(t), dir+"-abandoned")
+		view, err := b.GetNode(within(t), dir+"-abandoned")
 		if view.Exists || err != nil || b.Session().Epoch != 1 {
 			t.Errorf("%+v, %v", view, err)
 		}
 	})
 }
 
-// openRequests asks the actor.
-func (b *Bridge) openRequests() int {
-	n := make(chan int)
-	b.ref.Tell(task(func(c *bridgeActor) { n <- len(c.epoch.open) }))
-	return <-n
-}
-
-// TestMultiLater ends the wait for one that was sent, and then the session.
+// The outcome of a transaction that was sent is unknown when its context ends, and when the session ends.
 func TestMultiLater(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, MaxSessionTimeout: time.Minute})
 		sent := make(chan struct{}, 2)
-		b := withFaultsAnd(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+		b := userOfFaulty(t, Config{Servers: "embedded:1", Dial: s.Dial}, &faultyClient{multi: func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
 			sent <- struct{}{}
 			return send()
 		}}).bridge
 		s.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
 		ctx, cancel := context.WithCancel(context.Background())
-		abandoned, kept := make(chan error), make(chan error)
+		abandoned, awaited := make(chan error), make(chan error)
 		multi := func(ctx context.Context, done chan error) {
 			_, err := b.Multi(ctx, &zk.CreateRequest{Path: "/n"})
 			done <- err
 		}
 		go multi(ctx, abandoned)
-		go multi(inTime(t), kept)
+		go multi(within(t), awaited)
 		<-sent
 		<-sent
 		cancel()
@@ -223,7 +209,7 @@ func TestMultiLater(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		s.Expire(b.Session().ID)
-		if err := <-kept; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		if err := <-awaited; !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -235,23 +221,23 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 		old := b.Session()
 		write := &zk.CreateRequest{Path: dir}
 		s.Expire(t, old.ID)
-		zktest.Eventually(t, patience, func() bool { return b.Session().Epoch == 2 }, "next session")
+		zktest.Eventually(t, timeLimit, func() bool { return b.Session().Epoch == 2 }, "next session")
 		for _, epoch := range []uint64{0, old.Epoch, 3} {
-			if _, err := b.MultiIn(inTime(t), epoch, write); !errors.Is(err, messages.Reason_SESSION_LOST) {
+			if _, err := b.MultiIn(within(t), epoch, write); !errors.Is(err, messages.Reason_SESSION_LOST) {
 				t.Errorf("epoch %d: %v", epoch, err)
 			}
 		}
-		view, err := b.GetNode(inTime(t), dir)
+		view, err := b.GetNode(within(t), dir)
 		if err != nil || view.Exists {
 			t.Errorf("%+v, %v", view, err)
 		}
-		_, err = b.MultiIn(inTime(t), 2, write)
+		_, err = b.MultiIn(within(t), 2, write)
 		must(t, err)
 		must(t, b.Close())
-		if _, err := b.Multi(inTime(t), write); !errors.Is(err, messages.Reason_CLOSED) {
+		if _, err := b.Multi(within(t), write); !errors.Is(err, messages.Reason_CLOSED) {
 			t.Errorf("%v", err)
 		}
-		if _, err := b.GetNode(inTime(t), dir); !errors.Is(err, messages.Reason_CLOSED) {
+		if _, err := b.GetNode(within(t), dir); !errors.Is(err, messages.Reason_CLOSED) {
 			t.Errorf("%v", err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -265,18 +251,18 @@ func TestMultiInAnotherEpoch(t *testing.T) {
 func TestGetNode(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		look := func(path string) NodeView {
+		get := func(path string) NodeView {
 			t.Helper()
-			view, err := u.bridge.GetNode(inTime(t), path)
+			view, err := u.bridge.GetNode(within(t), path)
 			must(t, err)
 			return view
 		}
-		if view := look(dir + "/n"); view.Exists || len(view.Names) > 0 || view.DirectoryCzxid != 0 {
+		if view := get(dir + "/n"); view.Exists || len(view.Names) > 0 || view.DirectoryCzxid != 0 {
 			t.Errorf("no directory: %+v", view)
 		}
 		first, second := u.created(dir, "n-"), u.created(dir, "n-")
 		for _, m := range []*messages.Created{first, second} {
-			view := look(dir + "/" + m.GetNode())
+			view := get(dir + "/" + m.GetNode())
 			slices.Sort(view.Names)
 			if !view.Exists || view.Stat.Czxid != m.GetCzxid() || view.DirectoryCzxid != m.GetDirectoryCzxid() ||
 				!slices.Equal(view.Names, []string{first.GetNode(), second.GetNode()}) {
@@ -284,25 +270,24 @@ func TestGetNode(t *testing.T) {
 			}
 		}
 		must(t, s.Client(t).Delete(dir+"/"+first.GetNode(), -1))
-		if view := look(dir + "/" + first.GetNode()); view.Exists || !slices.Equal(view.Names, []string{second.GetNode()}) {
+		if view := get(dir + "/" + first.GetNode()); view.Exists || !slices.Equal(view.Names, []string{second.GetNode()}) {
 			t.Errorf("deleted: %+v", view)
 		}
 		for _, path := range []string{"", "/", "a", "/a/"} {
-			if _, err := u.bridge.GetNode(inTime(t), path); !errors.Is(err, messages.Reason_INVALID) {
+			if _, err := u.bridge.GetNode(within(t), path); !errors.Is(err, messages.Reason_INVALID) {
 				t.Errorf("%q: %v", path, err)
 			}
 		}
-		_, err := s.Client(t).SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(t, err)
-		_, err = u.bridge.GetNode(inTime(t), dir+"/x")
+		setRights(t, s.Client(t), dir, zk.PermAll&^zk.PermRead)
+		_, err := u.bridge.GetNode(within(t), dir+"/x")
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
-// TestGetNodeBehindAFollower has a server that shows old states.
-func TestGetNodeBehindAFollower(t *testing.T) {
+// GetNode returns the present state also from a server that lags.
+func TestGetNodeOnALaggingServer(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
@@ -312,7 +297,7 @@ func TestGetNodeBehindAFollower(t *testing.T) {
 	if names := u.list("/d"); len(names) != 1 {
 		t.Fatalf("the server does not lag: %v", names)
 	}
-	if view, err := u.bridge.GetNode(inTime(t), "/d/"+node); err != nil || view.Exists || len(view.Names) != 0 {
+	if view, err := u.bridge.GetNode(within(t), "/d/"+node); err != nil || view.Exists || len(view.Names) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
@@ -321,7 +306,7 @@ func TestGetData(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir, conn := connected(t, Config{Servers: s.Addr()}), s.Path(t), s.Client(t)
 		for _, path := range []string{dir + "/n", dir} { // without its directory, and without itself
-			if view, err := b.GetData(inTime(t), path); err != nil || view.Exists {
+			if view, err := b.GetData(within(t), path); err != nil || view.Exists {
 				t.Errorf("%s: %+v, %v", path, view, err)
 			}
 		}
@@ -329,13 +314,12 @@ func TestGetData(t *testing.T) {
 		must(t, err)
 		_, err = conn.Set(dir, []byte("second"), -1)
 		must(t, err)
-		view, err := b.GetData(inTime(t), dir)
+		view, err := b.GetData(within(t), dir)
 		if err != nil || !view.Exists || string(view.Data) != "second" || view.Stat.Version != 1 || len(view.Names) > 0 {
 			t.Errorf("%+v, %v", view, err)
 		}
-		_, err = conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(t, err)
-		_, err = b.GetData(inTime(t), dir)
+		setRights(t, conn, dir, zk.PermAll&^zk.PermRead)
+		_, err = b.GetData(within(t), dir)
 		if !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "READ is not granted on "+dir) {
 			t.Errorf("%v", err)
 		}

@@ -15,30 +15,30 @@ func TestOutage(t *testing.T) {
 		proxy := zktest.Proxy(t, s.Addr())
 		proxy.Refuse(true)
 		b := open(t, Config{Servers: proxy.Addr(), SessionTimeout: time.Minute})
-		attemptFails(t, b, "")
+		waitConnectError(t, b, "")
 		if since, why := b.Outage(); why == nil || time.Since(since) < 0 || !strings.Contains(why.Error(), "no session yet") {
 			t.Errorf("before the first session: %v, %v", since, why)
 		}
-		p := newPeer()
-		b.Ref().SendSubscribe(&messages.Subscribe{}, p)
+		u := newUser(t, b)
+		u.subscribe()
 		for range 2 {
 			proxy.Refuse(false)
-			state(t, p, messages.SessionState_CONNECTED)
+			u.waitState(messages.SessionState_CONNECTED)
 			if since, why := b.Outage(); why != nil {
 				t.Errorf("connected: %v, %v", since, why)
 			}
 			before := time.Now()
 			proxy.Refuse(true)
 			proxy.Cut()
-			state(t, p, messages.SessionState_SUSPENDED)
+			u.waitState(messages.SessionState_SUSPENDED)
 			since, why := b.Outage()
 			if why == nil || since.Before(before) || since.After(time.Now()) {
 				t.Errorf("suspended: %v, %v", since, why)
 			}
-			zktest.Eventually(t, patience, func() bool {
+			zktest.Eventually(t, timeLimit, func() bool {
 				_, why := b.Outage()
 				return strings.Contains(why.Error(), "the last attempt failed")
-			}, "the failed attempt is told")
+			}, "the outage names the failed attempt")
 			if again, _ := b.Outage(); !again.Equal(since) {
 				t.Errorf("since %v, and then since %v", since, again)
 			}

@@ -10,15 +10,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// stuck is an actor that does not come to the end of a message.
-type stuck struct{ end <-chan struct{} }
+// blockedActor handles its first message until end is closed.
+type blockedActor struct{ end <-chan struct{} }
 
-func (s stuck) Receive(ask.Recipient, any) { <-s.end }
-func (stuck) Stopped(any)                  {}
-func (stuck) Refuse(ask.Recipient, any)    {}
+func (a blockedActor) Receive(ask.Recipient, any) { <-a.end }
+func (blockedActor) Stopped(any)                  {}
+func (blockedActor) Refuse(ask.Recipient, any)    {}
 
-// The bridge serves requests and hears of its session while other actors keep all goroutines
-// that serve actors.
+// The bridge serves requests and learns of changes of its session while other actors block all goroutines of the actor system.
 func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
@@ -26,7 +25,7 @@ func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	for range 4 + 4*runtime.GOMAXPROCS(0) {
-		system.Start("stuck", func(*host.Ref) host.Actor { return stuck{end} }).Tell("get stuck")
+		system.Start("blocked", func(*host.Ref) host.Actor { return blockedActor{end} }).Tell("block")
 	}
 	b, err := Open(system, Config{Servers: s.Addr()})
 	must(t, err)
@@ -34,9 +33,9 @@ func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	must(t, b.Connected(t.Context()))
 	u := newUser(t, b)
 	u.subscribe()
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_CONNECTED)
 	u.created(s.Path(t), "node-")
 	s.Embedded().DropConnections()
-	state(t, u.peer, messages.SessionState_SUSPENDED)
-	state(t, u.peer, messages.SessionState_CONNECTED)
+	u.waitState(messages.SessionState_SUSPENDED)
+	u.waitState(messages.SessionState_CONNECTED)
 }

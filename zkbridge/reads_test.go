@@ -11,28 +11,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func (u *user) listed(msg *messages.List) *messages.Listed {
-	u.t.Helper()
-	msg.Id, msg.Epoch = u.id(), u.epoch()
-	u.bridge.Ref().SendList(msg, u)
-	m := next[*messages.Listed](u.t, u.peer)
-	if m.GetId() != msg.Id {
-		u.t.Errorf("%v does not answer %v", m, msg)
-	}
-	return m
-}
-
-// wokenBy waits for the Wake of a directory, and sees that it is the only one.
-func (u *user) wokenBy(directory string, deleted bool) {
-	u.t.Helper()
-	m := next[*messages.Wake](u.t, u.peer)
-	if m.GetEpoch() != u.epoch() || m.GetDirectory() != directory || m.GetNode() != "" || m.GetDeleted() != deleted {
-		u.t.Errorf("%v, not one of %s, deleted %v", m, directory, deleted)
-	}
-	u.list("/") // what came with it comes before this
-	none[*messages.Wake](u.t, u.peer)
-}
-
 func TestListWatch(t *testing.T) {
 	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
@@ -41,54 +19,48 @@ func TestListWatch(t *testing.T) {
 			t.Errorf("no directory: %v", m)
 		}
 		if n := s.Watches(t); n != 0 {
-			t.Errorf("%d watches on what is not there", n)
+			t.Errorf("%d watches on a missing directory", n)
 		}
 		first := u.created(dir, "a-")
-		none[*messages.Wake](t, u.peer)
+		none[*messages.Wake](u)
 		other := newUser(t, u.bridge)
 		for _, u := range []*user{u, u, other} {
 			if m := u.listed(watch); !slices.Equal(m.GetChildren(), []string{first.GetNode()}) || m.GetDirectoryCzxid() != first.GetDirectoryCzxid() {
 				t.Errorf("%v", m)
 			}
 		}
-		second := u.created(dir, "b-") // one comes
-		u.wokenBy(dir, false)
-		other.wokenBy(dir, false)
-		_, err := conn.Set(dir+"/"+second.GetNode(), []byte("x"), -1) // no child comes or goes
+		second := u.created(dir, "b-") // a child is created
+		u.waitDirectoryWake(dir, false)
+		other.waitDirectoryWake(dir, false)
+		_, err := conn.Set(dir+"/"+second.GetNode(), []byte("x"), -1) // the children stay the same
 		must(t, err)
-		u.created(dir, "c-") // no request has come since
-		u.wokenNot()
+		u.created(dir, "c-") // the user has set no watch since
+		u.noWake()
 		u.listed(watch)
-		must(t, conn.Delete(dir+"/"+second.GetNode(), -1)) // one goes
-		u.wokenBy(dir, false)
+		must(t, conn.Delete(dir+"/"+second.GetNode(), -1)) // a child is deleted
+		u.waitDirectoryWake(dir, false)
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
 
-		// The directory goes; it is none that goes by itself.
+		// The directory is deleted. It is no container, which the server would delete.
 		u.transacted(makeOp(dir+"/plain", ""))
 		watch.Directory += "/plain"
 		if m := u.listed(watch); len(m.GetChildren()) != 0 || m.GetDirectoryCzxid() == 0 {
 			t.Errorf("%v", m)
 		}
 		must(t, conn.Delete(dir+"/plain", -1))
-		u.wokenBy(dir+"/plain", true)
+		u.waitDirectoryWake(dir+"/plain", true)
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
 		u.created(dir+"/plain", "again-")
-		u.wokenNot()
-		other.wokenNot()
+		u.noWake()
+		other.noWake()
 	})
 }
 
-func (u *user) wokenNot() {
-	u.t.Helper()
-	u.list("/")
-	none[*messages.Wake](u.t, u.peer)
-}
-
-// A watch serves its subscriber until the subscriber unsubscribes.
+// A watch of a directory ends when its recipient unsubscribes.
 func TestListWatchUnsubscribe(t *testing.T) {
 	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -98,8 +70,8 @@ func TestListWatchUnsubscribe(t *testing.T) {
 		other.listed(&messages.List{Directory: dir, Watch: true})
 		u.bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, u)
 		other.created(dir, "b-")
-		other.wokenBy(dir, false)
-		u.wokenNot()
+		other.waitDirectoryWake(dir, false)
+		u.noWake()
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
@@ -109,11 +81,11 @@ func TestListWatchUnsubscribe(t *testing.T) {
 func TestListWatchOverReconnect(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(dir string, node string) []any{
-		"one comes": func(dir, _ string) []any {
+		"a child is created": func(dir, _ string) []any {
 			return []any{&zk.CreateRequest{Path: dir + "/new", Acl: zk.WorldACL(zk.PermAll)}}
 		},
-		"one goes": func(dir, node string) []any { return []any{&zk.DeleteRequest{Path: dir + "/" + node, Version: -1}} },
-		"the directory goes": func(dir, node string) []any {
+		"a child is deleted": func(dir, node string) []any { return []any{&zk.DeleteRequest{Path: dir + "/" + node, Version: -1}} },
+		"the directory is deleted": func(dir, node string) []any {
 			return []any{&zk.DeleteRequest{Path: dir + "/" + node, Version: -1}, &zk.DeleteRequest{Path: dir, Version: -1}}
 		},
 		"nothing": func(dir, _ string) []any { return []any{&zk.CheckVersionRequest{Path: dir, Version: -1}} },
@@ -125,23 +97,23 @@ func TestListWatchOverReconnect(t *testing.T) {
 				u, dir, conn := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t), s.Client(t)
 				u.subscribe()
 				node := u.created(dir, "n-").GetNode()
-				if name != "the directory goes" {
-					u.created(dir, "stays-") // or it would go by itself
+				if name != "the directory is deleted" {
+					u.created(dir, "stays-") // or the server would delete the container
 				}
 				u.listed(&messages.List{Directory: dir, Watch: true})
 				proxy.Refuse(true)
 				proxy.Cut()
-				state(t, u.peer, messages.SessionState_SUSPENDED)
+				u.waitState(messages.SessionState_SUSPENDED)
 				_, err := conn.Multi(change(dir, node)...)
 				must(t, err)
 				proxy.Refuse(false)
-				state(t, u.peer, messages.SessionState_CONNECTED)
+				u.waitState(messages.SessionState_CONNECTED)
 				if name == "nothing" {
-					u.wokenNot()
+					u.noWake()
 					_, err := conn.Create(dir+"/new", nil, 0, zk.WorldACL(zk.PermAll))
 					must(t, err)
 				}
-				u.wokenBy(dir, name == "the directory goes")
+				u.waitDirectoryWake(dir, name == "the directory is deleted")
 			})
 		})
 	}
@@ -151,19 +123,18 @@ func TestListRefusedLeavesNoWatcher(t *testing.T) {
 	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.created(dir, "n-")
-		_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(t, err)
+		setRights(t, conn, dir, zk.PermAll&^zk.PermRead)
 		u.bridge.Ref().SendList(&messages.List{Id: 70, Epoch: u.epoch(), Directory: dir, Watch: true, WithCzxids: true}, u)
 		u.failed(70, messages.Reason_NO_AUTH)
 		u.watch(dir, "missing")
-		interests := make(chan int)
-		u.bridge.ref.Tell(task(func(c *bridgeActor) { interests <- len(c.epoch.watches.byRecipient[u]) }))
-		if n := <-interests; n != 0 {
+		var n int
+		u.bridge.runInActor(func(c *bridgeActor) { n = len(c.epoch.watches.byRecipient[u]) })
+		if n != 0 {
 			t.Errorf("%d interests are left", n)
 		}
-		_, err = conn.Create(dir+"/new", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		_, err := conn.Create(dir+"/new", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		u.wokenNot()
+		u.noWake()
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
@@ -203,20 +174,20 @@ func TestWatchWithData(t *testing.T) {
 		ask := func(with bool) *messages.Watched {
 			u.bridge.Ref().SendWatch(&messages.Watch{Id: u.id(), Epoch: u.epoch(), Directory: dir,
 				Nodes: []string{"full", "empty", "none"}, WithData: with}, u)
-			return next[*messages.Watched](t, u.peer)
+			return next[*messages.Watched](u)
 		}
 		m := ask(true)
-		empty, there := m.GetData()["empty"]
-		if !slices.Equal(m.GetGone(), []string{"none"}) || string(m.GetData()["full"]) != "data" || len(empty) != 0 || !there || len(m.GetData()) != 2 {
+		empty, exists := m.GetData()["empty"]
+		if !slices.Equal(m.GetGone(), []string{"none"}) || string(m.GetData()["full"]) != "data" || len(empty) != 0 || !exists || len(m.GetData()) != 2 {
 			t.Errorf("%v", m)
 		}
 		if m := ask(false); m.GetData() != nil {
 			t.Errorf("not asked for: %v", m)
 		}
-		// The next change wakes, and the new data can be had with the next watch.
+		// The next change of the data leads to a Wake, and the next watch returns the new data.
 		_, err := conn.Set(dir+"/full", []byte("new"), -1)
 		must(t, err)
-		if m := next[*messages.Wake](t, u.peer); m.GetNode() != "full" || m.GetDeleted() {
+		if m := next[*messages.Wake](u); m.GetNode() != "full" || m.GetDeleted() {
 			t.Errorf("%v", m)
 		}
 		if m := ask(true); string(m.GetData()["full"]) != "new" {
@@ -224,64 +195,63 @@ func TestWatchWithData(t *testing.T) {
 		}
 		must(t, conn.Delete(dir+"/full", -1))
 		must(t, conn.Delete(dir+"/empty", -1))
-		u.woken([]string{"full", "empty"})
+		u.waitDeleted([]string{"full", "empty"})
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
 	})
 }
 
-// A watch is in place from the answer that sets it, whatever else the request reads: it
-// is set again over the next connection.
+// The bridge sets a directory's watch again over the next connection also while the request that has set it still reads czxids.
 func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
-		asked, goOn := make(chan struct{}), make(chan struct{})
-		u := withFaultsAnd(t, Config{Servers: proxy.Addr()}, &faulty{exists: func() error {
-			asked <- struct{}{}
+		reading, goOn := make(chan struct{}), make(chan struct{})
+		u := userOfFaulty(t, Config{Servers: proxy.Addr()}, &faultyClient{exists: func() error {
+			reading <- struct{}{}
 			<-goOn
 			return nil
 		}})
 		dir := s.Path(t)
 		u.created(dir, "n-")
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: 1, Directory: dir, Watch: true, WithCzxids: true}, u)
-		<-asked
+		<-reading
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
 		close(goOn)
-		if m := next[*messages.Listed](t, u.peer); len(m.GetCzxids()) != 1 {
+		if m := next[*messages.Listed](u); len(m.GetCzxids()) != 1 {
 			t.Errorf("%v", m)
 		}
 		_, err := s.Client(t).Create(dir+"/other", nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		next[*messages.Wake](t, u.peer)
+		next[*messages.Wake](u)
 	})
 }
 
-// A request over a new connection shows what has happened since the last one. It must not keep the
-// watches from reporting it.
+// A change while there is no connection leads to a Wake, also if a read over the next connection shows it before the watches are
+// set again.
 func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		proxy, f := zktest.Proxy(t, s.Addr()), &faulty{}
-		u, dir := withFaultsAnd(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
-		f.rewatch = func() { f.Client.Exists("/", false) }
+		proxy, f := zktest.Proxy(t, s.Addr()), &faultyClient{}
+		u, dir := userOfFaulty(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
+		f.beforeSetWatches = func() { f.Client.Exists("/", false) }
 		u.subscribe()
 		u.created(dir, "a-")
 		u.listed(&messages.List{Directory: dir, Watch: true})
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		_, err := s.Client(t).Create(dir+"/b", nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
 		proxy.Refuse(false)
-		u.wokenBy(dir, false)
+		u.waitDirectoryWake(dir, false)
 	})
 }
 
-// Below a chroot, too, what is watched stays so.
+// The bridge sets its watches again also with a chroot.
 func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, root, conn := zktest.Proxy(t, s.Addr()), s.Path(t), s.Client(t)
@@ -289,43 +259,42 @@ func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
 		must(t, err)
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		node := u.created("/d", "n-").GetNode()
 		u.watch("/d", node)
 		u.listed(&messages.List{Directory: "/d", Watch: true})
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		u.wokenNot()
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
+		u.noWake()
 		must(t, conn.Delete(root+"/d/"+node, -1))
-		who := map[string]bool{}
+		changed := map[string]bool{}
 		for range 2 {
-			m := next[*messages.Wake](t, u.peer)
-			who[m.GetDirectory()+"/"+m.GetNode()] = true
+			m := next[*messages.Wake](u)
+			changed[m.GetDirectory()+"/"+m.GetNode()] = true
 		}
-		if !who["/d/"] || !who["/d/"+node] {
-			t.Errorf("events at %v", who)
+		if !changed["/d/"] || !changed["/d/"+node] {
+			t.Errorf("events at %v", changed)
 		}
 	})
 }
 
-// incomparable is a recipient that cannot be told apart from others.
+// incomparable is a recipient that cannot be compared with others.
 type incomparable struct {
-	*peer
+	*user
 	tags any
 }
 
-// A recipient that cannot be compared is refused where it would have to be, and does no
-// harm.
+// Requests of a recipient that cannot be compared fail if the bridge would have to find it again.
 func TestIncomparableRecipient(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	node := u.created(dir, "n-").GetNode()
-	odd := incomparable{newPeer(), []string{"a slice"}}
+	odd := incomparable{newUser(t, u.bridge), []string{"a slice"}}
 	refused := func() {
 		t.Helper()
-		m := next[*messages.Failed](t, odd.peer)
+		m := next[*messages.Failed](odd.user)
 		if m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), "zkbridge.incomparable") {
 			t.Errorf("%v", m)
 		}
@@ -338,6 +307,6 @@ func TestIncomparableRecipient(t *testing.T) {
 	u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir, Watch: true}, odd)
 	refused()
 	u.bridge.Ref().SendList(&messages.List{Epoch: 1, Directory: dir}, odd)
-	next[*messages.Listed](t, odd.peer)
-	u.goesOn()
+	next[*messages.Listed](odd.user)
+	u.keepsSession()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestSessionRefused has a server that never grants a session.
+// The bridge tries again after a server that refuses a session in the handshake.
 func TestSessionRefused(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -27,14 +27,14 @@ func TestSessionRefused(t *testing.T) {
 		sessionIDs <- 0
 		sessionIDs <- 0
 		sessionIDs <- 77
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		if b.Session().Epoch != 3 || b.Session().ID != 77 {
 			t.Errorf("%+v", b.Session())
 		}
 	})
 }
 
-// TestForeignSession has a server that answers with another session than the client asks for.
+// The bridge loses its session if a server answers with another one.
 func TestForeignSession(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -43,12 +43,12 @@ func TestForeignSession(t *testing.T) {
 		u := newUser(t, b)
 		u.subscribe()
 		sessionIDs <- 77
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		sessionIDs <- -1
 		sessionIDs <- 78
-		state(t, u.peer, messages.SessionState_LOST)
+		u.waitState(messages.SessionState_LOST)
 		sessionIDs <- 79
-		if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
+		if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 2 || m.GetSessionId() != 79 {
 			t.Errorf("%v", m)
 		}
 	})
@@ -56,11 +56,11 @@ func TestForeignSession(t *testing.T) {
 
 // handshakeServer returns a Dial to a server that answers the handshake with the next session id from
 // sessionIDs, and grants the timeout that the client asks for. After that it answers nothing. It keeps
-// each connection until the test ends, but the connection of session 77 until the next handshake.
+// each connection until the test ends, and the connection of session 77 until the next handshake.
 func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context, string, string) (net.Conn, error) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
-	return piped(func(conn net.Conn) {
+	return pipeDialer(func(conn net.Conn) {
 		request := make([]byte, 48)
 		if _, err := io.ReadFull(conn, request); err != nil {
 			return
@@ -71,7 +71,7 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 		case <-stop:
 			return
 		}
-		conn.Write(frame(37, 0, int32(binary.BigEndian.Uint32(request[16:])), int32(id>>32), int32(id), 16))
+		conn.Write(connectReply(37, int32(binary.BigEndian.Uint32(request[16:])), id))
 		go io.Copy(io.Discard, conn)
 		next := sessionIDs
 		if id != 77 {
@@ -84,14 +84,13 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 	})
 }
 
-// A session ends while the server has a transaction before it: the answer names the first
-// operation, which is not to blame.
+// A request does not fail because the reply to its transaction names the first operation although the session has ended.
 func TestSessionEndsBeforeTransaction(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	var fail atomic.Bool
 	failed := make(chan int, 1000)
-	u := withFaults(t, s, &faulty{multi: func(ops []zkconn.Op, send func() ([]zk.MultiResponse, error)) ([]zk.MultiResponse, error) {
+	u := userOfFaulty(t, Config{Servers: s.Addr()}, &faultyClient{multi: func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
 		if !fail.Load() {
 			return send()
 		}
@@ -110,18 +109,17 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 	}
 	s.Expire(t, u.bridge.Session().ID)
 	for range 2 {
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() == messages.Reason_UNAVAILABLE {
+		if m := next[*messages.Failed](u); m.GetReason() == messages.Reason_UNAVAILABLE {
 			t.Errorf("%v", m)
 		}
 	}
 }
 
-// frame is a message as the server sends it: length, and the fields.
-func frame(size int, fields ...int32) []byte {
-	b := make([]byte, 4+size)
-	binary.BigEndian.PutUint32(b, uint32(size))
-	for i, f := range fields {
-		binary.BigEndian.PutUint32(b[4+4*i:], uint32(f))
+// connectReply returns the reply to a handshake, with a password of 16 bytes: 37 bytes, or 36 without the flag for read-only.
+func connectReply(size int, timeout int32, session int64) []byte {
+	b := make([]byte, lengthSize+size)
+	for i, field := range []int32{int32(size), 0, timeout, int32(session >> 32), int32(session), 16} {
+		binary.BigEndian.PutUint32(b[4*i:], uint32(field))
 	}
 	return b
 }

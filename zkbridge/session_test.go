@@ -18,40 +18,39 @@ func TestSubscribe(t *testing.T) {
 		b := open(t, Config{Servers: s.Addr(), SessionTimeout: timeout})
 		u := newUser(t, b)
 		u.subscribe()
-		if m := next[*messages.SessionChanged](t, u.peer); m.GetState() == messages.SessionState_LOST {
+		if m := next[*messages.SessionChanged](u); m.GetState() == messages.SessionState_LOST {
 			if m.GetEpoch() != 0 {
 				t.Errorf("before the first session: %v", m)
 			}
-			u.seen = append(u.seen, next[*messages.SessionChanged](t, u.peer))
+			u.seen = append(u.seen, next[*messages.SessionChanged](u))
 		} else {
 			u.seen = append(u.seen, m)
 		}
-		m, now := state(t, u.peer, messages.SessionState_CONNECTED), b.Session()
+		m, now := u.waitState(messages.SessionState_CONNECTED), b.Session()
 		if m.GetEpoch() != 1 || m.GetSessionId() != now.ID || now.ID == 0 || now.Epoch != 1 || now.Timeout != timeout {
-			t.Errorf("told %v, is %+v", m, now)
+			t.Errorf("received %v, the session is %+v", m, now)
 		}
 		if left := time.Until(now.Deadline); left < timeout/4 || left > timeout-timeout/5 {
 			t.Errorf("deadline in %v", left)
 		}
 		other := newUser(t, b)
 		other.subscribe()
-		state(t, other.peer, messages.SessionState_CONNECTED)
+		other.waitState(messages.SessionState_CONNECTED)
 		b.Ref().SendUnsubscribe(&messages.Unsubscribe{}, other)
-		other.list("/") // answered after that
+		other.list("/") // the answer is sent after the Unsubscribe
 		must(t, b.Close())
-		state(t, u.peer, messages.SessionState_ENDED)
-		none[*messages.SessionChanged](t, other.peer)
+		u.waitState(messages.SessionState_ENDED)
+		none[*messages.SessionChanged](other)
 		other.subscribe() // too late
-		state(t, other.peer, messages.SessionState_ENDED)
+		other.waitState(messages.SessionState_ENDED)
 		other.create("/a", "n-")
-		if m := next[*messages.Failed](t, other.peer); m.GetReason() != messages.Reason_CLOSED {
+		if m := next[*messages.Failed](other); m.GetReason() != messages.Reason_CLOSED {
 			t.Errorf("after Close: %v", m)
 		}
 	})
 }
 
-// TestLostBeforeItsRequestsFail expects that a subscriber hears of the loss before the failure of any
-// request of the epoch.
+// A subscriber receives the loss of a session before the failure of any request of its epoch.
 func TestLostBeforeItsRequestsFail(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b, dir := connected(t, Config{Servers: s.Addr()}), s.Path(t)
@@ -83,28 +82,28 @@ func TestEpochs(t *testing.T) {
 		b := connected(t, Config{Servers: s.Addr()})
 		u, dir := newUser(t, b), s.Path(t)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		node := u.created(dir, "n-").GetNode()
 		u.watch(dir, node)
 		old := b.Session()
 		s.Expire(t, old.ID)
-		u.create(dir, "dying-") // may fail by itself, or with the session
-		if m := state(t, u.peer, messages.SessionState_LOST); m.GetEpoch() != old.Epoch || m.GetSessionId() != old.ID {
+		u.create(dir, "failing-") // by itself, or with the session
+		if m := u.waitState(messages.SessionState_LOST); m.GetEpoch() != old.Epoch || m.GetSessionId() != old.ID {
 			t.Errorf("lost: %v", m)
 		}
-		m := state(t, u.peer, messages.SessionState_CONNECTED)
+		m := u.waitState(messages.SessionState_CONNECTED)
 		if m.GetEpoch() != old.Epoch+1 || m.GetSessionId() == old.ID {
 			t.Errorf("next: %v", m)
 		}
-		if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_SESSION_LOST {
 			t.Errorf("create: %v", m)
 		}
 		b.Ref().SendCreate(&messages.Create{Id: 90, Epoch: old.Epoch, Directory: dir, Prefix: "late-"}, u)
-		if m := next[*messages.Failed](t, u.peer); m.GetId() != 90 || m.GetReason() != messages.Reason_SESSION_LOST {
+		if m := next[*messages.Failed](u); m.GetId() != 90 || m.GetReason() != messages.Reason_SESSION_LOST {
 			t.Errorf("create of an old epoch: %v", m)
 		}
 		b.Ref().SendReleaseNode(&messages.ReleaseNode{Id: 91, Epoch: old.Epoch, Directory: dir, Node: node}, u)
-		if m := next[*messages.Failed](t, u.peer); m.GetId() != 91 || m.GetReason() != messages.Reason_SESSION_LOST {
+		if m := next[*messages.Failed](u); m.GetId() != 91 || m.GetReason() != messages.Reason_SESSION_LOST {
 			t.Errorf("release of an old epoch: %v", m)
 		}
 		if got := u.list(dir); len(got) != 0 {
@@ -125,21 +124,21 @@ func TestReconnect(t *testing.T) {
 
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		create, release := u.create(dir, "kept-"), u.release(dir, node)
 		b.Ref().SendList(&messages.List{Id: 50, Epoch: 1, Directory: dir}, u)
 		b.Ref().SendWatch(&messages.Watch{Id: 51, Epoch: 1, Directory: dir, Nodes: []string{"none"}}, u)
 		proxy.Refuse(false)
-		state(t, u.peer, messages.SessionState_CONNECTED)
-		if m := next[*messages.Created](t, u.peer); m.GetId() != create || m.GetEpoch() != 1 {
+		u.waitState(messages.SessionState_CONNECTED)
+		if m := next[*messages.Created](u); m.GetId() != create || m.GetEpoch() != 1 {
 			t.Errorf("%v", m)
 		}
-		if m := next[*messages.NodeReleased](t, u.peer); m.GetId() != release {
+		if m := next[*messages.NodeReleased](u); m.GetId() != release {
 			t.Errorf("%v", m)
 		}
-		next[*messages.Listed](t, u.peer)
-		next[*messages.Watched](t, u.peer)
-		if m := next[*messages.Wake](t, u.peer); m.GetNode() != node {
+		next[*messages.Listed](u)
+		next[*messages.Watched](u)
+		if m := next[*messages.Wake](u); m.GetNode() != node {
 			t.Errorf("%v", m)
 		}
 		if names := s.Nodes(t, dir); len(names) != 1 {
@@ -156,7 +155,7 @@ func TestNotAnswering(t *testing.T) {
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
 		u := newUser(t, b)
 		u.subscribe()
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		node := u.created("/d", "n-").GetNode()
 		time.Sleep(time.Hour) // virtual: pings keep the session
 		if now := b.Session(); now.State != messages.SessionState_CONNECTED || now.Epoch != 1 {
@@ -166,8 +165,8 @@ func TestNotAnswering(t *testing.T) {
 		paused, deadline := time.Now(), b.Session().Deadline
 		u.create("/d", "late-")
 		u.release("/d", node) // which is not known to be done
-		state(t, u.peer, messages.SessionState_SUSPENDED)
-		state(t, u.peer, messages.SessionState_LOST)
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_LOST)
 		if late := time.Since(deadline); late != 0 {
 			t.Errorf("lost %v after the deadline", late)
 		}
@@ -175,7 +174,7 @@ func TestNotAnswering(t *testing.T) {
 			t.Errorf("lost %v after the last answer", after)
 		}
 		for range 2 {
-			if m := next[*messages.Failed](t, u.peer); m.GetReason() != messages.Reason_SESSION_LOST {
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_SESSION_LOST {
 				t.Errorf("%v", m)
 			}
 		}
@@ -184,7 +183,7 @@ func TestNotAnswering(t *testing.T) {
 		}
 		time.Sleep(10 * timeout)
 		s.Resume()
-		if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
+		if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
 			t.Errorf("%v", m)
 		}
 		if names := u.list("/d"); len(names) != 0 {
@@ -206,13 +205,13 @@ func TestFrozenServer(t *testing.T) {
 	s.Freeze(t)
 	deadline := b.Session().Deadline
 	u.create(dir, "late-")
-	m := state(t, u.peer, messages.SessionState_LOST)
+	m := u.waitState(messages.SessionState_LOST)
 	if early := time.Until(deadline); early > timeout/zkconn.PingsPerTimeout { // TestNotAnswering: nor late
 		t.Errorf("lost %v before the deadline: %v", early, m)
 	}
-	next[*messages.Failed](t, u.peer)
+	next[*messages.Failed](u)
 	s.Thaw(t)
-	if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
+	if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
 		t.Errorf("%v", m)
 	}
 	u.created(dir, "again-")
@@ -222,7 +221,7 @@ func TestFrozenServer(t *testing.T) {
 	}
 }
 
-// TestServerRestart has a session that outlives any restart, however long that takes.
+// A session goes on after a restart of its server.
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
 	s := zktest.Own(t, zktest.Setting("maxSessionTimeout", "3600000"))
@@ -231,20 +230,19 @@ func TestServerRestart(t *testing.T) {
 	u.subscribe()
 	node := u.created(dir, "n-").GetNode()
 	s.Stop(t)
-	state(t, u.peer, messages.SessionState_SUSPENDED)
+	u.waitState(messages.SessionState_SUSPENDED)
 	u.release(dir, node)
 	s.Start(t)
-	if m := state(t, u.peer, messages.SessionState_CONNECTED); m.GetEpoch() != 1 {
+	if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 1 {
 		t.Errorf("%v", m)
 	}
-	next[*messages.NodeReleased](t, u.peer)
+	next[*messages.NodeReleased](u)
 	if names := s.Nodes(t, dir); len(names) != 0 {
 		t.Errorf("left: %v", names)
 	}
 }
 
-// TestEventsAndReplies races watches against deletions: each watch is answered by
-// a Wake or by the name among those that are gone.
+// A watch that races with the deletion of its node leads to a Wake, or its answer has the name of the node.
 func TestEventsAndReplies(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})
@@ -254,17 +252,17 @@ func TestEventsAndReplies(t *testing.T) {
 			node := u.created(dir, "n-").GetNode()
 			u.release(dir, node)
 			b.Ref().SendWatch(&messages.Watch{Id: uint64(i), Epoch: 1, Directory: dir, Nodes: []string{node}}, watcher)
-			next[*messages.NodeReleased](t, u.peer)
-			watched := next[*messages.Watched](t, watcher.peer)
+			next[*messages.NodeReleased](u)
+			watched := next[*messages.Watched](watcher)
 			if len(watched.GetGone()) > 0 {
 				continue
 			}
 			early += len(watcher.seen)
-			if wake := next[*messages.Wake](t, watcher.peer); wake.GetNode() != node {
+			if wake := next[*messages.Wake](watcher); wake.GetNode() != node {
 				t.Errorf("%v", wake)
 			}
 		}
-		none[*messages.Wake](t, watcher.peer)
+		none[*messages.Wake](watcher)
 		t.Logf("%d events came before the reply", early)
 		if n := s.Watches(t); n != 0 && !s.Real() {
 			t.Errorf("%d watches are left", n)
@@ -272,7 +270,7 @@ func TestEventsAndReplies(t *testing.T) {
 	})
 }
 
-// TestFailover kills the leader of three servers.
+// The bridge keeps its session and all requests when the leader of three servers stops.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -291,16 +289,16 @@ func TestFailover(t *testing.T) {
 	leader.Stop(t)
 	tokens := map[string]bool{}
 	for range 100 {
-		m := next[*messages.Created](t, u.peer)
+		m := next[*messages.Created](u)
 		tokens[fmt.Sprint(m.GetCzxid(), m.GetStep())] = true
 	}
-	next[*messages.NodeReleased](t, u.peer)
+	next[*messages.NodeReleased](u)
 	if names := u.list(dir); len(names) != 100 || len(tokens) != 100 || b.Session().Epoch != 1 {
 		t.Errorf("%d nodes, %d tokens, %+v", len(names), len(tokens), b.Session())
 	}
 }
 
-// News may be on their way to a reader that has gone.
+// A sessionStream may receive an event after its end.
 func TestSessionsAfterTheirEnd(t *testing.T) {
 	t.Parallel()
 	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"strings"
 	"testing"
@@ -36,14 +35,14 @@ func TestTLS(t *testing.T) {
 	a := zktest.NewAuthority(t)
 	mutual := &tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{a.Issue("client")}}
 	secureServers(t, a, func(t *testing.T, s *zktest.Server, addr string) {
-		var log record
-		b := connected(t, log.of(t, Config{Servers: addr, TLS: mutual, Auth: digest("a")}))
+		var log bridgeLog
+		b := connected(t, log.config(t, Config{Servers: addr, TLS: mutual, Auth: digest("a")}))
 		u := newUser(t, b)
 		node := u.created("/tls", "n-").GetNode()
 		u.watch("/tls", node)
 		u.release("/tls", node)
-		next[*messages.Wake](t, u.peer)
-		next[*messages.NodeReleased](t, u.peer)
+		next[*messages.Wake](u)
+		next[*messages.NodeReleased](u)
 		must(t, b.Close())
 		if mutual.ServerName != "" {
 			t.Errorf("the user's configuration was changed")
@@ -51,15 +50,15 @@ func TestTLS(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			cfg  *tls.Config
-			says string
+			want string
 		}{
-			{"no certificate of ours", &tls.Config{RootCAs: a.Pool()}, "certificate"},
+			{"no client certificate", &tls.Config{RootCAs: a.Pool()}, "certificate"},
 			{"another authority", &tls.Config{RootCAs: zktest.NewAuthority(t).Pool()}, "certificate signed by unknown authority"},
 			{"another name", &tls.Config{RootCAs: a.Pool(), Certificates: mutual.Certificates, ServerName: "elsewhere"}, "elsewhere"},
 			{"no TLS", nil, "handshake with"},
 		} {
-			b := open(t, Config{Servers: addr, TLS: c.cfg, ConnectTimeout: patience})
-			attemptFails(t, b, c.says)
+			b := open(t, Config{Servers: addr, TLS: c.cfg, ConnectTimeout: timeLimit})
+			waitConnectError(t, b, c.want)
 			if b.Session().Epoch != 0 {
 				t.Errorf("%s: connected", c.name)
 			}
@@ -68,50 +67,47 @@ func TestTLS(t *testing.T) {
 			u := newUser(t, connected(t, Config{Servers: addr, TLS: mutual, ACL: CreatorAll()}))
 			u.created("/x509", "n-")
 			if _, _, err := s.Client(t).Get("/x509"); err == nil {
-				t.Error("a stranger reads /x509")
+				t.Error("a client without the certificate reads /x509")
 			}
 		}
 	})
 }
 
-// TestNoTLSBehindPort has servers without TLS.
+// The error names what is behind a port without TLS.
 func TestNoTLSBehindPort(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ does, says string }{
+	for _, c := range []struct{ sends, want string }{
 		{"", "the server does not answer: check that the port"},
 		{"hang up", "the server hangs up, as it does on a port without TLS: check that the port"},
 		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers: check that the port"},
 		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers: check that the port"},
 		{"hello", "a server without TLS answers: check that the port"},
 	} {
+		dial := textServer(c.sends)
+		if c.sends == "hang up" {
+			dial = pipeDialer(func(conn net.Conn) { conn.Read(make([]byte, 10_000)) }) // the whole ClientHello
+		}
 		zktest.Bubble(t, func(t *testing.T) {
 			b := open(t, Config{Servers: "port:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
-				Dial: piped(func(conn net.Conn) {
-					if c.does == "hang up" {
-						conn.Read(make([]byte, 10_000)) // the whole ClientHello
-						return
-					}
-					go io.WriteString(conn, c.does)
-					io.Copy(io.Discard, conn)
-				})})
+				Dial: dial})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%q: %v", c.does, err)
+			if err := b.Connected(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: %v", c.sends, err)
 			}
 		})
 	}
 }
 
-// TestTLSHangs has a server that accepts and does not go on with TLS.
+// An attempt to connect ends if the server accepts the connection and does not answer the TLS handshake.
 func TestTLSHangs(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		b := open(t, Config{Servers: "mute:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
-			Dial: piped(func(conn net.Conn) { io.Copy(io.Discard, conn) })})
+		b := open(t, Config{Servers: "port:1", SessionTimeout: time.Second, ConnectTimeout: 50 * time.Millisecond, TLS: &tls.Config{},
+			Dial: silentServer})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "TLS with mute:1") {
+		if err := b.Connected(ctx); err == nil || !strings.Contains(err.Error(), "TLS with port:1") {
 			t.Errorf("%v", err)
 		}
 	})

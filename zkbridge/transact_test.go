@@ -13,47 +13,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func (u *user) transact(ops ...*messages.Op) uint64 {
-	id := u.id()
-	u.bridge.Ref().SendTransact(&messages.Transact{Id: id, Epoch: u.epoch(), Ops: ops}, u)
-	return id
-}
-
-// transacted is a transact that is answered by Transacted.
-func (u *user) transacted(ops ...*messages.Op) *messages.Transacted {
-	u.t.Helper()
-	id := u.transact(ops...)
-	m := next[*messages.Transacted](u.t, u.peer)
-	if m.GetId() != id || m.GetEpoch() != u.epoch() {
-		u.t.Errorf("%v does not answer %d of epoch %d", m, id, u.epoch())
-	}
-	return m
-}
-
-// failed is the answer to the request id.
-func (u *user) failed(id uint64, why messages.Reason) *messages.Failed {
-	u.t.Helper()
-	m := next[*messages.Failed](u.t, u.peer)
-	if m.GetId() != id || m.GetReason() != why || m.GetEpoch() == 0 {
-		u.t.Errorf("%v, not %v of %d", m, why, id)
-	}
-	return m
-}
-
-func check(path string) *messages.Op { return &messages.Op{Path: path} }
-
-func makeOp(path, data string) *messages.Op {
-	return &messages.Op{Kind: messages.Op_CREATE, Path: path, Data: []byte(data)}
-}
-
-func setOp(path, data string) *messages.Op {
-	return &messages.Op{Kind: messages.Op_SET, Path: path, Data: []byte(data)}
-}
-
-func deleteOp(path string) *messages.Op {
-	return &messages.Op{Kind: messages.Op_DELETE, Path: path}
-}
-
 func TestTransact(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
@@ -87,7 +46,7 @@ func TestTransact(t *testing.T) {
 			}
 		}
 		if got, _, err := conn.Get(dir + "/n"); string(got) != "two" || err != nil {
-			t.Errorf("%q, %v: something was done of what failed", got, err)
+			t.Errorf("%q, %v: a failed transaction has changed data", got, err)
 		}
 		if names := s.Nodes(t, dir); len(names) != 2 {
 			t.Errorf("nodes %v", names)
@@ -98,7 +57,7 @@ func TestTransact(t *testing.T) {
 			}
 		}
 		if u.bridge.openRequests() != 0 {
-			t.Error("requests are remembered")
+			t.Error("answered requests are kept as open")
 		}
 	})
 }
@@ -109,14 +68,13 @@ func TestTransactRefused(t *testing.T) {
 		u.transacted(makeOp(dir, ""), makeOp(dir+"/n", ""),
 			&messages.Op{Kind: messages.Op_CREATE, Path: dir + "/leaf", Ephemeral: true})
 		for _, path := range []string{dir, dir + "/n"} {
-			_, err := conn.SetACL(path, zk.WorldACL(zk.PermAdmin), -1)
-			must(t, err)
+			setRights(t, conn, path, zk.PermAdmin)
 		}
 		good := check("/")
 		for _, c := range []struct {
-			op   *messages.Op
-			why  messages.Reason
-			says string
+			op     *messages.Op
+			want   messages.Reason
+			detail string
 		}{
 			{check(dir + "/n"), messages.Reason_NO_AUTH, "READ is not granted on " + dir + "/n"},
 			{makeOp(dir+"/x", ""), messages.Reason_NO_AUTH, "CREATE is not granted on " + dir},
@@ -124,14 +82,11 @@ func TestTransactRefused(t *testing.T) {
 			{deleteOp(dir + "/n"), messages.Reason_NO_AUTH, "DELETE is not granted on " + dir},
 			{makeOp(dir+"/leaf/x", ""), messages.Reason_INVALID, dir + "/leaf/x"},
 		} {
-			m := u.failed(u.transact(good, c.op), c.why)
-			if !strings.Contains(m.GetDetail(), c.says) || !strings.Contains(m.GetDetail(), "operation 1 ") {
-				t.Errorf("%v: %v", c.op, m)
-			}
+			u.failed(u.transact(good, c.op), c.want, c.detail, "operation 1 ")
 		}
 		for _, c := range []struct {
-			ops  []*messages.Op
-			says string
+			ops    []*messages.Op
+			detail string
 		}{
 			{nil, "needs an operation"},
 			{[]*messages.Op{good, nil}, "operation 1"},
@@ -140,15 +95,12 @@ func TestTransactRefused(t *testing.T) {
 			{[]*messages.Op{deleteOp("/")}, "root"},
 			{[]*messages.Op{setOp("/", strings.Repeat("x", zkconn.MaxRequest))}, "limit is 524288"},
 		} {
-			if m := u.failed(u.transact(c.ops...), messages.Reason_INVALID); !strings.Contains(m.GetDetail(), c.says) {
-				t.Errorf("%v: %v", c.ops, m)
-			}
+			u.failed(u.transact(c.ops...), messages.Reason_INVALID, c.detail)
 		}
 	})
 }
 
-// The answer, or the request, is lost: the answer says that the outcome is unknown, and nothing is sent
-// again.
+// The outcome of a transaction is unknown if its request or its reply is lost. The bridge does not send it again.
 func TestTransactOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
@@ -169,8 +121,7 @@ func TestTransactOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// A request that was not sent is sent as soon as that is possible, and is never sent in another
-// session.
+// The bridge sends a request as soon as it is connected, and never in another session.
 func TestTransactOverSessions(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
@@ -178,21 +129,21 @@ func TestTransactOverSessions(t *testing.T) {
 		u.subscribe()
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		id := u.transact(makeOp(dir, ""))
 		proxy.Refuse(false)
-		if m := next[*messages.Transacted](t, u.peer); m.GetId() != id || m.GetOutcome() != messages.Transacted_DONE {
+		if m := next[*messages.Transacted](u); m.GetId() != id || m.GetOutcome() != messages.Transacted_DONE {
 			t.Errorf("%v", m)
 		}
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(t, u.peer, messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_SUSPENDED)
 		id = u.transact(makeOp(dir+"/late", ""))
 		s.Expire(t, u.bridge.Session().ID)
 		proxy.Refuse(false)
 		u.failed(id, messages.Reason_SESSION_LOST)
-		state(t, u.peer, messages.SessionState_CONNECTED)
+		u.waitState(messages.SessionState_CONNECTED)
 		for _, epoch := range []uint64{1, 3} {
 			u.bridge.Ref().SendTransact(&messages.Transact{Id: 90, Epoch: epoch, Ops: []*messages.Op{makeOp(dir+"/late", "")}}, u)
 			u.failed(90, messages.Reason_SESSION_LOST)
@@ -205,7 +156,7 @@ func TestTransactOverSessions(t *testing.T) {
 	})
 }
 
-// The session ends while the answer is awaited.
+// The outcome of a transaction is unknown if the session ends before the reply.
 func TestTransactDiesWithSession(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -213,9 +164,9 @@ func TestTransactDiesWithSession(t *testing.T) {
 	u := newUser(t, connected(t, Config{Servers: proxy.Addr()}))
 	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
 	id := u.transact(makeOp("/n", ""))
-	fired(t, fault)
+	waitFired(t, fault)
 	s.Expire(t, u.bridge.Session().ID)
-	proxy.Cut() // or it would not hear of that: the server is silent
+	proxy.Cut() // the server does not answer, so that the client could not learn of the end
 	u.failed(id, messages.Reason_OUTCOME_UNKNOWN)
 }
 
@@ -233,8 +184,7 @@ func TestTransactBelowChroot(t *testing.T) {
 		if data, _, err := conn.Get(root + "/d/n"); string(data) != "new" || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}
-		_, err = conn.SetACL(root+"/d/n", zk.WorldACL(zk.PermRead), -1)
-		must(t, err)
+		setRights(t, conn, root+"/d/n", zk.PermRead)
 		m := u.failed(u.transact(setOp("/d/n", "x")), messages.Reason_NO_AUTH)
 		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on /d/n") {
 			t.Errorf("%v", m)
@@ -246,13 +196,13 @@ func TestTransactBelowChroot(t *testing.T) {
 	})
 }
 
-// The directory is made if one is missing, and the czxid of what was written is told.
+// The bridge makes a missing directory, and answers with the czxid of the written node.
 func TestTransactMakesDirectory(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)+"/in/it", s.Client(t)
 		in := func(ops ...*messages.Op) *messages.Transacted {
 			u.bridge.Ref().SendTransact(&messages.Transact{Id: u.id(), Epoch: u.epoch(), Ops: ops, Directory: dir}, u)
-			return next[*messages.Transacted](t, u.peer)
+			return next[*messages.Transacted](u)
 		}
 		m := in(makeOp(dir+"/n", "one"), setOp(dir+"/n", "two"))
 		data, stat, err := conn.Get(dir + "/n")

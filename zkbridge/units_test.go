@@ -17,10 +17,10 @@ func TestSessionTable(t *testing.T) {
 	const (
 		connected = messages.SessionState_CONNECTED
 		suspended = messages.SessionState_SUSPENDED
-		gone      = messages.SessionState_LOST
-		shut      = messages.SessionState_ENDED
+		lost      = messages.SessionState_LOST
+		ended     = messages.SessionState_ENDED
 	)
-	none := sessionState{gone, 0}
+	none := sessionState{lost, 0}
 	for _, c := range []struct {
 		name    string
 		from    sessionState
@@ -32,24 +32,24 @@ func TestSessionTable(t *testing.T) {
 		{"first session", none, sessionEstablished, 1, sessionState{connected, 1}, true},
 		{"cannot connect", none, sessionDisconnected, 1, none, false},
 		{"refused before there was one", none, sessionExpired, 1, none, false},
-		{"closed before there was one", none, sessionClosed, 0, sessionState{shut, 0}, true},
+		{"closed before there was one", none, sessionClosed, 0, sessionState{ended, 0}, true},
 		{"cut", sessionState{connected, 1}, sessionDisconnected, 1, sessionState{suspended, 1}, true},
 		{"cut twice", sessionState{suspended, 1}, sessionDisconnected, 1, sessionState{suspended, 1}, false},
-		{"back", sessionState{suspended, 1}, sessionEstablished, 1, sessionState{connected, 1}, true},
-		{"still there", sessionState{connected, 1}, sessionEstablished, 1, sessionState{connected, 1}, false},
-		{"expired", sessionState{suspended, 1}, sessionExpired, 1, sessionState{gone, 1}, true},
-		{"expired at once", sessionState{connected, 1}, sessionExpired, 1, sessionState{gone, 1}, true},
-		{"overdue", sessionState{suspended, 1}, sessionOverdue, 1, sessionState{gone, 1}, true},
-		{"overdue while connected", sessionState{connected, 1}, sessionOverdue, 1, sessionState{gone, 1}, true},
+		{"reconnected", sessionState{suspended, 1}, sessionEstablished, 1, sessionState{connected, 1}, true},
+		{"connected twice", sessionState{connected, 1}, sessionEstablished, 1, sessionState{connected, 1}, false},
+		{"expired", sessionState{suspended, 1}, sessionExpired, 1, sessionState{lost, 1}, true},
+		{"expired at once", sessionState{connected, 1}, sessionExpired, 1, sessionState{lost, 1}, true},
+		{"overdue", sessionState{suspended, 1}, sessionOverdue, 1, sessionState{lost, 1}, true},
+		{"overdue while connected", sessionState{connected, 1}, sessionOverdue, 1, sessionState{lost, 1}, true},
 		{"overdue of an old epoch", sessionState{connected, 2}, sessionOverdue, 1, sessionState{connected, 2}, false},
-		{"a lost session never comes back", sessionState{gone, 1}, sessionEstablished, 1, sessionState{gone, 1}, false},
-		{"next session", sessionState{gone, 1}, sessionEstablished, 2, sessionState{connected, 2}, true},
-		{"late news of the last epoch", sessionState{connected, 2}, sessionDisconnected, 1, sessionState{connected, 2}, false},
-		{"news of another epoch", sessionState{suspended, 2}, sessionEstablished, 3, sessionState{suspended, 2}, false},
-		{"closed", sessionState{connected, 2}, sessionClosed, 2, sessionState{shut, 2}, true},
-		{"closed while suspended", sessionState{suspended, 2}, sessionClosed, 2, sessionState{shut, 2}, true},
-		{"closed stays closed", sessionState{shut, 2}, sessionEstablished, 3, sessionState{shut, 2}, false},
-		{"closed twice", sessionState{shut, 2}, sessionClosed, 2, sessionState{shut, 2}, false},
+		{"a lost session never comes back", sessionState{lost, 1}, sessionEstablished, 1, sessionState{lost, 1}, false},
+		{"next session", sessionState{lost, 1}, sessionEstablished, 2, sessionState{connected, 2}, true},
+		{"late event of the last epoch", sessionState{connected, 2}, sessionDisconnected, 1, sessionState{connected, 2}, false},
+		{"event of another epoch", sessionState{suspended, 2}, sessionEstablished, 3, sessionState{suspended, 2}, false},
+		{"closed", sessionState{connected, 2}, sessionClosed, 2, sessionState{ended, 2}, true},
+		{"closed while suspended", sessionState{suspended, 2}, sessionClosed, 2, sessionState{ended, 2}, true},
+		{"closed stays closed", sessionState{ended, 2}, sessionEstablished, 3, sessionState{ended, 2}, false},
+		{"closed twice", sessionState{ended, 2}, sessionClosed, 2, sessionState{ended, 2}, false},
 	} {
 		to, changed := c.from.after(c.event, c.epoch)
 		if to != c.to || changed != c.changed {
@@ -64,7 +64,7 @@ func TestConfigErrors(t *testing.T) {
 	defer system.Close()
 	for _, c := range []struct {
 		cfg  Config
-		says []string
+		want []string // parts of the error
 	}{
 		{Config{}, []string{"Servers", "empty"}},
 		{Config{Servers: "  "}, []string{"Servers", "empty"}},
@@ -109,9 +109,9 @@ func TestConfigErrors(t *testing.T) {
 			t.Errorf("%+v is accepted", c.cfg)
 			continue
 		}
-		for _, part := range c.says {
+		for _, part := range c.want {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%+v: %q does not say %q", c.cfg, err, part)
+				t.Errorf("%+v: %q does not contain %q", c.cfg, err, part)
 			}
 		}
 	}
@@ -153,9 +153,9 @@ func TestWatchTable(t *testing.T) {
 	t.Parallel()
 	ep := &epoch{number: 7, actor: &bridgeActor{cfg: &settings{}}}
 	var table watchTable
-	a, b := newPeer(), newPeer()
-	wakes := func(p *peer) (n int) {
-		for n = len(p.inbox); len(p.inbox) > 0; <-p.inbox {
+	a, b := newUser(t, nil), newUser(t, nil)
+	wakes := func(u *user) (n int) { // since the last call
+		for n = len(u.mailbox); len(u.mailbox) > 0; <-u.mailbox {
 		}
 		return n
 	}
@@ -165,9 +165,9 @@ func TestWatchTable(t *testing.T) {
 	second := table.add(b, "/d/n") // its read is under way: the event stems from a's watch, or from b's own
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 1 || wakes(b) != 1 {
-		t.Error("one was not woken")
+		t.Error("a or b received no Wake, or several")
 	}
-	third := table.add(b, "/d/n") // b was woken and asks again
+	third := table.add(b, "/d/n") // b asks again after its Wake
 	table.onRead(second, true)
 	table.onRead(second, false)
 	if table.byRecipient[b]["/d/n"] != third {
@@ -176,18 +176,18 @@ func TestWatchTable(t *testing.T) {
 	table.onRead(third, true)
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 0 || wakes(b) != 1 {
-		t.Error("b's watch was forgotten, or a's was not")
+		t.Error("b received no Wake, or a received another one")
 	}
 	for _, deleted := range []bool{false, true} {
 		early := table.add(a, "/d/n")
 		table.fire(ep, "/d/n", deleted) // before the reply
 		table.onRead(early, true)
-		if len(table.byPath)+len(table.byRecipient) != 0 { // nothing would ever take it out
+		if len(table.byPath)+len(table.byRecipient) != 0 { // it would never be removed
 			t.Errorf("left, deleted %v: %v", deleted, table)
 		}
 		table.fire(ep, "/d/n", deleted)
 		if wakes(a) != 1 {
-			t.Error("not woken once")
+			t.Error("a did not receive one Wake")
 		}
 	}
 	for _, path := range []string{"/d/1", "/d/2"} {

@@ -3,10 +3,8 @@ package zkbridge
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -21,125 +19,116 @@ import (
 
 func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var count counter
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+		var d testDialer
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
 		first := u.created(dir, "a-")
-		count.take()
+		d.take()
 		u.created(dir, "b-")
-		if got := fmt.Sprint(count.take()); got != "map[3:1 14:1]" { // in one flight: see TestOneFlight
+		if got := fmt.Sprint(d.take()); got != "map[exists:1 multi:1]" {
 			t.Errorf("a create took %v", got)
 		}
 		u.release(dir, first.GetNode())
-		next[*messages.NodeReleased](t, u.peer)
-		if got := fmt.Sprint(count.take()); got != "map[2:1]" {
+		next[*messages.NodeReleased](u)
+		if got := fmt.Sprint(d.take()); got != "map[delete:1]" {
 			t.Errorf("a release took %v", got)
 		}
 	})
 }
 
-// A relaxed release goes with the next transaction, also while other clients read. Any other release
-// goes at once.
+// The bridge sends a relaxed release with the next transaction, also while other requests read, and any other release at once.
 func TestRelaxedRelease(t *testing.T) {
 	t.Parallel()
-	for relaxed, want := range map[bool]string{true: "map[3:2 12:1 14:2]", false: "map[2:1 3:2 12:1 14:2]"} {
+	for relaxed, want := range map[bool]string{true: "map[exists:2 getChildren2:1 multi:2]", false: "map[delete:1 exists:2 getChildren2:1 multi:2]"} {
 		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {
 			s := zktest.Embedded(t)
-			var count counter
-			u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+			var d testDialer
+			u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
 			first := u.created(dir, "a-")
-			count.take()
+			d.take()
 			s.Embedded().Pause()
 			u.createInExisting(dir, "b-")
-			count.wait(t, int32(embedded.OpMulti), 1)
-			u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: dir,
-				Node: first.GetNode(), Relaxed: relaxed}, u)
+			d.waitSent(t, embedded.OpMulti, 1)
+			u.sendRelease(&messages.ReleaseNode{Directory: dir, Node: first.GetNode(), Relaxed: relaxed})
 			if !relaxed {
-				count.wait(t, int32(embedded.OpDelete), 1)
+				d.waitSent(t, embedded.OpDelete, 1)
 			}
-			u.settled()
+			u.flush()
 			u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: u.epoch(), Directory: dir}, u)
-			u.settled()
+			u.flush()
 			u.createInExisting(dir, "c-")
 			s.Embedded().Resume()
 			answers := map[string]int{}
 			for range 4 {
-				answers[fmt.Sprintf("%T", next[any](t, u.peer))]++
+				answers[fmt.Sprintf("%T", next[any](u))]++
 			}
-			if got := count.take(); fmt.Sprint(got) != want || answers["*messages.Created"] != 2 {
-				t.Errorf("took %v, not %v, and gave %v", got, want, answers)
+			if got := d.take(); fmt.Sprint(got) != want || answers["*messages.Created"] != 2 {
+				t.Errorf("took %v, not %v, and was answered by %v", got, want, answers)
 			}
 		})
 	}
 }
 
-// A release that is in no hurry waits for nothing if nothing is under way.
+// The bridge sends a relaxed release at once if nothing is in flight.
 func TestRelaxedReleaseAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		node := u.created(dir, "a-").GetNode()
-		u.settled()
-		u.bridge.Ref().SendReleaseNode(&messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: dir,
-			Node: node, Relaxed: true}, u)
-		next[*messages.NodeReleased](t, u.peer)
+		u.flush()
+		u.sendRelease(&messages.ReleaseNode{Directory: dir, Node: node, Relaxed: true})
+		next[*messages.NodeReleased](u)
 	})
 }
 
-// Requests that are in the bridge's mailbox at one moment go together: a release and the next acquire
-// of the same lock in one transaction, and all requests in one piece.
+// The bridge sends together all requests that are in its mailbox: a release and the next create of the same lock in one
+// transaction, and all requests in one write.
 func TestSentTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var count counter
-		pieces := make(chan int, 100)
-		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := count.dial(ctx, network, address)
-			return tcpPieces{conn.(tap).Conn.(*net.TCPConn), conn, pieces}, err
-		}
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: dial})), s.Path(t)
+		d := testDialer{socket: true}
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
 		first, second := u.created(dir, "a-"), u.created(dir, "b-")
-		count.take()
-		before := len(pieces)
+		d.take()
 		var watching, creating uint64
-		u.together(func() {
+		u.batch(func() {
 			u.release(dir, first.GetNode())
 			creating = u.create(dir, "c-")
 			watching = u.id()
 			u.bridge.Ref().SendWatch(&messages.Watch{Id: watching, Epoch: u.epoch(), Directory: dir,
 				Nodes: []string{second.GetNode(), first.GetNode()}}, u)
 		})
-		next[*messages.NodeReleased](t, u.peer)
-		if m := next[*messages.Created](t, u.peer); m.GetId() != creating || m.GetDirectoryCzxid() == 0 {
+		next[*messages.NodeReleased](u)
+		if m := next[*messages.Created](u); m.GetId() != creating || m.GetDirectoryCzxid() == 0 {
 			t.Errorf("%v", m)
 		}
-		if m := next[*messages.Watched](t, u.peer); m.GetId() != watching || fmt.Sprint(m.GetGone()) != fmt.Sprint([]string{first.GetNode()}) {
+		if m := next[*messages.Watched](u); m.GetId() != watching || fmt.Sprint(m.GetGone()) != fmt.Sprint([]string{first.GetNode()}) {
 			t.Errorf("%v", m)
 		}
-		if got := fmt.Sprint(count.take()); got != "map[3:1 4:2 14:1]" {
+		if n := d.written(); n > 2 { // a ping may have come between
+			t.Errorf("sent in %d writes", n)
+		}
+		if got := fmt.Sprint(d.take()); got != "map[exists:1 getData:2 multi:1]" {
 			t.Errorf("they took %v", got)
-		}
-		if n := len(pieces) - before; n > 2 { // a ping may have come between
-			t.Errorf("in %d pieces", n)
 		}
 	})
 }
 
 func TestBatching(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
-		var count counter
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: count.dial})), s.Path(t)
+		var d testDialer
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
 		u.created(dir+"-0", "first-")
 		u.created(dir+"-1", "first-")
-		count.take()
+		d.take()
 		const n = 1000
 		for i := range n {
 			u.create(fmt.Sprintf("%s-%d", dir, i%2), fmt.Sprintf("n%d-", i))
 		}
 		nodes := make([][]*messages.Created, 2)
 		for range n {
-			m := next[*messages.Created](t, u.peer)
-			i := int(m.GetId()) % 2 // ids follow each other
+			m := next[*messages.Created](u)
+			i := int(m.GetId()) % 2 // ids are consecutive
 			nodes[i] = append(nodes[i], m)
 		}
-		if multis := count.take()[int32(embedded.OpMulti)]; multis > n/10 {
+		if multis := d.take()[embedded.OpMulti]; multis > n/10 {
 			t.Errorf("%d creates took %d multis", n, multis)
 		}
 		for _, list := range nodes {
@@ -151,9 +140,9 @@ func TestBatching(t *testing.T) {
 			}
 		}
 		for range n {
-			next[*messages.NodeReleased](t, u.peer)
+			next[*messages.NodeReleased](u)
 		}
-		if multis := count.take(); multis[int32(embedded.OpMulti)] > n/10 {
+		if multis := d.take(); multis[embedded.OpMulti] > n/10 {
 			t.Errorf("%d releases took %v", n, multis)
 		}
 		for i := range 2 {
@@ -164,7 +153,7 @@ func TestBatching(t *testing.T) {
 	})
 }
 
-// directoryOf is where TestBatching has put a node, by its name.
+// directoryOf returns the number of the directory in which TestBatching has created a node.
 func directoryOf(m *messages.Created) int {
 	var i int
 	fmt.Sscanf(m.GetNode(), "n%d-", &i)
@@ -193,47 +182,39 @@ func TestBadOperationInBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		conn := s.Client(t)
-		vanishing := dir + "/vanishing"
+		deletedDir := dir + "/deleted"
 		u.created(dir, "first-")
-		gone := u.created(vanishing, "gone-")
+		gone := u.created(deletedDir, "gone-")
 		closedDir := dir + "/closed"
 		u.created(closedDir, "first-")
-		must(t, conn.Delete(vanishing+"/"+gone.GetNode(), -1))
-		if err := conn.Delete(vanishing, -1); !errors.Is(err, zk.ErrNoNode) { // the server may have collected it
+		must(t, conn.Delete(deletedDir+"/"+gone.GetNode(), -1))
+		if err := conn.Delete(deletedDir, -1); !errors.Is(err, zk.ErrNoNode) { // the server may have collected it
 			must(t, err)
 		}
-		_, err := conn.SetACL(closedDir, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete), -1)
-		must(t, err)
+		setRights(t, conn, closedDir, zk.PermRead|zk.PermCreate|zk.PermDelete)
 
 		const n = 15
-		u.together(func() {
+		u.batch(func() {
 			for range n {
 				u.create(dir, "good-")
-				u.create(vanishing, "good-")
+				u.create(deletedDir, "good-")
 				u.create(closedDir, "good-")
-				u.release(vanishing, gone.GetNode())
+				u.release(deletedDir, gone.GetNode())
 			}
 		})
 		for range 3 * n {
-			next[*messages.Created](t, u.peer)
+			next[*messages.Created](u)
 		}
 		for range n {
-			next[*messages.NodeReleased](t, u.peer)
+			next[*messages.NodeReleased](u)
 		}
-		none[*messages.Failed](t, u.peer)
-		for d, want := range map[string]int{dir: n + 1 + 2, vanishing: n, closedDir: n + 1} {
+		none[*messages.Failed](u)
+		for d, want := range map[string]int{dir: n + 1 + 2, deletedDir: n, closedDir: n + 1} {
 			if names := s.Nodes(t, d); len(names) != want {
 				t.Errorf("%d nodes in %s, not %d", len(names), d, want)
 			}
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestRefusedInBatch(t *testing.T) {
@@ -242,16 +223,16 @@ func TestRefusedInBatch(t *testing.T) {
 		u.created(dir, "first-")
 		node := u.created(dir, "parent-").GetNode()
 		u.create(dir+"/"+node, "child-of-ephemeral-")
-		next[*messages.Failed](t, u.peer) // from now on the bridge knows that directory
+		next[*messages.Failed](u) // from now on the bridge takes that directory for existing
 		var bad, good uint64
-		u.together(func() {
+		u.batch(func() {
 			bad = u.create(dir+"/"+node, "child-of-ephemeral-")
 			good = u.create(dir, "good-")
 		})
-		if m := next[*messages.Failed](t, u.peer); m.GetId() != bad || m.GetReason() != messages.Reason_INVALID {
+		if m := next[*messages.Failed](u); m.GetId() != bad || m.GetReason() != messages.Reason_INVALID {
 			t.Errorf("%v", m)
 		}
-		if m := next[*messages.Created](t, u.peer); m.GetId() != good {
+		if m := next[*messages.Created](u); m.GetId() != good {
 			t.Errorf("%v", m)
 		}
 	})
@@ -262,7 +243,7 @@ func TestDirectoryNotWritable(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete))
 		must(t, err)
-		checkLooks(t, s, u, dir)
+		checkListAfter(t, s, u, dir)
 	})
 }
 
@@ -271,20 +252,20 @@ func TestDirectoryWithDataKeepsIt(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		checkLooks(t, s, u, dir)
+		checkListAfter(t, s, u, dir)
 		if data, stat, err := s.Client(t).Get(dir); string(data) != "theirs" || stat.Version != 0 {
 			t.Errorf("data is %q, %+v, %v", data, stat, err)
 		}
 	})
 }
 
-func checkLooks(t *testing.T, s *zktest.Server, u *user, dir string) {
+func checkListAfter(t *testing.T, s *zktest.Server, u *user, dir string) {
 	t.Helper()
-	looking := func() *messages.Created {
-		u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir, Prefix: "n-", ListAfter: true}, u)
-		return next[*messages.Created](t, u.peer)
+	create := func() *messages.Created {
+		u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", ListAfter: true})
+		return next[*messages.Created](u)
 	}
-	first, second := looking(), looking()
+	first, second := create(), create()
 	if !slices.Equal(first.GetChildren(), []string{first.GetNode()}) {
 		t.Errorf("first: %v", first)
 	}
@@ -303,7 +284,7 @@ func TestNoRightToCreate(t *testing.T) {
 		must(t, err)
 		for _, d := range []string{dir, dir + "/below"} {
 			u.create(d, "n-")
-			m := next[*messages.Failed](t, u.peer)
+			m := next[*messages.Failed](u)
 			if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), d) {
 				t.Errorf("%v", m)
 			}
@@ -318,7 +299,7 @@ func TestInvalidRequests(t *testing.T) {
 	epoch := u.epoch()
 	for _, c := range []struct {
 		msg  any
-		says string
+		want string
 	}{
 		{&messages.Create{Epoch: epoch, Directory: "/a", Prefix: "n-", Data: bytes.Repeat([]byte("x"), 513<<10)}, "524288"},
 		{&messages.Create{Epoch: epoch, Directory: "a", Prefix: "n-"}, `"a"`},
@@ -334,23 +315,22 @@ func TestInvalidRequests(t *testing.T) {
 		{&messages.Watch{Epoch: epoch, Directory: "a", Nodes: []string{"x"}}, `"a/x"`},
 	} {
 		u.bridge.Ref().To.Tell(&ask.Call{Message: c.msg, From: u})
-		m := next[*messages.Failed](t, u.peer)
-		if m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), c.says) {
+		m := next[*messages.Failed](u)
+		if m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), c.want) {
 			t.Errorf("%v: %v", c.msg, m)
 		}
 	}
-	// A big one is fine, also where several of them meet.
+	// Large creates are accepted, also several of them at once.
 	for range 10 {
 		u.bridge.Ref().SendCreate(&messages.Create{Epoch: epoch, Directory: "/big", Prefix: "n-",
 			Data: bytes.Repeat([]byte("x"), 511<<10)}, u)
 	}
 	for range 10 {
-		next[*messages.Created](t, u.peer)
+		next[*messages.Created](u)
 	}
 }
 
-// TestDataIsKept looks at what go-zookeeper shows of the difference between no
-// data and null.
+// The bridge changes the data neither of a directory nor of a node: go-zookeeper shows the difference between no data and null.
 func TestDataIsKept(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -367,17 +347,4 @@ func TestDataIsKept(t *testing.T) {
 			}
 		}
 	})
-}
-
-// tcpPieces is a socket, so that a request that is not held back is written at once. It counts the
-// pieces that are written.
-type tcpPieces struct {
-	*net.TCPConn
-	to    net.Conn
-	sizes chan int
-}
-
-func (p tcpPieces) Write(b []byte) (int, error) {
-	p.sizes <- len(b)
-	return p.to.Write(b)
 }
