@@ -25,7 +25,7 @@ func TestACL(t *testing.T) {
 		_, err = other.Create(path+"/x", nil, 0, open)
 		want(t, "create", err, zk.ErrNoAuth)
 		_, _, err = other.GetACL(path)
-		want(t, "see the list", err, zk.ErrNoAuth)
+		want(t, "read the ACL", err, zk.ErrNoAuth)
 		_, err = other.Create(path+"-2", nil, 0, zk.AuthACL(zk.PermAll))
 		want(t, "without an identity", err, zk.ErrInvalidACL)
 
@@ -41,6 +41,6 @@ func TestACL(t *testing.T) {
 		list, _, err = other.GetACL(path)
 		want(t, "without the digest", fmt.Sprint(list, err), "[{31 digest u:x} {1 ip 127.0.0.0/8}] <nil>")
 		want(t, "auth", other.AddAuth("digest", []byte("u:p")), nil)
-		want(t, "delete", other.Delete(path, -1), nil) // that takes a permission of the parent
+		want(t, "delete", other.Delete(path, -1), nil) // which needs a permission of the parent
 	})
 }

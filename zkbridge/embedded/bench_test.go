@@ -62,7 +62,7 @@ func BenchmarkPipelined(b *testing.B) {
 			} else {
 				addr = embedded.Run(b).Addr()
 			}
-			c := session(b, addr, 10*time.Second)
+			c := openSession(b, addr, 10*time.Second)
 			c.call(embedded.OpCreate, "/bench", []byte(nil), open, 1)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -91,7 +91,7 @@ func BenchmarkMemory(b *testing.B) {
 				}
 				b.Cleanup(func() { nc.Close() })
 				c := newRaw(b, nc)
-				if !c.attach(40*time.Second, 0, c.password, 0) {
+				if !c.connect(40*time.Second, 0, c.password, 0) {
 					b.Fatal("no session")
 				}
 				c.call(embedded.OpPing)
@@ -99,7 +99,7 @@ func BenchmarkMemory(b *testing.B) {
 			return 1000
 		},
 		"node": func(s *embedded.Server) int {
-			c := session(b, s.Addr(), 40*time.Second)
+			c := openSession(b, s.Addr(), 40*time.Second)
 			c.call(embedded.OpCreate, "/nodes", []byte(nil), open, 0)
 			for range 10_000 {
 				c.call(embedded.OpCreate, "/nodes/n-", make([]byte, 16), open, 2)

@@ -14,16 +14,15 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-// The lock recipes of Curator and kazoo run on both servers in the tests of package interop. Here is the rest of what
-// those clients ask of a server.
+// The lock recipes of Curator and kazoo run on both servers in the tests of package interop. These tests run their other recipes.
 
-// soon is when what must come has come, on the slowest machine.
-const soon = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
-// until takes events up to the first of a kind, and returns it.
-func until(t *testing.T, events <-chan interop.Event, kind, path string) interop.Event {
+// waitEvent takes events up to the first one of a kind, and returns it.
+func waitEvent(t *testing.T, events <-chan interop.Event, kind, path string) interop.Event {
 	t.Helper()
-	timeout := time.After(soon)
+	timeout := time.After(timeLimit)
 	var before []interop.Event
 	for {
 		select {
@@ -71,15 +70,15 @@ func TestCuratorRecipes(t *testing.T) {
 }
 
 func leaderLatch(t *testing.T, path string, c, d *interop.CuratorClient) {
-	succession(t, c.LeaderLatch(path, "one"), d.LeaderLatch(path, "two"))
+	leadInTurn(t, c.LeaderLatch(path, "one"), d.LeaderLatch(path, "two"))
 }
 
-// succession has the one lead, then the two.
-func succession(t *testing.T, one, two *interop.Lock) {
-	held, err := one.Acquire(soon)
+// leadInTurn checks that one leads, and that two leads afterwards.
+func leadInTurn(t *testing.T, one, two *interop.Lock) {
+	held, err := one.Acquire(timeLimit)
 	want(t, "leads", fmt.Sprint(held, err), "true <nil>")
-	waiting := two.Begin(soon)
-	zktest.Eventually(t, soon, func() bool {
+	waiting := two.Begin(timeLimit)
+	zktest.Eventually(t, timeLimit, func() bool {
 		list, err := one.Participants()
 		return err == nil && slices.Equal(list, []string{"one", "two"})
 	}, "both take part")
@@ -92,13 +91,13 @@ func sharedCount(t *testing.T, path string, c, d *interop.CuratorClient) {
 	one, two := c.SharedCount(path, 5), d.SharedCount(path, 7)
 	want(t, "the first seed wins", fmt.Sprint(one.Get(), two.Get()), "5 5")
 	want(t, "add", one.TryAdd(3), true)
-	until(t, two.Events(), "COUNT", "8")
+	waitEvent(t, two.Events(), "COUNT", "8")
 	want(t, "add", two.TryAdd(1), true)
-	until(t, one.Events(), "COUNT", "9")
+	waitEvent(t, one.Events(), "COUNT", "9")
 	want(t, "value", fmt.Sprint(one.Get(), two.Get()), "9 9")
 }
 
-// It comes back after a client has deleted it, and in the next session.
+// The client creates its persistent node again after a deletion, and in the next session.
 func persistentNode(t *testing.T, s *zktest.Server, c *interop.CuratorClient) {
 	conn, path := s.Client(t), s.Path(t)
 	owner := func() (owner int64, data string) {
@@ -112,11 +111,11 @@ func persistentNode(t *testing.T, s *zktest.Server, c *interop.CuratorClient) {
 	_, data := owner()
 	want(t, "data", data, "here")
 	want(t, "delete", conn.Delete(path, -1), nil)
-	zktest.Eventually(t, soon, func() bool { id, _ := owner(); return id != 0 }, "it is back")
+	zktest.Eventually(t, timeLimit, func() bool { id, _ := owner(); return id != 0 }, "the client creates it again")
 	old := c.SessionID()
 	s.Expire(t, old)
-	zktest.Eventually(t, soon, func() bool { id, _ := owner(); return id != 0 && id != old }, "it is in the new session")
-	until(t, c.States(), "RECONNECTED", "")
+	zktest.Eventually(t, timeLimit, func() bool { id, _ := owner(); return id != 0 && id != old }, "the client creates it in the new session")
+	waitEvent(t, c.States(), "RECONNECTED", "")
 	end()
 	id, _ := owner()
 	want(t, "owner at the end", id, 0)
@@ -140,15 +139,15 @@ func caches(t *testing.T, s *zktest.Server, c *interop.CuratorClient) {
 			create(path, "root")
 			create(path+"/a", "1")
 			cache := kind.start(path)
-			until(t, cache.Events(), kind.added, path+"/a")
+			waitEvent(t, cache.Events(), kind.added, path+"/a")
 			create(path+"/a/b", "2")
-			until(t, cache.Events(), kind.added, path+"/a/b")
+			waitEvent(t, cache.Events(), kind.added, path+"/a/b")
 			_, err := conn.Set(path+"/a/b", []byte("3"), -1)
 			want(t, "set", err, nil)
-			want(t, "new data", until(t, cache.Events(), kind.changed, path+"/a/b").Data, "3")
+			want(t, "new data", waitEvent(t, cache.Events(), kind.changed, path+"/a/b").Data, "3")
 			want(t, "list", cache.List(), fmt.Sprintf("[%[1]s=root %[1]s/a=1 %[1]s/a/b=3]", path))
 			want(t, "delete", conn.Delete(path+"/a/b", -1), nil)
-			until(t, cache.Events(), kind.removed, path+"/a/b")
+			waitEvent(t, cache.Events(), kind.removed, path+"/a/b")
 			want(t, "list", cache.List(), fmt.Sprintf("[%[1]s=root %[1]s/a=1]", path))
 		})
 	}
@@ -165,7 +164,7 @@ func TestKazooRecipes(t *testing.T) {
 }
 
 func election(t *testing.T, path string, k, l *interop.KazooClient) {
-	succession(t, k.Election(path, "one"), l.Election(path, "two"))
+	leadInTurn(t, k.Election(path, "one"), l.Election(path, "two"))
 }
 
 // kazoo sets its watches again after a lost connection and in a new session.
@@ -194,9 +193,9 @@ func watches(t *testing.T, s *zktest.Server, k *interop.KazooClient) {
 
 func transaction(t *testing.T, s *zktest.Server, k *interop.KazooClient) {
 	conn, path := s.Client(t), s.Path(t)
-	want(t, "all of it", k.Transaction([3]string{"create", path, "1"}, [3]string{"create", path + "/a", ""},
+	want(t, "executed", k.Transaction([3]string{"create", path, "1"}, [3]string{"create", path + "/a", ""},
 		[3]string{"set", path, "2"}, [3]string{"check", path, "1"}, [3]string{"delete", path + "/a", ""}), "[ok ok ok ok ok]")
-	want(t, "nothing of it", k.Transaction([3]string{"set", path, "3"}, [3]string{"check", path, "1"},
+	want(t, "rolled back", k.Transaction([3]string{"set", path, "3"}, [3]string{"check", path, "1"},
 		[3]string{"delete", path, ""}), "[RolledBackError BadVersionError RuntimeInconsistency]")
 	b, stat, err := conn.Get(path)
 	want(t, "data", fmt.Sprintf("%s %d %v", b, stat.Version, err), "2 1 <nil>")

@@ -8,21 +8,21 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Advance takes no time, in a bubble or not; here the bubble proves it.
+// Advance takes no time. The bubble proves that, and Advance works without one as well.
 func TestAdvance(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		start := time.Now()
-		c, gone := mem(t, s, 10*time.Second), mem(t, s, 10*time.Second)
+		c, other := memorySession(t, s, 10*time.Second), memorySession(t, s, 10*time.Second)
 		exists := func(path string) bool { return c.call(embedded.OpExists, path, false).err == 0 }
-		c.answer(create(c, "/mine"))
-		gone.answer(create(gone, "/other"))
+		c.answer(sendCreate(c, "/mine"))
+		other.answer(sendCreate(other, "/other"))
 		c.call(embedded.OpCreateTTL, "/ttl", []byte(nil), open, 5, int64(5000))
 		c.call(embedded.OpCreateContainer, "/dir", []byte(nil), open, 4)
 		c.call(embedded.OpCreate, "/dir/a", []byte(nil), open, 0)
 		c.call(embedded.OpDelete, "/dir/a", -1)
-		gone.nc.Close()
+		other.nc.Close()
 		synctest.Wait()
-		want(t, "all there", exists("/ttl") && exists("/dir") && exists("/other"), true)
+		want(t, "all exist", exists("/ttl") && exists("/dir") && exists("/other"), true)
 		s.Advance(4 * time.Second)
 		want(t, "the emptied container", exists("/dir"), false)
 		want(t, "in time", exists("/ttl") && exists("/other"), true)
@@ -30,8 +30,8 @@ func TestAdvance(t *testing.T) {
 		want(t, "the outlived node", exists("/ttl"), false)
 		want(t, "still in time", exists("/other"), true)
 		s.Advance(24 * time.Hour)
-		want(t, "the session that had gone", exists("/other"), false)
-		want(t, "the session that is connected", exists("/mine"), true)
+		want(t, "the session without a connection", exists("/other"), false)
+		want(t, "the session with a connection", exists("/mine"), true)
 		want(t, "time that passed", time.Since(start), time.Duration(0))
 
 		before := time.Now().Add(24 * time.Hour)
@@ -43,11 +43,11 @@ func TestAdvance(t *testing.T) {
 	})
 }
 
-// A client whose pings are not heard loses its session.
-func TestAdvanceExpiresTheUnheard(t *testing.T) {
-	for name, silence := range map[string]func(*embedded.Server, *raw){
-		"paused": func(s *embedded.Server, _ *raw) { s.Pause() },
-		"black hole": func(s *embedded.Server, c *raw) {
+// A client whose pings do not arrive loses its session.
+func TestAdvanceExpiresSilentSessions(t *testing.T) {
+	for name, silence := range map[string]func(*embedded.Server, *rawClient){
+		"paused": func(s *embedded.Server, _ *rawClient) { s.Pause() },
+		"black hole": func(s *embedded.Server, c *rawClient) {
 			fault := s.Inject(embedded.Fault{Session: c.id, Action: embedded.BlackHole})
 			c.request(embedded.OpSync, "/")
 			<-fault.Fired()
@@ -55,7 +55,7 @@ func TestAdvanceExpiresTheUnheard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *embedded.Server) {
-				c := mem(t, s, 10*time.Second)
+				c := memorySession(t, s, 10*time.Second)
 				silence(s, c)
 				s.Advance(8 * time.Second)
 				want(t, "in time", len(s.Sessions()), 1)
@@ -66,17 +66,17 @@ func TestAdvanceExpiresTheUnheard(t *testing.T) {
 	}
 }
 
-// A delay ends when the clock gets there, and in the order of time.
+// Delays end when the clock reaches their ends, in the order of time.
 func TestAdvanceEndsDelays(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		start := time.Now()
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: embedded.DelayRequest, Delay: 7 * time.Second})
-		c := mem(t, s, 10*time.Second)
-		xid := create(c, "/x")
+		c := memorySession(t, s, 10*time.Second)
+		xid := sendCreate(c, "/x")
 		synctest.Wait()
 		s.Advance(time.Minute)
 		want(t, "create", c.answer(xid).err, 0)
-		want(t, "the session lives on", len(s.Sessions()), 1)
+		want(t, "the session goes on", len(s.Sessions()), 1)
 		want(t, "time that passed", time.Since(start), time.Duration(0))
 	})
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// scriptServer is one server with the sessions that a script has on it. Two worlds
-// that get the same script must tell the same story, zxids included.
+// scriptServer is a server with the sessions of a script. Two servers that run the same script must return the same results, zxids
+// included.
 type scriptServer struct {
 	t        testing.TB
 	addr     string
-	sessions []*raw
+	sessions []*rawClient
 	names    map[int64]string
 	seen     map[string]int // how often a request of a kind succeeded or failed, and events came
 }
 
-func newWorld(t testing.TB, addr string, sessions int, seen map[string]int) *scriptServer {
-	w := &scriptServer{t: t, addr: addr, names: map[int64]string{0: "-"}, seen: seen}
+func newScriptServer(t testing.TB, addr string, sessions int, seen map[string]int) *scriptServer {
+	ss := &scriptServer{t: t, addr: addr, names: map[int64]string{0: "-"}, seen: seen}
 	for i := range sessions {
-		w.sessions = append(w.sessions, nil)
-		w.open(i)
+		ss.sessions = append(ss.sessions, nil)
+		ss.open(i)
 	}
-	return w
+	return ss
 }
 
-// longest is the session timeout of both: none may end by the way.
+// longest is the session timeout at both servers, so that no session expires.
 const longest = 40 * time.Second
 
-func (w *scriptServer) open(i int) {
-	c := session(w.t, w.addr, longest)
-	w.sessions[i] = c
-	w.names[c.id] = fmt.Sprintf("s%d", i)
+func (ss *scriptServer) open(i int) {
+	c := openSession(ss.t, ss.addr, longest)
+	ss.sessions[i] = c
+	ss.names[c.id] = fmt.Sprintf("s%d", i)
 }
 
-func (w *scriptServer) owner(id int64) string {
-	if name, ok := w.names[id]; ok {
+func (ss *scriptServer) owner(id int64) string {
+	if name, ok := ss.names[id]; ok {
 		return name
 	}
 	return "?"
@@ -60,71 +60,71 @@ func (s step) String() string {
 	return fmt.Sprintf("s%d %s %v %v %v", s.session, s.special, s.op, s.fields, s.more)
 }
 
-// do runs a step and tells everything that any session saw of it.
-func (w *scriptServer) do(s step) string {
-	var story strings.Builder
-	c := w.sessions[s.session]
+// run runs a step, and returns all that the sessions have received.
+func (ss *scriptServer) run(s step) string {
+	var text strings.Builder
+	c := ss.sessions[s.session]
 	switch s.special {
 	case "close", "end":
-		fmt.Fprintf(&story, "close %s", w.tell(embedded.OpCloseSession, c.call(embedded.OpCloseSession)))
-		fmt.Fprintf(&story, " closed=%v", c.closed())
-		w.tellEvents(&story, c)
+		fmt.Fprintf(&text, "close %s", ss.show(embedded.OpCloseSession, c.call(embedded.OpCloseSession)))
+		fmt.Fprintf(&text, " closed=%v", c.closed())
+		ss.showEvents(&text, c)
 		if s.special == "close" {
-			w.open(s.session)
+			ss.open(s.session)
 			break
 		}
-		w.sessions = append(w.sessions[:s.session], w.sessions[s.session+1:]...)
+		ss.sessions = append(ss.sessions[:s.session], ss.sessions[s.session+1:]...)
 	case "reattach":
 		c.nc.Close()
-		next := dialRaw(w.t, w.addr)
-		fmt.Fprintf(&story, "attached=%v", next.attach(longest, c.id, c.password, 0))
-		w.sessions[s.session] = next
-		fmt.Fprint(&story, w.tell(s.op, next.call(s.op, s.fields...)))
+		next := dialRaw(ss.t, ss.addr)
+		fmt.Fprintf(&text, "attached=%v", next.connect(longest, c.id, c.password, 0))
+		ss.sessions[s.session] = next
+		fmt.Fprint(&text, ss.show(s.op, next.call(s.op, s.fields...)))
 	case "pipeline":
 		var xids []int32
 		for _, next := range s.more {
 			xids = append(xids, c.request(next.op, next.fields...))
 		}
 		for i, next := range s.more {
-			fmt.Fprintln(&story, w.tell(next.op, c.answer(xids[i])))
-			w.tellEvents(&story, c) // those that came before this reply
+			fmt.Fprintln(&text, ss.show(next.op, c.answer(xids[i])))
+			ss.showEvents(&text, c) // those that came before this reply
 		}
 	default:
-		story.WriteString(w.tell(s.op, c.call(s.op, s.fields...)))
+		text.WriteString(ss.show(s.op, c.call(s.op, s.fields...)))
 	}
-	for i, c := range w.sessions {
-		fmt.Fprintf(&story, "\n  s%d %d", i, c.call(embedded.OpPing).zxid)
-		w.tellEvents(&story, c)
+	for i, c := range ss.sessions {
+		fmt.Fprintf(&text, "\n  s%d %d", i, c.call(embedded.OpPing).zxid)
+		ss.showEvents(&text, c)
 	}
-	return story.String()
+	return text.String()
 }
 
-// tell shows a reply, and counts it.
-func (w *scriptServer) tell(op embedded.Op, r reply) string {
-	text := show(w.t, op, r, w.owner)
+// show renders a reply, and counts it.
+func (ss *scriptServer) show(op embedded.Op, r reply) string {
+	text := show(ss.t, op, r, ss.owner)
 	switch {
 	case r.err != 0 || strings.Contains(text, "[-1 0"): // in a multi
-		w.seen[op.String()+" failed"]++
+		ss.seen[op.String()+" failed"]++
 	case op == embedded.OpMulti && strings.Count(text, "[") < 3, op == embedded.OpMultiRead && strings.Count(text, "[") < 2:
 	default:
-		w.seen[op.String()+" done"]++
+		ss.seen[op.String()+" done"]++
 	}
 	return text
 }
 
-func (w *scriptServer) tellEvents(story *strings.Builder, c *raw) {
+func (ss *scriptServer) showEvents(text *strings.Builder, c *rawClient) {
 	events := c.takeEvents()
 	for _, e := range events {
-		w.seen["event "+e[:1]]++
+		ss.seen["event "+e[:1]]++
 	}
-	slices.Sort(events) // the end of a session deletes in no promised order
-	fmt.Fprintf(story, " events=%q", events)
+	slices.Sort(events) // a session's nodes are deleted in any order
+	fmt.Fprintf(text, " events=%q", events)
 }
 
 // TestSameAsZooKeeper runs random scripts of three sessions here and on a
 // real server. Both start empty, so that all zxids must be equal too.
 func TestSameAsZooKeeper(t *testing.T) {
-	zktest.OneRunIn(t, 8) // all scripts together have what must occur, so it is all or none
+	zktest.OneRunIn(t, 8) // all scripts together have all that is required
 	t.Parallel()
 	// Neither server may collect containers meanwhile: that takes zxids.
 	real := zktest.Own(t, zktest.TickTime(2*time.Second), zktest.ContainerInterval(time.Hour))
@@ -134,15 +134,15 @@ func TestSameAsZooKeeper(t *testing.T) {
 	for n := range scripts {
 		seed := uint64(n)
 		passed := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			a, b := newWorld(t, real.Addr(), 3, seen), newWorld(t, ours.Addr(), 3, map[string]int{})
+			a, b := newScriptServer(t, real.Addr(), 3, seen), newScriptServer(t, ours.Addr(), 3, map[string]int{})
 			g := &randomScript{r: rand.New(rand.NewPCG(seed, 0)), root: fmt.Sprint("/r", seed), zxid: func() int64 { return a.sessions[0].zxid }}
 			var before strings.Builder
 			run := func(s step) {
-				theirs, mine := a.do(s), b.do(s)
-				fmt.Fprintf(&before, "%v\n\t%s\n", s, theirs)
-				if theirs != mine {
+				want, got := a.run(s), b.run(s)
+				fmt.Fprintf(&before, "%v\n\t%s\n", s, want)
+				if want != got {
 					t.Log(before.String())
-					t.Fatalf("%v\nZooKeeper: %s\nembedded:  %s", s, theirs, mine)
+					t.Fatalf("%v\nZooKeeper: %s\nembedded:  %s", s, want, got)
 				}
 			}
 			run(step{op: embedded.OpCreate, fields: []any{g.root, []byte(nil), open, 0}})
@@ -158,16 +158,16 @@ func TestSameAsZooKeeper(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range everything() {
+	for _, what := range required() {
 		if seen[what] == 0 {
 			t.Errorf("no script had: %s", what)
 		}
 	}
 }
 
-// everything is what the scripts must contain: each request with success and with an error, if it can have one, and
+// required returns what all scripts together must contain: each request with success and with an error, if it can have one, and
 // each kind of event.
-func everything() []string {
+func required() []string {
 	list := []string{"event 1", "event 2", "event 3", "event 4"}
 	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpCreate2, embedded.OpCreateContainer, embedded.OpCreateTTL,
 		embedded.OpDelete, embedded.OpExists, embedded.OpGetData, embedded.OpSetData, embedded.OpGetChildren,

@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-type quiet struct{}
+type noLog struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (noLog) Printf(string, ...any) {}
 
-// patiently dials without a time limit. By itself go-zookeeper closes the connection after a second,
-// with all requests that wait for it.
-func patiently(network, address string, _ time.Duration) (net.Conn, error) {
+// dialWithoutLimit dials without a time limit. go-zookeeper's own limit is a second, after which all requests that wait for the
+// connection fail.
+func dialWithoutLimit(network, address string, _ time.Duration) (net.Conn, error) {
 	return net.Dial(network, address)
 }
 
@@ -32,14 +32,14 @@ func client(t testing.TB, s *embedded.Server) *zk.Conn {
 		if address == "memory:1" {
 			return s.Dial(t.Context(), network, address)
 		}
-		return patiently(network, address, timeout)
+		return dialWithoutLimit(network, address, timeout)
 	}
 	addr := s.Addr()
 	if addr == "" {
 		addr = "memory:1"
 	}
 	servers := zk.WithHostProvider(&fixedHost{addr: addr})
-	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithDialer(dial), zk.WithLogger(quiet{}), servers,
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithDialer(dial), zk.WithLogger(noLog{}), servers,
 		zk.WithMaxConnBufferSize(1<<16))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func client(t testing.TB, s *embedded.Server) *zk.Conn {
 	return nil
 }
 
-// fixedHost spares the look-up of host names.
+// fixedHost is a host provider that looks up no name.
 type fixedHost struct{ addr string }
 
 func (h *fixedHost) Init([]string) error  { return nil }

@@ -16,7 +16,7 @@ func Example() {
 	}
 	defer server.Close()
 
-	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
 	if err != nil {
 		panic(err)
 	}
@@ -35,7 +35,7 @@ func ExampleServer_Expire() {
 		panic(err)
 	}
 	defer server.Close()
-	conn, events, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
+	conn, events, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
 	if err != nil {
 		panic(err)
 	}
@@ -77,7 +77,7 @@ func ExampleServer_Inject() {
 	defer server.Close()
 	fault := server.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/x", Action: embedded.DropReply})
 
-	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(patiently))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
 	if err != nil {
 		panic(err)
 	}

@@ -26,30 +26,6 @@ func inBubble(t *testing.T, f func(t *testing.T, s *embedded.Server)) {
 	})
 }
 
-// mem opens a session over an in-memory connection.
-func mem(t *testing.T, s *embedded.Server, timeout time.Duration) *raw {
-	t.Helper()
-	c := pipe(t, s)
-	if !c.attach(timeout, 0, make([]byte, 16), 0) {
-		t.Fatal("no session")
-	}
-	return c
-}
-
-func pipe(t *testing.T, s *embedded.Server) *raw {
-	t.Helper()
-	nc, err := s.Dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rawOn(t, nc)
-}
-
-// create sends a create of an ephemeral node.
-func create(c *raw, path string) int32 {
-	return c.request(embedded.OpCreate, path, []byte(nil), open, 1)
-}
-
 func TestFaultActions(t *testing.T) {
 	for _, test := range []struct {
 		action             embedded.Action
@@ -65,12 +41,12 @@ func TestFaultActions(t *testing.T) {
 		t.Run(test.action.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *embedded.Server) {
 				fault := s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/x", Nth: 2, Action: test.action})
-				c, other := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
-				c.answer(create(c, "/x1"))
-				c.answer(create(c, "/y"))
+				c, other := memorySession(t, s, 40*time.Second), memorySession(t, s, 40*time.Second)
+				c.answer(sendCreate(c, "/x1"))
+				c.answer(sendCreate(c, "/y"))
 				want(t, "firings", len(fault.Firings()), 0)
-				c.patience = 10 * time.Second
-				create(c, "/x2")
+				c.timeLimit = 10 * time.Second
+				sendCreate(c, "/x2")
 				_, err := c.read()
 				want(t, "replied", err == nil, test.replied)
 				_, err = c.read()
@@ -92,16 +68,16 @@ func isEOF(err error) bool {
 func TestFaultDelays(t *testing.T) {
 	for _, test := range []struct {
 		action embedded.Action
-		early  int32 // what another session gets for the node meanwhile
+		during int32 // the error of another session that looks for the node meanwhile
 	}{{embedded.DelayRequest, -101}, {embedded.DelayReply, 0}} {
 		t.Run(test.action.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *embedded.Server) {
 				s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: test.action, Delay: 7 * time.Second})
-				c, other := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
+				c, other := memorySession(t, s, 40*time.Second), memorySession(t, s, 40*time.Second)
 				start := time.Now()
-				first := create(c, "/x")
+				first := sendCreate(c, "/x")
 				second := c.request(embedded.OpExists, "/x", false)
-				want(t, "meanwhile", other.call(embedded.OpExists, "/x", false).err, test.early)
+				want(t, "meanwhile", other.call(embedded.OpExists, "/x", false).err, test.during)
 				want(t, "create", c.answer(first).err, 0)
 				want(t, "exists", c.answer(second).err, 0)
 				want(t, "after", time.Since(start), 7*time.Second)
@@ -110,15 +86,15 @@ func TestFaultDelays(t *testing.T) {
 	}
 }
 
-// A delayed request is executed even if its client has moved on.
+// A delayed request is executed also if its client has another connection by then.
 func TestDelayedRequestOutlivesConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: embedded.DelayRequest, Delay: 3 * time.Second})
-		c := mem(t, s, 40*time.Second)
-		create(c, "/late")
+		c := memorySession(t, s, 40*time.Second)
+		sendCreate(c, "/late")
 		c.nc.Close()
-		next := pipe(t, s)
-		want(t, "attached", next.attach(40*time.Second, c.id, c.password, 0), true)
+		next := dialMemory(t, s, "")
+		want(t, "connected", next.connect(40*time.Second, c.id, c.password, 0), true)
 		want(t, "before", next.call(embedded.OpExists, "/late", true).err, -101)
 		synctest.Wait()
 		time.Sleep(4 * time.Second) // virtual
@@ -127,20 +103,20 @@ func TestDelayedRequestOutlivesConnection(t *testing.T) {
 	})
 }
 
-// A write on the session's next connection does not overtake the delayed one, whether
-// or not the server knows already that the first connection is gone.
+// A write over the session's next connection does not overtake the delayed one, whether or not the server has noticed the end of the
+// first connection.
 func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		for _, path := range []string{"/closed", "/open"} {
 			s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: path, Action: embedded.DelayRequest, Delay: 3 * time.Second})
-			c := mem(t, s, 40*time.Second)
-			create(c, path)
+			c := memorySession(t, s, 40*time.Second)
+			sendCreate(c, path)
 			if path == "/closed" {
 				c.nc.Close()
 			}
 			synctest.Wait()
-			next := pipe(t, s)
-			want(t, "attached", next.attach(40*time.Second, c.id, c.password, 0), true)
+			next := dialMemory(t, s, "")
+			want(t, "connected", next.connect(40*time.Second, c.id, c.password, 0), true)
 			want(t, "a read overtakes", next.call(embedded.OpExists, path, false).err, -101)
 			want(t, "a write", next.call(embedded.OpDelete, "/none", -1).err, -101)
 			want(t, "does not", next.call(embedded.OpExists, path, false).err, 0)
@@ -148,18 +124,17 @@ func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// Nor does the late request overtake a request of the next connection that waits for it: the end of the
-// session, which would leave a node without an owner.
+// A delayed request is executed before the next connection ends the session. Otherwise it would make a node without an owner.
 func TestDelayedRequestDoesNotOutliveSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/first", Action: embedded.DelayRequest, Delay: 3 * time.Second})
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/second", Action: embedded.DelayRequest, Delay: 5 * time.Second})
-		c := mem(t, s, 40*time.Second)
-		create(c, "/first")
+		c := memorySession(t, s, 40*time.Second)
+		sendCreate(c, "/first")
 		synctest.Wait()
-		next := pipe(t, s)
-		want(t, "attached", next.attach(40*time.Second, c.id, c.password, 0), true)
-		create(next, "/second")
+		next := dialMemory(t, s, "")
+		want(t, "connected", next.connect(40*time.Second, c.id, c.password, 0), true)
+		sendCreate(next, "/second")
 		next.request(embedded.OpCloseSession)
 		synctest.Wait()
 		time.Sleep(6 * time.Second) // virtual
@@ -171,7 +146,7 @@ func TestDelayedRequestDoesNotOutliveSession(t *testing.T) {
 
 func TestFaultCounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c, other := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
+		c, other := memorySession(t, s, 40*time.Second), memorySession(t, s, 40*time.Second)
 		fault := s.Inject(embedded.Fault{Session: other.id, Nth: 2, Times: 2, Action: embedded.DelayReply})
 		for range 3 {
 			c.call(embedded.OpExists, "/", false)
@@ -209,7 +184,7 @@ func TestFaultsAtConnect(t *testing.T) {
 			t.Error("not refused")
 		}
 		s.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.BlackHole})
-		c := pipe(t, s)
+		c := dialMemory(t, s, "")
 		c.nc.SetDeadline(time.Now().Add(time.Minute))
 		c.send(pack(0, int64(0), 10000, int64(0), make([]byte, 16), false))
 		_, err := c.read()
@@ -217,19 +192,19 @@ func TestFaultsAtConnect(t *testing.T) {
 		want(t, "sessions", len(s.Sessions()), 0)
 
 		s.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.DropReply})
-		c = pipe(t, s)
+		c = dialMemory(t, s, "")
 		c.send(pack(0, int64(0), 10000, int64(0), make([]byte, 16), false))
 		want(t, "closed", c.closed(), true)
 		want(t, "sessions", len(s.Sessions()), 1)
 	})
 }
 
-// A handshake is one of the session that it names.
+// A fault of a session applies to a handshake that names the session.
 func TestFaultsAtConnectOfASession(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c, other := mem(t, s, 10*time.Second), mem(t, s, 10*time.Second)
-		again := func(c *raw) *raw {
-			next := pipe(t, s)
+		c, other := memorySession(t, s, 10*time.Second), memorySession(t, s, 10*time.Second)
+		again := func(c *rawClient) *rawClient {
+			next := dialMemory(t, s, "")
 			next.send(pack(0, int64(0), 10000, c.id, c.password, false))
 			return next
 		}
@@ -242,26 +217,25 @@ func TestFaultsAtConnectOfASession(t *testing.T) {
 		want(t, "the third", again(c).closed(), false)
 
 		s.Inject(embedded.Fault{Op: embedded.OpConnect, Session: other.id, Action: embedded.StaleReads})
-		stale := pipe(t, s)
-		want(t, "attached", stale.attach(10*time.Second, other.id, other.password, 0), true)
+		stale := dialMemory(t, s, "")
+		want(t, "connected", stale.connect(10*time.Second, other.id, other.password, 0), true)
 		s.Inject(embedded.Fault{Op: embedded.OpConnect, Session: c.id, Action: embedded.ExpireSession})
 		want(t, "at the end of its session", again(c).closed(), true)
 		want(t, "sessions", len(s.Sessions()), 1)
-		writer := mem(t, s, 10*time.Second)
-		writer.answer(create(writer, "/x"))
+		writer := memorySession(t, s, 10*time.Second)
+		writer.answer(sendCreate(writer, "/x"))
 		want(t, "stale", stale.call(embedded.OpExists, "/x", false).err, -101)
 	})
 }
 
-// One client is cut off for as long as the test wants, however often it connects, while
-// others are served.
+// A fault can cut one client off, however often it connects, while the server answers others.
 func TestSessionCutOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c, other := mem(t, s, 10*time.Second), mem(t, s, 40*time.Second)
-		c.answer(create(c, "/mine"))
+		c, other := memorySession(t, s, 10*time.Second), memorySession(t, s, 40*time.Second)
+		c.answer(sendCreate(c, "/mine"))
 		mine := func() bool { return other.call(embedded.OpExists, "/mine", false).err == 0 }
 		cut := s.Inject(embedded.Fault{Op: embedded.OpAll, Session: c.id, Times: -1, Action: embedded.BlackHole})
-		unanswered := func(c *raw, what string) {
+		unanswered := func(c *rawClient, what string) {
 			t.Helper()
 			c.nc.SetDeadline(time.Now().Add(time.Second))
 			_, err := c.read()
@@ -271,27 +245,27 @@ func TestSessionCutOff(t *testing.T) {
 		unanswered(c, "a ping")
 		for second := range 20 {
 			if second < 9 {
-				want(t, "its node is there", mine(), true)
+				want(t, "its node exists", mine(), true)
 			}
-			next := pipe(t, s)
+			next := dialMemory(t, s, "")
 			next.send(pack(0, int64(0), 10000, c.id, c.password, false))
 			unanswered(next, "a handshake")
 			next.nc.Close()
 		}
-		want(t, "its node is there after 20 s", mine(), false)
-		want(t, "a new session", mem(t, s, 10*time.Second).id != c.id, true)
+		want(t, "its node exists after 20 s", mine(), false)
+		want(t, "a new session", memorySession(t, s, 10*time.Second).id != c.id, true)
 		cut.Remove()
-		want(t, "the old one after that", pipe(t, s).attach(10*time.Second, c.id, c.password, 0), false)
+		want(t, "the old one after that", dialMemory(t, s, "").connect(10*time.Second, c.id, c.password, 0), false)
 	})
 }
 
 func TestStaleReads(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		lagging, live := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
+		lagging, live := memorySession(t, s, 40*time.Second), memorySession(t, s, 40*time.Second)
 		fault := s.Inject(embedded.Fault{Op: embedded.OpExists, Session: lagging.id, Nth: 2, Action: embedded.StaleReads})
 		read := func() int32 { return lagging.call(embedded.OpExists, "/x", false).err }
 		want(t, "first read", read(), -101)
-		live.answer(create(live, "/x"))
+		live.answer(sendCreate(live, "/x"))
 		want(t, "up to date until the second", read(), 0)
 		want(t, "firings", len(fault.Firings()), 1)
 		live.call(embedded.OpDelete, "/x", -1)
@@ -307,9 +281,9 @@ func TestFaultsAreLogged(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	s, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, Logger: logger})
 	want(t, "start", err, nil)
-	c := mem(t, s, 10*time.Second)
+	c := memorySession(t, s, 10*time.Second)
 	s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: embedded.DropReply})
-	create(c, "/x")
+	sendCreate(c, "/x")
 	want(t, "cut", c.closed(), true)
 	s.Freeze(0)
 	s.Thaw(0)
@@ -330,7 +304,7 @@ func TestFaultsAreLogged(t *testing.T) {
 	}
 }
 
-// The whole client works in virtual time as well.
+// go-zookeeper's client works in virtual time, too.
 func TestClientInBubble(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		c := client(t, s)

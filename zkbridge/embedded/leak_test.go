@@ -11,46 +11,46 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Sessions that come and go, by every way out, leave nothing behind: no goroutine, no node, no watch, no memory.
+// Sessions that end, in each way, leave no goroutine, no node, no watch and no memory.
 func TestManySessionsLeakNothing(t *testing.T) {
 	s := embedded.Run(t)
-	keeper := session(t, s.Addr(), 40*time.Second)
+	other := openSession(t, s.Addr(), 40*time.Second)
 	round := func(n int) {
 		for i := range n {
-			visit(t, s, i)
+			oneSession(t, s, i)
 		}
-		zktest.Eventually(t, soon, func() bool {
+		zktest.Eventually(t, timeLimit, func() bool {
 			return s.Watches() == 0 && !slices.ContainsFunc(s.Sessions(), func(info embedded.SessionInfo) bool {
-				return info.Connected && info.ID != keeper.id
+				return info.Connected && info.ID != other.id
 			})
-		}, "the server has noticed who is gone")
+		}, "the server has noticed the closed connections")
 		s.Advance(time.Minute) // past the timeout of those that were cut off
 		want(t, "sessions", len(s.Sessions()), 1)
 		want(t, "nodes", s.Dump(), "")
 	}
-	round(500) // what is kept for reuse is there after that
+	round(500) // the memory for reuse is allocated after that
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
 	const sessions = 5000
 	start := time.Now()
 	for done := 0; done < sessions && time.Since(start) < 20*time.Second; done += 500 {
 		round(500)
 	}
-	zktest.Eventually(t, soon, func() bool { return runtime.NumGoroutine() <= goroutines }, "%d goroutines again", goroutines)
+	zktest.Eventually(t, timeLimit, func() bool { return runtime.NumGoroutine() <= goroutines }, "%d goroutines again", goroutines)
 	// Connections linger for a second while their last output is written.
-	zktest.Eventually(t, soon, func() bool { return heapInUse() < heap+256<<10 },
+	zktest.Eventually(t, timeLimit, func() bool { return heapInUse() < heap+256<<10 },
 		"%d sessions left nothing of their memory behind", sessions)
-	want(t, "still serves", keeper.call(embedded.OpExists, "/", false).err, 0)
+	want(t, "still serves", other.call(embedded.OpExists, "/", false).err, 0)
 }
 
-// visit is the life of one session.
-func visit(t *testing.T, s *embedded.Server, i int) {
+// oneSession opens a session, uses it, and ends it in one of five ways.
+func oneSession(t *testing.T, s *embedded.Server, i int) {
 	nc, err := s.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
 	c := newRaw(t, nc) // without a deadline, whose timer would keep the pipe in memory
-	if !c.attach(10*time.Second, 0, c.password, 0) {
+	if !c.connect(10*time.Second, 0, c.password, 0) {
 		t.Fatal("no session")
 	}
 	for j, op := range []embedded.Op{embedded.OpCreate, embedded.OpCreate2} {
@@ -77,7 +77,7 @@ func visit(t *testing.T, s *embedded.Server, i int) {
 	}
 }
 
-// heapInUse is what is reachable.
+// heapInUse returns the bytes of reachable memory.
 func heapInUse() uint64 {
 	runtime.GC()
 	runtime.GC() // pools give back in two steps

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Near 2^31-1 a counter sticks, since ZooKeeper 3.6; within a multi it wraps.
+// A sequence number does not grow beyond 2^31-1, since ZooKeeper 3.6, but wraps within a multi.
 func TestSequenceOverflow(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]func(testing.TB, ...zktest.ServerOption) *zktest.Server{
@@ -36,13 +36,13 @@ func sequenceOverflow(t *testing.T, s *zktest.Server) {
 	_, err = c.Create("/q/c-", nil, zk.FlagSequence, open)
 	want(t, "duplicate", err, zk.ErrNodeExists)
 	_, before, _ := c.Get("/q")
-	for range 2 { // it falls back each time
+	for range 2 { // the number is the same each time
 		m := &zk.CreateRequest{Path: "/q/m-", Acl: open, Flags: zk.FlagSequence | zk.FlagEphemeral}
 		rsp, err := c.Multi(m, m, m)
 		want(t, "multi", err, nil)
 		want(t, "in a multi", rsp[0].String+rsp[1].String+rsp[2].String, "/q/m-2147483647/q/m--2147483648/q/m--2147483647")
 		_, after, _ := c.Get("/q")
-		want(t, "pzxid stands still", after.Pzxid, before.Pzxid)
+		want(t, "pzxid does not change", after.Pzxid, before.Pzxid)
 		want(t, "cversion", fmt.Sprint(after.Cversion, after.NumChildren), "-8 6")
 		for _, r := range rsp {
 			want(t, "delete", c.Delete(r.String, -1), nil)
@@ -51,7 +51,7 @@ func sequenceOverflow(t *testing.T, s *zktest.Server) {
 	}
 }
 
-func TestSetCreateCountOfNothing(t *testing.T) {
+func TestSetCreateCountOfMissingNode(t *testing.T) {
 	s := embedded.Run(t)
 	want(t, "no such node", s.SetCreateCount("/none", 1), false)
 }

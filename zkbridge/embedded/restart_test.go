@@ -8,17 +8,17 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A server that was halted keeps its data and its sessions, whose time begins anew.
+// A server that was halted keeps its data and its sessions, whose timeouts begin anew.
 func TestRestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		const timeout = 4 * time.Second
-		c, idle := mem(t, s, timeout), mem(t, s, timeout)
-		c.answer(create(c, "/x"))
-		idle.answer(create(idle, "/idle"))
+		c, idle := memorySession(t, s, timeout), memorySession(t, s, timeout)
+		c.answer(sendCreate(c, "/x"))
+		idle.answer(sendCreate(idle, "/idle"))
 		c.call(embedded.OpExists, "/x", true)
-		held := s.Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: time.Minute})
+		delayed := s.Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayRequest, Delay: time.Minute})
 		c.request(embedded.OpDelete, "/x", int32(-1))
-		<-held.Fired()
+		<-delayed.Fired()
 		time.Sleep(3 * time.Second)
 		s.Pause()
 		idle.request(embedded.OpDelete, "/idle", int32(-1))
@@ -33,8 +33,8 @@ func TestRestart(t *testing.T) {
 		s.Restart()
 		s.Restart()
 		time.Sleep(3 * time.Second)
-		next := pipe(t, s)
-		want(t, "attached", next.attach(timeout, c.id, c.password, c.zxid), true)
+		next := dialMemory(t, s, "")
+		want(t, "connected", next.connect(timeout, c.id, c.password, c.zxid), true)
 		want(t, "watches", s.Watches(), 0)
 		time.Sleep(3 * time.Second)
 		want(t, "request lost with its connection", next.call(embedded.OpExists, "/x", false).err, 0)

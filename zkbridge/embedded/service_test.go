@@ -13,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A whole test of a service, in virtual time: an example for users. What the service does,
-// one of its instances at a time, lasts as long as its grant.
+// A whole test of a service, in virtual time: an example for users. One instance of the service works at a time, as long as its
+// grant lasts.
 
 // service is what is tested.
 type service struct {
@@ -23,7 +23,7 @@ type service struct {
 	log  *journal
 }
 
-// journal is what the instances of the service do, in its order.
+// journal has what the instances of the service do, in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -43,7 +43,7 @@ func (j *journal) take() []string {
 	return lines
 }
 
-// run leads, and again after each loss, until ctx ends.
+// run acquires the lock, again after each loss, until ctx ends.
 func (s *service) run(ctx context.Context) {
 	for {
 		grant, err := s.mu.Lock(ctx)
@@ -79,17 +79,17 @@ func TestServiceStopsWithItsLock(t *testing.T) {
 		server := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: time.Second})
 		log := &journal{}
 		first := start(t, server, "first", log)
-		synctest.Wait() // until all that can happen has happened
+		synctest.Wait() // until all goroutines are blocked
 		start(t, server, "second", log)
 		synctest.Wait()
 		want(t, "with both", log.take(), []string{"first leads"})
 
-		// ZooKeeper says that the session is over, as after a long pause.
+		// ZooKeeper has expired the session, as after a long pause.
 		server.Expire(first.Session().ID)
 		<-time.After(time.Second) // virtual
 		want(t, "after the expiry", sorted(log.take()), []string{"first stops", "second leads"})
 
-		// A leader that is cut off stops before the other leads, though ZooKeeper cannot tell it.
+		// A leader that is cut off stops before the other leads, though it learns nothing from ZooKeeper.
 		leader := server.Sessions()[0]
 		want(t, "holds the lock", len(leader.Ephemerals) > 0, true)
 		cut := server.Inject(embedded.Fault{Op: embedded.OpAll, Session: leader.ID, Times: -1, Action: embedded.BlackHole})

@@ -17,8 +17,8 @@ import (
 
 func TestExpiryByTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c, watcher := mem(t, s, 5*time.Second), mem(t, s, 40*time.Second)
-		c.answer(create(c, "/x"))
+		c, watcher := memorySession(t, s, 5*time.Second), memorySession(t, s, 40*time.Second)
+		c.answer(sendCreate(c, "/x"))
 		start := time.Now()
 		for range 10 { // a session that pings lives on
 			time.Sleep(3 * time.Second)
@@ -34,20 +34,20 @@ func TestExpiryByTheClock(t *testing.T) {
 			t.Errorf("expired after %v without a ping", idle)
 		}
 		want(t, "cut", c.closed(), true)
-		want(t, "time went by", time.Since(start) > 30*time.Second, true)
+		want(t, "virtual time has passed", time.Since(start) > 30*time.Second, true)
 	})
 }
 
-// The client's end of a connection is not the end of its session.
-func TestReattachInTime(t *testing.T) {
+// A session goes on after the end of its connection.
+func TestReconnectInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c := mem(t, s, 4*time.Second)
-		c.answer(create(c, "/x"))
+		c := memorySession(t, s, 4*time.Second)
+		c.answer(sendCreate(c, "/x"))
 		for range 5 {
 			c.nc.Close()
 			time.Sleep(3 * time.Second)
-			next := pipe(t, s)
-			want(t, "attached", next.attach(4*time.Second, c.id, c.password, c.zxid), true)
+			next := dialMemory(t, s, "")
+			want(t, "connected", next.connect(4*time.Second, c.id, c.password, c.zxid), true)
 			c = next
 		}
 		want(t, "node", c.call(embedded.OpExists, "/x", false).err, 0)
@@ -56,14 +56,14 @@ func TestReattachInTime(t *testing.T) {
 
 func TestContainersAndTTL(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c := mem(t, s, 40*time.Second)
+		c := memorySession(t, s, 40*time.Second)
 		exists := func(path string) bool { return c.call(embedded.OpExists, path, false).err == 0 }
 		c.call(embedded.OpCreateContainer, "/used", []byte(nil), open, 4)
 		c.call(embedded.OpCreateContainer, "/unused", []byte(nil), open, 4)
 		c.call(embedded.OpCreateTTL, "/ttl", []byte(nil), open, 5, int64(5000))
 		c.call(embedded.OpMulti, packed(pack(embedded.OpCreate, false, -1, "/multi", []byte(nil), open, 4)),
 			packed(pack(embedded.OpCreate, false, -1, "/multi/a", []byte(nil), open, 1)), packed(pack(-1, true, -1)))
-		c.answer(create(c, "/used/a"))
+		c.answer(sendCreate(c, "/used/a"))
 		time.Sleep(4 * time.Second)
 		want(t, "with child", exists("/used") && exists("/multi"), true)
 		c.call(embedded.OpDelete, "/used/a", -1)
@@ -75,28 +75,28 @@ func TestContainersAndTTL(t *testing.T) {
 	})
 }
 
-// The same on both servers, by the time of day.
+// Both servers delete emptied containers and nodes whose TTL is over, in real time.
 func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		c, path := session(t, s.Addr(), 10*time.Second), s.Path(t)
+		c, path := openSession(t, s.Addr(), 10*time.Second), s.Path(t)
 		exists := func(name string) bool { return c.call(embedded.OpExists, path+name, false).err == 0 }
 		c.call(embedded.OpCreate, path, []byte(nil), open, 0)
 		for _, name := range []string{"/used", "/unused"} {
 			want(t, name, c.call(embedded.OpCreateContainer, path+name, []byte(nil), open, 4).err, 0)
 		}
 		want(t, "/ttl", c.call(embedded.OpCreateTTL, path+"/ttl", []byte(nil), open, 5, int64(300)).err, 0)
-		// With its child at once: it must not go before that comes.
+		// The child comes in the same transaction, so that the server cannot delete the parent before.
 		want(t, "/parent", c.call(embedded.OpMulti,
 			packed(pack(embedded.OpCreateTTL, false, -1, path+"/parent", []byte(nil), open, 5, int64(300))),
 			packed(pack(embedded.OpCreate, false, -1, path+"/parent/a", []byte(nil), open, 0)), packed(pack(-1, true, -1))).err, 0)
 		c.call(embedded.OpCreate, path+"/used/a", []byte(nil), open, 0)
 		want(t, "delete", c.call(embedded.OpDelete, path+"/used/a", -1).err, 0)
-		zktest.Eventually(t, soon, func() bool { return !exists("/used") && !exists("/ttl") }, "they are gone")
+		zktest.Eventually(t, timeLimit, func() bool { return !exists("/used") && !exists("/ttl") }, "the server deletes them")
 		want(t, "never used", exists("/unused"), true)
 		want(t, "outlived, but with a child", exists("/parent"), true)
 		want(t, "delete", c.call(embedded.OpDelete, path+"/parent/a", -1).err, 0)
-		zktest.Eventually(t, soon, func() bool { return !exists("/parent") }, "it is gone")
+		zktest.Eventually(t, timeLimit, func() bool { return !exists("/parent") }, "the server deletes it")
 	})
 }
 
@@ -129,7 +129,7 @@ func TestWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			nc.SetDeadline(time.Now().Add(soon))
+			nc.SetDeadline(time.Now().Add(timeLimit))
 			io.WriteString(nc, word)
 			answer, err := io.ReadAll(nc)
 			nc.Close()
@@ -140,25 +140,25 @@ func TestWords(t *testing.T) {
 	})
 }
 
-// go-zookeeper understands the answers to the words.
+// go-zookeeper understands the answers to the four-letter words.
 func TestWordsThroughClient(t *testing.T) {
 	s := embedded.Run(t)
 	c := client(t, s)
-	stats, ok := zk.FLWSrvr([]string{s.Addr()}, soon)
+	stats, ok := zk.FLWSrvr([]string{s.Addr()}, timeLimit)
 	want(t, "srvr", fmt.Sprint(ok, stats[0].Mode, stats[0].NodeCount), "true standalone 5")
-	want(t, "ruok", zk.FLWRuok([]string{s.Addr()}, soon), []bool{true})
+	want(t, "ruok", zk.FLWRuok([]string{s.Addr()}, timeLimit), []bool{true})
 	found := false
-	cons, _ := zk.FLWCons([]string{s.Addr()}, soon)
+	cons, _ := zk.FLWCons([]string{s.Addr()}, timeLimit)
 	for _, client := range cons[0].Clients {
 		found = found || client.SessionID == c.SessionID()
 	}
 	want(t, "cons", found, true)
 }
 
-// A client that does not read its replies does not hold up the others.
+// A client that does not read its replies does not delay the others.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		slow, quick := mem(t, s, 40*time.Second), mem(t, s, 40*time.Second)
+		slow, quick := memorySession(t, s, 40*time.Second), memorySession(t, s, 40*time.Second)
 		for range 1000 {
 			slow.request(embedded.OpGetChildren2, "/", false)
 		}
@@ -171,10 +171,10 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// Frames may arrive in any pieces.
+// The server reads frames that arrive in pieces.
 func TestPieces(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
-		c := mem(t, s, 40*time.Second)
+		c := memorySession(t, s, 40*time.Second)
 		data := []byte(strings.Repeat("x", 100_000))
 		frame := pack(1, embedded.OpCreate, "/big", data, open, 0)
 		stream := append(pack(len(frame)), frame...)
@@ -194,7 +194,7 @@ func TestPieces(t *testing.T) {
 func TestClose(t *testing.T) {
 	s, err := embedded.Start(embedded.ServerConfig{})
 	want(t, "start", err, nil)
-	c := session(t, s.Addr(), 10*time.Second)
+	c := openSession(t, s.Addr(), 10*time.Second)
 	want(t, "close", s.Close(), nil)
 	want(t, "close again", s.Close(), nil)
 	want(t, "cut", c.closed(), true)
@@ -203,6 +203,6 @@ func TestClose(t *testing.T) {
 		t.Error("dialed a closed server")
 	}
 	if _, err := embedded.Start(embedded.ServerConfig{Addr: "256.0.0.1:0"}); err == nil {
-		t.Error("listens nowhere")
+		t.Error("started at an invalid address")
 	}
 }

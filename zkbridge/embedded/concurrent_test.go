@@ -10,9 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Everything at once, for the race detector: sessions that come, work and
-// go, and a test that meddles.
-func TestStorm(t *testing.T) {
+// Sessions begin, send requests and end while the test injects faults and controls the server, all at once, for the race detector.
+func TestConcurrentClients(t *testing.T) {
 	s, err := embedded.Start(embedded.ServerConfig{TickTime: 10 * time.Millisecond, ContainerInterval: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +21,7 @@ func TestStorm(t *testing.T) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(w, 0))
 			for range 20 {
-				storm(t, s, r)
+				randomClient(t, s, r)
 			}
 		})
 	}
@@ -63,8 +62,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm is one connection's life.
-func storm(t *testing.T, s *embedded.Server, r *rand.Rand) {
+// randomClient opens a connection, sends random requests, and closes the connection.
+func randomClient(t *testing.T, s *embedded.Server, r *rand.Rand) {
 	nc, err := s.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Error(err)

@@ -15,18 +15,19 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// raw is a client that shows the protocol as it is.
-type raw struct {
-	t        testing.TB
-	nc       net.Conn
-	patience time.Duration // with each answer; 0 for no limit
-	r        *bufio.Reader
-	xid      int32
-	id       int64
-	password []byte
-	timeout  int32
-	zxid     int64
-	events   []string
+// rawClient is a client without a library: a test sees each message. openSession opens one with a session, and memorySession one in
+// memory.
+type rawClient struct {
+	t         testing.TB
+	nc        net.Conn
+	timeLimit time.Duration // of each answer; 0 for none
+	r         *bufio.Reader
+	xid       int32
+	id        int64 // of the session
+	password  []byte
+	timeout   int32
+	zxid      int64
+	events    []string
 }
 
 type reply struct {
@@ -35,7 +36,7 @@ type reply struct {
 	body []byte
 }
 
-// pack encodes fields as jute does.
+// pack encodes fields in ZooKeeper's serialization, jute.
 func pack(fields ...any) []byte {
 	var b []byte
 	for _, f := range fields {
@@ -55,20 +56,20 @@ func pack(fields ...any) []byte {
 				b = append(b, 0)
 			}
 		case string:
-			b = append(pack2(b, len(f)), f...)
+			b = append(appendLength(b, len(f)), f...)
 		case []byte:
 			if f == nil {
-				b = pack2(b, -1)
+				b = appendLength(b, -1)
 			} else {
-				b = append(pack2(b, len(f)), f...)
+				b = append(appendLength(b, len(f)), f...)
 			}
 		case []string:
-			b = pack2(b, len(f))
+			b = appendLength(b, len(f))
 			for _, s := range f {
 				b = append(b, pack(s)...)
 			}
 		case []zk.ACL:
-			b = pack2(b, len(f))
+			b = appendLength(b, len(f))
 			for _, a := range f {
 				b = append(b, pack(a.Perms, a.Scheme, a.ID)...)
 			}
@@ -83,41 +84,66 @@ func pack(fields ...any) []byte {
 
 type packed []byte
 
-func pack2(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
+func appendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-func dialRaw(t testing.TB, addr string) *raw {
+func dialRaw(t testing.TB, addr string) *rawClient {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rawOn(t, nc)
+	return rawOver(t, nc)
 }
 
-func rawOn(t testing.TB, nc net.Conn) *raw {
+// dialMemory connects to a server in memory. The address matters to Haunt and FreezeAddress.
+func dialMemory(t testing.TB, s *embedded.Server, address string) *rawClient {
+	t.Helper()
+	nc, err := s.Dial(t.Context(), "", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rawOver(t, nc)
+}
+
+func rawOver(t testing.TB, nc net.Conn) *rawClient {
 	t.Cleanup(func() { nc.Close() })
 	c := newRaw(t, nc)
-	c.patience = time.Minute
+	c.timeLimit = timeLimit
 	return c
 }
 
-// newRaw is for a connection that the caller closes.
-func newRaw(t testing.TB, nc net.Conn) *raw {
-	return &raw{t: t, nc: nc, r: bufio.NewReader(nc), password: make([]byte, 16)}
+// newRaw returns a client without a time limit. The caller closes the connection.
+func newRaw(t testing.TB, nc net.Conn) *rawClient {
+	return &rawClient{t: t, nc: nc, r: bufio.NewReader(nc), password: make([]byte, 16)}
 }
 
-// session opens a new session.
-func session(t testing.TB, addr string, timeout time.Duration) *raw {
+// openSession opens a new session.
+func openSession(t testing.TB, addr string, timeout time.Duration) *rawClient {
 	t.Helper()
 	c := dialRaw(t, addr)
-	if !c.attach(timeout, 0, make([]byte, 16), 0) {
+	if !c.connect(timeout, 0, make([]byte, 16), 0) {
 		t.Fatal("no session")
 	}
 	return c
 }
 
-// attach does the handshake and reports whether there is a session.
-func (c *raw) attach(timeout time.Duration, id int64, password []byte, zxid int64) bool {
+// memorySession opens a new session in memory.
+func memorySession(t testing.TB, s *embedded.Server, timeout time.Duration) *rawClient {
+	t.Helper()
+	c := dialMemory(t, s, "")
+	if !c.connect(timeout, 0, make([]byte, 16), 0) {
+		t.Fatal("no session")
+	}
+	return c
+}
+
+// sendCreate sends the create of an ephemeral node, and returns its xid.
+func sendCreate(c *rawClient, path string) int32 {
+	return c.request(embedded.OpCreate, path, []byte(nil), open, 1)
+}
+
+// connect does the handshake and reports whether there is a session.
+func (c *rawClient) connect(timeout time.Duration, id int64, password []byte, zxid int64) bool {
 	c.t.Helper()
 	c.send(pack(0, zxid, int32(timeout.Milliseconds()), id, password, false))
 	d := unpack{t: c.t, b: c.frame()}
@@ -129,17 +155,17 @@ func (c *raw) attach(timeout time.Duration, id int64, password []byte, zxid int6
 	return c.id != 0
 }
 
-func (c *raw) send(frame []byte) {
+func (c *rawClient) send(frame []byte) {
 	c.t.Helper()
-	if c.patience > 0 {
-		c.nc.SetDeadline(time.Now().Add(c.patience))
+	if c.timeLimit > 0 {
+		c.nc.SetDeadline(time.Now().Add(c.timeLimit))
 	}
 	if _, err := c.nc.Write(append(pack(len(frame)), frame...)); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *raw) frame() []byte {
+func (c *rawClient) frame() []byte {
 	c.t.Helper()
 	b, err := c.read()
 	if err != nil {
@@ -148,7 +174,7 @@ func (c *raw) frame() []byte {
 	return b
 }
 
-func (c *raw) read() ([]byte, error) {
+func (c *rawClient) read() ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(c.r, size[:]); err != nil {
 		return nil, err
@@ -159,14 +185,14 @@ func (c *raw) read() ([]byte, error) {
 }
 
 // closed reports whether the server ends the connection without another frame.
-func (c *raw) closed() bool {
+func (c *rawClient) closed() bool {
 	_, err := c.read()
 	var timeout net.Error
 	return err != nil && !(errors.As(err, &timeout) && timeout.Timeout())
 }
 
 // request sends a request and returns its xid.
-func (c *raw) request(op embedded.Op, fields ...any) int32 {
+func (c *rawClient) request(op embedded.Op, fields ...any) int32 {
 	c.t.Helper()
 	xid := c.xid + 1
 	switch op {
@@ -184,7 +210,7 @@ func (c *raw) request(op embedded.Op, fields ...any) int32 {
 }
 
 // answer reads up to the reply to xid and collects the events before it.
-func (c *raw) answer(xid int32) reply {
+func (c *rawClient) answer(xid int32) reply {
 	c.t.Helper()
 	for {
 		d := unpack{t: c.t, b: c.frame()}
@@ -204,12 +230,12 @@ func (c *raw) answer(xid int32) reply {
 	}
 }
 
-func (c *raw) call(op embedded.Op, fields ...any) reply {
+func (c *rawClient) call(op embedded.Op, fields ...any) reply {
 	c.t.Helper()
 	return c.answer(c.request(op, fields...))
 }
 
-func (c *raw) takeEvents() []string {
+func (c *rawClient) takeEvents() []string {
 	events := c.events
 	c.events = nil
 	return events

@@ -46,19 +46,18 @@ func (d *unpack) strings() string {
 	return fmt.Sprint(list)
 }
 
-// stat shows all fields; owner names sessions, and times only show whether
-// the data was ever changed.
+// stat renders all fields. owner returns the names of sessions. Of the times it only checks that they are plausible.
 func (d *unpack) stat(owner func(int64) string) string {
 	czxid, mzxid, ctime, mtime := d.long(), d.long(), d.long(), d.long()
 	version, cversion, aversion, eph := d.int(), d.int(), d.int(), owner(d.long())
 	length, children, pzxid := d.int(), d.int(), d.long()
 	age := time.Since(time.UnixMilli(ctime))
 	timed := ctime == 0 && mtime == 0 || mtime >= ctime && age > -time.Minute && age < time.Hour
-	return fmt.Sprintf("{c=%d m=%d p=%d v=%d cv=%d av=%d eph=%s len=%d kids=%d times=%v}",
+	return fmt.Sprintf("{c=%d m=%d p=%d v=%d cv=%d av=%d eph=%s len=%d children=%d times=%v}",
 		czxid, mzxid, pzxid, version, cversion, aversion, eph, length, children, timed)
 }
 
-// show renders a reply's body.
+// show renders a reply.
 func show(t testing.TB, op embedded.Op, r reply, owner func(int64) string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "zxid=%d err=%d", r.zxid, r.err)

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// randomScript makes random steps in a subtree of its own.
+// randomScript generates random steps in a subtree of its own.
 type randomScript struct {
 	r    *rand.Rand
 	root string
@@ -131,7 +131,7 @@ func (g *randomScript) next(sessions int) step {
 	if g.r.IntN(8) == 0 {
 		s.special = "pipeline"
 		for range 1 + g.r.IntN(6) {
-			if next := g.request(); next.special == "" && next.op != embedded.OpAuth { // ZooKeeper answers that out of turn
+			if next := g.request(); next.special == "" && next.op != embedded.OpAuth { // ZooKeeper answers that out of order
 				s.more = append(s.more, next)
 			}
 		}
@@ -181,7 +181,7 @@ func (g *randomScript) request() step {
 		s.op = []embedded.Op{embedded.OpCheckWatches, embedded.OpRemoveWatches}[g.r.IntN(2)]
 		path := g.path()
 		if !strings.HasPrefix(path, "/") {
-			path = g.root // the real server trips over its own parser
+			path = g.root // the real server fails at its own parser
 		}
 		s.fields = []any{path, g.r.IntN(4)}
 	case n < 96:
