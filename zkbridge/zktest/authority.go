@@ -71,7 +71,7 @@ func (a *Authority) Issue(name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{cert.Raw, a.cert.Raw}, PrivateKey: key}
 }
 
-// Pool returns a pool that has the authority's certificate alone.
+// Pool returns a pool with the authority's certificate only.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -95,8 +95,8 @@ func (a *Authority) Files(c tls.Certificate) (keys, trust string) {
 	return keys, trust
 }
 
-// SecureSettings returns settings for Own, by which the server has a port for TLS on 127.0.0.1 beside the
-// other one, and the address of that port. The port wants a certificate of the authority from clients.
+// SecureSettings returns settings for Own, by which the server has a second port on 127.0.0.1, with TLS, and the address of that
+// port. Clients need a certificate of the authority there.
 func (a *Authority) SecureSettings() (addr string, settings []ServerOption) {
 	a.t.Helper()
 	keys, trust := a.Files(a.Issue("server"))

@@ -10,9 +10,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Bubble is synctest.Test. Under the race detector the process has one processor meanwhile: in Go 1.26 two
-// goroutines of a bubble that set a timer which fires at once run it by the same context of the race
-// detector, and on two processors that destroys the context's stack (SIGSEGV, or gigabytes of it).
+// Bubble is synctest.Test. Under the race detector the process has one processor during the test: in Go 1.26 two
+// goroutines of a bubble that set a timer which fires at once run it with the same context of the race
+// detector, which on two processors destroys the context's stack (SIGSEGV, or gigabytes of it).
 func Bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if raceDetector {
@@ -34,7 +34,7 @@ func Virtual(t testing.TB) *Server {
 	return &Server{addr: "127.0.0.1:1", embedded: e, virtual: true}
 }
 
-// bubbles are those of the process under the race detector.
+// bubbles counts the bubbles of the process under the race detector.
 var bubbles bubbleCount
 
 // bubbleCount counts the bubbles that run. The process has one processor until the last of them has ended.

@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Goroutines of a bubble set timers that fire at once. On two processors that ends the process under Go 1.26's
-// race detector, within some thousand timers.
+// Goroutines of a bubble set timers that fire at once. On two processors some thousand of these timers end the process under Go
+// 1.26's race detector.
 func TestBubbleWithTimersThatFireAtOnce(t *testing.T) {
 	t.Parallel()
 	Bubble(t, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestBubbleWithTimersThatFireAtOnce(t *testing.T) {
 	})
 }
 
-// A server without a network has clients of its own, and its nodes are seen while it does not answer.
+// A server without a network has clients, and Nodes works while the server is frozen.
 func TestVirtual(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
 		s := Virtual(t)

@@ -14,11 +14,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// clientTimeout bounds what the helpers below wait for, and is the session timeout of their connections.
+// clientTimeout is the time limit of the helpers below, and the session timeout of their connections.
 const clientTimeout = time.Minute
 
-// Client returns a plain go-zookeeper connection that has its session, with a timeout of a minute if the server grants
-// that. It is closed when the test ends, and its goroutines are waited for. It logs nothing.
+// Client returns a plain go-zookeeper connection with a session, whose timeout is a minute if the server grants
+// that. It is closed, and its goroutines have ended, when the test ends. It logs nothing.
 func (s *Server) Client(t testing.TB) *zk.Conn {
 	t.Helper()
 	c, err := dial(s.addr, clientTimeout, s.Dial)
@@ -33,13 +33,13 @@ func (s *Server) Client(t testing.TB) *zk.Conn {
 	return c.Conn
 }
 
-// Nodes returns the names of a node's children in alphabetical order, and none where there is no such node. It asks on
-// no connection of the test's clients, so it also sees what a stuck client does not. An embedded server is not asked at
-// all, and may be paused or stopped.
+// Nodes returns the names of a node's children in alphabetical order, and none if the node does not exist. It uses
+// no connection of the test's clients, so that it works beside a blocked client, and with an embedded server that is paused or
+// stopped.
 func (s *Server) Nodes(t testing.TB, path string) []string {
 	t.Helper()
 	if !s.Real() {
-		return dumped(s.embedded.Dump(), path)
+		return childrenInDump(s.embedded.Dump(), path)
 	}
 	c := s.inspector
 	if c == nil {
@@ -49,8 +49,8 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 		}
 		defer c.close()
 	}
-	stuck := time.AfterFunc(clientTimeout, c.hangUp) // the library itself waits for an answer without a limit
-	defer stuck.Stop()
+	limit := time.AfterFunc(clientTimeout, c.hangUp) // the library itself waits for an answer without a limit
+	defer limit.Stop()
 	children, _, err := c.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		t.Fatalf("zktest: children of %s on %s: %v", path, s.addr, err)
@@ -59,8 +59,8 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 	return children
 }
 
-// dumped returns the names of a node's children in the dump of an embedded server.
-func dumped(dump, path string) (children []string) {
+// childrenInDump returns the names of a node's children in the dump of an embedded server.
+func childrenInDump(dump, path string) (children []string) {
 	for line := range strings.Lines(dump) {
 		node, _, _ := strings.Cut(line, " czxid=") // a name may have spaces
 		name, below := strings.CutPrefix(node, strings.TrimSuffix(path, "/")+"/")
@@ -74,7 +74,7 @@ func dumped(dump, path string) (children []string) {
 // dialFunc connects to an address.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// client is a connection that can be waited for.
+// client is a go-zookeeper connection whose end can be awaited.
 type client struct {
 	*zk.Conn
 	events <-chan zk.Event
@@ -91,7 +91,7 @@ func dial(addr string, sessionTimeout time.Duration, dial dialFunc) (*client, er
 	ready := sync.OnceFunc(func() { close(session) })
 	var err error
 	c.Conn, c.events, err = zk.Connect(strings.Split(addr, ","), sessionTimeout,
-		zk.WithDialer(c.dialSocket), zk.WithLogger(silence{}), zk.WithLogInfo(false),
+		zk.WithDialer(c.dialSocket), zk.WithLogger(noLog{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.State == zk.StateHasSession {
 				ready()
@@ -108,8 +108,7 @@ func dial(addr string, sessionTimeout time.Duration, dial dialFunc) (*client, er
 	}
 }
 
-// dialSocket is more patient than go-zookeeper, which allows a second: when that is over, all that waits for
-// the connection fails.
+// dialSocket has a longer time limit than go-zookeeper, after whose second all requests that wait for the connection fail.
 func (c *client) dialSocket(network, addr string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
 	defer cancel()
@@ -130,12 +129,12 @@ func (c *client) hangUp() {
 	}
 }
 
-// close closes the session and waits until the connection's goroutines have ended, which they tell by closing the
-// channel of events. A server that has not answered for a second, frozen perhaps, is hung up on.
+// close closes the session and waits for the end of the connection's goroutines, which close the channel of events then. It closes
+// the socket if the server, which may be frozen, does not answer.
 func (c *client) close() error {
 	c.Conn.Close()
-	stuck := time.AfterFunc(200*time.Millisecond, c.hangUp)
-	defer stuck.Stop()
+	limit := time.AfterFunc(200*time.Millisecond, c.hangUp)
+	defer limit.Stop()
 	timeout := time.After(clientTimeout)
 	for {
 		select {
@@ -149,6 +148,6 @@ func (c *client) close() error {
 	}
 }
 
-type silence struct{}
+type noLog struct{}
 
-func (silence) Printf(string, ...any) {}
+func (noLog) Printf(string, ...any) {}

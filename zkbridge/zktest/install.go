@@ -21,13 +21,13 @@ const (
 	debianJars = "/usr/share/java"
 )
 
-// debianClassPath is what a server loads, as Debian names the jars, which have no version in their names.
+// debianClassPath has the jars that a server needs. Debian's names have no version.
 var debianClassPath = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java",
 	"netty-buffer", "netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver"}
 
 var errNotInstalled = errors.New("no ZooKeeper on this machine (install Debian's package zookeeper)")
 
-// install is a ZooKeeper that can be started.
+// install is an installed ZooKeeper.
 type install struct {
 	java      string
 	classPath string
@@ -52,7 +52,7 @@ func find(dir string, lookPath func(string) (string, error)) (install, error) {
 	return install{}, fmt.Errorf("%w: no zookeeper.jar in %s", errNotInstalled, dir)
 }
 
-// require returns the ZooKeeper of this machine; without one the test ends here, skipped or failed.
+// require returns the ZooKeeper of this machine. Without one it ends the test, skipped or failed.
 func require(t testing.TB) install {
 	t.Helper()
 	inst, err := find(Jars(), exec.LookPath)
@@ -62,14 +62,14 @@ func require(t testing.TB) install {
 	return inst
 }
 
-// Jars returns the folder that ZooKeeper's jars are taken from, whether or not they are there.
+// Jars returns the folder of ZooKeeper's jars, which need not exist.
 func Jars() string {
 	return cmp.Or(os.Getenv(envJars), debianJars)
 }
 
-// Lack ends a test that needs something which this machine does not have. The test is skipped, and [Main] says what
-// was missing; with ACTORLOCK_REQUIRE_ZOOKEEPER=1 the test fails. What is missing is said in the words of
-// "no ZooKeeper on this machine (install Debian's package zookeeper)"; err says how that was found out.
+// Lack ends a test that needs a program which this machine does not have. The test is skipped, and [Main] reports missing; with
+// ACTORLOCK_REQUIRE_ZOOKEEPER=1 the test fails. The text of missing is like
+// "no ZooKeeper on this machine (install Debian's package zookeeper)"; err is the error of the search.
 func Lack(t testing.TB, missing, err error) {
 	t.Helper()
 	if os.Getenv(envRequire) == "1" {
@@ -79,7 +79,7 @@ func Lack(t testing.TB, missing, err error) {
 	t.Skipf("zktest: %v", err)
 }
 
-// lacking is what tests were skipped for.
+// lacking has the reasons for which tests were skipped.
 var lacking reasons
 
 type reasons struct {
@@ -105,8 +105,8 @@ func (r *reasons) notice() string {
 	return "zktest: " + strings.Join(r.list, "; ") + ": the tests that need one were skipped"
 }
 
-// command is the command line of one server: a small virtual machine that is quick to start, and no sync to disk,
-// since no test cuts the power.
+// command returns the command of one server: a small virtual machine that starts quickly, without syncs to the disk, because no test
+// cuts the power.
 func (inst install) command(config string, containerInterval time.Duration) *exec.Cmd {
 	return exec.Command(inst.java,
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -121,7 +121,7 @@ func (inst install) command(config string, containerInterval time.Duration) *exe
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 }
 
-// config is the zoo.cfg of one server. The peers are the "server.N=" lines of an ensemble.
+// config returns the zoo.cfg of one server. The peers are the "server.N=" lines of an ensemble.
 func config(data string, port int, peers []string, o serverOptions) string {
 	lines := []string{
 		fmt.Sprintf("tickTime=%d", o.tick.Milliseconds()),
@@ -133,7 +133,7 @@ func config(data string, port int, peers []string, o serverOptions) string {
 		"admin.enableServer=false",
 		"4lw.commands.whitelist=*",
 		"initLimit=50",
-		"syncLimit=10", // how long followers bear a frozen leader: 2 s
+		"syncLimit=10", // followers give up a frozen leader after 2 s
 	}
 	lines = append(append(lines, peers...), o.settings...)
 	return strings.Join(lines, "\n") + "\n"

@@ -12,10 +12,10 @@ func TestFind(t *testing.T) {
 	java := func(string) (string, error) { return "/bin/java", nil }
 	noJava := func(string) (string, error) { return "", errors.New("not found") }
 	for _, c := range []struct {
-		name  string
-		files []string
-		look  func(string) (string, error)
-		want  string // in the class path; empty where there is none
+		name     string
+		files    []string
+		lookPath func(string) (string, error)
+		want     string // in the class path; empty where there is none
 	}{
 		{"nothing", nil, java, ""},
 		{"no java", []string{"zookeeper.jar"}, noJava, ""},
@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			inst, err := find(dir, c.look)
+			inst, err := find(dir, c.lookPath)
 			if (c.want == "") != errors.Is(err, errNotInstalled) {
 				t.Fatalf("error %v", err)
 			}
@@ -46,10 +46,10 @@ func TestNoticeNamesEveryReasonOnce(t *testing.T) {
 	if got := r.notice(); got != "" {
 		t.Errorf("%q without a skipped test", got)
 	}
-	for _, reason := range []string{"no bread", "no wine", "no bread"} {
+	for _, reason := range []string{"no program a", "no program b", "no program a"} {
 		r.add(reason)
 	}
-	if got := r.notice(); got != "zktest: no bread; no wine: the tests that need one were skipped" {
+	if got := r.notice(); got != "zktest: no program a; no program b: the tests that need one were skipped" {
 		t.Errorf("%q", got)
 	}
 }

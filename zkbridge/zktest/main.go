@@ -15,16 +15,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for TestMain. It runs the tests, stops the server that [Real] shares, fails a passing run that has left
-// goroutines behind, says so in one line when tests were skipped for want of a real ZooKeeper or
-// whatever else [Lack] was told of, and exits.
+// Main is the body of a TestMain. It runs the tests, stops the server that [Real] shares, and exits. It fails a passing run that has
+// left goroutines behind, and writes one line if tests were skipped, because a real ZooKeeper or another thing was missing ([Lack]).
 //
-// The go command shows that line with -v or where a test fails, but not for packages that pass in `go test ./...`.
-// A run that skipped tests is not cached: the next one looks for ZooKeeper again.
+// The go command shows that line with -v or if a test fails, but not for packages that pass in `go test ./...`.
+// It does not cache a run that skipped tests, so that the next run looks for ZooKeeper again.
 //
-// Parallel tests run eight to a processor, unless -parallel says otherwise: they wait for servers and sessions most of
-// the time. An exhaustive run, which computes more, has four, so that no session expires for want of a processor. Without -v slog.Default writes nothing: the tests make thousands of sessions end, and what they log
-// would hide which test failed.
+// Parallel tests run eight to a processor by default, because they mostly wait for servers and sessions. An exhaustive run, which
+// computes more, has four to a processor, so that no session expires for want of processor time. Without -v slog.Default writes
+// nothing: the tests end thousands of sessions, and their log would hide the failed test.
 func Main(m *testing.M, ignore ...goleak.Option) {
 	parseFlags()
 	if !testing.Verbose() {
@@ -34,7 +33,7 @@ func Main(m *testing.M, ignore ...goleak.Option) {
 }
 
 func parseFlags() {
-	if !flag.Parsed() { // the command line comes later, and has the last word
+	if !flag.Parsed() { // the command line comes later, and overrides this
 		each := 8
 		if Exhaustive() {
 			each = 4
@@ -44,8 +43,8 @@ func parseFlags() {
 	}
 }
 
-func run(tests func() int, say func(string), ignore ...goleak.Option) int {
-	cmap.SHARD_COUNT = 1 // of the 1,024 maps that each actor system begins with: a third of the processor time of the tests otherwise
+func run(tests func() int, report func(string), ignore ...goleak.Option) int {
+	cmap.SHARD_COUNT = 1 // by default each actor system makes 1,024 maps, a third of the processor time of the tests
 	shared.manage()
 	code := tests()
 	if err := shared.stop(); err != nil {
@@ -53,11 +52,11 @@ func run(tests func() int, say func(string), ignore ...goleak.Option) int {
 		code = max(code, 1)
 	}
 	if notice := lacking.notice(); notice != "" {
-		say(notice)
+		report(notice)
 		preventCaching()
 	}
 	if code != 0 {
-		return code // goroutines of a failed test are no news
+		return code // a failed test may leave goroutines
 	}
 	if err := goleak.Find(ignore...); err != nil {
 		fmt.Fprintf(os.Stderr, "zktest: %v\n", err)
@@ -66,9 +65,9 @@ func run(tests func() int, say func(string), ignore ...goleak.Option) int {
 	return 0
 }
 
-// preventCaching keeps the go command from caching this run, by a line in its list of the test's inputs that it does
-// not know. It looks at no file outside the module, so ZooKeeper could be installed and the cached run, with its
-// tests skipped, would still be shown.
+// preventCaching keeps the go command from caching this run, by an unknown line in its list of the test's inputs. The list has no
+// file outside of the module, so that the go command would show the cached run, with its skipped tests, also after ZooKeeper was
+// installed.
 func preventCaching() {
 	f := flag.Lookup("test.testlogfile")
 	if f == nil || f.Value.String() == "" {
@@ -99,7 +98,7 @@ func (s *sharedServer) manage() {
 	s.managed = true
 }
 
-// get returns the server, started if need be, and nil if Main does not run and so would not stop it.
+// get returns the server, which it starts if necessary. It returns nil without Main, which would have to stop the server.
 func (s *sharedServer) get(inst install) (*Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,7 @@ func (s *sharedServer) launch(inst install) (*Server, error) {
 	return server, nil
 }
 
-// stop ends the server and removes its folder. That it had ended before is an error.
+// stop ends the server and removes its folder. It returns an error if the server had ended before.
 func (s *sharedServer) stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Unlike other packages this one tells the go command itself that tests were skipped, so that `go test ./...` shows
-// the line, and shows it once.
+// Unlike other packages this one writes the line about skipped tests to the go command itself, so that `go test ./...` shows it, and
+// shows it once.
 func TestMain(m *testing.M) {
 	parseFlags()
 	os.Exit(run(m.Run, func(line string) {
-		if !tellGo(line) {
+		if !writeToGo(line) {
 			fmt.Fprintln(os.Stderr, line)
 		}
 	}))
@@ -44,7 +44,7 @@ func TestHelperOrphan(t *testing.T) {
 	helperOnly(t)
 	s := Own(t)
 	fmt.Printf("\npid %d\n", s.nodes[0].proc.cmd.Process.Pid)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until we are killed
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the process is killed
 }
 
 func TestWithoutZooKeeper(t *testing.T) {
@@ -53,7 +53,7 @@ func TestWithoutZooKeeper(t *testing.T) {
 	r.add(errNotInstalled.Error())
 	notice := r.notice()
 	for _, c := range []struct{ name, require, want, not string }{
-		{"skips and says so", "", notice, "FAIL"},
+		{"skips and reports that", "", notice, "FAIL"},
 		{"fails in CI", "1", "FAIL", notice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,13 +62,13 @@ func TestWithoutZooKeeper(t *testing.T) {
 				t.Errorf("helper ended with %v", err)
 			}
 			if s := string(out); strings.Count(s, c.want) == 0 || strings.Contains(s, c.not) {
-				t.Errorf("got, where %q was due and %q was not:\n%s", c.want, c.not, s)
+				t.Errorf("the output should have %q and not %q:\n%s", c.want, c.not, s)
 			}
 		})
 	}
 }
 
-// A run that was killed could not stop its servers; the kernel does.
+// The kernel ends the servers of a killed run.
 func TestChildEndsWithKilledParent(t *testing.T) {
 	t.Parallel()
 	require(t)
@@ -95,7 +95,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("the helper has started no server")
 	}
-	Eventually(t, later, func() bool {
+	Eventually(t, timeLimit, func() bool {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err != nil || !strings.Contains(string(args), "zookeeper")
 	}, "process %d is gone", pid)

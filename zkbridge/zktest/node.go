@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// serverProcess is one ZooKeeper server: its folder, its port and, while it runs, its process.
+// serverProcess is one ZooKeeper server: its folder, its port, and its process while it runs.
 type serverProcess struct {
 	install  install
 	interval time.Duration // see ContainerInterval
 	dir      string        // holds zoo.cfg, data and log
 	port     int
 
-	// In an ensemble: where it listens for the others, and the proxies between it and them, if there are any.
+	// In an ensemble: its ports for the other members, and the proxies between it and them.
 	quorum, election int
 	links            []*TCPProxy
 
@@ -32,8 +32,7 @@ type serverProcess struct {
 
 var errPortTaken = errors.New("port taken by another process")
 
-// launch starts n servers in the folder. A port that was free may be taken before the server listens on it: then it
-// tries others.
+// launch starts n servers in the folder. It tries other ports if another process takes a free port before the server does.
 func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	for attempt := 0; ; attempt++ {
 		s, err := prepare(inst, filepath.Join(dir, strconv.Itoa(attempt)), n, o)
@@ -73,14 +72,14 @@ func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) 
 	return s, nil
 }
 
-// peersOf are the lines by which a member finds the others and itself.
-func (s *Server) peersOf(viewer *serverProcess, o serverOptions) (lines []string) {
+// peersOf returns the lines of a member's configuration that name the other members and itself.
+func (s *Server) peersOf(member *serverProcess, o serverOptions) (lines []string) {
 	for i, nd := range s.nodes {
 		quorum, election := loopback(nd.quorum), loopback(nd.election)
-		if o.links && nd != viewer {
+		if o.links && nd != member {
 			q, e := o.proxy(quorum), o.proxy(election)
 			quorum, election = q.Addr(), e.Addr()
-			viewer.links, nd.links = append(viewer.links, q, e), append(nd.links, q, e)
+			member.links, nd.links = append(member.links, q, e), append(nd.links, q, e)
 		}
 		_, port, _ := net.SplitHostPort(election)
 		lines = append(lines, fmt.Sprintf("server.%d=%s:%s", i+1, quorum, port))
@@ -104,7 +103,7 @@ func (n *serverProcess) data() string    { return filepath.Join(n.dir, "data") }
 func (n *serverProcess) logFile() string { return filepath.Join(n.dir, "log") }
 func (n *serverProcess) addr() string    { return loopback(n.port) }
 
-// start starts the process, if it does not run, and waits until it serves.
+// start starts the process unless it runs, and waits until it serves.
 func (n *serverProcess) start(timeout time.Duration) error {
 	p, err := n.spawn()
 	if err != nil {
@@ -141,7 +140,7 @@ func (n *serverProcess) spawn() (*Process, error) {
 	return n.proc, err
 }
 
-// kill ends the process and returns when it is gone.
+// kill ends the process, and returns when it has ended.
 func (n *serverProcess) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,7 +162,7 @@ func (n *serverProcess) signal(send func(*Process) error) error {
 	return send(n.proc)
 }
 
-// serves reports whether this server, and not another process that came to have its port, answers and takes requests.
+// serves reports whether the server answers and accepts requests, and not another process on its port.
 func (n *serverProcess) serves() bool {
 	if ok, err := fourLetter(n.addr(), "ruok"); err != nil || ok != "imok" {
 		return false
@@ -175,7 +174,7 @@ func (n *serverProcess) serves() bool {
 	return err == nil && strings.Contains(conf, "dataDir="+n.data())
 }
 
-// mode returns standalone, leader or follower, and "" while the server takes no requests.
+// mode returns standalone, leader or follower, and "" while the server accepts no requests.
 func (n *serverProcess) mode() string {
 	reply, err := fourLetter(n.addr(), "srvr")
 	if err != nil {
@@ -188,7 +187,7 @@ func (n *serverProcess) mode() string {
 
 var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
 
-// watches returns how many watches this server holds.
+// watches returns the number of watches at this server, without those on the generation's node.
 func (n *serverProcess) watches() (int, error) {
 	reply, err := fourLetter(n.addr(), "mntr")
 	if err != nil {
@@ -206,11 +205,11 @@ func (n *serverProcess) watches() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("wchp on %s: %w", n.addr(), err)
 	}
-	ours := false
+	generationPath := false
 	for line := range strings.Lines(byPath) {
 		if session := strings.HasPrefix(line, "\t"); !session {
-			ours = strings.HasSuffix(strings.TrimSpace(line), generation)
-		} else if ours {
+			generationPath = strings.HasSuffix(strings.TrimSpace(line), generation)
+		} else if generationPath {
 			total--
 		}
 	}
@@ -248,8 +247,8 @@ func fourLetterWithin(limit time.Duration, addr, word string) (string, error) {
 	return string(reply), err
 }
 
-// freePort returns a loopback port without a listener. It keeps below the ports that systems give to outgoing
-// connections: a client that redials a stopped server there would one day be connected to itself.
+// freePort returns a loopback port without a listener. It avoids the ports that systems choose for outgoing
+// connections: a client that dials a stopped server there again could be connected to itself.
 func freePort() int {
 	for {
 		port := 10000 + rand.IntN(20000)

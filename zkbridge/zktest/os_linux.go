@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel kill the child when we end, however we end.
+// dieWithParent has the kernel kill the child when this process ends, in any way.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// Freeze stops all threads of the process, and returns once they stand still. It works on Linux only.
+// Freeze stops all threads of the process, and returns when they have stopped. It works on Linux only.
 func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	if !poll(10*time.Second, p.done, p.standsStill) {
+	if !poll(10*time.Second, p.done, p.isStopped) {
 		return errors.New("it still runs after SIGSTOP")
 	}
 	return nil
@@ -30,15 +30,15 @@ func (p *Process) Freeze() error {
 // Thaw lets a frozen process go on.
 func (p *Process) Thaw() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// standsStill reports whether every thread is in the state T, stopped.
-func (p *Process) standsStill() bool {
+// isStopped reports whether every thread is in the state T, stopped.
+func (p *Process) isStopped() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 	for _, file := range threads {
 		stat, err := os.ReadFile(file)
 		if err != nil {
 			continue // the thread has ended since
 		}
-		// The state follows the name, which is in brackets and may contain some.
+		// The state follows the name, which is in brackets and may contain brackets.
 		if i := strings.LastIndex(string(stat), ") "); i < 0 || !strings.HasPrefix(string(stat)[i+2:], "T") {
 			return false
 		}
@@ -46,10 +46,10 @@ func (p *Process) standsStill() bool {
 	return len(threads) > 0
 }
 
-// tellGo writes a line to the standard error of the go command that runs this test binary, which does not show the
-// output of a package that passes. It reports whether it could: the parent must be the go command, and its standard
-// error a terminal, a device or a pipe. A file is left alone, as the go command would write over the line.
-func tellGo(line string) bool {
+// writeToGo writes a line to the standard error of the go command that runs this test binary, because the go command does not show
+// the output of a package that passes. It reports whether it has written: the parent must be the go command, and its standard
+// error a terminal, a device or a pipe. The go command would overwrite the line in a file.
+func writeToGo(line string) bool {
 	parent := fmt.Sprintf("/proc/%d", os.Getppid())
 	if comm, err := os.ReadFile(parent + "/comm"); err != nil || string(comm) != "go\n" {
 		return false
@@ -58,7 +58,7 @@ func tellGo(line string) bool {
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
 		return false
 	}
-	// Not with package os, which would record the file as an input of the test, and without waiting for a reader.
+	// Package os would record the file as an input of the test. O_NONBLOCK avoids a wait for a reader.
 	fd, err := syscall.Open(parent+"/fd/2", syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false

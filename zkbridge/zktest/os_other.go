@@ -15,4 +15,4 @@ var errLinuxOnly = errors.New("works on Linux only")
 func (p *Process) Freeze() error { return errLinuxOnly }
 func (p *Process) Thaw() error   { return errLinuxOnly }
 
-func tellGo(string) bool { return false }
+func writeToGo(string) bool { return false }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Process is a child process. On Linux it ends with the test binary, even when that is killed.
+// Process is a child process. On Linux it ends with the test binary, also with a killed one.
 type Process struct {
 	cmd   *exec.Cmd
 	done  chan struct{} // closed when it has ended and has been waited for
@@ -24,8 +24,8 @@ func Spawn(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// spawn starts the command. The goroutine that started it keeps its thread until the child has ended, because the
-// death signal that ends the child with us is sent when the starting thread ends, not the process.
+// spawn starts the command. The goroutine that starts it keeps its thread until the child has ended, because the kernel sends the
+// death signal to the child when the starting thread ends, and not when the process does.
 func spawn(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	dieWithParent(cmd)
@@ -37,7 +37,7 @@ func spawn(cmd *exec.Cmd) (*Process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // the state below says more
+			_ = cmd.Wait() // the state has more than its error
 			p.state = cmd.ProcessState.String()
 		}
 	}()
@@ -59,7 +59,7 @@ func (p *Process) ended() bool {
 	}
 }
 
-// Kill ends the process as kill -9 does, frozen or not, and returns when it is gone.
+// Kill ends the process as kill -9 does, also a frozen one, and returns when it has ended.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails only when it has ended already
 	<-p.done

@@ -8,95 +8,95 @@ import (
 	"time"
 )
 
-// TCPProxy stands between a client and a server and breaks their connections. Its methods may be called from several
-// goroutines and do not block.
+// TCPProxy forwards the connections from a client to a server, and breaks them. Several goroutines may call its methods, which do not
+// block.
 type TCPProxy struct {
 	target   string
 	listener net.Listener
 	work     sync.WaitGroup
 
 	mu     sync.Mutex
-	links  map[*link]bool
+	conns  map[*proxiedConn]bool
 	refuse bool
 	delay  time.Duration
-	gate   chan struct{} // closed while bytes may pass
+	open   chan struct{} // closed while the proxy forwards bytes
 	closed bool
 }
 
-// Proxy starts a proxy on a loopback port to target, one host:port. It forwards until told otherwise. When the test
-// ends it closes its port and all connections, and leaves no goroutine.
+// Proxy starts a proxy on a loopback port to target, one host:port. When the test
+// ends the proxy closes its port and all connections, and leaves no goroutine.
 func Proxy(t testing.TB, target string) *TCPProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("zktest: start a proxy: %v", err)
 	}
-	p := &TCPProxy{target: target, listener: l, links: map[*link]bool{}, gate: make(chan struct{})}
-	close(p.gate)
+	p := &TCPProxy{target: target, listener: l, conns: map[*proxiedConn]bool{}, open: make(chan struct{})}
+	close(p.open)
 	p.work.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
-// Addr returns the proxy's own host:port, for the client to connect to.
+// Addr returns the host:port of the proxy, to which clients connect.
 func (p *TCPProxy) Addr() string { return p.listener.Addr().String() }
 
-// Cut closes all connections now; bytes on their way are lost. New connections are accepted.
+// Cut closes all connections. Bytes that are not delivered yet are lost. New connections are accepted.
 func (p *TCPProxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for l := range p.links {
-		l.cut()
+	for c := range p.conns {
+		c.cut()
 	}
 }
 
-// Refuse decides what becomes of new connections: refused ones are closed as soon as they are accepted. Those that
-// exist already go on; see [TCPProxy.Cut].
+// Refuse(true) closes new connections as soon as they are accepted, until Refuse(false). Existing connections go on; see
+// [TCPProxy.Cut].
 func (p *TCPProxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = refuse
 }
 
-// BlackHole(true) forwards nothing any more, either way, and tells neither side: connections stay open even when one
-// side closes its end, and new ones are accepted but reach no server. BlackHole(false) delivers what was held back,
-// as a network that has healed does.
+// BlackHole(true) stops forwarding in both directions, and neither side notices: connections stay open even if one
+// side closes its end, and new ones are accepted but reach no server. BlackHole(false) delivers the bytes that were held back,
+// as a repaired network does.
 func (p *TCPProxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.gate:
+	case <-p.open:
 		if on {
-			p.gate = make(chan struct{})
+			p.open = make(chan struct{})
 		}
 	default:
 		if !on {
-			close(p.gate)
+			close(p.open)
 		}
 	}
 }
 
-// Delay makes every byte that arrives from now on take this much longer, each way: a round trip takes twice the
-// delay. It does not limit how many bytes are on their way.
+// Delay delays every byte that arrives from now on, in each direction: a round trip takes twice the
+// delay longer. It does not limit the number of bytes that are delayed.
 func (p *TCPProxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Connections returns how many connections are open at the proxy.
+// Connections returns the number of open connections at the proxy.
 func (p *TCPProxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.links)
+	return len(p.conns)
 }
 
 func (p *TCPProxy) close() {
 	p.listener.Close()
 	p.mu.Lock()
 	p.closed = true
-	for l := range p.links {
-		l.cut()
+	for c := range p.conns {
+		c.cut()
 	}
 	p.mu.Unlock()
 	p.work.Wait()
@@ -108,84 +108,85 @@ func (p *TCPProxy) accept() {
 		if err != nil {
 			return
 		}
-		if l := p.admit(conn); l != nil {
-			p.work.Go(func() { p.serve(l) })
+		if c := p.register(conn); c != nil {
+			p.work.Go(func() { p.serve(c) })
 		}
 	}
 }
 
-func (p *TCPProxy) admit(client net.Conn) *link {
+// register returns the connection of a client, or nil if the proxy refuses it.
+func (p *TCPProxy) register(client net.Conn) *proxiedConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refuse || p.closed {
 		client.Close()
 		return nil
 	}
-	l := &link{client: client}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	p.links[l] = true
-	return l
+	c := &proxiedConn{client: client}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	p.conns[c] = true
+	return c
 }
 
-// serve connects the link to the server and forwards until either side closes or the link is cut.
-func (p *TCPProxy) serve(l *link) {
+// serve connects to the server, and forwards until either side closes or the connection is cut.
+func (p *TCPProxy) serve(c *proxiedConn) {
 	defer func() {
-		l.cut()
+		c.cut()
 		p.mu.Lock()
-		delete(p.links, l)
+		delete(p.conns, c)
 		p.mu.Unlock()
 	}()
-	if !p.pass(l) {
+	if !p.waitOpen(c) {
 		return
 	}
 	var d net.Dialer
-	server, err := d.DialContext(l.ctx, "tcp", p.target)
-	if err != nil || !l.attach(server) {
+	server, err := d.DialContext(c.ctx, "tcp", p.target)
+	if err != nil || !c.setServer(server) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { p.forward(l, l.client, server) })
-	both.Go(func() { p.forward(l, server, l.client) })
+	both.Go(func() { p.forward(c, c.client, server) })
+	both.Go(func() { p.forward(c, server, c.client) })
 	both.Wait()
 }
 
-// pass waits while bytes are held back; it returns false when the link is cut.
-func (p *TCPProxy) pass(l *link) bool {
+// waitOpen waits while bytes are held back. It reports whether the connection was not cut.
+func (p *TCPProxy) waitOpen(c *proxiedConn) bool {
 	p.mu.Lock()
-	gate := p.gate
+	open := p.open
 	p.mu.Unlock()
 	select {
-	case <-gate:
+	case <-open:
 		return true
-	case <-l.ctx.Done():
+	case <-c.ctx.Done():
 		return false
 	}
 }
 
-// chunk is what one read brought, and when it is to be written; the last one, without bytes, stands for the close.
+// chunk has the bytes of one read, and the instant at which to write them. The last chunk has no bytes, and stands for the close.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// forward copies one direction. Reading goes on while chunks wait to be written, or the delay would add up.
-func (p *TCPProxy) forward(l *link, from, to net.Conn) {
+// forward copies one direction. It goes on reading while chunks wait to be written, because otherwise the delays would add up.
+func (p *TCPProxy) forward(c *proxiedConn, from, to net.Conn) {
 	chunks := make(chan chunk, 1024)
 	var reader sync.WaitGroup
-	reader.Go(func() { p.read(l, from, chunks) })
-	for c := range chunks {
-		if !l.sleep(time.Until(c.due)) || !p.pass(l) || len(c.bytes) == 0 {
+	reader.Go(func() { p.read(c, from, chunks) })
+	for next := range chunks {
+		if !c.sleep(time.Until(next.due)) || !p.waitOpen(c) || len(next.bytes) == 0 {
 			break
 		}
-		if _, err := to.Write(c.bytes); err != nil {
+		if _, err := to.Write(next.bytes); err != nil {
 			break
 		}
 	}
-	l.cut()
+	c.cut()
 	reader.Wait()
 }
 
-func (p *TCPProxy) read(l *link, from net.Conn, chunks chan<- chunk) {
+func (p *TCPProxy) read(c *proxiedConn, from net.Conn, chunks chan<- chunk) {
 	defer close(chunks)
 	for {
 		b := make([]byte, 16<<10)
@@ -193,18 +194,18 @@ func (p *TCPProxy) read(l *link, from net.Conn, chunks chan<- chunk) {
 		p.mu.Lock()
 		due := time.Now().Add(p.delay)
 		p.mu.Unlock()
-		if n > 0 && !l.send(chunks, chunk{b[:n], due}) {
+		if n > 0 && !c.send(chunks, chunk{b[:n], due}) {
 			return
 		}
 		if err != nil {
-			l.send(chunks, chunk{nil, due})
+			c.send(chunks, chunk{nil, due})
 			return
 		}
 	}
 }
 
-// link is one connection through the proxy.
-type link struct {
+// proxiedConn is one connection through the proxy.
+type proxiedConn struct {
 	ctx    context.Context // ended by cut
 	cancel context.CancelFunc
 	client net.Conn
@@ -214,48 +215,48 @@ type link struct {
 }
 
 // cut closes both ends. It may be called more than once.
-func (l *link) cut() {
-	l.cancel()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.client.Close()
-	if l.server != nil {
-		l.server.Close()
+func (c *proxiedConn) cut() {
+	c.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.client.Close()
+	if c.server != nil {
+		c.server.Close()
 	}
 }
 
-// attach sets the server's end, and closes it if the link was cut before.
-func (l *link) attach(server net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.server = server
-	if l.ctx.Err() != nil {
+// setServer sets the server's end. It closes that end, and returns false, if the connection was cut before.
+func (c *proxiedConn) setServer(server net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server = server
+	if c.ctx.Err() != nil {
 		server.Close()
 		return false
 	}
 	return true
 }
 
-func (l *link) send(chunks chan<- chunk, c chunk) bool {
+func (c *proxiedConn) send(chunks chan<- chunk, next chunk) bool {
 	select {
-	case chunks <- c:
+	case chunks <- next:
 		return true
-	case <-l.ctx.Done():
+	case <-c.ctx.Done():
 		return false
 	}
 }
 
-// sleep waits and returns false when the link is cut.
-func (l *link) sleep(d time.Duration) bool {
+// sleep waits. It reports whether the connection was not cut.
+func (c *proxiedConn) sleep(d time.Duration) bool {
 	if d <= 0 {
-		return l.ctx.Err() == nil
+		return c.ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-l.ctx.Done():
+	case <-c.ctx.Done():
 		return false
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// echo is a server that sends every line back.
+// echo starts a server that sends every line back, and returns its address.
 func echo(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,33 +49,34 @@ func connect(t *testing.T, addr string) echoClient {
 	return echoClient{c, bufio.NewReader(c)}
 }
 
-// say sends a line and waits at most d for the answer.
-func (p echoClient) say(line string, d time.Duration) error {
+// exchange sends a line, and waits at most d for the answer.
+func (p echoClient) exchange(line string, d time.Duration) error {
 	if _, err := fmt.Fprintln(p, line); err != nil {
 		return err
 	}
-	return p.hear(line, d)
+	return p.expect(line, d)
 }
 
-func (p echoClient) hear(line string, d time.Duration) error {
+// expect waits at most d for a line.
+func (p echoClient) expect(line string, d time.Duration) error {
 	_ = p.SetReadDeadline(time.Now().Add(d))
 	got, err := p.lines.ReadString('\n')
 	if err == nil && got != line+"\n" {
-		err = fmt.Errorf("heard %q, want %q", got, line)
+		err = fmt.Errorf("received %q, want %q", got, line)
 	}
 	return err
 }
 
 const (
-	soon  = 50 * time.Millisecond // silence this long is taken for silence
-	later = time.Minute
+	shortTime = 50 * time.Millisecond // a client without an answer for this long gets none
+	timeLimit = time.Minute           // for an event that must come, on the slowest machine
 )
 
 func TestProxyForwards(t *testing.T) {
 	p := Proxy(t, echo(t))
 	for i := range 3 {
 		c := connect(t, p.Addr())
-		if err := c.say(fmt.Sprint("hello ", i), later); err != nil {
+		if err := c.exchange(fmt.Sprint("hello ", i), timeLimit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,14 +88,14 @@ func TestProxyForwards(t *testing.T) {
 func TestProxyCut(t *testing.T) {
 	p := Proxy(t, echo(t))
 	c := connect(t, p.Addr())
-	if err := c.say("before", later); err != nil {
+	if err := c.exchange("before", timeLimit); err != nil {
 		t.Fatal(err)
 	}
 	p.Cut()
-	if err := c.say("after", later); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection still stands: %v", err)
+	if err := c.exchange("after", timeLimit); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection is still open: %v", err)
 	}
-	if err := connect(t, p.Addr()).say("again", later); err != nil {
+	if err := connect(t, p.Addr()).exchange("again", timeLimit); err != nil {
 		t.Errorf("a new connection: %v", err)
 	}
 }
@@ -102,18 +103,18 @@ func TestProxyCut(t *testing.T) {
 func TestProxyRefuse(t *testing.T) {
 	p := Proxy(t, echo(t))
 	old := connect(t, p.Addr())
-	if err := old.say("before", later); err != nil {
+	if err := old.exchange("before", timeLimit); err != nil {
 		t.Fatal(err)
 	}
 	p.Refuse(true)
-	if err := connect(t, p.Addr()).say("refused", later); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := connect(t, p.Addr()).exchange("refused", timeLimit); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a new connection was not refused: %v", err)
 	}
-	if err := old.say("still here", later); err != nil {
+	if err := old.exchange("still here", timeLimit); err != nil {
 		t.Errorf("the old connection: %v", err)
 	}
 	p.Refuse(false)
-	if err := connect(t, p.Addr()).say("again", later); err != nil {
+	if err := connect(t, p.Addr()).exchange("again", timeLimit); err != nil {
 		t.Errorf("after Refuse(false): %v", err)
 	}
 }
@@ -121,63 +122,63 @@ func TestProxyRefuse(t *testing.T) {
 func TestProxyBlackHole(t *testing.T) {
 	p := Proxy(t, echo(t))
 	old := connect(t, p.Addr())
-	if err := old.say("before", later); err != nil {
+	if err := old.exchange("before", timeLimit); err != nil {
 		t.Fatal(err)
 	}
 	p.BlackHole(true)
 	p.BlackHole(true)
-	fresh := connect(t, p.Addr())
-	for _, c := range []echoClient{old, fresh} {
-		if err := c.say("held", soon); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("not silent: %v", err)
+	second := connect(t, p.Addr())
+	for _, c := range []echoClient{old, second} {
+		if err := c.exchange("held", shortTime); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("answered: %v", err)
 		}
 	}
 	p.BlackHole(false)
-	for _, c := range []echoClient{old, fresh} {
-		if err := c.hear("held", later); err != nil {
+	for _, c := range []echoClient{old, second} {
+		if err := c.expect("held", timeLimit); err != nil {
 			t.Errorf("not delivered: %v", err)
 		}
 	}
 }
 
-// The far side must not learn of a close either: a session lives on then, as in a partition.
+// The server does not learn of a close: its session goes on, as in a partition.
 func TestProxyBlackHoleHoldsClose(t *testing.T) {
 	p := Proxy(t, echo(t))
 	c := connect(t, p.Addr())
-	if err := c.say("before", later); err != nil {
+	if err := c.exchange("before", timeLimit); err != nil {
 		t.Fatal(err)
 	}
 	p.BlackHole(true)
 	c.Close()
 	if n := p.Connections(); n != 1 {
-		t.Errorf("%d connections, want the one that waits to be closed", n)
+		t.Errorf("%d connections, want the one whose close is held back", n)
 	}
 	p.BlackHole(false)
-	Eventually(t, later, func() bool { return p.Connections() == 0 }, "the close is delivered")
+	Eventually(t, timeLimit, func() bool { return p.Connections() == 0 }, "the close is delivered")
 }
 
 func TestProxyDelay(t *testing.T) {
 	p := Proxy(t, echo(t))
 	c := connect(t, p.Addr())
-	p.Delay(soon)
+	p.Delay(shortTime)
 	start := time.Now()
 	for i := range 10 {
 		fmt.Fprintln(c, i)
 	}
 	for i := range 10 {
-		if err := c.hear(fmt.Sprint(i), later); err != nil {
+		if err := c.expect(fmt.Sprint(i), timeLimit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(start); took < 2*soon {
-		t.Errorf("a round trip took %v, want %v or more", took, 2*soon)
+	if took := time.Since(start); took < 2*shortTime {
+		t.Errorf("a round trip took %v, want %v or more", took, 2*shortTime)
 	}
 }
 
 func TestProxyTargetDown(t *testing.T) {
 	p := Proxy(t, fmt.Sprint("127.0.0.1:", freePort()))
-	if err := connect(t, p.Addr()).say("anybody there", later); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection stands without a server: %v", err)
+	if err := connect(t, p.Addr()).exchange("hello", timeLimit); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection is open without a server: %v", err)
 	}
 }
 
@@ -190,10 +191,10 @@ func TestProxyZooKeeper(t *testing.T) {
 		c := behind.Client(t)
 		id := c.SessionID()
 		p.Cut()
-		Eventually(t, later, func() bool {
+		Eventually(t, timeLimit, func() bool {
 			_, _, err := c.Exists("/")
 			return err == nil
-		}, "the client is back")
+		}, "the client has reconnected")
 		if c.SessionID() != id {
 			t.Error("the session was lost with the connection")
 		}

@@ -20,22 +20,22 @@ const (
 	nameReal     = "zookeeper"
 )
 
-// Server is one ZooKeeper that a test runs against: the embedded server, a real one, or an ensemble of real ones.
-// Its methods may be called from several goroutines; those that take t fail the test when they cannot do their work.
+// Server is the ZooKeeper of a test: the embedded server, a real one, or an ensemble of real ones.
+// Several goroutines may call its methods. A method with a parameter t fails the test if it cannot do its work.
 type Server struct {
 	addr     string
 	embedded *embedded.Server // nil on a real server
 	nodes    []*serverProcess // the processes of a real server
 	members  []*Server        // one per node of an ensemble
-	shared   bool             // other tests use it too
-	virtual  bool             // has no network
+	shared   bool             // other tests use it, too
+	virtual  bool             // it has no network
 
-	// inspector is what Nodes asks on a shared server, where it costs too much to begin a session each time. A server
+	// inspector is the connection of Nodes to a shared server, where a session for each call would cost too much. A server
 	// that tests stop and freeze has none.
 	inspector *client
 }
 
-// Addr returns the address to connect to, host:port, with commas between those of an ensemble. A server that was
+// Addr returns the address of the server, host:port, or the addresses of an ensemble with commas between them. A server that was
 // stopped and started again keeps its address.
 func (s *Server) Addr() string { return s.addr }
 
@@ -56,8 +56,7 @@ func (s *Server) Embedded() *embedded.Server { return s.embedded }
 // Virtual reports whether the server is one of [Virtual], which has no network.
 func (s *Server) Virtual() bool { return s.virtual }
 
-// Dial connects to an address of the server, through the network where the server has one. It is for the configuration of
-// a client.
+// Dial connects to an address of the server, through the network if the server has one. A client can have it as its Dial.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if s.virtual {
 		return s.embedded.Dial(ctx, network, address)
@@ -65,11 +64,10 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// Members returns the servers of an ensemble, to stop, freeze and connect to one of them. It is empty for others.
+// Members returns the servers of an ensemble. It returns none for a single server.
 func (s *Server) Members() []*Server { return s.members }
 
-// Leader returns the member that leads the ensemble now, and waits for an election to end. A single server leads
-// itself.
+// Leader waits for the end of an election, and returns the leader of the ensemble. A single server is its own leader.
 func (s *Server) Leader(t testing.TB) *Server {
 	t.Helper()
 	if len(s.members) == 0 {
@@ -87,8 +85,8 @@ func (s *Server) Leader(t testing.TB) *Server {
 	return leader
 }
 
-// Stop kills the server as kill -9 does; it keeps its data. It returns once the process is gone. The server that
-// [Real] shares must not be stopped.
+// Stop kills the server as kill -9 does, and returns when the process has ended. The server keeps its data. Stop fails the test
+// for the server that [Real] shares.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -99,8 +97,8 @@ func (s *Server) Stop(t testing.TB) {
 	s.halt()
 }
 
-// Start starts a stopped server again, on the same port and data, and blocks until it serves; one member of an
-// ensemble serves once it has a majority. Starting what runs already does nothing.
+// Start starts a stopped server again, on the same port and data, and blocks until it serves. A member of an
+// ensemble serves when it has a majority. Start does nothing to a server that runs.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -113,9 +111,9 @@ func (s *Server) Start(t testing.TB) {
 	}
 }
 
-// Freeze stops the server from running, as a long pause of its virtual machine would: its connections stay open and
-// nothing is answered until [Server.Thaw]. On the embedded server, unlike on a real one, sessions expire meanwhile
-// and not just after. It returns once the server stands still.
+// Freeze suspends the server, as a long pause of its virtual machine would: its connections stay open, and it answers nothing until
+// [Server.Thaw]. Sessions of the embedded server expire during the freeze, and those of a real one only after it. Freeze returns when
+// the server has stopped.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -130,7 +128,7 @@ func (s *Server) Freeze(t testing.TB) {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -145,10 +143,10 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// Isolate cuts a follower off from the other members of its ensemble, or heals that. The members do not notice: the messages
-// between them are held back, and the connections stay open. Its clients go on to reach it, and it answers them until it
-// notices. It is for members of an ensemble with [Links]. (Votes may find another way, so that isolating a leader does
-// not make another one.)
+// Isolate cuts a follower off from the other members of its ensemble, or ends that. The members do not notice it at once: the messages
+// between them are held back, and their connections stay open. The follower's clients still reach it, and it answers them until it
+// notices. The server must be a member of an ensemble with [Links]. (Votes may take another way, so that another member need not
+// become the leader if the leader is isolated.)
 func (s *Server) Isolate(t testing.TB, cutOff bool) {
 	t.Helper()
 	for _, n := range s.nodes {
@@ -168,8 +166,8 @@ func (s *Server) mustBePrivate(t testing.TB, verb string) {
 	}
 }
 
-// Expire ends a session at once, so that its client sees it expire. On a real server it takes the session over and
-// closes it, as ZooKeeper's own tests do. It returns when the session is gone, and fails the test if there was none.
+// Expire ends a session at once, so that its client finds it expired. On a real server it resumes the session and
+// closes it, as ZooKeeper's own tests do. It returns when the session has ended, and fails the test if there was none.
 func (s *Server) Expire(t testing.TB, sessionID int64) {
 	t.Helper()
 	if !s.Real() {
@@ -183,10 +181,10 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 	}
 }
 
-// Watches returns how many watches the server holds, those of other tests included where the server is shared. All
-// members of an ensemble must run; Watches waits for a member that serves no client, since it just lost its lead. On a real server
-// it is what the command mntr counts: the command wchs leaves out the watches on children. The watch that each session
-// of package zkbridge has on the generation's node is not counted.
+// Watches returns the number of watches that the server has, with those of other tests if the server is shared. All
+// members of an ensemble must run; Watches waits for a member that serves no client because it was the leader until now. On a real
+// server it is the count of the command mntr, because wchs leaves out the watches on children. It leaves out the watch that each
+// session of package zkbridge has on the generation's node.
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
@@ -219,7 +217,7 @@ const generation = "/actorlock/generation"
 
 var pathCounter atomic.Int64
 
-// Path returns a path for this test alone, also when the test runs again in the same process. There is no node yet.
+// Path returns a path that no other call returns. Its node does not exist.
 func (s *Server) Path(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '/' || r > '~' {
@@ -230,7 +228,7 @@ func (s *Server) Path(t testing.TB) string {
 	return fmt.Sprintf("/%s-%d", name, pathCounter.Add(1))
 }
 
-// start starts all processes that do not run and waits until they serve.
+// start starts all processes that do not run, and waits until they serve.
 func (s *Server) start() error {
 	errs := make([]error, len(s.nodes))
 	var wg sync.WaitGroup
@@ -241,12 +239,12 @@ func (s *Server) start() error {
 	return errors.Join(errs...)
 }
 
-// halt kills all processes and returns when they are gone.
+// halt kills all processes, and returns when they have ended.
 func (s *Server) halt() {
 	for _, n := range s.nodes {
 		n.kill()
 	}
 }
 
-// startTimeout is far above what a start takes, about a second, for machines that run other tests as well.
+// startTimeout is much longer than a start, about a second, because the machine may run other tests as well.
 const startTimeout = 60 * time.Second

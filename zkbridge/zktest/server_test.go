@@ -50,7 +50,7 @@ func TestRealIsShared(t *testing.T) {
 	}
 }
 
-// Node watches and child watches both count, though ZooKeeper's wchs knows node watches only.
+// Watches counts node watches and child watches, though ZooKeeper's wchs counts node watches only.
 func TestWatches(t *testing.T) {
 	Each(t, func(t *testing.T, s *Server) {
 		path, c := s.Path(t), s.Client(t)
@@ -66,7 +66,7 @@ func TestWatches(t *testing.T) {
 			t.Errorf("%d watches more, want 2", got)
 		}
 		create(t, c, path+"/child", 0)
-		Eventually(t, later, func() bool { return s.Watches(t)-before == 1 }, "the child watch has fired")
+		Eventually(t, timeLimit, func() bool { return s.Watches(t)-before == 1 }, "the child watch has fired")
 	})
 }
 
@@ -78,14 +78,14 @@ func TestExpire(t *testing.T) {
 		old := c.SessionID()
 		s.Expire(t, old)
 		if found, _, err := s.Client(t).Exists(path); err != nil || found {
-			t.Errorf("the ephemeral node is there (%v, %v) after its session has expired", found, err)
+			t.Errorf("the ephemeral node exists (%v, %v) after its session has expired", found, err)
 		}
-		Eventually(t, later, func() bool {
+		Eventually(t, timeLimit, func() bool {
 			id := c.SessionID()
 			return id != old && id != 0
 		}, "the client has a new session")
 		if !failed(func(t testing.TB) { s.Expire(t, 12345) }) {
-			t.Error("a session that never was has expired")
+			t.Error("a session that did not exist has expired")
 		}
 	})
 }
@@ -98,7 +98,7 @@ func TestSessionTimeout(t *testing.T) {
 		p := Proxy(t, s.Addr())
 		timeout := time.Second
 		if s.Real() {
-			timeout *= 4 // the least that it grants
+			timeout *= 4 // the shortest that it grants
 		}
 		c, err := dial(p.Addr(), timeout, new(net.Dialer).DialContext)
 		if err != nil {
@@ -107,12 +107,12 @@ func TestSessionTimeout(t *testing.T) {
 		defer c.close()
 		path := s.Path(t)
 		create(t, s.Client(t), path, 0)
-		Eventually(t, later, func() bool { // on a busy machine go-zookeeper may hang up by the way, and connect again
+		Eventually(t, timeLimit, func() bool { // on a busy machine go-zookeeper may close the connection, and connect again
 			_, err := c.Create(path+"/mine", nil, zk.FlagEphemeral, anyone)
 			return err == nil || errors.Is(err, zk.ErrNodeExists)
 		}, "the session has a node")
 		p.BlackHole(true)
-		Eventually(t, later, func() bool { return len(s.Nodes(t, path)) == 0 }, "the session has expired")
+		Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 0 }, "the session has expired")
 	})
 }
 
@@ -150,7 +150,7 @@ func freezeAndThaw(t *testing.T, s *Server) {
 		_, _, err := c.Exists(path)
 		answered <- err
 	}()
-	if _, err := fourLetterWithin(soon, s.Addr(), "ruok"); err == nil {
+	if _, err := fourLetterWithin(shortTime, s.Addr(), "ruok"); err == nil {
 		t.Error("answers while frozen")
 	}
 	select {
@@ -170,7 +170,7 @@ func linuxOnly(t *testing.T) {
 	}
 }
 
-// The client is closed first, though no server answers.
+// The client can be closed while its server is frozen, and the server can be closed afterwards.
 func TestFrozenServerCanBeClosed(t *testing.T) {
 	t.Parallel()
 	linuxOnly(t)
@@ -198,7 +198,7 @@ func TestMisuse(t *testing.T) {
 		"Stop": (*Server).Stop, "Start": (*Server).Start, "Freeze": (*Server).Freeze, "Thaw": (*Server).Thaw,
 	} {
 		if !failed(func(t testing.TB) { call(&Server{shared: true}, t) }) {
-			t.Errorf("%s works on a server that others use", verb)
+			t.Errorf("%s works on a shared server", verb)
 		}
 	}
 }
@@ -216,12 +216,12 @@ func TestEnsembleSurvivesItsLeader(t *testing.T) {
 	old.Stop(t)
 	next := s.Leader(t)
 	if next == old {
-		t.Fatal("the dead leader leads")
+		t.Fatal("the stopped leader is the leader")
 	}
-	Eventually(t, later, func() bool {
+	Eventually(t, timeLimit, func() bool {
 		_, err := c.Set(path, nil, -1)
 		return err == nil || errors.Is(err, zk.ErrBadVersion)
-	}, "two of three take writes")
+	}, "two of three accept writes")
 	s.Expire(t, c.SessionID())
 	old.Start(t)
 	if mode := old.nodes[0].mode(); mode != "follower" {
@@ -230,7 +230,7 @@ func TestEnsembleSurvivesItsLeader(t *testing.T) {
 	s.Watches(t)
 }
 
-// A follower that is cut off stops serving, and serves again when that is healed.
+// An isolated follower stops serving, and serves again after the end of the isolation.
 func TestIsolate(t *testing.T) {
 	t.Parallel()
 	OneRunIn(t, 8)
@@ -241,17 +241,17 @@ func TestIsolate(t *testing.T) {
 			continue
 		}
 		m.Isolate(t, true)
-		Eventually(t, later, func() bool { return m.nodes[0].mode() == "" }, "the follower notices")
+		Eventually(t, timeLimit, func() bool { return m.nodes[0].mode() == "" }, "the follower stops serving")
 		if s.Leader(t) == m { // the two others may have elected again: on a busy machine a syncLimit of 0.8 s runs out
-			t.Error("a member that is cut off leads")
+			t.Error("an isolated member is the leader")
 		}
 		m.Isolate(t, false)
-		s.Watches(t) // waits until the follower can tell its own
-		Eventually(t, later, func() bool { return m.nodes[0].mode() == "follower" }, "the follower is back")
+		s.Watches(t) // waits until the follower can count its own
+		Eventually(t, timeLimit, func() bool { return m.nodes[0].mode() == "follower" }, "the follower serves again")
 		break
 	}
 	if !failed(func(t testing.TB) { (&Server{nodes: []*serverProcess{{}}}).Isolate(t, true) }) {
-		t.Error("a server without links can be cut off")
+		t.Error("a server without links can be isolated")
 	}
 }
 
@@ -263,7 +263,7 @@ func TestEventually(t *testing.T) {
 	}
 }
 
-// failed runs f with a test that is not this one and reports whether f has failed it.
+// failed runs f with another test, and reports whether f has failed it.
 func failed(f func(testing.TB)) bool {
 	r := &recordingTB{}
 	done := make(chan struct{})
@@ -302,7 +302,7 @@ func TestSetCreateCount(t *testing.T) {
 				t.Errorf("node %s, want %s", node, want)
 			}
 			if !failed(func(t testing.TB) { s.SetCreateCount(t, "/none", 1) }) {
-				t.Error("set the count of a node that is not there")
+				t.Error("set the count of a missing node")
 			}
 		})
 	}

@@ -9,28 +9,29 @@ import (
 	"time"
 )
 
-// expireSession ends a session: it takes it over with its id and password and closes it. The session's own client
-// is cut off by that and may come back in between, so it is done until the server knows the session no more.
+// expireSession ends a session: it resumes the session with its id and password, and closes it. The server disconnects the session's
+// own client then, which may reconnect before the close, so that expireSession repeats both until the server does not know the
+// session.
 func expireSession(addrs []string, id int64) error {
-	deadline, was := time.Now().Add(clientTimeout), false
+	deadline, existed := time.Now().Add(clientTimeout), false
 	for time.Now().Before(deadline) {
 		known, err := closeSession(addrs[0], id)
 		switch {
 		case err != nil && len(addrs) > 1:
-			addrs = addrs[1:] // a member that is down, perhaps
+			addrs = addrs[1:] // the member may be down
 		case err != nil:
 			return err
-		case !known && !was:
+		case !known && !existed:
 			return errors.New("there is no such session")
 		case !known:
 			return nil
 		}
-		was = was || known
+		existed = existed || known
 	}
-	return errors.New("it lives on")
+	return errors.New("it does not end")
 }
 
-// closeSession asks to resume the session and to close it, in one write, and reports whether the server knew it.
+// closeSession resumes the session and closes it, by one write, and reports whether the server knew it.
 func closeSession(addr string, id int64) (known bool, err error) {
 	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
 	if err != nil {
@@ -51,12 +52,11 @@ func closeSession(addr string, id int64) (known bool, err error) {
 	}
 	switch err := binary.Read(conn, binary.BigEndian, &reply); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return true, nil // the client has come back before the answer: ask again
+		return true, nil // the client has reconnected before the answer: the caller tries again
 	case err != nil:
 		return false, err
 	}
-	// The server closes the connection once the session is closed. That the client coming back closes it, too,
-	// is noticed by asking again.
+	// The server closes the connection when the session is closed, and also when the client reconnects: the caller tries again.
 	_, _ = io.Copy(io.Discard, conn)
 	return reply.Session != 0, nil
 }

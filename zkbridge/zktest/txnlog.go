@@ -11,9 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// SetCreateCount presets how many children a node has had, which is the next sequence number below it, to get near its
-// overflow at 2^31-1. A real server must belong to the test and be a single one: it is stopped, the number is written
-// into its transaction log, and it is started again, so that clients lose their connection for about a second.
+// SetCreateCount sets the number of children that a node has had, which is the next sequence number below it, for tests near its
+// overflow at 2^31-1. A real server must belong to the test and be a single one: SetCreateCount stops it, writes the number
+// into its transaction log, and starts it again, so that clients lose their connection for about a second.
 func (s *Server) SetCreateCount(t testing.TB, path string, n int32) {
 	t.Helper()
 	if !s.Real() {
@@ -37,7 +37,7 @@ func (s *Server) SetCreateCount(t testing.TB, path string, n int32) {
 	s.Start(t)
 }
 
-// touchChild creates a child and deletes it, and returns the number of the transaction that created it.
+// touchChild creates a child and deletes it, and returns its czxid.
 func (s *Server) touchChild(path string) (zxid int64, err error) {
 	c, err := dial(s.addr, clientTimeout, s.Dial)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Server) touchChild(path string) (zxid int64, err error) {
 	return stat.Czxid, c.Delete(child, -1)
 }
 
-// patchLogs finds a create in the transaction logs and changes the count of its parent's children there.
+// patchLogs finds a create in the transaction logs, and sets the count of its parent's children.
 func patchLogs(data string, zxid int64, count int32) error {
 	files, err := filepath.Glob(filepath.Join(data, "version-2", "log.*"))
 	if err != nil {
@@ -73,13 +73,14 @@ func patchLogs(data string, zxid int64, count int32) error {
 	return fmt.Errorf("transaction %#x is in none of %q", zxid, files)
 }
 
-// A log has a header of 16 bytes, and then for each transaction its checksum, its length, itself, and a byte 'B'.
+// patchCreate sets the count in one log, and reports whether the create is there. A log has a header of 16 bytes, and then for each
+// transaction its checksum, its length, the transaction, and a byte 'B'.
 func patchCreate(log []byte, zxid int64, count int32) bool {
 	for at := 16; at+12 <= len(log); {
 		sum, size := log[at:at+8], int(binary.BigEndian.Uint32(log[at+8:]))
 		at += 12
 		if size == 0 || at+size+1 > len(log) {
-			return false // the rest is space
+			return false // the rest of the file is not used
 		}
 		txn := log[at : at+size]
 		at += size + 1
@@ -93,7 +94,7 @@ func patchCreate(log []byte, zxid int64, count int32) bool {
 	return false
 }
 
-// parentCount finds the field of a create, behind a header of 32 bytes, path, data, ACL, and whether it is ephemeral.
+// parentCount returns the field of a create that follows a header of 32 bytes, path, data, ACL, and the flag for ephemeral nodes.
 func parentCount(txn []byte) []byte {
 	at := 32
 	number := func() int { at += 4; return int(int32(binary.BigEndian.Uint32(txn[at-4:]))) }

@@ -1,4 +1,4 @@
-// Package zktest starts ZooKeeper for tests: the embedded server, which is always there, and a real one, started as a
+// Package zktest starts ZooKeeper for tests: the embedded server, which needs nothing but Go, and a real one, which runs as a
 // child process from the jars of Debian's package zookeeper.
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }
@@ -6,17 +6,17 @@
 //	func TestLock(t *testing.T) {
 //		zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 //			conn := s.Client(t)
-//			path := s.Path(t) // the real server is shared: keep to this path
+//			path := s.Path(t) // the real server is shared: use only this path
 //			...
 //		})
 //	}
 //
-// Where no real ZooKeeper is installed, the tests that need one are skipped and [Main] says so; with the environment
-// variable ACTORLOCK_REQUIRE_ZOOKEEPER=1, as in CI, they fail instead. ACTORLOCK_ZOOKEEPER_JARS names another folder
-// to take the jars from, such as the lib folder of an Apache release.
+// Without a real ZooKeeper the tests that need one are skipped, and [Main] reports that. With the environment variable
+// ACTORLOCK_REQUIRE_ZOOKEEPER=1, as in CI, they fail instead. ACTORLOCK_ZOOKEEPER_JARS names another folder of jars, such as the
+// lib folder of an Apache release.
 //
-// Servers listen on the loopback interface only. On Linux a child process ends with the test binary, even when that
-// is killed; a real server can be frozen on Linux only.
+// Servers listen on the loopback interface only. On Linux a child process ends with the test binary, also with a killed one, and
+// only there a test can freeze a real server.
 package zktest
 
 import (
@@ -26,13 +26,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// defaultTick lets sessions be as short as 400 ms: ZooKeeper's shortest session is two ticks.
+// defaultTick allows session timeouts from 400 ms on: ZooKeeper's shortest one is two ticks.
 const defaultTick = 200 * time.Millisecond
 
-// defaultContainerInterval is how often servers look for containers that have become empty; ZooKeeper's default is a minute.
+// defaultContainerInterval is the interval at which servers delete empty containers. ZooKeeper's default is a minute.
 const defaultContainerInterval = 500 * time.Millisecond
 
-// ServerOption changes how a server that belongs to one test is set up.
+// ServerOption changes the configuration of a server that belongs to one test.
 type ServerOption func(*serverOptions)
 
 type serverOptions struct {
@@ -43,19 +43,19 @@ type serverOptions struct {
 	proxy    func(target string) *TCPProxy // for links
 }
 
-// TickTime sets ZooKeeper's unit of time, 200 ms without it. A session lasts two ticks at least, and is found to
-// have expired up to one tick late.
+// TickTime sets ZooKeeper's unit of time; the default is 200 ms. A session timeout is at least two ticks, and the server notices an
+// expiry up to one tick late.
 func TickTime(d time.Duration) ServerOption {
 	return func(o *serverOptions) { o.tick = d }
 }
 
-// Setting adds a line to the zoo.cfg of a real server, where it wins over what this package writes there. ZooKeeper
-// takes a key it does not know as the system property zookeeper.<key>. The embedded server ignores it.
+// Setting adds a line to the zoo.cfg of a real server. It overrides the line of this package for the same key. ZooKeeper takes an
+// unknown key for the system property zookeeper.<key>. The embedded server ignores the setting.
 func Setting(key, value string) ServerOption {
 	return func(o *serverOptions) { o.settings = append(o.settings, key+"="+value) }
 }
 
-// ContainerInterval sets how often the server looks for containers that have become empty, 500 ms without it.
+// ContainerInterval sets the interval at which the server deletes empty containers; the default is 500 ms.
 func ContainerInterval(d time.Duration) ServerOption {
 	return func(o *serverOptions) { o.interval = d }
 }
@@ -65,7 +65,8 @@ func Links() ServerOption {
 	return func(o *serverOptions) { o.links = true }
 }
 
-// maxSession also allows the sessions that programs ask for outside of tests; ZooKeeper's default is 20 ticks.
+// maxSession returns the longest session timeout. It also allows the one that programs use outside of tests; ZooKeeper's default is
+// 20 ticks.
 func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []ServerOption) serverOptions {
@@ -77,7 +78,7 @@ func collect(opts []ServerOption) serverOptions {
 }
 
 // Each runs f as the subtest "embedded" on an embedded server of its own, and as the subtest "zookeeper" on the real
-// server that [Real] returns. The latter is skipped, or fails, where there is no real ZooKeeper.
+// server that [Real] returns. Without a real ZooKeeper the second subtest is skipped, or fails.
 func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Run(nameEmbedded, func(t *testing.T) { f(t, Embedded(t)) })
@@ -111,11 +112,11 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 	return &Server{addr: e.Addr(), embedded: e}
 }
 
-// Real returns the real server that all tests of the test binary share; the first call starts it, which takes about
-// a second, and [Main] stops it. Tests keep out of each other's way by [Server.Path], and do not stop or freeze it.
+// Real returns the real server that all tests of the test binary share. The first call starts it, which takes about
+// a second, and [Main] stops it. Tests use paths of their own ([Server.Path]), and do not stop or freeze it.
 // In a test binary that does not use Main every call is an [Own].
 //
-// Where no real ZooKeeper is installed it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
+// Without a real ZooKeeper it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
 func Real(t testing.TB) *Server {
 	t.Helper()
 	inst := require(t)
@@ -130,15 +131,15 @@ func Real(t testing.TB) *Server {
 }
 
 // Own starts a real server that belongs to this test, which may stop, freeze and restart it. It blocks until the
-// server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it does what [Real] does.
+// server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it ends the test as [Real] does.
 func Own(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
 	return Ensemble(t, 1, opts...)
 }
 
 // Ensemble starts n real servers that replicate to each other and belong to this test, and blocks until all of them
-// serve, a few seconds. [Server.Members] and [Server.Leader] give the single ones to stop and to freeze. Without a
-// real ZooKeeper it does what [Real] does.
+// serve, a few seconds. [Server.Members] and [Server.Leader] return single servers, which the test may stop and freeze. Without a
+// real ZooKeeper it ends the test as [Real] does.
 func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	t.Helper()
 	inst := require(t)
@@ -152,8 +153,8 @@ func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	return s
 }
 
-// Eventually asks cond again and again until it holds, and fails the test with the message when it does not within
-// the timeout. It is the one place where tests wait for something they cannot be told of.
+// Eventually calls cond until it returns true, and fails the test with the message after the timeout. It is the one place where
+// tests poll.
 func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format string, args ...any) {
 	t.Helper()
 	if !poll(timeout, nil, cond) {
@@ -161,7 +162,8 @@ func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format st
 	}
 }
 
-// poll asks cond at growing intervals until it holds, the timeout has passed or stop is closed.
+// poll calls cond at growing intervals until it returns true, the timeout has passed or stop is closed. It reports whether cond has
+// returned true.
 func poll(timeout time.Duration, stop <-chan struct{}, cond func() bool) bool {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
