@@ -23,7 +23,7 @@ var javaSource embed.FS
 type CuratorClient struct{ *Peer }
 
 // Curator starts a Java process with a Curator client of the server, and waits for its session, about a second. The
-// first one in a test binary also compiles the Java side, which takes a few seconds.
+// first call in a test binary also compiles the Java driver, which takes a few seconds.
 func Curator(t testing.TB, addr string, opts ...PeerOption) *CuratorClient {
 	t.Helper()
 	classPath, err := curatorClassPath()
@@ -73,8 +73,8 @@ func (c *CuratorClient) Semaphore(path string, permits int) *Lock {
 	return c.SemaphoreOfSeveral(path, permits, 1)
 }
 
-// SemaphoreOfSeveral is an InterProcessSemaphoreV2. Each Acquire takes so many leases, one after the other as Curator
-// does, and each Release returns those of the last Acquire.
+// SemaphoreOfSeveral is an InterProcessSemaphoreV2. Each Acquire takes that many leases, one after the other as Curator
+// does, and each Release returns the leases of the last Acquire.
 func (c *CuratorClient) SemaphoreOfSeveral(path string, permits, leases int) *Lock {
 	return c.lock("semaphore", path, strconv.Itoa(permits), strconv.Itoa(leases))
 }
@@ -85,13 +85,13 @@ func (c *CuratorClient) SemaphoreMutex(path string) *Lock { return c.lock("semap
 // MultiLock is an InterProcessMultiLock of mutexes.
 func (c *CuratorClient) MultiLock(paths ...string) *Lock { return c.lock("multi", paths...) }
 
-// LeaderLatch is a LeaderLatch: acquired when it leads, released when it is closed. Its participants are ids.
+// LeaderLatch is a LeaderLatch: it is acquired when it is elected, and released when it is closed. Its participants are ids.
 func (c *CuratorClient) LeaderLatch(path, id string) *Lock { return c.lock("latch", path, id) }
 
-// LeaderSelector is a LeaderSelector: acquired when it leads, released when it is closed. Its participants are ids.
+// LeaderSelector is a LeaderSelector: it is acquired when it is elected, and released when it is closed. Its participants are ids.
 func (c *CuratorClient) LeaderSelector(path, id string) *Lock { return c.lock("selector", path, id) }
 
-// Revoke asks the owner of a contender's node to give the lock back, as Curator's Revoker does.
+// Revoke asks the owner of a contender's node to release the lock, as Curator's Revoker does.
 func (c *CuratorClient) Revoke(node string) error {
 	_, err := c.call("client", "client", "revoke", node)
 	return err
@@ -100,7 +100,7 @@ func (c *CuratorClient) Revoke(node string) error {
 var errNoCurator = errors.New("no Apache Curator on this machine " +
 	"(install Debian's packages default-jdk-headless and libcurator-recipes-java)")
 
-// zooKeeperJars is what ZooKeeper's client needs, as Debian names them.
+// zooKeeperJars are the jars of ZooKeeper's client, with Debian's names.
 var zooKeeperJars = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "netty-buffer",
 	"netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver", "commons-cli"}
 
@@ -129,13 +129,13 @@ func classPath(jars []string) string {
 	return strings.Join(files, string(os.PathListSeparator))
 }
 
-// java is the command line of a small virtual machine that is quick to start.
+// java returns the command of a small virtual machine that starts quickly.
 func java(classPath string, args ...string) *exec.Cmd {
 	return exec.Command("java", append([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.jmx.log4j.disable=true", "-cp", classPath}, args...)...)
 }
 
-// compiled returns the class files of the Java side, compiled once per test binary.
+// compiled returns the class files of the Java driver, compiled once in a test binary.
 var compiled = sync.OnceValues(func() (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "interop-")
 	if err != nil {

@@ -14,7 +14,6 @@
 //		})
 //	}
 //
-// Where Java, Curator or kazoo are missing, the test is skipped, or fails, as [zktest.Lack] says. The processes end
-// with the test. Their clients give up a request after a while, but no time is measured here: every call of this
-// package blocks until the other side has answered or its process has ended.
+// Without Java, Curator or kazoo the test is skipped, or fails ([zktest.Lack]). The processes end with the test. Their clients have
+// time limits for requests, and this package has none: each call blocks until the other process has answered or ended.
 package interop

@@ -14,11 +14,12 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-const long = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
 func acquire(t *testing.T, l *Lock) {
 	t.Helper()
-	if held, err := l.Acquire(long); err != nil || !held {
+	if held, err := l.Acquire(timeLimit); err != nil || !held {
 		t.Fatalf("acquire: %v, %v", held, err)
 	}
 }
@@ -37,7 +38,7 @@ func release(t *testing.T, l *Lock) {
 	}
 }
 
-// contend lets all locks, and a function of the test, contend for one resource.
+// contend has all locks, and a function of the test, contend for one resource.
 func contend(t *testing.T, rounds, limit int, locks []*Lock, ours func(*Resource) error) *Resource {
 	t.Helper()
 	r := NewResource(t)
@@ -61,7 +62,7 @@ func contend(t *testing.T, rounds, limit int, locks []*Lock, ours func(*Resource
 	return r
 }
 
-// goLock is go-zookeeper's own lock, which has Curator's format.
+// goLock returns a contender with go-zookeeper's own lock, which has Curator's format.
 func goLock(t *testing.T, s *zktest.Server, path string, rounds int) func(*Resource) error {
 	l := zk.NewLock(s.Client(t), path, zk.WorldACL(zk.PermAll))
 	return func(r *Resource) error {
@@ -135,7 +136,7 @@ func curatorMutex(t *testing.T, s *zktest.Server, a, b *CuratorClient) {
 	}
 	other := b.Mutex(path)
 	try(t, other, false)
-	waiting := other.Begin(long)
+	waiting := other.Begin(timeLimit)
 	release(t, l)
 	release(t, l)
 	if r := <-waiting; r.Err != nil || !r.Held {
@@ -199,12 +200,12 @@ func TestKazoo(t *testing.T) {
 			try(t, other, true)
 			try(t, write, false)
 			release(t, other)
-			waiting := write.Begin(long)
+			waiting := write.Begin(timeLimit)
 			release(t, read)
 			if r := <-waiting; r.Err != nil || !r.Held {
 				t.Errorf("after the readers: %v", r)
 			}
-			waiting = read.Begin(long)
+			waiting = read.Begin(timeLimit)
 			release(t, write)
 			if r := <-waiting; r.Err != nil || !r.Held {
 				t.Errorf("after the writer: %v", r)
@@ -218,8 +219,8 @@ func TestKazoo(t *testing.T) {
 	})
 }
 
-// The check must be able to fail, from every language: contenders without a lock meet each other inside.
-func TestContendersWithoutALockAreCaught(t *testing.T) {
+// Verify finds violations by contenders of each language: without a lock they are inside together.
+func TestContendersWithoutALock(t *testing.T) {
 	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -236,14 +237,14 @@ func TestContendersWithoutALockAreCaught(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := r.Verify(0); err == nil || !strings.Contains(err.Error(), "enters") {
-				t.Errorf("two that were inside together passed: %v", err)
+				t.Errorf("no violation was found: %v", err)
 			}
 		})
 	}
 }
 
-// The locks of a killed process go to the next process with the end of its session.
-func TestKilledAndFrozen(t *testing.T) {
+// The next process gets the lock of another one whose session expires, or which is killed.
+func TestExpiredAndKilled(t *testing.T) {
 	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -251,7 +252,7 @@ func TestKilledAndFrozen(t *testing.T) {
 	first, second := Curator(t, s.Addr()), Kazoo(t, s.Addr())
 	l, next := first.Mutex(path), second.Lock(path, "-lock-")
 	acquire(t, l)
-	waiting := next.Begin(long)
+	waiting := next.Begin(timeLimit)
 	s.Expire(t, first.SessionID())
 	if r := <-waiting; r.Err != nil || !r.Held {
 		t.Errorf("after the expiry: %v", r)

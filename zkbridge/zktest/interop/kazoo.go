@@ -30,14 +30,14 @@ func Kazoo(t testing.TB, addr string, opts ...PeerOption) *KazooClient {
 	})}
 }
 
-// Lock is a Lock. The patterns are what names of others' nodes have before their number, such as Curator's "-lock-";
-// without them kazoo sees no contenders but its own.
+// Lock is a Lock. The patterns are what the names of other clients' nodes have before their number, such as Curator's "-lock-";
+// without them kazoo sees only its own contenders.
 func (k *KazooClient) Lock(path string, extraPatterns ...string) *Lock {
 	return k.lock("mutex", append([]string{path}, extraPatterns...)...)
 }
 
-// ReadLock is a ReadLock. Before kazoo 2.9 one that waits when a writer queues up behind it deadlocks with that writer
-// (it waits for the last writer, wherever that is): let no writer come before it holds.
+// ReadLock is a ReadLock. Before kazoo 2.9 a waiting reader deadlocks with a writer that queues after it, because the reader waits for
+// the last writer of the queue: no writer may come before the reader holds the lock.
 func (k *KazooClient) ReadLock(path string) *Lock { return k.lock("read", path) }
 
 // WriteLock is a WriteLock.
@@ -48,7 +48,7 @@ func (k *KazooClient) Semaphore(path string, permits int) *Lock {
 	return k.lock("semaphore", path, strconv.Itoa(permits))
 }
 
-// Election is an Election: acquired when it leads, released when it leaves.
+// Election is an Election: it is acquired when it is elected, and released when it resigns.
 func (k *KazooClient) Election(path, id string) *Lock { return k.lock("election", path, id) }
 
 var errNoKazoo = errors.New("no kazoo on this machine (install Debian's package python3-kazoo)")

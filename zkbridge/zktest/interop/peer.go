@@ -16,23 +16,23 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// PeerOption changes a client of another language.
+// PeerOption changes the configuration of a client of another language.
 type PeerOption func(*peerOptions)
 
 type peerOptions struct{ session time.Duration }
 
-// SessionTimeout sets what the client asks the server for; 10 s without it.
+// SessionTimeout sets the session timeout; the default is 10 s.
 func SessionTimeout(d time.Duration) PeerOption {
 	return func(o *peerOptions) { o.session = d }
 }
 
-// Peer is a process that runs one client of another language, with one session. It ends with the test. Its methods may
-// be called from several goroutines.
+// Peer is a process with one client of another language, which has one session. It ends with the test. Several goroutines may call
+// its methods.
 type Peer struct {
 	t       testing.TB
 	process *zktest.Process
 	stdin   io.Writer
-	stderr  *tail
+	stderr  *outputTail
 	states  <-chan Event
 
 	mu      sync.Mutex
@@ -47,23 +47,23 @@ type answer struct {
 	err    error
 }
 
-// Event is something that an object of the other side tells.
+// Event is an event that an object of the other process has reported.
 type Event struct {
-	Kind string // what the other library calls it
+	Kind string // the other library's name for it
 	Path string
 	Data string
 }
 
 var errEnded = errors.New("interop: the process has ended")
 
-// start runs the driver and waits for its session.
+// start starts the process, and waits for the session of its client.
 func start(t testing.TB, addr string, opts []PeerOption, command func(addr, sessionMillis string) *exec.Cmd) *Peer {
 	t.Helper()
 	o := peerOptions{session: 10 * time.Second}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	p := &Peer{t: t, stderr: &tail{}, pending: map[string]chan answer{}, events: map[string]chan Event{}}
+	p := &Peer{t: t, stderr: &outputTail{}, pending: map[string]chan answer{}, events: map[string]chan Event{}}
 	p.states = p.listen("client")
 	cmd := command(addr, strconv.FormatInt(o.session.Milliseconds(), 10))
 	stdin, err := cmd.StdinPipe()
@@ -77,8 +77,8 @@ func start(t testing.TB, addr string, opts []PeerOption, command func(addr, sess
 	readers.Go(func() { p.read(stdout) })
 	readers.Go(func() { <-p.process.Done(); lines.Close() })
 	t.Cleanup(func() {
-		_ = p.process.Thaw() // fails when it has ended
-		stdin.Close()        // it closes its session, so that nothing is left on a server that other tests use
+		_ = p.process.Thaw() // fails if it has ended
+		stdin.Close()        // the client closes its session, so that it leaves nothing on a shared server
 		select {
 		case <-p.process.Done():
 		case <-time.After(30 * time.Second):
@@ -86,14 +86,14 @@ func start(t testing.TB, addr string, opts []PeerOption, command func(addr, sess
 		}
 		readers.Wait()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", cmd.Path, p.stderr)
+			t.Logf("%s printed:\n%s", cmd.Path, p.stderr)
 		}
 	})
 	p.must("client", "client", "session")
 	return p
 }
 
-// SessionID asks the client for the id of its session, and waits until it has one.
+// SessionID waits until the client has a session, and returns its id.
 func (p *Peer) SessionID() int64 {
 	p.t.Helper()
 	id, err := strconv.ParseInt(p.must("client", "client", "session")[0], 10, 64)
@@ -103,15 +103,14 @@ func (p *Peer) SessionID() int64 {
 	return id
 }
 
-// States returns a channel of the changes in the state of the connection, in the library's words: SUSPENDED, LOST and so
-// on.
+// States returns a channel of the changes of the connection's state, with the library's names: SUSPENDED, LOST and so on.
 func (p *Peer) States() <-chan Event { return p.states }
 
-// Kill ends the process as kill -9 does. The session lives on until it expires.
+// Kill ends the process as kill -9 does. Its session goes on until it expires.
 func (p *Peer) Kill() { p.process.Kill() }
 
-// Freeze stops the process from running, as a long pause of its virtual machine would, and returns when it stands
-// still. It works on Linux only.
+// Freeze suspends the process, as a long pause of its virtual machine would, and returns when the process has stopped. It works on
+// Linux only.
 func (p *Peer) Freeze() {
 	p.t.Helper()
 	if err := p.process.Freeze(); err != nil {
@@ -119,7 +118,7 @@ func (p *Peer) Freeze() {
 	}
 }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func (p *Peer) Thaw() {
 	p.t.Helper()
 	if err := p.process.Thaw(); err != nil {
@@ -127,8 +126,8 @@ func (p *Peer) Thaw() {
 	}
 }
 
-// ask sends a request and returns where its answer comes. The thread of the other side that serves it is known by any
-// name; it serves its requests in turn.
+// ask sends a request, and returns a channel for its answer. The other process has a thread for each name, which handles the requests
+// one after the other.
 func (p *Peer) ask(thread, object, verb string, args ...string) <-chan answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +143,7 @@ func (p *Peer) ask(thread, object, verb string, args ...string) <-chan answer {
 		return ch
 	}
 	p.pending[number] = ch
-	_, _ = io.WriteString(p.stdin, strings.Join(fields, "\t")+"\n") // if it fails the process has ended, as read tells
+	_, _ = io.WriteString(p.stdin, strings.Join(fields, "\t")+"\n") // it fails if the process has ended, and then read answers
 	return ch
 }
 
@@ -153,7 +152,7 @@ func (p *Peer) call(thread, object, verb string, args ...string) ([]string, erro
 	return a.values, a.err
 }
 
-// must is a call that fails the test when it fails.
+// must is call, and fails the test after an error.
 func (p *Peer) must(thread, object, verb string, args ...string) []string {
 	p.t.Helper()
 	values, err := p.call(thread, object, verb, args...)
@@ -163,7 +162,7 @@ func (p *Peer) must(thread, object, verb string, args ...string) []string {
 	return values
 }
 
-// object makes an object on the other side, with a thread of its own, and returns the name of both.
+// object makes an object in the other process, with a thread of its own, and returns the name of both.
 func (p *Peer) object(kind string, args ...string) string {
 	p.t.Helper()
 	name := p.name(kind)
@@ -179,7 +178,7 @@ func (p *Peer) name(kind string) string {
 	return kind + "-" + strconv.Itoa(p.last)
 }
 
-// listen returns where the events of an object come.
+// listen returns a channel for the events of an object.
 func (p *Peer) listen(object string) <-chan Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +187,7 @@ func (p *Peer) listen(object string) <-chan Event {
 	return ch
 }
 
-// read passes on what the process says until it has ended.
+// read handles the lines of the process until it has ended.
 func (p *Peer) read(stdout io.Reader) {
 	lines := bufio.NewReader(stdout)
 	for {
@@ -198,10 +197,10 @@ func (p *Peer) read(stdout io.Reader) {
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(fields) < 2 {
-			p.t.Errorf("interop: the process says %q", line)
+			p.t.Errorf("interop: the process printed %q", line)
 			continue
 		}
-		p.take(fields[0], fields[1], fields[2:])
+		p.receive(fields[0], fields[1], fields[2:])
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +211,8 @@ func (p *Peer) read(stdout io.Reader) {
 	p.pending = nil
 }
 
-func (p *Peer) take(number, what string, values []string) {
+// receive handles an event, whose number is 0, or an answer.
+func (p *Peer) receive(number, what string, values []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if number == "0" {
@@ -231,13 +231,13 @@ func (p *Peer) take(number, what string, values []string) {
 	delete(p.pending, number)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// outputTail keeps the last 16 KiB that are written to it.
+type outputTail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (w *tail) Write(b []byte) (int, error) {
+func (w *outputTail) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.b = append(w.b, b...)
@@ -245,7 +245,7 @@ func (w *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (w *tail) String() string {
+func (w *outputTail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return string(w.b)

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Mode says whether holders may share a [Resource].
+// Mode is the mode of a holder of a [Resource].
 type Mode string
 
-// The modes: a mutex and a write lock are exclusive, a read lock and a semaphore are shared.
+// The modes. The holder of a mutex or a write lock is exclusive. Holders of a read lock or a semaphore are shared.
 const (
 	Exclusive Mode = "exclusive"
 	Shared    Mode = "shared"
 )
 
-// stay is how long a contender at least stays inside, so that others would meet it there.
-const stay = 200 * time.Microsecond
+// holdTime is how long a contender at least stays inside, so that a second one would come in during that time.
+const holdTime = 200 * time.Microsecond
 
-// Resource is what a lock protects in a test: a file to which each contender appends a line when it enters and when it
-// leaves, whatever the language and the process. The kernel puts the lines in one order, and a contender enters after
-// it has acquired and leaves before it releases; so two that were inside together have their lines interleaved.
+// Resource is the resource that a lock protects in a test: a file to which each contender, of any language and process, appends a
+// line when it enters and when it leaves. The kernel puts the lines in one order. A contender enters after its acquire and leaves
+// before its release, so that the lines of two contenders that were inside together are interleaved.
 type Resource struct {
 	t    testing.TB
 	file *os.File
@@ -41,15 +41,15 @@ func NewResource(t testing.TB) *Resource {
 	return &Resource{t: t, file: file}
 }
 
-// Enter notes that a holder is inside, and returns what notes that it has left. The holder's name is its own: a name
-// that is inside already is a violation. The node is only kept for [Resource.Visits] and may be empty.
-func (r *Resource) Enter(who string, mode Mode, node string) (leave func()) {
-	r.append("enter", who, string(mode), node)
-	return func() { r.append("leave", who) }
+// Enter records that a holder is inside, and returns a function that records that it has left. No other holder may have its name: a
+// second holder of that name inside is a violation. The node, which may be empty, is only returned by [Resource.Visits].
+func (r *Resource) Enter(name string, mode Mode, node string) (leave func()) {
+	r.append("enter", name, string(mode), node)
+	return func() { r.append("leave", name) }
 }
 
-// Forget notes that a holder is inside no more because its process was killed or its lock was taken from it.
-func (r *Resource) Forget(who string) { r.append("forget", who) }
+// Forget records that a holder is not inside any more because its process was killed or it has lost its lock.
+func (r *Resource) Forget(name string) { r.append("forget", name) }
 
 func (r *Resource) append(fields ...string) {
 	r.t.Helper()
@@ -58,29 +58,29 @@ func (r *Resource) append(fields ...string) {
 	}
 }
 
-// Contend acquires, enters, leaves and releases again and again, for a contender that is written in Go. It blocks until
-// all rounds are done, and returns the first error. The contenders of other processes have [Lock.Contend].
-func (r *Resource) Contend(who string, mode Mode, rounds int, acquire func() (release func() error, err error)) error {
+// Contend acquires, enters, leaves and releases in each round, for a contender in Go. It blocks until
+// all rounds are done, and returns the first error. Contenders of other processes have [Lock.Contend].
+func (r *Resource) Contend(name string, mode Mode, rounds int, acquire func() (release func() error, err error)) error {
 	for i := range rounds {
 		release, err := acquire()
 		if err != nil {
-			return fmt.Errorf("%s, in round %d: %w", who, i, err)
+			return fmt.Errorf("%s, in round %d: %w", name, i, err)
 		}
-		leave := r.Enter(who, mode, "")
-		time.Sleep(stay)
+		leave := r.Enter(name, mode, "")
+		time.Sleep(holdTime)
 		leave()
 		if err := release(); err != nil {
-			return fmt.Errorf("%s, in round %d: %w", who, i, err)
+			return fmt.Errorf("%s, in round %d: %w", name, i, err)
 		}
 	}
 	return nil
 }
 
-// Visit is one stay in a resource.
+// Visit is the time from one enter to the leave.
 type Visit struct {
-	Who  string
+	Who  string // name of the holder
 	Mode Mode
-	Node string // the holder's node, where it has one and its library tells
+	Node string // of the holder, if its library reports it
 	Over bool   // it has left
 }
 
@@ -91,20 +91,20 @@ func (r *Resource) Visits() []Visit {
 	return visits
 }
 
-// Rounds counts how many stays of a holder are over by now.
-func (r *Resource) Rounds(who string) int {
+// Rounds returns the number of a holder's visits that are over.
+func (r *Resource) Rounds(name string) int {
 	r.t.Helper()
 	n := 0
 	for _, v := range r.Visits() {
-		if v.Who == who && v.Over {
+		if v.Who == name && v.Over {
 			n++
 		}
 	}
 	return n
 }
 
-// Verify returns an error for each time that a contender was inside beside an exclusive holder, or that more than limit
-// shared holders were inside; 0 is no limit. It may be called while contenders run.
+// Verify returns an error for each contender that was inside together with an exclusive holder, or with limit or more shared
+// ones; 0 is no limit. It may be called while contenders run.
 func (r *Resource) Verify(limit int) error {
 	r.t.Helper()
 	_, err := r.replay(limit)
@@ -120,24 +120,24 @@ func (r *Resource) replay(limit int) ([]Visit, error) {
 	return replay(string(log), limit)
 }
 
-// replay goes through a log. Everything that is wrong with it is in the error.
+// replay returns the visits of a log. Its error has all violations.
 func replay(log string, limit int) (visits []Visit, err error) {
 	inside := map[string]int{} // the holder's index in visits
-	var wrong []error
+	var violations []error
 	for i, line := range strings.Split(strings.TrimSuffix(log, "\n"), "\n") {
 		report := func(format string, args ...any) {
-			wrong = append(wrong, fmt.Errorf("interop: line %d: %s", i+1, fmt.Sprintf(format, args...)))
+			violations = append(violations, fmt.Errorf("interop: line %d: %s", i+1, fmt.Sprintf(format, args...)))
 		}
 		verb, rest, _ := strings.Cut(line, "\t")
 		fields := strings.Split(rest, "\t")
-		visit, there := inside[fields[0]]
+		visit, isInside := inside[fields[0]]
 		switch {
 		case log == "":
 		case verb == "enter" && len(fields) == 3:
 			v := Visit{Who: fields[0], Mode: Mode(fields[1]), Node: fields[2]}
-			for who, other := range inside {
-				if o := visits[other]; v.Mode == Exclusive || o.Mode == Exclusive || who == v.Who {
-					report("%s enters (%s) while %s is inside (%s)", v.Who, v.Mode, who, o.Mode)
+			for name, other := range inside {
+				if o := visits[other]; v.Mode == Exclusive || o.Mode == Exclusive || name == v.Who {
+					report("%s enters (%s) while %s is inside (%s)", v.Who, v.Mode, name, o.Mode)
 				}
 			}
 			if limit > 0 && len(inside) >= limit {
@@ -145,7 +145,7 @@ func replay(log string, limit int) (visits []Visit, err error) {
 			}
 			inside[v.Who] = len(visits)
 			visits = append(visits, v)
-		case verb == "leave" && there:
+		case verb == "leave" && isInside:
 			visits[visit].Over = true
 			delete(inside, fields[0])
 		case verb == "forget":
@@ -154,5 +154,5 @@ func replay(log string, limit int) (visits []Visit, err error) {
 			report("%q", line)
 		}
 	}
-	return visits, errors.Join(wrong...)
+	return visits, errors.Join(violations...)
 }

@@ -12,8 +12,8 @@ import (
 
 var errNoShell = errors.New("no ZooKeeper shell on this machine (install Debian's packages default-jre-headless and zookeeper)")
 
-// Shell runs commands in ZooKeeper's own shell, zkCli.sh, and returns what it prints. It blocks until the shell has
-// ended, after the last command or at the first that it cannot run.
+// Shell runs commands in ZooKeeper's own shell, zkCli.sh, and returns its output. It blocks until the shell has
+// ended, after the last command or at the first command that it cannot run.
 func Shell(t testing.TB, addr string, commands ...string) string {
 	t.Helper()
 	_, err := exec.LookPath("java")
@@ -26,7 +26,7 @@ func Shell(t testing.TB, addr string, commands ...string) string {
 	}
 	cmd := java(classPath(zooKeeperJars), "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
 		"org.apache.zookeeper.ZooKeeperMain", "-server", addr)
-	var out, log tail
+	var out, log outputTail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(append(commands, "quit"), "\n")+"\n"), &out, &log
 	<-zktest.Spawn(t, cmd).Done()
 	if !cmd.ProcessState.Success() {

@@ -27,9 +27,9 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 
-/** What can be acquired and released. */
-abstract class Contender implements Driver.Thing {
-    /** Returns the new contenders by name, or null if it is none. */
+/** An object that is acquired and released. */
+abstract class Contender implements Driver.DriverObject {
+    /** Returns the new contenders by name, or null if the kind is no contender's. */
     static Map<String, Contender> make(Driver driver, String name, String kind, String[] args) {
         switch (kind) {
             case "mutex":
@@ -102,7 +102,7 @@ abstract class Contender implements Driver.Thing {
         }
     }
 
-    /** Acquires and releases again and again, and writes down when it was inside. */
+    /** Acquires and releases in each round, and records when it is inside. */
     private void contend(String file, String who, int rounds, long holdMicros, long millis) throws Exception {
         try (FileChannel log = FileChannel.open(Path.of(file), StandardOpenOption.WRITE, StandardOpenOption.APPEND)) {
             for (int i = 0; i < rounds; i++) {
@@ -215,7 +215,7 @@ abstract class Contender implements Driver.Thing {
         }
     }
 
-    /** Leadership is acquired by taking part in the election, and released by leaving it. */
+    /** A candidate acquires leadership by joining the election, and releases it by leaving the election. */
     private static final class OfLatch extends Contender {
         private final Driver driver;
         private final String path;
@@ -318,7 +318,7 @@ abstract class Contender implements Driver.Thing {
         }
     }
 
-    /** Excludes nobody. */
+    /** A lock that excludes no client. */
     private static final class OfNothing extends Contender {
         @Override
         boolean acquire(long millis) {

@@ -15,25 +15,25 @@ import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * Lets a Go test use Curator. A line of standard input is a request: its number, the thread that shall serve it, the
- * object it is about, a verb and arguments, with tabs between. A line of standard output is a reply: the number, "ok"
- * or "error", and values; or, with the number 0, an event. The end of the input ends the process.
+ * Lets a Go test use Curator. A line of standard input is a request: its number, a thread, an object, a verb and
+ * arguments, separated by tabs. The thread handles the request. A line of standard output is a reply: the number, "ok"
+ * or "error", and values; or, with the number 0, an event. The process ends at the end of its input.
  */
 final class Driver {
-    /** Something that a request can be about. */
-    interface Thing {
+    /** The object of a request. */
+    interface DriverObject {
         List<String> call(String verb, String[] args) throws Exception;
     }
 
     private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
-    private final Map<String, Thing> things = new ConcurrentHashMap<>();
+    private final Map<String, DriverObject> objects = new ConcurrentHashMap<>();
     final CuratorFramework client;
 
     private Driver(String servers, int sessionMillis) {
         client = CuratorFrameworkFactory.newClient(servers, sessionMillis, sessionMillis, new ExponentialBackoffRetry(50, 5));
         client.getConnectionStateListenable().addListener((c, state) -> event("client", state.toString()));
-        things.put("client", this::call);
+        objects.put("client", this::call);
     }
 
     public static void main(String[] args) throws Exception {
@@ -52,12 +52,12 @@ final class Driver {
     private void serve(String[] fields) {
         try {
             String[] args = Arrays.copyOfRange(fields, 4, fields.length);
-            Thing thing = things.get(fields[2]);
-            if (thing == null) {
+            DriverObject object = objects.get(fields[2]);
+            if (object == null) {
                 add(fields[2], fields[3], args);
                 send(fields[0], "ok", List.of());
             } else {
-                send(fields[0], "ok", thing.call(fields[3], args));
+                send(fields[0], "ok", object.call(fields[3], args));
             }
         } catch (Throwable e) {
             e.printStackTrace();
@@ -65,14 +65,14 @@ final class Driver {
         }
     }
 
-    /** A request about an object that is not there makes it; the verb says what it is. */
+    /** Makes the object of a request that does not exist. The verb is its kind. */
     private void add(String name, String kind, String[] args) throws Exception {
-        Map<String, ? extends Thing> made = Contender.make(this, name, kind, args);
+        Map<String, ? extends DriverObject> made = Contender.make(this, name, kind, args);
         if (made == null) {
             made = Map.of(name, Recipes.make(this, name, kind, args));
         }
-        things.putAll(made);
-        things.putIfAbsent(name, (verb, unused) -> List.of()); // where one object has several things
+        objects.putAll(made);
+        objects.putIfAbsent(name, (verb, unused) -> List.of()); // if one request makes several objects
     }
 
     void event(String name, String... values) {

@@ -16,7 +16,7 @@ import org.apache.zookeeper.CreateMode;
 
 /** Curator's recipes that are no locks. */
 final class Recipes {
-    static Driver.Thing make(Driver driver, String name, String kind, String[] args) throws Exception {
+    static Driver.DriverObject make(Driver driver, String name, String kind, String[] args) throws Exception {
         switch (kind) {
             case "count":
                 return count(driver, name, args[0], Integer.parseInt(args[1]));
@@ -31,7 +31,7 @@ final class Recipes {
         }
     }
 
-    private static Driver.Thing count(Driver driver, String name, String path, int seed) throws Exception {
+    private static Driver.DriverObject count(Driver driver, String name, String path, int seed) throws Exception {
         SharedCount count = new SharedCount(driver.client, path, seed);
         count.addListener(new SharedCountListener() {
             @Override
@@ -56,7 +56,7 @@ final class Recipes {
         };
     }
 
-    private static Driver.Thing persistent(Driver driver, String path, String data) throws Exception {
+    private static Driver.DriverObject persistent(Driver driver, String path, String data) throws Exception {
         PersistentNode node = new PersistentNode(driver.client, CreateMode.EPHEMERAL, false, path,
                 data.getBytes(StandardCharsets.UTF_8));
         node.start();
@@ -69,7 +69,7 @@ final class Recipes {
         };
     }
 
-    private static Driver.Thing tree(Driver driver, String name, String path) throws Exception {
+    private static Driver.DriverObject tree(Driver driver, String name, String path) throws Exception {
         TreeCache cache = new TreeCache(driver.client, path);
         cache.getListenable().addListener((client, event) -> tell(driver, name, event.getType().toString(), event.getData()));
         cache.start();
@@ -91,7 +91,7 @@ final class Recipes {
         }
     }
 
-    private static Driver.Thing cache(Driver driver, String name, String path) {
+    private static Driver.DriverObject cache(Driver driver, String name, String path) {
         CuratorCache cache = CuratorCache.build(driver.client, path);
         cache.listenable().addListener((type, before, after) -> tell(driver, name, type.toString(), after != null ? after : before));
         cache.start();

@@ -1,8 +1,8 @@
 """Lets a Go test use kazoo.
 
-A line of standard input is a request: its number, the thread that shall serve it, the object it is about, a verb and
-arguments, with tabs between. A line of standard output is a reply: the number, "ok" or "error", and values; or, with
-the number 0, an event. The end of the input ends the process.
+A line of standard input is a request: its number, a thread, an object, a verb and arguments, separated by tabs. The
+thread handles the request. A line of standard output is a reply: the number, "ok" or "error", and values; or, with
+the number 0, an event. The process ends at the end of its input.
 """
 import os
 import queue
@@ -26,7 +26,7 @@ def send(number, what, values):
 
 
 class Contender:
-    """What can be acquired and released."""
+    """An object that is acquired and released."""
 
     shared = False
 
@@ -75,7 +75,7 @@ class Contender:
         raise ValueError(verb)
 
     def contend(self, file, who, rounds, hold_micros, millis):
-        """Acquires and releases again and again, and writes down when it was inside."""
+        """Acquires and releases in each round, and records when it is inside."""
         log = os.open(file, os.O_WRONLY | os.O_APPEND)
         mode = "shared" if self.shared else "exclusive"
         try:
@@ -91,7 +91,7 @@ class Contender:
 
 
 class Election(Contender):
-    """Leadership is acquired by taking part in the election, and released by leaving it."""
+    """A candidate acquires leadership by joining the election, and releases it by leaving the election."""
 
     def __init__(self, client, path, identifier):
         super().__init__(client.Election(path, identifier))
@@ -157,7 +157,7 @@ class Driver:
         raise ValueError(verb)
 
     def transaction(self, ops):
-        """Runs operations that come as verb, path, data; their results are paths, stats and errors."""
+        """Runs operations, each a verb, a path and data. The results are paths, stats and errors."""
         transaction = self.client.transaction()
         for verb, path, data in zip(ops[::3], ops[1::3], ops[2::3]):
             if verb == "create":
