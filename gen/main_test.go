@@ -15,9 +15,8 @@ import (
 
 var directive = regexp.MustCompile(`(?m)^//go:generate go run \S+ (.*)$`)
 
-// The committed code is, to the byte, the output of go generate, and no file is left over from
-// a removed .proto file or service.
-func TestCommittedCodeIsFresh(t *testing.T) {
+// The committed code is, to the byte, the output of go generate, and has no file of a removed .proto file or service.
+func TestCommittedCodeIsCurrent(t *testing.T) {
 	for _, folder := range []string{"../messages", "internal/counter"} {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Chdir(folder)
@@ -39,7 +38,7 @@ func TestCommittedCodeIsFresh(t *testing.T) {
 	}
 }
 
-// configOf reads the flags that go generate would use.
+// configOf returns the flags of the file's go:generate line.
 func configOf(t *testing.T, file string) config {
 	t.Helper()
 	source, err := os.ReadFile(file)
@@ -87,11 +86,11 @@ func TestRunWritesToOut(t *testing.T) {
 	}
 	code := committed(t, out)["counter_actor.pb.go"]
 	if !bytes.Contains(code, []byte("// source: some/where/counter.proto\n")) {
-		t.Errorf("no trace of the prefix in:\n%.200s", code)
+		t.Errorf("the prefix is not in:\n%.200s", code)
 	}
 }
 
-// The generator runs in the module of a user as the page for actor systems says.
+// The commands of the page for actor systems generate code in the module of a user.
 func TestInModuleOfUser(t *testing.T) {
 	const (
 		get      = "go get -tool github.com/actorlock/actorlock/gen"
@@ -137,7 +136,7 @@ func TestInModuleOfUser(t *testing.T) {
 	}
 }
 
-// downloads is the module cache as a proxy, which has all that this module imports.
+// downloads returns the module cache as the address of a proxy. It has all modules that this module imports.
 func downloads(t *testing.T) string {
 	return filepath.ToSlash(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
 }

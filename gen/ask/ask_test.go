@@ -8,22 +8,22 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// inbox is a recipient that records its messages.
-type inbox struct{ got []any }
+// inbox is a recipient that keeps its messages.
+type inbox []any
 
-func (i *inbox) Tell(msg any) { i.got = append(i.got, msg) }
+func (m *inbox) Tell(msg any) { *m = append(*m, msg) }
 
-// answering is a recipient that answers each message by a function.
-type answering func(reply ask.Reply[*string], msg any)
+// answerer is a recipient that answers each message by a function.
+type answerer func(reply ask.Reply[*string], msg any)
 
-func (a answering) Tell(msg any) {
+func (a answerer) Tell(msg any) {
 	call := msg.(*ask.Call)
 	a(ask.ReplyTo[*string](call.From), call.Message)
 }
 
 func TestAsk(t *testing.T) {
 	v := text("pong")
-	f := ask.Ask[*string](answering(func(reply ask.Reply[*string], msg any) {
+	f := ask.Ask[*string](answerer(func(reply ask.Reply[*string], msg any) {
 		if msg != "ping" {
 			t.Errorf("asked %v", msg)
 		}
@@ -33,7 +33,7 @@ func TestAsk(t *testing.T) {
 	if got, err := f.Result(); got != v || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	f = ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { reply.Refuse(errAnswer) }), "ping")
+	f = ask.Ask[*string](answerer(func(reply ask.Reply[*string], _ any) { reply.Refuse(errAnswer) }), "ping")
 	if got, err := f.Result(); got != nil || !errors.Is(err, errAnswer) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -41,7 +41,7 @@ func TestAsk(t *testing.T) {
 
 func TestAnswerLater(t *testing.T) {
 	var kept ask.Reply[*string]
-	f := ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
+	f := ask.Ask[*string](answerer(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
 	if complete(f) {
 		t.Fatal("complete without an answer")
 	}
@@ -58,7 +58,7 @@ func TestAnswerLater(t *testing.T) {
 func TestWanted(t *testing.T) {
 	var kept ask.Reply[*string]
 	request := func() *ask.Future[*string] {
-		return ask.Ask[*string](answering(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
+		return ask.Ask[*string](answerer(func(reply ask.Reply[*string], _ any) { kept = reply }), "ping")
 	}
 	wanted := func(want bool, when string) {
 		t.Helper()
@@ -77,9 +77,9 @@ func TestWanted(t *testing.T) {
 	kept.Refuse(errAnswer)
 	wanted(false, "refused")
 	f = request()
-	over, end := context.WithCancel(context.Background())
-	end()
-	if _, err := f.Wait(over); err == nil {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := f.Wait(ended); err == nil {
 		t.Error("Wait returned a value of a pending future")
 	}
 	wanted(true, "Wait ended early, and may be called again")
@@ -92,14 +92,14 @@ func TestWanted(t *testing.T) {
 func TestSend(t *testing.T) {
 	var to, from inbox
 	ask.Send(&to, "hello", &from)
-	call, ok := to.got[0].(*ask.Call)
+	call, ok := to[0].(*ask.Call)
 	if !ok || call.Message != "hello" || call.From != &from {
-		t.Fatalf("%#v", to.got)
+		t.Fatalf("%#v", to)
 	}
 	ask.ReplyTo[int](call.From).Answer(1)
 	ask.ReplyTo[int](call.From).Refuse(errAnswer)
-	if len(from.got) != 2 || from.got[0] != 1 || from.got[1] != errAnswer {
-		t.Errorf("%v", from.got)
+	if len(from) != 2 || from[0] != 1 || from[1] != errAnswer {
+		t.Errorf("%v", from)
 	}
 }
 

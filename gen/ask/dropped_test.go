@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// wait collects garbage until abandon is called.
-func wait(t *testing.T, h *hook) {
+// collectUntilAbandoned collects garbage until abandon is called.
+func collectUntilAbandoned(t *testing.T, h *hook) {
 	t.Helper()
 	for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
 		runtime.GC()
@@ -26,7 +26,7 @@ func TestDropped(t *testing.T) {
 		var h hook
 		p := ask.NewPromise(h.abandon)
 		p.Future()
-		wait(t, &h)
+		collectUntilAbandoned(t, &h)
 		h.expect(t, 1, nil, ask.ErrDropped)
 		if _, err := p.Take(); !errors.Is(err, ask.ErrDropped) {
 			t.Error(err)
@@ -37,7 +37,7 @@ func TestDropped(t *testing.T) {
 		p, v := ask.NewPromise(h.abandon), text("value")
 		p.Complete(v, nil)
 		p.Future()
-		wait(t, &h)
+		collectUntilAbandoned(t, &h)
 		h.expect(t, 1, v, ask.ErrDropped)
 	})
 	t.Run("taken", func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestDropped(t *testing.T) {
 		p := ask.NewPromise(h.abandon)
 		p.Complete(text("value"), nil)
 		p.Future().Result()
-		ask.NewPromise(other.abandon).Future() // is collected after the other
-		wait(t, &other)
+		ask.NewPromise(other.abandon).Future() // is collected after p's future
+		collectUntilAbandoned(t, &other)
 		h.expect(t, 0, nil, nil)
 	})
 }
@@ -56,13 +56,13 @@ func TestArmLeakDetection(t *testing.T) {
 	var h, other hook
 	p := ask.NewPromise(h.abandon)
 	f := p.UntrackedFuture()
-	p.UntrackedFuture()                    // dropped without Watch
-	ask.NewPromise(other.abandon).Future() // is collected after the other
-	wait(t, &other)
+	p.UntrackedFuture()                    // dropped without ArmLeakDetection
+	ask.NewPromise(other.abandon).Future() // is collected after p's future
+	collectUntilAbandoned(t, &other)
 	h.expect(t, 0, nil, nil)
 	ask.ArmLeakDetection(f)
 	f = nil
-	wait(t, &h)
+	collectUntilAbandoned(t, &h)
 	h.expect(t, 1, nil, ask.ErrDropped)
 	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // without an abandon function
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
 const timeLimit = time.Minute
 
 var errAnswer = errors.New("the answer is an error")
@@ -117,7 +118,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%v, %v", v, err)
 		}
 		if p.Complete(text("late"), nil) {
-			t.Error("a cancelled promise took a value")
+			t.Error("a cancelled promise accepted a value")
 		}
 		h.expect(t, 1, nil, ask.ErrCancelled)
 	})
@@ -153,7 +154,7 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("without hook", func(t *testing.T) {
+	t.Run("without an abandon function", func(t *testing.T) {
 		p := ask.NewPromise[*string](nil)
 		f := p.Future()
 		f.Cancel()
@@ -173,27 +174,27 @@ func TestManyTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := ask.NewPromise[*string](nil)
-				var woken atomic.Int32
+				var returned atomic.Int32
 				for range 3 {
 					go func() {
 						if v, err := p.Take(); (v == nil) != (err != nil) {
 							t.Errorf("%v, %v", v, err)
 						}
-						woken.Add(1)
+						returned.Add(1)
 					}()
 					go func() {
 						<-p.Done()
-						woken.Add(1)
+						returned.Add(1)
 					}()
 				}
 				synctest.Wait()
-				if n := woken.Load(); n != 0 {
-					t.Errorf("%d woke up before the promise was complete", n)
+				if n := returned.Load(); n != 0 {
+					t.Errorf("%d goroutines returned before the promise was complete", n)
 				}
 				complete(p)
 				synctest.Wait()
-				if n := woken.Load(); n != 6 {
-					t.Errorf("%d of 6 woke up", n)
+				if n := returned.Load(); n != 6 {
+					t.Errorf("%d of 6 goroutines returned", n)
 				}
 			})
 		})
@@ -201,14 +202,14 @@ func TestManyTake(t *testing.T) {
 }
 
 // Result does not return a value that was released.
-func TestResultAfterGivingBack(t *testing.T) {
+func TestResultAfterRelease(t *testing.T) {
 	var h hook
 	p := ask.NewPromise(h.abandon)
 	f := p.Future()
 	p.Complete(text("value"), nil)
 	f.Cancel()
 	if v, err := f.Result(); err == nil {
-		t.Errorf("the value was given back, and Result returns %q without an error", *v)
+		t.Errorf("the value was released, and Result returns %q without an error", *v)
 	} else if !errors.Is(err, ask.ErrCancelled) {
 		t.Error(err)
 	}
@@ -227,13 +228,13 @@ func TestTakeRacesAbandon(t *testing.T) {
 		close(start)
 		_, err := f.Result()
 		wg.Wait()
-		if taken, back := err == nil, h.calls.Load() == 1; taken == back {
-			t.Fatalf("taken: %v (%v), given back: %v", taken, err, back)
+		if taken, released := err == nil, h.calls.Load() == 1; taken == released {
+			t.Fatalf("taken: %v (%v), released: %v", taken, err, released)
 		}
 	}
 }
 
-// A value that races Cancel is released exactly once if the promise took it.
+// A value that races Cancel is released exactly once if the promise has accepted it.
 func TestCompleteRacesCancel(t *testing.T) {
 	for range 2000 {
 		var h hook

@@ -36,19 +36,19 @@ func collect(t *testing.T, c *collector) *host.Ref {
 
 // A Collector is flushed when its mailbox is empty, and after every 64 messages.
 func TestCollector(t *testing.T) {
-	hold := make(chan struct{})
+	proceed := make(chan struct{})
 	c := &collector{probe: newProbe(func(_ ask.Recipient, msg any) {
-		if msg == "hold" {
-			<-hold
+		if msg == "block" {
+			<-proceed
 		}
 	}), flushes: make(inbox, 10)}
 	ref := collect(t, c)
-	ref.Tell("hold")
+	ref.Tell("block")
 	const n = 150
 	for i := range n - 1 {
 		ref.Tell(i)
 	}
-	close(hold)
+	close(proceed)
 	var got []any
 	for !slices.Contains(got, any(n)) {
 		got = append(got, c.flushes.next(t))

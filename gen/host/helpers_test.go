@@ -16,12 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
 const timeLimit = time.Minute
 
 // probe is an actor with the behaviour of functions, which a test sets before the first message.
 type probe struct {
 	receive  func(from ask.Recipient, msg any)
-	stopped  chan any // capacity 2: being stopped twice shows
+	stopped  chan any // capacity 2, so that a second call of Stopped is seen
 	received atomic.Int64
 	refused  atomic.Int64
 	refuse   func(from ask.Recipient, msg any)
@@ -47,6 +48,7 @@ func (p *probe) Refuse(from ask.Recipient, msg any) {
 	}
 }
 
+// end waits until the actor has stopped, and returns its failure.
 func (p *probe) end(t *testing.T) any {
 	t.Helper()
 	select {
@@ -58,15 +60,16 @@ func (p *probe) end(t *testing.T) any {
 	}
 }
 
-// inbox is a recipient that records its messages.
+// inbox is a recipient that keeps its messages.
 type inbox chan any
 
-func (i inbox) Tell(msg any) { i <- msg }
+func (m inbox) Tell(msg any) { m <- msg }
 
-func (i inbox) next(t *testing.T) any {
+// next waits for the next message.
+func (m inbox) next(t *testing.T) any {
 	t.Helper()
 	select {
-	case msg := <-i:
+	case msg := <-m:
 		return msg
 	case <-time.After(timeLimit):
 		t.Fatal("no message")
@@ -74,7 +77,7 @@ func (i inbox) next(t *testing.T) any {
 	}
 }
 
-// logs records log lines.
+// logs is a log that keeps its lines.
 type logs struct {
 	mu    sync.Mutex
 	lines []string

@@ -146,7 +146,7 @@ func TestPanic(t *testing.T) {
 	ref.Stop() // the actor has stopped already
 }
 
-// A sender with a PID is answered through protoactor, and any other directly.
+// Answers go to a sender with a PID through protoactor, and to any other sender directly.
 func TestSenders(t *testing.T) {
 	s := newSystem(t)
 	froms := make(chan ask.Recipient, 4)
@@ -174,18 +174,18 @@ func TestSenders(t *testing.T) {
 	}
 	<-froms
 
-	type mail struct {
+	type received struct {
 		msg    any
 		sender *actor.PID
 	}
-	received := make(chan mail, 4)
+	messages := make(chan received, 4)
 	client := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 		if text, ok := c.Message().(string); ok {
-			received <- mail{text, c.Sender()}
+			messages <- received{text, c.Sender()}
 		}
 	}))
 	s.Actors.Root.RequestWithCustomSender(ref.PID(), "actor's", client)
-	if got := <-received; got.msg != "answer to actor's" || !got.sender.Equal(ref.PID()) {
+	if got := <-messages; got.msg != "answer to actor's" || !got.sender.Equal(ref.PID()) {
 		t.Errorf("%v", got)
 	}
 	if from, ok := (<-froms).(host.Sender); !ok || !from.PID.Equal(client) || !from.Self.Equal(ref.PID()) {

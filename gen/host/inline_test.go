@@ -153,13 +153,13 @@ func TestRunInlinePanics(t *testing.T) {
 // time, and those of each sender in order.
 func TestRunInlineAmongOthers(t *testing.T) {
 	s := newSystem(t)
-	type mail struct{ sender, n int }
+	type message struct{ sender, n int }
 	const senders, each = 8, 2000
 	var left sync.WaitGroup
 	left.Add(senders * each)
 	next := make([]int, senders) // unsynchronised, for the race detector
 	p := newProbe(func(_ ask.Recipient, msg any) {
-		m := msg.(mail)
+		m := msg.(message)
 		if m.n != next[m.sender] {
 			t.Errorf("sender %d: got %d, want %d", m.sender, m.n, next[m.sender])
 		}
@@ -171,9 +171,9 @@ func TestRunInlineAmongOthers(t *testing.T) {
 		go func() {
 			for n := range each {
 				if (n+sender)%3 == 0 {
-					ref.Tell(mail{sender, n})
+					ref.Tell(message{sender, n})
 				} else {
-					ref.RunInlineIfIdle(mail{sender, n})
+					ref.RunInlineIfIdle(message{sender, n})
 				}
 			}
 		}()

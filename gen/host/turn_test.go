@@ -13,9 +13,9 @@ func (s funcActor) Receive(_ ask.Recipient, msg any)   { s(msg) }
 func (funcActor) Stopped(any)                          {}
 func (s funcActor) Refuse(from ask.Recipient, msg any) { s(msg) }
 
-// newNarrow returns a System with one goroutine for all mailboxes, so that the order of the
+// newSingleGoroutine returns a System with one goroutine for all mailboxes, so that the order of the
 // turns is known.
-func newNarrow(t *testing.T) *System {
+func newSingleGoroutine(t *testing.T) *System {
 	s := NewSystem(nil, nil)
 	s.dispatcher.close()
 	s.dispatcher = newDispatcher(1)
@@ -23,31 +23,31 @@ func newNarrow(t *testing.T) *System {
 	return s
 }
 
-func (s *System) script(f funcActor) *Ref {
-	return s.Start("scripted", func(*Ref) Actor { return f })
+func (s *System) startFunc(f funcActor) *Ref {
+	return s.Start("func", func(*Ref) Actor { return f })
 }
 
 // An actor beside actors that are never idle is served after at most one turn of each of
 // them.
 func TestQuietActorBesideBusyOnes(t *testing.T) {
 	const busy, rounds, limit = 3, 10, 100 * 3 * throughput
-	s := newNarrow(t)
-	var waited []int       // only the one goroutine uses these variables
-	var handled, asked int // messages that the busy actors handled: in all, and before the last one to the quiet actor
+	s := newSingleGoroutine(t)
+	var waited []int        // only the one goroutine uses these variables
+	var handled, before int // messages that the busy actors handled: in all, and before the last message to the quiet actor
 	pending, over := false, make(chan struct{})
-	quiet := s.script(func(any) {
-		waited = append(waited, handled-asked)
+	quiet := s.startFunc(func(any) {
+		waited = append(waited, handled-before)
 		pending = false
 	})
 	for i := range busy {
 		var self *Ref
-		self = s.script(func(any) {
+		self = s.startFunc(func(any) {
 			if handled++; handled == limit {
 				close(over)
 			}
 			if i == 0 && !pending && len(waited) < rounds {
-				pending, asked = true, handled
-				quiet.Tell("are you there?")
+				pending, before = true, handled
+				quiet.Tell("question")
 			}
 			if handled < limit {
 				self.Tell("go on")
@@ -72,17 +72,17 @@ func TestQuietActorBesideBusyOnes(t *testing.T) {
 // RunInlineIfIdle leaves the messages that follow to the run queue, where the actor is behind
 // those that had messages before.
 func TestRunInlineKeepsTheOrderOfTurns(t *testing.T) {
-	s := newNarrow(t)
+	s := newSingleGoroutine(t)
 	handled, over := 0, make(chan int, 1)
-	quiet := s.script(func(any) { over <- handled })
+	quiet := s.startFunc(func(any) { over <- handled })
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s.script(func(any) { close(entered); <-leave }).Tell("block the goroutine")
+	s.startFunc(func(any) { close(entered); <-leave }).Tell("block the goroutine")
 	<-entered
 	var busy *Ref
-	busy = s.script(func(msg any) {
+	busy = s.startFunc(func(msg any) {
 		handled++
 		if msg == "first" {
-			quiet.Tell("are you there?")
+			quiet.Tell("question")
 			for range 3 * throughput {
 				busy.Tell("next")
 				busy.RunInlineIfIdle("next") // the actor itself is not idle now
@@ -98,9 +98,9 @@ func TestRunInlineKeepsTheOrderOfTurns(t *testing.T) {
 
 // An actor of SpawnPriority is served while other actors block all other goroutines.
 func TestPriority(t *testing.T) {
-	s := newNarrow(t)
+	s := newSingleGoroutine(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s.script(func(any) { close(entered); <-leave }).Tell("block the goroutine")
+	s.startFunc(func(any) { close(entered); <-leave }).Tell("block the goroutine")
 	<-entered
 	received := make(chan any, 1)
 	ref, err := s.SpawnPriority("first", func(*Ref) Actor { return funcActor(func(msg any) { received <- msg }) })

@@ -11,8 +11,9 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// newBriefSystem returns a System whose goroutines that count dead letters end soon.
-func newBriefSystem(t *testing.T) *host.System {
+// newWatchSystem returns a System of protoactor actors. The goroutines in which protoactor counts dead letters end after a
+// millisecond.
+func newWatchSystem(t *testing.T) *host.System {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	s := host.NewSystem(system, nil)
@@ -43,7 +44,7 @@ func identity(t *testing.T, from ask.Recipient) host.Identity {
 }
 
 func TestWatch(t *testing.T) {
-	s := newBriefSystem(t)
+	s := newWatchSystem(t)
 	ref, received := observer(t, s)
 	hosted := func(name string) (*host.Ref, *probe) {
 		p := newProbe(nil)
@@ -93,8 +94,8 @@ func TestWatch(t *testing.T) {
 }
 
 // Terminated arrives after all messages that the ended actor has sent.
-func TestTerminatedOvertakesNothing(t *testing.T) {
-	s := newBriefSystem(t)
+func TestTerminatedIsLast(t *testing.T) {
+	s := newWatchSystem(t)
 	received := make(inbox, 1000)
 	begin := make(chan struct{})
 	p := newProbe(func(_ ask.Recipient, msg any) {
@@ -135,7 +136,7 @@ func TestTerminatedOvertakesNothing(t *testing.T) {
 }
 
 func TestIsFuture(t *testing.T) {
-	s := newBriefSystem(t)
+	s := newWatchSystem(t)
 	future := actor.NewFuture(s.Actors, -1)
 	actorPID, err := s.Actors.Root.SpawnNamed(actor.PropsFromFunc(func(actor.Context) {}), "future$actor")
 	if err != nil {
@@ -163,7 +164,7 @@ func TestIsFuture(t *testing.T) {
 }
 
 func TestAlias(t *testing.T) {
-	s := newBriefSystem(t)
+	s := newWatchSystem(t)
 	ref, received := observer(t, s)
 	alias, err := ref.Alias("tag")
 	if err != nil {

@@ -61,7 +61,7 @@ func request(t *testing.T, dir string) *pluginpb.CodeGeneratorRequest {
 	t.Helper()
 	root := protos.Root{Dir: dir}
 	if filepath.Base(dir) == "messages" {
-		root.Prefix = "actorlock" // as its go:generate line says
+		root.Prefix = "actorlock" // as in its go:generate line
 	}
 	roots := []protos.Root{root}
 	names, err := protos.FileNames(roots, dir)

@@ -60,10 +60,10 @@ func start() (*count, CounterRef) {
 	return c, CounterRef{To: c}
 }
 
-// received is a recipient that records its messages.
+// received is a recipient that keeps its messages.
 type received []any
 
-func (i *received) Tell(msg any) { *i = append(*i, msg) }
+func (r *received) Tell(msg any) { *r = append(*r, msg) }
 
 func TestAnswerAtOnce(t *testing.T) {
 	_, ref := start()
