@@ -57,7 +57,7 @@ func (r results) roundsOf(scenario, peer string) (found []int) {
 	return found
 }
 
-func TestOnForeignServers(t *testing.T) {
+func TestOnExternalServers(t *testing.T) {
 	s := zktest.Embedded(t)
 	r := measure(t, "-zk", s.Addr(), "-peers", "actorlock,raw,zklock", "-scenarios", "uncontended,hot64,handoff,futures")
 	for scenario, peers := range map[string][]string{
@@ -79,12 +79,12 @@ func TestOnForeignServers(t *testing.T) {
 	}
 	children, _, err := s.Client(t).Children("/")
 	if err != nil || slices.ContainsFunc(children, func(name string) bool { return strings.HasPrefix(name, "bench-") }) {
-		t.Errorf("the root is left with %v, %v", children, err)
+		t.Errorf("the root has %v, %v", children, err)
 	}
 }
 
-// needServers skips or fails the test if ZooKeeper cannot be started.
-func needServers(t *testing.T) {
+// requireServers skips the test, or fails it, if ZooKeeper is not installed.
+func requireServers(t *testing.T) {
 	t.Helper()
 	if err := zooKeeper.find(); err != nil {
 		zktest.Lack(t, errors.New("no ZooKeeper on this machine (install Debian's package zookeeper)"), err)
@@ -93,7 +93,7 @@ func needServers(t *testing.T) {
 
 // Every peer is measured, in one process, in two, and by its recipes, or it is reported as missing.
 func TestEveryPeer(t *testing.T) {
-	needServers(t)
+	requireServers(t)
 	names := []string{"many256", "handoff", "rw90", "semaphore", "simple-herd", "beside"}
 	r := measure(t, "-scenarios", strings.Join(names, ","))
 	for _, s := range plan(scenarios, peers, minRounds, 0) {
@@ -114,8 +114,8 @@ func TestEveryPeer(t *testing.T) {
 	}
 }
 
-// program starts this program as a child, and returns the address of its first server when that serves.
-func program(t *testing.T) (cmd *exec.Cmd, addr string) {
+// startProgram starts this program as a child, and returns the address of its first server when that serves.
+func startProgram(t *testing.T) (cmd *exec.Cmd, addr string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-scenarios", "hot64", "-peers", "actorlock,zklock", "-seconds", "60", "-out", t.TempDir())
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0")
@@ -144,8 +144,8 @@ func serves(addr string) bool {
 }
 
 func TestInterrupted(t *testing.T) {
-	needServers(t)
-	cmd, addr := program(t)
+	requireServers(t)
+	cmd, addr := startProgram(t)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +159,8 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
-	needServers(t)
-	cmd, addr := program(t)
+	requireServers(t)
+	cmd, addr := startProgram(t)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -170,11 +170,11 @@ func TestKilled(t *testing.T) {
 }
 
 // A run removes the folders of killed runs, but not those of running ones.
-func TestPlaceIsSwept(t *testing.T) {
+func TestStaleRunDirsAreRemoved(t *testing.T) {
 	parent := t.TempDir()
-	left := filepath.Join(parent, "actorlock-bench-1")
+	stale := filepath.Join(parent, "actorlock-bench-1")
 	used := filepath.Join(parent, "actorlock-bench-2")
-	for _, dir := range []string{left, used} {
+	for _, dir := range []string{stale, used} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -186,8 +186,8 @@ func TestPlaceIsSwept(t *testing.T) {
 	}
 	defer lock.Close()
 	removeStale(parent)
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", left, err)
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("%s is not removed: %v", stale, err)
 	}
 	if _, err := os.Stat(used); err != nil {
 		t.Error(err)

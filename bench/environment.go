@@ -27,8 +27,8 @@ type environment struct {
 	workers           map[string][]*workerProcess
 	paths             int // number of paths that newPath has returned
 	root              string
-	externalZooKeeper bool // ZooKeeper was started by the user
-	missing           map[string]string
+	externalZooKeeper bool              // ZooKeeper was started by the user
+	missing           map[string]string // reasons, by the name of a peer that cannot be measured
 }
 
 // openEnvironment starts the servers that the peers need, and checks which peers are installed.
@@ -58,6 +58,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	return e, nil
 }
 
+// reachZooKeeper opens a session at the ZooKeeper that the user has started.
 func (e *environment) reachZooKeeper(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -111,16 +112,16 @@ func (e *environment) findPeers(o *options) {
 	servers := e.missing
 	e.missing = map[string]string{}
 	for _, p := range o.peers {
-		why, gone := servers[p.server]
-		if !gone && p.program != nil {
+		reason, missing := servers[p.server]
+		if !missing && p.program != nil {
 			command, err := p.program(e.dir)
 			if err != nil {
-				why, gone = err.Error(), true
+				reason, missing = err.Error(), true
 			}
 			e.programs[p.name] = command
 		}
-		if gone {
-			e.missing[p.name] = p.name + " is left out: " + why
+		if missing {
+			e.missing[p.name] = p.name + " is left out: " + reason
 			fmt.Fprintln(e.progress, e.missing[p.name])
 		}
 	}
@@ -147,13 +148,13 @@ func (e *environment) newPath(name string) string {
 
 // close ends all processes, and removes the folder and the nodes of the run.
 func (e *environment) close() {
-	var leaving sync.WaitGroup
+	var stopping sync.WaitGroup
 	for _, processes := range e.workers {
 		for _, m := range processes {
-			leaving.Go(func() { m.stop(3 * time.Second) })
+			stopping.Go(func() { m.stop(3 * time.Second) })
 		}
 	}
-	leaving.Wait()
+	stopping.Wait()
 	if e.externalZooKeeper {
 		if err := e.cleanZooKeeper(); err != nil {
 			fmt.Fprintf(e.progress, "%s is left in ZooKeeper: %v\n", e.root, err)

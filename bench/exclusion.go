@@ -14,7 +14,7 @@ type section struct {
 	owner    atomic.Int64 // id of the client inside; 0: none
 	last     atomic.Int64 // id of the client that left last
 	released atomic.Int64 // instant at which it left
-	beside   atomic.Int64 // number of readers or permit holders inside
+	sharers  atomic.Int64 // number of readers or permit holders inside
 	_        [4]int64     // locks of different clients do not share a cache line
 }
 
@@ -23,24 +23,24 @@ const sectionSize = int(unsafe.Sizeof(section{}))
 // enter reports whether no other client is inside. me is not 0.
 func (g *section) enter(me int64) (alone bool) { return g.owner.Swap(me) == 0 }
 
-// enterAs is enter for the recipes of access. Readers and permit holders may be inside together.
-func (g *section) enterAs(recipe string, me int64) (allowed bool) {
+// enterBy is enter by a recipe of access. Readers and permit holders may be inside together.
+func (g *section) enterBy(recipe string, me int64) (allowed bool) {
 	switch recipe {
 	case readMode:
-		g.beside.Add(1)
+		g.sharers.Add(1)
 		return g.owner.Load() == 0
 	case writeMode:
-		return g.enter(me) && g.beside.Load() == 0
+		return g.enter(me) && g.sharers.Load() == 0
 	case semaphore:
-		return g.beside.Add(1) <= permits
+		return g.sharers.Add(1) <= permits
 	}
 	return g.enter(me)
 }
 
-func (g *section) leaveAs(recipe string, me int64) {
+func (g *section) leaveBy(recipe string, me int64) {
 	switch recipe {
 	case readMode, semaphore:
-		g.beside.Add(-1)
+		g.sharers.Add(-1)
 	default:
 		g.leave(me)
 	}
@@ -49,8 +49,8 @@ func (g *section) leaveAs(recipe string, me int64) {
 // leave must be called before the lock is released. It leaves another client inside after a violation.
 func (g *section) leave(me int64) { g.owner.CompareAndSwap(me, 0) }
 
-// handOver records that me is about to release a lock that processes share.
-func (g *section) handOver(me int64) {
+// recordRelease records that me is about to release a lock that processes share.
+func (g *section) recordRelease(me int64) {
 	g.last.Store(me)
 	g.released.Store(now())
 }
@@ -58,7 +58,7 @@ func (g *section) handOver(me int64) {
 // holderID returns an id that is unique among the clients of all processes.
 func holderID(process, client int) int64 { return int64(process)<<32 + int64(client) + 1 }
 
-// handedOver reports whether the lock comes from another process, and since when. The caller is inside.
+// handedOver reports whether the last holder was of another process, and when it released. The caller is inside.
 func (g *section) handedOver(me int64) (since int64, ok bool) {
 	last := g.last.Load()
 	return g.released.Load(), last != 0 && last>>32 != me>>32

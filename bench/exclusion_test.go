@@ -35,7 +35,7 @@ func (d testDriver) release(context.Context) error {
 	return nil
 }
 
-// runTogether runs the clients of several processes with one lock.
+// runTogether runs the clients of several processes at one lock, for half a second.
 func runTogether(t *testing.T, d driver, clients, processes int, inside func()) (sum tally) {
 	t.Helper()
 	l := load{clients: clients, locks: 1}
@@ -69,33 +69,33 @@ func runTogether(t *testing.T, d driver, clients, processes int, inside func()) 
 	return sum
 }
 
-var together = map[string]struct{ clients, processes int }{
+var sharedLoads = map[string]struct{ clients, processes int }{
 	"four clients":  {4, 1},
 	"two processes": {1, 2},
 }
 
-func TestBrokenLockYieldsViolations(t *testing.T) {
-	for name, c := range together {
+func TestBrokenLockHasViolations(t *testing.T) {
+	for name, c := range sharedLoads {
 		t.Run(name, func(t *testing.T) {
-			var came atomic.Int32
-			met := make(chan struct{})
-			meet := func() { // the first client inside stays until another one is
-				switch came.Add(1) {
+			var entered atomic.Int32
+			second := make(chan struct{})
+			awaitSecond := func() { // the first client stays inside until a second one enters
+				switch entered.Add(1) {
 				case 1:
-					<-met
+					<-second
 				case 2:
-					close(met)
+					close(second)
 				}
 			}
-			if sum := runTogether(t, testDriver{broken: true}, c.clients, c.processes, meet); sum.violations == 0 {
+			if sum := runTogether(t, testDriver{broken: true}, c.clients, c.processes, awaitSecond); sum.violations == 0 {
 				t.Errorf("two clients were inside together, and were not counted: %+v", sum)
 			}
 		})
 	}
 }
 
-func TestGoodLockYieldsNone(t *testing.T) {
-	for name, c := range together {
+func TestGoodLockHasNoViolations(t *testing.T) {
+	for name, c := range sharedLoads {
 		t.Run(name, func(t *testing.T) {
 			sum := runTogether(t, testDriver{mu: new(sync.Mutex)}, c.clients, c.processes, runtime.Gosched)
 			if sum.violations != 0 || sum.total == 0 || sum.total < sum.ops {
@@ -116,12 +116,12 @@ func TestHoldDoesNotCount(t *testing.T) {
 	started := time.Now()
 	sum := runTogether(t, testDriver{mu: new(sync.Mutex)}, 1, 2, ready.inside)
 	elapsed := time.Since(started)
-	var handing time.Duration
+	var handOffs time.Duration
 	for bucket, n := range sum.latencies.counts() {
-		handing += time.Duration(n) * middleOf(bucket)
+		handOffs += time.Duration(n) * middleOf(bucket)
 	}
-	if sum.ops < 2 || handing+time.Duration(sum.total)*hold > elapsed*21/20 {
-		t.Errorf("%d hand-offs took %v, and %d holders kept the lock for %v each, in %v", sum.ops, handing, sum.total, hold, elapsed)
+	if sum.ops < 2 || handOffs+time.Duration(sum.total)*hold > elapsed*21/20 {
+		t.Errorf("%d hand-offs took %v, and %d holders kept the lock for %v each, in %v", sum.ops, handOffs, sum.total, hold, elapsed)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestHandOffs(t *testing.T) {
 		if other != c.other || other && (since > before || before-since > int64(time.Minute)) {
 			t.Errorf("%d got the lock from another process: %v, since %d at %d", c.me, other, since, before)
 		}
-		g.handOver(c.me)
+		g.recordRelease(c.me)
 		g.leave(c.me)
 	}
 }
@@ -188,7 +188,7 @@ func TestLocksAreShared(t *testing.T) {
 	}
 }
 
-func TestGatesByRecipe(t *testing.T) {
+func TestSectionsByRecipe(t *testing.T) {
 	type step struct {
 		recipe string
 		leave  bool
@@ -207,8 +207,8 @@ func TestGatesByRecipe(t *testing.T) {
 			var g section
 			for i, s := range steps {
 				if s.leave {
-					g.leaveAs(s.recipe, 7)
-				} else if got := g.enterAs(s.recipe, 7); got != s.want {
+					g.leaveBy(s.recipe, 7)
+				} else if got := g.enterBy(s.recipe, 7); got != s.want {
 					t.Errorf("step %d: %v", i, got)
 				}
 			}
@@ -217,7 +217,7 @@ func TestGatesByRecipe(t *testing.T) {
 }
 
 // Violations of a read-write lock and of a semaphore are counted, and their clients use both modes.
-func TestBrokenRecipesYieldViolations(t *testing.T) {
+func TestBrokenRecipesHaveViolations(t *testing.T) {
 	for _, recipe := range []string{readWrite, semaphore} {
 		l := load{clients: permits + 1, locks: 1, recipe: recipe}
 		ready, err := l.prepare(t.Context(), testDriver{broken: true})

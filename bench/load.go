@@ -151,7 +151,7 @@ func (r *loaded) turn(ctx context.Context, c *client, p *lockUse, start int64) (
 	if c.tally.total++; c.tally.total == 1 {
 		r.started.Add(1)
 	}
-	if !p.section.enterAs(recipe, c.id) {
+	if !p.section.enterBy(recipe, c.id) {
 		c.tally.violations++
 	}
 	counts, granted := true, int64(0)
@@ -163,9 +163,9 @@ func (r *loaded) turn(ctx context.Context, c *client, p *lockUse, start int64) (
 		r.inside()
 	}
 	if c.shared {
-		p.section.handOver(c.id)
+		p.section.recordRelease(c.id)
 	}
-	p.section.leaveAs(recipe, c.id)
+	p.section.leaveBy(recipe, c.id)
 	if err := lock.release(ctx); err != nil {
 		return 0, fmt.Errorf("release: %w", err)
 	}

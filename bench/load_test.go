@@ -8,7 +8,7 @@ import (
 )
 
 // The measurement begins when every client has had a turn, after any number of turns of the others.
-func TestSettle(t *testing.T) {
+func TestAwaitTurns(t *testing.T) {
 	ready, err := load{path: "/x", clients: 2, locks: 2}.prepare(t.Context(), unevenDriver{})
 	if err != nil {
 		t.Fatal(err)
@@ -18,15 +18,15 @@ func TestSettle(t *testing.T) {
 	if _, err := ready.run(begun, begun+int64(time.Millisecond), true); err != nil {
 		t.Fatal(err)
 	}
-	if after := time.Duration(ready.window.from.Load() - begun); after < lateness {
-		t.Errorf("it began after %v, and the last client after %v", after, lateness)
+	if after := time.Duration(ready.window.from.Load() - begun); after < secondDelay {
+		t.Errorf("the measurement began after %v, and the last client after %v", after, secondDelay)
 	}
 }
 
-// lateness is the wait for the second lock.
-const lateness = 30 * time.Millisecond
+// secondDelay is how long the second lock takes to acquire.
+const secondDelay = 30 * time.Millisecond
 
-// unevenDriver grants the first lock at once each time, and the second one late.
+// unevenDriver grants the first lock at once each time, and the second one after secondDelay.
 type unevenDriver struct{}
 
 func (unevenDriver) close() {}
@@ -39,7 +39,7 @@ type unevenLock struct{ second bool }
 
 func (l unevenLock) acquire(context.Context) error {
 	if l.second {
-		<-time.After(lateness)
+		<-time.After(secondDelay)
 	}
 	return nil
 }

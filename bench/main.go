@@ -3,8 +3,8 @@
 //	go -C bench run . -scenarios uncontended,hot64 -peers actorlock,zklock -seconds 3 -out /tmp/bench
 //
 // It starts the servers that it needs on free ports of the loopback, and stops them in any case when it ends. For each
-// scenario it runs -rounds rounds, and in each round one peer after the other. Each peer has processes of its own, which
-// speak the protocol of protocol.go, in any language.
+// scenario it runs -rounds rounds, and in each round one peer after the other. Each peer has processes of its own, in any language,
+// which use the protocol of protocol.go.
 //
 // Files in reading order: scenario*.go has the scenarios, plan.go their order; environment.go and servers.go start what a run
 // needs, workers.go the worker processes; worker.go, load.go and exclusion.go are the worker's side; peer*.go are the peers;
@@ -75,8 +75,8 @@ func bench(ctx context.Context, args []string, progress io.Writer) (code int, er
 	if ctx.Err() != nil {
 		return exitInterrupted, errors.New("interrupted")
 	}
-	if wrong := writeReport(o.out, results, progress); wrong != nil {
-		return exitFailed, wrong
+	if reportErr := writeReport(o.out, results, progress); reportErr != nil {
+		return exitFailed, reportErr
 	}
 	if err != nil {
 		return exitFailed, err
@@ -84,6 +84,7 @@ func bench(ctx context.Context, args []string, progress io.Writer) (code int, er
 	return 0, nil
 }
 
+// unavailable returns the exit code and error of an environment that could not be opened.
 func unavailable(ctx context.Context, err error) (int, error) {
 	if ctx.Err() != nil {
 		return exitInterrupted, errors.New("interrupted")

@@ -28,12 +28,12 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestOptionsThatAreRefused(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	for _, c := range []struct{ args, want string }{
 		{"-scenarios hot65", `"hot65": accepted are all, or a list of ` + accepted(scenarios)},
-		{"-peers actorlock,nobody", `"nobody": accepted are all, or a list of ` + accepted(peers)},
+		{"-peers actorlock,unknown", `"unknown": accepted are all, or a list of ` + accepted(peers)},
 		{"-peers actorlock,", `""`},
 		{"-seconds 0", "-seconds 0: it must be from 0.01 to 3600"},
 		{"-seconds NaN", "-seconds NaN"},

@@ -27,7 +27,7 @@ type step struct {
 }
 
 // plan returns the runs: in each round one peer after the other, in another order in each round, because the first peer has
-// a server that is cold, or still cleans up.
+// a server that has just started, or still cleans up.
 func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) []step {
 	var steps []step
 	for _, s := range scenarios {
@@ -51,7 +51,7 @@ func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) 
 func (e *environment) runAll(ctx context.Context, o *options) (*results, error) {
 	var installed []peer
 	for _, p := range o.peers {
-		if _, gone := e.missing[p.name]; !gone {
+		if _, missing := e.missing[p.name]; !missing {
 			installed = append(installed, p)
 		}
 	}

@@ -21,7 +21,7 @@ func TestPlan(t *testing.T) {
 	for _, s := range steps {
 		k := key{s.scenario.name, s.peer.name, s.round}
 		if seen[k] {
-			t.Errorf("%v is there twice", k)
+			t.Errorf("%v is in the plan twice", k)
 		}
 		seen[k] = true
 		if k.scenario != last.scenario || k.round != last.round {
@@ -35,11 +35,11 @@ func TestPlan(t *testing.T) {
 		case "scale", "futures":
 			n = 3
 		case "uncontended":
-			n = briefly * rounds
+			n = briefFactor * rounds
 		}
-		for round := 1; round <= briefly*rounds; round++ {
+		for round := 1; round <= briefFactor*rounds; round++ {
 			if seen[key{k.scenario, k.peer, round}] != (round <= n) {
-				t.Errorf("%s %s: round %d is there or is not", k.scenario, k.peer, round)
+				t.Errorf("%s %s: round %d is in the plan: %v", k.scenario, k.peer, round, seen[key{k.scenario, k.peer, round}])
 			}
 		}
 	}
@@ -82,17 +82,17 @@ func TestRounds(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	some := plan(scenarios[:1], peers, minRounds, time.Second)
+	steps := plan(scenarios[:1], peers, minRounds, time.Second)
 	for name, c := range map[string]struct {
 		r     results
 		steps []step
 		want  string
 	}{
-		"good":         {results{Runs: []run{{Peer: "actorlock"}}}, some, ""},
+		"good":         {results{Runs: []run{{Peer: "actorlock"}}}, steps, ""},
 		"empty":        {results{}, nil, "nothing was measured"},
-		"failed":       {results{Failures: []string{"hot64 etcd: gone"}}, some, "hot64 etcd: gone"},
-		"ours overlap": {results{Runs: []run{{Scenario: "hot64", Peer: "actorlock", Violations: 2}}}, some, "2 violations in hot64"},
-		"peer's do":    {results{Runs: []run{{Scenario: "hot64", Peer: "redsync", Violations: 2}}}, some, ""},
+		"failed":       {results{Failures: []string{"hot64 etcd: gone"}}, steps, "hot64 etcd: gone"},
+		"ours overlap": {results{Runs: []run{{Scenario: "hot64", Peer: "actorlock", Violations: 2}}}, steps, "2 violations in hot64"},
+		"peer's do":    {results{Runs: []run{{Scenario: "hot64", Peer: "redsync", Violations: 2}}}, steps, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.r.verdict(c.steps)

@@ -78,9 +78,9 @@ func plotScale(list []*summary) string {
 	return d.end()
 }
 
-// curve draws the points of a peer, and its name behind the last one, above the label that was drawn before. It returns the
+// curve draws the points of a peer, and its name after the last one, above the label that was drawn before. It returns the
 // height of the label.
-func (d *drawing) curve(s *summary, x, y axis, labelled float64) float64 {
+func (d *drawing) curve(s *summary, x, y axis, lastLabel float64) float64 {
 	colour, oldX, oldY := colourOf(s.peer), 0.0, 0.0
 	for i, n := range queueSizes {
 		rate, ok := s.extra[queueKey(n)]
@@ -94,9 +94,9 @@ func (d *drawing) curve(s *summary, x, y axis, labelled float64) float64 {
 		d.dot(px, py, colour)
 		oldX, oldY = px, py
 	}
-	labelled = min(oldY+4, labelled-14)
-	d.text(oldX+10, labelled, "start", s.peer)
-	return labelled
+	label := min(oldY+4, lastLabel-14)
+	d.text(oldX+10, label, "start", s.peer)
+	return label
 }
 
 // byLastPoint orders from the bottom of the plot to its top.

@@ -6,20 +6,21 @@ import (
 	"testing"
 )
 
-func TestMessagesComeBackAsTheyWere(t *testing.T) {
+func TestMessagesRoundTrip(t *testing.T) {
 	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, sections: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5}
-	if got, err := parseLoad(overTheWire(t, l.message())); err != nil || got != l {
+	if got, err := parseLoad(roundTrip(t, l.message())); err != nil || got != l {
 		t.Errorf("sent %+v, got %+v, %v", l, got, err)
 	}
 	sum := tally{ops: 3, total: 9, violations: 1}
 	sum.latencies.count(5, 2)
 	sum.latencies.count(700, 1)
-	if got, err := parseTally(overTheWire(t, sum.message())); err != nil || !reflect.DeepEqual(got, sum) {
+	if got, err := parseTally(roundTrip(t, sum.message())); err != nil || !reflect.DeepEqual(got, sum) {
 		t.Errorf("sent %+v, got %+v, %v", sum, got, err)
 	}
 }
 
-func overTheWire(t *testing.T, m message) message {
+// roundTrip writes and parses a message.
+func roundTrip(t *testing.T, m message) message {
 	t.Helper()
 	got, err := parseMessage(m.String() + "\n")
 	if err != nil {
@@ -28,7 +29,7 @@ func overTheWire(t *testing.T, m message) message {
 	return got
 }
 
-func TestMessagesThatAreRefused(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	for line, want := range map[string]string{
 		"error no such server": "no such server",
 		"run from":             `"from"`,

@@ -92,7 +92,7 @@ func (r *results) otherRounds(all summaries) string {
 // renderWinners lists the scenarios in which a peer is faster than this library.
 func renderWinners(b *strings.Builder, all summaries) {
 	b.WriteString("\n## Where others are faster\n\n")
-	none := true
+	faster := false
 	for _, s := range scenarios {
 		ours := all[s.name]["actorlock"]
 		if ours == nil {
@@ -102,12 +102,12 @@ func renderWinners(b *strings.Builder, all summaries) {
 			if p.peer == ours.peer || p.ops <= ours.ops && (p.p50 == 0 || p.p50 >= ours.p50) {
 				continue
 			}
-			none = false
+			faster = true
 			fmt.Fprintf(b, "- %s: %s does %s/s with a p50 of %s us; actorlock does %s/s with %s us.\n",
 				s.name, p.peer, number(p.ops), number(p.p50), number(ours.ops), number(ours.p50))
 		}
 	}
-	if none {
+	if !faster {
 		b.WriteString("In no scenario of this run.\n")
 	}
 }

@@ -13,27 +13,27 @@ type scenario struct {
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
 
-	costly bool // its preparation takes longer than its measurement: it has the fewest rounds, and longer ones
-	brief  bool // it has no preparation, and few percent matter: it has more rounds, and shorter ones
+	costly bool // the preparation takes longer than the measurement: the scenario has the fewest rounds, and longer ones
+	brief  bool // the scenario has no preparation, and a few percent matter: it has more rounds, and shorter ones
 }
 
-// A brief scenario has briefly times as many rounds, unless they would be shorter than briefest.
+// A brief scenario has briefFactor times as many rounds, unless they would be shorter than minBriefRound.
 const (
-	briefly  = 5
-	briefest = 20 * time.Millisecond
+	briefFactor   = 5
+	minBriefRound = 20 * time.Millisecond
 )
 
 func (s scenario) label() string { return s.name }
 
-// rounds returns the number and the length of the scenario's rounds, which take as long in all as the rounds asked for.
-func (s scenario) rounds(asked int, length time.Duration) (int, time.Duration) {
+// rounds returns the number and the length of the scenario's rounds, which take as long in all as n rounds of the length.
+func (s scenario) rounds(n int, length time.Duration) (int, time.Duration) {
 	switch {
 	case s.costly:
-		return minRounds, length * time.Duration(asked) / minRounds
-	case s.brief && length >= briefly*briefest:
-		return asked * briefly, length / briefly
+		return minRounds, length * time.Duration(n) / minRounds
+	case s.brief && length >= briefFactor*minBriefRound:
+		return n * briefFactor, length / briefFactor
 	}
-	return asked, length
+	return n, length
 }
 
 // scenarios are all scenarios, in the order of the report.
@@ -69,6 +69,7 @@ func (t *trial) load(ctx context.Context, processes int, l load, length time.Dur
 	return sum.run(length), err
 }
 
+// tally is load, and returns the counts.
 func (t *trial) tally(ctx context.Context, processes int, l load, length time.Duration) (tally, error) {
 	workers, err := t.ensureWorkers(ctx, t.peer, processes)
 	if err != nil {
@@ -101,6 +102,7 @@ func inOneProcess(name, about string, l load) scenario {
 	}
 }
 
+// inShortRounds makes a scenario brief.
 func inShortRounds(s scenario) scenario {
 	s.brief = true
 	return s

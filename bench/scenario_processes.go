@@ -42,15 +42,15 @@ var fleet = scenario{
 		"ZooKeeper counts the packets.",
 	fits: isLock,
 	run: func(ctx context.Context, t *trial) (run, error) {
-		two, few, err := t.passAround(ctx, 2, t.length/2)
+		two, packetsOfTwo, err := t.passAround(ctx, 2, t.length/2)
 		if err != nil {
 			return run{}, err
 		}
-		all, many, err := t.passAround(ctx, fleetSize, t.length-t.length/2)
+		all, packetsOfAll, err := t.passAround(ctx, fleetSize, t.length-t.length/2)
 		all.Violations += two.Violations
 		all.Extra = map[string]float64{handoffKey(2): 1e6 / two.OpsPerSec, handoffKey(fleetSize): 1e6 / all.OpsPerSec}
-		if few > 0 {
-			all.Extra[packetsKey(2)], all.Extra[packetsKey(fleetSize)] = few, many
+		if packetsOfTwo > 0 {
+			all.Extra[packetsKey(2)], all.Extra[packetsKey(fleetSize)] = packetsOfTwo, packetsOfAll
 		}
 		return all, err
 	},
@@ -72,11 +72,11 @@ func (t *trial) counted(ctx context.Context, processes int, l load, length time.
 	if _, err := t.ensureWorkers(ctx, t.peer, processes); err != nil { // their start is not counted
 		return tally{}, 0, err
 	}
-	before, countable := t.packets()
+	before, errBefore := t.packets()
 	sum, err := t.tally(ctx, processes, l, length)
-	after, countableStill := t.packets()
+	after, errAfter := t.packets()
 	perHandoff := 0.0
-	if t.peer.server == "zookeeper" && countable == nil && countableStill == nil && sum.total > 0 {
+	if t.peer.server == "zookeeper" && errBefore == nil && errAfter == nil && sum.total > 0 {
 		perHandoff = (after - before) / float64(sum.total)
 	}
 	return sum, perHandoff, err

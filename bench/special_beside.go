@@ -25,19 +25,19 @@ func measureBeside(w *worker, m message) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	ctx, cancel := context.WithTimeout(context.Background(), specialLimit)
 	defer cancel()
 	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout})
 	if err != nil {
 		return nil, err
 	}
 	defer locks.Close()
-	began, busy := now(), startReaders(ctx, locks, m.args["path"])
+	busyFrom, busy := now(), startReaders(ctx, locks, m.args["path"])
 	time.Sleep(warmUp(time.Duration(length)))
 	quiet, waits := locks.Mutex(m.args["path"]+"/quiet"), histogram{}
 	start := now()
-	var worst, took int64
-	for took < length && err == nil {
+	var worst, elapsed int64
+	for elapsed < length && err == nil {
 		at := now()
 		var grant *actors.Grant
 		if grant, err = quiet.Lock(ctx); err == nil {
@@ -46,15 +46,15 @@ func measureBeside(w *worker, m message) (map[string]float64, error) {
 			worst = max(worst, end-at)
 			err = grant.Unlock(ctx)
 		}
-		took = now() - start
+		elapsed = now() - start
 	}
 	err = cmp.Or(err, busy.stop())
 	return map[string]float64{
-		"ops_per_sec":      float64(waits.total()) / time.Duration(took).Seconds(),
+		"ops_per_sec":      float64(waits.total()) / time.Duration(elapsed).Seconds(),
 		"p50_us":           micros(waits.percentile(50)),
 		"p99_us":           micros(waits.percentile(99)),
 		"worst_us":         micros(time.Duration(worst)),
-		"busy_ops_per_sec": float64(busy.done) / time.Duration(now()-began).Seconds(),
+		"busy_ops_per_sec": float64(busy.done) / time.Duration(now()-busyFrom).Seconds(),
 	}, err
 }
 

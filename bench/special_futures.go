@@ -28,7 +28,7 @@ type futureWaiters struct {
 }
 
 func measureFutures(w *worker, m message) (map[string]float64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	ctx, cancel := context.WithTimeout(context.Background(), specialLimit)
 	defer cancel()
 	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout})
 	if err != nil {

@@ -18,18 +18,18 @@ const (
 	pendingWaiters = 10_000
 	connects       = 7
 
-	// idleAfter is the time after which a lock is idle: it keeps its memory for a moment.
+	// idleAfter is the time after which a lock is idle. It keeps its memory for a moment after a release.
 	idleAfter = 3 * time.Second
 
-	// longest is the time limit of a special.
-	longest = 50 * time.Second
+	// specialLimit is the time limit of a special.
+	specialLimit = 50 * time.Second
 )
 
 func init() { specials["memory"] = measureMemory }
 
 // measureMemory measures the bytes of an idle lock and of a waiter, and the time of Connect.
 func measureMemory(w *worker, m message) (map[string]float64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	ctx, cancel := context.WithTimeout(context.Background(), specialLimit)
 	defer cancel()
 	start, err := connectTime(ctx, w.addr)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestMedianAndSpread(t *testing.T) {
 			t.Errorf("spread of %v is %v, want %v", c.values, got, c.spread)
 		}
 		if !slices.Equal(before, c.values) {
-			t.Errorf("%v became %v", before, c.values)
+			t.Errorf("%v was changed to %v", before, c.values)
 		}
 	}
 }

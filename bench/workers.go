@@ -169,9 +169,9 @@ func (e *environment) work(ctx context.Context, workers []*workerProcess, l load
 		}
 	}
 	err := each(workers, func(i int, m *workerProcess) error {
-		mine := l
-		mine.process = i
-		_, err := m.ask(ctx, mine.message(), setUpTime)
+		l := l
+		l.process = i
+		_, err := m.ask(ctx, l.message(), setUpTime)
 		return err
 	})
 	if err != nil {
