@@ -37,7 +37,7 @@ type flags struct {
 	files  []string          // names of the flags whose values are files
 }
 
-// find returns the command that the arguments are for, and its own arguments.
+// find returns the command that the arguments name, and its own arguments.
 func find(args []string) (*command, []string, error) {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return runCommand, args, nil
@@ -105,8 +105,7 @@ func (c *command) parse(args []string) (*options, error) {
 	return o, c.check(o)
 }
 
-// scan parses the flags and returns the other arguments. Flags may follow arguments, except those
-// of a command to run.
+// scan parses the flags and returns the other arguments. Flags may follow the arguments of a subcommand.
 func (c *command) scan(f *flags, args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {

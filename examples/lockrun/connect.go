@@ -36,7 +36,7 @@ func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks,
 	return nil, exitUnavailable, plain(err)
 }
 
-// leastLevel returns the level from which the library's lines concern the user. Those at WARN are about
+// leastLevel returns the lowest level of the library's log lines that concern the user. Lines at WARN are about
 // held locks, which a subcommand does not have.
 func (o *options) leastLevel() slog.Level {
 	if len(o.command) > 0 {
@@ -49,11 +49,11 @@ func (o *options) leastLevel() slog.Level {
 // the user.
 var errNotDone = errors.New("not done")
 
-// ask connects and calls f, whose context ends when lockrun gets a signal. It returns the exit code
+// withLocks connects and calls f, whose context ends when lockrun gets a signal. It returns the exit code
 // for the error of f.
-func ask(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
-	caught := catch()
-	locks, code, err := open(o, time.Now(), caught)
+func withLocks(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
+	signals := catchSignals()
+	locks, code, err := open(o, time.Now(), signals)
 	if err != nil {
 		return code, err
 	}
@@ -63,7 +63,7 @@ func ask(o *options, f func(ctx context.Context, locks *actors.Locks) error) (in
 	err = f(ctx, locks)
 	switch {
 	case ctx.Err() != nil:
-		return exitSignal + number(<-caught), nil
+		return exitSignal + number(<-signals), nil
 	case err == nil:
 		return 0, nil
 	case errors.Is(err, actors.ErrNotHeld):
@@ -74,8 +74,8 @@ func ask(o *options, f func(ctx context.Context, locks *actors.Locks) error) (in
 	return exitUnavailable, plain(err)
 }
 
-// soon returns a context for a request to ZooKeeper.
-func (o *options) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+// requestContext returns a context for a request to ZooKeeper.
+func (o *options) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, o.outageLimit())
 }
 
@@ -108,5 +108,5 @@ func closeWithin(limit time.Duration, locks *actors.Locks) {
 // lost. The command has the first half of it to end after SIGTERM.
 func (o *options) margin() time.Duration { return o.Session / 5 }
 
-// outageLimit returns how long lockrun waits for ZooKeeper to come back.
+// outageLimit returns how long lockrun waits for ZooKeeper during an outage.
 func (o *options) outageLimit() time.Duration { return max(o.Session, 5*time.Second) }

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// plainError is an error of the library in the words of lockrun: with flags in place of Go's names, and
-// with what to do.
+// plainError is an error of the library with the words of lockrun: with flags in place of Go's names, and
+// with an advice.
 type plainError struct{ error }
 
 func (e plainError) Unwrap() error { return e.error }
@@ -31,7 +31,7 @@ func plain(err error) error {
 	return plainError{err}
 }
 
-// advice returns which flag or server to look at, if lockrun knows it.
+// advice returns the flag or the server to check, or "" if lockrun does not know it.
 func advice(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

@@ -16,15 +16,15 @@ import (
 
 func TestKilledHolderDiesWithItsCommand(t *testing.T) {
 	t.Parallel()
-	const session = 6 * time.Second // the next lockrun has to wait so long
+	const session = 6 * time.Second // the next lockrun has to wait that long
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
 		first := holder(t, s, path, "-session", session.String())
-		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
+		next := launch(t, "", append(lockFlags(s, path), "--", "echo", "mine")...)
 		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		first.signal(t, syscall.SIGKILL)
-		first.silent(t)
+		first.waitOutputEnd(t)
 		if len(next.lines) > 0 {
 			t.Error("the lock was granted before the group was dead")
 		}
@@ -37,11 +37,11 @@ func TestKilledHolderDiesWithItsCommand(t *testing.T) {
 	})
 }
 
-// stubborn is a command that ignores TERM, as does its child. Both hold the named pipe open.
-const stubborn = `trap "" TERM; exec 9>"$0"; echo up; sleep 1000; sleep 1000`
+// ignoresTERM is a command that ignores TERM, as its child does. Both have the named pipe open.
+const ignoresTERM = `trap "" TERM; exec 9>"$0"; echo up; sleep 1000; sleep 1000`
 
-// pipeOf makes a named pipe. closed is closed when no process has it open for writing any more.
-func pipeOf(t *testing.T) (path string, closed <-chan struct{}) {
+// namedPipe makes a named pipe. The channel is closed when no process has the pipe open for writing any more.
+func namedPipe(t *testing.T) (path string, closed <-chan struct{}) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -72,13 +72,13 @@ func TestFrozenServer(t *testing.T) {
 	const session = 10 * time.Second
 	frozen := func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
-		pipe, dead := pipeOf(t)
-		p := launch(t, "", append(on(s, s.Path(t), "-session", session.String()), "--", "sh", "-c", stubborn, pipe)...)
+		pipe, groupEnded := namedPipe(t)
+		p := launch(t, "", append(lockFlags(s, s.Path(t), "-session", session.String()), "--", "sh", "-c", ignoresTERM, pipe)...)
 		p.line(t)
 		s.Freeze(t)
 		start := time.Now()
 		select {
-		case <-dead:
+		case <-groupEnded:
 		case <-time.After(timeLimit):
 			t.Fatal("the command's group still runs")
 		}
@@ -108,7 +108,7 @@ func TestDeletedNode(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
-		p := launch(t, "", append(on(s, path), "--", "sh", "-c", `trap "echo ended in order; exit 0" TERM; echo up; while :; do sleep 0.05; done`)...)
+		p := launch(t, "", append(lockFlags(s, path), "--", "sh", "-c", `trap "echo ended in order; exit 0" TERM; echo up; while :; do sleep 0.05; done`)...)
 		p.line(t)
 		if err := s.Client(t).Delete(path+"/"+s.Nodes(t, path)[0], -1); err != nil {
 			t.Fatal(err)
@@ -119,25 +119,25 @@ func TestDeletedNode(t *testing.T) {
 		if code := p.code(t); code != exitLost {
 			t.Errorf("code %d, want %d; %s", code, exitLost, &p.stderr)
 		}
-		p.silent(t)
+		p.waitOutputEnd(t)
 		t.Log(p.stderr.String())
 	})
 }
 
-// lockrun ends in time whatever a server does or fails to do.
+// lockrun ends in time if no server answers.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	mute := zktest.Embedded(t)
-	mute.Embedded().Inject(embedded.Fault{Op: embedded.OpAny, Action: embedded.BlackHole, Times: -1})
-	proxy := zktest.Proxy(t, mute.Addr())
+	noReplies := zktest.Embedded(t)
+	noReplies.Embedded().Inject(embedded.Fault{Op: embedded.OpAny, Action: embedded.BlackHole, Times: -1})
+	proxy := zktest.Proxy(t, noReplies.Addr())
 	proxy.BlackHole(true)
 	start := time.Now()
 	runs := map[string]*lockrunProcess{}
 	for what, addr := range map[string]string{
-		"no server listens":                   "127.0.0.1:1",
-		"no such name":                        "no-such-host.invalid:2181",
-		"a server that accepts and is silent": proxy.Addr(),
-		"a server that only shakes hands":     mute.Addr(),
+		"no server listens":                        "127.0.0.1:1",
+		"no such name":                             "no-such-host.invalid:2181",
+		"a server that accepts and is silent":      proxy.Addr(),
+		"a server that answers only the handshake": noReplies.Addr(),
 	} {
 		runs[what] = launch(t, "", "-zk", addr, "-lock", "/a", "-session", "1s", "-wait", "0", "true")
 	}
@@ -154,7 +154,7 @@ func TestServerGoesWhileWaiting(t *testing.T) {
 	s := zktest.Embedded(t)
 	path := s.Path(t)
 	holder(t, s, path, "-session", "8s")
-	p := launch(t, "", append(on(s, path, "-session", "8s"), "true")...)
+	p := launch(t, "", append(lockFlags(s, path, "-session", "8s"), "true")...)
 	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 	s.Freeze(t)
 	start := time.Now()

@@ -34,8 +34,8 @@ func (o *options) checkGeneration() error {
 }
 
 func generation(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
-		ctx, cancel := o.soon(ctx)
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
 		read := locks.Generation
 		if o.raise {

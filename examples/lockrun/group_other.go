@@ -12,7 +12,7 @@ import (
 
 func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
 
-func catch() <-chan os.Signal {
+func catchSignals() <-chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
 	return signals
@@ -29,7 +29,7 @@ func (g *group) wait() {
 	g.code = g.cmd.ProcessState.ExitCode()
 }
 
-func isolate(*exec.Cmd) {}
+func setProcessGroup(*exec.Cmd) {}
 
 func (g *group) signal(s os.Signal) {
 	if g.cmd.Process.Signal(s) != nil {

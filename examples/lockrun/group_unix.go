@@ -20,9 +20,9 @@ func forwarded() []os.Signal {
 	return signals
 }
 
-// catch begins to catch these signals. It also prevents a terminal from stopping lockrun, which
-// could not react to the loss of the lock while the command goes on.
-func catch() <-chan os.Signal {
+// catchSignals begins to catch these signals. It also prevents a terminal from stopping lockrun, because a
+// stopped lockrun could not react to the loss of the lock.
+func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTSTP)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
@@ -43,13 +43,13 @@ func (g *group) wait() {
 		_, err := syscall.Wait4(g.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil: // no such child: the system has forgotten how it ended
+		case err != nil: // no such child: the system does not know its exit status any more
 			g.code = exitUnavailable
 			return
 		case status.Stopped():
 			select {
 			case g.stops <- status.StopSignal():
-			default: // another one is waiting to be handled, by which the command goes on
+			default: // an earlier signal is not handled yet, after which the command goes on
 			}
 		case status.Signaled():
 			g.code = exitSignal + int(status.Signal())
@@ -61,14 +61,14 @@ func (g *group) wait() {
 	}
 }
 
-func isolate(cmd *exec.Cmd) {
+func setProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithThread(cmd.SysProcAttr)
 }
 
 func (g *group) signal(s os.Signal) {
 	syscall.Kill(-g.cmd.Process.Pid, s.(syscall.Signal))
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT) // a stopped process does not handle s before it
+	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT) // a stopped process handles s only after SIGCONT
 }
 
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
@@ -83,7 +83,7 @@ func (g *group) alive() bool {
 // second line.
 const guardScript = `read -r group && { read -r over || kill -s KILL -- "-$group"; }`
 
-// startGuard starts a process that outlives lockrun, and kills the group that tellGuard names if lockrun
+// startGuard starts a process that outlives lockrun, and kills the group that writeToGuard names if lockrun
 // is killed. The kernel would only kill the command itself, and only on Linux. The guard is started before
 // the command, since it takes some time.
 func (g *group) startGuard() error {
@@ -96,9 +96,9 @@ func (g *group) startGuard() error {
 	if err := guard.Start(); err != nil {
 		return err
 	}
-	g.tellGuard = func(line any) { fmt.Fprintln(input, line) }
+	g.writeToGuard = func(line any) { fmt.Fprintln(input, line) }
 	g.stopGuard = func() {
-		g.tellGuard("over\nover") // one line for the group, if the guard has read none
+		g.writeToGuard("over\nover") // one line for the group, if the guard has read none
 		guard.Wait()
 	}
 	return nil

@@ -22,10 +22,10 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 	g, err := start(cmd)
 	if err != nil {
 		release(o, grant, held)
-		return notRun(err)
+		return notStarted(err)
 	}
 	defer g.stopGuard()
-	defer g.giveTerminalBack()
+	defer g.returnTerminal()
 	continued, revoked := catchContinue(), grant.Revoked()
 	for {
 		select {
@@ -58,7 +58,7 @@ func (o *options) forwardRevocation(g *group) {
 		warn("another client asks for %s; the command goes on (-on-revoke TERM would end it)", o.path)
 		return
 	}
-	o.say("another client asks for %s: the command gets the signal %s", o.path, o.onRevoke)
+	o.printVerbose("another client asks for %s: the command gets the signal %s", o.path, o.onRevoke)
 	g.signal(revokeSignal(o.onRevoke))
 }
 
@@ -76,8 +76,7 @@ func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Durat
 	return min(half, time.Until(s.Deadline.Add(half)))
 }
 
-// release waits until ZooKeeper has deleted the node, so that the lock is free when lockrun has
-// ended.
+// release waits until ZooKeeper has deleted the node, so that the lock is free at the end of lockrun.
 func release(o *options, grant *actors.Grant, held time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(o.Session, 5*time.Second))
 	defer cancel()
@@ -85,5 +84,5 @@ func release(o *options, grant *actors.Grant, held time.Time) {
 		warn("the lock stays taken until its session expires, within %v: %v", o.Session, plain(err))
 		return
 	}
-	o.say("released %s after %v", o.path, since(held))
+	o.printVerbose("released %s after %v", o.path, since(held))
 }

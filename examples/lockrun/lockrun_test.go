@@ -119,7 +119,7 @@ func TestExitCodes(t *testing.T) {
 			if path == "" {
 				path = s.Path(t)
 			}
-			args := slices.Concat(on(s, path, strings.Fields(c.flags)...), []string{"--"}, c.command)
+			args := slices.Concat(lockFlags(s, path, strings.Fields(c.flags)...), []string{"--"}, c.command)
 			p := launch(t, "", args...)
 			if code := p.code(t); code != c.code {
 				t.Errorf("%q: code %d, want %d; %s", args, code, c.code, &p.stderr)
@@ -132,8 +132,8 @@ func TestExitCodes(t *testing.T) {
 		if code := busy.code(t); code != 143 {
 			t.Errorf("the holder's code is %d; %s", code, &busy.stderr)
 		}
-		busy.silent(t) // its child received the signal, too
-		if code := launch(t, "", append(on(s, taken, "-wait", "0"), "true")...).code(t); code != 0 {
+		busy.waitOutputEnd(t) // its child received the signal, too
+		if code := launch(t, "", append(lockFlags(s, taken, "-wait", "0"), "true")...).code(t); code != 0 {
 			t.Errorf("the lock is not free after its holder has ended: code %d", code)
 		}
 	})
@@ -146,7 +146,7 @@ func TestSemaphore(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		ofTwo := []string{"-mode", "semaphore", "-permits", "2"}
-		semaphore := func(flags ...string) []string { return on(s, path, slices.Concat(ofTwo, flags)...) }
+		semaphore := func(flags ...string) []string { return lockFlags(s, path, slices.Concat(ofTwo, flags)...) }
 		one, two := holder(t, s, path, ofTwo...), holder(t, s, path, ofTwo...)
 		for _, wait := range []string{"0", "200ms"} {
 			if code := launch(t, "", append(semaphore("-wait", wait), "true")...).code(t); code != exitNotAcquired {
@@ -179,7 +179,7 @@ func TestReadAndWrite(t *testing.T) {
 		refused := func(mode string) {
 			t.Helper()
 			for _, wait := range []string{"0", "200ms"} {
-				if code := launch(t, "", append(on(s, path, "-mode", mode, "-wait", wait), "true")...).code(t); code != exitNotAcquired {
+				if code := launch(t, "", append(lockFlags(s, path, "-mode", mode, "-wait", wait), "true")...).code(t); code != exitNotAcquired {
 					t.Errorf("%s with -wait %s: code %d, want %d", mode, wait, code, exitNotAcquired)
 				}
 			}
@@ -195,7 +195,7 @@ func TestReadAndWrite(t *testing.T) {
 		refused("write")
 		ended(one)
 		refused("write")
-		waits := launch(t, "", append(on(s, path, "-mode", "write", "-wait", "1m"), "--", "sh", "-c", `echo "$ACTORLOCK_NODE"; exit 7`)...)
+		waits := launch(t, "", append(lockFlags(s, path, "-mode", "write", "-wait", "1m"), "--", "sh", "-c", `echo "$ACTORLOCK_NODE"; exit 7`)...)
 		ended(two)
 		if got := waits.line(t); !strings.Contains(got, "-__WRIT__") {
 			t.Errorf("ACTORLOCK_NODE is %q", got)
@@ -214,7 +214,7 @@ func TestCommandSeesLockAndStdin(t *testing.T) {
 	node := regexp.MustCompile(`^/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`)
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t) + "/deep"
-		p := launch(t, "said to it\n", append(on(s, path), "--", "sh", "-c",
+		p := launch(t, "input\n", append(lockFlags(s, path), "--", "sh", "-c",
 			`echo "$ACTORLOCK_TOKEN"; echo "$ACTORLOCK_PATH"; echo "$ACTORLOCK_NODE"; cat; cat`)...)
 		token, err := actors.ParseToken(p.line(t))
 		if err != nil {
@@ -226,7 +226,7 @@ func TestCommandSeesLockAndStdin(t *testing.T) {
 		if got := p.line(t); !strings.HasPrefix(got, path) || !node.MatchString(got[len(path):]) {
 			t.Errorf("ACTORLOCK_NODE is %q", got)
 		}
-		if got := p.line(t); got != "said to it" {
+		if got := p.line(t); got != "input" {
 			t.Errorf("standard input was %q", got)
 		}
 		if code := p.code(t); code != 0 || token.Czxid == 0 {
@@ -235,7 +235,7 @@ func TestCommandSeesLockAndStdin(t *testing.T) {
 	})
 }
 
-// TestNoUpdateIsLost runs eight processes that count in a file that only the lock protects.
+// Eight processes count in a file that only the lock protects, and no count is lost.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	const processes, rounds = 8, 4
@@ -246,7 +246,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 		for range processes {
 			all.Go(func() {
 				for range rounds {
-					p := launch(t, "", append(on(s, path), "--", "sh", "-c", count, dir)...)
+					p := launch(t, "", append(lockFlags(s, path), "--", "sh", "-c", count, dir)...)
 					if <-p.ended; p.cmd.ProcessState.ExitCode() != 0 {
 						t.Errorf("code %d; %s", p.cmd.ProcessState.ExitCode(), &p.stderr)
 					}
@@ -280,7 +280,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 func TestSignalsReachTheCommand(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
-		p := launch(t, "", append(on(s, path), "--", "sh", "-c", `trap "echo caught; exit 3" INT; echo up; while :; do sleep 0.05; done`)...)
+		p := launch(t, "", append(lockFlags(s, path), "--", "sh", "-c", `trap "echo caught; exit 3" INT; echo up; while :; do sleep 0.05; done`)...)
 		p.line(t)
 		p.signal(t, syscall.SIGINT)
 		if got := p.line(t); got != "caught" {
@@ -301,7 +301,7 @@ func TestSignalEndsTheWait(t *testing.T) {
 		path := s.Path(t)
 		holder(t, s, path)
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			p := launch(t, "", append(on(s, path), "true")...)
+			p := launch(t, "", append(lockFlags(s, path), "true")...)
 			zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 			p.signal(t, sig)
 			if code := p.code(t); code != 128+int(sig) {

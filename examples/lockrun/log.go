@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/actorlock/actorlock/examples/internal/contenders"
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/actorlock/actorlock/examples/internal/contenders"
 )
 
 // lineHandler prints each record of the library's log as one line to standard error, without the time.

@@ -41,8 +41,8 @@ func (o *options) checkFolder() error {
 	return nil
 }
 
-// listed is a lock as -json prints it.
-type listed struct {
+// lockSummary is a lock as -json prints it.
+type lockSummary struct {
 	Path    string      `json:"path"`
 	Recipe  string      `json:"recipe,omitempty"`
 	Permits int         `json:"permits,omitempty"`
@@ -51,8 +51,8 @@ type listed struct {
 }
 
 func ls(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
-		ctx, cancel := o.soon(ctx)
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
 		paths, limit := locks.Find(ctx, o.path)
 		if limit != nil && !errors.Is(limit, actors.ErrLimit) {
@@ -71,11 +71,11 @@ func ls(o *options) (int, error) {
 	})
 }
 
-// inspections is how many locks ls reads at a time.
+// inspections is the number of locks that ls reads at a time.
 const inspections = 16
 
-// list inspects the locks at the paths. It leaves out those that have become free.
-func list(ctx context.Context, locks *actors.Locks, paths []string) ([]listed, error) {
+// list inspects the locks at the paths. It leaves out locks that have become free.
+func list(ctx context.Context, locks *actors.Locks, paths []string) ([]lockSummary, error) {
 	queues := make([]lockQueue, len(paths))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(inspections)
@@ -86,16 +86,16 @@ func list(ctx context.Context, locks *actors.Locks, paths []string) ([]listed, e
 		})
 	}
 	err := g.Wait()
-	all := []listed{}
+	all := []lockSummary{}
 	for _, q := range queues {
 		if holders := q.holders(); len(q.all) > 0 {
-			all = append(all, listed{q.path, q.recipe, q.permits, holders, len(q.all) - len(holders)})
+			all = append(all, lockSummary{q.path, q.recipe, q.permits, holders, len(q.all) - len(holders)})
 		}
 	}
 	return all, err
 }
 
-func printList(path string, all []listed) {
+func printList(path string, all []lockSummary) {
 	if len(all) == 0 {
 		fmt.Printf("%s: no lock at or below this path has a contender\n", path)
 		return

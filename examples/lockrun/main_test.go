@@ -36,7 +36,7 @@ type lockrunProcess struct {
 	ended  chan struct{}
 }
 
-// errorOutput may be read while it is written.
+// errorOutput keeps standard error, and may be read while it is written.
 type errorOutput struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -89,7 +89,7 @@ func launch(t *testing.T, stdin string, args ...string) *lockrunProcess {
 	t.Cleanup(func() {
 		cancel()
 		<-p.ended
-		p.silent(t)
+		p.waitOutputEnd(t)
 	})
 	return p
 }
@@ -120,8 +120,8 @@ func (p *lockrunProcess) line(t *testing.T) string {
 	return ""
 }
 
-// silent waits until no process has standard output open any more.
-func (p *lockrunProcess) silent(t *testing.T) {
+// waitOutputEnd waits until no process has standard output open any more.
+func (p *lockrunProcess) waitOutputEnd(t *testing.T) {
 	t.Helper()
 	timeout := time.After(timeLimit)
 	for {
@@ -143,8 +143,8 @@ func (p *lockrunProcess) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// on returns the arguments for a lock on s, to be followed by more flags, -- and a command.
-func on(s *zktest.Server, path string, more ...string) []string {
+// lockFlags returns the flags for a lock on s, and more. -- and a command follow them.
+func lockFlags(s *zktest.Server, path string, more ...string) []string {
 	return append([]string{"-zk", s.Addr(), "-lock", path}, more...)
 }
 
@@ -152,7 +152,7 @@ func on(s *zktest.Server, path string, more ...string) []string {
 // process of the same kind.
 func holder(t *testing.T, s *zktest.Server, path string, more ...string) *lockrunProcess {
 	t.Helper()
-	p := launch(t, "", append(on(s, path, more...), "--", "sh", "-c", "echo up; sleep 1000; echo woken")...)
+	p := launch(t, "", append(lockFlags(s, path, more...), "--", "sh", "-c", "echo up; sleep 1000; echo woken")...)
 	if got := p.line(t); got != "up" {
 		t.Fatalf("the holder printed %q", got)
 	}

@@ -10,33 +10,33 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestPaused pauses lockrun itself until another process holds its lock. Its command goes on
-// meanwhile, which lockrun cannot prevent. When lockrun goes on, it kills the group at once.
+// While lockrun is paused another process gets its lock. The command goes on meanwhile, which lockrun cannot prevent. When lockrun
+// is resumed, it kills the command's group at once.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	const session = 10 * time.Second
 	const grace = session / 10
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
-		pipe, dead := pipeOf(t)
+		pipe, groupEnded := namedPipe(t)
 		path := s.Path(t)
-		p := launch(t, "", append(on(s, path, "-session", session.String()), "--", "sh", "-c", stubborn, pipe)...)
+		p := launch(t, "", append(lockFlags(s, path, "-session", session.String()), "--", "sh", "-c", ignoresTERM, pipe)...)
 		p.line(t)
-		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
+		next := launch(t, "", append(lockFlags(s, path), "--", "echo", "mine")...)
 		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		p.signal(t, syscall.SIGSTOP)
 		if got := next.line(t); got != "mine" {
 			t.Errorf("the next one printed %q", got)
 		}
 		select {
-		case <-dead:
+		case <-groupEnded:
 			t.Error("the group has ended while lockrun was paused")
 		default:
 		}
 		p.signal(t, syscall.SIGCONT)
 		resumed := time.Now()
 		select {
-		case <-dead:
+		case <-groupEnded:
 		case <-time.After(timeLimit):
 			t.Fatal("the command's group still runs")
 		}
@@ -51,18 +51,18 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestShortPause pauses lockrun for less than its session timeout: the lock is not lost.
+// The lock is not lost if lockrun is paused for less than its session timeout.
 func TestShortPause(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
-		p := launch(t, "", append(on(s, path, "-session", "30s"), "--", "sh", "-c", `trap "exit 3" TERM; echo up; while :; do sleep 0.05; done`)...)
+		p := launch(t, "", append(lockFlags(s, path, "-session", "30s"), "--", "sh", "-c", `trap "exit 3" TERM; echo up; while :; do sleep 0.05; done`)...)
 		p.line(t)
 		p.signal(t, syscall.SIGSTOP)
-		other := launch(t, "", append(on(s, path, "-wait", "1s"), "true")...)
+		other := launch(t, "", append(lockFlags(s, path, "-wait", "1s"), "true")...)
 		if code := other.code(t); code != exitNotAcquired {
-			t.Errorf("another has got the lock: code %d", code)
+			t.Errorf("another process has got the lock: code %d", code)
 		}
 		p.signal(t, syscall.SIGCONT)
 		p.signal(t, syscall.SIGTERM)
@@ -72,22 +72,22 @@ func TestShortPause(t *testing.T) {
 	})
 }
 
-// TestBlackHole drops all packets in both directions.
+// The group is dead before the next process gets the lock if the network drops all packets.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
 	const session = 10 * time.Second
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		proxy, path := zktest.Proxy(t, s.Addr()), s.Path(t)
-		pipe, dead := pipeOf(t)
-		p := launch(t, "", "-zk", proxy.Addr(), "-lock", path, "-session", session.String(), "--", "sh", "-c", stubborn, pipe)
+		pipe, groupEnded := namedPipe(t)
+		p := launch(t, "", "-zk", proxy.Addr(), "-lock", path, "-session", session.String(), "--", "sh", "-c", ignoresTERM, pipe)
 		p.line(t)
-		next := launch(t, "", append(on(s, path), "--", "echo", "mine")...)
+		next := launch(t, "", append(lockFlags(s, path), "--", "echo", "mine")...)
 		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		proxy.BlackHole(true)
 		start := time.Now()
 		select {
-		case <-dead:
+		case <-groupEnded:
 		case line := <-next.lines:
 			t.Errorf("the next one printed %q while the command runs", line)
 			return

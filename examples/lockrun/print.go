@@ -59,7 +59,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// when returns since when the contender is in the queue, and how long that is.
+// when returns the time at which the contender has joined the queue, and the duration since then.
 func (c contender) when() string {
 	if c.Since.IsZero() {
 		return ""
@@ -67,7 +67,7 @@ func (c contender) when() string {
 	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(c.Since), 0).Round(time.Second))
 }
 
-// ownerAndProcess returns what the node of the contender says of its owner and process, as in
+// ownerAndProcess returns the owner and the process that the contender's node has, as in
 // "billing, backup[123] on host1".
 func (c contender) ownerAndProcess() string {
 	process := c.Program
@@ -83,10 +83,10 @@ func (c contender) ownerAndProcess() string {
 	return c.Owner + process
 }
 
-// name returns a name of the contender for people: its owner and process, or else its session.
+// name returns a name of the contender: its owner and process, or else its session.
 func (c contender) name() string {
-	if who := c.ownerAndProcess(); who != "" {
-		return who
+	if name := c.ownerAndProcess(); name != "" {
+		return name
 	}
 	if c.Data != "" {
 		return fmt.Sprintf("a client of session %s (%s)", c.Session, c.Data)

@@ -17,7 +17,7 @@ type contender struct {
 	mine bool // it is this lockrun
 }
 
-// lockQueue is the contenders of a lock, in queue order.
+// lockQueue has the contenders of a lock, in queue order.
 type lockQueue struct {
 	path    string
 	recipe  string
@@ -73,7 +73,7 @@ func (o *options) setLock(path string) error {
 	return checkPath("path", path)
 }
 
-// recipeLeases is where a semaphore has its leases, below its path.
+// recipeLeases is the directory of a semaphore's leases, below its path.
 const recipeLeases = "/leases"
 
 // cutLast cuts a path before its last name.

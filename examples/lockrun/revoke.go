@@ -69,16 +69,16 @@ func (o *options) checkBreak() error {
 	return o.checkLock()
 }
 
-// outcome is what has become of a contender, as -json prints it.
+// outcome is the outcome for a contender, as -json prints it.
 type outcome struct {
 	Node    string `json:"node"`
 	Outcome string `json:"outcome"`
 }
 
-// targets returns the contenders that revoke and break concern: the holders, or the one whose node was
+// targets returns the contenders of revoke and break: the holders, or the contender whose node was
 // given.
 func (o *options) targets(ctx context.Context, locks *actors.Locks) ([]contender, error) {
-	ctx, cancel := o.soon(ctx)
+	ctx, cancel := o.requestContext(ctx)
 	defer cancel()
 	q, err := inspect(ctx, locks, o.path)
 	if err != nil || o.node == "" {
@@ -93,13 +93,13 @@ func (o *options) targets(ctx context.Context, locks *actors.Locks) ([]contender
 }
 
 func revoke(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		targets, err := o.targets(ctx, locks)
 		if err != nil {
 			return err
 		}
 		results, err := each(targets, func(c contender) (string, error) {
-			limited, cancel := o.soon(ctx)
+			limited, cancel := o.requestContext(ctx)
 			defer cancel()
 			_, err := locks.Revoke(limited, c.Node, 0)
 			return "asked", err
@@ -111,7 +111,7 @@ func revoke(o *options) (int, error) {
 	})
 }
 
-// awaitRelease blocks until the nodes are gone or -wait is over, and sets their outcomes.
+// awaitRelease blocks until the nodes are deleted or -wait is over, and sets their outcomes.
 func (o *options) awaitRelease(ctx context.Context, locks *actors.Locks, results []outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
@@ -123,15 +123,15 @@ func (o *options) awaitRelease(ctx context.Context, locks *actors.Locks, results
 		for _, c := range q.Participants {
 			present[c.Node] = true
 		}
-		left := 0
+		remaining := 0
 		for i := range results {
 			if !present[results[i].Node] {
 				results[i].Outcome = "released"
 			} else {
-				left++
+				remaining++
 			}
 		}
-		if left == 0 {
+		if remaining == 0 {
 			return nil
 		}
 	}
@@ -139,7 +139,7 @@ func (o *options) awaitRelease(ctx context.Context, locks *actors.Locks, results
 }
 
 func breakLock(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		targets, err := o.targets(ctx, locks)
 		if err != nil {
 			return err

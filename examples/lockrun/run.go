@@ -31,10 +31,10 @@ var modes = map[string]func(*actors.Locks, *options) lock{
 func run(o *options) (int, error) {
 	program, err := exec.LookPath(o.command[0])
 	if err != nil {
-		return notRun(err)
+		return notStarted(err)
 	}
 	start := time.Now()
-	signals := catch()
+	signals := catchSignals()
 	locks, code, err := open(o, start, signals)
 	if err != nil {
 		return code, err
@@ -44,7 +44,7 @@ func run(o *options) (int, error) {
 		closeWithin(min(closeLimit(locks), o.left(start, slack)), locks)
 		return code, plain(err)
 	}
-	o.say("holds %s after %v, token %v", o.path, since(start), grant.Token())
+	o.printVerbose("holds %s after %v, token %v", o.path, since(start), grant.Token())
 	defer func() { closeWithin(closeLimit(locks), locks) }()
 	code, err = hold(o, program, locks, grant, signals)
 	return code, plain(err)
@@ -76,12 +76,12 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 		defer cancel()
 	}
 	pending := modes[o.mode](locks, o).Acquire(ctx, o.request(start)...)
-	watching, done := context.WithCancel(context.Background())
-	var narrator sync.WaitGroup
-	defer narrator.Wait() // it prints nothing later
-	defer done()
+	watching, stop := context.WithCancel(context.Background())
+	var printing sync.WaitGroup
+	defer printing.Wait() // no position is printed after the grant
+	defer stop()
 	if o.verbose {
-		narrator.Go(func() { o.narrate(watching, locks) })
+		printing.Go(func() { o.printPositions(watching, locks) })
 	}
 	sessions := locks.Sessions(watching)
 	var outage <-chan time.Time // receives when ZooKeeper has been away for outageLimit

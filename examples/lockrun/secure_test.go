@@ -18,8 +18,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// secureServers runs a test with the addresses of both servers' ports for TLS, which want a certificate of
-// the authority, and with the flags of a client that has one.
+// secureServers runs a test with the addresses of both servers' ports for TLS, where clients need a certificate of
+// the authority, and with the files of a client that has one.
 func secureServers(t *testing.T, f func(t *testing.T, a *zktest.Authority, addr, keys, trust string)) {
 	t.Run("embedded", func(t *testing.T) {
 		a := zktest.NewAuthority(t)
@@ -41,8 +41,8 @@ func secureServers(t *testing.T, f func(t *testing.T, a *zktest.Authority, addr,
 	})
 }
 
-// written returns the path of a new file.
-func written(t *testing.T, text string, mode os.FileMode) string {
+// writeFile writes a new file, and returns its path.
+func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
@@ -54,13 +54,13 @@ func written(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-// A secured ensemble is used by flags, and by the environment. Another identity may neither hold nor see
-// the lock.
+// Flags or the environment configure the connection to a secured ensemble. A client with other credentials may neither acquire nor
+// read the lock.
 func TestSecuredEnsemble(t *testing.T) {
 	secureServers(t, func(t *testing.T, a *zktest.Authority, addr, keys, trust string) {
 		const path = "/secured/lock"
 		tlsFlags := []string{"-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
-		auth := written(t, "# of the tests\n\ndigest:backup:pass:word\r\n", 0o600)
+		auth := writeFile(t, "# of the tests\n\ndigest:backup:pass:word\r\n", 0o600)
 		flags := append([]string{"-zk", addr, "-auth-file", auth, "-acl", "creator"}, tlsFlags...)
 		p := launch(t, "", append(flags, "-lock", path, "--", "sh", "-c", "echo up; sleep 1000")...)
 		if got := p.line(t); got != "up" {
@@ -81,11 +81,11 @@ func TestSecuredEnsemble(t *testing.T) {
 			}
 		})
 		otherKeys, _ := a.Files(a.Issue("other"))
-		wrong := written(t, "digest:backup:other", 0o600)
-		stranger := []string{"-zk", addr, "-auth-file", wrong, "-tls-ca", trust, "-tls-cert", otherKeys, "-tls-key", otherKeys}
+		wrong := writeFile(t, "digest:backup:other", 0o600)
+		other := []string{"-zk", addr, "-auth-file", wrong, "-tls-ca", trust, "-tls-cert", otherKeys, "-tls-key", otherKeys}
 		for _, args := range [][]string{
-			append([]string{"who", path}, stranger...),
-			append(stranger, "-lock", path, "-wait", "0", "--", "true"),
+			append([]string{"who", path}, other...),
+			append(other, "-lock", path, "-wait", "0", "--", "true"),
 		} {
 			p := launch(t, "", args...)
 			code, text := p.code(t), p.stderr.String()
@@ -97,9 +97,8 @@ func TestSecuredEnsemble(t *testing.T) {
 	})
 }
 
-// speaks runs a server that sends text to each client, and returns its address. Without text it hangs
-// up.
-func speaks(t *testing.T, text string) string {
+// textServer runs a server that sends text to each client and closes the connection. It returns the server's address.
+func textServer(t *testing.T, text string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +118,7 @@ func speaks(t *testing.T, text string) string {
 	return l.Addr().String()
 }
 
-// Each mistake ends with one line that says what to do.
+// Each mistake leads to one line that names what to change.
 func TestFailureLines(t *testing.T) {
 	t.Parallel()
 	a, other := zktest.NewAuthority(t), zktest.NewAuthority(t)
@@ -133,38 +132,38 @@ func TestFailureLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publicKey := written(t, string(text), 0o644)
+	publicKey := writeFile(t, string(text), 0o644)
 	forbidden := s.Path(t)
-	holder(t, s, forbidden, "-auth-file", written(t, "digest:a:b", 0o600), "-acl", "creator")
+	holder(t, s, forbidden, "-auth-file", writeFile(t, "digest:a:b", 0o600), "-acl", "creator")
 	cases := []struct {
 		what  string
 		flags []string
 		code  int
-		says  []string
+		want  []string // parts of the line
 	}{
 		{"no server", []string{"-zk", "127.0.0.1:1"}, exitUnavailable, []string{"127.0.0.1:1", "connection refused", "check that ZooKeeper runs there", "-zk"}},
 		{"no such name", []string{"-zk", "no-such-host.invalid"}, exitUnavailable, []string{"no-such-host.invalid", "check the host in -zk"}},
-		{"HTTP", []string{"-zk", speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, exitUnavailable, []string{"an HTTP server answers", "clientPort"}},
-		{"SSH", []string{"-zk", speaks(t, "SSH-2.0-OpenSSH_9.2\r\n")}, exitUnavailable, []string{"an SSH server answers", "clientPort"}},
-		{"Redis", []string{"-zk", speaks(t, "-ERR unknown command\r\n")}, exitUnavailable, []string{"a Redis server answers", "clientPort"}},
-		{"hang-up", []string{"-zk", speaks(t, "")}, exitUnavailable, []string{"hangs up", "quorum", "-tls-ca"}},
+		{"HTTP", []string{"-zk", textServer(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, exitUnavailable, []string{"an HTTP server answers", "clientPort"}},
+		{"SSH", []string{"-zk", textServer(t, "SSH-2.0-OpenSSH_9.2\r\n")}, exitUnavailable, []string{"an SSH server answers", "clientPort"}},
+		{"Redis", []string{"-zk", textServer(t, "-ERR unknown command\r\n")}, exitUnavailable, []string{"a Redis server answers", "clientPort"}},
+		{"hang-up", []string{"-zk", textServer(t, "")}, exitUnavailable, []string{"hangs up", "quorum", "-tls-ca"}},
 		{"TLS port without TLS", []string{"-zk", secure}, exitUnavailable, []string{"-tls-ca"}},
 		{"plain port with TLS", append([]string{"-zk", s.Addr()}, mutual...), exitUnavailable, []string{"hangs up", "secureClientPort"}},
-		{"SSH with TLS", append([]string{"-zk", speaks(t, "SSH-2.0-OpenSSH_9.2\r\n")}, mutual...), exitUnavailable, []string{"an SSH server answers"}},
+		{"SSH with TLS", append([]string{"-zk", textServer(t, "SSH-2.0-OpenSSH_9.2\r\n")}, mutual...), exitUnavailable, []string{"an SSH server answers"}},
 		{"no client certificate", []string{"-zk", secure, "-tls-ca", trust}, exitUnavailable, []string{"-tls-cert"}},
 		{"client certificate of another authority", []string{"-zk", secure, "-tls-ca", trust, "-tls-cert", otherKeys, "-tls-key", otherKeys}, exitUnavailable, []string{"; the server wants a certificate that it trusts"}},
 		{"server of another authority", []string{"-zk", secure, "-tls-ca", otherTrust}, exitUnavailable, []string{"unknown authority", "; -tls-ca"}},
 		{"another server name", append([]string{"-zk", secure, "-tls-server-name", "elsewhere"}, mutual...), exitUnavailable, []string{"elsewhere", "; -tls-server-name"}},
 		{"timeout out of range", []string{"-zk", s.Addr(), "-session", "10h"}, exitUnavailable, []string{"10h", "maxSessionTimeout", "-session"}},
-		{"no such scheme", []string{"-zk", s.Addr(), "-auth-file", written(t, "backup:password", 0o600)}, exitUnavailable, []string{`"backup"`, "digest:user:password"}},
+		{"no such scheme", []string{"-zk", s.Addr(), "-auth-file", writeFile(t, "backup:password", 0o600)}, exitUnavailable, []string{`"backup"`, "digest:user:password"}},
 		{"no permission", []string{"-zk", s.Addr(), "-lock", forbidden}, exitUnavailable, []string{"is not granted on " + forbidden, "-auth-file"}},
-		{"public credentials", []string{"-zk", s.Addr(), "-auth-file", written(t, "digest:a:b", 0o644)}, exitUsage, []string{"chmod 600"}},
-		{"no credentials", []string{"-zk", s.Addr(), "-auth-file", written(t, "# none\n", 0o600)}, exitUsage, []string{"no credentials", "digest:user:password"}},
-		{"credentials without a scheme", []string{"-zk", s.Addr(), "-auth-file", written(t, "\nsecret\n", 0o600)}, exitUsage, []string{"line 2", "scheme:credentials"}},
-		{"digest without a user", []string{"-zk", s.Addr(), "-auth-file", written(t, "digest:secret\n", 0o600)}, exitUsage, []string{"line 1", "user:password"}},
+		{"public credentials", []string{"-zk", s.Addr(), "-auth-file", writeFile(t, "digest:a:b", 0o644)}, exitUsage, []string{"chmod 600"}},
+		{"no credentials", []string{"-zk", s.Addr(), "-auth-file", writeFile(t, "# none\n", 0o600)}, exitUsage, []string{"no credentials", "digest:user:password"}},
+		{"credentials without a scheme", []string{"-zk", s.Addr(), "-auth-file", writeFile(t, "\nsecret\n", 0o600)}, exitUsage, []string{"line 2", "scheme:credentials"}},
+		{"digest without a user", []string{"-zk", s.Addr(), "-auth-file", writeFile(t, "digest:secret\n", 0o600)}, exitUsage, []string{"line 1", "user:password"}},
 		{"no file of credentials", []string{"-zk", s.Addr(), "-auth-file", "/no/such"}, exitUsage, []string{"-auth-file", "/no/such"}},
 		{"no file of an authority", []string{"-zk", s.Addr(), "-tls-ca", "/no/such"}, exitUsage, []string{"-tls-ca", "/no/such"}},
-		{"no certificate in the file", []string{"-zk", s.Addr(), "-tls-ca", written(t, "text", 0o600)}, exitUsage, []string{"BEGIN CERTIFICATE"}},
+		{"no certificate in the file", []string{"-zk", s.Addr(), "-tls-ca", writeFile(t, "text", 0o600)}, exitUsage, []string{"BEGIN CERTIFICATE"}},
 		{"key of another certificate", []string{"-zk", s.Addr(), "-tls-cert", keys, "-tls-key", otherKeys}, exitUsage, []string{"-tls-key " + otherKeys, "does not match"}},
 		{"public key", []string{"-zk", secure, "-tls-ca", trust, "-tls-cert", keys, "-tls-key", publicKey}, 0, []string{"chmod 600 " + publicKey}},
 		{"chroot that is missing", []string{"-zk", s.Addr() + s.Path(t)}, 0, []string{"the chroot was missing and is made"}},
@@ -179,7 +178,7 @@ func TestFailureLines(t *testing.T) {
 		if code != c.code || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: code %d, want %d and one line; %s", c.what, code, c.code, text)
 		}
-		for _, part := range c.says {
+		for _, part := range c.want {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: %q is not in %s", c.what, part, text)
 			}

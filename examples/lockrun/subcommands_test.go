@@ -53,7 +53,7 @@ func TestContendersOfAllLibraries(t *testing.T) {
 	kazoo := interop.Kazoo(t, s.Addr()).Lock(path, "-lock-")
 	kazooHolds := kazoo.Begin(timeLimit)
 	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "kazoo waits")
-	ours := launch(t, "", append(on(s, path, "-v"), "--", "sh", "-c", "echo up; sleep 1000")...)
+	ours := launch(t, "", append(lockFlags(s, path, "-v"), "--", "sh", "-c", "echo up; sleep 1000")...)
 	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 3 }, "lockrun waits")
 
 	watched := launch(t, "", "watch", "-json", path, "-zk", s.Addr())
@@ -98,7 +98,7 @@ func TestContendersOfAllLibraries(t *testing.T) {
 	if len(list) != 1 || list[0]["path"] != path || list[0]["recipe"] != "mutex" || list[0]["waiters"] != 2.0 || len(list[0]["holders"].([]any)) != 1 {
 		t.Errorf("ls: %v", list)
 	}
-	zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(ours.stderr.String(), "at place 2 of 3, held by") }, "-v says the place")
+	zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(ours.stderr.String(), "at place 2 of 3, held by") }, "-v prints the place")
 
 	broken := objects(t, output(t, 0, "break", path, "-zk", s.Addr(), "-yes", "-json", "-grace", "1ms"))
 	if len(broken) != 1 || broken[0]["node"] != all[0]["node"] || broken[0]["outcome"] != "broken" {
@@ -130,7 +130,7 @@ func TestContendersOfAllLibraries(t *testing.T) {
 	}
 }
 
-// A lock that no client uses has an empty array.
+// The output for a lock without contenders is an empty array.
 func TestFreeLock(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -153,7 +153,7 @@ func TestOnRevoke(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		for _, name := range []string{"USR1", "sigusr1"} {
-			p := launch(t, "", append(on(s, path, "-on-revoke", name), "--", "sh", "-c", `trap "exit 3" USR1; echo up; while :; do sleep 0.05; done`)...)
+			p := launch(t, "", append(lockFlags(s, path, "-on-revoke", name), "--", "sh", "-c", `trap "exit 3" USR1; echo up; while :; do sleep 0.05; done`)...)
 			p.line(t)
 			if text := output(t, 0, "revoke", "-wait", "1m", path, "-zk", s.Addr()); !strings.HasPrefix(text, "released: sh, ") {
 				t.Errorf("revoke: %s", text)
@@ -176,8 +176,8 @@ func TestBreak(t *testing.T) {
 		if all := objects(t, text); len(all) != 1 || all[0]["outcome"] != "asked" {
 			t.Errorf("revoke: %s", text)
 		}
-		zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(first.stderr.String(), "another client asks for "+path) }, "lockrun says so")
-		waiter := launch(t, "", append(on(s, path), "true")...)
+		zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(first.stderr.String(), "another client asks for "+path) }, "lockrun prints that")
+		waiter := launch(t, "", append(lockFlags(s, path), "true")...)
 		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 		all := objects(t, output(t, 0, "who", "-json", path, "-zk", s.Addr()))
 		node := all[1]["node"].(string)
@@ -198,7 +198,7 @@ func TestBreak(t *testing.T) {
 	})
 }
 
-// The leases of a semaphore are those of its path, and each is one of its own.
+// The subcommands show the leases of a semaphore at its path, and break a single one.
 func TestSemaphoreOfTwo(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -219,11 +219,11 @@ func TestSemaphoreOfTwo(t *testing.T) {
 	})
 }
 
-// A token is verified by the environment of a command, by a node, and by the path of the lock.
+// A token is verification by the environment of a command, by a node, and by the path of the lock.
 func TestVerify(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
-		p := launch(t, "", append(on(s, path), "--", "sh", "-c", `echo "$ACTORLOCK_TOKEN"; echo "$ACTORLOCK_NODE"; sleep 1000`)...)
+		p := launch(t, "", append(lockFlags(s, path), "--", "sh", "-c", `echo "$ACTORLOCK_TOKEN"; echo "$ACTORLOCK_NODE"; sleep 1000`)...)
 		token, node := p.line(t), p.line(t)
 		for _, where := range []string{path, node} {
 			if text := output(t, 0, "verify", "-zk", s.Addr(), "-json", token, where); !strings.Contains(text, `"holds":true`) || !strings.Contains(text, node) {
@@ -235,7 +235,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("without a token: code %d; %s", code, &inside.stderr)
 		}
 		t.Setenv("LOCKRUN", os.Args[0])
-		nested := launch(t, "", append(on(s, s.Path(t)), "--", "sh", "-c", asLockrun+`=1 exec "$LOCKRUN" verify -zk "$0"`, s.Addr())...)
+		nested := launch(t, "", append(lockFlags(s, s.Path(t)), "--", "sh", "-c", asLockrun+`=1 exec "$LOCKRUN" verify -zk "$0"`, s.Addr())...)
 		if got := nested.line(t); !strings.HasPrefix(got, "the token holds, by ") {
 			t.Errorf("in a command: %s", got)
 		}

@@ -13,4 +13,4 @@ func (g *group) onStop(os.Signal) {}
 
 func (g *group) onContinue() {}
 
-func (g *group) giveTerminalBack() {}
+func (g *group) returnTerminal() {}

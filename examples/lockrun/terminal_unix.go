@@ -13,14 +13,14 @@ import (
 // command when it reads from the terminal. Then lockrun puts the command's group into the foreground. A
 // command that does not read leaves the terminal to other programs, such as the pager of a pipeline.
 type terminal struct {
-	tty     *os.File // nil before the command asks for it
-	given   bool     // lockrun has put the command's group into the foreground instead of its own
+	tty     *os.File // nil before the command reads from it
+	moved   bool     // lockrun has put the command's group into the foreground instead of its own
 	waiting bool     // the command is stopped, and lockrun itself is in the background
 }
 
 // catchContinue returns a channel that receives when lockrun is continued, as by the shell's fg. It
 // also prevents the terminal from stopping lockrun when lockrun writes from the background. The
-// command must have been started: it would inherit that.
+// command must have been started before, because it would inherit that.
 func catchContinue() <-chan os.Signal {
 	signal.Ignore(syscall.SIGTTOU)
 	continued := make(chan os.Signal, 1)
@@ -28,8 +28,8 @@ func catchContinue() <-chan os.Signal {
 	return continued
 }
 
-// onStop continues a command that a signal of the terminal has stopped: it would keep the lock while
-// it does nothing. lockrun cannot stop with it, so the shell would not get the terminal back either.
+// onStop continues a command that a signal of the terminal has stopped, because a stopped command would keep the lock. lockrun
+// cannot stop together with the command, so that the shell would not get the terminal either.
 func (g *group) onStop(s os.Signal) {
 	switch s {
 	case syscall.SIGTSTP:
@@ -64,15 +64,15 @@ func (g *group) takeTerminal() bool {
 	case g.cmd.Process.Pid:
 		return true
 	case syscall.Getpgrp():
-		g.given = setForeground(g.tty, g.cmd.Process.Pid)
-		return g.given
+		g.moved = setForeground(g.tty, g.cmd.Process.Pid)
+		return g.moved
 	}
 	return false
 }
 
-// giveTerminalBack makes lockrun's group the foreground again, if it was that before.
-func (g *group) giveTerminalBack() {
-	if g.given {
+// returnTerminal puts lockrun's group into the foreground again if it was there before.
+func (g *group) returnTerminal() {
+	if g.moved {
 		setForeground(g.tty, syscall.Getpgrp())
 	}
 	if g.tty != nil {

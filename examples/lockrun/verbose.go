@@ -8,14 +8,14 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// say prints a line to standard error with -v.
-func (o *options) say(format string, args ...any) {
+// printVerbose prints a line to standard error with -v.
+func (o *options) printVerbose(format string, args ...any) {
 	if o.verbose {
 		warn(format, args...)
 	}
 }
 
-// since returns the time since start, rounded for people.
+// since returns the time since start, rounded.
 func since(start time.Time) time.Duration {
 	d := time.Since(start)
 	if d < 10*time.Second {
@@ -24,18 +24,18 @@ func since(start time.Time) time.Duration {
 	return d.Round(time.Second)
 }
 
-// narrate prints the place of lockrun in the queue, and the holder, at each change until ctx ends.
-func (o *options) narrate(ctx context.Context, locks *actors.Locks) {
+// printPositions prints the place of lockrun in the queue, and the holder, at each change until ctx ends.
+func (o *options) printPositions(ctx context.Context, locks *actors.Locks) {
 	last := ""
 	for q := range locks.Observe(ctx, o.path) {
 		if line := queueOf(q).position(); line != "" && line != last {
-			o.say("%s", line)
+			o.printVerbose("%s", line)
 			last = line
 		}
 	}
 }
 
-// position returns the place of lockrun in the queue, and the holder, for people. It returns an empty text if lockrun does not wait.
+// position returns a line with the place of lockrun in the queue, and the holder. It returns an empty text if lockrun does not wait.
 func (q lockQueue) position() string {
 	for _, c := range q.all {
 		if !c.mine || c.Holds {

@@ -48,8 +48,8 @@ func (o *options) checkVerify() error {
 	return o.setLock(path)
 }
 
-// verified is the result as -json prints it.
-type verified struct {
+// verification is the result as -json prints it.
+type verification struct {
 	Holds  bool   `json:"holds"`
 	Token  string `json:"token"`
 	Node   string `json:"node,omitempty"`
@@ -57,8 +57,8 @@ type verified struct {
 }
 
 func verify(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
-		ctx, cancel := o.soon(ctx)
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
 		node, err := o.verifyAny(ctx, locks)
 		switch {
@@ -70,7 +70,7 @@ func verify(o *options) (int, error) {
 			fmt.Printf("the token holds, by %s\n", node)
 			return nil
 		}
-		result := verified{Holds: err == nil, Token: o.token, Node: node}
+		result := verification{Holds: err == nil, Token: o.token, Node: node}
 		if err != nil {
 			result.Reason = plain(err).Error()
 		}

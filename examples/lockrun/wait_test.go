@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// With -wait lockrun ends in time, with and without ZooKeeper, with different exit codes.
+// With -wait lockrun ends in time, with and without ZooKeeper. The exit codes differ.
 func TestWaitBoundsTheWhole(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -26,7 +26,7 @@ func TestWaitBoundsTheWhole(t *testing.T) {
 		{"closed port", "127.0.0.1:1", "0", exitUnavailable},
 		{"port that accepts and never answers", silent.Addr(), "300ms", exitUnavailable},
 		{"port that accepts and never answers", silent.Addr(), "0", exitUnavailable},
-		{"lock that is taken", s.Addr(), "300ms", exitNotAcquired},
+		{"lock that is held", s.Addr(), "300ms", exitNotAcquired},
 		{"server that goes away", gone.Addr(), "3s", exitNotAcquired},
 	} {
 		o, err := runCommand.parse([]string{"-zk", c.addr, "-lock", taken, "-wait", c.wait, "--", "true"})

@@ -29,8 +29,8 @@ func defineJSON(o *options, f *flags) {
 }
 
 func who(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
-		ctx, cancel := o.soon(ctx)
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
 		q, err := inspect(ctx, locks, o.path)
 		if err != nil {
@@ -64,7 +64,7 @@ var watchCommand = &command{
 }
 
 func watch(o *options) (int, error) {
-	return ask(o, func(ctx context.Context, locks *actors.Locks) error {
+	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		first := true
 		for q := range locks.Observe(ctx, o.path) {
 			if errors.Is(q.Err, actors.ErrNoAuth) {
