@@ -46,7 +46,7 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	system := actor.NewActorSystem(actor.WithLoggerFactory(noLog))
 	defer system.Shutdown()
 	locks, err := actors.Connect(ctx, servers, actors.Config{System: system})
 	if err != nil {
@@ -58,10 +58,10 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		return err
 	}
 
-	say := log.New(out, "", 0)
+	printer := log.New(out, "", 0)
 	finished, granted := make(chan string, 6), make(chan string, 1)
 	start := func(w *worker) {
-		w.lock, w.say, w.finished = lock, say, finished
+		w.lock, w.out, w.finished = lock, printer, finished
 		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 	}
 	// Three workers hold the lock twice each. A fourth cancels its request. A fifth stops while
@@ -97,4 +97,4 @@ func wait(ctx context.Context, names <-chan string, n int) error {
 	return nil
 }
 
-func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
+func noLog(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }

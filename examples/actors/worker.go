@@ -13,13 +13,13 @@ import (
 // Release, and continues when it receives the answer.
 type worker struct {
 	name    string
-	turns   int           // how often it still acquires the lock
+	turns   int           // number of acquires that are left
 	cancels bool          // it cancels its request
 	stops   bool          // it stops while it holds the lock
-	holds   chan<- string // if not nil, it sends its name here when it holds, and never releases
+	holds   chan<- string // if not nil, receives the worker's name when it holds, and the worker never releases
 
 	lock     *actor.PID
-	say      *log.Logger
+	out      *log.Logger
 	finished chan<- string
 	request  uint64 // id of the present request
 }
@@ -47,7 +47,7 @@ func (w *worker) acquire(ctx actor.Context) {
 
 // Granted implements messages.OwnerHandler.
 func (w *worker) Granted(ctx actor.Context, msg *messages.Granted) {
-	w.say.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
+	w.out.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
 	if w.stops {
 		w.finish(ctx, "stops without a release")
 		return
@@ -89,7 +89,7 @@ func (w *worker) RevokeRequested(actor.Context, *messages.RevokeRequested) {}
 func (w *worker) Contended(actor.Context, *messages.Contended) {}
 
 func (w *worker) finish(ctx actor.Context, how string) {
-	w.say.Println(w.name, how)
+	w.out.Println(w.name, how)
 	w.finished <- w.name
 	ctx.Stop(ctx.Self())
 }

@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// run starts the holder, pauses it, and acquires the lock meanwhile.
+// run starts the holder, pauses it, and acquires the lock during the pause.
 func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
 	if servers == "" {
 		server, err := embedded.Start(embedded.ServerConfig{TickTime: 200 * time.Millisecond})
@@ -90,13 +90,13 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 		return err
 	}
 	fmt.Fprintln(out, "It has checked that its grant holds, and is paused before its next write")
-	began := time.Now()
+	pausedAt := time.Now()
 	grant, err := locks.Mutex(path).Lock(ctx) // blocks until the session of the holder has expired
 	if err != nil {
 		return err
 	}
 	defer grant.Release()
-	fmt.Fprintf(out, "After %.1f s its session has expired. We have the lock, token %v\n", time.Since(began).Seconds(), grant.Token())
+	fmt.Fprintf(out, "After %.1f s its session has expired. We have the lock, token %v\n", time.Since(pausedAt).Seconds(), grant.Token())
 	if grant.Token().Compare(token) <= 0 {
 		return fmt.Errorf("token %v comes after %v", grant.Token(), token)
 	}
@@ -130,7 +130,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 	return other.wait()
 }
 
-// hold is the process that run pauses. It reports by its output.
+// hold runs in the process that run pauses, and prints what it does.
 func hold(ctx context.Context, servers string, session time.Duration, path string) error {
 	locks, err := actors.Connect(ctx, servers, actors.Config{SessionTimeout: session})
 	if err != nil {
@@ -150,7 +150,7 @@ func hold(ctx context.Context, servers string, session time.Duration, path strin
 		return err
 	}
 	fmt.Println(`It writes "42 left" under its guard`)
-	if err := untilWoken(); err != nil { // a pause can come between any two lines of a program
+	if err := awaitResume(); err != nil { // a pause can come between any two lines of a program
 		return err
 	}
 	for {

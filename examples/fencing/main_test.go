@@ -48,7 +48,7 @@ func check(t *testing.T, servers string) {
 	defer cancel()
 	session := 4 * time.Second
 	if zktest.Exhaustive() {
-		session = 10 * time.Second // the holder's is not to expire before its pause
+		session = 10 * time.Second // the holder's session must not expire before its pause
 	}
 	var out bytes.Buffer
 	if err := run(ctx, servers, session, &out); err != nil {
@@ -59,7 +59,7 @@ func check(t *testing.T, servers string) {
 	if len(tokens) != 2 || tokens[0][1] >= tokens[1][1] {
 		t.Errorf("the tokens are %q", tokens)
 	}
-	at := 0
+	from := 0
 	for _, part := range []string{
 		"confirms to a third party",
 		"is paused",
@@ -70,17 +70,17 @@ func check(t *testing.T, servers string) {
 		"refuses it by its token: token " + tokens[0][1] + " is older than " + tokens[1][1],
 		"as we have left it",
 	} {
-		next := strings.Index(out.String()[at:], part)
+		next := strings.Index(out.String()[from:], part)
 		if next < 0 {
 			t.Fatalf("%q is missing, or not in order, in\n%s", part, &out)
 		}
-		at += next
+		from += next
 	}
-	gone(t, out.String())
+	checkEnded(t, out.String())
 }
 
-// gone checks that the holder has ended.
-func gone(t *testing.T, out string) {
+// checkEnded checks that the holder has ended.
+func checkEnded(t *testing.T, out string) {
 	t.Helper()
 	found := regexp.MustCompile(`^Process (\d+) takes`).FindStringSubmatch(out)
 	if found == nil {
@@ -88,7 +88,7 @@ func gone(t *testing.T, out string) {
 	}
 	pid, _ := strconv.Atoi(found[1])
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is left: %v", pid, err)
+		t.Errorf("process %d has not ended: %v", pid, err)
 	}
 }
 
@@ -97,22 +97,22 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := textWriter{at: "is paused", do: cancel}
+	out := textWriter{text: "is paused", do: cancel}
 	if err := run(ctx, "", 0, &out); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v after\n%s", err, &out)
 	}
-	gone(t, out.String())
+	checkEnded(t, out.String())
 }
 
-// textWriter calls a function when a text is written.
+// textWriter calls do when a text is written.
 type textWriter struct {
 	bytes.Buffer
-	at string
-	do func()
+	text string
+	do   func()
 }
 
 func (w *textWriter) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(w.at)) {
+	if bytes.Contains(p, []byte(w.text)) {
 		w.do()
 	}
 	return w.Buffer.Write(p)

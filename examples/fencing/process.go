@@ -35,7 +35,7 @@ func start(ctx context.Context, servers string, session time.Duration, path stri
 	}
 	cmd := exec.CommandContext(ctx, self, "-"+holderFlag, path, "-zk", servers, "-session", session.String())
 	cmd.Stderr = os.Stderr
-	// In a group of its own it dies with this process even while it is paused: the kernel
+	// In a group of its own it ends with this process even while it is paused: the kernel
 	// sends SIGHUP to an orphaned process group that is stopped.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
@@ -94,8 +94,8 @@ func (p *holderProcess) signal(s syscall.Signal) error {
 	return p.cmd.Process.Signal(s)
 }
 
-// untilWoken blocks the holder until it was paused and resumed.
-func untilWoken() error {
+// awaitResume blocks the holder until it was paused and resumed.
+func awaitResume() error {
 	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
 }

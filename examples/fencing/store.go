@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// store is a resource outside of ZooKeeper. It stores the greatest token that it has seen. A
+// store is a resource outside of ZooKeeper. It stores the greatest token of its writes. A
 // database would have a column CHAR(42) for it: the texts of tokens sort as tokens do. After a
 // restore of the ensemble from a backup, the store refuses new tokens until an operator raises
 // the generation.

@@ -20,7 +20,7 @@ type participant struct {
 	child             bool
 }
 
-// run leads, again and again, until ctx ends.
+// run campaigns until ctx ends.
 func (c *participant) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,5 +79,5 @@ const (
 	isOver = "its term is over:"
 )
 
-// work is where a program does what only its leader may do. It returns when the term is over.
+// work stands for the work of a leader. It returns when the term is over.
 func work(ctx context.Context) { <-ctx.Done() }

@@ -21,10 +21,10 @@ type measurement struct {
 	session time.Duration
 	fault   string
 	took    time.Duration // until the next leader led
-	noticed time.Duration // until the old leader's term was over for itself; 0 if it did not say so before
+	noticed time.Duration // until the old leader reported the end of its term; 0 if it did not before the next leader
 }
 
-// measure has each fault happen to leaders, as many times as there are rounds, at a random moment
+// measure injects each fault into a leader, once in each round, at a random moment
 // between two pings of the leader. It prints each fail-over, and then a table.
 func measure(ctx context.Context, servers, sessions string, rounds int, out io.Writer) error {
 	if servers == "" {
@@ -76,7 +76,7 @@ func (m measurement) String() string {
 	return line
 }
 
-// spread returns the median, the least and the most of a column.
+// spread returns the median, the minimum and the maximum of a column.
 func spread(all []measurement, session time.Duration, name string, of func(measurement) time.Duration) string {
 	var took []time.Duration
 	for _, m := range all {
@@ -132,7 +132,7 @@ func measureOne(ctx context.Context, servers string, session time.Duration, f fa
 	case <-ctx.Done():
 		return m, context.Cause(ctx)
 	}
-	began := time.Now()
+	start := time.Now()
 	took, next, err := e.failOver(ctx, leader, f)
 	if err != nil {
 		return m, err
@@ -143,7 +143,7 @@ func measureOne(ctx context.Context, servers string, session time.Duration, f fa
 	m.took = took
 	select {
 	case at := <-leader.over:
-		m.noticed = at.Sub(began)
+		m.noticed = at.Sub(start)
 	default:
 	}
 	return m, nil

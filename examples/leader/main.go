@@ -4,7 +4,7 @@
 //
 //	go run ./examples/leader [-zk SERVERS]
 //
-// It starts three candidates and has something happen to each leader: SIGTERM, kill -9, a pause
+// It starts three candidates, and each leader has a fault: SIGTERM, kill -9, a pause
 // (SIGSTOP), and a network that loses all packets. Without -zk it starts the embedded server.
 //
 //	go run ./examples/leader -zk SERVERS -id one
@@ -61,7 +61,7 @@ func main() {
 	}
 }
 
-// run shows what becomes of leaders.
+// run shows one fail-over after each fault.
 func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -98,7 +98,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 		if next.token.Compare(leader.token) <= 0 {
 			return fmt.Errorf("token %v comes after %v", next.token, leader.token)
 		}
-		if err := e.recover(ctx, leader, f); err != nil {
+		if err := e.undo(ctx, leader, f); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "  %s\n", f.after)
@@ -107,7 +107,7 @@ func run(ctx context.Context, servers string, session time.Duration, out io.Writ
 	return nil
 }
 
-// election is the candidates of one path, as the program sees them.
+// election has the candidates of one path.
 type election struct {
 	*actors.Election
 	locks   *actors.Locks
@@ -115,10 +115,10 @@ type election struct {
 	servers string
 	session time.Duration
 	all     []*candidateProcess
-	led     chan *candidateProcess // a process that leads now
+	led     chan *candidateProcess // receives each process that becomes the leader
 }
 
-// open connects the program itself, which takes no part.
+// open connects the program itself, which is no candidate.
 func open(ctx context.Context, servers string, session time.Duration) (*election, error) {
 	locks, err := actors.Connect(ctx, servers, actors.Config{SessionTimeout: session})
 	if err != nil {
@@ -135,7 +135,7 @@ func (e *election) close() {
 	e.locks.Close()
 }
 
-// start starts a candidate, and waits until it takes part.
+// start starts a candidate, and waits until it is a participant.
 func (e *election) start(ctx context.Context, id string) error {
 	p, err := startProcess(ctx, e, id)
 	if err != nil {
@@ -145,7 +145,7 @@ func (e *election) start(ctx context.Context, id string) error {
 	return e.await(ctx, p)
 }
 
-// await waits until a candidate takes part.
+// await waits until a candidate is a participant.
 func (e *election) await(ctx context.Context, p *candidateProcess) error {
 	for {
 		all, err := e.Participants(ctx)
@@ -176,18 +176,18 @@ func (e *election) nextLeader(ctx context.Context) (*candidateProcess, error) {
 	}
 }
 
-// failOver has something happen to the leader, and returns when the next one leads.
+// failOver injects a fault into the leader, and returns when there is another leader.
 func (e *election) failOver(ctx context.Context, leader *candidateProcess, f fault) (took time.Duration, next *candidateProcess, err error) {
-	began := time.Now()
-	if err := f.strike(leader); err != nil {
+	start := time.Now()
+	if err := f.inject(leader); err != nil {
 		return 0, nil, err
 	}
 	next, err = e.nextLeader(ctx)
-	return time.Since(began), next, err
+	return time.Since(start), next, err
 }
 
-// recover undoes a fault. A process that has ended is started again.
-func (e *election) recover(ctx context.Context, p *candidateProcess, f fault) error {
+// undo ends a fault, and starts a process again that has ended.
+func (e *election) undo(ctx context.Context, p *candidateProcess, f fault) error {
 	if f.undo == nil {
 		p.kill()
 		return e.start(ctx, p.id)

@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 func check(t *testing.T, servers string) {
 	session := 2 * time.Second
 	if zktest.Exhaustive() {
-		session = 4 * time.Second // no leader's is to expire by itself
+		session = 4 * time.Second // no leader's session may expire without a fault
 	}
 	var out bytes.Buffer
 	if err := run(t.Context(), servers, session, &out); err != nil {
@@ -61,21 +61,21 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := textWriter{at: "SIGTERM to one", do: cancel}
+	out := textWriter{text: "SIGTERM to one", do: cancel}
 	if err := run(ctx, "", 0, &out); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v after\n%s", err, &out)
 	}
 }
 
-// textWriter calls a function when a text is written.
+// textWriter calls do when a text is written.
 type textWriter struct {
 	bytes.Buffer
-	at string
-	do func()
+	text string
+	do   func()
 }
 
 func (w *textWriter) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(w.at)) {
+	if bytes.Contains(p, []byte(w.text)) {
 		w.do()
 	}
 	return w.Buffer.Write(p)
@@ -93,12 +93,12 @@ func TestMeasure(t *testing.T) {
 	if !row.MatchString(out.String()) {
 		t.Errorf("the table is incomplete:\n%s", &out)
 	}
-	for _, wrong := range []struct {
+	for _, invalid := range []struct {
 		servers, sessions string
 		rounds            int
 	}{{"", "4s", 1}, {s.Addr(), "4", 1}, {s.Addr(), "4s", 0}} {
-		if err := measure(t.Context(), wrong.servers, wrong.sessions, wrong.rounds, &out); err == nil {
-			t.Errorf("no error for %+v", wrong)
+		if err := measure(t.Context(), invalid.servers, invalid.sessions, invalid.rounds, &out); err == nil {
+			t.Errorf("no error for %+v", invalid)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// network passes the connections of one process on to the servers. While it is cut, it loses all
+// network forwards the connections of one process to the servers. While it is cut, it loses all
 // packets, and closes no connection, as a broken cable does.
 type network struct {
 	listener net.Listener
@@ -40,7 +40,7 @@ func (n *network) cut(is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.isCut = is
-	if !is { // what was lost is lost: the connections are useless
+	if !is { // packets were lost, so that the connections cannot go on
 		n.closeLocked()
 	}
 }
@@ -89,7 +89,7 @@ func (n *network) serve(client net.Conn, address string) {
 	n.copy(server, client)
 }
 
-// copy passes packets on in one direction.
+// copy forwards packets in one direction.
 func (n *network) copy(to, from net.Conn) {
 	packet := make([]byte, 32<<10)
 	for {

@@ -23,12 +23,12 @@ type candidateProcess struct {
 	stdin   io.Closer
 	network *network
 	token   actors.Token   // of the last term; set before the process is sent to election.led
-	over    chan time.Time // when a term was over, as the candidate says
+	over    chan time.Time // the times at which the candidate has reported the end of a term
 	ended   chan struct{}  // closed when the process has ended
 	killing sync.Once
 }
 
-// startProcess starts the candidate, which is this program with -id. It is killed when ctx ends.
+// startProcess starts the candidate, which is this program with -id, and kills it when ctx ends.
 func startProcess(ctx context.Context, e *election, id string) (*candidateProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func startProcess(ctx context.Context, e *election, id string) (*candidateProces
 	p := &candidateProcess{id: id, network: n, over: make(chan time.Time, 100), ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, self, "-id", id, "-child", "-zk", n.address, "-session", e.session.String(), "-path", e.path)
 	p.cmd.Stderr = os.Stderr
-	// In a group of its own it dies with this process even while it is paused: the kernel
+	// In a group of its own it ends with this process even while it is paused: the kernel
 	// sends SIGHUP to an orphaned process group that is stopped.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -65,7 +65,7 @@ func startProcess(ctx context.Context, e *election, id string) (*candidateProces
 				p.over <- time.Now()
 			}
 		}
-		p.cmd.Wait() // it was killed, perhaps
+		p.cmd.Wait() // it may have been killed
 	}()
 	return p, nil
 }
@@ -82,10 +82,10 @@ func (p *candidateProcess) kill() {
 	})
 }
 
-// fault is what happens to a leader.
+// fault is a fault of a leader.
 type fault struct {
 	name   string
-	strike func(*candidateProcess) error
+	inject func(*candidateProcess) error
 	undo   func(*candidateProcess) error // nil: a new process is started instead
 	after  string
 }

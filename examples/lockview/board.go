@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// board holds the queues of the locks below a path, as they were last seen. Each change has a
-// version, so that a page can be sent what has changed since the version that it has.
+// board holds the last read queues of the locks below a path. Each change has a
+// version, so that the server can send a page the changes since the page's version.
 type board struct {
 	locks *actors.Locks
 	root  string
@@ -39,14 +39,14 @@ type sessionState struct {
 	Since time.Time `json:"since"`
 }
 
-// findEvery is how often the board looks for locks that it does not know.
+// findEvery is the interval at which the board looks for new locks.
 const findEvery = 2 * time.Second
 
 func newBoard(locks *actors.Locks, root string) *board {
 	return &board{locks: locks, root: root, shown: map[string]shown{}, gone: map[string]uint64{}, changed: make(chan struct{})}
 }
 
-// run keeps the board up to date until ctx ends.
+// run updates the board until ctx ends.
 func (b *board) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -65,7 +65,7 @@ func (b *board) run(ctx context.Context) {
 	}
 }
 
-// observe starts an observer for each lock that is new, and ends those of locks that are gone.
+// observe starts an observer for each new lock, and ends the observers of locks that are not there any more.
 func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []st
 		}
 		ctx, stop := context.WithCancel(ctx)
 		delete(b.gone, path)
-		b.shown[path] = shown{stop: stop} // pages are told of it when it was observed
+		b.shown[path] = shown{stop: stop} // pages get the lock after its first observation
 		running.Go(func() {
 			for q := range b.locks.Observe(ctx, path) {
 				b.put(q)
@@ -117,14 +117,14 @@ func (b *board) change() {
 	b.changed = make(chan struct{})
 }
 
-// update is what has changed on the board since a version.
+// update has the changes of the board since a version.
 type update struct {
 	Whole   bool     `json:"whole"` // the update has all locks
 	Changed []lock   `json:"changed"`
 	Gone    []string `json:"gone"`
 }
 
-// since returns what has changed after version, the present version, and a channel that is closed at
+// since returns the changes after version, the present version, and a channel that is closed at
 // the next change.
 func (b *board) since(version uint64) (u update, s sessionState, now uint64, next <-chan struct{}) {
 	b.mu.Lock()

@@ -38,7 +38,7 @@ type reply struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// open starts Chromium. Without one the test is skipped, as those are that need a ZooKeeper.
+// open starts Chromium. Without Chromium the test is skipped, as tests without a real ZooKeeper are.
 func open(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -159,7 +159,7 @@ func (b *browser) scheme(scheme string) {
 func (b *browser) visit(url string) {
 	b.Helper()
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
-	b.becomes(`document.readyState === "complete" && location.href`, url)
+	b.waitValue(`document.readyState === "complete" && location.href`, url)
 }
 
 // eval returns the value of a JavaScript expression as text.
@@ -176,16 +176,16 @@ func (b *browser) eval(expression string) string {
 	return fmt.Sprint(r.Result.Value)
 }
 
-// becomes waits until the expression has the value.
-func (b *browser) becomes(expression, value string) {
+// waitValue waits until the expression has the value.
+func (b *browser) waitValue(expression, value string) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool { return b.eval(expression) == value }, "%s is %q (now %q)", expression, value, lazily(func() string { return b.eval(expression) }))
+	zktest.Eventually(b, timeLimit, func() bool { return b.eval(expression) == value }, "%s is %q (now %q)", expression, value, lazyText(func() string { return b.eval(expression) }))
 }
 
-// lazily is a text that is made when it is printed.
-type lazily func() string
+// lazyText is a text that is made when it is printed.
+type lazyText func() string
 
-func (l lazily) String() string { return l() }
+func (l lazyText) String() string { return l() }
 
 // press presses a key, such as "Enter" or "j".
 func (b *browser) press(key string) {
@@ -201,7 +201,7 @@ func (b *browser) press(key string) {
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": key}, nil)
 }
 
-// screenshot writes what is to be seen to the folder of the flag -screenshots.
+// screenshot writes an image of the page to the folder of the flag -screenshots.
 func (b *browser) screenshot(name string) {
 	b.Helper()
 	if *screenshots == "" {
@@ -214,8 +214,8 @@ func (b *browser) screenshot(name string) {
 	must(b.T, os.WriteFile(filepath.Join(*screenshots, name+".png"), image, 0o644))
 }
 
-// fine fails the test if the page has thrown an exception or logged an error.
-func (b *browser) fine() {
+// checkErrors fails the test if the page has thrown an exception or logged an error.
+func (b *browser) checkErrors() {
 	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// demonstrate lets the workers of three sessions use some locks, so that the page has something to
-// show. The function that it returns ends them.
+// demonstrate lets the workers of three sessions use some locks, for the page to show. stop ends the workers.
 func demonstrate(ctx context.Context, servers string) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup

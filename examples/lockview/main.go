@@ -1,5 +1,5 @@
-// Command lockview serves a page that shows the locks below a path as queues, live: holders, waiters
-// in their order, since when, of which process and session, and hand-offs as they happen.
+// Command lockview serves a page that shows the locks below a path as queues, and each change at once: the holders and the waiters in
+// their order, with their time, process and session, and the hand-offs.
 //
 //	go run ./examples/lockview                                # on an embedded server, with a demonstration
 //	go run ./examples/lockview -zk zk1:2181,zk2:2181 /locks

@@ -20,8 +20,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// patience is how long a test waits for what must come, on the slowest machine.
-const patience = time.Minute
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = time.Minute
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the page to this `folder`")
 
@@ -36,13 +36,13 @@ func must(t testing.TB, err error) {
 
 // within returns a context that bounds what a test waits for.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// view starts lockview, and returns the address of its page.
-func view(t *testing.T, o pageOptions) (url string) {
+// startLockview starts lockview, and returns the address of its page.
+func startLockview(t *testing.T, o pageOptions) (url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	read, write := io.Pipe()
@@ -67,8 +67,8 @@ func view(t *testing.T, o pageOptions) (url string) {
 	return url
 }
 
-// at sets the flags that lead to a server.
-func at(t *testing.T, s *zktest.Server, o pageOptions) pageOptions {
+// optionsFor sets the flags for a server.
+func optionsFor(t *testing.T, s *zktest.Server, o pageOptions) pageOptions {
 	t.Helper()
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	o.Define(set)
@@ -88,14 +88,15 @@ type blockingLock interface {
 	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
 }
 
-func hold(t *testing.T, lock blockingLock, options ...actors.Option) *actors.Grant {
+// acquire acquires a lock.
+func acquire(t *testing.T, lock blockingLock, options ...actors.Option) *actors.Grant {
 	t.Helper()
 	grant, err := lock.Lock(within(t), options...)
 	must(t, err)
 	return grant
 }
 
-// events reads the page's events until found returns true.
+// events reads the events of a page until found returns true.
 func events(t *testing.T, url string, found func(event, data string) bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(within(t), "GET", url+"events", nil)
@@ -117,15 +118,15 @@ func events(t *testing.T, url string, found func(event, data string) bool) {
 	t.Fatalf("the events end: %v", lines.Err())
 }
 
-// The server sends the queues as they are, and then what changes.
+// The server sends the present queues, and then each change.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		locks, path := connect(t, s), s.Path(t)
-		first := hold(t, locks.Mutex(path), actors.WithOwner("ann"))
+		first := acquire(t, locks.Mutex(path), actors.WithOwner("ann"))
 		second := locks.Mutex(path).Acquire(within(t), actors.WithOwner("bob"))
 		want := []string{"ann holds, bob", "bob holds", ""}
-		events(t, view(t, at(t, s, pageOptions{root: path})), func(event, data string) bool {
+		events(t, startLockview(t, optionsFor(t, s, pageOptions{root: path})), func(event, data string) bool {
 			if event != "locks" {
 				return false
 			}
@@ -160,11 +161,11 @@ func summary(l lock) string {
 	return strings.Join(all, ", ")
 }
 
-// A page of another site cannot read or write by a name that leads here, or by a form.
+// A page of another site cannot use this server by another name of its address, or by a form.
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
-	grant := hold(t, connect(t, s).Mutex("/lock"))
+	grant := acquire(t, connect(t, s).Mutex("/lock"))
 	body := fmt.Sprintf(`{"node": %q}`, grant.Node())
 	for _, test := range []struct {
 		name, method, path, host, contentType string
@@ -181,7 +182,7 @@ func TestOtherSites(t *testing.T) {
 		{"revoke", "POST", "revoke", "", "application/json", true, 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			url := view(t, at(t, s, pageOptions{root: "/", revoke: test.revoke}))
+			url := startLockview(t, optionsFor(t, s, pageOptions{root: "/", revoke: test.revoke}))
 			request, err := http.NewRequestWithContext(within(t), test.method, url+test.path, strings.NewReader(body))
 			must(t, err)
 			if test.host != "" {
@@ -219,8 +220,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// foreign creates a contender as Curator does.
-func foreign(t *testing.T, s *zktest.Server, path, data string) {
+// createAsCurator creates a contender as Curator does.
+func createAsCurator(t *testing.T, s *zktest.Server, path, data string) {
 	t.Helper()
 	conn := s.Client(t)
 	_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))

@@ -17,21 +17,20 @@ import (
 //go:embed page
 var files embed.FS
 
-// sendEvery is the least time between two events to one page: a browser that draws more often shows
-// no more.
+// sendEvery is the shortest time between two events to one page. More events would show no more.
 const sendEvery = 100 * time.Millisecond
 
-// keepAlive is how often a page gets an event if nothing changes, so that both sides notice a
-// connection that is gone.
+// keepAlive is the time after which a page gets an event without a change, so that both sides notice a
+// broken connection.
 const keepAlive = 10 * time.Second
 
-// server serves the page and what it shows.
+// server serves the page and its events.
 type server struct {
 	board *board
-	// revoke asks a holder to release; nil does not let the page do that.
+	// revoke asks a holder to release. It is nil if the page may not do that.
 	revoke func(ctx context.Context, node string) error
-	// host is the only Host header that is served, so that a page of another site cannot reach this
-	// one by a name of its own that leads to the loopback interface. Empty serves all.
+	// host is the only accepted Host header, so that a page of another site cannot use this server by another name of the loopback
+	// interface. If it is empty, all are accepted.
 	host string
 }
 
@@ -93,7 +92,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send writes an event. Its errors show at the next Flush.
+// send writes an event. The next Flush returns its error.
 func (s *server) send(w http.ResponseWriter, event string, data any) {
 	text, err := json.Marshal(data)
 	if err != nil {

@@ -51,8 +51,8 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 	}
 	defer locks.Close()
 	mu := locks.Mutex("/quickstart/orders-" + rand.Text()[:8]) // used by no other run
-	s := &tour{ctx, servers, mu, out}
-	for _, part := range []func() error{s.turns, s.selecting, s.timeouts, s.reentry, s.loss} {
+	d := &demo{ctx, servers, mu, out}
+	for _, part := range []func() error{d.turns, d.selecting, d.timeouts, d.reentry, d.loss} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -60,7 +60,8 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 	return nil
 }
 
-type tour struct {
+// demo has the parts of the program.
+type demo struct {
 	ctx     context.Context
 	servers string
 	mu      *actors.Mutex
@@ -68,23 +69,23 @@ type tour struct {
 }
 
 // turns shows owners that hold the lock one after the other, each with a greater token.
-func (s *tour) turns() error {
-	fmt.Fprintf(s.out, "Three workers take turns on %s:\n", s.mu.Path())
+func (d *demo) turns() error {
+	fmt.Fprintf(d.out, "Three workers take turns on %s:\n", d.mu.Path())
 	var last actors.Token // the lock protects it
 	var group errgroup.Group
 	for worker := range 3 {
 		group.Go(func() error {
 			for range 2 {
-				grant, err := s.mu.Lock(s.ctx)
+				grant, err := d.mu.Lock(d.ctx)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(s.out, "  worker %d holds the lock, token %v\n", worker+1, grant.Token())
+				fmt.Fprintf(d.out, "  worker %d holds the lock, token %v\n", worker+1, grant.Token())
 				if grant.Token().Compare(last) <= 0 {
 					return fmt.Errorf("token %v comes after %v", grant.Token(), last)
 				}
 				last = grant.Token()
-				if err := grant.Unlock(s.ctx); err != nil {
+				if err := grant.Unlock(d.ctx); err != nil {
 					return err
 				}
 			}
@@ -95,20 +96,20 @@ func (s *tour) turns() error {
 }
 
 // selecting shows a select on a future and on other channels.
-func (s *tour) selecting() error {
-	pending := s.mu.Acquire(s.ctx) // does not block
+func (d *demo) selecting() error {
+	pending := d.mu.Acquire(d.ctx) // does not block
 	select {
 	case <-pending.Done():
-	case <-s.ctx.Done():
+	case <-d.ctx.Done():
 	}
 	grant, err := pending.Result()
 	if err != nil {
 		return err
 	}
 	defer grant.Release()
-	fmt.Fprintln(s.out, "The lock was free: its future came first")
+	fmt.Fprintln(d.out, "The lock was free: its future came first")
 
-	pending = s.mu.Acquire(s.ctx)
+	pending = d.mu.Acquire(d.ctx)
 	select {
 	case <-pending.Done():
 		_, err := pending.Result()
@@ -116,102 +117,102 @@ func (s *tour) selecting() error {
 	case <-time.After(100 * time.Millisecond):
 		pending.Cancel() // leaves the queue, also if a grant is on its way
 	}
-	fmt.Fprintln(s.out, "The lock was taken: a timer came first")
+	fmt.Fprintln(d.out, "The lock was taken: a timer came first")
 	return nil
 }
 
 // timeouts shows the ways in which a request ends without the lock.
-func (s *tour) timeouts() error {
-	fmt.Fprintln(s.out, "While another owner holds the lock:")
-	holder, err := s.mu.Lock(s.ctx)
+func (d *demo) timeouts() error {
+	fmt.Fprintln(d.out, "While another owner holds the lock:")
+	holder, err := d.mu.Lock(d.ctx)
 	if err != nil {
 		return err
 	}
 	defer holder.Release()
 
-	_, err = s.mu.Lock(s.ctx, actors.Try())
-	if err := s.expect(err, actors.ErrNotAcquired); err != nil {
+	_, err = d.mu.Lock(d.ctx, actors.Try())
+	if err := d.expect(err, actors.ErrNotAcquired); err != nil {
 		return err
 	}
-	_, err = s.mu.Lock(s.ctx, actors.WithTimeout(100*time.Millisecond))
-	if err := s.expect(err, actors.ErrTimedOut); err != nil {
+	_, err = d.mu.Lock(d.ctx, actors.WithTimeout(100*time.Millisecond))
+	if err := d.expect(err, actors.ErrTimedOut); err != nil {
 		return err
 	}
-	impatient, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
+	limited, cancel := context.WithTimeout(d.ctx, 100*time.Millisecond)
 	defer cancel()
-	_, err = s.mu.Lock(impatient)
-	if err := s.expect(err, context.DeadlineExceeded); err != nil {
+	_, err = d.mu.Lock(limited)
+	if err := d.expect(err, context.DeadlineExceeded); err != nil {
 		return err
 	}
-	pending := s.mu.Acquire(s.ctx)
+	pending := d.mu.Acquire(d.ctx)
 	pending.Cancel()
 	_, err = pending.Result()
-	return s.expect(err, actors.ErrCancelled)
+	return d.expect(err, actors.ErrCancelled)
 }
 
-func (s *tour) expect(err, want error) error {
+func (d *demo) expect(err, want error) error {
 	if !errors.Is(err, want) {
 		return fmt.Errorf("got %v instead of %w", err, want)
 	}
-	fmt.Fprintf(s.out, "  %v\n", err)
+	fmt.Fprintf(d.out, "  %v\n", err)
 	return nil
 }
 
 // reentry shows that an owner, given by its name and not by the goroutine, can hold the lock twice.
-func (s *tour) reentry() error {
-	outer, err := s.mu.Lock(s.ctx, actors.WithOwner("billing"))
+func (d *demo) reentry() error {
+	outer, err := d.mu.Lock(d.ctx, actors.WithOwner("billing"))
 	if err != nil {
 		return err
 	}
-	inner, err := s.mu.Lock(s.ctx, actors.WithOwner("billing"))
+	inner, err := d.mu.Lock(d.ctx, actors.WithOwner("billing"))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "Owner billing holds the lock twice, tokens %v and %v\n", outer.Token(), inner.Token())
-	if err := inner.Unlock(s.ctx); err != nil {
+	fmt.Fprintf(d.out, "Owner billing holds the lock twice, tokens %v and %v\n", outer.Token(), inner.Token())
+	if err := inner.Unlock(d.ctx); err != nil {
 		return err
 	}
-	return outer.Unlock(s.ctx)
+	return outer.Unlock(d.ctx)
 }
 
 // loss shows that a holder learns of the end of its session, and that a resource refuses its late
 // write by the token.
-func (s *tour) loss() error {
-	fmt.Fprintln(s.out, "Another process takes the lock, and its session ends:")
-	other, err := actors.Connect(s.ctx, s.servers, actors.Config{})
+func (d *demo) loss() error {
+	fmt.Fprintln(d.out, "Another process takes the lock, and its session ends:")
+	other, err := actors.Connect(d.ctx, d.servers, actors.Config{})
 	if err != nil {
 		return err
 	}
 	defer other.Close()
-	lost, err := other.Mutex(s.mu.Path()).Lock(s.ctx)
+	lost, err := other.Mutex(d.mu.Path()).Lock(d.ctx)
 	if err != nil {
 		return err
 	}
-	work := lost.Context(s.ctx) // for the work that the lock protects
+	work := lost.Context(d.ctx) // for the work that the lock protects
 	other.Close()
 	<-lost.Done()
 	<-work.Done()
-	fmt.Fprintln(s.out, "  its grant is over:", lost.Err())
+	fmt.Fprintln(d.out, "  its grant is over:", lost.Err())
 
-	grant, err := s.mu.Lock(s.ctx)
+	grant, err := d.mu.Lock(d.ctx)
 	if err != nil {
 		return err
 	}
-	defer grant.Unlock(s.ctx)
+	defer grant.Unlock(d.ctx)
 	var stock store
 	if err := stock.write(grant.Token(), "41 left"); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "  the next holder writes %q with token %v\n", stock.value, grant.Token())
+	fmt.Fprintf(d.out, "  the next holder writes %q with token %v\n", stock.value, grant.Token())
 	late := stock.write(lost.Token(), "42 left")
 	if late == nil {
 		return errors.New("a late write was accepted")
 	}
-	fmt.Fprintln(s.out, "  a late write of the first is refused:", late)
+	fmt.Fprintln(d.out, "  a late write of the first is refused:", late)
 	return nil
 }
 
-// store is a resource that refuses a token smaller than the greatest it has seen.
+// store is a resource that refuses a token that is smaller than an earlier one.
 type store struct {
 	newest actors.Token
 	value  string

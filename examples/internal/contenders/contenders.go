@@ -12,7 +12,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Contender is a holder or a waiter. What is not known is left out. Its texts are printable.
+// Contender is a holder or a waiter. Unknown fields are empty. Its texts are printable.
 type Contender struct {
 	Place   int       `json:"place"` // from 0
 	Holds   bool      `json:"holds"`
@@ -34,7 +34,7 @@ func New(p actors.Participant, place int) Contender {
 		Data: Printable(string(p.Data))}
 }
 
-// Printable returns text without characters that control a terminal: other clients have written it.
+// Printable returns the text of another client without characters that control a terminal.
 func Printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		quoted := strconv.QuoteToGraphic(text)

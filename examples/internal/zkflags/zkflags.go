@@ -1,4 +1,4 @@
-// Package zkflags has the flags by which the examples reach a ZooKeeper ensemble, also a secured one.
+// Package zkflags has the examples' flags for a ZooKeeper ensemble, also a secured one.
 package zkflags
 
 import (
@@ -20,7 +20,7 @@ import (
 type Flags struct {
 	Servers string        // empty if -zk is missing
 	Session time.Duration // the session timeout
-	// Warn is called for what is dangerous and no error. It must not be nil.
+	// Warn prints a warning. It must not be nil.
 	Warn func(format string, args ...any)
 
 	ca, cert, key, name string // of TLS
@@ -54,12 +54,12 @@ func EnvName(flag string) string {
 	return "ACTORLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// ReadEnvironment sets the flags of Names that the command line does not have. set has been parsed.
-func ReadEnvironment(set *flag.FlagSet, look func(string) (string, bool)) error {
+// ReadEnvironment sets the flags of Names that the command line does not have. The caller has parsed set.
+func ReadEnvironment(set *flag.FlagSet, lookup func(string) (string, bool)) error {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, name := range Names {
-		value, ok := look(EnvName(name))
+		value, ok := lookup(EnvName(name))
 		if !ok || value == "" || given[name] {
 			continue
 		}
@@ -73,7 +73,7 @@ func ReadEnvironment(set *flag.FlagSet, look func(string) (string, bool)) error 
 // authVariable is the environment variable that has credentials, in the format of an -auth-file.
 const authVariable = "ACTORLOCK_AUTH"
 
-// AuthHelp says how credentials get into the environment.
+// AuthHelp is the help for credentials in the environment.
 const AuthHelp = authVariable + " has credentials as the lines of an -auth-file. Credentials are never part of a command line."
 
 // errNoServers is the error of a missing -zk.
