@@ -54,7 +54,7 @@ func (s *State) requestCreate(e *entry) {
 	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
 	put(&s.entries, e.serial, e)
 	s.unanswered = append(s.unanswered, e)
-	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]),
+	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),
 		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn()}
 	if e.downgradeOf != nil {
 		e.downgradeOf.downgrades++

@@ -3,6 +3,7 @@ package lockqueue
 import (
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -19,13 +20,13 @@ func TestStanding(t *testing.T) {
 	}
 	want("a", queue.Exclusive, OwnerStanding{})
 	want("", queue.Exclusive, OwnerStanding{})
-	create := Step(s, Acquire{ID: 1, Owner: "a", Kind: queue.Exclusive, AtomicCreate: 7})[0]
+	create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1, Owner: "a", Kind: queue.Exclusive}, AtomicCreate: 7})[0]
 	want("a", queue.Exclusive, OwnerStanding{Known: true, AtomicCreate: 7})
 	want("a", queue.Shared, OwnerStanding{Known: true}) // it does not hold yet
 	want("b", queue.Exclusive, OwnerStanding{})
 	Step(s, Created{Serial: create.Serial, Node: create.Node + "0000000000", Czxid: 5, Directory: 1, Children: []string{create.Node + "0000000000"}})
 	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7})
-	create = Step(s, Acquire{ID: 2, Owner: "a", Kind: queue.Shared})[0]
+	create = Step(s, Acquire{Incoming: requests.Incoming{ID: 2, Owner: "a", Kind: queue.Shared}})[0]
 	Step(s, Created{Serial: create.Serial, Node: create.Node, Czxid: 6, Directory: 1})
 	Step(s, Release{ID: 1})
 	want("a", queue.Shared, OwnerStanding{Known: true, AtomicCreate: 7}) // the reader has the token of the writer's node

@@ -21,8 +21,8 @@ func BenchmarkHandOff(b *testing.B) {
 			next, holder := requests.ID(0), requests.ID(1)
 			acquire := func() {
 				next++
-				serial := Step(s, Acquire{ID: next})[0].Serial
-				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.Prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
+				serial := Step(s, Acquire{Incoming: requests.Incoming{ID: next}})[0].Serial
+				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.prefix(serial, "-lock-"), next-1), Czxid: int64(next) + 1, Directory: 1}
 				if next == 1 {
 					created.Children = []string{created.Node}
 				}
@@ -56,7 +56,7 @@ func BenchmarkMerge(b *testing.B) {
 			s := New(queue.Mutex(), Incarnation{1})
 			children := make([]string, n)
 			for i := range children {
-				children[i] = fmt.Sprintf("%s%010d", Incarnation{2}.Prefix(uint64(i), "-lock-"), i)
+				children[i] = fmt.Sprintf("%s%010d", Incarnation{2}.prefix(uint64(i), "-lock-"), i)
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -39,7 +39,7 @@ func (s *State) Node(serial uint64) (name string, made bool) {
 	case e == nil:
 		return "", false
 	case e.name == "":
-		return s.incarnation.Prefix(e.serial, s.rule.Markers[e.kind]), false
+		return s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), false
 	}
 	return e.name, true
 }

@@ -1,9 +1,6 @@
 package lockqueue
 
-import (
-	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // Event is something that happened to a lock. The types of this file are events. First come those of
 // the requests' owners, then those of the process (Resize, Close, Tick), then those of the bridge. An
@@ -12,26 +9,15 @@ type Event interface {
 	apply(*State)
 }
 
-// Acquire is a new request for the lock.
+// Acquire is a new request for the lock. A request of a named owner that holds the lock enters again where the
+// rule lets it. A Revocable one has its node watched from the grant on; otherwise the second Tick after the grant
+// sets that watch.
 type Acquire struct {
-	ID requests.ID
-	// Owner is the name of the owner, or "". A request of a named owner that holds the lock enters again
-	// where the rule lets it.
-	Owner string
-	Kind  queue.Kind
-	// Try refuses the request rather than let it wait for other contenders.
-	Try bool
-	// NotifyContended asks for one NotifyContended while the request holds the lock.
-	NotifyContended bool
-	// Data is the data of the contender's node, if the request gets a node of its own.
-	Data []byte
+	requests.Incoming
 	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
 	// contender's node together with nodes of other locks; 0 for a node that is made alone. The request is
 	// refused if that node is lost: a new one would be further back than the nodes in the other locks.
 	AtomicCreate uint64
-	// Revocable has the node watched from the grant on, so that a request to release is heard of
-	// at once. Otherwise the second Tick after the grant sets that watch.
-	Revocable bool
 }
 
 // Cancel withdraws a request, for the Reason. It releases a grant, too.

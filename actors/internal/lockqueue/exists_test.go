@@ -22,19 +22,19 @@ func TestCreateInExistingDirectory(t *testing.T) {
 		return Effect{}
 	}
 	Step(s, Session{Epoch: 1, State: Connected})
-	first := create(Step(s, Acquire{ID: 1}))
-	second := create(Step(s, Acquire{ID: 2}))
+	first := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 1}}))
+	second := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 2}}))
 	if first.DirectoryExists || second.DirectoryExists {
 		t.Errorf("DirectoryExists before the first node: %v, %v", first.DirectoryExists, second.DirectoryExists)
 	}
 	Step(s, Created{Serial: first.Serial, Node: first.Node + "0000000000", Czxid: 9, Directory: 8, Children: []string{first.Node + "0000000000"}})
-	if third := create(Step(s, Acquire{ID: 3})); !third.DirectoryExists {
+	if third := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 3}})); !third.DirectoryExists {
 		t.Error("no DirectoryExists beside the first node")
 	}
 	Step(s, Cancel{ID: 2, Reason: requests.Cancelled})
 	Step(s, Cancel{ID: 3, Reason: requests.Cancelled})
 	Step(s, Release{ID: 1})
-	if fourth := create(Step(s, Acquire{ID: 4})); fourth.DirectoryExists {
+	if fourth := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 4}})); fourth.DirectoryExists {
 		t.Error("DirectoryExists while the only node is being deleted")
 	}
 }

@@ -83,7 +83,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		// The held marker that an unclean end has left goes with the next clean release.
 		m.ids++
 		m.processes[0].open[m.ids] = "waiting"
-		m.step(m.processes[0], Acquire{ID: m.ids})
+		m.step(m.processes[0], Acquire{Incoming: requests.Incoming{ID: m.ids}})
 		m.finish()
 		if m.heldMarker.node != "" {
 			t.Fatalf("the held marker of %s is left", m.heldMarker.node)

@@ -65,7 +65,7 @@ func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.Queue)) {
 				u.first = f.Serial
 			}
 			l.send(func() {
-				l.acquire(f.Serial, Acquire{Owner: owner, Kind: f.NodeKind, Try: f.Try, NotifyContended: true})
+				l.acquire(f.Serial, Acquire{Incoming: requests.Incoming{Owner: owner, Kind: f.NodeKind, Try: f.Try, NotifyContended: true}})
 			})
 		case "ReleaseNode":
 			l.send(func() { l.cancel(f.Serial) })

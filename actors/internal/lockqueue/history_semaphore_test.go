@@ -55,7 +55,9 @@ type semaphoreActor struct {
 
 func (a semaphoreActor) EnterRequestQueue(serial uint64, r requests.Incoming) {
 	requestQueue := a.u.states[0]
-	requestQueue.send(func() { requestQueue.acquire(serial, Acquire{Kind: queue.ProcessExclusive, Try: r.Try}) })
+	requestQueue.send(func() {
+		requestQueue.acquire(serial, Acquire{Incoming: requests.Incoming{Kind: queue.ProcessExclusive, Try: r.Try}})
+	})
 }
 
 func (a semaphoreActor) LeaveRequestQueue(serial uint64) {
@@ -71,7 +73,7 @@ func (a semaphoreActor) AcquireLeases(r requests.Incoming, serials []uint64) {
 	}
 	leases.send(func() {
 		for _, serial := range serials {
-			leases.acquire(serial, Acquire{Try: r.Try})
+			leases.acquire(serial, Acquire{Incoming: requests.Incoming{Try: r.Try}})
 		}
 	})
 }

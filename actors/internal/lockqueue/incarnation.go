@@ -17,9 +17,9 @@ const (
 	variant     = uint64(0b10) << 62
 )
 
-// Prefix returns the name of the node of a serial, up to the sequence number: _c_<uuid>-lock- for
+// prefix returns the name of the node of a serial, up to the sequence number: _c_<uuid>-lock- for
 // the marker "-lock-".
-func (in Incarnation) Prefix(serial uint64, marker string) string {
+func (in Incarnation) prefix(serial uint64, marker string) string {
 	var id [16]byte
 	copy(id[:8], in[:])
 	id[6] = id[6]&0x0f | 0x80 // version 8: made up by the application
@@ -34,7 +34,7 @@ func (in Incarnation) Prefix(serial uint64, marker string) string {
 	return string(append(b, marker...))
 }
 
-// serial returns the serial in a name that Prefix made, and whether Prefix made it.
+// serial returns the serial in a name that prefix made, and whether prefix made it.
 func (in Incarnation) serial(name string) (uint64, bool) {
 	uuid, ok := strings.CutPrefix(name, prefixStart)
 	if !ok || len(uuid) < uuidLength {

@@ -16,7 +16,7 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 		copy(in[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "incarnation"))
 		copy(other[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "other"))
 		serial := rapid.Uint64Max(1<<62-1).Draw(t, "serial")
-		prefix := in.Prefix(serial, "-lock-")
+		prefix := in.prefix(serial, "-lock-")
 		if !curatorName.MatchString(prefix) {
 			t.Fatalf("%q has not Curator's form", prefix)
 		}
@@ -33,7 +33,7 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 // Other programs may give any names to children of the directory. No such name has a serial of this process.
 func TestNamesOfOthersHaveNoSerial(t *testing.T) {
 	in := Incarnation{1, 2, 3, 4, 5, 6, 7, 8}
-	own := in.Prefix(9, "-lock-") + "0000000007"
+	own := in.prefix(9, "-lock-") + "0000000007"
 	if serial, isOwn := in.serial(own); serial != 9 || !isOwn {
 		t.Fatalf("serial(%q) = %d, %t", own, serial, isOwn)
 	}

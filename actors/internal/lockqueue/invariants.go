@@ -62,7 +62,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, e.stage, len(e.requests))
 		case e.answered() && e.stage != leaving && (e.createdAt < e.sentAt || e.name == ""):
 			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, e.sentAt, e.createdAt, e.name)
-		case !e.answered() && e.name != "" && !strings.HasPrefix(e.name, s.incarnation.Prefix(serial, "")):
+		case !e.answered() && e.name != "" && !strings.HasPrefix(e.name, s.incarnation.prefix(serial, "")):
 			return fmt.Errorf("entry %d has no answer, and has the name of another node: %s", serial, e.name)
 		case !e.answered() && !slices.Contains(s.unanswered, e):
 			return fmt.Errorf("entry %d has no answer and is not awaited", serial)

@@ -16,7 +16,7 @@ func TestOneTransactionOfAnother(t *testing.T) {
 	const second, first = "_c_aaaaaaaa-0000-8000-8000-000000000001-lock-2147483001", "_c_bbbbbbbb-0000-8000-8000-000000000001-lock-2147483000"
 	s := New(queue.Mutex(), Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})
-	create := Step(s, Acquire{ID: 1})[0]
+	create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 	own := create.Node + "2147483002"
 	list := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 106, Directory: 1, Children: []string{own}})[0]
 	if list.Kind != ListDirectory || !list.WithCzxids {
@@ -36,7 +36,7 @@ func TestLastNumberInOneTransactionOfAnother(t *testing.T) {
 	rule := queue.Rule{Permits: 3, OwnMarkersOnly: true, BlockedBy: []queue.KindSet{0, queue.Kinds(0)}, Markers: []string{"-a-", "-b-"}}
 	s := New(rule, Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})
-	create := Step(s, Acquire{ID: 1, NotifyContended: true})[0]
+	create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1, NotifyContended: true}})[0]
 	own := create.Node + "2147483646"
 	list := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 104, Directory: 1, Children: []string{own}})[0]
 	effects := Step(s, Listed{Serial: list.Serial, Directory: 1, Children: []string{own, "x1-b-2147483647", "x2-a-2147483647", "x3-a-2147483647"},
@@ -53,7 +53,7 @@ func TestUnlistedAhead(t *testing.T) {
 	names := make([]string, 4)
 	for id, kind := range []queue.Kind{1: 1, 2: 3, 3: 0} { // IX, X, IS
 		if id > 0 {
-			names[id] = fmt.Sprint(Step(s, Acquire{ID: requests.ID(id), Kind: kind})[0].Node, 2147483000+id)
+			names[id] = fmt.Sprint(Step(s, Acquire{Incoming: requests.Incoming{ID: requests.ID(id), Kind: kind}})[0].Node, 2147483000+id)
 		}
 	}
 	names = names[1:]

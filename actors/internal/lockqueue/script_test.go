@@ -54,8 +54,7 @@ func (s *script) event(line machinetest.Line) Event {
 	serial := line.Serial()
 	switch line.Word {
 	case "acquire":
-		r := line.Request(s.kinds)
-		e := Acquire{ID: r.ID, Owner: r.Owner, Kind: r.Kind, Try: r.Try, NotifyContended: r.NotifyContended, Data: r.Data, Revocable: r.Revocable}
+		e := Acquire{Incoming: line.Request(s.kinds)}
 		if line.Has("atomic") {
 			e.AtomicCreate = 1
 		}
@@ -124,7 +123,7 @@ func (s *script) name(short string) string {
 	owner, marker := short[:i], markers[short[i]]
 	if serial, mine := strings.CutPrefix(owner, "me"); mine {
 		id, _ := strconv.ParseUint(serial, 10, 64)
-		return s.state.incarnation.Prefix(id, marker) + fmt.Sprintf("%010d", n)
+		return s.state.incarnation.prefix(id, marker) + fmt.Sprintf("%010d", n)
 	}
 	return fmt.Sprintf("%s%s%010d", owner, marker, n)
 }

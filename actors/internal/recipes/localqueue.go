@@ -53,12 +53,6 @@ type (
 
 // ---- messages of owners
 
-// incoming returns a request as a state machine takes it in.
-func incoming(r *shell.Request, msg *messages.Acquire) requests.Incoming {
-	return requests.Incoming{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Permits: int(max(msg.Permits, 1)), Try: msg.Try,
-		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable, Data: msg.Data}
-}
-
 // Acquire implements shell.Behavior.
 func (l *localQueueActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	l.state.Acquire(incoming(r, msg))

@@ -38,7 +38,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	if l.state.Idle() {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
-	feed(l, acquireEvent(r, msg))
+	feed(l, lockqueue.Acquire{Incoming: incoming(r, msg)})
 	l.refuseExpected(msg.Owner, r.Kind, nil) // of attempts of multi-locks, those of the same owner that would come to wait for r
 }
 

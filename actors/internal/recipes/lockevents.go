@@ -13,9 +13,10 @@ import (
 
 // ---- messages of owners
 
-func acquireEvent(r *shell.Request, msg *messages.Acquire) lockqueue.Acquire {
-	return lockqueue.Acquire{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Try: msg.Try, NotifyContended: msg.NotifyContended,
-		Data: msg.Data, Revocable: msg.Revocable}
+// incoming returns a request as a state machine takes it in.
+func incoming(r *shell.Request, msg *messages.Acquire) requests.Incoming {
+	return requests.Incoming{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Permits: int(max(msg.Permits, 1)), Try: msg.Try,
+		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable, Data: msg.Data}
 }
 
 // Cancel implements shell.Behavior.

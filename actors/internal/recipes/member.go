@@ -3,6 +3,7 @@ package recipes
 import (
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -30,7 +31,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		return
 	}
 	may, needsNode := l.checkReentry(msg)
-	e := acquireEvent(r, msg.Acquire)
+	e := lockqueue.Acquire{Incoming: incoming(r, msg.Acquire)}
 	switch {
 	case !may:
 		l.Remove(r)
