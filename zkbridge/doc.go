@@ -17,20 +17,21 @@
 //
 // # When a session is lost
 //
+// ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
+// pings and reads by themselves and report every half tickTime. A follower that is cut off from the
+// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a follower asks
+// the leader. Pings come every third of the timeout.
+//
 // A bridge takes its session for lost by its own clock, without reaching a server, at
 // [Session].Deadline:
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one: the same with max(begun, min(sent, lost - SessionTimeout/3)) in place of sent, where
-//     lost is when the connection was lost, and begun when the last answered handshake was begun: the
-//     server may have lost the leader before, as said below.
+//   - Without one: the same with max(begun, min(sent, lost - SessionTimeout/3)) in place of sent. The
+//     connection was lost at lost, perhaps because the follower had lost the leader before; the last
+//     answered handshake was begun at begun, and the leader knows of that.
 //
-// ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
-// pings and reads by themselves and report every half tickTime. A follower that is cut off from the
-// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a follower asks
-// the leader. Pings come every third of the timeout. So the deadline proves this as long as the process is not
-// paused:
+// So the deadline proves this as long as the process is not paused:
 //
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
 //     outlives the deadline by Margin, which covers clocks that run at different speeds.

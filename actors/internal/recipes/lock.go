@@ -39,7 +39,7 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
 	feed(l, lockqueue.Acquire{Incoming: incoming(r, msg)})
-	l.refuseExpected(msg.Owner, r.Kind, nil) // of attempts of multi-locks, those of the same owner that would come to wait for r
+	l.refuseExpected(msg.Owner, r.Kind, nil) // refuses this owner's attempts of multi-locks that would come to wait for r
 }
 
 // feed applies an event to the state and performs the effects.

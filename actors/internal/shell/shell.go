@@ -59,7 +59,7 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted) // alias: the sender of a Granted to a future, to which the Granted comes back if the future is gone (senders.go)
+	s.ownerOrAlias(r).Tell(granted) // to a future with an alias as the sender: there it comes back if the future is gone (senders.go)
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.
