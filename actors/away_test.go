@@ -16,7 +16,7 @@ import (
 )
 
 // lostly checks that an error says that there is no connection, since when and why.
-func lostly(t testing.TB, what string, err error) {
+func expectSuspended(t testing.TB, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, actors.ErrSuspended) || !strings.Contains(err.Error(), "no answer from ZooKeeper since") {
 		t.Errorf("%s: %v", what, err)
@@ -26,7 +26,7 @@ func lostly(t testing.TB, what string, err error) {
 // A Try does not wait for a connection, neither one that was lost before nor one that is
 // lost while it waits for an answer.
 func TestTryWithoutConnection(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
@@ -45,12 +45,12 @@ func TestTryWithoutConnection(t *testing.T) {
 			}
 			proxy.Refuse(true)
 			proxy.Cut()
-			state(b, locks, messages.SessionState_SUSPENDED)
+			waitState(b, locks, messages.SessionState_SUSPENDED)
 			for _, r := range exclusive() {
-				lostly(b, r.name, failure(b, asked[r.name]))
+				expectSuspended(b, r.name, failure(b, asked[r.name]))
 				_, err := b.handle(locks, r).Lock(within(b), actors.Try())
 				if alone || !errors.Is(err, actors.ErrNotAcquired) { // the one that waits here comes first
-					lostly(b, r.name, err)
+					expectSuspended(b, r.name, err)
 				}
 			}
 			if alone {
@@ -62,7 +62,7 @@ func TestTryWithoutConnection(t *testing.T) {
 			for _, f := range waiting { // they have stayed
 				unlock(b, result(b, f))
 			}
-			state(b, locks, messages.SessionState_CONNECTED)
+			waitState(b, locks, messages.SessionState_CONNECTED)
 			b.waitNone()
 		}
 		for _, r := range exclusive() {
@@ -74,7 +74,7 @@ func TestTryWithoutConnection(t *testing.T) {
 
 // A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
 func TestWhatWasWaitedFor(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 1)
 		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
@@ -91,7 +91,7 @@ func TestWhatWasWaitedFor(t *testing.T) {
 			"WithTimeout": func() error { return second(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
 			"message": func() error {
 				all[0].send(pid(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
-				return hear[*messages.Refused](all[0])
+				return expectMessage[*messages.Refused](all[0])
 			},
 		}
 		wants := map[string]error{"Lock": context.DeadlineExceeded, "Acquire": context.DeadlineExceeded,
@@ -103,10 +103,10 @@ func TestWhatWasWaitedFor(t *testing.T) {
 		}
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		for name, ask := range requests {
 			err := ask()
-			lostly(b, name, err)
+			expectSuspended(b, name, err)
 			is(b, err, wants[name])
 		}
 		proxy.Refuse(false)
@@ -129,7 +129,7 @@ func TestSilentServer(t *testing.T) {
 		if locks.Session().State != messages.SessionState_CONNECTED {
 			v.Error("the connection was given up: the test shows nothing")
 		}
-		lostly(v, "Lock", err)
+		expectSuspended(v, "Lock", err)
 		is(v, err, context.DeadlineExceeded)
 		if !strings.Contains(err.Error(), "does not answer") {
 			v.Error(err)
@@ -141,7 +141,7 @@ func TestSilentServer(t *testing.T) {
 
 // The calls that ask ZooKeeper end when the connection is lost, and do not begin without.
 func TestCallsWithoutConnection(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu, s := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2)
@@ -169,7 +169,7 @@ func TestCallsWithoutConnection(t *testing.T) {
 			go func() {
 				err := call()
 				if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) { // it was sent, and the answer went with the connection
-					lostly(b, name, err)
+					expectSuspended(b, name, err)
 				}
 				results <- err
 			}()
@@ -181,13 +181,13 @@ func TestCallsWithoutConnection(t *testing.T) {
 			}
 			<-results
 		}
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		for name, call := range calls {
-			lostly(b, name, call())
+			expectSuspended(b, name, call())
 		}
 		proxy.Refuse(false)
 		proxy.BlackHole(false)
-		state(b, locks, messages.SessionState_CONNECTED)
+		waitState(b, locks, messages.SessionState_CONNECTED)
 		unlock(b, g)
 		b.waitNodes(0)
 		conn := b.Client(b)

@@ -16,48 +16,48 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Chaos: six processes work on three locks while processes and servers are paused and
-// killed. Each update of a number in the resource server is made of what was read before under the
-// same grant, so one that is lost shows.
+// Six processes work on three locks while processes and servers are paused and killed. Each update of a
+// number in the resource server is computed from the number that was read before under the same grant, so a
+// lost update shows.
 
 var chaosTime = flag.Duration("chaos", 0, "how long each run of chaos takes; 0: not at all, or 5s with ACTORLOCK_EXHAUSTIVE=1")
 
 // chaos is one such run.
 type chaos struct {
 	*testLock
-	disturb   func() // something happens to the server
-	resources *resourceServer
-	paths     []string
-	timeout   time.Duration
-	team      []*childProcess
-	wakers    sync.WaitGroup
-	paused    chan struct{} // as many as may be at a time: the others must go on
+	failServer     func()
+	resources      *resourceServer
+	paths          []string
+	sessionTimeout time.Duration
+	processes      []*childProcess
+	resuming       sync.WaitGroup // of the goroutines that resume paused processes
+	paused         chan struct{}  // has an element for each paused process, and room for as many as may be paused at a time
 }
 
-// TestChaosUnclean has processes killed, and paused until their sessions are over: then
-// the tokens must keep every update from being lost.
+// TestChaosUnclean kills processes, and pauses them for longer than their sessions last. No update
+// is lost then, because of the tokens.
 func TestChaosUnclean(t *testing.T) {
 	t.Parallel()
 	onChaos(t, func(c *chaos) {
 		c.run(time.Second, func() {
-			i := c.victim()
+			i := c.anyProcess()
 			if rand.N(5) > 0 {
-				c.rest(i, c.timeout/2+rand.N(2*c.timeout))
+				c.pause(i, c.sessionTimeout/2+rand.N(2*c.sessionTimeout))
 				return
 			}
-			c.team[i].kill()
-			c.team[i] = c.hire()
+			c.processes[i].kill()
+			c.processes[i] = c.start()
 		})
 		c.resources.check(c, false)
 	})
 }
 
-// TestChaosClean has processes paused for less than their sessions last, and servers
-// that fail for less: the locks alone must keep the processes from each other.
+// TestChaosClean pauses processes, and stops servers, for less than the sessions last. No grant is
+// lost then, and the locks alone exclude.
 func TestChaosClean(t *testing.T) {
 	t.Parallel()
 	onChaos(t, func(c *chaos) {
-		c.run(calm, func() { c.rest(c.victim(), rand.N(400*time.Millisecond)) })
+		c.run(longSession, func() { c.pause(c.anyProcess(), rand.N(400*time.Millisecond)) })
 		c.resources.check(c, true)
 	})
 }
@@ -67,7 +67,7 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 	if *chaosTime == 0 && !zktest.Exhaustive() {
 		t.Skip("runs with -chaos 5s, and with ACTORLOCK_EXHAUSTIVE=1")
 	}
-	for name, start := range map[string]func(t *testing.T) (s *zktest.Server, disturb func()){
+	for name, start := range map[string]func(t *testing.T) (s *zktest.Server, fail func()){
 		"embedded": func(t *testing.T) (*zktest.Server, func()) {
 			s := zktest.Embedded(t)
 			return s, func() {
@@ -88,9 +88,8 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, disturb := start(t)
-			c := &chaos{testLock: lockOn(t, s), disturb: disturb,
-				resources: newResourceServer(t), paused: make(chan struct{}, 2)}
+			s, fail := start(t)
+			c := &chaos{testLock: lockOn(t, s), failServer: fail, resources: newResourceServer(t), paused: make(chan struct{}, 2)}
 			for _, name := range []string{"-a", "-b", "-c"} {
 				c.paths = append(c.paths, c.path+name)
 			}
@@ -108,18 +107,18 @@ func restart(t *testing.T, s *zktest.Server) {
 	s.Start(t)
 }
 
-// hire starts a process that works.
-func (c *chaos) hire() *childProcess {
+// start starts a process that works.
+func (c *chaos) start() *childProcess {
 	c.Helper()
-	p := startProcess(c, c.Addr(), c.timeout, c.resources.addr())
-	p.tell("work %s", strings.Join(c.paths, " "))
+	p := startProcess(c, c.Addr(), c.sessionTimeout, c.resources.addr())
+	p.send("work %s", strings.Join(c.paths, " "))
 	return p
 }
 
-// victim chooses a process, mostly one that holds a lock.
-func (c *chaos) victim() int {
+// anyProcess returns the index of a random process, mostly of one that holds a lock.
+func (c *chaos) anyProcess() int {
 	holders := c.resources.holders()
-	for range 100 { // all processes may wait for one that is paused
+	for range 100 { // all processes may wait for a paused one
 		if len(holders) > 0 {
 			break
 		}
@@ -127,55 +126,55 @@ func (c *chaos) victim() int {
 		holders = c.resources.holders()
 	}
 	if rand.N(4) == 0 || len(holders) == 0 {
-		return rand.N(len(c.team))
+		return rand.N(len(c.processes))
 	}
 	pid := holders[rand.N(len(holders))]
-	return max(0, slices.IndexFunc(c.team, func(p *childProcess) bool { return p.cmd.Process.Pid == pid }))
+	return max(0, slices.IndexFunc(c.processes, func(p *childProcess) bool { return p.cmd.Process.Pid == pid }))
 }
 
-// rest pauses a process for a time. It may be killed meanwhile.
-func (c *chaos) rest(i int, pause time.Duration) {
+// pause pauses a process, unless as many as may be are paused. The process may be killed meanwhile.
+func (c *chaos) pause(i int, length time.Duration) {
 	select {
 	case c.paused <- struct{}{}:
 	default:
 		return
 	}
-	p := c.team[i].cmd.Process
+	p := c.processes[i].cmd.Process
 	p.Signal(syscall.SIGSTOP)
-	c.wakers.Go(func() {
-		<-time.After(pause)
+	c.resuming.Go(func() {
+		<-time.After(length)
 		p.Signal(syscall.SIGCONT)
 		<-c.paused
 	})
 }
 
-// run has the processes work while strike happens again and again, and now and then
-// something to the server.
-func (c *chaos) run(timeout time.Duration, strike func()) {
+// run has six processes work while one fault follows another: one in eight is the server's, and the
+// others are a process's.
+func (c *chaos) run(sessionTimeout time.Duration, failProcess func()) {
 	c.Helper()
-	c.timeout = timeout
+	c.sessionTimeout = sessionTimeout
 	for range 6 {
-		c.team = append(c.team, c.hire())
+		c.processes = append(c.processes, c.start())
 	}
-	strikes := 0
-	for over := time.After(cmp.Or(*chaosTime, 5*time.Second)); ; strikes++ {
+	faults := 0
+	for over := time.After(cmp.Or(*chaosTime, 5*time.Second)); ; faults++ {
 		select {
 		case <-over:
-			c.Logf("%d strikes", strikes)
-			c.wakers.Wait()
-			for _, p := range c.team {
-				p.tell("rest")
+			c.Logf("%d faults", faults)
+			c.resuming.Wait()
+			for _, p := range c.processes {
+				p.send("stop")
 			}
-			for _, p := range c.team {
-				p.hear("rested")
-				p.leave()
+			for _, p := range c.processes {
+				p.expect("stopped")
+				p.exit()
 			}
 			return
 		case <-time.After(rand.N(200 * time.Millisecond)):
-			if strikes%8 == 4 {
-				c.disturb()
+			if faults%8 == 4 {
+				c.failServer()
 			} else {
-				strike()
+				failProcess()
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Close comes while everything is going on. All that was asked for ends.
 func TestCloseInTheMiddle(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		for range 4 {
 			locks := b.locks(idle(time.Millisecond))
 			var wg sync.WaitGroup
@@ -69,7 +69,7 @@ func TestCloseOneOfTwo(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 10 })
 		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
 		for range 3 {
@@ -94,6 +94,6 @@ func TestLimits(t *testing.T) {
 		closes(b, g.Done(), "the grant")
 		g.Release()
 		unlock(b, lock(b, mu))
-		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
+		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
 	})
 }

@@ -174,7 +174,7 @@ func TestLockReacquire(t *testing.T) {
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
 // does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		middle := b.locks()
 		dies := middle.Mutex(b.path).Acquire(within(b))
@@ -183,7 +183,7 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 		b.waitNodes(3)
 		must(b, middle.Close())
 		is(b, failure(b, dies), actors.ErrClosed)
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the last watches again")
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the last watches again")
 		pending(b, waits)
 		unlock(b, g)
 		unlock(b, result(b, waits))
@@ -192,11 +192,11 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 
 // Consul's LockDeleteKey: the node is deleted by an operator, ten times.
 func TestLockDeleteKey(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.mutex()
 		for range 10 {
 			g := lock(b, mu, actors.Revocable())
-			zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
+			zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
 			must(b, conn.Delete(g.Node(), -1))
 			closes(b, g.Done(), "the grant")
 			is(b, g.Err(), actors.ErrNodeDeleted)
@@ -210,7 +210,7 @@ func TestLockDeleteKey(t *testing.T) {
 func TestSomeLocksFailToLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, conn := b.locks(), b.Client(b)
-		members := b.three(locks)
+		members := b.threeMembers(locks)
 		closed := members[1].Path()
 		_, err := conn.Create(closed, nil, 0, zk.WorldACL(zk.PermRead|zk.PermAdmin))
 		must(b, err)
@@ -219,7 +219,7 @@ func TestSomeLocksFailToLock(t *testing.T) {
 		is(b, err, actors.ErrNoAuth)
 		b.waitNodes(0, "-a", "-b", "-c")
 		for _, i := range []int{0, 2} {
-			unlock(b, lock(b, b.three(b.locks())[i].(handle), actors.Try()))
+			unlock(b, lock(b, b.threeMembers(b.locks())[i].(handle), actors.Try()))
 		}
 		_, err = conn.SetACL(closed, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)

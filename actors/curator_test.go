@@ -51,13 +51,13 @@ func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[s
 // its own.
 func (b *testLock) curator(options ...interop.PeerOption) *interop.CuratorClient {
 	c := interop.Curator(b, b.Addr(), options...)
-	b.before = append(b.before, c.Kill)
+	b.cleanups = append(b.cleanups, c.Kill)
 	return c
 }
 
 func (b *testLock) kazoo() *interop.KazooClient {
 	k := interop.Kazoo(b, b.Addr())
-	b.before = append(b.before, k.Kill)
+	b.cleanups = append(b.cleanups, k.Kill)
 	return k
 }
 
@@ -75,7 +75,7 @@ func sharing(l handle, options ...actors.Option) lockClient {
 
 // A mutex of ours, Curator's and kazoo's on one path.
 func TestMutexBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
 		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
@@ -83,7 +83,7 @@ func TestMutexBesideCurator(t *testing.T) {
 }
 
 func TestMutexBesideKazoo(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		kazoo := b.kazoo()
 		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
@@ -91,7 +91,7 @@ func TestMutexBesideKazoo(t *testing.T) {
 }
 
 func TestReadWriteBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
 		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
@@ -100,14 +100,14 @@ func TestReadWriteBesideCurator(t *testing.T) {
 
 // Curator waits for this library, and this library for Curator. Each lists the participants of the other.
 func TestCuratorWaitsForUs(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		theirs := b.curator().Mutex(b.path)
 		mu := b.mutex()
 		g := lock(b, mu, actors.WithData([]byte("me")))
 		if held, err := theirs.TryAcquire(); held || err != nil {
 			b.Fatalf("Curator holds what we hold: %v", err)
 		}
-		theirTurn := theirs.Begin(patience)
+		theirTurn := theirs.Begin(waitLimit)
 		b.waitNodes(2)
 		next := mu.Acquire(within(b))
 		b.waitNodes(3)
@@ -132,7 +132,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 
 // The same of a process whose readers and writers share nodes.
 func TestLocalReadWriteBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
 		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
 		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
@@ -141,7 +141,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 		unlock(b, lock(b, rw.Write()))
 		r := lock(b, rw.Read())
 		theirs := curator.ReadLock(b.path)
-		if held := <-theirs.Begin(patience); !held.Held {
+		if held := <-theirs.Begin(waitLimit); !held.Held {
 			b.Error("Curator does not read: ", held.Err)
 		}
 		if ok, err := curator.WriteLock(b.path).TryAcquire(); ok || err != nil {
@@ -154,11 +154,11 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 
 // We downgrade: a writer of Curator's goes on to wait, and a reader of Curator's holds.
 func TestDowngradeBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		writer := curator.WriteLock(b.path)
-		held := writer.Begin(patience)
+		held := writer.Begin(waitLimit)
 		b.waitNodes(2)
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
 		unlock(b, w)
@@ -189,7 +189,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 // A Curator process is killed while it holds: we get the lock when its session is over.
 func TestCuratorDies(t *testing.T) {
 	zktest.OneRunIn(t, 8)
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		curator := b.curator(interop.SessionTimeout(8 * time.Second))
 		theirs := curator.Mutex(b.path)
 		if held, err := theirs.TryAcquire(); !held {
@@ -205,7 +205,7 @@ func TestCuratorDies(t *testing.T) {
 
 // A semaphore of ours and one of Curator's have the same permits.
 func TestSemaphoreBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		const permits = 3
 		curator := b.curator()
 		ours, theirs := map[string]lockClient{}, map[string]*interop.Lock{}
@@ -219,11 +219,11 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 
 // We take several permits at once, and Curator the rest; either waits for the other.
 func TestPermitsBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		const permits = 4
 		theirs, ours := b.curator().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)
 		g := lock(b, ours, actors.Permits(3))
-		if held, err := theirs.Acquire(patience); !held || err != nil {
+		if held, err := theirs.Acquire(waitLimit); !held || err != nil {
 			b.Fatalf("Curator holds: %v, %v", held, err)
 		}
 		if held, err := theirs.Acquire(100 * time.Millisecond); held || err != nil {
@@ -251,15 +251,15 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 	t.Parallel()
 	for _, ours := range []bool{true, false} {
 		t.Run(fmt.Sprintf("our timeout %v", ours), func(t *testing.T) {
-			onEither(t, func(b *testLock) {
+			onOneServer(t, func(b *testLock) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
 				g := lock(b, s, actors.Permits(2))
-				limits := map[bool]time.Duration{true: 4 * time.Second, false: patience}
+				limits := map[bool]time.Duration{true: 4 * time.Second, false: waitLimit}
 				theirs := leases.Begin(limits[!ours])
-				b.waitFor(1, 3)
+				b.waitSemaphore(1, 3)
 				f := s.Acquire(within(b), actors.Permits(2), actors.WithTimeout(limits[ours]))
-				b.waitFor(2, 3)
+				b.waitSemaphore(2, 3)
 				unlock(b, g)
 				if ours {
 					is(b, failure(b, f), actors.ErrTimedOut)
@@ -272,7 +272,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 				if ours {
 					must(b, leases.Release())
 				}
-				b.waitFor(0, 0)
+				b.waitSemaphore(0, 0)
 			})
 		})
 	}
@@ -280,7 +280,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 
 // Requests for two of three permits, ours with timeouts, exclude each other and Curator's.
 func TestSeveralPermitsBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		const permits = 3
 		ours := map[string]lockClient{}
 		for _, name := range []string{"go", "go too"} {
@@ -291,7 +291,7 @@ func TestSeveralPermitsBesideCurator(t *testing.T) {
 }
 
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
 		b.contend(0, map[string]lockClient{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
 			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
@@ -313,7 +313,7 @@ func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors
 // A multi-lock of ours contends with one of Curator's. Curator's takes its members one after the other.
 // So it may hold one member and wait for another behind ours, which then releases its members.
 func TestMultiLockBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		locks := b.locks()
 		one, two := b.path+"/one", b.path+"/two"
 		b.contend(0, map[string]lockClient{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
@@ -327,13 +327,13 @@ func TestMultiLockBesideCurator(t *testing.T) {
 
 // Curator's Revoker asks our holder, and our Revoke asks Curator's.
 func TestRevocationBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator, locks := b.curator(), b.locks()
 		g := lock(b, locks.Mutex(b.path), actors.Revocable(), actors.WithData([]byte("me")))
 		theirs := curator.Mutex(b.path)
 		asked, err := theirs.MakeRevocable()
 		must(b, err)
-		held := theirs.Begin(patience)
+		held := theirs.Begin(waitLimit)
 		b.waitNodes(2)
 		must(b, curator.Revoke(g.Node()))
 		closes(b, g.Revoked(), "the request to release")
@@ -345,7 +345,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 		must(b, err)
 		done := make(chan error, 1)
 		go func() {
-			broken, err := locks.Revoke(within(b), node, patience)
+			broken, err := locks.Revoke(within(b), node, waitLimit)
 			if broken {
 				err = errors.New("it was broken")
 			}
@@ -359,7 +359,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 
 // The number of permits is a SharedCount, which either side changes.
 func TestSharedCountBesideCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		locks := b.locks()
 		count := b.path + "-count"
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))

@@ -85,7 +85,7 @@ func TestCustomContention(t *testing.T) {
 }
 
 // ways is a rule of two kinds, each of which excludes itself only.
-func ways() queue.Rule {
+func roadRule() queue.Rule {
 	return queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}, Markers: []string{"-north-", "-south-"}}
 }
 
@@ -93,7 +93,7 @@ func ways() queue.Rule {
 // process or another.
 func TestCustomIndependentKinds(t *testing.T) {
 	each(t, func(b *testLock) {
-		here, there := b.locks().Custom(b.path, "road", ways(), "north", "south"), b.locks().Custom(b.path, "road", ways(), "north", "south")
+		here, there := b.locks().Custom(b.path, "road", roadRule(), "north", "south"), b.locks().Custom(b.path, "road", roadRule(), "north", "south")
 		north := lock(b, there.Kind("north"))
 		next := here.Kind("north").Acquire(within(b))
 		b.waitNodes(2)
@@ -147,7 +147,7 @@ func TestCustomParticipants(t *testing.T) {
 		writer := table.Kind("IX").Acquire(within(b))
 		b.waitNodes(3)
 		conn := b.Client(b)
-		stranger := b.rival(conn, curatorID+"-lock-") // of no kind here: it does not count
+		stranger := b.foreignNode(conn, curatorID+"-lock-") // of no kind here: it does not count
 		all, err := b.table().Kind("X").Participants(within(b))
 		must(b, err)
 		var got []string
@@ -171,10 +171,10 @@ func TestCustomParticipants(t *testing.T) {
 // With a marker of another library its nodes take part.
 func TestCustomMarkersOfOthers(t *testing.T) {
 	each(t, func(b *testLock) {
-		rule := ways()
+		rule := roadRule()
 		rule.Markers[1] = "-lock-"
 		road := b.locks().Custom(b.path, "road", rule, "own", "Curator's")
-		theirs := b.rival(b.Client(b), curatorID+"-lock-")
+		theirs := b.foreignNode(b.Client(b), curatorID+"-lock-")
 		f := road.Kind("Curator's").Acquire(within(b))
 		b.waitNodes(2)
 		unlock(b, lock(b, road.Kind("own")))
@@ -202,7 +202,7 @@ func TestCustomInvalid(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		change := func(f func(*queue.Rule)) queue.Rule {
-			r := ways()
+			r := roadRule()
 			f(&r)
 			return r
 		}
@@ -211,8 +211,8 @@ func TestCustomInvalid(t *testing.T) {
 			rule       queue.Rule
 			want       string
 		}{
-			{"", "north", ways(), "it must have a name"},
-			{"road", "west", ways(), `kind "west": a road has north, south`},
+			{"", "north", roadRule(), "it must have a name"},
+			{"road", "west", roadRule(), `kind "west": a road has north, south`},
 			{"road", "north", change(func(r *queue.Rule) { r.Permits = 0 }), "rule of a road: Permits 0: it must be at least 1"},
 			{"road", "west", change(func(r *queue.Rule) { r.Permits = -1 }), "Permits -1"},
 			{"road", "north", change(func(r *queue.Rule) { r.Markers[1] = "-south\x00-" }), `kind "south": marker "-south\x00-" cannot be in a node's name`},
@@ -224,11 +224,11 @@ func TestCustomInvalid(t *testing.T) {
 			}
 		}
 		// One path has one rule, with one name for each kind.
-		road := locks.Custom(b.path, "road", ways(), "north", "south")
+		road := locks.Custom(b.path, "road", roadRule(), "north", "south")
 		g := lock(b, road.Kind("north"))
-		_, err := locks.Custom(b.path, "road", ways(), "up", "down").Kind("up").Lock(within(b))
+		_, err := locks.Custom(b.path, "road", roadRule(), "up", "down").Kind("up").Lock(within(b))
 		is(b, err, actors.ErrInvalid)
-		unlock(b, lock(b, locks.Custom(b.path, "road", ways(), "north", "south").Kind("south")))
+		unlock(b, lock(b, locks.Custom(b.path, "road", roadRule(), "north", "south").Kind("south")))
 		unlock(b, g)
 	})
 }
@@ -236,7 +236,7 @@ func TestCustomInvalid(t *testing.T) {
 // A rule that is changed later changes nothing.
 func TestCustomKeepsItsRule(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
-		rule := ways()
+		rule := roadRule()
 		road := b.locks().Custom(b.path, "road", rule, "north", "south")
 		rule.BlockedBy[0], rule.Markers[0] = 0, "/"
 		g := lock(b, road.Kind("north"))

@@ -26,7 +26,7 @@ func (v *virtual) delayed() (*actors.Locks, *actors.Mutex) {
 }
 
 // dies holds the lock and then loses its session.
-func (v *virtual) dies(mu *actors.Mutex) {
+func (v *virtual) loseSession(mu *actors.Mutex) {
 	v.Helper()
 	g := lock(v, mu)
 	v.Expire(g.Session())
@@ -34,7 +34,7 @@ func (v *virtual) dies(mu *actors.Mutex) {
 }
 
 // takes checks how long it is until f ends, and returns its grant.
-func takes(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
+func grantedAfter(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
 	t.Helper()
 	g, err := f.Wait(t.Context())
 	must(t, err)
@@ -124,12 +124,12 @@ func TestLockDelayAfterLoss(t *testing.T) {
 				var waiting []*actors.Future[*actors.Grant]
 				for i := range 6 {
 					waiting = append(waiting, []*actors.Mutex{one, two}[i%2].Acquire(context.Background()))
-					zktest.Eventually(v, patience, func() bool { return len(v.nodes()) == i+2 }, "it queues")
+					zktest.Eventually(v, waitLimit, func() bool { return len(v.nodes()) == i+2 }, "it queues")
 				}
 				since := time.Now()
 				end(v, holder, g)
 				for i, f := range waiting {
-					h := takes(v, since, delay, f)
+					h := grantedAfter(v, since, delay, f)
 					if i == 0 {
 						<-time.After(time.Hour) // the held marker of the holder's own
 						g.Release()             // of what is over for long: the held marker is another's
@@ -157,13 +157,13 @@ func TestLockDelayLateRelease(t *testing.T) {
 		v.Freeze(g.Session())
 		_, err := second.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
 		must(v, err)
-		h := takes(v, time.Now(), delay, mu.Acquire(context.Background()))
+		h := grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background()))
 		release := g.Release()
 		v.Thaw(first.Session().ID)
 		release.Wait(within(v))
 		since := time.Now()
 		v.Expire(h.Session())
-		unlock(v, takes(v, since, delay, other.Acquire(context.Background())))
+		unlock(v, grantedAfter(v, since, delay, other.Acquire(context.Background())))
 		h.Release()
 		v.clean()
 	})
@@ -176,7 +176,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 		_, held := v.delayed()
 		_, mu := v.delayed()
 		_, other := v.delayed()
-		v.dies(held)
+		v.loseSession(held)
 		since := time.Now()
 		_, err := mu.Lock(within(v), actors.Try())
 		is(v, err, actors.ErrNotAcquired)
@@ -195,7 +195,7 @@ func TestLockDelayWithdrawn(t *testing.T) {
 		}
 		_, err = mu.Lock(within(v), actors.Try(), actors.WithOwner("me"))
 		is(v, err, actors.ErrNotAcquired)
-		g := takes(v, since, delay, other.Acquire(context.Background()))
+		g := grantedAfter(v, since, delay, other.Acquire(context.Background()))
 		unlock(v, g)
 		unlock(v, lock(v, mu, actors.Try()))
 		v.clean()
@@ -210,7 +210,7 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 		_, held := v.delayed()
 		closing, mu := v.delayed()
 		losing, other := v.delayed()
-		v.dies(held)
+		v.loseSession(held)
 		f := mu.Acquire(context.Background())
 		<-time.After(5 * time.Second)
 		pending(v, f)
@@ -255,7 +255,7 @@ func TestLockDelayFaults(t *testing.T) {
 						continue
 					}
 					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + heldMarker, Nth: nth, Times: times, Action: action, Delay: time.Second}
-					if fired := markThrough(t, fault); !fired && nth <= 4 || t.Failed() {
+					if fired := lockDelayThrough(t, fault); !fired && nth <= 4 || t.Failed() {
 						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)
 					}
 				}
@@ -264,7 +264,7 @@ func TestLockDelayFaults(t *testing.T) {
 	}
 }
 
-func markThrough(t *testing.T, fault embedded.Fault) (fired bool) {
+func lockDelayThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		injected := v.Inject(fault)
@@ -299,20 +299,20 @@ func TestLockDelayBesideOthers(t *testing.T) {
 		plain := locks.Mutex(v.path)
 		_, mu := v.delayed()
 		unlock(v, lock(v, plain))
-		unlock(v, takes(v, time.Now(), 0, mu.Acquire(context.Background())))
-		v.dies(plain)
-		unlock(v, takes(v, time.Now(), 0, mu.Acquire(context.Background())))
-		v.dies(held)
+		unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
+		v.loseSession(plain)
+		unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
+		v.loseSession(held)
 		zktest.Eventually(v, time.Minute, func() bool { return locks.Session().State == messages.SessionState_CONNECTED }, "a new session")
-		unlock(v, takes(v, time.Now(), 0, plain.Acquire(context.Background())))
-		unlock(v, takes(v, time.Now(), delay, mu.Acquire(context.Background())))
-		unlock(v, takes(v, time.Now(), 0, held.Acquire(context.Background())))
+		unlock(v, grantedAfter(v, time.Now(), 0, plain.Acquire(context.Background())))
+		unlock(v, grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background())))
+		unlock(v, grantedAfter(v, time.Now(), 0, held.Acquire(context.Background())))
 		v.clean()
 	})
 }
 
 func TestLockDelayMessages(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		const short = 3 * time.Second
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
@@ -327,7 +327,7 @@ func TestLockDelayMessages(t *testing.T) {
 		bob.send(second, &messages.Acquire{RequestId: 2, Owner: "bob", WaitNanos: int64(time.Minute)})
 		bob.send(second, &messages.Acquire{RequestId: 3, Owner: "bob", Try: true})
 		bob.refused(3, messages.Reason_NOT_ACQUIRED)
-		hear[*messages.Lost](alice)
+		expectMessage[*messages.Lost](alice)
 		node := bob.granted(1).GetNode()
 		if took := time.Since(since); took < short {
 			b.Errorf("granted after %v", took)

@@ -15,7 +15,7 @@ import (
 )
 
 // learns bounds how long a process may go on with a lock after its nodes were deleted.
-const learns = 3 * time.Second
+const noticeLimit = 3 * time.Second
 
 // An operator deletes all nodes of a lock that a process passes on between its own
 // waiters. It learns of that within seconds, though each of its holders is a new one.
@@ -30,7 +30,7 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 				ours := v.mutex()
 				theirs := v.mutex()
 				const deletion = 1500 * time.Millisecond // the second holds
-				late := time.Now().Add(deletion + learns)
+				late := time.Now().Add(deletion + noticeLimit)
 				l := newLedger(v) // of the grants from late on
 				use := func(mu *actors.Mutex, hold time.Duration) {
 					g, err := mu.Lock(within(v))
@@ -46,10 +46,10 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 					<-time.After(hold)
 					begun := time.Now()
 					err = g.Unlock(within(v))
-					gone := l.deleted(g.Node())
+					gone := l.isDeleted(g.Node())
 					switch {
 					case err == nil && gone && !begun.Before(late):
-						v.Errorf("unlock %v after the node was deleted: no error", begun.Sub(late)+learns)
+						v.Errorf("unlock %v after the node was deleted: no error", begun.Sub(late)+noticeLimit)
 					case err != nil && !(gone && errors.Is(err, actors.ErrNodeDeleted)):
 						v.Errorf("unlock of %s, which was deleted %v: %v", g.Node(), gone, err)
 					}
@@ -68,7 +68,7 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 					deleted = append(deleted, "/lock")
 				}
 				v.remove(deleted...)
-				if n := len(l.gone); n != 11 {
+				if n := len(l.deleted); n != 11 {
 					v.Errorf("%d nodes were deleted, want 11", n)
 				}
 				use(theirs, 15*time.Second)
@@ -89,30 +89,30 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 func TestReadersDeletedBehindWriter(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		leave func(b *testLock, conn *zk.Conn, readers []any, writer *rival)
+		leave func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode)
 	}{
-		{"then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
+		{"then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
 			_, err := conn.Multi(readers...)
 			must(b, err)
 			writer.leave()
 		}},
-		{"one of them, then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
+		{"one of them, then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
 			_, err := conn.Multi(readers[1])
 			must(b, err)
 			writer.leave()
 		}},
-		{"with the writer", func(b *testLock, conn *zk.Conn, readers []any, writer *rival) {
+		{"with the writer", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
 			_, err := conn.Multi(append(readers, &zk.DeleteRequest{Path: writer.path, Version: -1})...)
 			must(b, err)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			serially(t, func(b *testLock) {
+			eachSerial(t, func(b *testLock) {
 				conn, rw := b.Client(b), b.rw()
-				writer, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
+				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
 				b.waitNodes(3)
-				zktest.Eventually(b, patience, func() bool { return b.Watches(b) > before }, "they watch")
+				zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > before }, "they watch")
 				var deletes []any
 				nodes := b.nodes()
 				slices.SortFunc(nodes, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
@@ -136,24 +136,24 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last waits for the second writer by a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
-		first, before := b.rival(conn, curatorID+"-__WRIT__"), b.Watches(b)
+		first, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
 		f := rw.Read().Acquire(within(b))
 		b.waitNodes(2)
 		others := b.nodes()
 		last := rw.Read().Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) > before }, "they watch")
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > before }, "they watch")
 		deleted := slices.DeleteFunc(b.nodes(), func(node string) bool { return slices.Contains(others, node) })[0]
 		results, err := conn.Multi(&zk.DeleteRequest{Path: b.path + "/" + deleted, Version: -1}, &zk.CreateRequest{
 			Path: b.path + "/" + strings.Replace(curatorID, "0", "1", 1) + "-__WRIT__",
 			Acl:  zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeralSequential})
 		must(b, err)
-		second := &rival{b, conn, results[1].String}
+		second := &foreignNode{b, conn, results[1].String}
 		first.leave()
 		g := result(b, f)
-		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last queues again")
+		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last queues again")
 		pending(b, last)
 		unlock(b, g)
 		pending(b, last)

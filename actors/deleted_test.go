@@ -14,7 +14,7 @@ import (
 
 // emptied deletes the lock's directory, which has no children, or waits until
 // ZooKeeper has.
-func (b *testLock) emptied(conn *zk.Conn) {
+func (b *testLock) removeDirectory(conn *zk.Conn) {
 	b.Helper()
 	b.waitNodes(0)
 	if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -37,10 +37,10 @@ func TestDirectoryComesAnew(t *testing.T) {
 					last = g.Token()
 					unlock(b, g)
 				}
-				b.emptied(conn)
-				var ahead []*rival
+				b.removeDirectory(conn)
+				var ahead []*foreignNode
 				for range before {
-					ahead = append(ahead, b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-"))
+					ahead = append(ahead, b.foreignNode(conn, "_c_0123456789abcdef0123456789abcdef-lock-"))
 				}
 				f := mus[1].Acquire(within(b))
 				b.waitNodes(before + 1)
@@ -71,7 +71,7 @@ func TestDirectoryComesAnewToHolder(t *testing.T) {
 			unlock(b, lock(b, one))
 			unlock(b, lock(b, two))
 		}
-		b.emptied(conn)
+		b.removeDirectory(conn)
 		g := lock(b, one)
 		f := two.Acquire(within(b))
 		b.waitNodes(2)
@@ -85,13 +85,13 @@ func TestDirectoryComesAnewToHolder(t *testing.T) {
 
 // The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
-		first := b.rival(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
+		first := b.foreignNode(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
 		f, h := one.Acquire(within(b)), two.Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
 		// The last node is deleted first: the end of a node does not let the one behind it hold.
 		nodes := b.nodes()
 		slices.SortFunc(nodes, func(x, y string) int { return -strings.Compare(x[len(x)-10:], y[len(y)-10:]) })

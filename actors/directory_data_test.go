@@ -13,7 +13,7 @@ import (
 )
 
 // kept makes directories that stay when they are empty, and removes them before the lock is checked.
-func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
+func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories []string) {
 	b.Helper()
 	made := []string{}
 	for _, name := range names {
@@ -30,9 +30,9 @@ func (b *testLock) kept(conn *zk.Conn, names ...string) (directories []string) {
 			}
 		}
 	}
-	b.before = append(b.before, func() {
+	b.cleanups = append(b.cleanups, func() {
 		for _, directory := range slices.Backward(made) {
-			zktest.Eventually(b, patience, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
+			zktest.Eventually(b, waitLimit, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
 		}
 	})
 	return directories
@@ -45,12 +45,12 @@ func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			each(t, func(b *testLock) {
 				conn := b.Client(b)
-				for _, directory := range b.kept(conn, r.places()...) {
+				for _, directory := range b.makeDirectories(conn, r.directoryEnds()...) {
 					_, err := conn.Set(directory, []byte("theirs"), -1)
 					must(b, err)
 				}
 				one, two := r.at(b.locks(), b.path), r.at(b.locks(), b.path)
-				b.ring(4, 5, one, one, one, two)
+				b.passAround(4, 5, one, one, one, two)
 			})
 		})
 	}
@@ -71,7 +71,7 @@ func TestDirectoryDataStays(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			each(t, func(b *testLock) {
 				conn := b.Client(b)
-				directories := b.kept(conn, r.places()...)
+				directories := b.makeDirectories(conn, r.directoryEnds()...)
 				locks := []*actors.Locks{b.locks(), b.locks()}
 				one, two := r.at(locks[0], b.path), r.at(locks[1], b.path)
 				unlock(b, lock(b, one))

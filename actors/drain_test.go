@@ -25,7 +25,7 @@ func TestDrain(t *testing.T) {
 		is(v, err, actors.ErrDraining)
 		_, err = locks.Mutex("/another").Lock(within(v), actors.Try())
 		is(v, err, actors.ErrDraining)
-		if !r.once {
+		if !r.notReentrant {
 			inner := lock(v, mu, actors.WithOwner("me"))
 			unlock(v, inner)
 		}

@@ -20,27 +20,27 @@ func TestReleasedIsNotDropped(t *testing.T) {
 		read := locks.RWMutex(b.path).Read()
 		g := lock(b, read)
 		lock(b, read) // dropped; when that is noticed, the grants are watched
-		collected(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the dropped grant is noticed")
-		unlockClaim := sync.OnceFunc(actors.LockAcquisition(g))
-		defer unlockClaim()
+		collectUntil(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the dropped grant is noticed")
+		unlockAcquisition := sync.OnceFunc(actors.LockAcquisition(g))
+		defer unlockAcquisition()
 		var freed atomic.Bool
 		runtime.AddCleanup(g, func(int) { freed.Store(true) }, 0)
 		released := make(chan *actors.Future[struct{}])
 		go func(g *actors.Grant) { released <- g.Release() }(g)
 		g = nil
 		stacks := make([]byte, 1<<20)
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "actors.(*Grant).Release(")
 		}, "the release has begun")
 		for range 3 {
 			var swept atomic.Bool
 			runtime.AddCleanup(new([64]byte), func(int) { swept.Store(true) }, 0)
-			collected(b, swept.Load, "garbage is collected")
+			collectUntil(b, swept.Load, "garbage is collected")
 		}
 		if freed.Load() {
 			b.Error("the grant is garbage while it is released")
 		}
-		unlockClaim()
+		unlockAcquisition()
 		result(b, <-released)
 		must(b, locks.Close()) // the lock of the dropped grant goes with the session
 		if n := len(log.with("dropped without Release")); n != 1 {

@@ -14,61 +14,31 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The tests of this file repeat reports of two leaders, or none, with Curator's LeaderLatch. That
+// The tests of this file repeat reports of two leaders, or none, with Curator's LeaderLatch. A latch
 // has its state in several variables, which the threads of events, of connection states and of
-// callbacks change each on their own, and takes part with a new node after every reconnection.
-// Here one actor per lock handles all of it as messages, each with the epoch of its session, and
-// a node that has been created stays the contender's until it is released or gone.
+// callbacks change independently, and it creates a new node after every reconnection.
+// Here one actor per lock handles all events as messages, each with the epoch of its session, and
+// a contender keeps its node until it releases the node or the node is deleted.
 
-// twoCandidates has two candidates of two processes, and the first leads.
-type twoCandidates struct {
-	*virtual
-	*ledger
-	here, there *actors.Locks
-	one, two    *candidate
-	first       *actors.Term
+// twoCandidates starts a candidate of each of two processes. The first leads, and the second waits. clean
+// ends both.
+func (v *virtual) twoCandidates(l *ledger, here, there *actors.Locks) (first, second *candidate) {
+	v.Helper()
+	first = l.campaign(here.Election("/lock", actors.LeaderLatchNodes()))
+	v.waitNodes(1)
+	second = l.campaign(there.Election("/lock", actors.LeaderLatchNodes()))
+	v.waitNodes(2)
+	v.cleanups = append(v.cleanups, first.end, second.end)
+	return first, second
 }
 
-func newTwoCandidates(v *virtual, configure ...func(*actors.Config)) *twoCandidates {
-	d := &twoCandidates{virtual: v, ledger: newLedger(v)}
-	d.here = v.locks(configure...)
-	d.there = v.locks(configure...)
-	d.one = d.campaign(d.here.Election("/lock", actors.LeaderLatchNodes()))
-	d.first = d.one.leads()
-	d.two = d.campaign(d.there.Election("/lock", actors.LeaderLatchNodes()))
-	d.waitNodes(2)
-	return d
-}
-
-// over ends the candidates.
-func (d *twoCandidates) over() {
-	d.Helper()
-	d.one.end()
-	d.two.end()
-	d.clean()
-}
-
-// next is the next term, of either candidate.
-func (d *twoCandidates) next() (c *candidate, term *actors.Term) {
-	d.Helper()
-	select {
-	case term = <-d.one.terms:
-		return d.one, term
-	case term = <-d.two.terms:
-		return d.two, term
-	case <-within(d).Done():
-		d.Fatal("there is no leader")
-	}
-	return nil, nil
-}
-
-// holds checks that the node of a term exists.
-func (d *twoCandidates) holds(term *actors.Term) {
-	d.Helper()
-	var err error // also of a connection that is away
-	zktest.Eventually(d, time.Hour, func() bool { err = term.Grant().Verify(within(d)); return err == nil }, "the leader holds: %v", &err)
+// expectHeld checks that the node of a term exists, and that the term goes on.
+func (v *virtual) expectHeld(term *actors.Term) {
+	v.Helper()
+	var err error // also without a connection
+	zktest.Eventually(v, time.Hour, func() bool { err = term.Grant().Verify(within(v)); return err == nil }, "the leader holds: %v", &err)
 	if term.Context().Err() != nil {
-		d.Error(context.Cause(term.Context()))
+		v.Error(context.Cause(term.Context()))
 	}
 }
 
@@ -78,7 +48,7 @@ func (d *twoCandidates) holds(term *actors.Term) {
 // the process's own deadline, before any server can expire the session, and a term belongs to one
 // session for good.
 func TestCurator444QuorumIsAway(t *testing.T) {
-	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
+	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	l := newLedger(b)
 	var all []*candidate
 	for _, m := range b.Members() {
@@ -87,7 +57,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 		b.waitNodes(len(all))
 	}
 	first := all[0].leads()
-	for _, m := range b.Members()[1:] { // all links are cut by that
+	for _, m := range b.Members()[1:] { // which cuts all links
 		m.Isolate(b, true)
 	}
 	closes(b, first.Context().Done(), "the term without a quorum")
@@ -99,15 +69,9 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 	for _, m := range b.Members()[1:] {
 		m.Isolate(b, false)
 	}
-	select {
-	case <-all[0].terms:
-	case <-all[1].terms:
-	case <-all[2].terms:
-	case <-within(b).Done():
-		b.Fatal("there is no leader")
-	}
+	anyLeads(b, all...)
 	for _, c := range all {
-		c.waits() // but for the one that leads, which has said so
+		c.waits() // the leader has no second term
 		c.end()
 	}
 	b.waitNodes(0)
@@ -120,35 +84,35 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newTwoCandidates(v)
-		leader, other, terms := d.one, d.two, 2
-		last := d.first
+		here, there := v.locks(), v.locks()
+		leader, other := v.twoCandidates(newLedger(v), here, there)
+		last, terms := leader.leads(), 2
 		for i := range 30 {
-			d.DropConnections()
+			v.DropConnections()
 			switch i % 3 {
-			case 0: // the predecessor goes while the waiter is away
+			case 0: // the predecessor goes while the waiter is disconnected
 				leader.resigns()
-			case 1: // and while it comes back
-				d.Halt()
+			case 1: // and while the waiter reconnects
+				v.Halt()
 				go leader.resigns()
 				<-time.After(time.Second)
-				d.Restart()
+				v.Restart()
 			default:
-				state(d, d.here, messages.SessionState_CONNECTED)
+				waitState(v, here, messages.SessionState_CONNECTED)
 				leader.resigns()
 			}
 			last = other.leads()
 			leader, other = other, leader
-			d.waitNodes(2)
+			v.waitNodes(2)
 			terms++
 		}
 		node := last.Grant().Node()
 		seq, err := strconv.Atoi(node[len(node)-10:])
-		must(d, err)
+		must(v, err)
 		if seq > terms { // numbers begin with 0
-			d.Errorf("%d nodes were made for %d terms", seq+1, terms)
+			v.Errorf("%d nodes were made for %d terms", seq+1, terms)
 		}
-		d.over()
+		v.clean()
 	})
 }
 
@@ -159,24 +123,26 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newTwoCandidates(v)
-		d.DropConnections()
-		d.one.resigns()
-		d.DropConnections()
-		term := d.two.leads()
-		d.DropConnections()
-		state(d, d.there, messages.SessionState_CONNECTED)
-		d.DropConnections()
-		state(d, d.there, messages.SessionState_CONNECTED)
-		d.waitNodes(2)
-		d.holds(term)
+		here, there := v.locks(), v.locks()
+		one, two := v.twoCandidates(newLedger(v), here, there)
+		one.leads()
+		v.DropConnections()
+		one.resigns()
+		v.DropConnections()
+		term := two.leads()
+		for range 2 {
+			v.DropConnections()
+			waitState(v, there, messages.SessionState_CONNECTED)
+		}
+		v.waitNodes(2)
+		v.expectHeld(term)
 
-		d.one.end() // it would lead at once, before the leader has heard of the deletion
-		must(d, d.Client(d).Delete(term.Grant().Node(), -1))
-		closes(d, term.Context().Done(), "the term")
-		is(d, context.Cause(term.Context()), actors.ErrNodeDeleted)
-		d.holds(d.two.leads())
-		d.over()
+		one.end() // it would lead at once, before the leader has heard of the deletion
+		must(v, v.Client(v).Delete(term.Grant().Node(), -1))
+		closes(v, term.Context().Done(), "the term")
+		is(v, context.Cause(term.Context()), actors.ErrNodeDeleted)
+		v.expectHeld(two.leads())
+		v.clean()
 	})
 }
 
@@ -189,30 +155,33 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				d := newTwoCandidates(v)
+				l, here, there := newLedger(v), v.locks(), v.locks()
+				one, two := v.twoCandidates(l, here, there)
+				one.leads()
 				delayed := 0
 				for range 10 {
-					d.waitNodes(2)
-					d.two.end()
-					d.waitNodes(1)
-					late := v.Inject(embedded.Fault{Op: op, Path: "/lock", Session: d.there.Session().ID, Action: embedded.DelayRequest, Delay: time.Second})
-					d.two = d.campaign(d.there.Election("/lock", actors.LeaderLatchNodes()))
-					d.waitNodes(2)
-					own := d.nodes()
-					d.one.resigns()
-					term := d.two.leads()
+					v.waitNodes(2)
+					two.end()
+					v.waitNodes(1)
+					late := v.Inject(embedded.Fault{Op: op, Path: "/lock", Session: there.Session().ID, Action: embedded.DelayRequest, Delay: time.Second})
+					two = l.campaign(there.Election("/lock", actors.LeaderLatchNodes()))
+					v.waitNodes(2)
+					own := v.nodes()
+					one.resigns()
+					term := two.leads()
 					if !slices.Contains(own, path.Base(term.Grant().Node())) {
-						d.Errorf("leads by %s, and its nodes were %v", term.Grant().Node(), own)
+						v.Errorf("leads by %s, and its nodes were %v", term.Grant().Node(), own)
 					}
 					late.Remove()
 					delayed += len(late.Firings())
-					d.two.resigns()
-					d.one.leads()
+					two.resigns()
+					one.leads()
 				}
 				if delayed < 10 {
-					d.Errorf("only %d requests were delayed", delayed)
+					v.Errorf("only %d requests were delayed", delayed)
 				}
-				d.over()
+				two.end()
+				v.clean()
 			})
 		})
 	}
@@ -226,22 +195,24 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 func TestCurator652BothAreSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newTwoCandidates(v, func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		waiter := d.nodes()
-		d.Halt()
-		closes(d, d.first.Context().Done(), "the term")
-		is(d, context.Cause(d.first.Context()), actors.ErrSuspended)
+		stopOnSuspended := func(cfg *actors.Config) { cfg.StopOnSuspended = true }
+		here, there := v.locks(stopOnSuspended), v.locks(stopOnSuspended)
+		one, two := v.twoCandidates(newLedger(v), here, there)
+		first, before := one.leads(), v.nodes()
+		v.Halt()
+		closes(v, first.Context().Done(), "the term")
+		is(v, context.Cause(first.Context()), actors.ErrSuspended)
 		<-time.After(time.Second)
-		d.Restart()
-		term := d.two.leads()
-		d.waitNodes(2)
+		v.Restart()
+		term := two.leads()
+		v.waitNodes(2)
 		<-time.After(2 * session)
-		d.one.waits()
-		d.holds(term)
-		if !slices.Contains(waiter, path.Base(term.Grant().Node())) || d.there.Session().Epoch != 1 {
-			d.Errorf("leads by %s, and had %v", term.Grant().Node(), waiter)
+		one.waits()
+		v.expectHeld(term)
+		if !slices.Contains(before, path.Base(term.Grant().Node())) || there.Session().Epoch != 1 {
+			v.Errorf("leads by %s, and the nodes were %v", term.Grant().Node(), before)
 		}
-		d.over()
+		v.clean()
 	})
 }
 
@@ -251,24 +222,25 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 func TestCurator653BothReconnect(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newTwoCandidates(v)
-		before := d.Dump()
+		here, there := v.locks(), v.locks()
+		one, two := v.twoCandidates(newLedger(v), here, there)
+		first, before := one.leads(), v.Dump()
 		for range 5 {
-			d.Halt()
+			v.Halt()
 			<-time.After(session / 3)
-			d.Restart()
-			state(d, d.here, messages.SessionState_CONNECTED)
-			state(d, d.there, messages.SessionState_CONNECTED)
+			v.Restart()
+			waitState(v, here, messages.SessionState_CONNECTED)
+			waitState(v, there, messages.SessionState_CONNECTED)
 			<-time.After(2 * session)
-			d.two.waits()
-			d.holds(d.first)
-			if after := d.Dump(); before != after {
-				d.Errorf("the nodes were\n%s and are\n%s", before, after)
+			two.waits()
+			v.expectHeld(first)
+			if after := v.Dump(); before != after {
+				v.Errorf("the nodes were\n%s and are\n%s", before, after)
 			}
 		}
-		d.one.resigns()
-		d.holds(d.two.leads())
-		d.over()
+		one.resigns()
+		v.expectHeld(two.leads())
+		v.clean()
 	})
 }
 
@@ -276,30 +248,30 @@ func TestCurator653BothReconnect(t *testing.T) {
 // the session's node, which lived on for a while. The leader came back as well, with a new session,
 // found the node under the name that it knew, and led by it. When the server expired the old
 // session, another led beside it. Here a term belongs to the session that made its node: the old
-// nodes are those of strangers, and all wait until they are gone.
+// nodes are other contenders, and all candidates wait until these nodes are gone.
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		d := newTwoCandidates(v)
-		old := d.nodes()
+		one, two := v.twoCandidates(newLedger(v), v.locks(), v.locks())
+		first, old := one.leads(), v.nodes()
 		// The processes cannot close their lost sessions, as if they had been killed.
-		stuck := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})
-		d.Halt()
-		closes(d, d.first.Context().Done(), "the term")
-		is(d, context.Cause(d.first.Context()), actors.ErrSessionLost)
-		d.Restart()
-		d.waitNodes(4) // of the old sessions, which the server has anew for a timeout, and of the new
-		d.one.waits()
-		d.two.waits()
-		_, term := d.next()
-		d.holds(term)
-		for _, name := range d.nodes() {
+		unclosed := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})
+		v.Halt()
+		closes(v, first.Context().Done(), "the term")
+		is(v, context.Cause(first.Context()), actors.ErrSessionLost)
+		v.Restart()
+		v.waitNodes(4) // of the old sessions, which the restarted server keeps for their timeout, and of the new ones
+		one.waits()
+		two.waits()
+		term := anyLeads(v, one, two)
+		v.expectHeld(term)
+		for _, name := range v.nodes() {
 			if slices.Contains(old, name) {
-				d.Errorf("node %s of a lost session is there, and %s leads", name, term.Grant().Node())
+				v.Errorf("node %s of a lost session is there, and %s leads", name, term.Grant().Node())
 			}
 		}
-		d.waitNodes(2)
-		stuck.Remove()
-		d.over()
+		v.waitNodes(2)
+		unclosed.Remove()
+		v.clean()
 	})
 }

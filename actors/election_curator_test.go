@@ -26,7 +26,7 @@ var javaElections = []struct {
 func TestElectionBesideCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *testLock) {
+			onOneServer(t, func(b *testLock) {
 				curator, locks := b.curator(), b.locks()
 				theirs, observer := java.join(curator, b.path, "java"), java.join(curator, b.path, "observer")
 				e := locks.Election(b.path, append(java.options, actors.AsID("go"))...)
@@ -54,7 +54,7 @@ func TestElectionBesideCurator(t *testing.T) {
 				if id, err := observer.Leader(); id != "" || err != nil {
 					b.Errorf("without a leader Curator's leader is %q, %v", id, err)
 				}
-				if held := <-theirs.Begin(patience); !held.Held {
+				if held := <-theirs.Begin(waitLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
 				c := b.campaign(e)
@@ -64,7 +64,7 @@ func TestElectionBesideCurator(t *testing.T) {
 
 				must(b, theirs.Release()) // closes it
 				c.leads()
-				again := theirs.Begin(patience)
+				again := theirs.Begin(waitLimit)
 				b.waitNodes(2)
 				sees("go", "java")
 				select {
@@ -83,7 +83,7 @@ func TestElectionBesideCurator(t *testing.T) {
 
 				must(b, theirs.Release())
 				c.leads()
-				again = theirs.Begin(patience)
+				again = theirs.Begin(waitLimit)
 				b.waitNodes(2)
 				b.expire(locks) // as if our process had been killed
 				if r := <-again; !r.Held {
@@ -102,7 +102,7 @@ func TestElectionBesideCurator(t *testing.T) {
 func TestElectionContendsWithCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *testLock) {
+			onOneServer(t, func(b *testLock) {
 				const rounds = 12
 				resource, curator := interop.NewResource(b), b.curator()
 				var all []<-chan error
@@ -149,9 +149,9 @@ func TestJavaLeaderDies(t *testing.T) {
 	t.Parallel()
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onEither(t, func(b *testLock) {
+			onOneServer(t, func(b *testLock) {
 				curator := b.curator(interop.SessionTimeout(8 * time.Second))
-				if held := <-java.join(curator, b.path, "java").Begin(patience); !held.Held {
+				if held := <-java.join(curator, b.path, "java").Begin(waitLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
 				c := b.campaign(b.locks().Election(b.path, java.options...))
@@ -166,7 +166,7 @@ func TestJavaLeaderDies(t *testing.T) {
 
 // Curator's Revoker asks our leader to resign.
 func TestCuratorRevokesLeader(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		curator, e := b.curator(), b.locks().Election(b.path, actors.ResignOnRevoke())
 		c := b.campaign(e)
 		term := c.leads()
@@ -175,6 +175,6 @@ func TestCuratorRevokesLeader(t *testing.T) {
 		if next := c.leads(); next.Number() != 2 {
 			b.Errorf("term %d", next.Number())
 		}
-		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 1 }, "one node")
+		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 1 }, "one node")
 	})
 }

@@ -28,45 +28,40 @@ func TestHistoryOfCampaigns(t *testing.T) {
 func historyOfCampaigns(v *virtual) {
 	l := newLedger(v)
 	options := electionForms[[]string{"selector", "latch"}[rand.N(2)]]
-	stop := rand.N(2) == 0
-	var all []*campaigner
-	var wg sync.WaitGroup
-	done := make(chan struct{})
+	stopOnSuspended := rand.N(2) == 0
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(errEnough)
+	var processes []dialingProcess
+	var candidates []string
+	var campaigns sync.WaitGroup
 	for i := range 3 {
-		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = stop })
-		for range 1 + i%2 {
-			c := &campaigner{v: v, ledger: l, dialingProcess: p, options: options, done: done}
-			all = append(all, c)
-			wg.Go(c.run)
+		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = stopOnSuspended })
+		for j := range 1 + i%2 {
+			name := fmt.Sprint("candidate ", i, ".", j)
+			processes, candidates = append(processes, p), append(candidates, name)
+			campaigns.Go(func() {
+				for ctx.Err() == nil {
+					err := randomCampaign(ctx, p.locks.Election("/lock", options...), func(term *actors.Term) { l.beginTerm(name, term) })
+					if err != nil {
+						v.Errorf("a campaign has ended: %v", err)
+						return
+					}
+				}
+			})
 		}
 	}
 	for range 40 {
 		fault := v.Inject(campaignFaults[rand.N(len(campaignFaults))])
-		all[rand.N(len(all))].outage(v)
+		processes[rand.N(len(processes))].outage(v)
 		fault.Remove()
 		<-time.After(rand.N(2 * session))
 	}
-	faulty, before := l.count(election), make([]int, len(all))
-	for i, c := range all {
-		before[i] = c.count()
-	}
-	zktest.Eventually(v, time.Hour, func() bool {
-		for i, c := range all {
-			if c.count() < before[i]+2 {
-				return false
-			}
-		}
-		return true
-	}, "each candidate leads after the faults")
-	close(done)
-	wg.Wait()
-	for _, c := range all {
-		if c.err != nil {
-			v.Errorf("a campaign has ended: %v", c.err)
-		}
-	}
+	faulty := l.count(election)
+	l.waitTerms(2, candidates...)
+	stop(errEnough)
+	campaigns.Wait()
 	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
-	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", l.count(election), faulty, stop)
+	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", l.count(election), faulty, stopOnSuspended)
 }
 
 var campaignFaults = append([]embedded.Fault{
@@ -78,74 +73,38 @@ var campaignFaults = append([]embedded.Fault{
 	{Op: embedded.OpGetChildren2, Action: embedded.CutAfter},
 }, closingFaults...)
 
-// campaigner is a candidate of the history.
-type campaigner struct {
-	dialingProcess
-	v       *virtual
-	ledger  *ledger
-	options []actors.ElectionOption
-	done    chan struct{}
-	err     error
-
-	mu    sync.Mutex
-	terms int
-}
-
-func (c *campaigner) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.terms
-}
-
-func (c *campaigner) run() {
-	for !isClosed(c.done) && c.err == nil {
-		c.campaign()
-	}
-}
-
 var errFailed = errors.New("the work has failed")
 
-// campaign is one loop. It ends when the work has failed, when the context has ended, at a break, or
-// after done.
-func (c *campaigner) campaign() {
+// randomCampaign campaigns until the body of a term returns, panics or ends the context, or until ctx ends. It
+// returns an error that nothing of this has caused.
+func randomCampaign(ctx context.Context, e *actors.Election, begin func(*actors.Term)) (failure error) {
 	defer func() {
-		if failure := recover(); failure != nil && failure != errFailed {
-			panic(failure)
+		if r := recover(); r != nil && r != errFailed {
+			panic(r)
 		}
 	}()
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stopped := make(chan struct{})
-	defer close(stopped)
-	go func() {
-		select {
-		case <-c.done:
-			cancel(errEnough)
-		case <-stopped:
-		}
-	}()
-	for term, err := range c.locks.Election("/lock", c.options...).Campaign(ctx) {
+	for term, err := range e.Campaign(ctx) {
 		if err != nil {
 			if !errors.Is(err, errEnough) {
-				c.err = err
+				failure = err
 			}
 			continue
 		}
-		c.ledger.begins(term)
-		c.mu.Lock()
-		c.terms++
-		c.mu.Unlock()
+		begin(term)
 		select {
 		case <-time.After(rand.N(3 * time.Second)):
 		case <-term.Context().Done():
 		}
 		switch rand.N(10) {
 		case 0:
-			return
+			return nil
 		case 1:
 			panic(errFailed)
 		case 2:
 			cancel(errEnough)
 		}
 	}
+	return failure
 }

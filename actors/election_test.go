@@ -49,7 +49,7 @@ func TestCampaign(t *testing.T) {
 					b.Errorf("%s leads with %v after %v, term %d, %v", ids[i], term.Token(), last, term.Number(), term.Grant().Err())
 				}
 				last = term.Token()
-				leader := b.leaderIs(follower, ids[i])
+				leader := b.waitLeader(follower, ids[i])
 				if leader.Node != term.Grant().Node() || leader.Token != term.Token() {
 					b.Errorf("%s leads with %v, and the leader is %+v", ids[i], term.Token(), leader)
 				}
@@ -282,7 +282,7 @@ func TestCampaignRetries(t *testing.T) {
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
 		g := lock(b, locks.Mutex(b.path))
 		c := b.campaign(locks.Election(b.path))
-		zktest.Eventually(b, patience, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
+		zktest.Eventually(b, waitLimit, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
 		c.waits()
 		unlock(b, g)
 		c.leads()

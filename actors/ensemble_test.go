@@ -55,7 +55,7 @@ func (b *testLock) on(member *zktest.Server, configure ...func(*actors.Config)) 
 // notices. With a margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder is told
 // before another client gets the lock.
 func TestFollowerIsCutOff(t *testing.T) {
-	b := three(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
+	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	follower, others := b.follower()
 	holder := connect(b.T, follower.Addr(), func(cfg *actors.Config) {
 		cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond
@@ -88,7 +88,7 @@ func TestFollowerIsCutOff(t *testing.T) {
 // The member that the holder is connected to is killed, or freezes for longer than the
 // session: the follower, or the leader.
 func TestMembersFail(t *testing.T) {
-	b := three(t)
+	b := ensemble(t)
 	for _, role := range []string{"follower", "leader"} {
 		pick := func() *zktest.Server {
 			if role == "leader" {
@@ -97,7 +97,7 @@ func TestMembersFail(t *testing.T) {
 			m, _ := b.follower()
 			return m
 		}
-		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, calm)
+		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, longSession)
 		b.survives(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 6*time.Second)
 	}
 }
@@ -114,7 +114,7 @@ func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(
 	b.waitNodes(2)
 	fail(member, b)
 	var err error
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		err = g.Verify(within(b))
 		return !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) && !errors.Is(err, actors.ErrSuspended)
 	}, "ZooKeeper answers, or the session is lost")
@@ -123,7 +123,7 @@ func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(
 	} else {
 		closes(b, g.Done(), what+": the grant")
 	}
-	if timeout == calm && g.Err() != nil {
+	if timeout == longSession && g.Err() != nil {
 		b.Errorf("%s: %v", what, g.Err())
 	}
 	g.Release()

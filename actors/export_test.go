@@ -27,16 +27,16 @@ func LockRecipient(m *Mutex) ask.Recipient {
 
 // Stamp has the lock's actors hear of generationAt as the generation in force at each czxid, whatever
 // the bridge reports. It concerns the actors that this handle starts.
-func (h *handle) Stamp(generationAt func(czxid int64) uint64) {
-	h.recipe = stamped(h.recipe, generationAt)
+func (h *handle) SetGenerations(generationAt func(czxid int64) uint64) {
+	h.recipe = withGenerations(h.recipe, generationAt)
 }
 
-func stamped(r *recipe, generationAt func(czxid int64) uint64) *recipe {
+func withGenerations(r *recipe, generationAt func(czxid int64) uint64) *recipe {
 	changed := *r
-	changed.NewActor = func(e *shell.Entry) host.Actor { return stampingActor{r.NewActor(e).(lockActor), generationAt} }
+	changed.NewActor = func(e *shell.Entry) host.Actor { return generationActor{r.NewActor(e).(lockActor), generationAt} }
 	changed.Deps = slices.Clone(r.Deps)
 	for i := range changed.Deps {
-		changed.Deps[i].Recipe = stamped(changed.Deps[i].Recipe, generationAt)
+		changed.Deps[i].Recipe = withGenerations(changed.Deps[i].Recipe, generationAt)
 	}
 	return &changed
 }
@@ -47,12 +47,12 @@ type lockActor interface {
 	LockActor()
 }
 
-type stampingActor struct {
+type generationActor struct {
 	lockActor
 	generationAt func(czxid int64) uint64
 }
 
-func (s stampingActor) Receive(from ask.Recipient, msg any) {
+func (s generationActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Created:
 		msg.Generation = s.generationAt(msg.Czxid)

@@ -71,7 +71,7 @@ func TestGuard(t *testing.T) {
 		if !errors.Is(err, zk.ErrNoNode) {
 			b.Errorf("a late write by another client: %v", err)
 		}
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			now := locks.Session()
 			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
 		}, "the holder is told, and has a new session")
@@ -96,7 +96,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 	each(t, func(b *testLock) {
 		for _, stop := range []bool{true, false} {
 			proxy := zktest.Proxy(b, b.Addr())
-			locks, err := actors.Connect(within(b), proxy.Addr(), actors.Config{SessionTimeout: calm, StopOnSuspended: stop})
+			locks, err := actors.Connect(within(b), proxy.Addr(), actors.Config{SessionTimeout: longSession, StopOnSuspended: stop})
 			must(b, err)
 			g := lock(b, locks.Mutex(b.path))
 			ctx := g.Context(b.Context())
@@ -104,7 +104,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 			if stop {
 				<-ctx.Done()
 			}
-			zktest.Eventually(b, patience, func() bool {
+			zktest.Eventually(b, waitLimit, func() bool {
 				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(within(b)) == nil
 			}, "it goes on")
 			if ended := ctx.Err() != nil; ended != stop {

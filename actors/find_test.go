@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 		}
 		_, err = conn.Create(root+"/kazoo-__lock__", nil, 0, zk.WorldACL(zk.PermAll))
 		must(b, err)
-		_, err = conn.Create(root+"/kazoo-__lock__/"+foreign["kazoo"], nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		_, err = conn.Create(root+"/kazoo-__lock__/"+foreignPrefixes["kazoo"], nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		var grants []*actors.Grant
 		for _, l := range []handle{

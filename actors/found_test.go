@@ -18,7 +18,7 @@ func TestFirstUseWhileSuspended(t *testing.T) {
 		locks := v.locks()
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
 		v.DropConnections()
-		state(v, locks, messages.SessionState_SUSPENDED)
+		waitState(v, locks, messages.SessionState_SUSPENDED)
 		f := locks.Mutex("/lock").Acquire(context.Background())
 		<-time.After(time.Second)
 		pending(v, f)

@@ -196,13 +196,13 @@ func TestDroppedFuture(t *testing.T) {
 		f := mu.Acquire(context.Background())
 		b.waitNodes(2)
 		runtime.KeepAlive(f)
-		collected(b, func() bool { return len(b.nodes()) == 1 }, "the dropped request is gone")
+		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the dropped request is gone")
 		if len(log.with("dropped")) != 1 {
 			b.Errorf("log: %v", log.with())
 		}
 		unlock(b, g)
 		mu.Acquire(context.Background()) // is granted
-		collected(b, func() bool { return len(log.with("dropped")) == 2 }, "the dropped grant is noticed")
+		collectUntil(b, func() bool { return len(log.with("dropped")) == 2 }, "the dropped grant is noticed")
 		b.waitNodes(0)
 		unlock(b, lock(b, mu))
 	})
@@ -259,7 +259,7 @@ func TestDroppedGrant(t *testing.T) {
 				for len(log.with("dropped without Release")) == 0 {
 					runtime.GC()
 					runtime.Gosched()
-					if time.Since(begun) > patience {
+					if time.Since(begun) > waitLimit {
 						t.Error("the log does not say that the grant was dropped")
 						break
 					}
@@ -308,7 +308,7 @@ func TestCancelWithoutAnswer(t *testing.T) {
 }
 
 func TestManyHandlesOneContext(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		mu := b.mutex()
 		ctx, cancel := context.WithCancelCause(b.Context())
 		g := lock(b, mu)
@@ -324,6 +324,6 @@ func TestManyHandlesOneContext(t *testing.T) {
 		}
 		b.waitNodes(1)
 		unlock(b, g)
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) == 0 }, "no watch is left")
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) == 0 }, "no watch is left")
 	})
 }

@@ -77,9 +77,9 @@ var grantEndings = []struct {
 	{"released", func(_ *virtual, _ *actors.Locks, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
 	{"held too long", func(*virtual, *actors.Locks, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
 	{"session lost", func(v *virtual, _ *actors.Locks, g *actors.Grant, n *dialer) {
-		n.fail(true, true) // else it may hear of the end of its node first
+		n.disconnect() // else it may hear of the end of its node first
 		v.Expire(g.Session())
-		n.fail(false, false)
+		n.refuse(false)
 	}, actors.ErrSessionLost},
 	{"closed", func(_ *virtual, locks *actors.Locks, _ *actors.Grant, _ *dialer) { locks.Close() }, actors.ErrClosed},
 }
@@ -137,13 +137,13 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 			}
 			say(v, all, "after Release")
 		})
-		p.fail(true, true)
+		p.disconnect()
 		<-done
 		say(v, all, "after Done")
 		wait()
 		is(v, g.Err(), actors.ErrReleased)
-		p.fail(false, false)
-		state(v, p.locks, messages.SessionState_CONNECTED)
+		p.refuse(false)
+		waitState(v, p.locks, messages.SessionState_CONNECTED)
 		v.clean()
 	})
 }

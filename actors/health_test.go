@@ -37,7 +37,7 @@ func TestHealth(t *testing.T) {
 			v.Error(err)
 		}
 		v.Resume()
-		state(v, locks, messages.SessionState_CONNECTED)
+		waitState(v, locks, messages.SessionState_CONNECTED)
 		must(v, locks.Health(within(v)))
 		//lint:ignore SA1012 that is the test
 		is(v, locks.Health(nil), actors.ErrInvalid)

@@ -17,35 +17,35 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// dialer is the network between one process and the server. It records the requests, and fails as a test wants.
+// dialer is the network between one process and the server. It records the requests, and fails where a test has it fail.
 type dialer struct {
 	// dial is net.Dialer's if it is nil.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// write, if not nil, is called with each message but pings in place of the connection's own Write.
 	write func(c *wireConn, op embedded.Op, message []byte) (int, error)
 
-	network sync.Mutex // of away and conns
-	away    bool
-	conns   []net.Conn
+	network  sync.Mutex // guards refusing and conns
+	refusing bool
+	conns    []net.Conn
 
 	mu  sync.Mutex
 	ops []embedded.Op
 }
 
-// dialingProcess stands for one process: its network and its Locks.
+// dialingProcess is what a test has of one process: its network and its Locks.
 type dialingProcess struct {
 	*dialer
 	locks *actors.Locks
 }
 
-// process connects by a network of its own.
+// process returns Locks on a network of their own.
 func (b *testLock) process(configure ...func(*actors.Config)) dialingProcess {
 	b.Helper()
 	d := &dialer{dial: b.Dial}
 	return dialingProcess{d, b.locks(append(configure, d.config)...)}
 }
 
-// outage befalls the process, or the server.
+// outage has the server or the network fail for a random time.
 func (p dialingProcess) outage(v *virtual) {
 	length := rand.N(2 * session)
 	switch rand.N(3) {
@@ -54,15 +54,18 @@ func (p dialingProcess) outage(v *virtual) {
 		<-time.After(length)
 		v.Restart()
 	case 1:
-		p.fail(true, true)
+		p.disconnect()
 		<-time.After(length)
-		p.fail(false, false)
-	default: // nothing is answered, and what is sent is not lost
-		p.fail(true, false)
+		p.refuse(false)
+	default: // no request is answered, and none is lost
+		p.refuse(true)
 		hole := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: p.locks.Session().ID, Times: -1, Action: embedded.BlackHole})
 		<-time.After(length)
 		hole.Remove()
-		p.fail(false, rand.N(2) == 0)
+		if rand.N(2) == 0 {
+			p.cut()
+		}
+		p.refuse(false)
 	}
 }
 
@@ -71,7 +74,7 @@ func (d *dialer) config(cfg *actors.Config) { cfg.Dial = d.Dial }
 func (d *dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d.network.Lock()
 	defer d.network.Unlock()
-	if d.away {
+	if d.refusing {
 		return nil, syscall.ECONNREFUSED
 	}
 	dial := d.dial
@@ -86,21 +89,30 @@ func (d *dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return &wireConn{Conn: conn, d: d, limit: -1}, nil
 }
 
-// fail has the network refuse connections, or take them again. With cut it closes those that
-// there are.
-func (d *dialer) fail(away, cut bool) {
+// refuse has the network refuse new connections, or accept them again.
+func (d *dialer) refuse(refuse bool) {
 	d.network.Lock()
 	defer d.network.Unlock()
-	d.away = away
-	if cut {
-		for _, conn := range d.conns {
-			conn.Close()
-		}
-		d.conns = nil
-	}
+	d.refusing = refuse
 }
 
-// during counts the requests, pings left out, while f runs.
+// cut closes all connections.
+func (d *dialer) cut() {
+	d.network.Lock()
+	defer d.network.Unlock()
+	for _, conn := range d.conns {
+		conn.Close()
+	}
+	d.conns = nil
+}
+
+// disconnect closes all connections and has the network refuse new ones.
+func (d *dialer) disconnect() {
+	d.refuse(true)
+	d.cut()
+}
+
+// during counts the requests, without pings, that are sent while f runs.
 func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
 	ops = map[embedded.Op]int{}
 	for _, op := range d.record(f) {
@@ -110,21 +122,22 @@ func (d *dialer) during(f func()) (total int, ops map[embedded.Op]int) {
 	return total, ops
 }
 
-// record returns the requests that were sent while f ran, in their order, without pings.
+// record returns the requests that are sent while f runs, in their order, without pings.
 func (d *dialer) record(f func()) []embedded.Op {
-	d.take()
+	d.takeRequests()
 	f()
-	return d.seen()
+	return d.requests()
 }
 
-// seen returns the requests since the last call of take.
-func (d *dialer) seen() []embedded.Op {
+// requests returns the requests since the last call of takeRequests.
+func (d *dialer) requests() []embedded.Op {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.ops)
 }
 
-func (d *dialer) take() []embedded.Op {
+// takeRequests returns the recorded requests, and forgets them.
+func (d *dialer) takeRequests() []embedded.Op {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ops := d.ops
@@ -132,13 +145,13 @@ func (d *dialer) take() []embedded.Op {
 	return ops
 }
 
-// settle waits until nothing has been asked for a while: a directory is being watched.
-func (d *dialer) settle(t testing.TB) {
+// waitIdle waits until no request has been sent for a while, as all watches are set.
+func (d *dialer) waitIdle(t testing.TB) {
 	t.Helper()
-	zktest.Eventually(t, patience, func() bool {
+	zktest.Eventually(t, waitLimit, func() bool {
 		n, _ := d.during(func() { <-time.After(50 * time.Millisecond) })
 		return n == 0
-	}, "nothing is asked for")
+	}, "no request is sent")
 }
 
 // wireConn is a connection of a dialer.
@@ -151,7 +164,7 @@ type wireConn struct {
 	limit int // of bytes that may still be read; -1 for no limit
 }
 
-// Write is given one message at a time.
+// Write writes one message: the client passes one at a time.
 func (c *wireConn) Write(message []byte) (int, error) {
 	op := embedded.OpConnect
 	if c.writes++; c.writes > 1 && len(message) >= 12 {
@@ -171,15 +184,15 @@ func (c *wireConn) Write(message []byte) (int, error) {
 	return c.d.write(c, op, message)
 }
 
-var errWire = errors.New("the wire has failed")
+var errCut = errors.New("the connection is cut")
 
+// cut closes the connection before the message is sent.
 func (c *wireConn) cut() (int, error) {
 	c.Conn.Close()
-	return 0, errWire
+	return 0, errCut
 }
 
-// unanswered sends the message and cuts the connection once the server has answered,
-// or after a while.
+// unanswered sends the message, reads no answer, and closes the connection a little later.
 func (c *wireConn) unanswered(message []byte) (int, error) {
 	c.setLimit(0)
 	n, err := c.Conn.Write(message)
@@ -201,7 +214,7 @@ func (c *wireConn) Read(b []byte) (int, error) {
 	switch {
 	case err != nil || limit < 0:
 		return n, err
-	case limit > 0: // and then the end
+	case limit > 0:
 		c.Conn.Close()
 		return min(n, limit), nil
 	}

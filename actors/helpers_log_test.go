@@ -9,13 +9,13 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// logs is a log that keeps its lines.
+// logs keeps the lines of a log.
 type logs struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// defaultLog has slog.Default write to the result, until the test ends.
+// defaultLog returns the log of slog.Default until the test ends.
 func defaultLog(t *testing.T) *logs {
 	var log logs
 	before := slog.Default()

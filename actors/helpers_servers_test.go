@@ -8,10 +8,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// each runs f on both servers, beside other tests. f releases what it acquires: when it returns, no node
-// may be left, and no watch. In an exhaustive run no other test uses the real server meanwhile, and its
-// watches are counted, too. A run by habit has one in three of the real halves, which take most of the
-// processor time; one with -run has all.
+// each runs f on both servers, in parallel with other tests. f releases the locks that it acquires: when it
+// has returned, no node is left, and no watch. In an exhaustive run no other test uses the real server
+// meanwhile, so each counts its watches, too. A run by habit has one in three of the real halves, which take
+// most of the processor time; a run with -run has all.
 func each(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	t.Parallel()
@@ -22,11 +22,11 @@ func each(t *testing.T, f func(b *testLock)) {
 	})
 }
 
-// realServer is locked by a test that counts the watches of the real server, which all tests share, and
-// locked to read by others that use it.
+// realServer guards the watches of the real server, which all tests share: a test that counts them locks it,
+// and other tests that use the server lock it to read.
 var realServer sync.RWMutex
 
-// sharesServer keeps those out that count the watches of the real server, until the test ends.
+// sharesServer keeps tests from counting the watches of the real server until this test ends.
 func sharesServer(t *testing.T, s *zktest.Server) {
 	if s.Real() {
 		realServer.RLock()
@@ -34,28 +34,28 @@ func sharesServer(t *testing.T, s *zktest.Server) {
 	}
 }
 
-// serially is each for a test that counts watches or messages: no other test of this package uses the
-// real server meanwhile, and none runs if this one is not parallel.
-func serially(t *testing.T, f func(b *testLock)) {
+// eachSerial is each for a test that counts watches or messages: no other test of this package uses the
+// real server meanwhile, and no other test runs if this one is not parallel.
+func eachSerial(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	onEach(t, f, false)
 }
 
-// besides is each for a test that mostly waits: it runs beside other tests. The watches of
-// the real server, which they share, belong to all of them and are not counted.
-func besides(t *testing.T, f func(b *testLock)) {
+// eachParallel is each for a test that mostly waits: it always runs in parallel with other tests, and does
+// not count the watches of the real server, which these tests share.
+func eachParallel(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	t.Parallel()
 	onEach(t, f, true)
 }
 
-// onEither is besides on one server, drawn by lot, for tests with a client of another library,
-// whose process takes seconds to start. A run by habit has one in eight of them, an exhaustive run
-// all on both.
-func onEither(t *testing.T, f func(b *testLock)) {
+// onOneServer is eachParallel on one of the servers, which it draws at random, for a test with a client of
+// another library, whose process takes seconds to start. A run by habit has one in eight of these tests, and
+// an exhaustive run has all of them on both servers.
+func onOneServer(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	if zktest.Exhaustive() {
-		serially(t, f)
+		eachSerial(t, f)
 		return
 	}
 	zktest.OneRunIn(t, 8)
@@ -107,13 +107,14 @@ func onEmbedded(t *testing.T, f func(b *testLock)) {
 	onServer(t, zktest.Embedded(t), f, false)
 }
 
-// lockOn returns a lock's path on a server of the test's own. The test calls clean.
+// lockOn returns a testLock on a server of the test's own. The test calls clean.
 func lockOn(t *testing.T, s *zktest.Server) *testLock {
 	return &testLock{T: t, Server: s, path: s.Path(t)}
 }
 
-// three starts an ensemble, in one run of eight by habit, with short times after which its members miss each other.
-func three(t *testing.T, opts ...zktest.ServerOption) *testLock {
+// ensemble starts three servers, whose members notice soon that another is gone. By habit it skips the test in
+// seven runs of eight.
+func ensemble(t *testing.T, opts ...zktest.ServerOption) *testLock {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts three servers")

@@ -22,18 +22,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(asProcess); how != "" {
-		beProcess(how)
+	if arguments := os.Getenv(childArguments); arguments != "" {
+		childMain(arguments)
 	}
 	zktest.Main(m)
 }
 
 const (
-	// patience is how long a test waits for what must come, on the slowest machine.
-	patience = time.Minute
-	// calm is the longest session that the servers grant. A machine that is busy with other
-	// things does not lose it.
-	calm = time.Minute
+	// waitLimit is how long a test waits for an event that must come, on the slowest machine.
+	waitLimit = time.Minute
+	// longSession is the longest session timeout that the servers grant. A busy machine does not
+	// lose such a session.
+	longSession = time.Minute
 	// session is the session timeout of tests in virtual time.
 	session = 6 * time.Second
 	// heldMarker ends the path of a lock's held marker.
@@ -46,20 +46,20 @@ type testLock struct {
 	*zktest.Server
 	path     string
 	parallel bool
-	before   []func() // to be done before clean
+	cleanups []func() // that clean calls first
 }
 
 // clean waits until nothing is left of the lock on the server.
 func (b *testLock) clean() {
 	b.Helper()
-	for _, f := range b.before {
+	for _, f := range b.cleanups {
 		f()
 	}
 	b.waitNodes(0)
-	b.noMarkerNorWatch()
+	b.expectNoMarkerOrWatch()
 }
 
-func (b *testLock) noMarkerNorWatch() {
+func (b *testLock) expectNoMarkerOrWatch() {
 	b.Helper()
 	directory, name := filepath.Split(b.path)
 	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+heldMarker) {
@@ -76,17 +76,17 @@ func (b *testLock) limit() time.Duration {
 	if b.Virtual() {
 		return time.Hour
 	}
-	return patience
+	return waitLimit
 }
 
-// nodes are the children of the lock's path, or of the path that begins with it and has an end, without the
-// library's own directory if that path is a chroot.
+// nodes returns the children of the lock's path, or of that path with an end appended. It leaves out the
+// library's own directory, which a chroot has.
 func (b *testLock) nodes(end ...string) []string {
 	return slices.DeleteFunc(b.Nodes(b, b.path+strings.Join(end, "")), func(name string) bool { return name == "actorlock" })
 }
 
-// waitNodes waits until the lock's directory has n children. With ends, each directory whose path is the lock's
-// and one of them has n children.
+// waitNodes waits until the lock's directory has n children or, with ends, until each directory has n whose
+// path is the lock's with one of the ends appended.
 func (b *testLock) waitNodes(n int, ends ...string) {
 	b.Helper()
 	if len(ends) == 0 {
@@ -99,7 +99,7 @@ func (b *testLock) waitNodes(n int, ends ...string) {
 	}
 }
 
-// locks connects, until the test ends.
+// locks returns Locks on a connection of their own, which the end of the test closes.
 func (b *testLock) locks(configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	if b.Virtual() {
@@ -110,11 +110,11 @@ func (b *testLock) locks(configure ...func(*actors.Config)) *actors.Locks {
 
 func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *actors.Locks {
 	t.Helper()
-	cfg := actors.Config{SessionTimeout: calm}
+	cfg := actors.Config{SessionTimeout: longSession}
 	for _, f := range configure {
 		f(&cfg)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	locks, err := actors.Connect(ctx, addr, cfg)
 	if err != nil {
@@ -124,10 +124,10 @@ func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *acto
 	return locks
 }
 
-// onBridge returns Locks of actors.New and their bridge, which live as long as the test.
+// onBridge returns Locks of actors.New and their bridge, which the end of the test closes.
 func (b *testLock) onBridge(configure ...func(*zkbridge.Config)) (*actors.Locks, *zkbridge.Bridge) {
 	b.Helper()
-	cfg := zkbridge.Config{Servers: b.Addr(), SessionTimeout: calm, Dial: b.Dial}
+	cfg := zkbridge.Config{Servers: b.Addr(), SessionTimeout: longSession, Dial: b.Dial}
 	if b.Virtual() {
 		cfg.SessionTimeout = session
 	}
@@ -147,20 +147,20 @@ func (b *testLock) onBridge(configure ...func(*zkbridge.Config)) (*actors.Locks,
 	return locks, bridge
 }
 
-// mutex is the lock on a connection of its own.
+// mutex returns the lock as a mutex on a connection of its own.
 func (b *testLock) mutex(configure ...func(*actors.Config)) *actors.Mutex {
 	b.Helper()
 	return b.locks(configure...).Mutex(b.path)
 }
 
-// within is a context for what must come soon.
+// within returns a context that ends when an event that must come is overdue.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// handle is a lock of any recipe.
+// handle is a handle of any recipe.
 type handle interface {
 	Path() string
 	PID() (*actor.PID, error)
@@ -177,7 +177,7 @@ func lock(t testing.TB, mu handle, options ...actors.Option) *actors.Grant {
 	return g
 }
 
-// result waits for what must come.
+// result waits for the future, which must have no error.
 func result[T any](t testing.TB, f *actors.Future[T]) T {
 	t.Helper()
 	v, err := f.Wait(within(t))
@@ -187,7 +187,7 @@ func result[T any](t testing.TB, f *actors.Future[T]) T {
 	return v
 }
 
-// failure waits for an error that must come.
+// failure waits for the future, which must have an error, and returns the error.
 func failure[T any](t testing.TB, f *actors.Future[T]) error {
 	t.Helper()
 	closes(t, f.Done(), "the future")
@@ -205,6 +205,7 @@ func unlock(t testing.TB, g *actors.Grant) {
 	}
 }
 
+// closes waits until a channel is closed.
 func closes(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	receive(t, c, "the end of "+what)
@@ -244,7 +245,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// pending checks that nothing has come of the requests yet.
+// pending checks that the futures are not complete.
 func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
 	t.Helper()
 	for i, f := range fs {
@@ -255,10 +256,10 @@ func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
 	}
 }
 
-// state waits for a state of the session.
-func state(t testing.TB, locks *actors.Locks, want messages.SessionState) {
+// waitState waits until the session is in a state.
+func waitState(t testing.TB, locks *actors.Locks, want messages.SessionState) {
 	t.Helper()
-	zktest.Eventually(t, patience, func() bool { return locks.Session().State == want }, "session is %v", want)
+	zktest.Eventually(t, waitLimit, func() bool { return locks.Session().State == want }, "session is %v", want)
 }
 
 // remove deletes nodes in one transaction, as another client.
@@ -272,25 +273,25 @@ func (b *testLock) remove(nodes ...string) {
 	must(b, err)
 }
 
-// expire ends the session and waits until the next one is up.
+// expire ends the session, and waits for the next one.
 func (b *testLock) expire(locks *actors.Locks) {
 	b.Helper()
 	old := locks.Session()
 	b.Expire(b, old.ID)
-	b.renewed(locks, old)
+	b.waitNewSession(locks, old)
 }
 
-// renewed waits until the session after an old one is up.
-func (b *testLock) renewed(locks *actors.Locks, old zkbridge.Session) {
+// waitNewSession waits until the process has a session after an old one.
+func (b *testLock) waitNewSession(locks *actors.Locks, old zkbridge.Session) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		s := locks.Session()
 		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
 	}, "a new session")
 }
 
-// collected collects garbage until cond holds.
-func collected(t testing.TB, cond func() bool, what string) {
+// collectUntil collects garbage until cond returns true.
+func collectUntil(t testing.TB, cond func() bool, what string) {
 	t.Helper()
-	zktest.Eventually(t, patience, func() bool { runtime.GC(); return cond() }, "%s", what)
+	zktest.Eventually(t, waitLimit, func() bool { runtime.GC(); return cond() }, "%s", what)
 }

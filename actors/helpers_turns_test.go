@@ -6,15 +6,15 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// turn is what one goroutine locks once, and what it does while it holds.
+// turn is one grant of a goroutine: the lock, and what the goroutine does while it holds.
 type turn struct {
 	lock    handle
 	options []actors.Option
 	inside  func(g *actors.Grant)
 }
 
-// turns has n goroutines take turns, rounds times each. next returns a turn of the ith goroutine. A goroutine mostly
-// asks for the lock again before its release is answered.
+// turns has each of n goroutines lock and release, rounds times. next returns the next turn of the ith goroutine. A
+// goroutine mostly requests the lock again before its release is answered.
 func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -22,14 +22,14 @@ func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 		wg.Go(func() {
 			var releases []*actors.Future[struct{}]
 			for round := range rounds {
-				now := next(i)
-				g, err := now.lock.Lock(within(b), now.options...)
+				turn := next(i)
+				g, err := turn.lock.Lock(within(b), turn.options...)
 				if err != nil {
-					b.Errorf("lock %s: %v", now.lock.Path(), err)
+					b.Errorf("lock %s: %v", turn.lock.Path(), err)
 					return
 				}
-				if now.inside != nil {
-					now.inside(g)
+				if turn.inside != nil {
+					turn.inside(g)
 				}
 				releases = append(releases, g.Release())
 				if round%3 == 0 {
@@ -46,9 +46,9 @@ func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 	wg.Wait()
 }
 
-// ring has goroutines pass locks of one path around. It checks that tokens increase, and counts without
-// synchronisation.
-func (b *testLock) ring(goroutines, rounds int, all ...handle) {
+// passAround has goroutines lock handles of one path in turn. It checks that tokens increase, and counts the
+// grants without synchronisation, which the race detector checks.
+func (b *testLock) passAround(goroutines, rounds int, all ...handle) {
 	b.Helper()
 	count, last := 0, actors.Token{}
 	b.turns(goroutines, rounds, func(i int) turn {

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// virtual is a testLock in a bubble, with the controls of its server.
+// virtual is a testLock in virtual time, with the controls of its server.
 type virtual struct {
 	*testLock
 	*embedded.Server

@@ -8,23 +8,22 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// TestHistoryOfReadersAndWriters is TestHistory with clients that read, write, or go from
-// writing to reading.
-func TestHistoryOfReadersAndWriters(t *testing.T) { testHistory(t, ofReadersAndWriters()) }
+// TestHistoryOfReadersAndWriters is TestHistory with clients that read, write, or downgrade.
+func TestHistoryOfReadersAndWriters(t *testing.T) { testHistory(t, readWriteClients()) }
 
 // TestHistoryOfLocalReadersAndWriters is the same with local queues.
 func TestHistoryOfLocalReadersAndWriters(t *testing.T) {
-	testHistory(t, ofReadersAndWriters(fewGrants))
+	testHistory(t, readWriteClients(fewGrants))
 }
 
-func ofReadersAndWriters(options ...actors.LockOption) clients {
+func readWriteClients(options ...actors.LockOption) clients {
 	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
 		rw := locks.RWMutex(b.path, options...)
 		return func(client int) { h.readOrWrite(b, client, rw, r) }
 	}
 }
 
-// readOrWrite takes one of the locks once, and releases it.
+// readOrWrite acquires one of the locks, and releases it.
 func (h *history) readOrWrite(b *testLock, client int, rw *actors.RWMutex, r *resource) {
 	owner := actors.WithOwner(actors.Owner(fmt.Sprint(client)))
 	if rand.N(3) > 0 {
@@ -49,7 +48,7 @@ func (h *history) read(b *testLock, client int, g *actors.Grant) {
 		return
 	}
 	if rand.N(6) == 0 {
-		h.stay(g)
+		h.holdLonger(g)
 	}
 	h.unlock(b, client, g, operation{shared: true})
 }

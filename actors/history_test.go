@@ -18,16 +18,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An operation is one that a client does to the lock or to the resource behind it, as porcupine sees
-// it. A grant whose session has expired ends at a moment that no client has seen. Its unlock is left
-// out, so the model accepts the next holder beside it, with a greater token only.
+// operation is an operation of a client on the lock or on the resource behind it, for porcupine. No
+// client knows the moment at which a grant ends whose session has expired. The history has no unlock of
+// such a grant, so the model accepts the next holder beside it, with a greater token only.
 type operation struct {
 	kind   string // lock, unlock, write, read, update
 	token  actors.Token
 	shared bool  // lock, unlock: to read
-	again  bool  // lock: by the holder, which is about to go from writing to reading
-	number int64 // update: what was read before
-	dead   bool  // lock: in a session that ZooKeeper had ended by then, unheard
+	again  bool  // lock: by the writer, which downgrades
+	number int64 // update: the number that was read before
+	late   bool  // lock: in a session that ZooKeeper had ended before, which the client did not know
 }
 
 type outcome struct {
@@ -35,113 +35,113 @@ type outcome struct {
 	number   int64 // of the resource
 }
 
-// resource is what the lock protects: it refuses the writes of older tokens.
+// resource is what the lock protects. It refuses a write with a smaller token than an earlier one.
 type resource struct {
-	mu   sync.Mutex
-	seen actors.Token
+	mu       sync.Mutex
+	greatest actors.Token
 }
 
 func (r *resource) write(token actors.Token) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if token.Compare(r.seen) < 0 {
+	if token.Compare(r.greatest) < 0 {
 		return false
 	}
-	r.seen = token
+	r.greatest = token
 	return true
 }
 
-// modelState is the model's state.
+// modelState is the state of the model.
 type modelState struct {
-	held    actors.Token // of the writer; zero: no writer
-	readers int          // that hold, but for those whose grants end by loss
-	newest  actors.Token // that was ever granted to a writer
-	read    actors.Token // or a reader
-	seen    actors.Token // by the resource
-	number  int64        // that the resource holds
+	held     actors.Token // of the writer; zero: no writer
+	readers  int          // that hold, without those whose grants end by loss
+	writer   actors.Token // the greatest that was granted to a writer
+	reader   actors.Token // the greatest that was granted to a reader
+	resource actors.Token // the greatest that the resource has had
+	number   int64        // of the resource
 }
 
-// fenced is a mutex and a resource. lossy holds the tokens whose grants ended by loss: another holder
-// may follow such a grant at any time.
-func fenced(lossy map[actors.Token]bool) porcupine.Model {
+// fenced returns the model of a lock and a resource. lost has the tokens of grants that ended by loss:
+// another holder may follow such a grant at any time.
+func fenced(lost map[actors.Token]bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return modelState{} },
 		Step: func(state, in, out any) (bool, any) {
-			w, op := state.(modelState), in.(operation)
+			m, op := state.(modelState), in.(operation)
 			switch op.kind {
 			case "lock":
-				return w.lock(op, lossy)
+				return m.lock(op, lost)
 			case "unlock":
 				if op.shared {
-					w.readers--
-					return w.readers >= 0, w
+					m.readers--
+					return m.readers >= 0, m
 				}
-				if w.held != op.token {
-					return false, w
+				if m.held != op.token {
+					return false, m
 				}
-				w.held = actors.Token{}
+				m.held = actors.Token{}
 			default:
-				return w.access(op, out.(outcome))
+				return m.access(op, out.(outcome))
 			}
-			return true, w
+			return true, m
 		},
 		DescribeOperation: func(in, out any) string { return fmt.Sprint(in, out) },
 	}
 }
 
-func (w modelState) lock(op operation, lossy map[actors.Token]bool) (bool, any) {
-	if op.dead && (op.token.Compare(w.newest) < 0 || !op.shared && op.token.Compare(w.read) < 0) {
-		return true, w // others have the lock already, and its token will not do
+func (m modelState) lock(op operation, lost map[actors.Token]bool) (bool, any) {
+	if op.late && (op.token.Compare(m.writer) < 0 || !op.shared && op.token.Compare(m.reader) < 0) {
+		return true, m // others hold already, with greater tokens
 	}
-	free := w.held == actors.Token{} || lossy[w.held]
+	free := m.held == actors.Token{} || lost[m.held]
 	switch {
-	case op.again && w.held == op.token:
-	case !free || op.token.Compare(w.newest) <= 0:
-		return false, w
+	case op.again && m.held == op.token:
+	case !free || op.token.Compare(m.writer) <= 0:
+		return false, m
 	case op.shared:
-		w.held = actors.Token{}
-	case w.readers > 0 || op.token.Compare(w.read) <= 0:
-		return false, w
+		m.held = actors.Token{}
+	case m.readers > 0 || op.token.Compare(m.reader) <= 0:
+		return false, m
 	default:
-		w.held, w.newest = op.token, op.token
-		return true, w
+		m.held, m.writer = op.token, op.token
+		return true, m
 	}
-	if op.token.Compare(w.read) > 0 {
-		w.read = op.token
+	if op.token.Compare(m.reader) > 0 {
+		m.reader = op.token
 	}
-	if !lossy[op.token] {
-		w.readers++
+	if !lost[op.token] {
+		m.readers++
 	}
-	return true, w
+	return true, m
 }
 
-// access is an access to the resource, perhaps one that is refused.
-func (w modelState) access(op operation, out outcome) (bool, any) {
-	accepted := op.token.Compare(w.seen) >= 0
+// access is an access to the resource, which refuses a smaller token.
+func (m modelState) access(op operation, out outcome) (bool, any) {
+	accepted := op.token.Compare(m.resource) >= 0
 	if accepted != out.accepted || !accepted {
-		return accepted == out.accepted, w
+		return accepted == out.accepted, m
 	}
-	w.seen = op.token
+	m.resource = op.token
 	switch op.kind {
 	case "read":
-		return out.number == w.number, w
-	case "update": // of anything else than what was read, it loses an update
-		ok := op.number == w.number
-		w.number++
-		return ok, w
+		return out.number == m.number, m
+	case "update": // of another number than the one that was read, it loses an update
+		ok := op.number == m.number
+		m.number++
+		return ok, m
 	}
-	return true, w
+	return true, m
 }
 
-// history records what several clients see.
+// history records the operations of several clients.
 type history struct {
 	mu    sync.Mutex
 	begun time.Time
 	ops   []porcupine.Operation
 
-	holding  atomic.Int64 // the session of a client that holds the lock for longer
-	sessions map[actors.Token]int64
-	expired  map[int64]int64 // when it was told to
+	holding  atomic.Int64           // the session of a client that holds the lock for longer
+	sessions map[actors.Token]int64 // of the grants
+	expired  map[int64]int64        // by session, the time at which the test ended it
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.begun)) }
@@ -154,44 +154,44 @@ func (h *history) add(client int, call, ret int64, in operation, out outcome) {
 
 // check has porcupine check the history.
 func (h *history) check(t testing.TB) {
-	lossy := map[actors.Token]bool{}
+	lost := map[actors.Token]bool{}
 	for token, session := range h.sessions {
 		if h.expired[session] != 0 {
-			lossy[token] = true
+			lost[token] = true
 		}
 	}
 	ops := slices.DeleteFunc(h.ops, func(o porcupine.Operation) bool {
 		in := o.Input.(operation)
-		return in.kind == "unlock" && lossy[in.token]
+		return in.kind == "unlock" && lost[in.token]
 	})
-	late := 0
+	refused := 0
 	for i, o := range ops {
 		if at := h.expired[h.sessions[o.Input.(operation).token]]; at != 0 && o.Return >= at && o.Input.(operation).kind == "lock" {
 			in := o.Input.(operation)
-			in.dead = true
+			in.late = true
 			ops[i].Input = in
 		}
 		if o.Input.(operation).kind == "write" && !o.Output.(outcome).accepted {
-			late++
+			refused++
 		}
 	}
-	t.Logf("%d operations, %d grants in sessions that expired, %d writes refused", len(ops), len(lossy), late)
-	if result := porcupine.CheckOperationsTimeout(fenced(lossy), ops, 10*time.Second); result != porcupine.Ok {
+	t.Logf("%d operations, %d grants in sessions that expired, %d writes refused", len(ops), len(lost), refused)
+	if result := porcupine.CheckOperationsTimeout(fenced(lost), ops, 10*time.Second); result != porcupine.Ok {
 		t.Errorf("the history of %d operations is not that of a lock: %v", len(ops), result)
 	}
 }
 
-// turn takes the mutex once, writes some, and releases it.
-func (h *history) turn(b *testLock, client int, mu handle, r *resource) {
+// lockOnce acquires the lock, writes to the resource, and releases.
+func (h *history) lockOnce(b *testLock, client int, mu handle, r *resource) {
 	if g := h.lock(b, client, mu, operation{}); g != nil {
 		h.writeSome(client, g, r)
 		h.unlock(b, client, g, operation{})
 	}
 }
 
-// lock takes the lock, if it comes in time.
+// lock acquires the lock. It returns nil if the request times out.
 func (h *history) lock(b *testLock, client int, mu handle, op operation, options ...actors.Option) *actors.Grant {
-	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.Context(), waitLimit)
 	defer cancel()
 	if rand.N(4) == 0 && !op.again {
 		options = append(options, actors.WithTimeout(rand.N(20*time.Millisecond)+1))
@@ -221,20 +221,20 @@ func (h *history) writeSome(client int, g *actors.Grant, r *resource) {
 	for range rand.N(3) {
 		write()
 	}
-	if rand.N(6) == 0 { // holds it longer, and does not look whether it holds it still
-		h.stay(g)
+	if rand.N(6) == 0 { // does not check whether the grant is lost meanwhile
+		h.holdLonger(g)
 		write()
 	}
 }
 
-func (h *history) stay(g *actors.Grant) {
+func (h *history) holdLonger(g *actors.Grant) {
 	h.holding.Store(g.Session())
 	<-time.After(rand.N(150 * time.Millisecond))
 	h.holding.Store(0)
 }
 
 func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation) {
-	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.Context(), waitLimit)
 	defer cancel()
 	call := h.now()
 	release := g.Release()
@@ -249,34 +249,34 @@ func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation)
 	}
 }
 
-// isLoss reports whether an error is the end of a session. A client may notice the end of the session's
-// nodes first.
+// isLoss reports whether an error is the result of a lost session. A client may notice the deletion of the
+// session's nodes first.
 func isLoss(err error) bool {
 	return errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrNodeDeleted)
 }
 
-// TestHistory has clients pass a lock around while connections are cut and sessions expire. Their
-// history must be one of a lock whose tokens fence a resource.
-func TestHistory(t *testing.T) { testHistory(t, ofMutexes()) }
+// TestHistory has clients acquire a lock in turn while connections are cut and sessions expire. Their
+// history must be that of a lock whose tokens fence a resource.
+func TestHistory(t *testing.T) { testHistory(t, mutexClients()) }
 
 // TestHistoryOfLocalQueues is the same with one node for each process.
 func TestHistoryOfLocalQueues(t *testing.T) {
-	testHistory(t, ofMutexes(fewGrants))
+	testHistory(t, mutexClients(fewGrants))
 }
 
 var fewGrants = actors.LocalQueue(actors.LocalQueueConfig{Grants: 4, Linger: 30 * time.Millisecond})
 
-// clients returns the turn of each client of a connection.
-type clients func(h *history, b *testLock, locks *actors.Locks, r *resource) (turn func(client int))
+// clients returns what each client of a connection does again and again.
+type clients func(h *history, b *testLock, locks *actors.Locks, r *resource) (lockOnce func(client int))
 
-func ofMutexes(options ...actors.LockOption) clients {
+func mutexClients(options ...actors.LockOption) clients {
 	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
 		mu := locks.Mutex(b.path, options...)
-		return func(client int) { h.turn(b, client, mu, r) }
+		return func(client int) { h.lockOnce(b, client, mu, r) }
 	}
 }
 
-func testHistory(t *testing.T, of clients) {
+func testHistory(t *testing.T, clients clients) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
 		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]int64{}}
@@ -292,10 +292,10 @@ func testHistory(t *testing.T, of clients) {
 			locks := connect(b.T, proxy.Addr())
 			proxies, connections = append(proxies, proxy), append(connections, locks)
 			for j := range 3 {
-				client, turn := 3*i+j, of(h, b, locks, &r)
+				client, lockOnce := 3*i+j, clients(h, b, locks, &r)
 				wg.Go(func() {
 					for !isClosed(stop) {
-						turn(client)
+						lockOnce(client)
 						<-time.After(rand.N(20 * time.Millisecond))
 					}
 				})
@@ -307,10 +307,10 @@ func testHistory(t *testing.T, of clients) {
 				proxies[rand.N(len(proxies))].Cut()
 				continue
 			}
-			zktest.Eventually(b, patience, func() bool {
+			zktest.Eventually(b, waitLimit, func() bool {
 				session := h.holding.Load()
 				for _, locks := range connections {
-					// A client may believe for a while in a session that was expired before.
+					// A client may not know yet that its session was expired before.
 					if s := locks.Session(); s.ID == session && s.State == messages.SessionState_CONNECTED && h.expired[session] == 0 {
 						h.expired[session] = h.now()
 						b.Expire(b, session)
@@ -321,7 +321,7 @@ func testHistory(t *testing.T, of clients) {
 			}, "a client holds the lock")
 		}
 		for _, locks := range connections {
-			state(b, locks, messages.SessionState_CONNECTED)
+			waitState(b, locks, messages.SessionState_CONNECTED)
 		}
 		<-time.After(200 * time.Millisecond)
 		end()
@@ -329,13 +329,13 @@ func testHistory(t *testing.T, of clients) {
 	})
 }
 
-// The model itself refuses what must not be.
+// The model accepts the histories of a lock, and no others.
 func TestHistoryModel(t *testing.T) {
 	token := func(n int64) actors.Token { return actors.Token{Czxid: n} }
 	op := func(call, ret int64, kind string, n int64, accepted bool) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: ret, Input: operation{kind: kind, token: token(n)}, Output: outcome{accepted: accepted}}
 	}
-	side := func(call int64, kind string, n int64, again bool) porcupine.Operation {
+	reader := func(call int64, kind string, n int64, again bool) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: call + 1, Input: operation{kind: kind, token: token(n), shared: true, again: again}}
 	}
 	update := func(call int64, read int64) porcupine.Operation {
@@ -347,10 +347,10 @@ func TestHistoryModel(t *testing.T) {
 			Input: operation{kind: "read", token: token(1)}}
 	}
 	for _, test := range []struct {
-		name  string
-		lossy map[actors.Token]bool
-		ops   []porcupine.Operation
-		want  bool
+		name string
+		lost map[actors.Token]bool
+		ops  []porcupine.Operation
+		want bool
 	}{
 		{"in turn", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), op(2, 3, "unlock", 1, false), op(4, 5, "lock", 2, false)}, true},
 		{"two holders", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), op(2, 3, "lock", 2, false)}, false},
@@ -361,15 +361,15 @@ func TestHistoryModel(t *testing.T) {
 		{"updates", nil, []porcupine.Operation{update(0, 0), update(2, 1), read(4, 2)}, true},
 		{"update lost", nil, []porcupine.Operation{update(0, 0), update(2, 0)}, false},
 		{"update not read", nil, []porcupine.Operation{update(0, 0), read(2, 0)}, false},
-		{"readers", nil, []porcupine.Operation{side(0, "lock", 2, false), side(2, "lock", 1, false), side(4, "unlock", 2, false), side(6, "unlock", 1, false), op(8, 9, "lock", 3, false)}, true},
-		{"writer beside a reader", nil, []porcupine.Operation{side(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, false},
-		{"writer after a reader was lost", map[actors.Token]bool{token(1): true}, []porcupine.Operation{side(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, true},
-		{"reader beside a writer", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 2, false)}, false},
-		{"a writer's token goes back", nil, []porcupine.Operation{side(0, "lock", 2, false), side(2, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
-		{"downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 1, true), op(4, 5, "unlock", 1, false), side(6, "lock", 2, false)}, true},
-		{"writer beside a downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), side(2, "lock", 1, true), op(4, 5, "unlock", 1, false), op(6, 7, "lock", 2, false)}, false},
+		{"readers", nil, []porcupine.Operation{reader(0, "lock", 2, false), reader(2, "lock", 1, false), reader(4, "unlock", 2, false), reader(6, "unlock", 1, false), op(8, 9, "lock", 3, false)}, true},
+		{"writer beside a reader", nil, []porcupine.Operation{reader(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, false},
+		{"writer after a reader was lost", map[actors.Token]bool{token(1): true}, []porcupine.Operation{reader(0, "lock", 1, false), op(2, 3, "lock", 2, false)}, true},
+		{"reader beside a writer", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 2, false)}, false},
+		{"a writer's token goes back", nil, []porcupine.Operation{reader(0, "lock", 2, false), reader(2, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
+		{"downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 1, true), op(4, 5, "unlock", 1, false), reader(6, "lock", 2, false)}, true},
+		{"writer beside a downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 1, true), op(4, 5, "unlock", 1, false), op(6, 7, "lock", 2, false)}, false},
 	} {
-		if got := porcupine.CheckOperations(fenced(test.lossy), test.ops); got != test.want {
+		if got := porcupine.CheckOperations(fenced(test.lost), test.ops); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}

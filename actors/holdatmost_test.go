@@ -78,7 +78,7 @@ func TestHoldAtMostNamed(t *testing.T) {
 		g := lock(v, mu, me, actors.HoldAtMost(time.Second))
 		<-g.Done()
 		_, err := mu.Lock(within(v), me)
-		if r.forgets {
+		if r.forgetsLoss {
 			must(v, err)
 			return
 		}
@@ -141,9 +141,9 @@ func TestHoldAtMostReentry(t *testing.T) {
 func TestHoldAtMostByTheClock(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		g := lock(b, b.mutex(), actors.HoldAtMost(50*time.Millisecond))
-		unlockClaim := actors.LockAcquisition(g) // so that the actor cannot tell it
+		unlockAcquisition := actors.LockAcquisition(g) // so that the actor cannot tell it
 		<-time.After(60 * time.Millisecond)
-		unlockClaim()
+		unlockAcquisition()
 		is(b, g.Err(), actors.ErrHoldExpired)
 		is(b, g.Unlock(within(b)), actors.ErrHoldExpired)
 	})
@@ -160,8 +160,8 @@ func TestHoldAtMostMessages(t *testing.T) {
 		for _, owner := range []string{"", "alice"} {
 			alice.send(lock, &messages.Acquire{RequestId: 2, Owner: owner, HoldNanos: int64(20 * time.Millisecond)})
 			alice.granted(2)
-			hear[*messages.RevokeRequested](alice)
-			if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_HOLD_EXPIRED || m.GetRequestId() != 2 {
+			expectMessage[*messages.RevokeRequested](alice)
+			if m := expectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_HOLD_EXPIRED || m.GetRequestId() != 2 {
 				b.Errorf("%v", m)
 			}
 			if owner != "" {
@@ -171,8 +171,8 @@ func TestHoldAtMostMessages(t *testing.T) {
 				alice.refused(2, messages.Reason_HOLD_EXPIRED)
 				alice.send(lock, &messages.Acquire{RequestId: 2, Owner: owner, HoldNanos: int64(20 * time.Millisecond)})
 				alice.granted(2)
-				hear[*messages.RevokeRequested](alice)
-				hear[*messages.Lost](alice)
+				expectMessage[*messages.RevokeRequested](alice)
+				expectMessage[*messages.Lost](alice)
 				alice.send(lock, &messages.Cancel{RequestId: 2, Owner: owner})
 				alice.refused(2, messages.Reason_CANCELLED)
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // foreign are the prefixes of other libraries' contenders.
-var foreign = map[string]string{
+var foreignPrefixes = map[string]string{
 	"Curator":      "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-",
 	"go-zookeeper": "_c_0123456789abcdef0123456789abcdef-lock-",
 	"kazoo":        "0123456789abcdef0123456789abcdef__lock__",
@@ -26,15 +26,15 @@ var foreign = map[string]string{
 
 func TestForeignContenders(t *testing.T) {
 	t.Parallel()
-	for name, prefix := range foreign {
+	for name, prefix := range foreignPrefixes {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(b *testLock) {
 				conn := b.Client(b)
 				mu, other := b.mutex(), b.mutex()
-				first, second := b.rival(conn, prefix), b.rival(conn, prefix)
+				first, second := b.foreignNode(conn, prefix), b.foreignNode(conn, prefix)
 				f := mu.Acquire(within(b))
 				b.waitNodes(3)
-				third := b.rival(conn, prefix)
+				third := b.foreignNode(conn, prefix)
 				last := other.Acquire(within(b))
 				b.waitNodes(5)
 				_, err := mu.Lock(within(b), actors.Try())
@@ -64,7 +64,7 @@ func TestForeignContenders(t *testing.T) {
 func TestForeignLeaveTogether(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
-		one, two := b.rival(conn, foreign["Curator"]), b.rival(conn, foreign["kazoo"])
+		one, two := b.foreignNode(conn, foreignPrefixes["Curator"]), b.foreignNode(conn, foreignPrefixes["kazoo"])
 		f := b.mutex().Acquire(within(b))
 		b.waitNodes(3)
 		_, err := conn.Multi(&zk.DeleteRequest{Path: two.path, Version: -1}, &zk.DeleteRequest{Path: one.path, Version: -1})
@@ -82,7 +82,7 @@ func TestUnknownNames(t *testing.T) {
 		unlock(b, lock(b, mu))
 		unknown := []string{"0-foreign", "zz-foreign", "config", "-lock-", "_c_x-lock-12", "lock-0000000000x", "x--", "ü",
 			"_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-99999999999"}
-		first := b.rival(conn, foreign["Curator"])
+		first := b.foreignNode(conn, foreignPrefixes["Curator"])
 		for _, name := range unknown {
 			_, err := conn.Create(b.path+"/"+name, []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 			must(b, err)
@@ -93,7 +93,7 @@ func TestUnknownNames(t *testing.T) {
 			pending(b, f)
 			first.leave()
 			g := result(b, f)
-			first = b.rival(conn, foreign["Curator"])
+			first = b.foreignNode(conn, foreignPrefixes["Curator"])
 			unlock(b, g)
 		}
 		first.leave()
@@ -155,7 +155,7 @@ func TestDirectoryWithData(t *testing.T) {
 		_, err := conn.Create(b.path, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		one, two := b.mutex(), b.mutex()
-		b.ring(8, 5, one, two)
+		b.passAround(8, 5, one, two)
 		data, _, err := conn.Get(b.path)
 		if err != nil || string(data) != "theirs" {
 			b.Errorf("%q, %v", data, err)
@@ -247,12 +247,12 @@ func TestNoAuthToDelete(t *testing.T) {
 
 // ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		conn := b.Client(b)
 		mu := b.mutex()
 		for range 2 {
 			unlock(b, lock(b, mu))
-			zktest.Eventually(b, patience, func() bool {
+			zktest.Eventually(b, waitLimit, func() bool {
 				exists, _, err := conn.Exists(b.path)
 				return err == nil && !exists
 			}, "the container is gone")
@@ -262,7 +262,7 @@ func TestContainerCleanup(t *testing.T) {
 
 // An empty container may go at any moment, also while locks come and go.
 func TestContainerGoesMeanwhile(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		conn := b.Client(b)
 		stop := time.After(time.Second)
 		done := make(chan struct{})
@@ -279,7 +279,7 @@ func TestContainerGoesMeanwhile(t *testing.T) {
 		}()
 		one, two := b.mutex(), b.mutex()
 		for !isClosed(done) {
-			b.ring(4, 3, one, two)
+			b.passAround(4, 3, one, two)
 			if b.Failed() {
 				break
 			}

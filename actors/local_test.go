@@ -12,10 +12,10 @@ import (
 )
 
 // brief is a local queue that keeps an unused node for a short while.
-var brief = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
+var shortLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
 
 // lasting is a local queue that keeps an unused node until another process waits.
-var lasting = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
+var longLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 
 // local is the lock with a local queue, on a connection of its own.
 func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
@@ -28,14 +28,14 @@ func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Con
 func TestLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
-		mu, other := b.local(lasting, d.config), b.mutex()
+		mu, other := b.local(longLinger, d.config), b.mutex()
 		first := lock(b, mu, actors.WithData([]byte("the first's")))
 		data, stat, err := b.Client(b).Get(first.Node())
 		if err != nil || string(data) != "the first's" || stat.Czxid != first.Token().Czxid {
 			b.Errorf("%q, %+v, %v; token %v", data, stat, err, first.Token())
 		}
 		last := first.Token()
-		d.settle(b)
+		d.waitIdle(b)
 		if n, ops := d.during(func() {
 			for range 20 {
 				f := mu.Acquire(within(b), actors.WithData([]byte("no node's")))
@@ -116,7 +116,7 @@ func TestLocalLinger(t *testing.T) {
 
 func TestLocalReentrant(t *testing.T) {
 	each(t, func(b *testLock) {
-		mu, me := b.local(brief), actors.WithOwner("me")
+		mu, me := b.local(shortLinger), actors.WithOwner("me")
 		first, second := lock(b, mu, me), lock(b, mu, me)
 		third := lock(b, mu, me, actors.Try())
 		if first.Token() != second.Token() || first.Token() != third.Token() {
@@ -135,7 +135,7 @@ func TestLocalReentrant(t *testing.T) {
 // Requests leave the local queue in every way while others come.
 func TestLocalCancel(t *testing.T) {
 	each(t, func(b *testLock) {
-		mu, other := b.local(brief), b.mutex()
+		mu, other := b.local(shortLinger), b.mutex()
 		// No owner uses the node any more: the process leaves the lock's queue.
 		g := lock(b, other)
 		f := mu.Acquire(within(b))
@@ -193,7 +193,7 @@ func TestLocalMessages(t *testing.T) {
 		bob.send(lock, &messages.Release{RequestId: 1})
 		bob.refused(1, messages.Reason_NOT_HELD)
 		f := other.Acquire(within(b))
-		if m := hear[*messages.Contended](alice); m.RequestId != 1 {
+		if m := expectMessage[*messages.Contended](alice); m.RequestId != 1 {
 			b.Errorf("got %v", m)
 		}
 		alice.send(lock, &messages.Release{RequestId: 1})
@@ -215,7 +215,7 @@ func TestLocalMessages(t *testing.T) {
 // The limits are for what users ask for.
 func TestLocalLimits(t *testing.T) {
 	each(t, func(b *testLock) {
-		mu := b.local(brief, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
+		mu := b.local(shortLinger, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
 		for range 3 {
 			g := lock(b, mu)
 			f := mu.Acquire(within(b))
@@ -248,7 +248,7 @@ func TestLocalInvalid(t *testing.T) {
 		}
 		unlock(t, g)
 		unlock(t, result(t, f))
-		_, err := locks.SemaphoreMutex(path, brief).Lock(within(t))
+		_, err := locks.SemaphoreMutex(path, shortLinger).Lock(within(t))
 		isClear(t, err, "semaphore")
 	})
 }
@@ -260,8 +260,8 @@ func TestLocalDelay(t *testing.T) {
 		const delay = 10 * time.Second
 		locks := v.locks()
 		others := v.locks()
-		mu := locks.Mutex("/lock", lasting, actors.LockDelay(delay))
-		same := locks.Mutex("/lock", actors.LockDelay(delay), lasting)
+		mu := locks.Mutex("/lock", longLinger, actors.LockDelay(delay))
+		same := locks.Mutex("/lock", actors.LockDelay(delay), longLinger)
 		other := others.Mutex("/lock", actors.LockDelay(delay))
 		for _, mu := range []*actors.Mutex{mu, same, mu} {
 			begun := time.Now()

@@ -14,7 +14,7 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		other := v.mutex()
-		mu := locks.Mutex("/lock", lasting)
+		mu := locks.Mutex("/lock", longLinger)
 		unlock(v, lock(v, mu))
 		<-time.After(time.Minute)
 		begun := time.Now()
@@ -103,7 +103,7 @@ func TestLocalBudget(t *testing.T) {
 func TestLocalManyConnections(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
-		b.ring(24, 30, b.local(busy), b.local(brief), b.mutex())
+		b.passAround(24, 30, b.local(busy), b.local(shortLinger), b.mutex())
 	})
 }
 
@@ -145,5 +145,5 @@ func TestLocalTurns(t *testing.T) {
 }
 
 func TestLocalManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { b.ring(64, 100, b.local(brief)) })
+	each(t, func(b *testLock) { b.passAround(64, 100, b.local(shortLinger)) })
 }

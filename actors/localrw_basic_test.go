@@ -12,15 +12,15 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Processes with and without a local queue read and write at random, go from writing to
-// reading, try and give up: never a writer beside another, and tokens grow.
+// Processes with and without a local queue read and write at random, downgrade, try and time out. No
+// writer holds beside another holder, and tokens grow.
 func TestLocalReadWriteBasic(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
 		l := newLedger(b)
 		n := 0
 		var wg sync.WaitGroup
-		for _, rw := range []*actors.RWMutex{b.localRW(busy), b.localRW(brief), b.rw()} {
+		for _, rw := range []*actors.RWMutex{b.localRW(busy), b.localRW(shortLinger), b.rw()} {
 			for range 4 {
 				n++
 				owner := actors.Owner(fmt.Sprint(n))
@@ -39,17 +39,17 @@ func TestLocalReadWriteBasic(t *testing.T) {
 	})
 }
 
-// kept is a writer's grant that has become a reader's, which goes on after the release of the first.
-type kept struct{ *actors.Grant }
+// downgraded is the grant of a reader that has the writer's token: it goes on after the writer's release.
+type downgraded struct{ *actors.Grant }
 
-func (kept) Err() error { return nil }
+func (downgraded) Err() error { return nil }
 
 // readOrWrite reads or writes once.
 func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
 	write := rand.IntN(3) == 0
-	side, options, part := rw.Read(), []actors.Option{owner}, reader(rw.Read().Path())
+	mode, options, share := rw.Read(), []actors.Option{owner}, reader(rw.Read().Path())
 	if write {
-		side, part = rw.Write(), whole(rw.Read().Path())
+		mode, share = rw.Write(), whole(rw.Read().Path())
 	}
 	switch rand.IntN(6) {
 	case 0:
@@ -57,7 +57,7 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 	case 1:
 		options = append(options, actors.WithTimeout(rand.N(3*time.Millisecond)+1))
 	}
-	g, err := side.Lock(ctx, options...)
+	g, err := mode.Lock(ctx, options...)
 	if errors.Is(err, actors.ErrNotAcquired) || errors.Is(err, actors.ErrTimedOut) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 		return err
 	}
 	name := fmt.Sprintf("%p", g)
-	l.enter(name, g, part)
+	l.enter(name, g, share)
 	if !write || rand.IntN(3) > 0 {
 		l.leave(g)
 		return g.Unlock(ctx)
@@ -76,7 +76,7 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 			return err
 		}
 	}
-	l.enter(name, kept{g}, reader(rw.Read().Path()))
+	l.enter(name, downgraded{g}, reader(rw.Read().Path()))
 	l.leave(g)
 	released := g.Release()
 	r, err := f.Result()
@@ -86,7 +86,7 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 	if r.Token() != g.Token() {
 		return fmt.Errorf("token %v of the reader, %v of the writer", r.Token(), g.Token())
 	}
-	l.leave(kept{g})
+	l.leave(downgraded{g})
 	_, err = released.Result()
 	return errors.Join(err, r.Unlock(ctx))
 }

@@ -25,7 +25,7 @@ const me = actors.Owner("me")
 func TestLocalReadWrite(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
-		rw, other := b.localRW(lasting, d.config), b.rw()
+		rw, other := b.localRW(longLinger, d.config), b.rw()
 		r1, r2 := lock(b, rw.Read()), lock(b, rw.Read(), actors.Try())
 		if r1.Node() != r2.Node() || !strings.Contains(r1.Node(), "__READ__") || r2.Token().Compare(r1.Token()) <= 0 {
 			b.Errorf("readers by %s with %v, by %s with %v", r1.Node(), r1.Token(), r2.Node(), r2.Token())
@@ -49,7 +49,7 @@ func TestLocalReadWrite(t *testing.T) {
 		}
 		must(b, last.Verify(within(b)))
 		must(b, b.locks().VerifyToken(within(b), last.Node(), last.Token()))
-		d.settle(b)
+		d.waitIdle(b)
 		if n, ops := d.during(func() {
 			for range 20 {
 				w := rw.Write().Acquire(within(b))
@@ -85,7 +85,7 @@ func TestLocalReadWrite(t *testing.T) {
 // first.
 func TestLocalReadersShareWithOthers(t *testing.T) {
 	each(t, func(b *testLock) {
-		rw, other, third := b.localRW(lasting), b.localRW(lasting), b.rw()
+		rw, other, third := b.localRW(longLinger), b.localRW(longLinger), b.rw()
 		w := lock(b, rw.Write())
 		held := rw.Read().Acquire(within(b))
 		waiting := other.Read().Acquire(within(b))
@@ -148,7 +148,7 @@ func TestLocalDowngrade(t *testing.T) {
 
 func TestLocalUpgradingIsDisallowed(t *testing.T) {
 	each(t, func(b *testLock) {
-		rw := b.localRW(brief)
+		rw := b.localRW(shortLinger)
 		r := lock(b, rw.Read(), actors.WithOwner(me))
 		_, err := rw.Write().Lock(within(b), actors.WithOwner(me))
 		is(b, err, actors.ErrDeadlock)
@@ -168,7 +168,7 @@ func TestLocalUpgradingIsDisallowed(t *testing.T) {
 // each other.
 func TestLocalReadWriteFairness(t *testing.T) {
 	each(t, func(b *testLock) {
-		rw := b.localRW(brief)
+		rw := b.localRW(shortLinger)
 		g := lock(b, rw.Write())
 		var order []int // the writer's
 		var mu sync.Mutex
@@ -256,7 +256,7 @@ func TestLocalReadWriteMessages(t *testing.T) {
 		config, all := testActors(b.T, 1)
 		alice := all[0]
 		locks := b.locks(config)
-		rw := locks.RWMutex(b.path, brief)
+		rw := locks.RWMutex(b.path, shortLinger)
 		lock := pid(b, rw.Write())
 		acquire := func(id uint64, kind messages.Kind) *messages.Granted {
 			alice.send(lock, &messages.Acquire{RequestId: id, Owner: "alice", Kind: uint32(kind), NotifyContended: true})
@@ -268,16 +268,16 @@ func TestLocalReadWriteMessages(t *testing.T) {
 		}
 		f := b.rw().Write().Acquire(within(b))
 		for range 3 {
-			hear[*messages.Contended](alice)
+			expectMessage[*messages.Contended](alice)
 		}
 		broken := make(chan error)
 		go func() {
-			_, err := rw.Read().RevokeHolders(within(b), patience)
+			_, err := rw.Read().RevokeHolders(within(b), waitLimit)
 			broken <- err
 		}()
 		asked := map[uint64]bool{}
 		for range 3 {
-			asked[hear[*messages.RevokeRequested](alice).RequestId] = true
+			asked[expectMessage[*messages.RevokeRequested](alice).RequestId] = true
 		}
 		if len(asked) != 3 {
 			b.Errorf("asked are %v", asked)

@@ -14,22 +14,22 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// TestEveryFaultAtEveryRequest does each operation once without a fault, to see which requests it
-// sends. Then it does the operation again for each request and each mishap. After each mishap the
-// outcome is one that the operation may have, every request is answered, and a rival in another session
-// never holds the lock together with a holder here, but holds in the end. No node, watch or goroutine
-// is left. By habit the test runs a sample of each operation's requests and mishaps.
+// TestEveryFaultAtEveryRequest does each operation once without a fault, to record which requests it
+// sends. Then it does the operation again for each request and each fault. After each fault the
+// outcome is one that the operation may have, every request is answered, and a contender of another
+// session never holds together with a holder of the tested one, but holds in the end. No node, watch or
+// goroutine is left. By habit the test runs a sample of each operation's requests and faults.
 func TestEveryFaultAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
-			requests, _ := perform(t, op.prepare, mishap{})
+			requests, _ := perform(t, op.prepare, requestFault{})
 			if len(requests) == 0 {
-				t.Fatal("there is nothing to go wrong")
+				t.Fatal("the operation sends no request")
 			}
 			sampled, ran := sample.OneIn(t, 12), 0
-			for _, m := range mishaps {
+			for _, f := range requestFaults {
 				nth := map[embedded.Op]int{}
 				for i, request := range requests {
 					nth[request]++
@@ -39,10 +39,10 @@ func TestEveryFaultAtEveryRequest(t *testing.T) {
 					if ran++; ran%16 == 0 {
 						runtime.GC() // grants keep their bubble for some rounds, between which the heap may double
 					}
-					m.fault.Op, m.fault.Nth = request, nth[request]
-					t.Run(fmt.Sprintf("%s/%d %v", m.name, i+1, request), func(t *testing.T) {
-						if _, came := perform(t, op.prepare, m); !came && !op.varies {
-							t.Error("the request did not come")
+					f.fault.Op, f.fault.Nth = request, nth[request]
+					t.Run(fmt.Sprintf("%s/%d %v", f.name, i+1, request), func(t *testing.T) {
+						if _, fired := perform(t, op.prepare, f); !fired && !op.varies {
+							t.Error("the request was not sent")
 						}
 					})
 				}
@@ -51,19 +51,19 @@ func TestEveryFaultAtEveryRequest(t *testing.T) {
 	}
 }
 
-// mishap is what happens at a request of the session under test.
-type mishap struct {
+// requestFault is a fault at a request of the tested session.
+type requestFault struct {
 	name  string
 	fault embedded.Fault
-	// then has further faults, for any connection.
+	// then are further faults, of any connection.
 	then []embedded.Fault
-	// sudden: the session ends on the server without its client's having been silent.
-	sudden bool
-	// stale: all sessions read an old state, for a while.
+	// expires: the server ends the session, so that its nodes go before its client knows.
+	expires bool
+	// stale: all sessions read an old state for a while.
 	stale bool
 }
 
-var mishaps = []mishap{
+var requestFaults = []requestFault{
 	{name: "cut before", fault: embedded.Fault{Action: embedded.CutBefore}},
 	{name: "drop reply", fault: embedded.Fault{Action: embedded.DropReply}},
 	{name: "cut after", fault: embedded.Fault{Action: embedded.CutAfter}},
@@ -73,7 +73,7 @@ var mishaps = []mishap{
 	{name: "reply later than the session", fault: embedded.Fault{Action: embedded.DelayReply, Delay: 2 * session}},
 	{name: "black hole", fault: embedded.Fault{Action: embedded.BlackHole}},
 	{name: "black hole after", fault: embedded.Fault{Action: embedded.BlackHoleAfter}},
-	{name: "expire", fault: embedded.Fault{Action: embedded.ExpireSession}, sudden: true},
+	{name: "expire", fault: embedded.Fault{Action: embedded.ExpireSession}, expires: true},
 	{name: "drop three replies", fault: embedded.Fault{Action: embedded.DropReply, Times: 3}},
 	{name: "drop reply, then cut in the handshake", fault: embedded.Fault{Action: embedded.DropReply},
 		then: []embedded.Fault{{Op: embedded.OpConnect, Action: embedded.CutBefore}, {Op: embedded.OpConnect, Action: embedded.DropReply}}},
@@ -83,47 +83,48 @@ var mishaps = []mishap{
 		then: []embedded.Fault{{Op: embedded.OpDial, Action: embedded.CutBefore, Times: 40}}},
 	{name: "stale", fault: embedded.Fault{Action: embedded.DelayReply}, stale: true},
 	{name: "stale and drop reply", fault: embedded.Fault{Action: embedded.DropReply}, stale: true},
-	{name: "stale and expire", fault: embedded.Fault{Action: embedded.ExpireSession}, sudden: true, stale: true},
+	{name: "stale and expire", fault: embedded.Fault{Action: embedded.ExpireSession}, expires: true, stale: true},
 }
 
-// matrixRun is where an operation is performed: a session to which a mishap comes, and a
-// rival's, to which none does.
+// matrixRun is one operation with one fault. The tested session has the fault, and the session of a rival
+// for the lock has none.
 type matrixRun struct {
 	*virtual
 	locks, others *actors.Locks
 	mu            *actors.Mutex
 	rival         handle
-	mishap        mishap
+	fault         requestFault
 
-	inside sync.Mutex
-	grants []*actors.Grant // that there were so far, the rival's left out
-	newest actors.Token
-	asked  []*actors.Future[*actors.Grant]
+	grantsMu sync.Mutex
+	grants   []*actors.Grant // of the tested session
+	greatest actors.Token    // of both sessions
+	requests []*actors.Future[*actors.Grant]
 }
 
-// failures are matrixRuns of tests that failed, which leave grants behind. To be collected
-// as garbage, and so given back, from outside of the bubble, would end the whole run.
-var failures sync.Map
+// failedRuns keeps the runs of failed tests, which leave grants behind. The garbage collector would release these
+// grants from outside of the bubble, which ends the whole test binary.
+var failedRuns sync.Map
 
-// request asks for the lock in the session under test.
+// request requests the lock in the tested session.
 func (s *matrixRun) request(ctx context.Context, options ...actors.Option) *actors.Future[*actors.Grant] {
 	return s.keep(s.mu.Acquire(ctx, options...))
 }
 
+// keep keeps the future until the end of the run: the garbage collector must not end its request.
 func (s *matrixRun) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors.Grant] {
-	s.asked = append(s.asked, f)
+	s.requests = append(s.requests, f)
 	return f
 }
 
-// perform does the operation, with the mishap if it has a name. It returns its requests, and whether
-// the mishap came.
-func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (requests []embedded.Op, came bool) {
+// perform does the operation, with the fault if it has a name. It returns the operation's requests, and
+// whether the fault has fired.
+func perform(t *testing.T, prepare func(s *matrixRun) func(), f requestFault) (requests []embedded.Op, fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
-		s := &matrixRun{virtual: v, mishap: m}
+		s := &matrixRun{virtual: v, fault: f}
 		defer func() {
 			if v.Failed() {
-				failures.Store(s, nil)
+				failedRuns.Store(s, nil)
 			}
 		}()
 		tested := v.process()
@@ -133,64 +134,63 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), m mishap) (request
 		s.rival = s.others.Mutex(v.path)
 		run := prepare(s)
 		injected := &embedded.Injected{}
-		if m.name != "" {
-			m.fault.Session = s.locks.Session().ID
-			injected = v.Inject(m.fault)
+		if f.name != "" {
+			f.fault.Session = s.locks.Session().ID
+			injected = v.Inject(f.fault)
 			defer injected.Remove()
 		}
-		for _, other := range m.then {
+		for _, other := range f.then {
 			defer v.Inject(other).Remove()
 		}
-		if m.stale {
+		if f.stale {
 			v.Freeze(0)
 			defer time.AfterFunc(session/2, func() { v.Thaw(0) }).Stop()
 		}
 		requests = tested.record(run)
-		came = len(injected.Firings()) > 0
-		// However it ended, the lock is free for others.
+		fired = len(injected.Firings()) > 0
+		// However the operation ended, the lock is free for others.
 		must(v, s.allowed(s.contend()()))
 		v.clean()
 	})
-	return requests, came
+	return requests, fired
 }
 
-// entered notes a grant of the session under test.
-func (s *matrixRun) entered(g *actors.Grant) *actors.Grant {
+// record records a grant of the tested session.
+func (s *matrixRun) record(g *actors.Grant) *actors.Grant {
 	s.Helper()
-	s.inside.Lock()
-	defer s.inside.Unlock()
+	s.grantsMu.Lock()
+	defer s.grantsMu.Unlock()
 	s.grants = append(s.grants, g)
-	s.newer(g)
+	s.checkToken(g)
 	return g
 }
 
-// newer needs s.inside.
-func (s *matrixRun) newer(g *actors.Grant) {
+// checkToken checks that the token is the greatest so far. The caller has locked grantsMu.
+func (s *matrixRun) checkToken(g *actors.Grant) {
 	s.Helper()
-	if token := g.Token(); token.Compare(s.newest) <= 0 {
-		s.Errorf("token %v after %v", token, s.newest)
+	if token := g.Token(); token.Compare(s.greatest) <= 0 {
+		s.Errorf("token %v after %v", token, s.greatest)
 	} else {
-		s.newest = token
+		s.greatest = token
 	}
 }
 
-// contend lets the rival ask for the lock. The rival may hold only after all grants here have ended in
-// the eyes of their holders. It releases the lock at once. The function that contend returns waits for
-// that.
+// contend has the rival acquire the lock, which checks that all grants of the tested session have ended,
+// and release it at once. The returned function waits for the release.
 func (s *matrixRun) contend() func() error {
 	s.Helper()
 	f, done := s.keep(s.rival.Acquire(context.Background())), make(chan error, 1)
 	go func() {
 		g, err := f.Result()
 		if err == nil {
-			s.inside.Lock()
+			s.grantsMu.Lock()
 			for _, here := range s.grants {
-				if here.Err() == nil && !s.mishap.sudden {
-					s.Errorf("the rival is in with token %v, beside %v", g.Token(), here.Token())
+				if here.Err() == nil && !s.fault.expires {
+					s.Errorf("the rival holds with token %v, beside %v", g.Token(), here.Token())
 				}
 			}
-			s.newer(g)
-			s.inside.Unlock()
+			s.checkToken(g)
+			s.grantsMu.Unlock()
 			err = g.Unlock(context.Background())
 		}
 		done <- err
@@ -200,32 +200,32 @@ func (s *matrixRun) contend() func() error {
 		case err := <-done:
 			return err
 		case <-time.After(time.Hour):
-			s.Fatalf("the rival never gets the lock; nodes %v", s.nodes())
+			s.Fatalf("the rival is never granted the lock; nodes %v", s.nodes())
 			return nil
 		}
 	}
 }
 
-// ended waits for a future that must be answered.
-func ended[T any](s *matrixRun, f *actors.Future[T]) (T, error) {
+// await waits until a future is complete.
+func await[T any](s *matrixRun, f *actors.Future[T]) (T, error) {
 	s.Helper()
 	select {
 	case <-f.Done():
 	case <-time.After(time.Hour):
-		s.Fatalf("a future is never answered; nodes %v", s.nodes())
+		s.Fatalf("a future is never complete; nodes %v", s.nodes())
 	}
 	return f.Result()
 }
 
-// granted waits for a grant that must come, whatever happens.
+// granted waits for a grant, which comes in spite of the fault.
 func (s *matrixRun) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 	s.Helper()
-	g, err := ended(s, f)
+	g, err := await(s, f)
 	must(s, err)
-	return s.entered(g)
+	return s.record(g)
 }
 
-// hold keeps the grant against the rival for longer than a session can be silent, and releases it.
+// hold has the rival contend, holds for longer than a session lasts without an answer, and releases.
 func (s *matrixRun) hold(g *actors.Grant) {
 	s.Helper()
 	wait := s.contend()
@@ -240,16 +240,16 @@ func (s *matrixRun) hold(g *actors.Grant) {
 // release releases the grant, which may be lost.
 func (s *matrixRun) release(g *actors.Grant) {
 	s.Helper()
-	_, err := ended(s, g.Release())
+	_, err := await(s, g.Release())
 	must(s, s.allowed(err))
 }
 
-// allowed passes on what may not be the end of a release or a check of a grant.
+// allowed returns nil for an error that a release or a check of a grant may have, and other errors as they are.
 func (s *matrixRun) allowed(err error) error {
 	switch {
 	case errors.Is(err, actors.ErrSessionLost):
 		return nil
-	case s.mishap.sudden && errors.Is(err, actors.ErrNodeDeleted): // the node's end is seen before the session's
+	case s.fault.expires && errors.Is(err, actors.ErrNodeDeleted): // the client notices the end of the node before that of the session
 		return nil
 	}
 	return err

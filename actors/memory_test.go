@@ -19,7 +19,7 @@ const (
 	measuredLocks   = 5000
 	measuredWaiters = 10_000
 
-	measurePatience = patience / 2
+	measureLimit = waitLimit / 2
 
 	mostPerIdleLock = 1536 // bytes
 	mostPerWaiter   = 1024
@@ -33,9 +33,9 @@ func TestMemory(t *testing.T) {
 	s := zktest.Embedded(t)
 	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "gone": mostPerGoneLock} {
 		p := startProcess(t, s.Addr(), time.Minute, "")
-		p.tell("measure %s %v", what, most)
+		p.send("measure %s %v", what, most)
 		var bytes float64
-		fmt.Sscan(p.hear(what), &bytes)
+		fmt.Sscan(p.expect(what), &bytes)
 		t.Logf("%s: %.0f bytes", what, bytes)
 		if bytes > most {
 			t.Errorf("%s: %.0f bytes, want %.0f at most", what, bytes, most)
@@ -43,24 +43,24 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// ---- the process itself
+// ---- the program in the process
 
 // measure says how many bytes one costs, as soon as that is no more than most.
-func (u *user) measure(what, most string) {
-	measures := map[string]func(most float64) (float64, error){"idle": u.idle, "waiter": u.waiter, "gone": u.gone}
+func (p *childProgram) measure(what, most string) {
+	measures := map[string]func(most float64) (float64, error){"idle": p.idle, "waiter": p.waiter, "gone": p.gone}
 	limit, _ := strconv.ParseFloat(most, 64)
 	bytes, err := measures[what](limit)
 	if err != nil {
-		u.say("cannot measure: %v", err)
+		p.print("cannot measure: %v", err)
 		return
 	}
-	u.say("%s %.0f", what, bytes)
+	p.print("%s %.0f", what, bytes)
 }
 
 // gone uses the locks in groups, each of which goes before the next comes: maps keep the room of all that are
 // there at once, and on a busy machine those could be all.
-func (u *user) gone(most float64) (bytes float64, err error) {
-	locks, err := actors.Connect(context.Background(), u.addr, actors.Config{SessionTimeout: u.limit, IdleTimeout: 10 * time.Millisecond})
+func (p *childProgram) gone(most float64) (bytes float64, err error) {
+	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: 10 * time.Millisecond})
 	if err != nil {
 		return 0, err
 	}
@@ -77,8 +77,8 @@ func (u *user) gone(most float64) (bytes float64, err error) {
 }
 
 // idle uses many locks, each once, and returns the bytes that one of them still takes.
-func (u *user) idle(most float64) (float64, error) {
-	locks, err := actors.Connect(context.Background(), u.addr, actors.Config{SessionTimeout: u.limit, IdleTimeout: time.Hour})
+func (p *childProgram) idle(most float64) (float64, error) {
+	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: time.Hour})
 	if err != nil {
 		return 0, err
 	}
@@ -105,10 +105,10 @@ func useEach(locks *actors.Locks, path string, n int) error {
 }
 
 // waiter has many requests wait for a lock that is held.
-func (u *user) waiter(most float64) (float64, error) {
+func (p *childProgram) waiter(most float64) (float64, error) {
 	ctx, cancel := context.WithCancel(context.Background()) // most programs have such a context; it remembers its waiters
 	defer cancel()
-	mu := u.locks.Mutex("/waiter")
+	mu := p.locks.Mutex("/waiter")
 	g, err := mu.Lock(ctx)
 	if err != nil {
 		return 0, err
@@ -134,7 +134,7 @@ func (u *user) waiter(most float64) (float64, error) {
 // while in any case: an object stays in memory for a moment after its last use, in case it is used
 // again.
 func settled(before float64, n int, most float64) (each float64) {
-	for start := time.Now(); time.Since(start) < measurePatience; <-time.After(100 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < measureLimit; <-time.After(100 * time.Millisecond) {
 		if each = (heap() - before) / float64(n); each <= most {
 			break
 		}

@@ -51,7 +51,7 @@ func (p *testActor) send(to *actor.PID, msg any) {
 }
 
 // hear returns the next message, which must be a T.
-func hear[T any](p *testActor) T {
+func expectMessage[T any](p *testActor) T {
 	p.t.Helper()
 	msg, _ := receive(p.t, p.inbox, "a message")
 	m, ok := msg.(T)
@@ -64,7 +64,7 @@ func hear[T any](p *testActor) T {
 // refused is a Refused with the id and the reason.
 func (p *testActor) refused(id uint64, why messages.Reason) *messages.Refused {
 	p.t.Helper()
-	m := hear[*messages.Refused](p)
+	m := expectMessage[*messages.Refused](p)
 	if m.GetRequestId() != id || m.GetReason() != why {
 		p.t.Errorf("got %v, want %d %v", m, id, why)
 	}
@@ -73,7 +73,7 @@ func (p *testActor) refused(id uint64, why messages.Reason) *messages.Refused {
 
 func (p *testActor) granted(id uint64) *messages.Granted {
 	p.t.Helper()
-	m := hear[*messages.Granted](p)
+	m := expectMessage[*messages.Granted](p)
 	if m.GetRequestId() != id {
 		p.t.Errorf("got %v, want one of %d", m, id)
 	}
@@ -82,7 +82,7 @@ func (p *testActor) granted(id uint64) *messages.Granted {
 
 func (p *testActor) released(id uint64, still uint32) {
 	p.t.Helper()
-	if m := hear[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
+	if m := expectMessage[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
 		p.t.Errorf("got %v, want %d with %d still held", m, id, still)
 	}
 }
@@ -232,7 +232,7 @@ func TestAcquireWithoutSender(t *testing.T) {
 }
 
 func TestLostMessage(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)
@@ -242,16 +242,16 @@ func TestLostMessage(t *testing.T) {
 		bob.send(lock, &messages.Acquire{RequestId: 1})
 		b.waitNodes(2)
 		b.Expire(b, locks.Session().ID)
-		if m := hear[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+		if m := expectMessage[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Errorf("%v", m)
 		}
 		bob.granted(1)
 		alice.send(lock, &messages.Acquire{RequestId: 2, Owner: "alice"})
-		if m := hear[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+		if m := expectMessage[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Errorf("re-entry on a lost grant: %v", m)
 		}
 		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
-		if m := hear[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
+		if m := expectMessage[*messages.Refused](alice); m.GetReason() != messages.Reason_SESSION_LOST && m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Errorf("release of a lost grant: %v", m)
 		}
 		alice.send(lock, &messages.Acquire{RequestId: 3, Owner: "alice"})
@@ -275,7 +275,7 @@ func TestCloseMessages(t *testing.T) {
 		bob.send(lock, &messages.Acquire{RequestId: 1})
 		b.waitNodes(2)
 		must(b, locks.Close())
-		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_CLOSED {
+		if m := expectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_CLOSED {
 			b.Errorf("%v", m)
 		}
 		bob.refused(1, messages.Reason_CLOSED)
@@ -293,7 +293,7 @@ func TestPinnedPID(t *testing.T) {
 			b.Errorf("%v, then %v", self, again)
 		}
 		unlock(b, lock(b, other))
-		zktest.Eventually(b, patience, func() bool { return len(actors.Paths(locks)) == 1 }, "the other lock's actor ends")
+		zktest.Eventually(b, waitLimit, func() bool { return len(actors.Paths(locks)) == 1 }, "the other lock's actor ends")
 		all[0].send(self, &messages.Acquire{RequestId: 1})
 		all[0].granted(1)
 		all[0].send(self, &messages.Release{RequestId: 1})
@@ -337,14 +337,14 @@ func TestLostIsNotSuspended(t *testing.T) {
 		alice.send(pid(b, locks.Mutex(b.path+"-held")), &messages.Acquire{RequestId: 2})
 		alice.granted(2)
 		must(b, b.Client(b).Delete(b.path+"/"+g.GetNode(), -1))
-		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_NODE_DELETED {
+		if m := expectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Error(m)
 		}
 		away := b.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
 		b.Embedded().DropConnections()
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		away.Remove()
-		state(b, locks, messages.SessionState_CONNECTED)
+		waitState(b, locks, messages.SessionState_CONNECTED)
 		unlock(b, result(b, locks.Mutex(b.path).Acquire(within(b)))) // the lock has heard of it
 		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
 		alice.refused(1, messages.Reason_NODE_DELETED)

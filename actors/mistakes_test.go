@@ -40,7 +40,7 @@ func TestConnectMistakes(t *testing.T) {
 			{"no servers named", "", actors.Config{}, `it must name a server, as in "host:2181"`},
 			{"semicolons", "zk1:2181;zk2:2181", actors.Config{}, "commas separate servers"},
 			{"a web server", webServer(t, false), actors.Config{}, "does not answer as ZooKeeper: check that the port is ZooKeeper's clientPort"},
-			{"an SSH port", greeting(t, "SSH-2.0-OpenSSH_9.2\r\n"), actors.Config{}, "an SSH server answers: check that the port is ZooKeeper's clientPort"},
+			{"an SSH port", greetingServer(t, "SSH-2.0-OpenSSH_9.2\r\n"), actors.Config{}, "an SSH server answers: check that the port is ZooKeeper's clientPort"},
 			{"a TLS port", webServer(t, true), actors.Config{}, "one whose port is for TLS (set Config.TLS)"},
 			{"TLS to a plain port", s.Addr(), actors.Config{TLS: &tls.Config{}}, "check that the port is ZooKeeper's secureClientPort"},
 			{"an unknown authority", webServer(t, true), actors.Config{TLS: &tls.Config{}}, "set TLS.RootCAs to the authority of the servers' certificates"},
@@ -124,7 +124,7 @@ func TestForgottenRelease(t *testing.T) {
 	var logged logs
 	locks := connect(t, s.Addr(), logged.config)
 	func() { lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
-	collected(t, func() bool {
+	collectUntil(t, func() bool {
 		lines := logged.with("grant was dropped without Release")
 		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
 	}, "the log says which grant was forgotten")
@@ -154,7 +154,7 @@ func webServer(t *testing.T, secure bool) string {
 }
 
 // greeting is a server that says something first, as SSH and mail servers do.
-func greeting(t *testing.T, text string) string {
+func greetingServer(t *testing.T, text string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	done := make(chan struct{})

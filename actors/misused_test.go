@@ -34,7 +34,7 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 				h := named(c.second)[0].at(locks, b.path)
 				if c.reported {
 					unlock(b, lock(b, h))
-					zktest.Eventually(b, patience, func() bool { return reports() == 1 }, "the misuse is reported")
+					zktest.Eventually(b, waitLimit, func() bool { return reports() == 1 }, "the misuse is reported")
 					unlock(b, lock(b, h))
 				}
 				unlock(b, first)
@@ -42,7 +42,7 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 				if n := reports(); (n == 1) != c.reported || n > 1 {
 					b.Errorf("reported %d times", n)
 				}
-				b.before = append(b.before, func() { // the containers of a semaphore stay for a while
+				b.cleanups = append(b.cleanups, func() { // the containers of a semaphore stay for a while
 					conn := b.Client(b)
 					for _, name := range []string{"/locks", "/leases"} {
 						conn.Delete(b.path+name, -1)

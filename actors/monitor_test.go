@@ -14,7 +14,7 @@ import (
 )
 
 // witness is a Monitor that checks the order of its calls and counts them, as Stats does.
-type witness struct {
+type countingMonitor struct {
 	t  testing.TB
 	mu sync.Mutex
 
@@ -27,15 +27,17 @@ type witness struct {
 	took                   []time.Duration // of waiting and of holding, in the order in which they ended
 }
 
-func newWitness(t testing.TB) *witness {
-	return &witness{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
+func newCountingMonitor(t testing.TB) *countingMonitor {
+	return &countingMonitor{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
 }
 
-func (w *witness) config(cfg *actors.Config) { cfg.Monitor = w }
+func (w *countingMonitor) config(cfg *actors.Config) { cfg.Monitor = w }
 
-func (w *witness) Start(func() actors.Stats) (stop func()) { return func() { w.stopped = true } }
+func (w *countingMonitor) Start(func() actors.Stats) (stop func()) {
+	return func() { w.stopped = true }
+}
 
-func (w *witness) Batch(operations int) {
+func (w *countingMonitor) Batch(operations int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.batches++; operations < 1 {
@@ -43,21 +45,21 @@ func (w *witness) Batch(operations int) {
 	}
 }
 
-func (w *witness) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
+func (w *countingMonitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting++
 	w.requests, w.contexts = append(w.requests, r), append(w.contexts, ctx)
-	return &witnessed{w: w}
+	return &countingRequest{w: w}
 }
 
-type witnessed struct {
-	w     *witness
+type countingRequest struct {
+	w     *countingMonitor
 	state actors.RequestState
 }
 
 // go on from one state to another; waiting is "".
-func (q *witnessed) turn(from, to actors.RequestState, after time.Duration) *witness {
+func (q *countingRequest) turn(from, to actors.RequestState, after time.Duration) *countingMonitor {
 	q.w.mu.Lock()
 	if q.state != from || after < 0 {
 		q.w.t.Errorf("%q after %q and %v", to, q.state, after)
@@ -67,7 +69,7 @@ func (q *witnessed) turn(from, to actors.RequestState, after time.Duration) *wit
 	return q.w
 }
 
-func (q *witnessed) Granted(waited time.Duration, token actors.Token) {
+func (q *countingRequest) Granted(waited time.Duration, token actors.Token) {
 	w := q.turn("", actors.RequestHeld, waited)
 	defer w.mu.Unlock()
 	w.waiting--
@@ -77,14 +79,14 @@ func (q *witnessed) Granted(waited time.Duration, token actors.Token) {
 	}
 }
 
-func (q *witnessed) Refused(waited time.Duration, err error) {
+func (q *countingRequest) Refused(waited time.Duration, err error) {
 	w := q.turn("", actors.RequestLost, waited)
 	defer w.mu.Unlock()
 	w.waiting--
 	w.refused[err]++
 }
 
-func (q *witnessed) Ended(held time.Duration, err error) {
+func (q *countingRequest) Ended(held time.Duration, err error) {
 	w := q.turn(actors.RequestHeld, actors.RequestLost, held)
 	defer w.mu.Unlock()
 	if w.held--; err == nil {
@@ -96,7 +98,7 @@ func (q *witnessed) Ended(held time.Duration, err error) {
 
 // agrees checks that the calls are those that Stats has counted. A request that its lock has not
 // accepted is only counted there.
-func (w *witness) agrees(s actors.Stats) error {
+func (w *countingMonitor) agrees(s actors.Stats) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.waiting != s.Waiting || w.held != s.Held || w.acquired != s.Acquired || w.released != s.Released ||
@@ -111,7 +113,7 @@ func (w *witness) agrees(s actors.Stats) error {
 func TestMonitor(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
-		w := newWitness(b)
+		w := newCountingMonitor(b)
 		locks := b.locks(config, w.config)
 		type key struct{}
 		ctx := context.WithValue(within(b), key{}, "mine")
@@ -148,7 +150,7 @@ func TestMonitor(t *testing.T) {
 func TestMonitorDurations(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		w := newWitness(v)
+		w := newCountingMonitor(v)
 		locks := v.locks(w.config)
 		mu := locks.Mutex(v.path, actors.LocalQueue(actors.LocalQueueConfig{}))
 		g := lock(v, mu)

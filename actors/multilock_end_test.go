@@ -17,7 +17,7 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 			"semaphore": func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
 			"queue":     func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
 		} {
-			multi := locks.MultiLock(append(b.three(locks), locks.Semaphore(b.path+"-s", 1))...)
+			multi := locks.MultiLock(append(b.threeMembers(locks), locks.Semaphore(b.path+"-s", 1))...)
 			unlock(b, lock(b, multi))
 			poison()
 			g, err := multi.Acquire(within(b)).Wait(within(b))

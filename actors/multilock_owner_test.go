@@ -13,11 +13,11 @@ func TestMultiLockReentrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		me := actors.WithOwner("me")
-		multi := locks.MultiLock(b.three(locks)...)
+		multi := locks.MultiLock(b.threeMembers(locks)...)
 		first := lock(b, multi, me)
 		all := []*actors.Grant{
 			first, lock(b, multi, me, actors.Try()), lock(b, locks.Mutex(b.path+"-a"), me),
-			lock(b, locks.MultiLock(b.three(locks)[:2]...), me),
+			lock(b, locks.MultiLock(b.threeMembers(locks)[:2]...), me),
 			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read(), locks.Mutex(b.path+"-a")), me), // downgrades
 			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read()), me),
 		}
@@ -51,7 +51,7 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that part
 		must(b, b.Client(b).Delete(b.path+"-a/"+first, -1))
 		b.expire(locks)
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			nodes := b.Nodes(b, b.path+"-a")
 			return len(nodes) == 1 && nodes[0] != first && len(b.Nodes(b, b.path+"-b")) == 2
 		}, "they begin anew")

@@ -15,14 +15,14 @@ import (
 )
 
 // three are locks of different kinds at paths of their own.
-func (b *testLock) three(locks *actors.Locks) []actors.Member {
+func (b *testLock) threeMembers(locks *actors.Locks) []actors.Member {
 	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
 }
 
 func TestMultiLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
-		multi := locks.MultiLock(b.three(locks)...)
+		multi := locks.MultiLock(b.threeMembers(locks)...)
 		conn := b.Client(b)
 		for range 2 {
 			g := lock(b, multi)
@@ -37,7 +37,7 @@ func TestMultiLock(t *testing.T) {
 				}
 			}
 			must(b, g.Verify(within(b)))
-			for _, m := range b.three(others)[:2] {
+			for _, m := range b.threeMembers(others)[:2] {
 				_, err := m.(handle).Lock(within(b), actors.Try())
 				is(b, err, actors.ErrNotAcquired)
 			}
@@ -54,7 +54,7 @@ func TestMultiLock(t *testing.T) {
 func TestMultiLockWaits(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
-		multi := locks.MultiLock(b.three(locks)...)
+		multi := locks.MultiLock(b.threeMembers(locks)...)
 		held := lock(b, others.RWMutex(b.path+"-b").Read())
 		_, err := multi.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
@@ -110,7 +110,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 func TestMultiLockOutlivesSessions(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
-		multi := locks.MultiLock(b.three(locks)...)
+		multi := locks.MultiLock(b.threeMembers(locks)...)
 		held := lock(b, others.Mutex(b.path+"-a"))
 		f := multi.Acquire(within(b))
 		b.waitNodes(1, "-c")
@@ -133,7 +133,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 			}
 		}
 		must(b, b.Client(b).Delete(b.path+"-b/"+mine, -1))
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			names := b.Nodes(b, b.path+"-b")
 			return len(names) == 2 && !slices.Contains(names, mine)
 		}, "the next queues anew")
@@ -148,7 +148,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 func TestSomeReleasesFail(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
-		multi := locks.MultiLock(b.three(locks)...)
+		multi := locks.MultiLock(b.threeMembers(locks)...)
 		g := lock(b, multi)
 		must(b, b.Client(b).Delete(g.Nodes()[0], -1))
 		if err := g.Unlock(within(b)); err != nil { // it may have been noticed, or not
@@ -185,7 +185,7 @@ func TestMultiLockMembers(t *testing.T) {
 func TestMultiLockOverALimit(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxOutstanding = 2 })
-		_, err := locks.MultiLock(b.three(locks)...).Lock(within(b))
+		_, err := locks.MultiLock(b.threeMembers(locks)...).Lock(within(b))
 		is(b, err, actors.ErrLimit)
 		unlock(b, lock(b, locks.Mutex(b.path+"-a")))
 		b.waitNodes(0, "-a", "-b", "-c")
@@ -197,23 +197,23 @@ func TestMultiLockByMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
 		locks := b.locks(config)
-		multi, err := locks.MultiLock(b.three(locks)...).PID()
+		multi, err := locks.MultiLock(b.threeMembers(locks)...).PID()
 		must(b, err)
 		all[0].send(multi, &messages.Acquire{RequestId: 1})
-		if g := hear[*messages.Granted](all[0]); len(g.Parts) != 3 {
+		if g := expectMessage[*messages.Granted](all[0]); len(g.Parts) != 3 {
 			b.Errorf("%v", g)
 		}
 		all[1].send(multi, &messages.Acquire{RequestId: 1, Owner: "you"})
 		all[0].send(multi, &messages.Release{RequestId: 1})
-		hear[*messages.Released](all[0])
-		hear[*messages.Granted](all[1])
+		expectMessage[*messages.Released](all[0])
+		expectMessage[*messages.Granted](all[1])
 		all[0].send(multi, &messages.Acquire{RequestId: 2})
 		b.waitNodes(2, "-b")
 		must(b, locks.Close())
-		if l := hear[*messages.Lost](all[1]); l.Reason != messages.Reason_CLOSED {
+		if l := expectMessage[*messages.Lost](all[1]); l.Reason != messages.Reason_CLOSED {
 			b.Error(l)
 		}
-		if r := hear[*messages.Refused](all[0]); r.Reason != messages.Reason_CLOSED {
+		if r := expectMessage[*messages.Refused](all[0]); r.Reason != messages.Reason_CLOSED {
 			b.Error(r)
 		}
 		b.waitNodes(0, "-a", "-b", "-c")

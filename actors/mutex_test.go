@@ -105,11 +105,11 @@ func Test2Clients(t *testing.T) {
 }
 
 func TestManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { b.ring(100, 20, b.mutex()) })
+	each(t, func(b *testLock) { b.passAround(100, 20, b.mutex()) })
 }
 
 func TestManyConnections(t *testing.T) {
-	each(t, func(b *testLock) { b.ring(24, 20, b.mutex(), b.mutex(), b.mutex()) })
+	each(t, func(b *testLock) { b.passAround(24, 20, b.mutex(), b.mutex(), b.mutex()) })
 }
 
 // Two sessions in one process, where both use several handles of several paths.
@@ -119,10 +119,10 @@ func TestManyPaths(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			path := fmt.Sprintf("%s/deep/%d", b.path, i)
-			wg.Go(func() { b.ring(6, 5, one.Mutex(path), two.Mutex(path)) })
+			wg.Go(func() { b.passAround(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
-		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())
+		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // observed reads queues until one is as outlined.
-func observed(t testing.TB, queues <-chan actors.Queue, want string) actors.Queue {
+func expectQueue(t testing.TB, queues <-chan actors.Queue, want string) actors.Queue {
 	t.Helper()
 	got, limit := []string{}, within(t).Done()
 	for {
@@ -33,7 +33,7 @@ func observed(t testing.TB, queues <-chan actors.Queue, want string) actors.Queu
 }
 
 // observerEnds waits until an observer's channel is closed.
-func observerEnds(t testing.TB, queues <-chan actors.Queue) {
+func expectObserverEnd(t testing.TB, queues <-chan actors.Queue) {
 	t.Helper()
 	limit := within(t).Done()
 	for {
@@ -52,9 +52,9 @@ func observerEnds(t testing.TB, queues <-chan actors.Queue) {
 func (b *testLock) observe(locks *actors.Locks, path string) <-chan actors.Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	queues := locks.Observe(ctx, path)
-	b.before = append(b.before, func() {
+	b.cleanups = append(b.cleanups, func() {
 		cancel()
-		observerEnds(b, queues)
+		expectObserverEnd(b, queues)
 	})
 	return queues
 }
@@ -63,26 +63,26 @@ func TestObserve(t *testing.T) {
 	each(t, func(b *testLock) {
 		here, there, reader := b.locks(), b.locks(), b.locks()
 		queues, others := b.observe(reader, b.path), b.observe(reader, b.path)
-		observed(b, queues, ":") // there is no directory yet
+		expectQueue(b, queues, ":") // there is no directory yet
 		g := lock(b, here.Mutex(b.path), actors.WithOwner("me"))
-		q := observed(b, queues, "mutex: exclusive!")
+		q := expectQueue(b, queues, "mutex: exclusive!")
 		if p := q.Participants[0]; p.Owner != "me" || p.Node != g.Node() || p.Token != g.Token() || p.Session != g.Session() {
 			b.Errorf("%+v", p)
 		}
 		f := there.Mutex(b.path).Acquire(within(b))
-		q = observed(b, queues, "mutex: exclusive! exclusive")
+		q = expectQueue(b, queues, "mutex: exclusive! exclusive")
 		if q.Participants[0].Owner != "me" { // known from before
 			b.Errorf("%+v", q)
 		}
-		observed(b, others, "mutex: exclusive! exclusive")
+		expectQueue(b, others, "mutex: exclusive! exclusive")
 		unlock(b, g)
-		q = observed(b, queues, "mutex: exclusive!")
+		q = expectQueue(b, queues, "mutex: exclusive!")
 		h := result(b, f)
 		if q.Participants[0].Node != h.Node() {
 			b.Errorf("%+v, %v holds", q, h)
 		}
 		unlock(b, h)
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 	})
 }
 
@@ -92,13 +92,13 @@ func TestObserveASemaphore(t *testing.T) {
 		queues := b.observe(reader, b.path)
 		s := locks.Semaphore(b.path, 1)
 		g := lock(b, s)
-		observed(b, queues, "semaphore: permit!")
+		expectQueue(b, queues, "semaphore: permit!")
 		f := s.Acquire(within(b))
-		observed(b, queues, "semaphore: permit! permit request")
+		expectQueue(b, queues, "semaphore: permit! permit request")
 		unlock(b, g)
-		observed(b, queues, "semaphore: permit!")
+		expectQueue(b, queues, "semaphore: permit!")
 		unlock(b, result(b, f))
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 	})
 }
 
@@ -124,7 +124,7 @@ func TestObserveSlowly(t *testing.T) {
 			}
 		}
 		cancel()
-		observerEnds(b, slow)
+		expectObserverEnd(b, slow)
 		unlock(b, g)
 	})
 }
@@ -135,15 +135,15 @@ func TestObserveGoesOn(t *testing.T) {
 		mu, reader, conn := b.mutex(), b.locks(), b.Client(b)
 		queues := b.observe(reader, b.path)
 		g := lock(b, mu)
-		observed(b, queues, "mutex: exclusive!")
+		expectQueue(b, queues, "mutex: exclusive!")
 		b.expire(reader)
 		f := mu.Acquire(within(b))
-		observed(b, queues, "mutex: exclusive! exclusive")
+		expectQueue(b, queues, "mutex: exclusive! exclusive")
 
 		must(b, conn.AddAuth("digest", []byte("me:secret")))
 		_, err := conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
 		must(b, err)
-		third := b.rival(conn, foreign["Curator"])
+		third := b.foreignNode(conn, foreignPrefixes["Curator"])
 		b.expire(reader) // ZooKeeper sends no event to a client that may not read the names
 		for q := range queues {
 			if errors.Is(q.Err, actors.ErrNoAuth) { // after ErrSuspended
@@ -155,11 +155,11 @@ func TestObserveGoesOn(t *testing.T) {
 		}
 		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)
-		observed(b, queues, "mutex: exclusive! exclusive exclusive")
+		expectQueue(b, queues, "mutex: exclusive! exclusive exclusive")
 		third.leave()
 		unlock(b, g)
 		unlock(b, result(b, f))
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 		for {
 			err := conn.Delete(b.path, -1)
 			if err == nil || errors.Is(err, zk.ErrNoNode) {
@@ -167,7 +167,7 @@ func TestObserveGoesOn(t *testing.T) {
 			}
 		}
 		g = lock(b, mu)
-		q := observed(b, queues, "mutex: exclusive!")
+		q := expectQueue(b, queues, "mutex: exclusive!")
 		if q.Participants[0].Node != g.Node() {
 			b.Errorf("%+v", q)
 		}
@@ -182,7 +182,7 @@ func TestObserveWithoutAConnection(t *testing.T) {
 		reader := connect(b.T, proxy.Addr())
 		queues := b.observe(reader, b.path)
 		g := lock(b, mu)
-		observed(b, queues, "mutex: exclusive!")
+		expectQueue(b, queues, "mutex: exclusive!")
 		proxy.Refuse(true)
 		proxy.Cut()
 		for q := range queues {
@@ -197,7 +197,7 @@ func TestObserveWithoutAConnection(t *testing.T) {
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
 		proxy.Refuse(false)
-		observed(b, queues, "mutex: exclusive! exclusive")
+		expectQueue(b, queues, "mutex: exclusive! exclusive")
 		unlock(b, g)
 		unlock(b, result(b, f))
 	})
@@ -207,15 +207,15 @@ func TestObserveEnds(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		queues := locks.Observe(context.Background(), b.path)
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 		must(b, locks.Close())
-		observerEnds(b, queues)
-		observerEnds(b, locks.Observe(context.Background(), b.path)) // after Close
+		expectObserverEnd(b, queues)
+		expectObserverEnd(b, locks.Observe(context.Background(), b.path)) // after Close
 		for path, ctx := range map[string]context.Context{"relative": context.Background(), b.path: nil} {
 			queues := locks.Observe(ctx, path)
 			q := <-queues
 			is(b, q.Err, actors.ErrInvalid)
-			observerEnds(b, queues)
+			expectObserverEnd(b, queues)
 		}
 	})
 }
@@ -224,7 +224,7 @@ func TestObserveEnds(t *testing.T) {
 func TestObserveTo(t *testing.T) {
 	each(t, func(b *testLock) {
 		system := actor.NewActorSystem(quietly...)
-		b.before = append(b.before, system.Shutdown)
+		b.cleanups = append(b.cleanups, system.Shutdown)
 		locks := b.locks(func(cfg *actors.Config) { cfg.System = system })
 		queues := make(chan actors.Queue, 100)
 		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
@@ -235,10 +235,10 @@ func TestObserveTo(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		locks.ObserveTo(ctx, b.path, pid)
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 		g := lock(b, b.mutex())
-		observed(b, queues, "mutex: exclusive!")
+		expectQueue(b, queues, "mutex: exclusive!")
 		unlock(b, g)
-		observed(b, queues, ":")
+		expectQueue(b, queues, ":")
 	})
 }

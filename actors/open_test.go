@@ -155,7 +155,7 @@ func TestHeldHere(t *testing.T) {
 func TestOpenMeanwhile(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
-		b.before = append(b.before, func() { // ZooKeeper keeps a container in which no contender ever was
+		b.cleanups = append(b.cleanups, func() { // ZooKeeper keeps a container in which no contender ever was
 			conn := b.Client(b)
 			for _, directory := range b.nodes() {
 				conn.Delete(b.path+"/"+directory, -1)

@@ -14,12 +14,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// userOperation is something that users do. prepare makes what is there before and is spared
-// any mishap; what it returns does the operation and checks its outcome.
+// userOperation is an operation of users. prepare makes the state before the operation, without a fault. The
+// function that it returns does the operation and checks the outcome.
 type userOperation struct {
 	name    string
 	prepare func(s *matrixRun) (run func())
-	varies  bool // not all of its requests are sent each time
+	varies  bool // it does not send all of its requests each time
 }
 
 var operations = []userOperation{
@@ -60,7 +60,7 @@ var operations = []userOperation{
 	}},
 	{name: "release", prepare: holding(func(s *matrixRun, g *actors.Grant) { s.release(g) })},
 	{name: "enter again", prepare: func(s *matrixRun) func() {
-		g := s.entered(lock(s, s.mu, actors.WithOwner("me")))
+		g := s.record(lock(s, s.mu, actors.WithOwner("me")))
 		return func() { s.again(g) }
 	}},
 	{name: "write, then read, by a local queue", prepare: func(s *matrixRun) func() {
@@ -74,19 +74,19 @@ var operations = []userOperation{
 	{name: "close", prepare: holding((*matrixRun).close), varies: true},
 }
 
-// holding prepares by acquiring the lock.
+// holding prepares an operation on a grant.
 func holding(run func(s *matrixRun, g *actors.Grant)) func(s *matrixRun) func() {
 	return func(s *matrixRun) func() {
-		g := s.entered(lock(s, s.mu))
+		g := s.record(lock(s, s.mu))
 		return func() { run(s, g) }
 	}
 }
 
-// behind prepares by giving the rival the lock.
+// behind prepares an operation while the rival holds.
 func behind(run func(s *matrixRun, theirs *actors.Grant)) func(s *matrixRun) func() {
 	return func(s *matrixRun) func() {
 		theirs := lock(s, s.rival)
-		s.newest = theirs.Token()
+		s.greatest = theirs.Token()
 		return func() { run(s, theirs) }
 	}
 }
@@ -100,8 +100,8 @@ func (s *matrixRun) directory(data string, rights int32) {
 
 func (s *matrixRun) acquire() { s.hold(s.granted(s.request(context.Background()))) }
 
-// leave ends a rival's grant after the waiters have had time to settle.
-func (s *matrixRun) leave(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
+// unlockLater releases the rival's grant after the waiters have had time to reach their places.
+func (s *matrixRun) unlockLater(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
 	s.Helper()
 	<-time.After(3 * session)
 	pending(s, waiting...)
@@ -110,12 +110,12 @@ func (s *matrixRun) leave(theirs *actors.Grant, waiting ...*actors.Future[*actor
 
 func (s *matrixRun) acquireBehind(theirs *actors.Grant) {
 	f := s.request(context.Background())
-	s.leave(theirs, f)
+	s.unlockLater(theirs, f)
 	s.hold(s.granted(f))
 }
 
-// threeBehind has one grant at a time. In which order does not matter: a create that
-// has to be repeated comes later.
+// threeBehind has three requests wait, and checks that one is granted at a time. The order does not matter:
+// the node of a create that is repeated comes later.
 func (s *matrixRun) threeBehind(theirs *actors.Grant) {
 	var fs []*actors.Future[*actors.Grant]
 	granted := make(chan *actors.Future[*actors.Grant])
@@ -127,7 +127,7 @@ func (s *matrixRun) threeBehind(theirs *actors.Grant) {
 			granted <- f
 		}()
 	}
-	s.leave(theirs, fs...)
+	s.unlockLater(theirs, fs...)
 	for range fs {
 		f := <-granted
 		g := s.granted(f)
@@ -138,32 +138,32 @@ func (s *matrixRun) threeBehind(theirs *actors.Grant) {
 }
 
 func (s *matrixRun) try(theirs *actors.Grant) {
-	g, err := ended(s, s.request(context.Background(), actors.Try()))
+	g, err := await(s, s.request(context.Background(), actors.Try()))
 	switch {
 	case err == nil && theirs == nil:
-		s.hold(s.entered(g))
+		s.hold(s.record(g))
 	case err == nil:
 		s.Errorf("granted with token %v while the rival holds it", g.Token())
-	case theirs == nil && s.mishap.name == "":
-		s.Errorf("nothing stands against it, but: %v", err)
-	case s.mishap.name != "" && errors.Is(err, actors.ErrSuspended):
-	default: // a node of its own lost session may stand in its way
+	case theirs == nil && s.fault.name == "":
+		s.Errorf("the lock is free, but: %v", err)
+	case s.fault.name != "" && errors.Is(err, actors.ErrSuspended):
+	default: // a node of the own lost session may be ahead
 		is(s, err, actors.ErrNotAcquired)
 	}
 	if theirs != nil {
-		s.leave(theirs)
+		s.unlockLater(theirs)
 	}
 }
 
 func (s *matrixRun) timeout(theirs *actors.Grant) {
 	const wait = 1500 * time.Millisecond
 	begun := time.Now()
-	_, err := ended(s, s.request(context.Background(), actors.WithTimeout(wait)))
+	_, err := await(s, s.request(context.Background(), actors.WithTimeout(wait)))
 	is(s, err, actors.ErrTimedOut)
 	if took := time.Since(begun); took != wait {
 		s.Errorf("after %v", took)
 	}
-	s.leave(theirs)
+	s.unlockLater(theirs)
 }
 
 func (s *matrixRun) cancelWaiting(theirs *actors.Grant) {
@@ -171,15 +171,15 @@ func (s *matrixRun) cancelWaiting(theirs *actors.Grant) {
 	<-time.After(session / 4)
 	pending(s, f)
 	s.cancelled(f, f.Cancel, actors.ErrCancelled)
-	s.leave(theirs)
+	s.unlockLater(theirs)
 }
 
-// cancelled ends the request, which must be answered at that moment.
+// cancelled ends the request, whose future must be complete at that moment.
 func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
 	s.Helper()
 	begun := time.Now()
 	cancel()
-	_, err := ended(s, f)
+	_, err := await(s, f)
 	is(s, err, why)
 	if took := time.Since(begun); took != 0 {
 		s.Errorf("%v after it was cancelled", took)
@@ -188,14 +188,14 @@ func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), wh
 
 // creating cancels a request while its create is under way.
 func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
-	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} { // a mishap that was injected before goes first
+	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} { // a fault that was injected before comes first
 		s.Inject(embedded.Fault{Op: op, Session: s.locks.Session().ID, Times: -1,
 			Action: embedded.DelayReply, Delay: 50 * time.Millisecond})
 	}
 	f := s.request(ctx)
 	<-time.After(time.Millisecond)
-	if s.mishap.name != "" && isClosed(f.Done()) {
-		s.release(s.granted(f)) // the mishap came in place of the delay
+	if s.fault.name != "" && isClosed(f.Done()) {
+		s.release(s.granted(f)) // the fault came in place of the delay
 		return
 	}
 	s.cancelled(f, func() { cancel(f) }, why)
@@ -204,8 +204,8 @@ func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*
 
 func (s *matrixRun) again(g *actors.Grant) {
 	wait := s.contend()
-	h, err := ended(s, s.request(context.Background(), actors.WithOwner("me")))
-	must(s, err) // it takes no request
+	h, err := await(s, s.request(context.Background(), actors.WithOwner("me")))
+	must(s, err) // a re-entry sends no request
 	if h.Token() != g.Token() {
 		s.Errorf("token %v of the second, %v of the first", h.Token(), g.Token())
 	}
@@ -214,11 +214,11 @@ func (s *matrixRun) again(g *actors.Grant) {
 	must(s, wait())
 }
 
-// writeAndRead goes from writing to reading while the rival waits, and lets others read.
+// writeAndRead downgrades while the rival waits, and lets others read.
 func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 	w := s.granted(s.keep(rw.Write().Acquire(context.Background(), actors.WithOwner("me"))))
 	wait := s.contend()
-	r, err := ended(s, s.keep(rw.Read().Acquire(context.Background(), actors.WithOwner("me"))))
+	r, err := await(s, s.keep(rw.Read().Acquire(context.Background(), actors.WithOwner("me"))))
 	other := s.keep(rw.Read().Acquire(context.Background()))
 	if err != nil {
 		must(s, s.allowed(err))
@@ -227,9 +227,9 @@ func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 		if r.Token() != w.Token() {
 			s.Errorf("token %v of the reader, %v of the writer", r.Token(), w.Token())
 		}
-		s.inside.Lock()
+		s.grantsMu.Lock()
 		s.grants = append(s.grants, r)
-		s.inside.Unlock()
+		s.grantsMu.Unlock()
 		s.release(w)
 		select {
 		case <-r.Done():
@@ -237,10 +237,10 @@ func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 		}
 		s.release(r)
 	}
-	g, err := ended(s, other)
+	g, err := await(s, other)
 	must(s, err)
-	if !s.mishap.sudden { // else it may have been made in a session whose end is not known here yet
-		s.entered(g)
+	if !s.fault.expires { // else the grant may be of a session whose end the process does not know yet
+		s.record(g)
 	}
 	s.release(g)
 	must(s, s.allowed(wait()))
@@ -248,14 +248,13 @@ func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 
 func (s *matrixRun) verify(g *actors.Grant) {
 	wait := s.contend()
-	s.known(g.Verify(context.Background()))
+	s.verified(g.Verify(context.Background()))
 	s.hold(g)
 	must(s, wait())
 }
 
-// known checks what a look at a grant may end with. It reports whether the grant was
-// seen to hold.
-func (s *matrixRun) known(err error) bool {
+// verified checks the error of a check of a grant. It reports whether ZooKeeper has shown that the grant holds.
+func (s *matrixRun) verified(err error) bool {
 	s.Helper()
 	if err == nil || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		return err == nil
@@ -269,7 +268,7 @@ func (s *matrixRun) guardedWrite(g *actors.Grant) {
 	must(s, err)
 	wait := s.contend()
 	_, err = s.locks.Multi(context.Background(), g.Guard(&zk.SetDataRequest{Path: "/resource", Data: []byte("written"), Version: -1})...)
-	done := s.known(err)
+	done := s.verified(err)
 	if written := strings.Contains(s.Dump(), "written"); done && !written || !done && written && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		s.Errorf("written: %v, and the transaction's error is %v", written, err)
 	}
@@ -277,7 +276,7 @@ func (s *matrixRun) guardedWrite(g *actors.Grant) {
 	must(s, wait())
 }
 
-// verifyToken asks about a grant of the rival's, which holds all the time.
+// verifyToken verifies the token of the rival, which holds all the time.
 func (s *matrixRun) verifyToken(theirs *actors.Grant) {
 	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil && !errors.Is(err, actors.ErrSuspended) {
 		is(s, err, actors.ErrSessionLost)
@@ -285,7 +284,7 @@ func (s *matrixRun) verifyToken(theirs *actors.Grant) {
 	unlock(s, theirs)
 }
 
-// close ends Locks with a holder, one that waits and one that enters again.
+// close closes Locks with a holder, a waiter and a request for another lock.
 func (s *matrixRun) close(g *actors.Grant) {
 	wait := s.contend()
 	waiting := s.request(context.Background())
@@ -295,9 +294,9 @@ func (s *matrixRun) close(g *actors.Grant) {
 	if err := s.locks.Close(); err != nil && !strings.Contains(err.Error(), "no server has confirmed") {
 		s.Error(err)
 	}
-	_, err := ended(s, waiting)
+	_, err := await(s, waiting)
 	is(s, err, actors.ErrClosed)
-	if h, err := ended(s, other); err != nil {
+	if h, err := await(s, other); err != nil {
 		is(s, err, actors.ErrClosed)
 	} else {
 		is(s, failure(s, h.Release()), actors.ErrClosed)

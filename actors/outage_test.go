@@ -20,8 +20,8 @@ func TestWaitingProcessKilledServer(t *testing.T) {
 	f := two.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
 	b.Stop(t)
-	state(b, one, messages.SessionState_SUSPENDED)
-	state(b, two, messages.SessionState_SUSPENDED)
+	waitState(b, one, messages.SessionState_SUSPENDED)
+	waitState(b, two, messages.SessionState_SUSPENDED)
 	pending(b, f)
 	late := one.Mutex(b.path).Acquire(context.Background())
 	release := g.Release()
@@ -33,7 +33,7 @@ func TestWaitingProcessKilledServer(t *testing.T) {
 }
 
 func TestConnectionCut(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, others := connect(b.T, proxy.Addr()), b.locks()
 		mu, other := locks.Mutex(b.path), others.Mutex(b.path)
@@ -44,7 +44,7 @@ func TestConnectionCut(t *testing.T) {
 		b.waitNodes(3)
 		cut := func() {
 			proxy.Cut()
-			state(b, locks, messages.SessionState_CONNECTED)
+			waitState(b, locks, messages.SessionState_CONNECTED)
 		}
 		cut()
 		if g.Err() != nil {
@@ -56,7 +56,7 @@ func TestConnectionCut(t *testing.T) {
 		// The predecessor goes while the waiter is away.
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		unlock(b, k)
 		pending(b, h)
 		proxy.Refuse(false)
@@ -70,14 +70,14 @@ func TestConnectionCut(t *testing.T) {
 
 // A request that is made while the connection is away is done afterwards.
 func TestAcquireWhileAway(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		f := mu.Acquire(within(b))
 		given := mu.Acquire(within(b))
 		ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
@@ -114,14 +114,14 @@ func TestFrozenServer(t *testing.T) {
 
 // One of three servers goes, and with it the leader.
 func TestEnsembleLosesLeader(t *testing.T) {
-	b := three(t)
+	b := ensemble(t)
 	one, two := b.locks(), b.locks()
 	g := lock(b, one.Mutex(b.path))
 	f := two.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
 	leader := b.Leader(t)
 	leader.Stop(t)
-	b.ring(4, 3, one.Mutex(b.path+"-other"), two.Mutex(b.path+"-other"))
+	b.passAround(4, 3, one.Mutex(b.path+"-other"), two.Mutex(b.path+"-other"))
 	pending(b, f)
 	if g.Err() != nil {
 		b.Fatal(g.Err())

@@ -12,11 +12,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestHistoryOfOutages has clients of several processes take locks of all recipes while
-// processes are cut off and the server is killed and started again, each for less and for more
-// than a session bears, and while requests to close lost sessions fail. A grant comes only when
-// the owners of all that it conflicts with were told, tokens increase, and after the last
-// outage no lost session keeps a lock for longer than its margin.
+// TestHistoryOfOutages has clients of several processes acquire locks of all recipes while processes
+// are cut off and the server is killed and started again, for less and for more than a session
+// survives, and while requests to close lost sessions fail. A grant comes only when the owners of all
+// grants that it conflicts with know of their end, tokens increase, and after the last outage no lost
+// session keeps a lock for longer than its margin.
 func TestHistoryOfOutages(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -32,11 +32,11 @@ func historyOfOutages(v *virtual) {
 		p := v.process()
 		processes = append(processes, p)
 		for j := range 4 {
-			c := &visitor{testLock: v.testLock, processLocks: &processLocks{locks: p.locks, path: "/lock"}, ledger: l,
-				name: fmt.Sprint("client ", i, ".", j), away: true, holds: 4 * time.Second}
+			c := &randomClient{testLock: v.testLock, processLocks: &processLocks{locks: p.locks, path: "/lock"}, ledger: l,
+				name: fmt.Sprint("client ", i, ".", j), outages: true, maxHold: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {
-					c.visit()
+					c.acquireOnce()
 				}
 			})
 		}
@@ -50,7 +50,7 @@ func historyOfOutages(v *virtual) {
 		closing.Remove()
 		<-time.After(rand.N(2 * session))
 	}
-	<-time.After(2 * session) // for the last session to be found lost, and closed
+	<-time.After(2 * session) // in which the last lost session is found and closed
 	if n := len(v.Sessions()); n != len(processes) {
 		v.Errorf("%d sessions: %+v", n, v.Sessions())
 	}

@@ -16,18 +16,20 @@ import (
 // bridge nor any timer of it has come to say so.
 
 // stuck is a recipient that blocks its senders.
-type stuck struct{ entered, leave chan struct{} }
+type blockedRecipient struct{ entered, leave chan struct{} }
 
-func newStuck() *stuck { return &stuck{make(chan struct{}, 10), make(chan struct{})} }
+func newBlockedRecipient() *blockedRecipient {
+	return &blockedRecipient{make(chan struct{}, 10), make(chan struct{})}
+}
 
-func (s *stuck) Tell(any) {
+func (s *blockedRecipient) Tell(any) {
 	s.entered <- struct{}{}
 	<-s.leave
 }
 
 // block keeps the bridge from doing anything until the function is called.
 func block(bridge *zkbridge.Bridge) (unblock func()) {
-	s := newStuck()
+	s := newBlockedRecipient()
 	bridge.Ref().SendSubscribe(&messages.Subscribe{}, s) // it gets the state at once
 	<-s.entered
 	return sync.OnceFunc(func() {
@@ -70,7 +72,7 @@ func TestOverdueBehindRelease(t *testing.T) {
 		mu := locks.Mutex("/lock")
 		g, next := lock(v, mu), mu.Acquire(context.Background())
 		<-time.After(time.Second) // the next one has its node, and is in line
-		s := newStuck()
+		s := newBlockedRecipient()
 		self := messages.LockRef{To: actors.LockRecipient(mu)}
 		ask.Send(self.To, &messages.Acquire{RequestId: 1, Owner: "other", Try: true}, s)
 		<-s.entered // the lock's actor stands still: it refuses

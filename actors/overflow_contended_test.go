@@ -35,7 +35,7 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 					}
 					alice.granted(id)
 					f = other.Acquire(within(b))
-					if m := hear[*messages.Contended](alice); m.RequestId != id {
+					if m := expectMessage[*messages.Contended](alice); m.RequestId != id {
 						b.Errorf("got %v", m)
 					}
 					if id%2 == 0 {
@@ -50,7 +50,7 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 				}
 				unlock(b, result(b, f))
 				f = nil
-				local := b.locks().Mutex(b.path, brief)
+				local := b.locks().Mutex(b.path, shortLinger)
 				for range 10 {
 					g := lock(b, local)
 					f := other.Acquire(within(b))

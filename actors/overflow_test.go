@@ -62,7 +62,7 @@ func TestSequenceOverflowBesideOthers(t *testing.T) {
 	must(t, err)
 	s.SetCreateCount(t, "/end", math.MaxInt32)
 	rival := func() string {
-		path, err := conn.Create("/end/"+foreign["Curator"][:38]+"f-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		path, err := conn.Create("/end/"+foreignPrefixes["Curator"][:38]+"f-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 		must(t, err)
 		return path
 	}

@@ -18,7 +18,7 @@ func TestPanicTellsActors(t *testing.T) {
 		bob.send(lock, &messages.Acquire{RequestId: 1})
 		b.waitNodes(2)
 		actors.Poison(mu, 0, noCreated)
-		if m := hear[*messages.Lost](alice); m.GetReason() != messages.Reason_INTERNAL || m.GetRequestId() != 1 {
+		if m := expectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_INTERNAL || m.GetRequestId() != 1 {
 			b.Errorf("%v", m)
 		}
 		bob.refused(1, messages.Reason_INTERNAL)

@@ -20,7 +20,7 @@ func TestParticipants(t *testing.T) {
 			b.Errorf("%v, %v of an unused lock", none, err)
 		}
 		r := lock(b, rw.Read(), actors.WithData([]byte("me")))
-		theirs := b.rival(conn, curatorID+"-__READ__")
+		theirs := b.foreignNode(conn, curatorID+"-__READ__")
 		_, err = conn.Create(b.path+"/unrelated", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		w := rw.Write().Acquire(within(b), actors.WithData([]byte("next")))

@@ -4,4 +4,4 @@ package actors_test
 
 import "os/exec"
 
-func aside(*exec.Cmd) {}
+func setProcessGroup(*exec.Cmd) {}

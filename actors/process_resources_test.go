@@ -14,17 +14,17 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// resourceServer is a resource beside ZooKeeper, of one number for each lock, and keeps the
-// history of the processes and their tokens. Processes speak to it over TCP, by lines:
+// resourceServer is a resource beside ZooKeeper, with a number for each lock. It records the history of
+// the processes and their tokens. Processes send it lines over TCP:
 //
 //	call, begin     the process is about to lock, and sends its process id; it is about to unlock
 //	lock, unlock    the process has locked; it has unlocked
 //	lost            the process has lost a grant
-//	read            shows the token, and returns the number
-//	write           only shows the token
+//	read            presents the token, and returns the number
+//	write           presents the token
 //	update          sets the number to the one that the process sends, plus one
 //
-// A token that is older than another that was seen is refused.
+// The server refuses a token that is smaller than an earlier one.
 type resourceServer struct {
 	listener net.Listener
 	serving  sync.WaitGroup
@@ -35,12 +35,12 @@ type resourceServer struct {
 	numbers map[string]*guardedNumber
 }
 
-// guardedNumber is what a resource server has for one lock.
+// guardedNumber is the number of one lock, and the history of its use.
 type guardedNumber struct {
 	resource
 	number int64
 	ops    []porcupine.Operation
-	lossy  map[actors.Token]bool // not released, so far as the resource server has heard
+	lost   map[actors.Token]bool // tokens of grants whose release the processes have not reported
 }
 
 func newResourceServer(t testing.TB) *resourceServer {
@@ -67,7 +67,7 @@ func newResourceServer(t testing.TB) *resourceServer {
 
 func (d *resourceServer) addr() string { return d.listener.Addr().String() }
 
-// close closes the resource server, and the connections of all processes that still live.
+// close closes the server and its connections.
 func (d *resourceServer) close() {
 	d.listener.Close()
 	d.mu.Lock()
@@ -81,18 +81,18 @@ func (d *resourceServer) close() {
 // numberOf needs d.mu.
 func (d *resourceServer) numberOf(path string) *guardedNumber {
 	if d.numbers[path] == nil {
-		d.numbers[path] = &guardedNumber{lossy: map[actors.Token]bool{}}
+		d.numbers[path] = &guardedNumber{lost: map[actors.Token]bool{}}
 	}
 	return d.numbers[path]
 }
 
-// clientRecord is what a resource server knows of one process.
+// clientRecord is what a resource server knows of one connection of a process.
 type clientRecord struct {
 	client int
 	pid    int64
 	since  int64 // of call or begin
 	path   string
-	holds  actors.Token // not released yet
+	holds  actors.Token // zero if the process holds no lock
 }
 
 func (d *resourceServer) serve(conn net.Conn, v *clientRecord) {
@@ -103,7 +103,7 @@ func (d *resourceServer) serve(conn net.Conn, v *clientRecord) {
 		if _, err := fmt.Sscan(in.Text(), &kind, &path, &token.Czxid, &token.Step, &number); err != nil {
 			break
 		}
-		number, ok := d.take(v, kind, path, token, number)
+		number, ok := d.handle(v, kind, path, token, number)
 		fmt.Fprintln(conn, ok, number)
 	}
 	d.mu.Lock()
@@ -111,12 +111,12 @@ func (d *resourceServer) serve(conn net.Conn, v *clientRecord) {
 	conn.Close()
 	delete(d.open, conn)
 	if v.holds != (actors.Token{}) {
-		d.numberOf(v.path).lossy[v.holds] = true
+		d.numberOf(v.path).lost[v.holds] = true
 	}
 }
 
-// take does what one line says.
-func (d *resourceServer) take(v *clientRecord, kind, path string, token actors.Token, number int64) (int64, bool) {
+// handle handles one line.
+func (d *resourceServer) handle(v *clientRecord, kind, path string, token actors.Token, number int64) (int64, bool) {
 	arrived := int64(time.Since(d.begun))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *resourceServer) take(v *clientRecord, kind, path string, token actors.T
 	case "unlock":
 		arrived, v.holds = v.since, actors.Token{}
 	case "lost":
-		g.lossy[token], v.holds = true, actors.Token{}
+		g.lost[token], v.holds = true, actors.Token{}
 		return 0, true
 	default:
 		out.accepted = g.write(token)
@@ -147,7 +147,7 @@ func (d *resourceServer) take(v *clientRecord, kind, path string, token actors.T
 	return out.number, out.accepted
 }
 
-// holders returns the processes that hold a lock, so far as the resource server has heard.
+// holders returns the ids of the processes that have reported a lock and not its end.
 func (d *resourceServer) holders() (pids []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,11 +159,11 @@ func (d *resourceServer) holders() (pids []int) {
 	return pids
 }
 
-// check has porcupine check the history of each lock. clean says that no grant may have been lost, so
-// that exclusion must hold without tokens.
+// check has porcupine check the history of each lock. If clean is true, no grant may have been lost and no
+// request refused: the locks must have excluded without tokens.
 func (d *resourceServer) check(t testing.TB, clean bool) {
 	t.Helper()
-	d.close() // it has heard of all processes that are gone
+	d.close() // and so it has handled all lines
 	updates := int64(0)
 	for path, g := range d.numbers {
 		g.check(t, path, clean)
@@ -186,23 +186,23 @@ func (g *guardedNumber) check(t testing.TB, path string, clean bool) {
 			updates++
 		}
 	}
-	t.Logf("%s: %d operations, %d updates, %d grants lost, %d requests refused", path, len(g.ops), updates, len(g.lossy), refused)
-	if clean && len(g.lossy)+refused > 0 {
-		t.Errorf("%s: %d grants were lost, %d requests refused, though no process was late", path, len(g.lossy), refused)
+	t.Logf("%s: %d operations, %d updates, %d grants lost, %d requests refused", path, len(g.ops), updates, len(g.lost), refused)
+	if clean && len(g.lost)+refused > 0 {
+		t.Errorf("%s: %d grants were lost, %d requests refused, though no process was late", path, len(g.lost), refused)
 	}
 	if updates != g.number {
 		t.Errorf("%s: %d updates have made %d: some were lost", path, updates, g.number)
 	}
 	ops := slices.DeleteFunc(g.ops, func(o porcupine.Operation) bool {
 		in := o.Input.(operation)
-		return in.kind == "unlock" && g.lossy[in.token]
+		return in.kind == "unlock" && g.lost[in.token]
 	})
-	if result := porcupine.CheckOperationsTimeout(fenced(g.lossy), ops, 20*time.Second); result != porcupine.Ok {
+	if result := porcupine.CheckOperationsTimeout(fenced(g.lost), ops, 20*time.Second); result != porcupine.Ok {
 		t.Errorf("%s: the history of %d operations is not that of a lock: %v", path, len(ops), result)
 	}
 }
 
-// resourceClient is a process at the resource server.
+// resourceClient is a connection to a resource server.
 type resourceClient struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -217,8 +217,8 @@ func connectResources(resources string) (*resourceClient, error) {
 	return &resourceClient{conn: conn, in: bufio.NewScanner(conn)}, nil
 }
 
-// do says one line and waits for the answer.
-func (c *resourceClient) do(kind, path string, token actors.Token, number int64) (result int64, accepted bool) {
+// call sends one line and waits for the answer.
+func (c *resourceClient) call(kind, path string, token actors.Token, number int64) (result int64, accepted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintln(c.conn, kind, path, token.Czxid, token.Step, number)

@@ -14,9 +14,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// short is the session timeout of processes that are to lose their session, but only then:
-// it is long enough for a machine that is busy with other things.
-const short = 10 * time.Second
+// shortSession is the session timeout of processes that a test pauses for longer. It is long enough for a
+// busy machine, which loses no other session.
+const shortSession = 10 * time.Second
 
 func (p *childProcess) signal(s syscall.Signal) {
 	p.t.Helper()
@@ -27,23 +27,23 @@ func (p *childProcess) kill()   { p.signal(syscall.SIGKILL) }
 func (p *childProcess) pause()  { p.signal(syscall.SIGSTOP) }
 func (p *childProcess) resume() { p.signal(syscall.SIGCONT) }
 
-// leave ends a process in good order, and with it its session.
-func (p *childProcess) leave() {
+// exit ends a process in good order, and so its session.
+func (p *childProcess) exit() {
 	p.t.Helper()
 	must(p.t, p.in.Close())
 	for range p.lines {
 	}
 }
 
-func TestProcessKilledHolder(t *testing.T)  { besides(t, killedHolder) }
-func TestProcessPausedHolder(t *testing.T)  { besides(t, pausedHolder) }
-func TestProcessShortPause(t *testing.T)    { besides(t, shortPause) }
-func TestProcessKilledWaiters(t *testing.T) { besides(t, killedWaiters) }
-func TestProcessHandOff(t *testing.T)       { besides(t, handOffAfterPause) }
+func TestProcessKilledHolder(t *testing.T)  { eachParallel(t, killedHolder) }
+func TestProcessPausedHolder(t *testing.T)  { eachParallel(t, pausedHolder) }
+func TestProcessShortPause(t *testing.T)    { eachParallel(t, shortPause) }
+func TestProcessKilledWaiters(t *testing.T) { eachParallel(t, killedWaiters) }
+func TestProcessHandOff(t *testing.T)       { eachParallel(t, handOffAfterPause) }
 
 // The same on three servers.
 func TestProcessEnsemble(t *testing.T) {
-	all := three(t)
+	all := ensemble(t)
 	t.Run("all", func(t *testing.T) {
 		for name, f := range map[string]func(*testLock){"killed holder": killedHolder, "paused holder": pausedHolder,
 			"short pause": shortPause, "killed waiters": killedWaiters, "hand-off": handOffAfterPause} {
@@ -58,56 +58,56 @@ func TestProcessEnsemble(t *testing.T) {
 	}
 }
 
-// killedHolder: the others hold once the session of a killed holder is over.
+// killedHolder kills a holder. The others hold in turn once its session is over.
 func killedHolder(b *testLock) {
-	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), calm, "")
-	p.tell("lock %s", b.path)
+	p, q := startProcess(b, b.Addr(), shortSession, ""), startProcess(b, b.Addr(), longSession, "")
+	p.send("lock %s", b.path)
 	first := p.granted()
-	q.tell("lock %s", b.path)
+	q.send("lock %s", b.path)
 	b.waitNodes(2)
 	mu := b.mutex()
 	waiting := mu.Acquire(within(b))
 	b.waitNodes(3)
-	q.quiet()
+	q.expectNothing()
 	p.kill()
 	second := q.granted()
 	if second.Compare(first) <= 0 {
 		b.Errorf("token %v after %v", second, first)
 	}
-	b.waitNodes(2) // the killed one's is gone
+	b.waitNodes(2) // the node of the killed process is gone
 	pending(b, waiting)
-	q.tell("unlock")
-	q.hear("unlocked")
+	q.send("unlock")
+	q.expect("unlocked")
 	g := result(b, waiting)
 	if g.Token().Compare(second) <= 0 {
 		b.Errorf("token %v after %v", g.Token(), second)
 	}
 	unlock(b, g)
-	q.leave()
+	q.exit()
 }
 
-// insisting starts a process that holds the lock, and writes and writes to a node of
-// ZooKeeper and to a resource server.
-func (b *testLock) insisting(timeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, stock string, d *resourceServer) {
+// startWriter starts a process that holds the lock, and that writes to a node of ZooKeeper and to a
+// resource server until it stops.
+func (b *testLock) startWriter(sessionTimeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, node string, d *resourceServer) {
 	b.Helper()
-	d, conn, stock = newResourceServer(b), b.Client(b), b.path+"-stock"
-	_, err := conn.Create(stock, nil, 0, zk.WorldACL(zk.PermAll))
+	d, conn, node = newResourceServer(b), b.Client(b), b.path+"-resource"
+	_, err := conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
 	must(b, err)
-	b.Cleanup(func() { conn.Delete(stock, -1) })
-	p = startProcess(b, b.Addr(), timeout, d.addr())
-	p.tell("lock %s", b.path)
+	b.Cleanup(func() { conn.Delete(node, -1) })
+	p = startProcess(b, b.Addr(), sessionTimeout, d.addr())
+	p.send("lock %s", b.path)
 	token = p.granted()
-	p.tell("insist %s", stock)
-	p.await("guarded write accepted", "write by token accepted")
-	return p, token, conn, stock, d
+	p.send("write %s", node)
+	p.expectAll("guarded write accepted", "write by token accepted")
+	return p, token, conn, node, d
 }
 
-// pausedHolder: a holder is paused until another has the lock. It learns of its loss
-// before all else, and whatever it goes on to write is refused.
+// pausedHolder pauses a holder until another contender holds the lock. The holder then learns of its loss
+// before anything else, and its writes are refused.
 func pausedHolder(b *testLock) {
 	locks := b.locks()
-	p, first, conn, stock, d := b.insisting(short)
-	p.quiet()
+	p, first, conn, node, d := b.startWriter(shortSession)
+	p.expectNothing()
 	waiting := locks.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
 	p.pause()
@@ -115,137 +115,137 @@ func pausedHolder(b *testLock) {
 	if g.Token().Compare(first) <= 0 {
 		b.Errorf("token %v after %v", g.Token(), first)
 	}
-	results, err := locks.Multi(within(b), g.Guard(&zk.SetDataRequest{Path: stock, Data: []byte("ours"), Version: -1})...)
+	results, err := locks.Multi(within(b), g.Guard(&zk.SetDataRequest{Path: node, Data: []byte("ours"), Version: -1})...)
 	must(b, err)
 	mine, err := connectResources(d.addr())
 	must(b, err)
-	if _, accepted := mine.do("write", b.path, g.Token(), 0); !accepted {
+	if _, accepted := mine.call("write", b.path, g.Token(), 0); !accepted {
 		b.Error("the holder's write is refused")
 	}
 	p.resume()
-	p.await("woken ZooKeeper session is lost", "lost ZooKeeper session is lost", "guarded write refused", "write by token refused")
-	p.tell("rest")
-	p.hear("rested") // and nothing was accepted meanwhile
-	data, stat, err := conn.Get(stock)
+	p.expectAll("resumed ZooKeeper session is lost", "lost ZooKeeper session is lost", "guarded write refused", "write by token refused")
+	p.send("stop")
+	p.expect("stopped") // and no write was accepted meanwhile
+	data, stat, err := conn.Get(node)
 	if err != nil || string(data) != "ours" || stat.Version != results[1].Stat.Version {
 		b.Errorf("the node holds %q in version %d, not ours of %d: %v", data, stat.Version, results[1].Stat.Version, err)
 	}
 	if g.Err() != nil {
 		b.Errorf("the new holder: %v", g.Err())
 	}
-	p.tell("unlock")
-	p.hear("not unlocked ZooKeeper session is lost")
-	p.tell("lock %s", b.path)
+	p.send("unlock")
+	p.expect("not unlocked ZooKeeper session is lost")
+	p.send("lock %s", b.path)
 	b.waitNodes(2)
-	p.quiet()
+	p.expectNothing()
 	unlock(b, g)
 	if again := p.granted(); again.Compare(g.Token()) <= 0 {
 		b.Errorf("token %v after %v", again, g.Token())
 	}
-	p.leave()
+	p.exit()
 }
 
-// await hears lines that begin so, in any order, and nothing else.
-func (p *childProcess) await(all ...string) {
+// expectAll waits for a line that begins with each of the words, in any order, and for no other line.
+func (p *childProcess) expectAll(all ...string) {
 	p.t.Helper()
 	for len(all) > 0 {
-		line, found := p.next(), -1
+		line, found := p.nextLine(), -1
 		for i, words := range all {
 			if strings.HasPrefix(line, words) {
 				found = i
 			}
 		}
 		if found < 0 {
-			p.t.Fatalf("process %d says %q, none of %q", p.cmd.Process.Pid, line, all)
+			p.t.Fatalf("process %d prints %q, want one of %q", p.cmd.Process.Pid, line, all)
 		}
 		all = append(all[:found:found], all[found+1:]...)
 	}
 }
 
-// shortPause: a holder that was paused for less than its session lasts goes on.
+// shortPause pauses a holder for less than its session lasts. The holder then goes on to hold.
 func shortPause(b *testLock) {
-	p, first, conn, stock, _ := b.insisting(calm)
+	p, first, conn, node, _ := b.startWriter(longSession)
 	mu := b.mutex()
 	p.pause()
 	_, err := mu.Lock(within(b), actors.WithTimeout(time.Second))
 	is(b, err, actors.ErrTimedOut)
-	_, before, err := conn.Get(stock)
+	_, before, err := conn.Get(node)
 	must(b, err)
 	p.resume()
-	zktest.Eventually(b, patience, func() bool {
-		_, now, err := conn.Get(stock)
+	zktest.Eventually(b, waitLimit, func() bool {
+		_, now, err := conn.Get(node)
 		return err == nil && now.Version > before.Version
 	}, "it writes again")
-	p.tell("rest")
-	p.hear("rested")
-	p.tell("unlock")
-	p.hear("unlocked")
+	p.send("stop")
+	p.expect("stopped")
+	p.send("unlock")
+	p.expect("unlocked")
 	g := lock(b, mu)
 	if g.Token().Compare(first) <= 0 {
 		b.Errorf("token %v after %v", g.Token(), first)
 	}
 	unlock(b, g)
-	p.leave()
+	p.exit()
 }
 
-// killedWaiters: those in the middle of the queue go, and the one behind them must not
-// take that for its turn.
+// killedWaiters ends the sessions of the waiters in the middle of the queue. The waiter behind them does
+// not hold before its turn.
 func killedWaiters(b *testLock) {
-	p, q := startProcess(b, b.Addr(), short, ""), startProcess(b, b.Addr(), short, "")
+	p, q := startProcess(b, b.Addr(), shortSession, ""), startProcess(b, b.Addr(), shortSession, "")
 	mu, others := b.mutex(), b.locks()
 	g := lock(b, mu)
-	p.tell("lock %s", b.path)
+	p.send("lock %s", b.path)
 	b.waitNodes(2)
-	q.tell("lock %s", b.path)
+	q.send("lock %s", b.path)
 	b.waitNodes(3)
 	waiting := others.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(4)
 	p.kill()
 	q.pause()
 	b.waitNodes(2)
-	for range 3 { // round trips, in which the last one's session hears and asks
+	for range 3 { // round trips, in which the last waiter's process learns of the deletions
 		unlock(b, lock(b, others.Mutex(b.path+"-other")))
 	}
 	pending(b, waiting)
 	q.resume()
-	b.waitNodes(3) // it queues again, as the last one
-	q.quiet()
+	b.waitNodes(3) // the resumed process queues again, at the end
+	q.expectNothing()
 	pending(b, waiting)
 	unlock(b, g)
 	h := result(b, waiting)
-	q.quiet()
+	q.expectNothing()
 	unlock(b, h)
 	if token := q.granted(); token.Compare(h.Token()) <= 0 {
 		b.Errorf("token %v after %v", token, h.Token())
 	}
-	q.tell("unlock")
-	q.hear("unlocked")
-	q.leave()
+	q.send("unlock")
+	q.expect("unlocked")
+	q.exit()
 }
 
-// handOffAfterPause: a holder that was paused releases, and the next one in line is of
-// its own process. It must not have the lock for that.
+// handOffAfterPause has a holder that was paused release, while a waiter of its own process is next in
+// line. The release of a lost grant does not grant the lock to that waiter.
 func handOffAfterPause(b *testLock) {
-	p := startProcess(b, b.Addr(), short, "")
+	p := startProcess(b, b.Addr(), shortSession, "")
 	mu := b.mutex()
-	p.tell("lock %s", b.path)
+	p.send("lock %s", b.path)
 	first := p.granted()
-	p.tell("lock %s", b.path)
+	p.send("lock %s", b.path)
 	b.waitNodes(2)
 	waiting := mu.Acquire(within(b))
 	b.waitNodes(3)
 	p.pause()
 	g := result(b, waiting)
-	p.tell("unlock") // the first thing that it will do
+	p.send("unlock") // which the process does first
 	p.resume()
-	p.await("not unlocked ZooKeeper session is lost", "lost ZooKeeper session is lost")
-	b.waitNodes(2) // the second one queues again
-	p.quiet()
+	p.expectAll("not unlocked ZooKeeper session is lost", "lost ZooKeeper session is lost")
+	b.waitNodes(2) // the second request queues again
+	p.expectNothing()
 	unlock(b, g)
 	if second := p.granted(); g.Token().Compare(first) <= 0 || second.Compare(g.Token()) <= 0 {
 		b.Errorf("tokens %v, %v, %v", first, g.Token(), second)
 	}
-	p.tell("unlock")
-	p.hear("unlocked")
-	p.leave()
+	p.send("unlock")
+	p.expect("unlocked")
+	p.exit()
 }

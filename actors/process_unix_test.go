@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// aside puts the process into a group of its own. So it ends with this process even while it is
-// stopped: the system hangs up a stopped group that no process is left to continue.
-func aside(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// setProcessGroup puts the process into a process group of its own. A process that is paused when this
+// process ends then ends as well: the system sends SIGHUP to a stopped group without a parent.
+func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -7,16 +7,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-func gets(b *testLock, l *interop.Lock) {
+func mustAcquire(b *testLock, l *interop.Lock) {
 	b.Helper()
-	if ok, err := l.Acquire(patience); !ok || err != nil {
+	if ok, err := l.Acquire(waitLimit); !ok || err != nil {
 		b.Fatalf("%v, %v", ok, err)
 	}
 }
 
 // Inspect and Observe show the queue of Curator's clients.
 func TestInspectCurator(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		one, two := b.curator(), b.curator()
 		locks := b.locks()
 		reader, _ := one.ReadWriteLock(b.path + "-rw")
@@ -31,9 +31,9 @@ func TestInspectCurator(t *testing.T) {
 			{"-sm", one.SemaphoreMutex(b.path + "-sm"), two.SemaphoreMutex(b.path + "-sm"), "semaphore: permit! permit request"},
 			{"-l", one.LeaderLatch(b.path+"-l", "first"), two.LeaderLatch(b.path+"-l", "second"), "leader latch: exclusive! exclusive"},
 		} {
-			gets(b, c.first)
-			done := c.second.Begin(patience)
-			q := looksLike(b, locks, b.path+c.path, c.want)
+			mustAcquire(b, c.first)
+			done := c.second.Begin(waitLimit)
+			q := waitQueue(b, locks, b.path+c.path, c.want)
 			if q.Participants[0].Session != one.SessionID() || q.Participants[1].Session != two.SessionID() {
 				b.Errorf("%+v", q)
 			}
@@ -50,7 +50,7 @@ func TestInspectCurator(t *testing.T) {
 }
 
 func TestInspectKazoo(t *testing.T) {
-	onEither(t, func(b *testLock) {
+	onOneServer(t, func(b *testLock) {
 		one, two := b.kazoo(), b.kazoo()
 		locks := b.locks()
 		for _, c := range []struct {
@@ -62,9 +62,9 @@ func TestInspectKazoo(t *testing.T) {
 			{"-rw", one.ReadLock(b.path + "-rw"), two.WriteLock(b.path + "-rw"), "read-write: read! write"},
 			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! request"},
 		} {
-			gets(b, c.first)
-			done := c.second.Begin(patience)
-			q := looksLike(b, locks, b.path+c.path, c.want)
+			mustAcquire(b, c.first)
+			done := c.second.Begin(waitLimit)
+			q := waitQueue(b, locks, b.path+c.path, c.want)
 			if strings.HasSuffix(c.path, "-s") && q.Permits != 1 {
 				b.Errorf("%d permits", q.Permits)
 			}

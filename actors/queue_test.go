@@ -42,11 +42,11 @@ func inspect(t testing.TB, locks *actors.Locks, path string) actors.Queue {
 }
 
 // looksLike waits until the queue of the lock is as outlined.
-func looksLike(t testing.TB, locks *actors.Locks, path, want string) actors.Queue {
+func waitQueue(t testing.TB, locks *actors.Locks, path, want string) actors.Queue {
 	t.Helper()
 	var q actors.Queue
 	got := []string{""} // prints what it is by then
-	zktest.Eventually(t, patience, func() bool {
+	zktest.Eventually(t, waitLimit, func() bool {
 		q = inspect(t, locks, path)
 		got[0] = outline(q)
 		return got[0] == want
@@ -75,13 +75,13 @@ func TestInspectEachRecipe(t *testing.T) {
 		} {
 			g := lock(b, c.first, actors.WithOwner("first"))
 			f := c.second.Acquire(within(b))
-			q := looksLike(b, reader, g.Path(), c.want)
+			q := waitQueue(b, reader, g.Path(), c.want)
 			holder := q.Participants[0]
 			host, _ := os.Hostname()
 			simple := strings.HasPrefix(q.Recipe, "simple")
 			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
 				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
-				(holder.Owner == "first") == simple || time.Since(holder.Since) > patience {
+				(holder.Owner == "first") == simple || time.Since(holder.Since) > waitLimit {
 				b.Errorf("%s: %+v of %v", c.want, holder, g)
 			}
 			if q := inspect(b, locks, g.Path()); !q.Participants[0].Mine {
@@ -89,7 +89,7 @@ func TestInspectEachRecipe(t *testing.T) {
 			}
 			unlock(b, g)
 			unlock(b, result(b, f))
-			looksLike(b, reader, g.Path(), ":")
+			waitQueue(b, reader, g.Path(), ":")
 		}
 	})
 }
@@ -110,9 +110,9 @@ func TestInspectUnused(t *testing.T) {
 			b.path + "/0123456789abcdef0123456789abcdef", b.path + "/config"} {
 			_, err := conn.Create(path, []byte("data"), 0, zk.WorldACL(zk.PermAll))
 			must(b, err)
-			b.before = append(b.before, func() { conn.Delete(path, -1) })
+			b.cleanups = append(b.cleanups, func() { conn.Delete(path, -1) })
 		}
-		slices.Reverse(b.before)
+		slices.Reverse(b.cleanups)
 		for _, path := range []string{b.path, b.path + "/config", b.path + "/locks"} {
 			if q := inspect(b, locks, path); outline(q) != ":" {
 				b.Errorf("%s: %s", path, outline(q))
@@ -135,10 +135,10 @@ func TestInspectASemaphore(t *testing.T) {
 		here, there, reader := b.locks(), b.locks(), b.locks()
 		two := lock(b, here.Semaphore(b.path, 3), actors.Permits(2), actors.WithOwner("two"))
 		one := lock(b, there.Semaphore(b.path, 3), actors.WithData([]byte("one")))
-		looksLike(b, reader, b.path, "semaphore: permit! permit! permit!")
+		waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
 		wait := there.Semaphore(b.path, 3).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
 		// The last leases are of the session that waits, and so is the third. Its transaction tells them apart.
-		q := looksLike(b, reader, b.path, "semaphore: permit! permit! permit! permit permit request")
+		q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit request")
 		if q.Permits != 0 || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
 			q.Participants[3].Owner != "waits" || q.Participants[5].Owner != "waits" {
 			b.Errorf("%+v", q)
@@ -158,7 +158,7 @@ func TestInspectADowngrade(t *testing.T) {
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
 		next := rw.Read().Acquire(within(b))
-		looksLike(b, reader, b.path, "read-write: write! read! read")
+		waitQueue(b, reader, b.path, "read-write: write! read! read")
 		unlock(b, w)
 		unlock(b, result(b, next))
 		unlock(b, r)
@@ -170,14 +170,14 @@ func TestInspectForeignForms(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, reader := b.Client(b), b.locks()
 		for _, c := range []struct{ first, second, want string }{
-			{foreign["zk-recipes"], foreign["go-zookeeper"], "mutex: exclusive! exclusive"},
-			{foreign["kazoo"], foreign["Curator"], "mutex: exclusive! exclusive"},
-			{foreign["kazoo reader"], foreign["kazoo"], "read-write: read! write"},
+			{foreignPrefixes["zk-recipes"], foreignPrefixes["go-zookeeper"], "mutex: exclusive! exclusive"},
+			{foreignPrefixes["kazoo"], foreignPrefixes["Curator"], "mutex: exclusive! exclusive"},
+			{foreignPrefixes["kazoo reader"], foreignPrefixes["kazoo"], "read-write: read! write"},
 			{curatorID + "-latch-", curatorID + "-latch-", "leader latch: exclusive! exclusive"},
 			{curatorID + "-north-", curatorID + "-no-north-", "custom: north no-north"},
-			{foreign["lease"], foreign["lease"], "semaphore: permit! permit!"},
+			{foreignPrefixes["lease"], foreignPrefixes["lease"], "semaphore: permit! permit!"},
 		} {
-			one, two := b.rival(conn, c.first), b.rival(conn, c.second)
+			one, two := b.foreignNode(conn, c.first), b.foreignNode(conn, c.second)
 			if got := outline(inspect(b, reader, b.path)); got != c.want {
 				b.Errorf("%s, %s: %s, want %s", c.first, c.second, got, c.want)
 			}

@@ -25,7 +25,7 @@ func TestFutureWithoutOwner(t *testing.T) {
 		root := all[0].system.Root
 		mu := b.mutex(config)
 		to := pid(b, mu)
-		answer, err := root.RequestFuture(to, &messages.Acquire{RequestId: 1}, patience).Result()
+		answer, err := root.RequestFuture(to, &messages.Acquire{RequestId: 1}, waitLimit).Result()
 		must(b, err)
 		refused, is := answer.(*messages.Refused)
 		if !is || refused.Reason != messages.Reason_INVALID || !strings.Contains(refused.Detail, "owner is empty") || !strings.Contains(refused.Detail, "name an owner") {
@@ -76,7 +76,7 @@ func TestFutureGranted(t *testing.T) {
 		mu := b.mutex(config, log.config)
 		to := pid(b, mu)
 		ask := func(msg any) any {
-			answer, err := root.RequestFuture(to, msg, patience).Result()
+			answer, err := root.RequestFuture(to, msg, waitLimit).Result()
 			must(b, err)
 			return answer
 		}
@@ -108,7 +108,7 @@ func TestFutureGranted(t *testing.T) {
 // The dead letter of a remote future comes back as a message.
 func TestRemoteFutureTimesOut(t *testing.T) {
 	each(t, func(b *testLock) {
-		config, w := remotely(b, "future$1")
+		config, w := newRemoteActor(b, "future$1")
 		mu := b.mutex(config)
 		g := lock(b, mu)
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1, Owner: "remote"})
@@ -143,7 +143,7 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		dropped := acquire()
 		b.waitNodes(2)
 		runtime.KeepAlive(dropped)
-		collected(b, func() bool { return len(b.nodes()) == 1 }, "the dropped future's node goes")
+		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the dropped future's node goes")
 		unlock(b, g)
 
 		held := acquire()
@@ -158,6 +158,6 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		result(b, to.Release(&messages.Release{RequestId: 1, Owner: "me"}))
-		zktest.Eventually(b, patience, func() bool { return len(b.nodes()) == 0 }, "the node goes")
+		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "the node goes")
 	})
 }

@@ -22,7 +22,7 @@ var revoke = []byte("__REVOKE__")
 // As Curator's testRevoking: the request is written by hand, the holder hears of it and
 // releases, and the lock is the other's.
 func TestRevokingByHand(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		g := lock(b, one)
@@ -54,7 +54,7 @@ func TestRevoke(t *testing.T) {
 			}
 			closes(b, g.Revoked(), "the wait for the request")
 			closes(b, again.Revoked(), "the wait of the other request of the owner")
-			zktest.Eventually(b, patience, func() bool {
+			zktest.Eventually(b, waitLimit, func() bool {
 				data, _, err := conn.Get(g.Node())
 				return err == nil && string(data) == "mine"
 			}, "the node's data is back")
@@ -272,19 +272,19 @@ func TestRevokeMessages(t *testing.T) {
 		if broken != 0 || err != nil {
 			b.Errorf("%d are broken, %v", broken, err)
 		}
-		if m := hear[*messages.RevokeRequested](all[0]); m.GetRequestId() != 1 {
+		if m := expectMessage[*messages.RevokeRequested](all[0]); m.GetRequestId() != 1 {
 			b.Errorf("%v", m)
 		}
 		all[0].send(lock, &messages.Acquire{RequestId: 2, Owner: "me"})
 		all[0].granted(2)
-		if m := hear[*messages.RevokeRequested](all[0]); m.GetRequestId() != 2 {
+		if m := expectMessage[*messages.RevokeRequested](all[0]); m.GetRequestId() != 2 {
 			b.Errorf("%v", m)
 		}
 		if broken, err := locks.Revoke(within(b), b.path+"/"+g.GetNode(), time.Millisecond); !broken || err != nil {
 			b.Errorf("broken %v, %v", broken, err)
 		}
 		for range 2 {
-			if m := hear[*messages.Lost](all[0]); m.GetReason() != messages.Reason_NODE_DELETED {
+			if m := expectMessage[*messages.Lost](all[0]); m.GetReason() != messages.Reason_NODE_DELETED {
 				b.Errorf("%v", m)
 			}
 		}
@@ -307,7 +307,7 @@ func TestRevokeSeveralTellsOnce(t *testing.T) {
 			to, err := lock.PID()
 			must(b, err)
 			alice.send(to, &messages.Acquire{RequestId: id, Permits: uint32(2 - 2*id), Revocable: true, Data: []byte("mine")})
-			g := hear[*messages.Granted](alice)
+			g := expectMessage[*messages.Granted](alice)
 			if len(g.Parts) != 2 {
 				b.Fatalf("%v", g)
 			}
@@ -315,12 +315,12 @@ func TestRevokeSeveralTellsOnce(t *testing.T) {
 				node := part.Path + "/" + part.Node
 				_, err := locks.Revoke(within(b), node, 0)
 				must(b, err)
-				zktest.Eventually(b, patience, func() bool { // its data is written back when it has heard
+				zktest.Eventually(b, waitLimit, func() bool { // its data is written back when it has heard
 					data, _, err := conn.Get(node)
 					return err == nil && string(data) == "mine"
 				}, "the data is there again")
 			}
-			if m := hear[*messages.RevokeRequested](alice); m.GetRequestId() != id {
+			if m := expectMessage[*messages.RevokeRequested](alice); m.GetRequestId() != id {
 				b.Errorf("%v", m)
 			}
 			alice.send(to, &messages.Release{RequestId: id})

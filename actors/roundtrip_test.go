@@ -107,7 +107,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		unlock(b, lock(b, mu))
@@ -119,7 +119,7 @@ func TestWaitersShare(t *testing.T) {
 				fs = append(fs, mu.Acquire(within(b)))
 			}
 			b.waitNodes(n + 1)
-			zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "they watch")
+			zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "they watch")
 		})
 		b.Logf("%d requests for %d waiters: %v", total, n, ops)
 		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
@@ -153,13 +153,13 @@ func TestWaitersShare(t *testing.T) {
 
 // The first in line takes the lock as soon as it sees the one ahead go.
 func TestDirectTake(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) >= 2 }, "it watches")
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 2 }, "it watches")
 		n, ops := d.during(func() {
 			unlock(b, g)
 			result(b, f)

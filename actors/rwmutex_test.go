@@ -128,16 +128,16 @@ func TestContendingDowngrading(t *testing.T) {
 // Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer,
 // which had seen only the writer there.
 func TestForeignDowngrade(t *testing.T) {
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		conn := b.Client(b)
-		writer := b.rival(conn, curatorID+"-__WRIT__")
+		writer := b.foreignNode(conn, curatorID+"-__WRIT__")
 		f := b.rw().Write().Acquire(within(b))
 		b.waitNodes(2)
-		reader := &rival{b, conn, b.path + "/" + curatorID + "-__READ__" + writer.path[len(writer.path)-10:]}
+		reader := &foreignNode{b, conn, b.path + "/" + curatorID + "-__READ__" + writer.path[len(writer.path)-10:]}
 		_, err := conn.Create(reader.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		writer.leave()
-		zktest.Eventually(b, patience, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
+		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
 		pending(b, f)
 		reader.leave()
 		unlock(b, result(b, f))
@@ -148,7 +148,7 @@ func TestForeignDowngrade(t *testing.T) {
 func TestReaderBehindForeignWriter(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
-		reader, writer := b.rival(conn, curatorID+"-__READ__"), b.rival(conn, curatorID+"-__WRIT__")
+		reader, writer := b.foreignNode(conn, curatorID+"-__READ__"), b.foreignNode(conn, curatorID+"-__WRIT__")
 		f := b.rw().Read().Acquire(within(b))
 		b.waitNodes(3)
 		pending(b, f)

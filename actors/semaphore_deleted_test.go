@@ -54,7 +54,7 @@ func TestLeaseOfWaiterDeleted(t *testing.T) {
 // deletion and hands the permits on itself, or has a lease already that it does not watch yet. The release of
 // another process is heard of behind the deletion of a lease that is watched.
 func (d deletedLease) mayComeFirst() bool {
-	watches := d.waits > learns
+	watches := d.waits > noticeLimit
 	unheard := d.news == afterwards || d.news == rightThen && !watches
 	return unheard && (d.local || d.permits > 1 && !watches)
 }
@@ -86,7 +86,7 @@ func (d deletedLease) run(v *virtual) {
 	}
 	v.remove(deleted...)
 	if d.news == longBefore {
-		<-time.After(learns)
+		<-time.After(noticeLimit)
 	}
 	synctest.Wait()
 	held.Release()
@@ -94,7 +94,7 @@ func (d deletedLease) run(v *virtual) {
 	v.Thaw(ours.Session().ID)
 	g := result(v, waiter)
 	gone := slices.ContainsFunc(g.Nodes(), func(node string) bool { return slices.Contains(deleted, node) })
-	<-time.After(learns)
+	<-time.After(noticeLimit)
 	switch {
 	case gone && !d.mayComeFirst():
 		v.Error("granted by a deleted lease, of which the process had heard")

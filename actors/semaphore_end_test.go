@@ -15,9 +15,9 @@ func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)
 		g := lock(b, s)
 		f := other.Acquire(within(b), actors.Permits(3)) // two of them are given
-		b.waitFor(1, 4)
+		b.waitSemaphore(1, 4)
 		behind := s.Acquire(within(b))
-		b.waitFor(2, 4)
+		b.waitSemaphore(2, 4)
 		names := slices.DeleteFunc(b.leases(), func(name string) bool { return strings.HasSuffix(g.Node(), name) })
 		must(b, conn.Delete(b.path+"/leases/"+names[0], -1))
 		// Both requests hold, whichever is first.
@@ -38,7 +38,7 @@ func TestSemaphoreNonBlockingRelease(t *testing.T) {
 		g := lock(b, one, actors.Try())
 		_, err := two.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
-		b.waitFor(0, 1)
+		b.waitSemaphore(0, 1)
 		unlock(b, g)
 		g = lock(b, two, actors.Try())
 		_, err = one.Lock(within(b), actors.Try())
@@ -53,10 +53,10 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 		g := lock(b, one)
 		for range 3 {
 			f := two.Acquire(within(b))
-			b.waitFor(1, 2)
+			b.waitSemaphore(1, 2)
 			f.Cancel()
 			is(b, failure(b, f), actors.ErrCancelled)
-			b.waitFor(0, 1)
+			b.waitSemaphore(0, 1)
 		}
 		f := two.Acquire(within(b))
 		unlock(b, g)
@@ -72,12 +72,12 @@ func TestSemaphoreContend(t *testing.T) {
 	each(t, func(b *testLock) {
 		ss := []*actors.Semaphore{b.semaphore(3), b.semaphore(3), b.semaphore(3)}
 		g := lock(b, ss[0], actors.Permits(3))
-		b.waitFor(0, 3) // its own request has left the queue
+		b.waitSemaphore(0, 3) // its own request has left the queue
 		var fs []*actors.Future[*actors.Grant]
 		want := []int{1, 3, 2, 1, 3, 3, 1, 1, 1}
 		for i, n := range want {
 			fs = append(fs, ss[i%3].Acquire(within(b), actors.Permits(n)))
-			zktest.Eventually(b, patience, func() bool { return len(b.queue()) == i+1 }, "it is in the queue")
+			zktest.Eventually(b, waitLimit, func() bool { return len(b.queue()) == i+1 }, "it is in the queue")
 		}
 		unlock(b, g)
 		for i := 0; i < len(want); {

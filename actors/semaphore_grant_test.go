@@ -38,7 +38,7 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 				b.Errorf("%d operations", n)
 			}
 			f := s.Acquire(within(b), actors.Permits(4))
-			b.waitFor(1, 7)
+			b.waitSemaphore(1, 7)
 			must(b, conn.Delete(nodes[lost], -1))
 			// Verify reports it at once, and Done a little later.
 			err = g.Verify(within(b))
@@ -99,12 +99,12 @@ func TestSemaphoreRequests(t *testing.T) {
 		d := &dialer{}
 		s := b.semaphore(3, d.config)
 		unlock(b, lock(b, s)) // looks at the directories
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 		for _, n := range []int{1, 3} {
 			total, ops := d.during(func() {
 				g := lock(b, s, actors.Permits(n))
 				unlock(b, g)
-				b.waitFor(0, 0)
+				b.waitSemaphore(0, 0)
 			})
 			// One for the node in the queue, one for all leases, and to be rid of them at most one each.
 			if total > 3+n || ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 {
@@ -113,16 +113,16 @@ func TestSemaphoreRequests(t *testing.T) {
 		}
 		// Others' permits need not be looked at while there is room.
 		g := lock(b, b.semaphore(3))
-		b.waitFor(0, 1)
+		b.waitSemaphore(0, 1)
 		total, ops := d.during(func() {
 			unlock(b, lock(b, s, actors.Permits(2)))
-			b.waitFor(0, 1)
+			b.waitSemaphore(0, 1)
 		})
 		if ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 || total > 5 {
 			b.Errorf("beside others: %d requests: %v", total, ops)
 		}
 		unlock(b, g)
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 	})
 }
 
@@ -136,9 +136,9 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 		for range 3 {
 			fs = append(fs, s.Acquire(within(b)))
 		}
-		b.waitFor(3, 6)
+		b.waitSemaphore(3, 6)
 		late := s.Acquire(within(b), actors.Permits(2)) // still in the queue
-		b.waitFor(4, 8)
+		b.waitSemaphore(4, 8)
 		_, err := s.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		b.Embedded().Pause()
@@ -165,7 +165,7 @@ func TestSemaphoreOwners(t *testing.T) {
 		begun := time.Now()
 		_, err := s.Lock(within(b), me, actors.Permits(2))
 		is(b, err, actors.ErrDeadlock)
-		if took := time.Since(begun); took > patience/2 || !strings.Contains(err.Error(), `owner "me"`) {
+		if took := time.Since(begun); took > waitLimit/2 || !strings.Contains(err.Error(), `owner "me"`) {
 			b.Errorf("after %v: %v", took, err)
 		}
 		k := lock(b, s, me)
@@ -288,10 +288,10 @@ func TestSemaphoreMessages(t *testing.T) {
 		bob.send(lock, &messages.Release{RequestId: 1})
 		bob.released(1, 0)
 		must(b, b.Client(b).Delete(b.path+"/"+g.GetParts()[1].GetNode(), -1))
-		if m := hear[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_NODE_DELETED {
+		if m := expectMessage[*messages.Lost](alice); m.GetRequestId() != 1 || m.GetReason() != messages.Reason_NODE_DELETED {
 			b.Errorf("%v", m)
 		}
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 		alice.send(lock, &messages.Release{RequestId: 1})
 		alice.refused(1, messages.Reason_NOT_HELD)
 		// Cancel releases a grant.
@@ -299,7 +299,7 @@ func TestSemaphoreMessages(t *testing.T) {
 		alice.granted(2)
 		alice.send(lock, &messages.Cancel{RequestId: 2})
 		alice.refused(2, messages.Reason_CANCELLED)
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 	})
 }
 
@@ -312,7 +312,7 @@ func TestSemaphoreMutex(t *testing.T) {
 		me := actors.WithOwner("me")
 		g, err := mu.Lock(within(b), me)
 		must(b, err)
-		if b.waitFor(0, 1); mu.Path() != b.path || g.Node() != b.path+"/leases/"+b.leases()[0] {
+		if b.waitSemaphore(0, 1); mu.Path() != b.path || g.Node() != b.path+"/leases/"+b.leases()[0] {
 			b.Errorf("%s holds by %s", mu.Path(), g.Node())
 		}
 		for range 3 {
@@ -321,9 +321,9 @@ func TestSemaphoreMutex(t *testing.T) {
 		}
 		waiting := mu.Acquire(within(b), actors.WithOwner("waiter"))
 		is(b, failure(b, mu.Acquire(within(b), actors.WithOwner("waiter"))), actors.ErrDeadlock)
-		b.waitFor(1, 2)                     // it comes before
+		b.waitSemaphore(1, 2)               // it comes before
 		far := other.Acquire(within(b), me) // an owner of that name in another process
-		b.waitFor(2, 2)
+		b.waitSemaphore(2, 2)
 		released := make(chan error)
 		go func() { released <- g.Unlock(within(b)) }() // by another goroutine
 		must(b, <-released)
@@ -342,7 +342,7 @@ func TestSemaphoreMutex(t *testing.T) {
 }
 
 func TestSemaphoreMutex2Clients(t *testing.T) {
-	each(t, func(b *testLock) { crowd(b, 1, 12, 15, func() int { return 1 }) })
+	each(t, func(b *testLock) { contendForPermits(b, 1, 12, 15, func() int { return 1 }) })
 }
 
 func TestSemaphoreMutexWithNamespace(t *testing.T) {

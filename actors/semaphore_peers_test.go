@@ -15,7 +15,7 @@ import (
 )
 
 // soon is long enough to see that nothing comes of something.
-const soon = 300 * time.Millisecond
+const shortWait = 300 * time.Millisecond
 
 // Clients of Curator and ours take turns on one semaphore, fair to both.
 func TestSemaphoreWithCurator(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSemaphoreWithCurator(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for range 3 {
-			theirs := b.byHand(max)
+			theirs := b.curatorSemaphore(max)
 			wg.Go(func() {
 				for range 15 {
 					leases, err := theirs.acquire(within(b), 1)
@@ -64,19 +64,19 @@ func TestSemaphoreWithCurator(t *testing.T) {
 		}
 		wg.Wait()
 		b.Logf("%d of %d permits were held at most", most.Load(), max)
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 	})
 }
 
 // Each process waits for the other, and holds in its turn when there are permits.
 func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	each(t, func(b *testLock) {
-		s, theirs := b.semaphore(2), b.byHand(2)
+		s, theirs := b.semaphore(2), b.curatorSemaphore(2)
 		first, err := theirs.acquire(within(b), 1)
 		must(b, err)
 		g := lock(b, s)
 		f := s.Acquire(within(b)) // has the lock, and waits for a permit
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		came := make(chan []string)
 		go func() {
 			leases, err := theirs.acquire(within(b), 1)
@@ -85,16 +85,16 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 			}
 			came <- leases
 		}()
-		b.waitFor(2, 3)
+		b.waitSemaphore(2, 3)
 		h := s.Acquire(within(b)) // behind the other
-		b.waitFor(3, 3)
+		b.waitSemaphore(3, 3)
 		theirs.release(first...)
 		k := result(b, f)
-		b.waitFor(2, 3) // now it is the other that waits for a permit
+		b.waitSemaphore(2, 3) // now it is the other that waits for a permit
 		pending(b, h)
 		unlock(b, g)
 		second := <-came
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		pending(b, h)
 		unlock(b, k)
 		g = result(b, h)
@@ -113,13 +113,13 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 		defer cancel()
 		done.Go(func() {
 			both.Wait()
-			<-time.After(2 * soon)
+			<-time.After(2 * shortWait)
 			cancel()
 		})
 		var failed atomic.Int32
 		for range 2 {
-			c := b.byHand(4)
-			c.taken = func(leases int) {
+			c := b.curatorSemaphore(4)
+			c.onLease = func(leases int) {
 				if leases == 2 {
 					both.Done()
 					both.Wait()
@@ -137,7 +137,7 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 		if failed.Load() == 0 || ctx.Err() == nil {
 			b.Fatal("the model does not show the defect")
 		}
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 
 		ours := []*actors.Semaphore{b.semaphore(4), b.semaphore(4)}
 		var inside atomic.Int32
@@ -166,7 +166,7 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		const max = 2
-		c := b.byHand(max)
+		c := b.curatorSemaphore(max)
 		nodes := []string{}
 		for range 3 {
 			nodes = append(nodes, c.create("/leases", "-lease-"))
@@ -185,7 +185,7 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 		select {
 		case <-wake:
 			b.Fatal("the model does not show the defect")
-		case <-time.After(soon):
+		case <-time.After(shortWait):
 		}
 		if index() >= max {
 			b.Fatal("the model's waiter may not hold")
@@ -195,7 +195,7 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 		for _, leaves := range []int{0, 1} {
 			holders := []string{c.create("/leases", "-lease-"), c.create("/leases", "-lease-")}
 			f := b.semaphore(max).Acquire(within(b))
-			b.waitFor(1, 3)
+			b.waitSemaphore(1, 3)
 			pending(b, f)
 			c.release(holders[leaves])
 			unlock(b, result(b, f))
@@ -225,21 +225,21 @@ func TestSemaphoreStrangers(t *testing.T) {
 			b.Errorf("%d remain, %v", n, err)
 		}
 		f := other.Acquire(within(b), actors.Permits(2))
-		b.waitFor(1, 4)
+		b.waitSemaphore(1, 4)
 		unlock(b, warm)
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		pending(b, f)
 		must(b, conn.Delete(one, -1))
 		g := result(b, f)
 		// A foreign node that comes later is behind the present holders and waiters, and ahead of the
 		// next request.
 		f = s.Acquire(within(b))
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		two := stranger("0-foreign")
 		unlock(b, g)
 		g = result(b, f)
 		f = other.Acquire(within(b))
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		pending(b, f)
 		must(b, conn.Delete(two, -1))
 		unlock(b, result(b, f))
@@ -254,23 +254,23 @@ func TestSemaphoreStrangers(t *testing.T) {
 // ours. Its try fails only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 	each(t, func(b *testLock) {
-		s, theirs := b.semaphore(3), b.byHand(3)
+		s, theirs := b.semaphore(3), b.curatorSemaphore(3)
 		g := lock(b, s, actors.Permits(2))
-		b.waitFor(0, 2) // the lock is free: nothing of ours stands in the way
+		b.waitSemaphore(0, 2) // the lock is free: nothing of ours stands in the way
 		lease, err := theirs.acquire(within(b), 1)
 		must(b, err)
-		ctx, cancel := context.WithTimeout(b.Context(), soon)
+		ctx, cancel := context.WithTimeout(b.Context(), shortWait)
 		defer cancel()
 		if _, err := theirs.acquire(ctx, 1); err == nil {
 			b.Error("a fourth of three")
 		}
-		b.waitFor(0, 3)
+		b.waitSemaphore(0, 3)
 		f := s.Acquire(within(b))
-		b.waitFor(1, 4)
+		b.waitSemaphore(1, 4)
 		f.Cancel()
-		b.waitFor(0, 3)
+		b.waitSemaphore(0, 3)
 		theirs.release(lease...)
-		zktest.Eventually(b, patience, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
+		zktest.Eventually(b, waitLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
 		unlock(b, g)
 	})
 }

@@ -27,10 +27,10 @@ func (b *testLock) leases() []string { return b.Nodes(b, b.path+"/leases") }
 func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
 
 // waitFor waits until there are so many of both.
-func (b *testLock) waitFor(queue, leases int) {
+func (b *testLock) waitSemaphore(queue, leases int) {
 	b.Helper()
 	var q, l []string
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		q, l = b.queue(), b.leases()
 		return len(q) == queue && len(l) == leases
 	}, "%d in the queue and %d leases: %v, %v", queue, leases, &q, &l)
@@ -44,7 +44,7 @@ func TestSemaphoreSimple(t *testing.T) {
 		g := lock(b, s)
 		_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
 		is(b, err, actors.ErrTimedOut)
-		b.waitFor(0, 1)
+		b.waitSemaphore(0, 1)
 		unlock(b, g)
 	})
 }
@@ -74,19 +74,19 @@ func TestSemaphoreSimple2(t *testing.T) {
 }
 
 func TestSemaphoreThreads(t *testing.T) {
-	each(t, func(b *testLock) { crowd(b, 4, 10, 10, func() int { return 1 }) })
+	each(t, func(b *testLock) { contendForPermits(b, 4, 10, 10, func() int { return 1 }) })
 }
 
 func TestSemaphoreMaxPerSession(t *testing.T) {
-	each(t, func(b *testLock) { crowd(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
+	each(t, func(b *testLock) { contendForPermits(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
 }
 
 func TestSemaphoreReleaseInChunks(t *testing.T) {
-	each(t, func(b *testLock) { crowd(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
+	each(t, func(b *testLock) { contendForPermits(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
 }
 
 // crowd has many goroutines on a few connections acquire and release permits.
-func crowd(b *testLock, max, goroutines, rounds int, want func() int) {
+func contendForPermits(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	l := newLedger(b)
 	b.turns(goroutines, rounds, func(i int) turn {
@@ -100,7 +100,7 @@ func crowd(b *testLock, max, goroutines, rounds int, want func() int) {
 			l.leave(g)
 		}}
 	})
-	b.waitFor(0, 0)
+	b.waitSemaphore(0, 0)
 }
 
 func TestSemaphoreRelease1AtATime(t *testing.T) {
@@ -134,7 +134,7 @@ func TestSemaphoreClientClose(t *testing.T) {
 		one, s := b.locks(), b.semaphore(1)
 		g := lock(b, one.Semaphore(b.path, 1))
 		f := s.Acquire(within(b))
-		b.waitFor(1, 2)
+		b.waitSemaphore(1, 2)
 		must(b, one.Close())
 		is(b, g.Err(), actors.ErrClosed)
 		unlock(b, result(b, f))
@@ -175,19 +175,19 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 		held := b.leases()
 		for _, directory := range []string{"/leases/", "/locks/"} {
 			f := other.Acquire(within(b))
-			b.waitFor(1, 2)
+			b.waitSemaphore(1, 2)
 			victims := b.queue()
 			if directory == "/leases/" {
 				victims = slices.DeleteFunc(b.leases(), func(name string) bool { return name == held[0] })
 			}
 			must(b, conn.Delete(b.path+directory+victims[0], -1))
-			zktest.Eventually(b, patience, func() bool {
+			zktest.Eventually(b, waitLimit, func() bool {
 				return !slices.Contains(append(b.leases(), b.queue()...), victims[0]) && len(b.leases()) == 2 && len(b.queue()) == 1
 			}, "it waits again")
 			pending(b, f)
 			unlock(b, g)
 			g = result(b, f)
-			b.waitFor(0, 1)
+			b.waitSemaphore(0, 1)
 			held = b.leases()
 			s, other = other, s
 		}
@@ -206,14 +206,14 @@ func TestSemaphoreInterruptAcquire(t *testing.T) {
 			for range waiting {
 				fs = append(fs, other.Acquire(ctx))
 			}
-			b.waitFor(waiting, 1+waiting)
+			b.waitSemaphore(waiting, 1+waiting)
 			cancel()
 			late := other.Acquire(within(b))
 			late.Cancel()
 			for _, f := range fs {
 				is(b, failure(b, f), context.Canceled)
 			}
-			b.waitFor(0, 1)
+			b.waitSemaphore(0, 1)
 		}
 		unlock(b, g)
 		unlock(b, lock(b, other))
@@ -231,8 +231,8 @@ func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 		fs = append(fs, []*actors.Locks{one, two}[i%2].Semaphore(b.path, 1).Acquire(context.Background()))
 	}
 	b.Stop(t)
-	state(b, one, messages.SessionState_SUSPENDED)
-	state(b, two, messages.SessionState_SUSPENDED)
+	waitState(b, one, messages.SessionState_SUSPENDED)
+	waitState(b, two, messages.SessionState_SUSPENDED)
 	release := g.Release()
 	fs = append(fs, one.Semaphore(b.path, 1).Acquire(context.Background()))
 	b.Start(t)
@@ -252,5 +252,5 @@ func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b.waitFor(0, 0)
+	b.waitSemaphore(0, 0)
 }

@@ -68,7 +68,7 @@ func TestActorFails(t *testing.T) {
 			b.waitNodes(2)
 			system.Root.Send(self, actor.ErrTimeout)
 			if keeps {
-				hear[*actor.Restarting](worker)
+				expectMessage[*actor.Restarting](worker)
 				pending(b, waiting)
 				worker.send(to, &messages.Release{RequestId: 1})
 				worker.released(1, 0)
@@ -92,11 +92,11 @@ func TestActorEndsBesideOwner(t *testing.T) {
 		bob.granted(2)
 		waiting := mu.Acquire(within(b))
 		alice.stop()
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			bob.send(to, &messages.Acquire{RequestId: 3, Owner: "both"})
 			bob.granted(3)
 			bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
-			return hear[*messages.Released](bob).StillHeld == 1
+			return expectMessage[*messages.Released](bob).StillHeld == 1
 		}, "the lock has heard of the end")
 		pending(b, waiting)
 		bob.send(to, &messages.Release{RequestId: 1, Owner: "both"})
@@ -141,14 +141,14 @@ func TestActorReleasesAndStops(t *testing.T) {
 }
 
 // watched is a process that counts its watchers.
-type watched struct {
+type remoteActor struct {
 	testActor
 	watches, unwatches atomic.Int32
 	watcher            atomic.Pointer[actor.PID]
 	gone               atomic.Bool // answers as the system of one that is not there any more
 }
 
-func (w *watched) SendUserMessage(_ *actor.PID, msg any) {
+func (w *remoteActor) SendUserMessage(_ *actor.PID, msg any) {
 	_, msg, sender := actor.UnwrapEnvelope(msg)
 	if w.gone.Load() {
 		w.system.Root.Send(sender, &actor.DeadLetterResponse{})
@@ -157,7 +157,7 @@ func (w *watched) SendUserMessage(_ *actor.PID, msg any) {
 	w.inbox <- msg
 }
 
-func (w *watched) SendSystemMessage(_ *actor.PID, msg any) {
+func (w *remoteActor) SendSystemMessage(_ *actor.PID, msg any) {
 	switch msg := msg.(type) {
 	case *actor.Watch:
 		w.watcher.Store(msg.Watcher)
@@ -167,12 +167,12 @@ func (w *watched) SendSystemMessage(_ *actor.PID, msg any) {
 	}
 }
 
-func (w *watched) Stop(*actor.PID) {}
+func (w *remoteActor) Stop(*actor.PID) {}
 
 // remotely makes a process at another address, and the system of the locks.
-func remotely(b *testLock, id string) (func(*actors.Config), *watched) {
+func newRemoteActor(b *testLock, id string) (func(*actors.Config), *remoteActor) {
 	config, all := testActors(b.T, 1)
-	w := &watched{testActor: testActor{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
+	w := &remoteActor{testActor: testActor{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
 	w.system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) { return w, pid.Equal(w.self) })
 	return config, w
 }
@@ -180,7 +180,7 @@ func remotely(b *testLock, id string) (func(*actors.Config), *watched) {
 // All requests of an actor cost one watch, which ends soon after the last of them.
 func TestActorIsWatchedOnce(t *testing.T) {
 	each(t, func(b *testLock) {
-		config, w := remotely(b, "worker")
+		config, w := newRemoteActor(b, "worker")
 		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
 		to := pid(b, locks.Semaphore(b.path, 1000))
 		const n = 100
@@ -195,7 +195,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 			w.send(to, &messages.Release{RequestId: id})
 			w.released(id, 0)
 		}
-		zktest.Eventually(b, patience, func() bool { return w.unwatches.Load() == 1 }, "the watch ends")
+		zktest.Eventually(b, waitLimit, func() bool { return w.unwatches.Load() == 1 }, "the watch ends")
 		if n := w.watches.Load(); n != 1 {
 			b.Errorf("%d watches", n)
 		}
@@ -203,18 +203,18 @@ func TestActorIsWatchedOnce(t *testing.T) {
 		w.send(to, &messages.Acquire{RequestId: 1})
 		w.granted(1)
 		must(b, locks.Close())
-		hear[*messages.Lost](&w.testActor)
+		expectMessage[*messages.Lost](&w.testActor)
 		if w.watches.Load() != 2 || w.unwatches.Load() != 2 {
 			b.Errorf("%d watches, %d ended", w.watches.Load(), w.unwatches.Load())
 		}
-		b.waitFor(0, 0)
+		b.waitSemaphore(0, 0)
 	})
 }
 
 // The system of a remote actor cannot be reached any more.
 func TestRemoteActorEnds(t *testing.T) {
 	each(t, func(b *testLock) {
-		config, w := remotely(b, "worker")
+		config, w := newRemoteActor(b, "worker")
 		mu := b.mutex(config)
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1, Owner: "remote"})
 		w.granted(1)
@@ -225,7 +225,7 @@ func TestRemoteActorEnds(t *testing.T) {
 		process.SendSystemMessage(watcher, &actor.Terminated{Who: w.self, Why: actor.TerminatedReason_AddressTerminated})
 		unlock(b, result(b, waiting))
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1}) // it is back, and nothing is remembered of it
-		hear[*messages.Refused](&w.testActor)
+		expectMessage[*messages.Refused](&w.testActor)
 		w.granted(1)
 		if w.watches.Load() != 2 {
 			b.Errorf("%d watches", w.watches.Load())
@@ -281,7 +281,7 @@ func TestHostedActorEnds(t *testing.T) {
 		mine := host.NewSystem(nil, nil) // not the lock's system
 		defer mine.Close()
 		for _, owner := range []string{"", "hosted"} {
-			worker := hosted{heard: make(chan any, 10), stopped: make(chan struct{})}
+			worker := hostActor{heard: make(chan any, 10), stopped: make(chan struct{})}
 			self := mine.Start("worker", func(*host.Ref) host.Actor { return worker })
 			to.SendAcquire(&messages.Acquire{RequestId: 1, Owner: owner}, self)
 			if _, granted := (<-worker.heard).(*messages.Granted); !granted {
@@ -300,11 +300,11 @@ func TestHostedActorEnds(t *testing.T) {
 	})
 }
 
-type hosted struct {
+type hostActor struct {
 	heard   chan any
 	stopped chan struct{}
 }
 
-func (h hosted) Receive(_ ask.Recipient, msg any) { h.heard <- msg }
-func (h hosted) Stopped(any)                      { close(h.stopped) }
-func (h hosted) Refuse(ask.Recipient, any)        {}
+func (h hostActor) Receive(_ ask.Recipient, msg any) { h.heard <- msg }
+func (h hostActor) Stopped(any)                      { close(h.stopped) }
+func (h hostActor) Refuse(ask.Recipient, any)        {}

@@ -11,7 +11,7 @@ import (
 
 // A waiter's session expires: it queues again, behind the others, and gets the lock.
 func TestKilledSession(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		locks, holder := b.locks(), b.mutex()
 		g := lock(b, holder)
 		f := locks.Mutex(b.path).Acquire(within(b))
@@ -67,7 +67,7 @@ func TestDeadlineOutlivesSession(t *testing.T) {
 
 // Many waiters of one session keep their order in the next.
 func TestManyWaitersLoseSession(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		locks := b.locks()
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)
@@ -112,7 +112,7 @@ func TestManyWaitersLoseSession(t *testing.T) {
 
 // The session expires again and again while locks are passed around.
 func TestSessionsComeAndGo(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		stop := make(chan struct{})
 		done := make(chan int)

@@ -83,9 +83,9 @@ func TestRecordStacks(t *testing.T) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.RecordStacks, cfg.IdleTimeout = true, 10*time.Millisecond })
 		dropGrant(b, locks.Mutex(b.path))
-		collected(b, func() bool { return len(log.with("grant was dropped")) == 1 }, "the dropped grant is noticed")
+		collectUntil(b, func() bool { return len(log.with("grant was dropped")) == 1 }, "the dropped grant is noticed")
 		locks.Mutex(b.path).Acquire(within(b))
-		collected(b, func() bool { return len(log.with("future of a lock was dropped")) == 1 }, "the dropped future is noticed")
+		collectUntil(b, func() bool { return len(log.with("future of a lock was dropped")) == 1 }, "the dropped future is noticed")
 		if line := log.with("grant was dropped")[0]; !strings.Contains(line, "since=") || !strings.Contains(line, "owner=forgetful") {
 			b.Error(line)
 		}

@@ -30,7 +30,7 @@ func shared(t *testing.T, f func(b *testLock, count string)) {
 }
 
 // java writes the count as Curator does, big end first.
-func java(b *testLock, conn *zk.Conn, path string, value int32) {
+func setCount(b *testLock, conn *zk.Conn, path string, value int32) {
 	b.Helper()
 	_, err := conn.Set(path, binary.BigEndian.AppendUint32(nil, uint32(value)), -1)
 	must(b, err)
@@ -67,7 +67,7 @@ func TestSharedCount(t *testing.T) {
 		if err != nil || string(data) != "\xff\xff\xff\xfa" {
 			b.Errorf("%q, %v", data, err)
 		}
-		java(b, conn, path, 1<<30)
+		setCount(b, conn, path, 1<<30)
 		last := get(c, 1<<30, 3)
 		_, err = conn.Set(path, []byte("five!"), -1)
 		must(b, err)
@@ -87,7 +87,7 @@ func TestSharedCountDirectoryIsContainer(t *testing.T) {
 		conn := b.Client(b)
 		must(b, b.locks().SharedCount(path, 7).Set(within(b), 2))
 		must(b, conn.Delete(path, -1))
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			there, _, err := conn.Exists(filepath.Dir(path))
 			return err == nil && !there
 		}, "the directory is collected")
@@ -133,9 +133,9 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 		s, other := one.Semaphore(b.path, 99, actors.SharedPermits(count)), two.Semaphore(b.path, 99, actors.SharedPermits(count))
 		g := lock(b, s)
 		f := other.Acquire(within(b))
-		b.waitFor(1, 2)
+		b.waitSemaphore(1, 2)
 		h := s.Acquire(within(b), actors.Permits(2))
-		b.waitFor(2, 2)
+		b.waitSemaphore(2, 2)
 		pending(b, f, h)
 		must(b, one.SharedCount(count, 0).Set(within(b), 2))
 		k := result(b, f)
@@ -143,19 +143,19 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 		if n, err := s.Remaining(within(b)); n != 0 || err != nil {
 			b.Errorf("%d remain, %v", n, err)
 		}
-		java(b, conn, count, 4)
+		setCount(b, conn, count, 4)
 		m := result(b, h)
-		b.waitFor(0, 4)
+		b.waitSemaphore(0, 4)
 
 		// Fewer permits: holders go on to hold. A new request waits until fewer leases exist than that.
 		unlock(b, m)
-		java(b, conn, count, 1)
-		full(b, s)
-		full(b, other)
+		setCount(b, conn, count, 1)
+		waitFull(b, s)
+		waitFull(b, other)
 		f = other.Acquire(within(b))
-		b.waitFor(1, 3)
+		b.waitSemaphore(1, 3)
 		unlock(b, k)
-		b.waitFor(1, 2)
+		b.waitSemaphore(1, 2)
 		pending(b, f)
 		must(b, g.Err())
 		unlock(b, g)
@@ -164,9 +164,9 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 }
 
 // full waits until the semaphore has no free permit.
-func full(b *testLock, s *actors.Semaphore) {
+func waitFull(b *testLock, s *actors.Semaphore) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		g, err := s.Lock(within(b), actors.Try())
 		if err == nil {
 			unlock(b, g)
@@ -186,17 +186,17 @@ func TestSharedPermitsPause(t *testing.T) {
 			b.Errorf("%q, %v", data, err)
 		}
 		for _, value := range []int32{0, -5} {
-			java(b, conn, count, value)
-			zktest.Eventually(b, patience, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "none remain")
+			setCount(b, conn, count, value)
+			zktest.Eventually(b, waitLimit, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "none remain")
 			unlock(b, g)
-			full(b, s)
+			waitFull(b, s)
 			f := s.Acquire(within(b))
-			b.waitFor(1, 1)
+			b.waitSemaphore(1, 1)
 			big := s.Acquire(within(b), actors.Permits(3))
 			_, err := s.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
 			is(b, err, actors.ErrTimedOut)
 			pending(b, f, big)
-			java(b, conn, count, 3)
+			setCount(b, conn, count, 3)
 			unlock(b, result(b, f))
 			g = result(b, big)
 		}
@@ -219,13 +219,13 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 				b.Errorf("%v", err)
 			}
 		}
-		java(b, conn, count, 1)
+		setCount(b, conn, count, 1)
 		var g *actors.Grant
-		zktest.Eventually(b, patience, func() bool { g, err = s.Lock(within(b)); return err == nil }, "the count is read")
+		zktest.Eventually(b, waitLimit, func() bool { g, err = s.Lock(within(b)); return err == nil }, "the count is read")
 		_, err = conn.Set(count, nil, -1) // it stays what it was
 		must(b, err)
 		f := s.Acquire(within(b))
-		b.waitFor(1, 2)
+		b.waitSemaphore(1, 2)
 		pending(b, f)
 		must(b, conn.Delete(count, -1)) // made again, with 2
 		h := result(b, f)
@@ -243,10 +243,10 @@ func TestSharedPermitsReconnect(t *testing.T) {
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))
 		g := lock(b, s)
 		f := s.Acquire(within(b))
-		b.waitFor(1, 2)
+		b.waitSemaphore(1, 2)
 		proxy.Refuse(true)
 		proxy.Cut()
-		state(b, locks, messages.SessionState_SUSPENDED)
+		waitState(b, locks, messages.SessionState_SUSPENDED)
 		must(b, steady.SharedCount(count, 0).Set(within(b), 2))
 		proxy.Refuse(false)
 		h := result(b, f)
@@ -276,7 +276,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 		is(b, err, actors.ErrNoAuth)
 		_, err = conn.SetACL(count, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)
-		zktest.Eventually(b, patience, func() bool {
+		zktest.Eventually(b, waitLimit, func() bool {
 			g, err := s.Lock(within(b))
 			if err == nil {
 				unlock(b, g)
@@ -294,7 +294,7 @@ func TestSharedPermitsLate(t *testing.T) {
 		locks := b.locks()
 		count := b.path + "-count"
 		must(b, locks.SharedCount(count, 0).Set(within(b), 2))
-		fault := b.Embedded().Inject(embedded.Fault{Op: embedded.OpGetData, Path: count, Action: embedded.DelayReply, Delay: soon})
+		fault := b.Embedded().Inject(embedded.Fault{Op: embedded.OpGetData, Path: count, Action: embedded.DelayReply, Delay: shortWait})
 		s := locks.Semaphore(b.path, 9, actors.SharedPermits(count))
 		fs := []*actors.Future[*actors.Grant]{s.Acquire(within(b)), s.Acquire(within(b), actors.Try()), s.Acquire(within(b), actors.Try())}
 		closes(b, fault.Fired(), "the read")

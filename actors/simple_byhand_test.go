@@ -33,7 +33,7 @@ func TestSimpleLockNodeReplaced(t *testing.T) {
 		select {
 		case <-f.Done():
 			b.Error("two hold")
-		case <-bounded(b):
+		case <-manyRoundTrips(b):
 		}
 		pending(b, f)
 		if g.Err() != nil {
@@ -45,7 +45,7 @@ func TestSimpleLockNodeReplaced(t *testing.T) {
 }
 
 // bounded ends when another lock of the server was acquired many times.
-func bounded(b *testLock) <-chan struct{} {
+func manyRoundTrips(b *testLock) <-chan struct{} {
 	done := make(chan struct{})
 	mu := b.locks().Mutex(b.path + "-another")
 	go func() {
@@ -78,7 +78,7 @@ func TestSimpleLockNodeOverwritten(t *testing.T) {
 				_, err := conn.Set(lockNode, []byte("overwritten"), -1)
 				must(b, err)
 				f := c.other.Acquire(within(b))
-				<-bounded(b)
+				<-manyRoundTrips(b)
 				pending(b, f)
 				if g.Err() != nil {
 					b.Errorf("%s: %v", lockNode, g.Err())
@@ -88,7 +88,7 @@ func TestSimpleLockNodeOverwritten(t *testing.T) {
 			f := c.other.Acquire(within(b))
 			unlock(b, g)
 			unlock(b, result(b, f))
-			zktest.Eventually(b, patience, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes go")
+			zktest.Eventually(b, waitLimit, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes go")
 		}
 	})
 }

@@ -84,7 +84,7 @@ func TestSimpleMutexLocalOrder(t *testing.T) {
 // watch it again.
 func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
-	serially(t, func(b *testLock) {
+	eachSerial(t, func(b *testLock) {
 		holder := lock(b, b.locks().SimpleMutex(b.path))
 		type granted struct {
 			to    *dialer
@@ -107,7 +107,7 @@ func TestSimpleMutexHerd(t *testing.T) {
 		b.watching(waiting, nil)
 		for len(waiting) > 0 {
 			for d := range waiting {
-				d.take()
+				d.takeRequests()
 			}
 			unlock(b, holder)
 			next := <-grants
@@ -116,11 +116,11 @@ func TestSimpleMutexHerd(t *testing.T) {
 			holder = next.grant
 			// Between two holders the directory is empty. If ZooKeeper collects it, it is made and the multi repeated.
 			for d := range waiting {
-				if ops := d.take(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
+				if ops := d.takeRequests(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
 					b.Errorf("one of %d that wait on asked by %v", len(waiting), ops)
 				}
 			}
-			if ops := next.to.take(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
+			if ops := next.to.takeRequests(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
 				b.Errorf("the next holder asked by %v", ops)
 			}
 		}
@@ -132,13 +132,13 @@ func TestSimpleMutexHerd(t *testing.T) {
 // holder may have one, too, once it has held for long.
 func (b *testLock) watching(waiting map[*dialer]bool, holder *dialer) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		own := 0
-		if holder != nil && count(holder.seen(), embedded.OpGetData) > 0 {
+		if holder != nil && count(holder.requests(), embedded.OpGetData) > 0 {
 			own = 1
 		}
 		for d := range waiting {
-			if count(d.seen(), embedded.OpGetData) == 0 {
+			if count(d.requests(), embedded.OpGetData) == 0 {
 				return false
 			}
 		}
@@ -160,7 +160,7 @@ func TestSimpleMutexForeignNode(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.locks().SimpleMutex(b.path)
 		unlock(b, lock(b, mu))
-		r := b.rival(conn, "other-")
+		r := b.foreignNode(conn, "other-")
 		_, err := conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNodeExists) { // the release was not through
 			b.waitNodes(1)
@@ -216,7 +216,7 @@ func TestSimpleRWMutex(t *testing.T) {
 // Readers and writers of several processes contend, and some of them cancel. No reader or writer holds
 // beside a writer, tokens grow from writer to writer, and all requests end.
 func TestSimpleRWMutexHistory(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		var readers, writers atomic.Int32
 		var mu sync.Mutex
 		var last actors.Token

@@ -16,7 +16,7 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	for name, lockNode := range map[string]string{"simple mutex": "lock", "simple write": "W"} {
 		t.Run(name, func(t *testing.T) {
 			r := named(name)[0]
-			besides(t, func(b *testLock) {
+			eachParallel(t, func(b *testLock) {
 				var deaf atomic.Pointer[wireConn] // gets no answer to the transaction, nor to what follows
 				d := &dialer{write: func(c *wireConn, _ embedded.Op, message []byte) (int, error) {
 					if bytes.Contains(message, []byte(b.path+"/"+lockNode+"-")) && deaf.CompareAndSwap(nil, c) {

@@ -77,7 +77,7 @@ func (s *singletonTest) spawn(name string, e *actors.Election) *actor.PID {
 	s.Helper()
 	before := len(s.nodes())
 	self := s.system.Root.Spawn(s.props(name, e))
-	s.before = append(s.before, func() { s.stopped(self) })
+	s.cleanups = append(s.cleanups, func() { s.stopped(self) })
 	s.waitNodes(before + 1)
 	return self
 }
@@ -124,7 +124,7 @@ func (s *singletonTest) silent() {
 // gone waits until an actor has ended.
 func (s *singletonTest) gone(self *actor.PID) {
 	s.Helper()
-	zktest.Eventually(s, patience, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
+	zktest.Eventually(s, waitLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
 }
 
 // properly checks that no singleton has ended without giving its request back.
@@ -149,7 +149,7 @@ func TestSingleton(t *testing.T) {
 			s.Helper()
 			leave(now)
 			s.hears("stopping", from)
-			s.leaderIs(here.Election(s.path, form...), from)
+			s.waitLeader(here.Election(s.path, form...), from)
 			s.silent()
 			close(now.goOn)
 			s.hears("stopped", from)
@@ -165,7 +165,7 @@ func TestSingleton(t *testing.T) {
 		now = turn("z", "a", func(child childEvent) { s.system.Root.Send(child.pid, "end") }, now)
 		now = turn("a", "z", func(child childEvent) { s.system.Root.Stop(child.pid) }, now)
 		now = turn("z", "a", func(childEvent) {
-			_, err := there.Revoke(within(s), s.leaderIs(here.Election(s.path, form...), "z").Node, 0)
+			_, err := there.Revoke(within(s), s.waitLeader(here.Election(s.path, form...), "z").Node, 0)
 			must(s, err)
 		}, now)
 		s.system.Root.Send(now.pid, "fail") // its parent, which supervises it, starts it again
@@ -264,7 +264,7 @@ func TestSingletonIsRestarted(t *testing.T) {
 				}))
 			}
 		}, actor.WithSupervisor(always)))
-		s.before = append(s.before, func() { s.stopped(parent) })
+		s.cleanups = append(s.cleanups, func() { s.stopped(parent) })
 		failing := <-sibling
 		child := s.hears("started", "a")
 		for range 3 {
@@ -325,8 +325,8 @@ func TestSingletonRetries(t *testing.T) {
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
 		g := lock(s, locks.Mutex(s.path))
 		self := s.system.Root.Spawn(s.props("a", locks.Election(s.path)))
-		s.before = append(s.before, func() { s.stopped(self) })
-		zktest.Eventually(s, patience, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
+		s.cleanups = append(s.cleanups, func() { s.stopped(self) })
+		zktest.Eventually(s, waitLimit, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
 		unlock(s, g)
 		child := s.hears("started", "a")
 		s.Embedded().DropConnections()

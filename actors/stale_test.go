@@ -42,7 +42,7 @@ func TestDeadSessionsNode(t *testing.T) {
 		closes(v, g.Done(), "the grant")
 		is(v, g.Err(), actors.ErrSessionLost)
 		away.Remove()
-		state(v, locks, messages.SessionState_CONNECTED)
+		waitState(v, locks, messages.SessionState_CONNECTED)
 		if n := len(v.nodes()); n != 1 {
 			v.Errorf("%d nodes: the session should live at the server", n)
 		}

@@ -147,7 +147,7 @@ func TestStatsHistory(t *testing.T) {
 }
 
 func statsHistory(v *virtual, random *rand.Rand) {
-	w := newWitness(v)
+	w := newCountingMonitor(v)
 	locks := v.locks(w.config)
 	mu := locks.Mutex(v.path)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)

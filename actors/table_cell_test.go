@@ -37,7 +37,7 @@ func (c *cell) hold() {
 	if c.row.hold != nil {
 		c.grants = c.row.hold(c, c)
 	} else {
-		c.grants = []*actors.Grant{lock(c, c.row.at(c.ours, c.path), append(c.row.options, actors.WithOwner(asMe))...)}
+		c.grants = []*actors.Grant{lock(c, c.row.at(c.ours, c.path), append(c.row.options, actors.WithOwner(me))...)}
 	}
 	c.holding, c.done, c.contexts = c.ours, nil, nil
 	for _, g := range c.grants {
@@ -75,7 +75,7 @@ func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Fu
 	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
 	if !c.row.unqueued && !(c.row.localQueue && locks == c.holding) {
 		isNew := func(node string) bool { return !slices.Contains(before, node) }
-		zktest.Eventually(c, patience, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
+		zktest.Eventually(c, waitLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}
 	c.settle()
 	pending(c, f)
@@ -110,10 +110,10 @@ func (c *cell) over(why error) {
 		is(c, context.Cause(g.Context(context.Background())), why)
 	}
 	for _, g := range c.grants {
-		if !c.row.forgets && why != actors.ErrInternal { // a new actor knows no owners of the failed one
-			_, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+		if !c.row.forgetsLoss && why != actors.ErrInternal { // a new actor knows no owners of the failed one
+			_, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
 			// A semaphore counts the permits as held until the bridge reports the loss.
-			if c.row.directories == nil || !c.row.once || !errors.Is(err, actors.ErrDeadlock) {
+			if c.row.directories == nil || !c.row.notReentrant || !errors.Is(err, actors.ErrDeadlock) {
 				is(c, err, why)
 			}
 		}
@@ -144,7 +144,7 @@ func (c *cell) served(fs ...*actors.Future[*actors.Grant]) {
 	waiting := slices.Clone(fs)
 	for len(waiting) > 0 {
 		var f *actors.Future[*actors.Grant]
-		zktest.Eventually(c, patience, func() bool {
+		zktest.Eventually(c, waitLimit, func() bool {
 			i := slices.IndexFunc(waiting, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
 			if i >= 0 {
 				f = waiting[i]
@@ -180,9 +180,9 @@ func (c *cell) usable() {
 	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
 		for _, handle := range []func(*actors.Locks, string) handle{c.row.at, c.row.waiter} {
 			var g *actors.Grant
-			zktest.Eventually(c, patience, func() bool { // an actor that has failed may refuse one more
+			zktest.Eventually(c, waitLimit, func() bool { // an actor that has failed may refuse one more
 				var err error
-				g, err = handle(locks, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+				g, err = handle(locks, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
 				if err != nil && !errors.Is(err, actors.ErrInternal) {
 					c.Fatalf("lock: %v", err)
 				}
@@ -197,8 +197,8 @@ func (c *cell) usable() {
 func (c *cell) clean() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, patience, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
-	c.noMarkerNorWatch()
+	zktest.Eventually(c, waitLimit, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
+	c.expectNoMarkerOrWatch()
 }
 
 // settle waits, in virtual time, until all requests so far have had the time to wait where they wait.
@@ -213,10 +213,10 @@ func (c *cell) settle() {
 func (c *cell) expire() {
 	c.Helper()
 	old := c.ours.Session()
-	c.network.fail(true, true) // else it may see the end of its nodes first
+	c.network.disconnect() // else it may see the end of its nodes first
 	c.Expire(c, old.ID)
-	c.network.fail(false, false)
-	c.renewed(c.ours, old)
+	c.network.refuse(false)
+	c.waitNewSession(c.ours, old)
 }
 
 // own returns the nodes of the grants.

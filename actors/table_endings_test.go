@@ -157,13 +157,13 @@ var endings = []ending{
 	{name: "session lost while releasing", run: func(c *cell) {
 		c.hold()
 		c.there = c.request(c.theirs)
-		c.network.fail(true, true)
+		c.network.disconnect()
 		var fs []*actors.Future[struct{}]
 		for _, g := range c.grants {
 			fs = append(fs, g.Release())
 		}
 		c.Expire(c, c.ours.Session().ID)
-		c.network.fail(false, true)
+		c.network.refuse(false)
 		c.ended(actors.ErrSessionLost, fs...)
 		c.served(c.there)
 		c.usable()
@@ -173,9 +173,9 @@ var endings = []ending{
 	}},
 	{name: "node deleted while away", run: func(c *cell) {
 		c.holdersNodes(func(nodes ...string) {
-			c.network.fail(true, true)
+			c.network.disconnect()
 			c.remove(nodes...)
-			c.network.fail(false, true)
+			c.network.refuse(false)
 		})
 	}},
 	{name: "node deleted, none waits", virtual: true, run: func(c *cell) {
@@ -199,7 +199,7 @@ var endings = []ending{
 			new = nil
 		} else {
 			c.remove(new[0])
-			zktest.Eventually(c, patience, func() bool {
+			zktest.Eventually(c, waitLimit, func() bool {
 				return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
 			}, "the request queues anew")
 		}
@@ -270,15 +270,15 @@ var endings = []ending{
 	{name: "suspended", configure: func(cfg *actors.Config) { cfg.StopOnSuspended = true }, run: func(c *cell) {
 		c.hold()
 		c.wait()
-		c.network.fail(true, true)
+		c.network.disconnect()
 		for i, ctx := range c.contexts {
 			closes(c, ctx.Done(), "the context")
 			is(c, context.Cause(ctx), actors.ErrSuspended)
 			c.contexts[i] = c.grants[i].Context(context.Background())
 		}
 		c.held()
-		c.network.fail(false, true)
-		state(c, c.ours, messages.SessionState_CONNECTED)
+		c.network.refuse(false)
+		waitState(c, c.ours, messages.SessionState_CONNECTED)
 		c.held()
 		for i, g := range c.grants {
 			c.contexts[i] = g.Context(context.Background())
@@ -333,7 +333,7 @@ var endings = []ending{
 	}},
 	{name: "grant dropped, then session lost", realTime: true, run: func(c *cell) {
 		c.drop()
-		collected(c, func() bool { return len(c.log.with("dropped without Release")) > 0 }, "the log has the dropped grant")
+		collectUntil(c, func() bool { return len(c.log.with("dropped without Release")) > 0 }, "the log has the dropped grant")
 		c.wait()
 		c.expire()
 		c.served(c.here, c.there)
@@ -348,8 +348,8 @@ var endings = []ending{
 		}
 		c.served(c.here, c.there)
 		c.grants, c.contexts = nil, nil
-		collected(c, func() bool {
-			g, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(asMe))...)
+		collectUntil(c, func() bool {
+			g, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
 			if err == nil {
 				unlock(c, g)
 			} else {
@@ -364,7 +364,7 @@ var endings = []ending{
 		c.request(c.ours)
 		c.there = c.request(c.theirs)
 		c.release()
-		collected(c, func() bool { return isClosed(c.there.Done()) }, "what is in the dropped future is released")
+		collectUntil(c, func() bool { return isClosed(c.there.Done()) }, "what is in the dropped future is released")
 		c.served(c.there)
 		c.usable()
 	}},

@@ -52,7 +52,7 @@ func row(r tableRow, holder string, waiter ...string) tableRow {
 func writeAndRead(options ...actors.LockOption) func(testing.TB, *cell) []*actors.Grant {
 	return func(t testing.TB, c *cell) []*actors.Grant {
 		rw := c.ours.RWMutex(c.path, options...)
-		return []*actors.Grant{lock(t, rw.Write(), actors.WithOwner(asMe)), lock(t, rw.Read(), actors.WithOwner(asMe))}
+		return []*actors.Grant{lock(t, rw.Write(), actors.WithOwner(me)), lock(t, rw.Read(), actors.WithOwner(me))}
 	}
 }
 
@@ -78,7 +78,7 @@ var tableRows = []tableRow{
 	row(tableRow{poison: []any{noCreated}}, "mutex"),
 	row(tableRow{recipe: recipe{name: "mutex, twice"}, poison: []any{noCreated}, hold: func(t testing.TB, c *cell) []*actors.Grant {
 		mu := c.ours.Mutex(c.path)
-		return []*actors.Grant{lock(t, mu, actors.WithOwner(asMe)), lock(t, mu, actors.WithOwner(asMe))}
+		return []*actors.Grant{lock(t, mu, actors.WithOwner(me)), lock(t, mu, actors.WithOwner(me))}
 	}}, "mutex"),
 	row(tableRow{poison: []any{noCreated}}, "read", "write"),
 	row(tableRow{poison: []any{noCreated}}, "write", "read"),
@@ -90,7 +90,7 @@ var tableRows = []tableRow{
 	row(tableRow{poison: []any{noGranted, noCreated, noGranted}, ends: anyNode}, "multi-lock with a semaphore"),
 	row(tableRow{poison: []any{noContended, noCreated}, localQueue: true}, "local queue"),
 	row(tableRow{poison: []any{noContended, noCreated}, localQueue: true}, "local read", "local write"),
-	row(tableRow{recipe: recipe{name: "local write and read"}, poison: []any{noContended, noCreated}, hold: writeAndRead(brief),
+	row(tableRow{recipe: recipe{name: "local write and read"}, poison: []any{noContended, noCreated}, hold: writeAndRead(shortLinger),
 		ends: anyNode, localQueue: true}, "local write", "local read"),
 	row(tableRow{poison: []any{noCreated}}, "lock-delay"),
 	row(tableRow{poison: []any{noContended, noTransacted}, ends: anyNodeBefore, unqueued: true}, "simple mutex"),

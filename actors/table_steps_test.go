@@ -26,7 +26,7 @@ func (c *cell) givesUp(why error, end func(f *actors.Future[*actors.Grant])) {
 func (c *cell) othersGoOn() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, patience, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.before) }, "the request's node is gone: %v", &nodes)
+	zktest.Eventually(c, waitLimit, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.before) }, "the request's node is gone: %v", &nodes)
 	c.held()
 	there := c.request(c.theirs)
 	c.release()
@@ -136,7 +136,7 @@ func (c *cell) drop() {
 func ownersActor(c *cell) {
 	alice, bob := c.testActors[0], c.testActors[1]
 	to := pid(c, c.row.at(c.ours, c.path))
-	alice.send(to, &messages.Acquire{RequestId: 7, Owner: string(asMe), Kind: uint32(c.row.kind), Permits: c.row.permits})
+	alice.send(to, &messages.Acquire{RequestId: 7, Owner: string(me), Kind: uint32(c.row.kind), Permits: c.row.permits})
 	alice.granted(7)
 	bob.send(to, &messages.Acquire{RequestId: 8, Kind: uint32(c.row.kind), Permits: c.row.permits})
 	c.settle()

@@ -101,7 +101,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 				var grants []*actors.Grant
 				for _, r := range held {
 					mu := r.at(locks, b.path)
-					mu.(interface{ Stamp(func(int64) uint64) }).Stamp(generationAt)
+					mu.(interface{ SetGenerations(func(int64) uint64) }).SetGenerations(generationAt)
 					options := r.options
 					if r.name != "simple mutex" {
 						options = append(options, actors.WithOwner("me"))
@@ -113,7 +113,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 				for _, g := range grants {
 					unlock(b, g)
 				}
-				tellsGeneration(b, all[0], locks, held, generationAt)
+				checkGenerationByMessages(b, all[0], locks, held, generationAt)
 				must(b, locks.Close())
 			})
 		})
@@ -121,7 +121,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 }
 
 // tellsGeneration is the same by messages.
-func tellsGeneration(b *testLock, p *testActor, locks *actors.Locks, held []recipe, generationAt func(int64) uint64) {
+func checkGenerationByMessages(b *testLock, p *testActor, locks *actors.Locks, held []recipe, generationAt func(int64) uint64) {
 	b.Helper()
 	for i, r := range held {
 		p.send(pid(b, r.at(locks, b.path)), &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(r.kind), Permits: r.permits})

@@ -18,25 +18,25 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// lockUse is a lock, and what a request wants of it.
+// lockUse is a handle, and the share of the lock that a request for it gets.
 type lockUse struct {
 	handle
 	share
-	alone bool // it is in no multi-lock
+	single bool // the lock cannot be a member of a multi-lock
 }
 
 func wholeOf(l handle) lockUse { return lockUse{handle: l, share: whole(l.Path())} }
 
-// processLocks is the locks of one connection.
+// processLocks are the locks of one connection.
 type processLocks struct {
 	locks *actors.Locks
 	path  string
 
-	deadBefore int64 // czxid: what was created before is of a session that is lost
+	lostBefore int64 // czxid: the nodes that were created before are of a session that has ended
 }
 
-func (s *processLocks) mutex(i int) lockUse {
-	return wholeOf(s.locks.Mutex(fmt.Sprint(s.path, "-m", i)))
+func (p *processLocks) mutex(i int) lockUse {
+	return wholeOf(p.locks.Mutex(fmt.Sprint(p.path, "-m", i)))
 }
 
 func readOrWrite(read, write handle, writes bool) lockUse {
@@ -46,113 +46,112 @@ func readOrWrite(read, write handle, writes bool) lockUse {
 	return lockUse{handle: read, share: reader(read.Path())}
 }
 
-func (s *processLocks) readWrite(writes bool) lockUse {
-	rw := s.locks.RWMutex(s.path + "-rw")
+func (p *processLocks) readWrite(writes bool) lockUse {
+	rw := p.locks.RWMutex(p.path + "-rw")
 	return readOrWrite(rw.Read(), rw.Write(), writes)
 }
 
 // custom is a read-write lock by a rule of its own, in which no kind re-enters another.
-func (s *processLocks) custom(writes bool) lockUse {
-	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-look-", "-edit-"},
+func (p *processLocks) custom(writes bool) lockUse {
+	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-view-", "-edit-"},
 		Reenter: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}}
-	c := s.locks.Custom(s.path+"-custom", "document", rule, "look", "edit")
-	return readOrWrite(c.Kind("look"), c.Kind("edit"), writes)
+	c := p.locks.Custom(p.path+"-custom", "document", rule, "view", "edit")
+	return readOrWrite(c.Kind("view"), c.Kind("edit"), writes)
 }
 
-func (s *processLocks) semaphore(room, weight int) lockUse {
-	path := fmt.Sprint(s.path, "-s", room)
-	return lockUse{handle: s.locks.Semaphore(path, room), share: share{path, room, weight, true}}
+func (p *processLocks) semaphore(room, weight int) lockUse {
+	path := fmt.Sprint(p.path, "-s", room)
+	return lockUse{handle: p.locks.Semaphore(path, room), share: share{path, room, weight, true}}
 }
 
-// single is a lock that is in no multi-lock.
-func (s *processLocks) single() lockUse {
-	rw := s.locks.SimpleRWMutex(s.path + "-simple-rw")
-	a := []lockUse{
-		wholeOf(s.locks.Mutex(s.path+"-local", fewGrants)),
-		wholeOf(s.locks.Mutex(s.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
-		wholeOf(s.locks.SimpleMutex(s.path + "-simple")),
+// single returns a random lock that cannot be a member of a multi-lock.
+func (p *processLocks) single() lockUse {
+	rw := p.locks.SimpleRWMutex(p.path + "-simple-rw")
+	u := []lockUse{
+		wholeOf(p.locks.Mutex(p.path+"-local", fewGrants)),
+		wholeOf(p.locks.Mutex(p.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
+		wholeOf(p.locks.SimpleMutex(p.path + "-simple")),
 		readOrWrite(rw.Read(), rw.Write(), rand.N(2) == 0),
 	}[rand.N(4)]
-	a.alone = true
-	return a
+	u.single = true
+	return u
 }
 
-// members are all that may be in a multi-lock, each of another path, in a random order.
-func (s *processLocks) members() []lockUse {
-	path := s.path + "-c" // a semaphore whose permits a node tells
-	counted := lockUse{handle: s.locks.Semaphore(path, 1, actors.SharedPermits(s.path+"-count")), share: share{path, 1, 1, true}}
-	all := []lockUse{s.mutex(0), s.mutex(1), s.readWrite(rand.N(2) == 0), s.custom(rand.N(2) == 0), s.semaphore(1, 1), s.semaphore(2, 1), counted}
+// members returns a lock of each recipe that may be a member of a multi-lock, in a random order.
+func (p *processLocks) members() []lockUse {
+	path := p.path + "-c" // of a semaphore with shared permits
+	counted := lockUse{handle: p.locks.Semaphore(path, 1, actors.SharedPermits(p.path+"-count")), share: share{path, 1, 1, true}}
+	all := []lockUse{p.mutex(0), p.mutex(1), p.readWrite(rand.N(2) == 0), p.custom(rand.N(2) == 0), p.semaphore(1, 1), p.semaphore(2, 1), counted}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-func (s *processLocks) multi(all []lockUse) *actors.MultiLock {
+func (p *processLocks) multi(all []lockUse) *actors.MultiLock {
 	var members []actors.Member
-	for _, a := range all {
-		members = append(members, a.handle.(actors.Member))
+	for _, u := range all {
+		members = append(members, u.handle.(actors.Member))
 	}
-	return s.locks.MultiLock(members...)
+	return p.locks.MultiLock(members...)
 }
 
-// visitor is a client of the locks of one connection.
-type visitor struct {
+// randomClient acquires random locks of one connection.
+type randomClient struct {
 	*testLock
 	processLocks *processLocks
 	*ledger
-	name  string
-	n     int
-	away  bool          // it may be away for so long that nothing is granted in time
-	holds time.Duration // at most, in virtual time
+	name     string
+	requests int
+	outages  bool          // the connection may be lost for longer than a request waits
+	maxHold  time.Duration // of virtual time
 }
 
-// take acquires all of the accesses, by one lock or a multi-lock. It returns nil if the
-// request may fail and does.
-func (v *visitor) take(owner string, may error, all []lockUse, options ...actors.Option) *actors.Grant {
-	g, err := v.ask(owner, all, options...)
+// acquire acquires all of the locks, by one handle or a multi-lock. It returns nil if the request fails. The
+// request may fail with the error allowed.
+func (c *randomClient) acquire(owner string, allowed error, all []lockUse, options ...actors.Option) *actors.Grant {
+	g, err := c.request(owner, all, options...)
 	// A try does not wait for a connection.
-	if err != nil && (may == nil || !errors.Is(err, may) && !errors.Is(err, actors.ErrSuspended)) && !v.lost(err) {
-		v.Error(err)
+	if err != nil && (allowed == nil || !errors.Is(err, allowed) && !errors.Is(err, actors.ErrSuspended)) && !c.isLoss(err) {
+		c.Error(err)
 	}
 	return g
 }
 
-// takeAgain is take for the owner of held, which may be nil, to enter what that has. After the loss
-// of a multi-lock the members that were not lost are still being released for a moment: until then
-// a request for them is one that waits for its own owner.
-func (v *visitor) takeAgain(held *actors.Grant, all []lockUse) *actors.Grant {
-	g, err := v.ask(v.name, all)
+// reenter has the owner of held, which may be nil, enter again what it has. After the loss of a multi-lock
+// the release of its other members takes a moment: until then a request for them would wait for its own owner.
+func (c *randomClient) reenter(held *actors.Grant, all []lockUse) *actors.Grant {
+	g, err := c.request(c.name, all)
 	switch {
 	case errors.Is(err, actors.ErrDeadlock) && held != nil:
 		select {
 		case <-held.Done():
-		case <-within(v).Done():
-			v.Errorf("%v, and nothing is lost", err)
+		case <-within(c).Done():
+			c.Errorf("%v, and no grant is lost", err)
 		}
-	case err != nil && !errors.Is(err, actors.ErrDeadlock) && !v.lost(err):
-		v.Error(err)
+	case err != nil && !errors.Is(err, actors.ErrDeadlock) && !c.isLoss(err):
+		c.Error(err)
 	}
 	return g
 }
 
-// ask acquires all of the accesses.
-func (v *visitor) ask(owner string, all []lockUse, options ...actors.Option) (*actors.Grant, error) {
+// request acquires all of the locks.
+func (c *randomClient) request(owner string, all []lockUse, options ...actors.Option) (*actors.Grant, error) {
 	var lock handle
-	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].alone) {
+	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].single) {
 		lock = all[0].handle
 		if all[0].permits {
 			options = append(options, actors.Permits(all[0].weight))
 		}
 	} else {
-		lock = v.processLocks.multi(all)
+		lock = c.processLocks.multi(all)
 	}
 	if owner != "" {
 		options = append(options, actors.WithOwner(actors.Owner(owner)))
 	} else {
-		v.n++
-		owner = fmt.Sprint(v.name, "-", v.n)
+		c.requests++
+		owner = fmt.Sprint(c.name, "-", c.requests)
 	}
-	wait := patience
-	if v.away {
+	wait := waitLimit
+	if c.outages {
 		wait *= 10 // of virtual time: outages of all processes in turn may take more than a minute
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
@@ -162,92 +161,93 @@ func (v *visitor) ask(owner string, all []lockUse, options ...actors.Option) (*a
 		return nil, fmt.Errorf("%s: %s: %w", owner, lock.Path(), err)
 	}
 	var shares []share
-	for _, a := range all {
-		shares = append(shares, a.share)
+	for _, u := range all {
+		shares = append(shares, u.share)
 	}
-	v.enterAll(v.processLocks, owner, g, shares...)
+	c.enterAll(c.processLocks, owner, g, shares...)
 	return g, nil
 }
 
-// lost reports whether an error is what a lost session means, a node that another client has
-// deleted, or an outage.
-func (v *visitor) lost(err error) bool {
-	return isLoss(err) || v.away && errors.Is(err, actors.ErrSuspended)
+// isLoss reports whether an error is the result of a lost session, of the deletion of a node by another
+// client, or of an outage.
+func (c *randomClient) isLoss(err error) bool {
+	return isLoss(err) || c.outages && errors.Is(err, actors.ErrSuspended)
 }
 
-func (v *visitor) giveBack(grants ...*actors.Grant) {
+// release releases the grants that are not nil, after a while in virtual time.
+func (c *randomClient) release(grants ...*actors.Grant) {
 	var releases []*actors.Future[struct{}]
-	if v.holds > 0 {
-		<-time.After(rand.N(v.holds))
+	if c.maxHold > 0 {
+		<-time.After(rand.N(c.maxHold))
 	}
 	for _, g := range grants {
 		if g == nil {
 			continue
 		}
-		v.leave(g)
-		if err := g.Err(); err != nil && !v.lost(err) {
-			v.Errorf("%s: %v", v.name, err)
+		c.leave(g)
+		if err := g.Err(); err != nil && !c.isLoss(err) {
+			c.Errorf("%s: %v", c.name, err)
 		}
-		releases = append(releases, g.Release()) // the next may come at any moment
+		releases = append(releases, g.Release()) // the next grant may come at any moment
 	}
-	for _, r := range releases { // what its owner asks for next is no re-entry
-		ctx := within(v)
-		if v.away {
+	for _, r := range releases { // so that the owner's next request is no re-entry
+		ctx := within(c)
+		if c.outages {
 			ctx = context.Background()
 		}
-		if _, err := r.Wait(ctx); err != nil && !v.lost(err) {
-			v.Errorf("%s: %v", v.name, err)
+		if _, err := r.Wait(ctx); err != nil && !c.isLoss(err) {
+			c.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
-// visit is one turn.
-func (v *visitor) visit() {
-	all := v.processLocks.members()
+// acquireOnce acquires and releases random locks in a random way.
+func (c *randomClient) acquireOnce() {
+	all := c.processLocks.members()
 	some := all[:2+rand.N(2)]
 	switch rand.N(8) {
 	case 0:
-		v.giveBack(v.take("", nil, []lockUse{v.processLocks.single()}))
+		c.release(c.acquire("", nil, []lockUse{c.processLocks.single()}))
 	case 1:
-		v.giveBack(v.take("", nil, []lockUse{v.processLocks.semaphore(2, 2)}))
+		c.release(c.acquire("", nil, []lockUse{c.processLocks.semaphore(2, 2)}))
 	case 2:
-		v.giveBack(v.take("", nil, all[:1]))
+		c.release(c.acquire("", nil, all[:1]))
 	case 3:
-		v.giveBack(v.take("", actors.ErrNotAcquired, some, actors.Try()))
+		c.release(c.acquire("", actors.ErrNotAcquired, some, actors.Try()))
 	case 4:
-		v.giveBack(v.take("", actors.ErrTimedOut, some, actors.WithTimeout(rand.N(10*time.Millisecond)+1)))
+		c.release(c.acquire("", actors.ErrTimedOut, some, actors.WithTimeout(rand.N(10*time.Millisecond)+1)))
 	case 5: // re-entry: of all, of a part, and to read what is held to write
-		some = slices.DeleteFunc(some, func(a lockUse) bool { return a.permits })
+		some = slices.DeleteFunc(some, func(u lockUse) bool { return u.permits })
 		if len(some) == 0 {
 			return
 		}
-		g := v.take(v.name, nil, some)
+		g := c.acquire(c.name, nil, some)
 		again := slices.Clone(some)
 		for i := range again {
-			if again[i].Path() == v.processLocks.path+"-rw" {
-				again[i] = v.processLocks.readWrite(false)
+			if again[i].Path() == c.processLocks.path+"-rw" {
+				again[i] = c.processLocks.readWrite(false)
 			}
 		}
-		h := v.takeAgain(g, again)
-		v.giveBack(g, v.takeAgain(g, again[:1]), h)
-	case 6: // it has one of several: that must not go wrong
-		one := slices.DeleteFunc(slices.Clone(some), func(a lockUse) bool { return a.permits })
+		h := c.reenter(g, again)
+		c.release(g, c.reenter(g, again[:1]), h)
+	case 6: // a request for several, of which the owner holds one
+		one := slices.DeleteFunc(slices.Clone(some), func(u lockUse) bool { return u.permits })
 		if len(one) == 0 {
 			return
 		}
-		g := v.take(v.name, nil, one[:1])
-		h := v.take(v.name, actors.ErrDeadlock, some, actors.WithTimeout(time.Second))
-		v.giveBack(h, g)
+		g := c.acquire(c.name, nil, one[:1])
+		h := c.acquire(c.name, actors.ErrDeadlock, some, actors.WithTimeout(time.Second))
+		c.release(h, g)
 	default:
-		v.giveBack(v.take("", nil, some))
+		c.release(c.acquire("", nil, some))
 	}
 }
 
 // expire ends the session of the locks, whose grants are about to be lost.
-func (l *ledger) expire(b *testLock, conn *zk.Conn, s *processLocks) {
+func (l *ledger) expire(b *testLock, conn *zk.Conn, p *processLocks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	session := s.locks.Session()
+	session := p.locks.Session()
 	if session.State != messages.SessionState_CONNECTED {
 		return
 	}
@@ -257,12 +257,12 @@ func (l *ledger) expire(b *testLock, conn *zk.Conn, s *processLocks) {
 	_, stat, err := conn.Exists(node)
 	must(b, err)
 	must(b, conn.Delete(node, -1))
-	s.deadBefore = stat.Czxid
-	l.bury()
+	p.lostBefore = stat.Czxid
+	l.removeDoomed()
 }
 
-// meddle deletes a node in one of the directories.
-func (l *ledger) meddle(b *testLock, conn *zk.Conn, directories []string) {
+// deleteNode deletes a random node, in the first directory of a random order that has one.
+func (l *ledger) deleteNode(b *testLock, conn *zk.Conn, directories []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, i := range rand.Perm(len(directories)) {
@@ -273,60 +273,59 @@ func (l *ledger) meddle(b *testLock, conn *zk.Conn, directories []string) {
 		}
 		node := directory + "/" + nodes[rand.N(len(nodes))]
 		if err := conn.Delete(node, -1); err == nil {
-			l.gone[node] = true
-			l.bury()
+			l.deleted[node] = true
+			l.removeDoomed()
 		}
 		return
 	}
 }
 
-// TestHistoryOfTokens has clients of several processes take locks of all recipes, and
-// multi-locks of them, while connections are cut, sessions end and other clients delete nodes.
-// At no moment do conflicting grants overlap, and each has a greater token than all those
-// before it that it conflicts with, by whichever recipe they came. Grants that are about to
-// be lost do not count.
+// TestHistoryOfTokens has clients of several processes acquire locks of all recipes, and multi-locks
+// of them, while connections are cut, sessions end and other clients delete nodes. Conflicting grants
+// never overlap, and each grant has a greater token than all earlier grants that it conflicts with, of
+// whichever recipe. Grants that are about to be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
-	besides(t, func(b *testLock) {
+	eachParallel(t, func(b *testLock) {
 		l := newLedger(b)
 		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy
-		var shops []*processLocks
+		var processes []*processLocks
 		var wg sync.WaitGroup
 		enough := make(chan struct{})
 		for i := range 3 {
 			proxies = append(proxies, zktest.Proxy(b, b.Addr()))
-			shops = append(shops, &processLocks{locks: connect(b.T, proxies[i].Addr()), path: b.path})
+			processes = append(processes, &processLocks{locks: connect(b.T, proxies[i].Addr()), path: b.path})
 			for j := range 6 {
-				v := &visitor{testLock: b, processLocks: shops[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
+				c := &randomClient{testLock: b, processLocks: processes[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
 				wg.Go(func() {
 					for !isClosed(enough) {
-						v.visit()
+						c.acquireOnce()
 					}
 				})
 			}
 		}
 		conn := b.Client(b)
-		for trouble := range 24 {
+		for fault := range 24 {
 			for range 10 + rand.N(40) {
-				closes(b, l.news, "the wait for a grant")
+				closes(b, l.granted, "the wait for a grant")
 			}
-			switch i := rand.N(len(shops)); trouble % 8 {
+			switch i := rand.N(len(processes)); fault % 8 {
 			case 7:
-				l.expire(b, conn, shops[i])
+				l.expire(b, conn, processes[i])
 			case 1, 4:
 				proxies[i].Cut()
 			default:
-				l.meddle(b, conn, directories)
+				l.deleteNode(b, conn, directories)
 			}
 		}
 		close(enough)
 		wg.Wait()
-		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.gone), l.errs)
+		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.deleted), l.errs)
 		for _, end := range append(directories, "-simple", "-simple-rw") {
 			b.waitNodes(0, end)
 		}
-		for _, s := range shops { // a semaphore in use watches its count
-			must(b, s.locks.Close())
+		for _, p := range processes { // a semaphore in use watches its count
+			must(b, p.locks.Close())
 		}
 		must(b, conn.Delete(b.path+"-count", -1))
 	})

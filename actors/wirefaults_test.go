@@ -17,102 +17,102 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestWireFaults lets the connection to a real ZooKeeper fail at each message that a
-// client sends, in each way that a network has, while it takes its turn at a lock between
-// two turns of a rival's.
+// TestWireFaults has the connection to a real ZooKeeper fail at each message that a client sends, in
+// each way in which a network fails. The client holds the lock between two grants of another client.
 func TestWireFaults(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		wireFaults(t, zktest.Own(t), wireWays)
+		wireFaults(t, zktest.Own(t), networkFailures)
 	})
 	t.Run("three servers", func(t *testing.T) {
-		wireFaults(t, three(t).Server, slices.DeleteFunc(slices.Clone(wireWays), func(w wireWay) bool { return !w.moves }))
+		wireFaults(t, ensemble(t).Server, slices.DeleteFunc(slices.Clone(networkFailures), func(f networkFailure) bool { return !f.onEnsemble }))
 	})
 }
 
-func wireFaults(t *testing.T, s *zktest.Server, ways []wireWay) {
-	messages := turns(t, s, &wireFault{at: -1})
+func wireFaults(t *testing.T, s *zktest.Server, failures []networkFailure) {
+	messages := holdInTurn(t, s, &wireFault{at: -1})
 	sampled := sample.OneIn(t, 7)
-	for _, how := range ways {
+	for _, failure := range failures {
 		if !sampled() {
 			continue
 		}
 		var missed atomic.Int32
-		t.Run(how.name, func(t *testing.T) {
+		t.Run(failure.name, func(t *testing.T) {
 			for at := range messages {
 				t.Run(fmt.Sprint(at), func(t *testing.T) {
 					t.Parallel()
-					fault := &wireFault{way: how, at: at}
-					turns(t, s, fault)
+					fault := &wireFault{failure: failure, at: at}
+					holdInTurn(t, s, fault)
 					if !fault.fired {
 						missed.Add(1)
 					}
 				})
 			}
 		})
-		// How many there are depends a little on which event comes first.
+		// The number of messages depends a little on the order of events.
 		if n := missed.Load(); n > 2 {
-			t.Errorf("%s: %d of %d messages were not sent", how.name, n, messages)
+			t.Errorf("%s: %d of %d messages were not sent", failure.name, n, messages)
 		}
 	}
 }
 
-// wireWay is how a connection fails at a message. It returns what Write does.
-type wireWay struct {
+// networkFailure is a way in which a connection fails at a message.
+type networkFailure struct {
 	name string
-	fail func(c *wireConn, message []byte) (int, error)
-	// greetings is how many of the handshakes after that fail, too: the first message
-	// of a connection, or the second, which authenticates.
-	greetings int
-	// moves: what was done on one server is to be found out on another.
-	moves bool
+	// write takes the place of the connection's Write.
+	write func(c *wireConn, message []byte) (int, error)
+	// handshakes is how many of the handshakes after the failure fail, too: by the first message
+	// of a connection, or by the second, which authenticates.
+	handshakes int
+	// onEnsemble: another server has to tell the outcome of a request.
+	onEnsemble bool
 }
 
-var wireWays = []wireWay{
-	{name: "cut before", fail: func(c *wireConn, message []byte) (int, error) { return c.cut() }},
-	{name: "cut within the request", fail: func(c *wireConn, message []byte) (int, error) {
+var networkFailures = []networkFailure{
+	{name: "cut before", write: func(c *wireConn, message []byte) (int, error) { return c.cut() }},
+	{name: "cut within the request", write: func(c *wireConn, message []byte) (int, error) {
 		c.Conn.Write(message[:len(message)/2])
 		return c.cut()
 	}},
-	{name: "cut before the reply", fail: (*wireConn).unanswered, moves: true},
-	{name: "cut within the reply", fail: func(c *wireConn, message []byte) (int, error) {
+	{name: "cut before the reply", write: (*wireConn).unanswered, onEnsemble: true},
+	{name: "cut within the reply", write: func(c *wireConn, message []byte) (int, error) {
 		c.setLimit(10)
 		return c.Conn.Write(message)
 	}},
-	{name: "late", fail: func(c *wireConn, message []byte) (int, error) {
+	{name: "late", write: func(c *wireConn, message []byte) (int, error) {
 		<-time.After(100 * time.Millisecond)
 		return c.Conn.Write(message)
 	}},
-	{name: "black hole", moves: true, fail: func(c *wireConn, message []byte) (int, error) {
+	{name: "black hole", onEnsemble: true, write: func(c *wireConn, message []byte) (int, error) {
 		c.setLimit(0)
 		return c.Conn.Write(message)
 	}},
-	{name: "cut before the reply, and in the handshakes", fail: (*wireConn).unanswered, greetings: 2},
+	{name: "cut before the reply, and in the handshakes", write: (*wireConn).unanswered, handshakes: 2},
 }
 
-// wireFault is a fault for the message of one client that has the number at, from 0, its
-// pings left out.
+// wireFault is a failure at the message of one client with the number at, from 0. Pings do not count.
 type wireFault struct {
-	way wireWay
-	at  int
+	failure networkFailure
+	at      int
 
-	mu        sync.Mutex
-	sent      int
-	fired     bool
-	greetings int
+	mu         sync.Mutex
+	sent       int
+	fired      bool
+	handshakes int
 }
 
 // write is the write of a dialer.
 func (f *wireFault) write(c *wireConn, _ embedded.Op, message []byte) (int, error) {
-	if f.strikes(c.writes == 1, c.writes == 2) {
-		return f.way.fail(c, message)
+	if f.fires(c.writes == 1, c.writes == 2) {
+		return f.failure.write(c, message)
 	}
 	return c.Conn.Write(message)
 }
 
-// strikes counts the message, and reports whether the connection fails at it.
-func (f *wireFault) strikes(first, second bool) bool {
+// fires counts the message, and reports whether the connection fails at it. The message may be the first or the
+// second of its connection.
+func (f *wireFault) fires(first, second bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sent++
@@ -120,17 +120,17 @@ func (f *wireFault) strikes(first, second bool) bool {
 		f.fired = true
 		return true
 	}
-	if f.fired && f.greetings < f.way.greetings && (f.greetings == 0 && first || f.greetings == 1 && second) {
-		f.greetings++
+	if f.fired && f.handshakes < f.failure.handshakes && (f.handshakes == 0 && first || f.handshakes == 1 && second) {
+		f.handshakes++
 		return true
 	}
 	return false
 }
 
-// turns has two sessions take turns. It returns how many messages the client has sent.
-func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
+// holdInTurn has two sessions hold the lock in turn. It returns how many messages the first has sent.
+func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
-	rival := b.mutex()
+	other := b.mutex()
 	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: (&dialer{write: fault.write}).Dial,
 		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})
 	must(b, err)
@@ -142,15 +142,15 @@ func turns(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	if err := before.Unlock(within(b)); err != nil && !lost(err) {
 		b.Error(err)
 	}
-	theirs := lock(b, rival)
+	theirs := lock(b, other)
 	f := mu.Acquire(within(b))
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		pending(b, f)
 		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
 	}, "two nodes")
 	unlock(b, theirs)
 	g := result(b, f)
-	next := rival.Acquire(within(b))
+	next := other.Acquire(within(b))
 	if err := g.Verify(within(b)); err != nil && !lost(err) && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		b.Error(err)
 	}

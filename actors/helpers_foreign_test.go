@@ -13,15 +13,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// rival is a contender of another library, made by a plain client.
-type rival struct {
+// foreignNode is a contender of another library, made by a plain client.
+type foreignNode struct {
 	t    testing.TB
 	conn *zk.Conn
 	path string
 }
 
-// rival puts a node with the prefix into the lock's directory.
-func (b *testLock) rival(conn *zk.Conn, prefix string) *rival {
+// foreignNode creates a node with the prefix in the lock's directory.
+func (b *testLock) foreignNode(conn *zk.Conn, prefix string) *foreignNode {
 	b.Helper()
 	var path string
 	var err error
@@ -36,45 +36,45 @@ func (b *testLock) rival(conn *zk.Conn, prefix string) *rival {
 		}
 	}
 	must(b, err)
-	return &rival{b, conn, path}
+	return &foreignNode{b, conn, path}
 }
 
-func (r *rival) leave() {
+func (r *foreignNode) leave() {
 	r.t.Helper()
 	must(r.t, r.conn.Delete(r.path, -1))
 }
 
-// byHand is what a client with Curator's InterProcessSemaphoreV2 does to ZooKeeper.
-type byHand struct {
+// curatorSemaphore sends the requests of Curator's InterProcessSemaphoreV2 by a plain client.
+type curatorSemaphore struct {
 	b    *testLock
 	conn *zk.Conn
 	path string
 	max  int
-	// taken is called, if not nil, when a lease is taken and the lock is free again.
-	taken func(leases int)
+	// onLease, if not nil, is called when a lease is taken and the lock is free again.
+	onLease func(leases int)
 }
 
-func (b *testLock) byHand(max int) *byHand {
-	return &byHand{b: b, conn: b.Client(b), path: b.path, max: max}
+func (b *testLock) curatorSemaphore(max int) *curatorSemaphore {
+	return &curatorSemaphore{b: b, conn: b.Client(b), path: b.path, max: max}
 }
 
 // acquire takes n leases one after the other, and deletes them if it fails.
-func (c *byHand) acquire(ctx context.Context, n int) (leases []string, err error) {
+func (c *curatorSemaphore) acquire(ctx context.Context, n int) (leases []string, err error) {
 	for len(leases) < n {
-		lease, err := c.acquire1(ctx)
+		lease, err := c.acquireOne(ctx)
 		if err != nil {
 			c.release(leases...)
 			return nil, err
 		}
 		leases = append(leases, lease)
-		if c.taken != nil {
-			c.taken(len(leases))
+		if c.onLease != nil {
+			c.onLease(len(leases))
 		}
 	}
 	return leases, nil
 }
 
-func (c *byHand) acquire1(ctx context.Context) (lease string, err error) {
+func (c *curatorSemaphore) acquireOne(ctx context.Context) (lease string, err error) {
 	lock := c.create("/locks", "-lock-")
 	defer c.release(lock)
 	if err := c.first(ctx, lock); err != nil {
@@ -87,16 +87,16 @@ func (c *byHand) acquire1(ctx context.Context) (lease string, err error) {
 		if len(children) <= c.max {
 			return lease, nil
 		}
-		if err := awhile(ctx); err != nil {
+		if err := pollPause(ctx); err != nil {
 			c.release(lease)
 			return "", err
 		}
 	}
 }
 
-// awhile is between two looks. Curator sets a watch; but the first watch of a connection
-// of go-zookeeper's, if it comes early, makes for a data race in there.
-func awhile(ctx context.Context) error {
+// pollPause waits between two reads. Curator sets a watch; but an early first watch of a connection
+// of go-zookeeper's causes a data race there.
+func pollPause(ctx context.Context) error {
 	select {
 	case <-time.After(2 * time.Millisecond):
 		return nil
@@ -106,7 +106,7 @@ func awhile(ctx context.Context) error {
 }
 
 // first waits until the lock is the first of its directory.
-func (c *byHand) first(ctx context.Context, lock string) error {
+func (c *curatorSemaphore) first(ctx context.Context, lock string) error {
 	for {
 		children, _, err := c.conn.Children(c.path + "/locks")
 		must(c.b, err)
@@ -114,17 +114,17 @@ func (c *byHand) first(ctx context.Context, lock string) error {
 		if strings.HasSuffix(lock, "/"+children[0]) {
 			return nil
 		}
-		if err := awhile(ctx); err != nil {
+		if err := pollPause(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-var uuids atomic.Int64
+var lastUUID atomic.Int64
 
-func (c *byHand) create(directory, marker string) string {
+func (c *curatorSemaphore) create(directory, marker string) string {
 	for {
-		node, err := c.conn.Create(fmt.Sprintf("%s%s/_c_0b8e6a4c-9f34-4a8e-8f7e-%012x%s", c.path, directory, uuids.Add(1), marker),
+		node, err := c.conn.Create(fmt.Sprintf("%s%s/_c_0b8e6a4c-9f34-4a8e-8f7e-%012x%s", c.path, directory, lastUUID.Add(1), marker),
 			nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		if !errors.Is(err, zk.ErrNoNode) {
 			must(c.b, err)
@@ -138,7 +138,7 @@ func (c *byHand) create(directory, marker string) string {
 	}
 }
 
-func (c *byHand) release(nodes ...string) {
+func (c *curatorSemaphore) release(nodes ...string) {
 	for _, node := range nodes {
 		if err := c.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			c.b.Error(err)

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -14,33 +15,18 @@ type candidate struct {
 	terms chan *actors.Term // receives each term
 	leave chan struct{}     // each value ends the body of a term
 	ended chan struct{}     // closed after the campaign
-	err   error             // why it has ended; nil if by stop
+	err   error             // the reason of the end; nil after stop
 	stop  context.CancelFunc
 }
 
-// termHeld is a term, which is over at the end of its body.
-type termHeld struct{ *actors.Term }
-
-func (h termHeld) Err() error { return h.Context().Err() }
-
-const election = "the election"
-
-// begins checks, at the beginning of a term, that no other term goes on, and that tokens grow. A
-// term that is over when its body begins does not count.
-func (l *ledger) begins(term *actors.Term) {
-	l.t.Helper()
-	if term.Context().Err() == nil {
-		l.enter("", termHeld{term}, whole(election))
-	}
-}
-
-// campaign starts a candidate, which stops before the test counts nodes.
+// campaign starts a candidate, which clean ends.
 func (b *testLock) campaign(e *actors.Election, options ...actors.Option) *candidate {
 	c := newLedger(b).campaign(e, options...)
-	b.before = append(b.before, c.end)
+	b.cleanups = append(b.cleanups, c.end)
 	return c
 }
 
+// campaign starts a candidate whose terms the ledger checks.
 func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candidate {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &candidate{t: l.t, terms: make(chan *actors.Term), leave: make(chan struct{}), ended: make(chan struct{}), stop: stop}
@@ -50,9 +36,9 @@ func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candida
 		for term, err := range e.Campaign(ctx, options...) {
 			if err != nil {
 				c.err = err
-				continue // the loop must end by itself
+				continue // the campaign ends the loop
 			}
-			l.begins(term)
+			l.beginTerm("", term)
 			select {
 			case c.terms <- term:
 			case <-term.Context().Done():
@@ -67,17 +53,33 @@ func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candida
 	return c
 }
 
-// leaderIs waits until ZooKeeper shows that the participant leads. The participant may lead earlier:
+// waitLeader waits until ZooKeeper shows that the participant leads. The participant may lead earlier:
 // its process does not wait for the answers to the deletion of the last leader's node, or to the write
 // that takes back a request to resign.
-func (b *testLock) leaderIs(e *actors.Election, id string) (leader actors.Participant) {
+func (b *testLock) waitLeader(e *actors.Election, id string) (leader actors.Participant) {
 	b.Helper()
-	zktest.Eventually(b, patience, func() bool {
+	zktest.Eventually(b, waitLimit, func() bool {
 		var err error
 		leader, err = e.Leader(within(b))
 		return err == nil && string(leader.Data) == id
 	}, "%s is shown as the leader, not %+v", id, &leader)
 	return leader
+}
+
+// anyLeads waits for the next term of any of the candidates.
+func anyLeads(t testing.TB, all ...*candidate) (term *actors.Term) {
+	t.Helper()
+	zktest.Eventually(t, waitLimit, func() bool {
+		return slices.ContainsFunc(all, func(c *candidate) bool {
+			select {
+			case term = <-c.terms:
+				return true
+			default:
+				return false
+			}
+		})
+	}, "a leader")
+	return term
 }
 
 // leads waits for the next term.
@@ -104,7 +106,7 @@ func (c *candidate) resigns() {
 	}
 }
 
-// waits checks that there is no term.
+// waits checks that the candidate does not lead, and that its campaign goes on.
 func (c *candidate) waits() {
 	c.t.Helper()
 	select {
@@ -116,13 +118,14 @@ func (c *candidate) waits() {
 	}
 }
 
-// fails waits for the end of the campaign.
+// fails waits for the end of the campaign, and checks its error.
 func (c *candidate) fails(want error) {
 	c.t.Helper()
 	closes(c.t, c.ended, "the campaign")
 	is(c.t, c.err, want)
 }
 
+// end ends the campaign.
 func (c *candidate) end() {
 	c.t.Helper()
 	c.stop()
