@@ -94,6 +94,6 @@ func TestLimits(t *testing.T) {
 		closes(b, g.Done(), "the grant")
 		g.Release()
 		unlock(b, lock(b, mu))
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
 	})
 }

@@ -183,7 +183,7 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 		b.waitNodes(3)
 		must(b, middle.Close())
 		is(b, failure(b, dies), actors.ErrClosed)
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the last watches again")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the last watches again")
 		pending(b, waits)
 		unlock(b, g)
 		unlock(b, result(b, waits))
@@ -196,7 +196,7 @@ func TestLockDeleteKey(t *testing.T) {
 		conn, mu := b.Client(b), b.mutex()
 		for range 10 {
 			g := lock(b, mu, actors.Revocable())
-			zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
+			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
 			must(b, conn.Delete(g.Node(), -1))
 			closes(b, g.Done(), "the grant")
 			is(b, g.Err(), actors.ErrNodeDeleted)

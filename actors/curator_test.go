@@ -107,7 +107,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 		if held, err := theirs.TryAcquire(); held || err != nil {
 			b.Fatalf("Curator holds what we hold: %v", err)
 		}
-		theirTurn := theirs.Begin(waitLimit)
+		theirTurn := theirs.Begin(timeLimit)
 		b.waitNodes(2)
 		next := mu.Acquire(within(b))
 		b.waitNodes(3)
@@ -141,7 +141,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 		unlock(b, lock(b, rw.Write()))
 		r := lock(b, rw.Read())
 		theirs := curator.ReadLock(b.path)
-		if held := <-theirs.Begin(waitLimit); !held.Held {
+		if held := <-theirs.Begin(timeLimit); !held.Held {
 			b.Error("Curator does not read: ", held.Err)
 		}
 		if ok, err := curator.WriteLock(b.path).TryAcquire(); ok || err != nil {
@@ -158,7 +158,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 		curator, rw := b.curator(), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		writer := curator.WriteLock(b.path)
-		held := writer.Begin(waitLimit)
+		held := writer.Begin(timeLimit)
 		b.waitNodes(2)
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
 		unlock(b, w)
@@ -223,7 +223,7 @@ func TestPermitsBesideCurator(t *testing.T) {
 		const permits = 4
 		theirs, ours := b.curator().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)
 		g := lock(b, ours, actors.Permits(3))
-		if held, err := theirs.Acquire(waitLimit); !held || err != nil {
+		if held, err := theirs.Acquire(timeLimit); !held || err != nil {
 			b.Fatalf("Curator holds: %v, %v", held, err)
 		}
 		if held, err := theirs.Acquire(100 * time.Millisecond); held || err != nil {
@@ -255,7 +255,7 @@ func TestPermitsBesideCuratorsAcquireOfSeveral(t *testing.T) {
 				const permits = 2
 				leases, s := b.curator().SemaphoreOfSeveral(b.path, permits, 2), b.locks().Semaphore(b.path, permits)
 				g := lock(b, s, actors.Permits(2))
-				limits := map[bool]time.Duration{true: 4 * time.Second, false: waitLimit}
+				limits := map[bool]time.Duration{true: 4 * time.Second, false: timeLimit}
 				theirs := leases.Begin(limits[!ours])
 				b.waitSemaphore(1, 3)
 				f := s.Acquire(within(b), actors.Permits(2), actors.WithTimeout(limits[ours]))
@@ -333,7 +333,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 		theirs := curator.Mutex(b.path)
 		asked, err := theirs.MakeRevocable()
 		must(b, err)
-		held := theirs.Begin(waitLimit)
+		held := theirs.Begin(timeLimit)
 		b.waitNodes(2)
 		must(b, curator.Revoke(g.Node()))
 		closes(b, g.Revoked(), "the request to release")
@@ -345,7 +345,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 		must(b, err)
 		done := make(chan error, 1)
 		go func() {
-			broken, err := locks.Revoke(within(b), node, waitLimit)
+			broken, err := locks.Revoke(within(b), node, timeLimit)
 			if broken {
 				err = errors.New("it was broken")
 			}

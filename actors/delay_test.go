@@ -124,7 +124,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 				var waiting []*actors.Future[*actors.Grant]
 				for i := range 6 {
 					waiting = append(waiting, []*actors.Mutex{one, two}[i%2].Acquire(context.Background()))
-					zktest.Eventually(v, waitLimit, func() bool { return len(v.nodes()) == i+2 }, "it queues")
+					zktest.Eventually(v, timeLimit, func() bool { return len(v.nodes()) == i+2 }, "it queues")
 				}
 				since := time.Now()
 				end(v, holder, g)

@@ -112,7 +112,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
 				b.waitNodes(3)
-				zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > before }, "they watch")
+				zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "they watch")
 				var deletes []any
 				nodes := b.nodes()
 				slices.SortFunc(nodes, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
@@ -144,7 +144,7 @@ func TestReaderDeletedBetweenWriters(t *testing.T) {
 		others := b.nodes()
 		last := rw.Read().Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > before }, "they watch")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "they watch")
 		deleted := slices.DeleteFunc(b.nodes(), func(node string) bool { return slices.Contains(others, node) })[0]
 		results, err := conn.Multi(&zk.DeleteRequest{Path: b.path + "/" + deleted, Version: -1}, &zk.CreateRequest{
 			Path: b.path + "/" + strings.Replace(curatorID, "0", "1", 1) + "-__WRIT__",
@@ -153,7 +153,7 @@ func TestReaderDeletedBetweenWriters(t *testing.T) {
 		second := &foreignNode{b, conn, results[1].String}
 		first.leave()
 		g := result(b, f)
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last queues again")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last queues again")
 		pending(b, last)
 		unlock(b, g)
 		pending(b, last)

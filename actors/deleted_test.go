@@ -91,7 +91,7 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 		first := b.foreignNode(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
 		f, h := one.Acquire(within(b)), two.Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
 		// The last node is deleted first: the end of a node does not let the one behind it hold.
 		nodes := b.nodes()
 		slices.SortFunc(nodes, func(x, y string) int { return -strings.Compare(x[len(x)-10:], y[len(y)-10:]) })

@@ -32,7 +32,7 @@ func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories 
 	}
 	b.cleanups = append(b.cleanups, func() {
 		for _, directory := range slices.Backward(made) {
-			zktest.Eventually(b, waitLimit, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
+			zktest.Eventually(b, timeLimit, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
 		}
 	})
 	return directories

@@ -34,7 +34,7 @@ func TestDirectoryIsMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		zktest.Eventually(t, waitLimit, func() bool {
+		zktest.Eventually(t, timeLimit, func() bool {
 			exists, _, _ := client.Exists(path)
 			return !exists
 		}, "the empty directory goes")

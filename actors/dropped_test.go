@@ -29,7 +29,7 @@ func TestReleasedIsNotDropped(t *testing.T) {
 		go func(g *actors.Grant) { released <- g.Release() }(g)
 		g = nil
 		stacks := make([]byte, 1<<20)
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "actors.(*Grant).Release(")
 		}, "the release has begun")
 		for range 3 {

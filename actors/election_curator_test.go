@@ -54,7 +54,7 @@ func TestElectionBesideCurator(t *testing.T) {
 				if id, err := observer.Leader(); id != "" || err != nil {
 					b.Errorf("without a leader Curator's leader is %q, %v", id, err)
 				}
-				if held := <-theirs.Begin(waitLimit); !held.Held {
+				if held := <-theirs.Begin(timeLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
 				c := b.campaign(e)
@@ -64,7 +64,7 @@ func TestElectionBesideCurator(t *testing.T) {
 
 				must(b, theirs.Release()) // closes it
 				c.leads()
-				again := theirs.Begin(waitLimit)
+				again := theirs.Begin(timeLimit)
 				b.waitNodes(2)
 				sees("go", "java")
 				select {
@@ -83,7 +83,7 @@ func TestElectionBesideCurator(t *testing.T) {
 
 				must(b, theirs.Release())
 				c.leads()
-				again = theirs.Begin(waitLimit)
+				again = theirs.Begin(timeLimit)
 				b.waitNodes(2)
 				b.expire(locks) // as if our process had been killed
 				if r := <-again; !r.Held {
@@ -151,7 +151,7 @@ func TestJavaLeaderDies(t *testing.T) {
 		t.Run(java.name, func(t *testing.T) {
 			onOneServer(t, func(b *testLock) {
 				curator := b.curator(interop.SessionTimeout(8 * time.Second))
-				if held := <-java.join(curator, b.path, "java").Begin(waitLimit); !held.Held {
+				if held := <-java.join(curator, b.path, "java").Begin(timeLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
 				c := b.campaign(b.locks().Election(b.path, java.options...))
@@ -175,6 +175,6 @@ func TestCuratorRevokesLeader(t *testing.T) {
 		if next := c.leads(); next.Number() != 2 {
 			b.Errorf("term %d", next.Number())
 		}
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 1 }, "one node")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 1 }, "one node")
 	})
 }

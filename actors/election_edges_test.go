@@ -31,7 +31,7 @@ func TestElectionFormsDoNotMix(t *testing.T) {
 		b.campaign(locks.Election(b.path)).leads()
 		b.campaign(locks.Election(b.path, actors.LeaderLatchNodes())).fails(actors.ErrInvalid)
 		b.campaign(b.locks(log.config).Election(b.path, actors.LeaderLatchNodes())).leads()
-		zktest.Eventually(b, waitLimit, func() bool { return len(log.with("two recipes use one path")) == 1 }, "a line of the log")
+		zktest.Eventually(b, timeLimit, func() bool { return len(log.with("two recipes use one path")) == 1 }, "a line of the log")
 	})
 }
 

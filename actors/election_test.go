@@ -282,7 +282,7 @@ func TestCampaignRetries(t *testing.T) {
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
 		g := lock(b, locks.Mutex(b.path))
 		c := b.campaign(locks.Election(b.path))
-		zktest.Eventually(b, waitLimit, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
+		zktest.Eventually(b, timeLimit, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
 		c.waits()
 		unlock(b, g)
 		c.leads()

@@ -114,7 +114,7 @@ func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(
 	b.waitNodes(2)
 	fail(member, b)
 	var err error
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		err = g.Verify(within(b))
 		return !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) && !errors.Is(err, actors.ErrSuspended)
 	}, "ZooKeeper answers, or the session is lost")

@@ -71,7 +71,7 @@ func TestGuard(t *testing.T) {
 		if !errors.Is(err, zk.ErrNoNode) {
 			b.Errorf("a late write by another client: %v", err)
 		}
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			now := locks.Session()
 			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
 		}, "the holder is told, and has a new session")
@@ -104,7 +104,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 			if stop {
 				<-ctx.Done()
 			}
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(within(b)) == nil
 			}, "it goes on")
 			if ended := ctx.Err() != nil; ended != stop {

@@ -58,6 +58,6 @@ func TestFirst(t *testing.T) {
 		//lint:ignore SA1012 that is the test
 		_, err = actors.First(nil, all[0].Acquire(within(b)))
 		is(b, err, actors.ErrInvalid)
-		zktest.Eventually(b, waitLimit, func() bool { s := locks.Stats(); return s.Held+s.Waiting == 0 }, "nothing waits or holds")
+		zktest.Eventually(b, timeLimit, func() bool { s := locks.Stats(); return s.Held+s.Waiting == 0 }, "nothing waits or holds")
 	})
 }

@@ -259,7 +259,7 @@ func TestDroppedGrant(t *testing.T) {
 				for len(log.with("dropped without Release")) == 0 {
 					runtime.GC()
 					runtime.Gosched()
-					if time.Since(begun) > waitLimit {
+					if time.Since(begun) > timeLimit {
 						t.Error("the log does not say that the grant was dropped")
 						break
 					}
@@ -324,6 +324,6 @@ func TestManyHandlesOneContext(t *testing.T) {
 		}
 		b.waitNodes(1)
 		unlock(b, g)
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) == 0 }, "no watch is left")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) == 0 }, "no watch is left")
 	})
 }

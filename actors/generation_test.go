@@ -253,6 +253,6 @@ func TestSimpleMutexWithoutGeneration(t *testing.T) {
 		} else if !errors.Is(err, messages.Reason_NO_AUTH) {
 			b.Errorf("%v", err)
 		}
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "nodes are left")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "nodes are left")
 	})
 }

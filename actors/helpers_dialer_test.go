@@ -148,7 +148,7 @@ func (d *dialer) takeRequests() []embedded.Op {
 // waitIdle waits until no request has been sent for a while, as all watches are set.
 func (d *dialer) waitIdle(t testing.TB) {
 	t.Helper()
-	zktest.Eventually(t, waitLimit, func() bool {
+	zktest.Eventually(t, timeLimit, func() bool {
 		n, _ := d.during(func() { <-time.After(50 * time.Millisecond) })
 		return n == 0
 	}, "no request is sent")

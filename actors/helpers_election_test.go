@@ -58,7 +58,7 @@ func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candida
 // that takes back a request to resign.
 func (b *testLock) waitLeader(e *actors.Election, id string) (leader actors.Participant) {
 	b.Helper()
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		var err error
 		leader, err = e.Leader(within(b))
 		return err == nil && string(leader.Data) == id
@@ -69,7 +69,7 @@ func (b *testLock) waitLeader(e *actors.Election, id string) (leader actors.Part
 // anyLeads waits for the next term of any of the candidates.
 func anyLeads(t testing.TB, all ...*candidate) (term *actors.Term) {
 	t.Helper()
-	zktest.Eventually(t, waitLimit, func() bool {
+	zktest.Eventually(t, timeLimit, func() bool {
 		return slices.ContainsFunc(all, func(c *candidate) bool {
 			select {
 			case term = <-c.terms:

@@ -187,7 +187,7 @@ func (p *childProgram) connect(addr, timeout, resources string) (err error) {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
 	p.locks, err = actors.Connect(ctx, addr, actors.Config{SessionTimeout: p.sessionTimeout})
 	return err

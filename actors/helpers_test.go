@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// waitLimit is how long a test waits for an event that must come, on the slowest machine.
-	waitLimit = time.Minute
+	// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+	timeLimit = time.Minute
 	// longSession is the longest session timeout that the servers grant. A busy machine does not
 	// lose such a session.
 	longSession = time.Minute
@@ -76,7 +76,7 @@ func (b *testLock) limit() time.Duration {
 	if b.Virtual() {
 		return time.Hour
 	}
-	return waitLimit
+	return timeLimit
 }
 
 // nodes returns the children of the lock's path, or of that path with an end appended. It leaves out the
@@ -114,7 +114,7 @@ func connect(t *testing.T, addr string, configure ...func(*actors.Config)) *acto
 	for _, f := range configure {
 		f(&cfg)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
 	locks, err := actors.Connect(ctx, addr, cfg)
 	if err != nil {
@@ -155,7 +155,7 @@ func (b *testLock) mutex(configure ...func(*actors.Config)) *actors.Mutex {
 
 // within returns a context that ends when an event that must come is overdue.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -259,7 +259,7 @@ func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
 // waitState waits until the session is in a state.
 func waitState(t testing.TB, locks *actors.Locks, want messages.SessionState) {
 	t.Helper()
-	zktest.Eventually(t, waitLimit, func() bool { return locks.Session().State == want }, "session is %v", want)
+	zktest.Eventually(t, timeLimit, func() bool { return locks.Session().State == want }, "session is %v", want)
 }
 
 // remove deletes nodes in one transaction, as another client.
@@ -284,7 +284,7 @@ func (b *testLock) expire(locks *actors.Locks) {
 // waitNewSession waits until the process has a session after an old one.
 func (b *testLock) waitNewSession(locks *actors.Locks, old zkbridge.Session) {
 	b.Helper()
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		s := locks.Session()
 		return s.State == messages.SessionState_CONNECTED && s.Epoch > old.Epoch
 	}, "a new session")
@@ -293,5 +293,5 @@ func (b *testLock) waitNewSession(locks *actors.Locks, old zkbridge.Session) {
 // collectUntil collects garbage until cond returns true.
 func collectUntil(t testing.TB, cond func() bool, what string) {
 	t.Helper()
-	zktest.Eventually(t, waitLimit, func() bool { runtime.GC(); return cond() }, "%s", what)
+	zktest.Eventually(t, timeLimit, func() bool { runtime.GC(); return cond() }, "%s", what)
 }

@@ -191,7 +191,7 @@ func (h *history) lockOnce(b *testLock, client int, mu handle, r *resource) {
 
 // lock acquires the lock. It returns nil if the request times out.
 func (h *history) lock(b *testLock, client int, mu handle, op operation, options ...actors.Option) *actors.Grant {
-	ctx, cancel := context.WithTimeout(b.Context(), waitLimit)
+	ctx, cancel := context.WithTimeout(b.Context(), timeLimit)
 	defer cancel()
 	if rand.N(4) == 0 && !op.again {
 		options = append(options, actors.WithTimeout(rand.N(20*time.Millisecond)+1))
@@ -234,7 +234,7 @@ func (h *history) holdLonger(g *actors.Grant) {
 }
 
 func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation) {
-	ctx, cancel := context.WithTimeout(b.Context(), waitLimit)
+	ctx, cancel := context.WithTimeout(b.Context(), timeLimit)
 	defer cancel()
 	call := h.now()
 	release := g.Release()
@@ -307,7 +307,7 @@ func testHistory(t *testing.T, clients clients) {
 				proxies[rand.N(len(proxies))].Cut()
 				continue
 			}
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				session := h.holding.Load()
 				for _, locks := range connections {
 					// A client may not know yet that its session was expired before.

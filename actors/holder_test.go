@@ -117,7 +117,7 @@ func TestHolderRecordAfterRevocation(t *testing.T) {
 			_, err := locks.Revoke(within(b), g.Node(), 0)
 			must(b, err)
 			closes(b, g.Revoked(), "the wait for the request")
-			zktest.Eventually(b, waitLimit, func() bool { return dataOf(b, conn, g.Node()) == want }, "%s has its record again", g.Node())
+			zktest.Eventually(b, timeLimit, func() bool { return dataOf(b, conn, g.Node()) == want }, "%s has its record again", g.Node())
 			unlock(b, g)
 		}
 	})

@@ -79,7 +79,7 @@ func TestAcquireRacesRetirement(t *testing.T) {
 		if count != goroutines*rounds {
 			b.Errorf("%d grants counted %d", goroutines*rounds, count)
 		}
-		zktest.Eventually(b, waitLimit, func() bool { return len(actors.Paths(locks)) == 0 }, "the actor ends")
+		zktest.Eventually(b, timeLimit, func() bool { return len(actors.Paths(locks)) == 0 }, "the actor ends")
 	})
 }
 

@@ -252,7 +252,7 @@ func TestContainerCleanup(t *testing.T) {
 		mu := b.mutex()
 		for range 2 {
 			unlock(b, lock(b, mu))
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				exists, _, err := conn.Exists(b.path)
 				return err == nil && !exists
 			}, "the container is gone")

@@ -97,7 +97,7 @@ func TestInvalidOptions(t *testing.T) {
 			t.Errorf("created: %v", nodes)
 		}
 		// These options are accepted.
-		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+waitLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
+		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+timeLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
 		unlock(t, lock(t, mu, actors.WithTimeout(1<<63-1)))
 	})
 }
@@ -249,5 +249,5 @@ func TestConnectEndedContext(t *testing.T) {
 		locks.Close()
 	}
 	is(t, err, why)
-	zktest.Eventually(t, waitLimit, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
+	zktest.Eventually(t, timeLimit, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
 }

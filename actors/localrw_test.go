@@ -272,7 +272,7 @@ func TestLocalReadWriteMessages(t *testing.T) {
 		}
 		broken := make(chan error)
 		go func() {
-			_, err := rw.Read().RevokeHolders(within(b), waitLimit)
+			_, err := rw.Read().RevokeHolders(within(b), timeLimit)
 			broken <- err
 		}()
 		asked := map[uint64]bool{}

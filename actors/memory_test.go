@@ -19,7 +19,7 @@ const (
 	measuredLocks   = 5000
 	measuredWaiters = 10_000
 
-	measureLimit = waitLimit / 2
+	measureLimit = timeLimit / 2
 
 	mostPerIdleLock = 1536 // bytes
 	mostPerWaiter   = 1024

@@ -1,9 +1,7 @@
 package actors_test
 
 import (
-	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,85 +12,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// testActor is an actor of the program that talks to a lock's actor.
-type testActor struct {
-	t      testing.TB
-	system *actor.ActorSystem
-	self   *actor.PID
-	inbox  chan any
-	// suspended counts what it has heard of that.
-	suspended atomic.Int32
-}
-
-// testActors makes actors in a system of their own, which the locks run in.
-func testActors(t *testing.T, n int) (config func(*actors.Config), all []*testActor) {
-	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond), // a goroutine waits for as long
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	t.Cleanup(system.Shutdown)
-	for range n {
-		p := &testActor{t: t, system: system, inbox: make(chan any, 1000)}
-		p.self = system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-			switch msg := c.Message().(type) {
-			case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *messages.Contended, *messages.RevokeRequested, *actor.DeadLetterResponse:
-				p.inbox <- msg
-			case *messages.Suspended: // it may come at any time
-				p.suspended.Add(1)
-			}
-		}))
-		t.Cleanup(func() { must(t, system.Root.StopFuture(p.self).Wait()) })
-		all = append(all, p)
-	}
-	return func(cfg *actors.Config) { cfg.System = system }, all
-}
-
-func (p *testActor) send(to *actor.PID, msg any) {
-	p.system.Root.RequestWithCustomSender(to, msg, p.self)
-}
-
-// hear returns the next message, which must be a T.
-func expectMessage[T any](p *testActor) T {
-	p.t.Helper()
-	msg, _ := receive(p.t, p.inbox, "a message")
-	m, ok := msg.(T)
-	if !ok {
-		p.t.Fatalf("got %T %v", msg, msg)
-	}
-	return m
-}
-
-// refused is a Refused with the id and the reason.
-func (p *testActor) refused(id uint64, why messages.Reason) *messages.Refused {
-	p.t.Helper()
-	m := expectMessage[*messages.Refused](p)
-	if m.GetRequestId() != id || m.GetReason() != why {
-		p.t.Errorf("got %v, want %d %v", m, id, why)
-	}
-	return m
-}
-
-func (p *testActor) granted(id uint64) *messages.Granted {
-	p.t.Helper()
-	m := expectMessage[*messages.Granted](p)
-	if m.GetRequestId() != id {
-		p.t.Errorf("got %v, want one of %d", m, id)
-	}
-	return m
-}
-
-func (p *testActor) released(id uint64, still uint32) {
-	p.t.Helper()
-	if m := expectMessage[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
-		p.t.Errorf("got %v, want %d with %d still held", m, id, still)
-	}
-}
-
-func pid(t testing.TB, mu handle) *actor.PID {
-	t.Helper()
-	pid, err := mu.PID()
-	must(t, err)
-	return pid
-}
 
 func TestConversation(t *testing.T) {
 	each(t, func(b *testLock) {
@@ -293,7 +212,7 @@ func TestPinnedPID(t *testing.T) {
 			b.Errorf("%v, then %v", self, again)
 		}
 		unlock(b, lock(b, other))
-		zktest.Eventually(b, waitLimit, func() bool { return len(actors.Paths(locks)) == 1 }, "the other lock's actor ends")
+		zktest.Eventually(b, timeLimit, func() bool { return len(actors.Paths(locks)) == 1 }, "the other lock's actor ends")
 		all[0].send(self, &messages.Acquire{RequestId: 1})
 		all[0].granted(1)
 		all[0].send(self, &messages.Release{RequestId: 1})

@@ -34,7 +34,7 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 				h := named(c.second)[0].at(locks, b.path)
 				if c.reported {
 					unlock(b, lock(b, h))
-					zktest.Eventually(b, waitLimit, func() bool { return reports() == 1 }, "the misuse is reported")
+					zktest.Eventually(b, timeLimit, func() bool { return reports() == 1 }, "the misuse is reported")
 					unlock(b, lock(b, h))
 				}
 				unlock(b, first)

@@ -51,7 +51,7 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that part
 		must(b, b.Client(b).Delete(b.path+"-a/"+first, -1))
 		b.expire(locks)
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			nodes := b.Nodes(b, b.path+"-a")
 			return len(nodes) == 1 && nodes[0] != first && len(b.Nodes(b, b.path+"-b")) == 2
 		}, "they begin anew")

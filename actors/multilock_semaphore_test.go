@@ -20,7 +20,7 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 		f := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-s", 1)).Acquire(within(b))
 		b.waitNodes(2, "-s/locks") // the multi-lock is in the request queue
 		between := others.Mutex(b.path + "-a").Acquire(within(b))
-		zktest.Eventually(b, waitLimit, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
+		zktest.Eventually(b, timeLimit, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
 		unlock(b, first)
 		g := result(b, second)
 		unlock(b, g)
@@ -47,7 +47,7 @@ func (b *testLock) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Gr
 	b.Helper()
 	for len(fs) > 0 {
 		next := -1
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			next = slices.IndexFunc(fs, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
 			return next >= 0
 		}, "one of %d requests is granted", len(fs))
@@ -83,7 +83,7 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 				}
 			}
 			must(b, b.Client(b).Delete(victim, -1))
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				return len(b.Nodes(b, b.path+"-s/locks")) == 2 && len(b.Nodes(b, b.path+"-s/leases")) == 2
 			}, "the first begins anew")
 			unlock(b, held)

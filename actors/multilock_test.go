@@ -133,7 +133,7 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 			}
 		}
 		must(b, b.Client(b).Delete(b.path+"-b/"+mine, -1))
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			names := b.Nodes(b, b.path+"-b")
 			return len(names) == 2 && !slices.Contains(names, mine)
 		}, "the next queues anew")

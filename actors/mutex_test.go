@@ -122,7 +122,7 @@ func TestManyPaths(t *testing.T) {
 			wg.Go(func() { b.passAround(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())
 	})
 }
 

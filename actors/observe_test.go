@@ -223,7 +223,7 @@ func TestObserveEnds(t *testing.T) {
 // An actor gets the queues as messages.
 func TestObserveTo(t *testing.T) {
 	each(t, func(b *testLock) {
-		system := actor.NewActorSystem(quietly...)
+		system := actor.NewActorSystem(withoutLog...)
 		b.cleanups = append(b.cleanups, system.Shutdown)
 		locks := b.locks(func(cfg *actors.Config) { cfg.System = system })
 		queues := make(chan actors.Queue, 100)

@@ -172,7 +172,7 @@ func shortPause(b *testLock) {
 	_, before, err := conn.Get(node)
 	must(b, err)
 	p.resume()
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		_, now, err := conn.Get(node)
 		return err == nil && now.Version > before.Version
 	}, "it writes again")

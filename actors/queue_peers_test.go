@@ -9,7 +9,7 @@ import (
 
 func mustAcquire(b *testLock, l *interop.Lock) {
 	b.Helper()
-	if ok, err := l.Acquire(waitLimit); !ok || err != nil {
+	if ok, err := l.Acquire(timeLimit); !ok || err != nil {
 		b.Fatalf("%v, %v", ok, err)
 	}
 }
@@ -32,7 +32,7 @@ func TestInspectCurator(t *testing.T) {
 			{"-l", one.LeaderLatch(b.path+"-l", "first"), two.LeaderLatch(b.path+"-l", "second"), "leader latch: exclusive! exclusive"},
 		} {
 			mustAcquire(b, c.first)
-			done := c.second.Begin(waitLimit)
+			done := c.second.Begin(timeLimit)
 			q := waitQueue(b, locks, b.path+c.path, c.want)
 			if q.Participants[0].Session != one.SessionID() || q.Participants[1].Session != two.SessionID() {
 				b.Errorf("%+v", q)
@@ -63,7 +63,7 @@ func TestInspectKazoo(t *testing.T) {
 			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! request"},
 		} {
 			mustAcquire(b, c.first)
-			done := c.second.Begin(waitLimit)
+			done := c.second.Begin(timeLimit)
 			q := waitQueue(b, locks, b.path+c.path, c.want)
 			if strings.HasSuffix(c.path, "-s") && q.Permits != 1 {
 				b.Errorf("%d permits", q.Permits)

@@ -46,7 +46,7 @@ func waitQueue(t testing.TB, locks *actors.Locks, path, want string) actors.Queu
 	t.Helper()
 	var q actors.Queue
 	got := []string{""} // prints what it is by then
-	zktest.Eventually(t, waitLimit, func() bool {
+	zktest.Eventually(t, timeLimit, func() bool {
 		q = inspect(t, locks, path)
 		got[0] = outline(q)
 		return got[0] == want
@@ -81,7 +81,7 @@ func TestInspectEachRecipe(t *testing.T) {
 			simple := strings.HasPrefix(q.Recipe, "simple")
 			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
 				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
-				(holder.Owner == "first") == simple || time.Since(holder.Since) > waitLimit {
+				(holder.Owner == "first") == simple || time.Since(holder.Since) > timeLimit {
 				b.Errorf("%s: %+v of %v", c.want, holder, g)
 			}
 			if q := inspect(b, locks, g.Path()); !q.Participants[0].Mine {

@@ -125,7 +125,7 @@ func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duratio
 	held, wanted := o.cut.Mutex(path+"-held"), path+"-wanted"
 	o.held, o.elsewhere = lock(t, held), lock(t, o.other.Mutex(wanted))
 	o.wanted = o.cut.Mutex(wanted).Acquire(context.Background())
-	zktest.Eventually(t, waitLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "it waits")
+	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "it waits")
 	go func() {
 		<-o.held.Done()
 		if _, err := held.Lock(context.Background()); err == nil {
@@ -142,7 +142,7 @@ func (o *measuredOutage) measure(kind string, away time.Duration) string {
 	got := time.Since(o.ended)
 	how := "kept"
 	if o.held.Err() == nil {
-		zktest.Eventually(o.t, waitLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "it is connected")
+		zktest.Eventually(o.t, timeLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "it is connected")
 	} else {
 		how = fmt.Sprintf("%4.1f", (<-o.again).Sub(o.ended).Seconds())
 	}

@@ -25,7 +25,7 @@ func TestFutureWithoutOwner(t *testing.T) {
 		root := all[0].system.Root
 		mu := b.mutex(config)
 		to := pid(b, mu)
-		answer, err := root.RequestFuture(to, &messages.Acquire{RequestId: 1}, waitLimit).Result()
+		answer, err := root.RequestFuture(to, &messages.Acquire{RequestId: 1}, timeLimit).Result()
 		must(b, err)
 		refused, is := answer.(*messages.Refused)
 		if !is || refused.Reason != messages.Reason_INVALID || !strings.Contains(refused.Detail, "owner is empty") || !strings.Contains(refused.Detail, "name an owner") {
@@ -76,7 +76,7 @@ func TestFutureGranted(t *testing.T) {
 		mu := b.mutex(config, log.config)
 		to := pid(b, mu)
 		ask := func(msg any) any {
-			answer, err := root.RequestFuture(to, msg, waitLimit).Result()
+			answer, err := root.RequestFuture(to, msg, timeLimit).Result()
 			must(b, err)
 			return answer
 		}
@@ -113,7 +113,7 @@ func TestRemoteFutureTimesOut(t *testing.T) {
 		g := lock(b, mu)
 		w.send(pid(b, mu), &messages.Acquire{RequestId: 1, Owner: "remote"})
 		b.waitNodes(2)
-		w.gone.Store(true)
+		w.ended.Store(true)
 		unlock(b, g)
 		unlock(b, lock(b, mu))
 		if w.watches.Load() > 0 {
@@ -158,6 +158,6 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		result(b, to.Release(&messages.Release{RequestId: 1, Owner: "me"}))
-		zktest.Eventually(b, waitLimit, func() bool { return len(b.nodes()) == 0 }, "the node goes")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the node goes")
 	})
 }

@@ -54,7 +54,7 @@ func TestRevoke(t *testing.T) {
 			}
 			closes(b, g.Revoked(), "the wait for the request")
 			closes(b, again.Revoked(), "the wait of the other request of the owner")
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				data, _, err := conn.Get(g.Node())
 				return err == nil && string(data) == "mine"
 			}, "the node's data is back")
@@ -315,7 +315,7 @@ func TestRevokeSeveralTellsOnce(t *testing.T) {
 				node := part.Path + "/" + part.Node
 				_, err := locks.Revoke(within(b), node, 0)
 				must(b, err)
-				zktest.Eventually(b, waitLimit, func() bool { // its data is written back when it has heard
+				zktest.Eventually(b, timeLimit, func() bool { // its data is written back when it has heard
 					data, _, err := conn.Get(node)
 					return err == nil && string(data) == "mine"
 				}, "the data is there again")

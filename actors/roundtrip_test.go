@@ -119,7 +119,7 @@ func TestWaitersShare(t *testing.T) {
 				fs = append(fs, mu.Acquire(within(b)))
 			}
 			b.waitNodes(n + 1)
-			zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "they watch")
+			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "they watch")
 		})
 		b.Logf("%d requests for %d waiters: %v", total, n, ops)
 		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
@@ -159,7 +159,7 @@ func TestDirectTake(t *testing.T) {
 		g := lock(b, holder)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) >= 2 }, "it watches")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 }, "it watches")
 		n, ops := d.during(func() {
 			unlock(b, g)
 			result(b, f)

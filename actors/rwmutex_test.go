@@ -137,7 +137,7 @@ func TestForeignDowngrade(t *testing.T) {
 		_, err := conn.Create(reader.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		writer.leave()
-		zktest.Eventually(b, waitLimit, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
 		pending(b, f)
 		reader.leave()
 		unlock(b, result(b, f))

@@ -77,7 +77,7 @@ func TestSemaphoreContend(t *testing.T) {
 		want := []int{1, 3, 2, 1, 3, 3, 1, 1, 1}
 		for i, n := range want {
 			fs = append(fs, ss[i%3].Acquire(within(b), actors.Permits(n)))
-			zktest.Eventually(b, waitLimit, func() bool { return len(b.queue()) == i+1 }, "it is in the queue")
+			zktest.Eventually(b, timeLimit, func() bool { return len(b.queue()) == i+1 }, "it is in the queue")
 		}
 		unlock(b, g)
 		for i := 0; i < len(want); {

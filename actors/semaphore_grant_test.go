@@ -165,7 +165,7 @@ func TestSemaphoreOwners(t *testing.T) {
 		begun := time.Now()
 		_, err := s.Lock(within(b), me, actors.Permits(2))
 		is(b, err, actors.ErrDeadlock)
-		if took := time.Since(begun); took > waitLimit/2 || !strings.Contains(err.Error(), `owner "me"`) {
+		if took := time.Since(begun); took > timeLimit/2 || !strings.Contains(err.Error(), `owner "me"`) {
 			b.Errorf("after %v: %v", took, err)
 		}
 		k := lock(b, s, me)

@@ -270,7 +270,7 @@ func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 		f.Cancel()
 		b.waitSemaphore(0, 3)
 		theirs.release(lease...)
-		zktest.Eventually(b, waitLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
+		zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
 		unlock(b, g)
 	})
 }

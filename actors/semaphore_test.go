@@ -30,7 +30,7 @@ func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
 func (b *testLock) waitSemaphore(queue, leases int) {
 	b.Helper()
 	var q, l []string
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		q, l = b.queue(), b.leases()
 		return len(q) == queue && len(l) == leases
 	}, "%d in the queue and %d leases: %v, %v", queue, leases, &q, &l)
@@ -181,7 +181,7 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 				victims = slices.DeleteFunc(b.leases(), func(name string) bool { return name == held[0] })
 			}
 			must(b, conn.Delete(b.path+directory+victims[0], -1))
-			zktest.Eventually(b, waitLimit, func() bool {
+			zktest.Eventually(b, timeLimit, func() bool {
 				return !slices.Contains(append(b.leases(), b.queue()...), victims[0]) && len(b.leases()) == 2 && len(b.queue()) == 1
 			}, "it waits again")
 			pending(b, f)

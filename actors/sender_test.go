@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,11 +12,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-func (p *testActor) stop() {
-	p.t.Helper()
-	must(p.t, p.system.Root.StopFuture(p.self).Wait())
-}
 
 const hasEnded = "actor has ended"
 
@@ -92,7 +86,7 @@ func TestActorEndsBesideOwner(t *testing.T) {
 		bob.granted(2)
 		waiting := mu.Acquire(within(b))
 		alice.stop()
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			bob.send(to, &messages.Acquire{RequestId: 3, Owner: "both"})
 			bob.granted(3)
 			bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
@@ -140,43 +134,6 @@ func TestActorReleasesAndStops(t *testing.T) {
 	})
 }
 
-// watched is a process that counts its watchers.
-type remoteActor struct {
-	testActor
-	watches, unwatches atomic.Int32
-	watcher            atomic.Pointer[actor.PID]
-	gone               atomic.Bool // answers as the system of one that is not there any more
-}
-
-func (w *remoteActor) SendUserMessage(_ *actor.PID, msg any) {
-	_, msg, sender := actor.UnwrapEnvelope(msg)
-	if w.gone.Load() {
-		w.system.Root.Send(sender, &actor.DeadLetterResponse{})
-		return
-	}
-	w.inbox <- msg
-}
-
-func (w *remoteActor) SendSystemMessage(_ *actor.PID, msg any) {
-	switch msg := msg.(type) {
-	case *actor.Watch:
-		w.watcher.Store(msg.Watcher)
-		w.watches.Add(1)
-	case *actor.Unwatch:
-		w.unwatches.Add(1)
-	}
-}
-
-func (w *remoteActor) Stop(*actor.PID) {}
-
-// remotely makes a process at another address, and the system of the locks.
-func newRemoteActor(b *testLock, id string) (func(*actors.Config), *remoteActor) {
-	config, all := testActors(b.T, 1)
-	w := &remoteActor{testActor: testActor{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}
-	w.system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) { return w, pid.Equal(w.self) })
-	return config, w
-}
-
 // All requests of an actor cost one watch, which ends soon after the last of them.
 func TestActorIsWatchedOnce(t *testing.T) {
 	each(t, func(b *testLock) {
@@ -195,7 +152,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 			w.send(to, &messages.Release{RequestId: id})
 			w.released(id, 0)
 		}
-		zktest.Eventually(b, waitLimit, func() bool { return w.unwatches.Load() == 1 }, "the watch ends")
+		zktest.Eventually(b, timeLimit, func() bool { return w.unwatches.Load() == 1 }, "the watch ends")
 		if n := w.watches.Load(); n != 1 {
 			b.Errorf("%d watches", n)
 		}

@@ -87,7 +87,7 @@ func TestSharedCountDirectoryIsContainer(t *testing.T) {
 		conn := b.Client(b)
 		must(b, b.locks().SharedCount(path, 7).Set(within(b), 2))
 		must(b, conn.Delete(path, -1))
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			there, _, err := conn.Exists(filepath.Dir(path))
 			return err == nil && !there
 		}, "the directory is collected")
@@ -166,7 +166,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 // full waits until the semaphore has no free permit.
 func waitFull(b *testLock, s *actors.Semaphore) {
 	b.Helper()
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		g, err := s.Lock(within(b), actors.Try())
 		if err == nil {
 			unlock(b, g)
@@ -187,7 +187,7 @@ func TestSharedPermitsPause(t *testing.T) {
 		}
 		for _, value := range []int32{0, -5} {
 			setCount(b, conn, count, value)
-			zktest.Eventually(b, waitLimit, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "none remain")
+			zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "none remain")
 			unlock(b, g)
 			waitFull(b, s)
 			f := s.Acquire(within(b))
@@ -221,7 +221,7 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 		}
 		setCount(b, conn, count, 1)
 		var g *actors.Grant
-		zktest.Eventually(b, waitLimit, func() bool { g, err = s.Lock(within(b)); return err == nil }, "the count is read")
+		zktest.Eventually(b, timeLimit, func() bool { g, err = s.Lock(within(b)); return err == nil }, "the count is read")
 		_, err = conn.Set(count, nil, -1) // it stays what it was
 		must(b, err)
 		f := s.Acquire(within(b))
@@ -276,7 +276,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 		is(b, err, actors.ErrNoAuth)
 		_, err = conn.SetACL(count, zk.WorldACL(zk.PermAll), -1)
 		must(b, err)
-		zktest.Eventually(b, waitLimit, func() bool {
+		zktest.Eventually(b, timeLimit, func() bool {
 			g, err := s.Lock(within(b))
 			if err == nil {
 				unlock(b, g)

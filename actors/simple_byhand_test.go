@@ -88,7 +88,7 @@ func TestSimpleLockNodeOverwritten(t *testing.T) {
 			f := c.other.Acquire(within(b))
 			unlock(b, g)
 			unlock(b, result(b, f))
-			zktest.Eventually(b, waitLimit, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes go")
+			zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes go")
 		}
 	})
 }

@@ -132,7 +132,7 @@ func TestSimpleMutexHerd(t *testing.T) {
 // holder may have one, too, once it has held for long.
 func (b *testLock) watching(waiting map[*dialer]bool, holder *dialer) {
 	b.Helper()
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		own := 0
 		if holder != nil && count(holder.requests(), embedded.OpGetData) > 0 {
 			own = 1

@@ -11,9 +11,9 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// quietly are the options of a system without a log.
-var quietly = []actor.ConfigOption{
-	actor.WithDeadLetterThrottleInterval(time.Millisecond),
+// withoutLog are the options of an actor system without a log.
+var withoutLog = []actor.ConfigOption{
+	actor.WithDeadLetterThrottleInterval(time.Millisecond), // for which a goroutine of the system waits at its end
 	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 }
 
@@ -21,7 +21,7 @@ var quietly = []actor.ConfigOption{
 func ExampleElection_Singleton() {
 	server := exampleServer()
 	defer server.Close()
-	system := actor.NewActorSystem(quietly...)
+	system := actor.NewActorSystem(withoutLog...)
 	defer system.Shutdown()
 	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{System: system})
 	check(err)

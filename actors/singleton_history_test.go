@@ -34,7 +34,7 @@ func (c randomChild) Token() actors.Token { return c.token }
 func (randomChild) Err() error            { return nil }
 
 func historyOfSingletons(v *virtual) {
-	system := actor.NewActorSystem(quietly...)
+	system := actor.NewActorSystem(withoutLog...)
 	defer system.Shutdown()
 	l := newLedger(v)
 	var processes []dialingProcess

@@ -11,53 +11,53 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// singletonTest has the singletons of a test, and hears of their children.
+// singletonTest has the singletons of a test, and gets events of their children.
 type singletonTest struct {
 	*testLock
 	system *actor.ActorSystem
 	log    logs
-	heard  chan childEvent
+	events chan childEvent
 }
 
-// childEvent is what has become of a child: started, stopping or stopped.
+// childEvent reports that a child has started, is stopping or has stopped.
 type childEvent struct {
 	what      string
 	singleton string
 	token     actors.Token
 	pid       *actor.PID
-	goOn      chan struct{} // closed to let a child end that is stopping
+	resume    chan struct{} // closed to let a stopping child end
 }
 
 func newSingletonTest(b *testLock) *singletonTest {
-	s := &singletonTest{testLock: b, heard: make(chan childEvent, 1000)}
-	s.system = actor.NewActorSystem(quietly...)
+	s := &singletonTest{testLock: b, events: make(chan childEvent, 1000)}
+	s.system = actor.NewActorSystem(withoutLog...)
 	b.Cleanup(s.system.Shutdown)
 	return s
 }
 
-// locks are of a session of its own, in the system of the stage.
+// locks returns Locks on a connection of their own, in the actor system of the test.
 func (s *singletonTest) locks(configure ...func(*actors.Config)) *actors.Locks {
 	s.Helper()
 	return s.testLock.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
 }
 
-// props are of a singleton whose children take until goOn to stop.
+// props returns the props of a singleton whose children stop when resume is closed.
 func (s *singletonTest) props(name string, e *actors.Election) *actor.Props {
 	return e.Singleton(func(token actors.Token) *actor.Props {
-		ev := childEvent{singleton: name, token: token, goOn: make(chan struct{})}
-		say := func(c actor.Context, what string) {
+		ev := childEvent{singleton: name, token: token, resume: make(chan struct{})}
+		send := func(c actor.Context, what string) {
 			ev.what, ev.pid = what, c.Self()
-			s.heard <- ev
+			s.events <- ev
 		}
 		return actor.PropsFromFunc(func(c actor.Context) {
 			switch msg := c.Message().(type) {
 			case *actor.Started:
-				say(c, "started")
+				send(c, "started")
 			case *actor.Stopping:
-				say(c, "stopping")
-				<-ev.goOn
+				send(c, "stopping")
+				<-ev.resume
 			case *actor.Stopped:
-				say(c, "stopped")
+				send(c, "stopped")
 			case string:
 				switch msg {
 				case "end":
@@ -77,21 +77,21 @@ func (s *singletonTest) spawn(name string, e *actors.Election) *actor.PID {
 	s.Helper()
 	before := len(s.nodes())
 	self := s.system.Root.Spawn(s.props(name, e))
-	s.cleanups = append(s.cleanups, func() { s.stopped(self) })
+	s.cleanups = append(s.cleanups, func() { s.stop(self) })
 	s.waitNodes(before + 1)
 	return self
 }
 
-// stopped stops a singleton whose child, if any, may stop.
-func (s *singletonTest) stopped(self *actor.PID) {
+// stop stops a singleton, and lets its child stop.
+func (s *singletonTest) stop(self *actor.PID) {
 	s.Helper()
 	future, ended := s.system.Root.StopFuture(self), make(chan struct{})
 	go func() { future.Wait(); close(ended) }()
 	for {
 		select {
-		case ev := <-s.heard:
+		case ev := <-s.events:
 			if ev.what == "stopping" {
-				close(ev.goOn)
+				close(ev.resume)
 			}
 		case <-within(s).Done():
 			s.Fatal("a singleton does not stop")
@@ -101,59 +101,59 @@ func (s *singletonTest) stopped(self *actor.PID) {
 	}
 }
 
-// hears waits for the next event.
-func (s *singletonTest) hears(what, singleton string) childEvent {
+// expect waits for the next event.
+func (s *singletonTest) expect(what, singleton string) childEvent {
 	s.Helper()
-	ev, _ := receive(s, s.heard, fmt.Sprintf("%s of the child of %s", what, singleton))
+	ev, _ := receive(s, s.events, fmt.Sprintf("%s of the child of %s", what, singleton))
 	if ev.what != what || ev.singleton != singleton {
-		s.Fatalf("the child of %s has %s, want of %s %s", ev.singleton, ev.what, singleton, what)
+		s.Fatalf("the child of %s: %s, want of %s: %s", ev.singleton, ev.what, singleton, what)
 	}
 	return ev
 }
 
-// silent checks that nothing has become of any child.
-func (s *singletonTest) silent() {
+// expectNothing checks that there is no further event.
+func (s *singletonTest) expectNothing() {
 	s.Helper()
 	select {
-	case ev := <-s.heard:
-		s.Fatalf("the child of %s has %s", ev.singleton, ev.what)
+	case ev := <-s.events:
+		s.Fatalf("the child of %s: %s", ev.singleton, ev.what)
 	default:
 	}
 }
 
-// gone waits until an actor has ended.
-func (s *singletonTest) gone(self *actor.PID) {
+// waitEnded waits until an actor has ended.
+func (s *singletonTest) waitEnded(self *actor.PID) {
 	s.Helper()
-	zktest.Eventually(s, waitLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
+	zktest.Eventually(s, timeLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
 }
 
-// properly checks that no singleton has ended without giving its request back.
-func (s *singletonTest) properly() {
+// expectReleased checks that no singleton has ended without having released or cancelled its request.
+func (s *singletonTest) expectReleased() {
 	s.Helper()
 	if lines := s.log.with(hasEnded); len(lines) > 0 {
 		s.Errorf("the log has %q", lines)
 	}
 }
 
-// Singletons of two processes lead in turn, and resign in the ways there are. The next leads only
-// after the child has terminated.
+// Singletons of two processes lead in turn, and resign in each way. The next leads only after the child
+// has stopped.
 func TestSingleton(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
 		a := s.spawn("a", here.Election(s.path, append(form, actors.AsID("a"))...))
-		first := s.hears("started", "a")
+		first := s.expect("started", "a")
 		z := s.spawn("z", there.Election(s.path, append(form, actors.AsID("z"), actors.ResignOnRevoke())...))
 		last := first.token
 		turn := func(from, to string, leave func(child childEvent), now childEvent) childEvent {
 			s.Helper()
 			leave(now)
-			s.hears("stopping", from)
+			s.expect("stopping", from)
 			s.waitLeader(here.Election(s.path, form...), from)
-			s.silent()
-			close(now.goOn)
-			s.hears("stopped", from)
-			next := s.hears("started", to)
+			s.expectNothing()
+			close(now.resume)
+			s.expect("stopped", from)
+			next := s.expect("started", to)
 			if next.token.Compare(last) <= 0 {
 				s.Errorf("token %v after %v", next.token, last)
 			}
@@ -168,45 +168,45 @@ func TestSingleton(t *testing.T) {
 			_, err := there.Revoke(within(s), s.waitLeader(here.Election(s.path, form...), "z").Node, 0)
 			must(s, err)
 		}, now)
-		s.system.Root.Send(now.pid, "fail") // its parent, which supervises it, starts it again
-		if again := s.hears("started", "a"); again.token != now.token {
+		s.system.Root.Send(now.pid, "fail") // the singleton, its supervisor, restarts it
+		if again := s.expect("started", "a"); again.token != now.token {
 			s.Errorf("the term has another token after a restart of the child: %v, %v", again.token, now.token)
 		}
-		s.system.Root.Send(z, actors.Resign{}) // it does not lead
-		s.silent()
-		s.properly()
+		s.system.Root.Send(z, actors.Resign{}) // which does not lead
+		s.expectNothing()
+		s.expectReleased()
 	})
 }
 
 // The session of a leader ends: the singleton stops its child at once, and another leads. The singleton
-// queues again when its child has terminated.
+// queues again when its child has stopped.
 func TestSingletonLosesSession(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
 		s.spawn("a", here.Election(s.path))
-		first := s.hears("started", "a")
+		first := s.expect("started", "a")
 		s.spawn("z", there.Election(s.path))
 		s.expire(here)
-		heard := map[string]childEvent{}
+		events := map[string]childEvent{}
 		for range 2 {
-			ev, _ := receive(s, s.heard, "an event")
-			heard[ev.singleton+" "+ev.what] = ev
+			ev, _ := receive(s, s.events, "an event")
+			events[ev.singleton+" "+ev.what] = ev
 		}
-		second, ok := heard["z started"]
-		if _, stopping := heard["a stopping"]; !ok || !stopping || second.token.Compare(first.token) <= 0 {
-			s.Fatalf("after the loss: %v", heard)
+		second, ok := events["z started"]
+		if _, stopping := events["a stopping"]; !ok || !stopping || second.token.Compare(first.token) <= 0 {
+			s.Fatalf("after the loss: %v", events)
 		}
 		s.waitNodes(1)
-		s.silent()
-		close(first.goOn)
-		s.hears("stopped", "a")
+		s.expectNothing()
+		close(first.resume)
+		s.expect("stopped", "a")
 		s.waitNodes(2)
-		s.properly()
+		s.expectReleased()
 	})
 }
 
-// A singleton that is stopped, or that its child stops, resigns after its child has terminated.
+// A singleton that is stopped, also by its child, resigns after its child has stopped.
 func TestSingletonStops(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := newSingletonTest(b)
@@ -217,37 +217,37 @@ func TestSingletonStops(t *testing.T) {
 			func(_ *actor.PID, child childEvent) { s.system.Root.Send(child.pid, "end all") },
 		} {
 			self := s.spawn("a", locks.Election(s.path))
-			child := s.hears("started", "a")
+			child := s.expect("started", "a")
 			waiter := s.spawn("w", locks.Election(s.path))
 			stop(self, child)
-			s.hears("stopping", "a")
-			s.silent()
+			s.expect("stopping", "a")
+			s.expectNothing()
 			s.waitNodes(2)
-			close(child.goOn)
-			s.hears("stopped", "a")
-			s.gone(self)
-			next := s.hears("started", "w")
+			close(child.resume)
+			s.expect("stopped", "a")
+			s.waitEnded(self)
+			next := s.expect("started", "w")
 			s.waitNodes(1)
 			s.system.Root.Stop(waiter)
-			close(next.goOn)
-			s.gone(waiter)
-			s.hears("stopping", "w")
-			s.hears("stopped", "w")
+			close(next.resume)
+			s.waitEnded(waiter)
+			s.expect("stopping", "w")
+			s.expect("stopped", "w")
 			s.waitNodes(0)
 		}
-		// One that waits leaves the queue.
+		// A singleton that waits leaves the queue.
 		g := lock(s, locks.Mutex(s.path))
 		waiter := s.spawn("w", locks.Election(s.path))
 		s.system.Root.Stop(waiter)
 		s.waitNodes(1)
 		unlock(s, g)
-		s.silent()
-		s.properly()
+		s.expectNothing()
+		s.expectReleased()
 	})
 }
 
-// A supervisor restarts a singleton together with a sibling that failed, while its child takes its
-// time to stop. Then there is one request and, in a new term, one child.
+// A supervisor restarts a singleton together with a sibling that has failed, while its child takes a
+// while to stop. Then there is one request and, in a new term, one child.
 func TestSingletonIsRestarted(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := newSingletonTest(b)
@@ -264,29 +264,29 @@ func TestSingletonIsRestarted(t *testing.T) {
 				}))
 			}
 		}, actor.WithSupervisor(always)))
-		s.cleanups = append(s.cleanups, func() { s.stopped(parent) })
+		s.cleanups = append(s.cleanups, func() { s.stop(parent) })
 		failing := <-sibling
-		child := s.hears("started", "a")
+		child := s.expect("started", "a")
 		for range 3 {
 			waiting := s.testLock.mutex().Acquire(within(s))
 			s.waitNodes(2)
 			s.system.Root.Send(failing, "fail")
-			s.hears("stopping", "a")
+			s.expect("stopping", "a")
 			pending(s, waiting)
-			close(child.goOn)
-			s.hears("stopped", "a")
+			close(child.resume)
+			s.expect("stopped", "a")
 			g := result(s, waiting)
 			s.waitNodes(2)
-			s.silent()
+			s.expectNothing()
 			unlock(s, g)
-			next := s.hears("started", "a")
+			next := s.expect("started", "a")
 			if next.token.Compare(child.token) <= 0 {
 				s.Errorf("token %v after %v", next.token, child.token)
 			}
 			child = next
 			s.waitNodes(1)
 		}
-		s.properly()
+		s.expectReleased()
 	})
 }
 
@@ -296,27 +296,27 @@ func TestSingletonFails(t *testing.T) {
 		s := newSingletonTest(b)
 		foreign := b.locks(s.log.config) // of another actor system
 		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.path)} {
-			s.gone(s.system.Root.Spawn(s.props("a", e)))
+			s.waitEnded(s.system.Root.Spawn(s.props("a", e)))
 			if lines := s.log.with("cannot take part"); len(lines) != i+1 {
 				s.Errorf("the log has %q", lines)
 			}
 		}
-		// The end of Locks is no failure.
+		// Close is no failure.
 		locks := s.locks()
 		self := s.spawn("a", locks.Election(s.path))
-		child := s.hears("started", "a")
+		child := s.expect("started", "a")
 		must(s, locks.Close())
-		s.hears("stopping", "a")
-		close(child.goOn)
-		s.hears("stopped", "a")
-		s.gone(self)
+		s.expect("stopping", "a")
+		close(child.resume)
+		s.expect("stopped", "a")
+		s.waitEnded(self)
 		if lines := s.log.with("cannot take part"); len(lines) != 2 {
 			s.Errorf("the log has %q", lines)
 		}
 	})
 }
 
-// A singleton repeats a request that failed for a time. With StopOnSuspended it resigns as soon as
+// A singleton repeats a request that has failed for a passing reason. With StopOnSuspended it resigns as soon as
 // the connection is lost.
 func TestSingletonRetries(t *testing.T) {
 	t.Parallel()
@@ -325,17 +325,17 @@ func TestSingletonRetries(t *testing.T) {
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
 		g := lock(s, locks.Mutex(s.path))
 		self := s.system.Root.Spawn(s.props("a", locks.Election(s.path)))
-		s.cleanups = append(s.cleanups, func() { s.stopped(self) })
-		zktest.Eventually(s, waitLimit, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
+		s.cleanups = append(s.cleanups, func() { s.stop(self) })
+		zktest.Eventually(s, timeLimit, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
 		unlock(s, g)
-		child := s.hears("started", "a")
+		child := s.expect("started", "a")
 		s.Embedded().DropConnections()
-		s.hears("stopping", "a")
-		close(child.goOn)
-		s.hears("stopped", "a")
-		if next := s.hears("started", "a"); next.token.Compare(child.token) <= 0 {
+		s.expect("stopping", "a")
+		close(child.resume)
+		s.expect("stopped", "a")
+		if next := s.expect("started", "a"); next.token.Compare(child.token) <= 0 {
 			s.Errorf("token %v after %v", next.token, child.token)
 		}
-		s.properly()
+		s.expectReleased()
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// statsText is what the counters of requests have, without zeros.
+// statsText returns the counters of requests as a text, without errors that have no count.
 func statsText(s actors.Stats) string {
 	text := fmt.Sprintf("requested %d waiting %d acquired %d held %d released %d", s.Requested, s.Waiting, s.Acquired, s.Held, s.Released)
 	for name, all := range map[string]map[error]uint64{" lost": s.Lost, " refused": s.Refused} {
@@ -130,13 +130,13 @@ func TestStatsHandOffs(t *testing.T) {
 	}
 }
 
-// model is what a random history expects of the counters.
-type model struct {
+// requestCounts are the counts that a random history expects.
+type requestCounts struct {
 	requested, acquired, released, lost, refused uint64
 	waiting, held                                int
 }
 
-// Whatever happens to requests of any recipe, the counters agree with what their owners see.
+// Whatever happens to requests of any recipe, the counters agree with the results that their owners get.
 func TestStatsHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -147,25 +147,25 @@ func TestStatsHistory(t *testing.T) {
 }
 
 func statsHistory(v *virtual, random *rand.Rand) {
-	w := newCountingMonitor(v)
-	locks := v.locks(w.config)
+	m := newCountingMonitor(v)
+	locks := v.locks(m.config)
 	mu := locks.Mutex(v.path)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
 	all := []handle{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
 		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}
 	var waiting []*actors.Future[*actors.Grant]
 	var held []*actors.Grant
-	m := model{}
-	sort := func() { // those that are granted, refused or lost by now
+	want := requestCounts{}
+	count := func() { // the requests that are granted, refused or lost by now
 		synctest.Wait()
 		waiting = slices.DeleteFunc(waiting, func(f *actors.Future[*actors.Grant]) bool {
 			if !isClosed(f.Done()) {
 				return false
 			}
 			if g, err := f.Result(); err != nil {
-				m.refused++
+				want.refused++
 			} else {
-				m.acquired++
+				want.acquired++
 				held = append(held, g)
 			}
 			return true
@@ -174,15 +174,15 @@ func statsHistory(v *virtual, random *rand.Rand) {
 			if g.Err() == nil {
 				return false
 			}
-			m.lost++
+			want.lost++
 			g.Release()
 			return true
 		})
-		m.waiting, m.held = len(waiting), len(held)
+		want.waiting, want.held = len(waiting), len(held)
 	}
 	check := func(when string) {
 		v.Helper()
-		sort()
+		count()
 		synctest.Wait()
 		s := locks.Stats()
 		var lost, refused uint64
@@ -192,14 +192,14 @@ func statsHistory(v *virtual, random *rand.Rand) {
 		for _, n := range s.Refused {
 			refused += n
 		}
-		if got := (model{s.Requested, s.Acquired, s.Released, lost, refused, s.Waiting, s.Held}); got != m {
-			v.Fatalf("%s: counted %+v, seen %+v", when, got, m)
+		if got := (requestCounts{s.Requested, s.Acquired, s.Released, lost, refused, s.Waiting, s.Held}); got != want {
+			v.Fatalf("%s: counted %+v, want %+v", when, got, want)
 		}
-		if err := w.agrees(s); err != nil {
+		if err := m.compare(s); err != nil {
 			v.Fatalf("%s: %v", when, err)
 		}
-		if len(locks.Open()) != m.waiting+m.held {
-			v.Fatalf("%s: open %v, seen %+v", when, locks.Open(), m)
+		if len(locks.Open()) != want.waiting+want.held {
+			v.Fatalf("%s: open %v, want %+v", when, locks.Open(), want)
 		}
 	}
 	for range 60 {
@@ -215,12 +215,12 @@ func statsHistory(v *virtual, random *rand.Rand) {
 				options = []actors.Option{actors.WithOwner(actors.Owner(fmt.Sprint("owner", random.IntN(3))))}
 			}
 			waiting = append(waiting, all[random.IntN(len(all))].Acquire(within(v.T), options...))
-			m.requested++
+			want.requested++
 		case n < 9 && len(held) > 0:
 			i := random.IntN(len(held))
 			held[i].Release()
 			held = slices.Delete(held, i, i+1)
-			m.released++
+			want.released++
 		case n < 10 && len(waiting) > 0:
 			i := random.IntN(len(waiting))
 			waiting[i].Cancel()
@@ -236,7 +236,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 	for len(waiting)+len(held) > 0 {
 		for _, g := range held {
 			g.Release()
-			m.released++
+			want.released++
 		}
 		held = nil
 		<-time.After(time.Second)

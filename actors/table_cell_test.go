@@ -75,7 +75,7 @@ func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Fu
 	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
 	if !c.row.unqueued && !(c.row.localQueue && locks == c.holding) {
 		isNew := func(node string) bool { return !slices.Contains(before, node) }
-		zktest.Eventually(c, waitLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
+		zktest.Eventually(c, timeLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}
 	c.settle()
 	pending(c, f)
@@ -144,7 +144,7 @@ func (c *cell) served(fs ...*actors.Future[*actors.Grant]) {
 	waiting := slices.Clone(fs)
 	for len(waiting) > 0 {
 		var f *actors.Future[*actors.Grant]
-		zktest.Eventually(c, waitLimit, func() bool {
+		zktest.Eventually(c, timeLimit, func() bool {
 			i := slices.IndexFunc(waiting, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
 			if i >= 0 {
 				f = waiting[i]
@@ -180,7 +180,7 @@ func (c *cell) usable() {
 	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
 		for _, handle := range []func(*actors.Locks, string) handle{c.row.at, c.row.waiter} {
 			var g *actors.Grant
-			zktest.Eventually(c, waitLimit, func() bool { // an actor that has failed may refuse one more
+			zktest.Eventually(c, timeLimit, func() bool { // an actor that has failed may refuse one more
 				var err error
 				g, err = handle(locks, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
 				if err != nil && !errors.Is(err, actors.ErrInternal) {
@@ -197,7 +197,7 @@ func (c *cell) usable() {
 func (c *cell) clean() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, waitLimit, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
+	zktest.Eventually(c, timeLimit, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
 	c.expectNoMarkerOrWatch()
 }
 

@@ -199,7 +199,7 @@ var endings = []ending{
 			new = nil
 		} else {
 			c.remove(new[0])
-			zktest.Eventually(c, waitLimit, func() bool {
+			zktest.Eventually(c, timeLimit, func() bool {
 				return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
 			}, "the request queues anew")
 		}

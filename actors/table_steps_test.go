@@ -26,7 +26,7 @@ func (c *cell) givesUp(why error, end func(f *actors.Future[*actors.Grant])) {
 func (c *cell) othersGoOn() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, waitLimit, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.before) }, "the request's node is gone: %v", &nodes)
+	zktest.Eventually(c, timeLimit, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.before) }, "the request's node is gone: %v", &nodes)
 	c.held()
 	there := c.request(c.theirs)
 	c.release()
@@ -164,8 +164,8 @@ func overdue(c *cell) {
 	defer cancel()
 	lone := lock(c, locks.Mutex("/lone")) // which is not asked for its error
 	c.wait()
-	unblock := block(bridge)
-	defer unblock()
+	resume := pauseBridge(bridge)
+	defer resume()
 	c.Freeze(c)
 	defer c.Thaw(c)
 	deadline := locks.Session().Deadline
@@ -194,7 +194,7 @@ func overdue(c *cell) {
 	<-time.After(time.Minute)
 	pending(c, c.here, late)
 	c.Thaw(c)
-	unblock()
+	resume()
 	c.served(c.here, c.there, late)
 	if g := result(c, c.here); g.Session() == c.grants[0].Session() {
 		c.Error("granted in the session that was lost")

@@ -150,7 +150,7 @@ func (c *randomClient) request(owner string, all []lockUse, options ...actors.Op
 		c.requests++
 		owner = fmt.Sprint(c.name, "-", c.requests)
 	}
-	wait := waitLimit
+	wait := timeLimit
 	if c.outages {
 		wait *= 10 // of virtual time: outages of all processes in turn may take more than a minute
 	}

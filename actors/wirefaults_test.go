@@ -144,7 +144,7 @@ func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	}
 	theirs := lock(b, other)
 	f := mu.Acquire(within(b))
-	zktest.Eventually(b, waitLimit, func() bool {
+	zktest.Eventually(b, timeLimit, func() bool {
 		pending(b, f)
 		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
 	}, "two nodes")
