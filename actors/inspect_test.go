@@ -58,9 +58,9 @@ func TestLateGrant(t *testing.T) {
 	}
 }
 
-// Poison makes an actor of a lock panic: 0 for the one that requests go to, and n for the
-// nth that it builds on.
-func Poison(m any, n int, message any) {
+// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or else the nth actor
+// that it builds on.
+func PanicActor(m any, n int, message any) {
 	e, err := m.(found).entry()
 	if err != nil {
 		panic(err)

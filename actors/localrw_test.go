@@ -18,8 +18,6 @@ func (b *testLock) localRW(option actors.LockOption, configure ...func(*actors.C
 	return b.locks(configure...).RWMutex(b.path, option)
 }
 
-const me = actors.Owner("me")
-
 // Readers of one process share a node. After the first writer there are two, one for each
 // kind, and nothing is asked of ZooKeeper any more.
 func TestLocalReadWrite(t *testing.T) {

@@ -13,9 +13,9 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		for name, poison := range map[string]func(){
-			"mutex":     func() { actors.Poison(locks.Mutex(b.path+"-a"), 0, noCreated) },
-			"semaphore": func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
-			"queue":     func() { actors.Poison(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
+			"mutex":     func() { actors.PanicActor(locks.Mutex(b.path+"-a"), 0, noCreated) },
+			"semaphore": func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
+			"queue":     func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
 		} {
 			multi := locks.MultiLock(append(b.threeMembers(locks), locks.Semaphore(b.path+"-s", 1))...)
 			unlock(b, lock(b, multi))

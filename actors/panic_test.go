@@ -17,7 +17,7 @@ func TestPanicTellsActors(t *testing.T) {
 		alice.granted(1)
 		bob.send(lock, &messages.Acquire{RequestId: 1})
 		b.waitNodes(2)
-		actors.Poison(mu, 0, noCreated)
+		actors.PanicActor(mu, 0, noCreated)
 		if m := expectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_INTERNAL || m.GetRequestId() != 1 {
 			b.Errorf("%v", m)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// cell is one recipe and one ending of TestEndings. One owner of the process "ours" holds; a
-// request of that process and one of "theirs" wait.
+// cell is one recipe and one ending of TestEndings. An owner of the process "ours" holds, and a request of
+// that process and one of "theirs" wait.
 type cell struct {
 	*testLock
 	row     tableRow
@@ -21,17 +21,18 @@ type cell struct {
 	ours    *actors.Locks
 	theirs  *actors.Locks
 
-	testActors  []*testActor
-	grants      []*actors.Grant
-	before      []string          // the nodes that there are when the owner holds
-	holding     *actors.Locks     // the process whose owner holds
-	done        []<-chan struct{} // of the grants
-	contexts    []context.Context // of the grants
-	here, there *actors.Future[*actors.Grant]
-	last        actors.Token
+	testActors []*testActor
+	grants     []*actors.Grant
+	heldNodes  []string          // the nodes while the owner holds and no request waits
+	holding    *actors.Locks     // the process whose owner holds
+	done       []<-chan struct{} // of the grants
+	contexts   []context.Context // of the grants
+	last       actors.Token
+
+	ourRequest, theirRequest *actors.Future[*actors.Grant] // which wait
 }
 
-// hold has the owner acquire what the row is about.
+// hold has the owner acquire the grants of the row.
 func (c *cell) hold() {
 	c.Helper()
 	if c.row.hold != nil {
@@ -42,25 +43,25 @@ func (c *cell) hold() {
 	c.holding, c.done, c.contexts = c.ours, nil, nil
 	for _, g := range c.grants {
 		if g.Err() != nil {
-			c.Errorf("granted, and over: %v", g.Err())
+			c.Errorf("granted, and ended: %v", g.Err())
 		}
-		c.later(g)
+		c.checkToken(g)
 		c.done, c.contexts = append(c.done, g.Done()), append(c.contexts, g.Context(context.Background()))
 	}
-	if c.before = c.own(); c.row.unqueued {
-		c.before = c.nodes()
+	if c.heldNodes = c.ownNodes(); c.row.waitsWithoutNode {
+		c.heldNodes = c.nodes()
 	}
 }
 
-// holdElsewhere has theirs hold.
+// holdElsewhere has an owner of theirs hold.
 func (c *cell) holdElsewhere() *actors.Grant {
 	c.Helper()
 	c.grants, c.holding = nil, c.theirs
 	return lock(c, c.row.at(c.theirs, c.path), c.row.options...)
 }
 
-// later checks that the grant's token is not smaller than the one before.
-func (c *cell) later(g *actors.Grant) {
+// checkToken checks that the grant's token is not smaller than the last one.
+func (c *cell) checkToken(g *actors.Grant) {
 	c.Helper()
 	if g.Token().Compare(c.last) < 0 {
 		c.Errorf("token %v after %v", g.Token(), c.last)
@@ -68,16 +69,16 @@ func (c *cell) later(g *actors.Grant) {
 	c.last = g.Token()
 }
 
-// request has one more request wait in a process for what is held.
+// request has one more request of a process wait.
 func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Future[*actors.Grant] {
 	c.Helper()
-	before := c.nodes() // perhaps with that of a cancelled request, which goes meanwhile
+	before := c.nodes() // perhaps with the node of a cancelled request, which goes meanwhile
 	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
-	if !c.row.unqueued && !(c.row.localQueue && locks == c.holding) {
+	if !c.row.waitsWithoutNode && !(c.row.localQueue && locks == c.holding) {
 		isNew := func(node string) bool { return !slices.Contains(before, node) }
 		zktest.Eventually(c, timeLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}
-	c.settle()
+	c.waitIdle()
 	pending(c, f)
 	return f
 }
@@ -85,23 +86,23 @@ func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Fu
 // wait has a request of each process wait.
 func (c *cell) wait() {
 	c.Helper()
-	c.here = c.request(c.ours)
-	c.there = c.request(c.theirs)
+	c.ourRequest = c.request(c.ours)
+	c.theirRequest = c.request(c.theirs)
 }
 
-// held checks that the owner still holds.
-func (c *cell) held() {
+// expectHeld checks that the owner still holds.
+func (c *cell) expectHeld() {
 	c.Helper()
 	for i, g := range c.grants {
 		if g.Err() != nil || isClosed(c.done[i]) {
-			c.Errorf("the grant is over: %v", g.Err())
+			c.Errorf("the grant has ended: %v", g.Err())
 		}
 	}
 }
 
-// over waits for the end of the grants, and checks all that users see of it. The owner may
-// acquire again when all its grants are released.
-func (c *cell) over(why error) {
+// expectEnded waits for the end of the grants, and checks all that shows it to users. The owner may acquire again
+// when all its grants are released.
+func (c *cell) expectEnded(why error) {
 	c.Helper()
 	for i, g := range c.grants {
 		closes(c, c.done[i], "the grant")
@@ -138,8 +139,8 @@ func (c *cell) release() {
 	}
 }
 
-// served waits until each request has had its turn.
-func (c *cell) served(fs ...*actors.Future[*actors.Grant]) {
+// expectServed waits until each request is granted, and releases the grants.
+func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 	c.Helper()
 	waiting := slices.Clone(fs)
 	for len(waiting) > 0 {
@@ -154,18 +155,18 @@ func (c *cell) served(fs ...*actors.Future[*actors.Grant]) {
 		}, "one of %d requests is granted", len(waiting))
 		g, err := f.Result()
 		if err != nil {
-			c.Fatalf("a request that waits: %v", err)
+			c.Fatalf("a waiting request: %v", err)
 		}
 		if g.Err() != nil {
-			c.Errorf("granted, and over: %v", g.Err())
+			c.Errorf("granted, and ended: %v", g.Err())
 		}
-		c.after(g)
+		c.expectLater(g)
 		unlock(c, g)
 	}
 }
 
-// after checks that a grant comes after those of the row's owner.
-func (c *cell) after(g *actors.Grant) {
+// expectLater checks that a grant has a greater token than those of the row's owner.
+func (c *cell) expectLater(g *actors.Grant) {
 	c.Helper()
 	for _, former := range c.grants {
 		if g.Token().Compare(former.Token()) <= 0 {
@@ -174,8 +175,8 @@ func (c *cell) after(g *actors.Grant) {
 	}
 }
 
-// usable checks that both processes can acquire what the owner and the waiters have had.
-func (c *cell) usable() {
+// expectUsable checks that both processes can acquire again what the owner and the waiters had.
+func (c *cell) expectUsable() {
 	c.Helper()
 	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
 		for _, handle := range []func(*actors.Locks, string) handle{c.row.at, c.row.waiter} {
@@ -201,8 +202,8 @@ func (c *cell) clean() {
 	c.expectNoMarkerOrWatch()
 }
 
-// settle waits, in virtual time, until all requests so far have had the time to wait where they wait.
-func (c *cell) settle() {
+// waitIdle waits, in virtual time, until the requests so far have reached their places.
+func (c *cell) waitIdle() {
 	if c.Virtual() {
 		<-time.After(time.Second)
 		synctest.Wait()
@@ -213,14 +214,14 @@ func (c *cell) settle() {
 func (c *cell) expire() {
 	c.Helper()
 	old := c.ours.Session()
-	c.network.disconnect() // else it may see the end of its nodes first
+	c.network.disconnect() // else it may notice the deletion of its nodes first
 	c.Expire(c, old.ID)
 	c.network.refuse(false)
 	c.waitNewSession(c.ours, old)
 }
 
-// own returns the nodes of the grants.
-func (c *cell) own() (nodes []string) {
+// ownNodes returns the nodes of the grants.
+func (c *cell) ownNodes() (nodes []string) {
 	for _, g := range c.grants {
 		nodes = append(nodes, g.Nodes()...)
 	}

@@ -19,19 +19,19 @@ type ending struct {
 	run  func(c *cell)
 	// configure changes the configuration of ours.
 	configure func(cfg *actors.Config)
-	// virtual: the ending needs virtual time, or the embedded server's faults.
+	// virtual: the ending needs virtual time, or faults of the embedded server.
 	virtual bool
-	// realTime: the ending needs real time, as it collects garbage or has actors of other systems.
+	// realTime: the ending needs real time, for the garbage collector or for actors of another system.
 	realTime bool
-	// actors is how many the ending needs that own what they acquire.
+	// actors is the number of actors that the ending needs as owners.
 	actors int
 }
 
-// TestEndings ends each recipe in each way: while one owner holds, and requests of its own and of
-// another process wait. All see the reason, the requests that go on have their turns, with later tokens,
-// no node and no watch is left, and both processes can go on using the lock.
+// TestEndings ends grants and requests of each recipe in each way, while one owner holds, and requests of its own
+// process and of another wait. Their owners get the reason, the other requests are granted with greater tokens, no node
+// and no watch is left, and both processes can use the lock again.
 // Each cell runs on the embedded server, in virtual time where that is possible, and on a real one. By habit
-// a sample of them does.
+// a sample of the cells runs.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	inVirtualTime, inRealTime, onReal := sample.OneIn(t, 3), sample.OneIn(t, 12), sample.OneIn(t, 24)
@@ -92,11 +92,11 @@ var endings = []ending{
 		c.hold()
 		c.wait()
 		c.release()
-		c.served(c.here, c.there)
-		c.usable()
+		c.expectServed(c.ourRequest, c.theirRequest)
+		c.expectUsable()
 	}},
 	{name: "cancelled while waiting", run: func(c *cell) {
-		c.givesUp(actors.ErrCancelled, func(f *actors.Future[*actors.Grant]) {
+		c.endRequest(actors.ErrCancelled, func(f *actors.Future[*actors.Grant]) {
 			f.Cancel()
 			if !isClosed(f.Done()) {
 				c.Error("the future goes on after Cancel")
@@ -108,10 +108,10 @@ var endings = []ending{
 		why := errors.New("the context is over")
 		c.hold()
 		f := c.row.waiter(c.ours, c.path).Acquire(ctx, c.row.options...)
-		c.settle()
+		c.waitIdle()
 		cancel(why)
 		is(c, failure(c, f), why)
-		c.othersGoOn()
+		c.expectOthersGoOn()
 	}},
 	{name: "time-out while waiting", run: func(c *cell) {
 		c.hold()
@@ -121,42 +121,42 @@ var endings = []ending{
 		if took := time.Since(begun); took < 50*time.Millisecond {
 			c.Errorf("timed out after %v", took)
 		}
-		c.othersGoOn()
+		c.expectOthersGoOn()
 	}},
 	{name: "try", run: func(c *cell) {
 		c.hold()
 		for _, locks := range []*actors.Locks{c.ours, c.theirs} {
 			is(c, failure(c, c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, actors.Try())...)), actors.ErrNotAcquired)
 		}
-		c.othersGoOn()
+		c.expectOthersGoOn()
 	}},
 	{name: "session of the holder lost", run: func(c *cell) {
 		c.hold()
 		c.wait()
 		c.expire()
-		c.over(actors.ErrSessionLost)
-		c.served(c.here, c.there)
-		if g := result(c, c.here); g.Session() != c.ours.Session().ID {
+		c.expectEnded(actors.ErrSessionLost)
+		c.expectServed(c.ourRequest, c.theirRequest)
+		if g := result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
 			c.Errorf("granted in session %#x, which is not %#x", g.Session(), c.ours.Session().ID)
 		}
-		c.usable()
+		c.expectUsable()
 	}},
 	{name: "session of a waiter lost", run: func(c *cell) {
 		held := c.holdElsewhere()
 		c.wait()
 		c.expire()
-		c.settle()
-		pending(c, c.here, c.there)
+		c.waitIdle()
+		pending(c, c.ourRequest, c.theirRequest)
 		unlock(c, held)
-		c.served(c.here, c.there)
-		if g := result(c, c.here); g.Session() != c.ours.Session().ID {
+		c.expectServed(c.ourRequest, c.theirRequest)
+		if g := result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
 			c.Errorf("granted in session %#x, which is not %#x", g.Session(), c.ours.Session().ID)
 		}
-		c.usable()
+		c.expectUsable()
 	}},
 	{name: "session lost while releasing", run: func(c *cell) {
 		c.hold()
-		c.there = c.request(c.theirs)
+		c.theirRequest = c.request(c.theirs)
 		c.network.disconnect()
 		var fs []*actors.Future[struct{}]
 		for _, g := range c.grants {
@@ -164,15 +164,15 @@ var endings = []ending{
 		}
 		c.Expire(c, c.ours.Session().ID)
 		c.network.refuse(false)
-		c.ended(actors.ErrSessionLost, fs...)
-		c.served(c.there)
-		c.usable()
+		c.expectReleased(actors.ErrSessionLost, fs...)
+		c.expectServed(c.theirRequest)
+		c.expectUsable()
 	}},
 	{name: "node deleted", run: func(c *cell) {
-		c.holdersNodes(c.remove)
+		c.deleteHolderNodes(c.remove)
 	}},
 	{name: "node deleted while away", run: func(c *cell) {
-		c.holdersNodes(func(nodes ...string) {
+		c.deleteHolderNodes(func(nodes ...string) {
 			c.network.disconnect()
 			c.remove(nodes...)
 			c.network.refuse(false)
@@ -181,63 +181,63 @@ var endings = []ending{
 	{name: "node deleted, none waits", virtual: true, run: func(c *cell) {
 		c.hold()
 		<-time.After(5 * time.Second) // until the holder watches its node
-		c.remove(c.own()...)
-		c.over(actors.ErrNodeDeleted)
-		c.usable()
+		c.remove(c.ownNodes()...)
+		c.expectEnded(actors.ErrNodeDeleted)
+		c.expectUsable()
 	}},
 	{name: "node of a waiter deleted", run: func(c *cell) {
 		held := c.holdElsewhere()
 		before := c.nodes()
-		c.here = c.request(c.ours)
+		c.ourRequest = c.request(c.ours)
 		var new []string
 		for _, node := range c.nodes() {
 			if !slices.Contains(before, node) {
 				new = append(new, node)
 			}
 		}
-		if c.row.unqueued {
+		if c.row.waitsWithoutNode {
 			new = nil
 		} else {
 			c.remove(new[0])
 			zktest.Eventually(c, timeLimit, func() bool {
 				return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
-			}, "the request queues anew")
+			}, "the request queues again")
 		}
-		c.there = c.request(c.theirs)
+		c.theirRequest = c.request(c.theirs)
 		unlock(c, held)
-		c.served(c.here, c.there)
-		if g := result(c, c.here); len(new) > 0 && slices.Contains(g.Nodes(), new[0]) {
+		c.expectServed(c.ourRequest, c.theirRequest)
+		if g := result(c, c.ourRequest); len(new) > 0 && slices.Contains(g.Nodes(), new[0]) {
 			c.Errorf("granted by the deleted node %s", new[0])
 		}
-		c.usable()
+		c.expectUsable()
 	}},
 	{name: "closed", run: func(c *cell) {
 		c.closeOurs()
 	}},
-	{name: "closed on a bridge that lives on", run: func(c *cell) {
+	{name: "closed on a bridge that goes on", run: func(c *cell) {
 		must(c, c.ours.Close())
 		c.ours, _ = c.onBridge()
 		c.closeOurs()
 	}},
 	{name: "closed while acquiring and releasing", virtual: true, run: func(c *cell) {
-		fs, f := c.busy()
+		fs, f := c.startReleases()
 		must(c, c.ours.Close())
-		c.ended(actors.ErrClosed, fs...)
+		c.expectReleased(actors.ErrClosed, fs...)
 		if _, err := f.Result(); !isClosed(f.Done()) || err != nil {
 			is(c, err, actors.ErrClosed)
 		}
-		c.served(c.there)
+		c.expectServed(c.theirRequest)
 	}},
 	{name: "actor panics", run: func(c *cell) {
-		for part, message := range c.row.poison {
+		for part, message := range c.row.panicMessages {
 			c.hold()
 			c.wait()
 			unrelated := lock(c, c.row.at(c.ours, c.path+"-unrelated"), c.row.options...)
 			failures := len(c.log.with("actor failed"))
-			c.poison(part, message)
-			c.over(actors.ErrInternal)
-			is(c, failure(c, c.here), actors.ErrInternal)
-			c.served(c.there)
+			c.panicActor(part, message)
+			c.expectEnded(actors.ErrInternal)
+			is(c, failure(c, c.ourRequest), actors.ErrInternal)
+			c.expectServed(c.theirRequest)
 			if n := len(c.log.with("actor failed")) - failures; n != 1 {
 				c.Errorf("the log has %d lines about it", n)
 			}
@@ -245,16 +245,16 @@ var endings = []ending{
 				c.Errorf("another lock: %v", unrelated.Err())
 			}
 			unlock(c, unrelated)
-			c.usable()
-			c.poison(part, message) // while none holds or waits
-			c.usable()
+			c.expectUsable()
+			c.panicActor(part, message) // while none holds or waits
+			c.expectUsable()
 		}
 	}},
 	{name: "actor panics while acquiring and releasing", virtual: true, run: func(c *cell) {
-		for part, message := range c.row.poison {
-			fs, f := c.busy()
-			c.poison(part, message)
-			c.ended(actors.ErrInternal, fs...)
+		for part, message := range c.row.panicMessages {
+			fs, f := c.startReleases()
+			c.panicActor(part, message)
+			c.expectReleased(actors.ErrInternal, fs...)
 			g, err := f.Wait(within(c))
 			if err == nil {
 				err = g.Unlock(within(c))
@@ -262,11 +262,11 @@ var endings = []ending{
 			if err != nil {
 				is(c, err, actors.ErrInternal)
 			}
-			c.served(c.there)
-			c.usable()
+			c.expectServed(c.theirRequest)
+			c.expectUsable()
 		}
 	}},
-	{name: "owner's actor stops", actors: 2, realTime: true, run: ownersActor},
+	{name: "owner's actor stops", actors: 2, realTime: true, run: stopActor},
 	{name: "suspended", configure: func(cfg *actors.Config) { cfg.StopOnSuspended = true }, run: func(c *cell) {
 		c.hold()
 		c.wait()
@@ -276,17 +276,17 @@ var endings = []ending{
 			is(c, context.Cause(ctx), actors.ErrSuspended)
 			c.contexts[i] = c.grants[i].Context(context.Background())
 		}
-		c.held()
+		c.expectHeld()
 		c.network.refuse(false)
 		waitState(c, c.ours, messages.SessionState_CONNECTED)
-		c.held()
+		c.expectHeld()
 		for i, g := range c.grants {
 			c.contexts[i] = g.Context(context.Background())
 			must(c, c.contexts[i].Err())
 		}
 		c.release()
-		c.served(c.here, c.there)
-		c.usable()
+		c.expectServed(c.ourRequest, c.theirRequest)
+		c.expectUsable()
 	}},
 	{name: "no answer", virtual: true, run: func(c *cell) {
 		c.hold()
@@ -295,15 +295,15 @@ var endings = []ending{
 		deadline := c.ours.Session().Deadline
 		is(c, failure(c, c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(time.Second))...)), actors.ErrTimedOut)
 		<-time.After(time.Until(deadline) - 1)
-		c.held()
-		c.over(actors.ErrSessionLost)
+		c.expectHeld()
+		c.expectEnded(actors.ErrSessionLost)
 		if late := time.Since(deadline); late > 0 {
-			c.Errorf("the holder learns of it %v after the deadline", late)
+			c.Errorf("the holder notices it %v after the deadline", late)
 		}
-		pending(c, c.here, c.there)
+		pending(c, c.ourRequest, c.theirRequest)
 		c.Thaw(c)
-		c.served(c.here, c.there)
-		c.usable()
+		c.expectServed(c.ourRequest, c.theirRequest)
+		c.expectUsable()
 	}},
 	{name: "closed without an answer", virtual: true, run: func(c *cell) {
 		c.hold()
@@ -312,17 +312,17 @@ var endings = []ending{
 		if err := c.ours.Close(); err == nil {
 			c.Error("Close reports that the session has ended")
 		}
-		c.over(actors.ErrClosed)
-		is(c, failure(c, c.here), actors.ErrClosed)
+		c.expectEnded(actors.ErrClosed)
+		is(c, failure(c, c.ourRequest), actors.ErrClosed)
 		c.Thaw(c)
-		c.served(c.there)
+		c.expectServed(c.theirRequest)
 	}},
 	{name: "overdue", virtual: true, run: overdue},
 	{name: "idle", virtual: true, configure: idle(time.Second), run: func(c *cell) {
 		for range 2 {
 			c.hold()
 			<-time.After(time.Minute)
-			c.held()
+			c.expectHeld()
 			c.release()
 			<-time.After(time.Minute)
 			if paths := actors.Paths(c.ours); len(paths) != 0 {
@@ -336,8 +336,8 @@ var endings = []ending{
 		collectUntil(c, func() bool { return len(c.log.with("dropped without Release")) > 0 }, "the log has the dropped grant")
 		c.wait()
 		c.expire()
-		c.served(c.here, c.there)
-		c.usable()
+		c.expectServed(c.ourRequest, c.theirRequest)
+		c.expectUsable()
 	}},
 	{name: "session lost, then grant dropped", realTime: true, run: func(c *cell) {
 		c.hold()
@@ -346,7 +346,7 @@ var endings = []ending{
 		for _, done := range c.done {
 			closes(c, done, "the grant")
 		}
-		c.served(c.here, c.there)
+		c.expectServed(c.ourRequest, c.theirRequest)
 		c.grants, c.contexts = nil, nil
 		collectUntil(c, func() bool {
 			g, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
@@ -357,15 +357,15 @@ var endings = []ending{
 			}
 			return err == nil
 		}, "the owner can lock again")
-		c.usable()
+		c.expectUsable()
 	}},
 	{name: "future dropped", realTime: true, run: func(c *cell) {
 		c.hold()
 		c.request(c.ours)
-		c.there = c.request(c.theirs)
+		c.theirRequest = c.request(c.theirs)
 		c.release()
-		collectUntil(c, func() bool { return isClosed(c.there.Done()) }, "what is in the dropped future is released")
-		c.served(c.there)
-		c.usable()
+		collectUntil(c, func() bool { return isClosed(c.theirRequest.Done()) }, "the grant of the dropped future is released")
+		c.expectServed(c.theirRequest)
+		c.expectUsable()
 	}},
 }

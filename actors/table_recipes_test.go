@@ -8,25 +8,25 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// tableRow is a recipe of TestEndings: what one owner holds, and what waits for it.
+// tableRow is a recipe of TestEndings: the recipe that one owner holds, and the recipe that waits for it.
 type tableRow struct {
 	recipe
-	// waiter returns the handle of what waits. It is nil where that is the holder's.
+	// waiter returns the handle of the recipe that waits.
 	waiter func(locks *actors.Locks, path string) handle
-	// hold acquires all that the owner holds, where that is not one grant of the recipe.
+	// hold acquires the grants of the owner. It is nil for one grant of the recipe.
 	hold func(t testing.TB, c *cell) []*actors.Grant
-	// ends lists sets of nodes. The deletion of one of these sets ends all grants. It is nil
-	// where there is one set, the grants' own nodes.
+	// ends returns sets of nodes: the deletion of any set ends all grants. It is nil for one set, the
+	// grants' own nodes.
 	ends func(c *cell) [][]string
-	// poison has a message at which the actor panics, and then one for each that it builds on.
-	poison []any
-	// unqueued: a request that waits has no node.
-	unqueued bool
-	// localQueue: a request has no node that waits in the process of the holder.
+	// panicMessages has a message at which the actor panics, and then one for each actor that it builds on.
+	panicMessages []any
+	// waitsWithoutNode: a waiting request has no node.
+	waitsWithoutNode bool
+	// localQueue: a request that waits in the holder's process has no node.
 	localQueue bool
 }
 
-// Messages at which actors panic, which expect no answer without contents.
+// Messages at which actors panic, which expect contents.
 var (
 	noCreated    = (*messages.Created)(nil)
 	noTransacted = (*messages.Transacted)(nil)
@@ -34,9 +34,9 @@ var (
 	noContended  = (*messages.Contended)(nil)
 )
 
-const asMe = actors.Owner("me")
+const me = actors.Owner("me")
 
-// row returns the row of a recipe, and of a recipe that waits for it if there is another one.
+// row returns the row of a recipe. The name of a second recipe is that of the recipe that waits.
 func row(r tableRow, holder string, waiter ...string) tableRow {
 	name := r.name
 	r.recipe = named(holder)[0]
@@ -66,37 +66,37 @@ func anyNode(c *cell) (ends [][]string) {
 	return ends
 }
 
-// anyNodeBefore has the deletion of any one node that there is while the owner holds end all.
-func anyNodeBefore(c *cell) (ends [][]string) {
-	for _, node := range c.before {
+// anyHeldNode has the deletion of any one node, while no request waits, end all grants.
+func anyHeldNode(c *cell) (ends [][]string) {
+	for _, node := range c.heldNodes {
 		ends = append(ends, []string{node})
 	}
 	return ends
 }
 
 var tableRows = []tableRow{
-	row(tableRow{poison: []any{noCreated}}, "mutex"),
-	row(tableRow{recipe: recipe{name: "mutex, twice"}, poison: []any{noCreated}, hold: func(t testing.TB, c *cell) []*actors.Grant {
+	row(tableRow{panicMessages: []any{noCreated}}, "mutex"),
+	row(tableRow{recipe: recipe{name: "mutex, twice"}, panicMessages: []any{noCreated}, hold: func(t testing.TB, c *cell) []*actors.Grant {
 		mu := c.ours.Mutex(c.path)
 		return []*actors.Grant{lock(t, mu, actors.WithOwner(me)), lock(t, mu, actors.WithOwner(me))}
 	}}, "mutex"),
-	row(tableRow{poison: []any{noCreated}}, "read", "write"),
-	row(tableRow{poison: []any{noCreated}}, "write", "read"),
-	row(tableRow{recipe: recipe{name: "write and read"}, poison: []any{noCreated}, hold: writeAndRead()}, "write", "read"),
-	row(tableRow{poison: []any{noCreated}}, "custom"),
-	row(tableRow{poison: []any{noGranted, noCreated, noCreated}, ends: anyNode}, "semaphore, two of three"),
-	row(tableRow{poison: []any{noGranted, noCreated, noCreated}}, "semaphore mutex"),
-	row(tableRow{poison: []any{noGranted, noCreated, noCreated, noCreated}, ends: anyNode}, "multi-lock"),
-	row(tableRow{poison: []any{noGranted, noCreated, noGranted}, ends: anyNode}, "multi-lock with a semaphore"),
-	row(tableRow{poison: []any{noContended, noCreated}, localQueue: true}, "local queue"),
-	row(tableRow{poison: []any{noContended, noCreated}, localQueue: true}, "local read", "local write"),
-	row(tableRow{recipe: recipe{name: "local write and read"}, poison: []any{noContended, noCreated}, hold: writeAndRead(shortLinger),
+	row(tableRow{panicMessages: []any{noCreated}}, "read", "write"),
+	row(tableRow{panicMessages: []any{noCreated}}, "write", "read"),
+	row(tableRow{recipe: recipe{name: "write and read"}, panicMessages: []any{noCreated}, hold: writeAndRead()}, "write", "read"),
+	row(tableRow{panicMessages: []any{noCreated}}, "custom"),
+	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated}, ends: anyNode}, "semaphore, two of three"),
+	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated}}, "semaphore mutex"),
+	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated, noCreated}, ends: anyNode}, "multi-lock"),
+	row(tableRow{panicMessages: []any{noGranted, noCreated, noGranted}, ends: anyNode}, "multi-lock with a semaphore"),
+	row(tableRow{panicMessages: []any{noContended, noCreated}, localQueue: true}, "local queue"),
+	row(tableRow{panicMessages: []any{noContended, noCreated}, localQueue: true}, "local read", "local write"),
+	row(tableRow{recipe: recipe{name: "local write and read"}, panicMessages: []any{noContended, noCreated}, hold: writeAndRead(shortLinger),
 		ends: anyNode, localQueue: true}, "local write", "local read"),
-	row(tableRow{poison: []any{noCreated}}, "lock-delay"),
-	row(tableRow{poison: []any{noContended, noTransacted}, ends: anyNodeBefore, unqueued: true}, "simple mutex"),
-	row(tableRow{poison: []any{noContended, noTransacted}, unqueued: true}, "simple read", "simple write"),
-	row(tableRow{poison: []any{noContended, noTransacted}, ends: anyNodeBefore, unqueued: true}, "simple write", "simple read"),
+	row(tableRow{panicMessages: []any{noCreated}}, "lock-delay"),
+	row(tableRow{panicMessages: []any{noContended, noTransacted}, ends: anyHeldNode, waitsWithoutNode: true}, "simple mutex"),
+	row(tableRow{panicMessages: []any{noContended, noTransacted}, waitsWithoutNode: true}, "simple read", "simple write"),
+	row(tableRow{panicMessages: []any{noContended, noTransacted}, ends: anyHeldNode, waitsWithoutNode: true}, "simple write", "simple read"),
 }
 
-// nodes returns the paths of the row's contenders and leases that there are now.
+// nodes returns the paths of the row's present contenders and leases.
 func (c *cell) nodes() []string { return c.nodesOf(c.row.recipe, c.path) }
