@@ -15,7 +15,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// lostly checks that an error says that there is no connection, since when and why.
+// expectSuspended checks that an error names the missing connection, since when and why.
 func expectSuspended(t testing.TB, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, actors.ErrSuspended) || !strings.Contains(err.Error(), "no answer from ZooKeeper since") {
@@ -23,23 +23,23 @@ func expectSuspended(t testing.TB, what string, err error) {
 	}
 }
 
-// A Try does not wait for a connection, neither one that was lost before nor one that is
-// lost while it waits for an answer.
+// A Try does not wait for a connection, whether the connection was lost before the Try or while it waits for an
+// answer.
 func TestTryWithoutConnection(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
-		for _, r := range exclusive() { // so that directories are known
+		for _, r := range exclusive() { // which makes the directories
 			unlock(b, lock(b, b.handle(locks, r)))
 		}
 		b.waitNone()
-		for _, alone := range []bool{true, false} {
+		for _, waiters := range []bool{false, true} {
 			proxy.BlackHole(true)
-			asked, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
+			tries, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
 			for _, r := range exclusive() {
-				asked[r.name] = b.handle(locks, r).Acquire(within(b), actors.Try())
-				if !alone {
+				tries[r.name] = b.handle(locks, r).Acquire(within(b), actors.Try())
+				if waiters {
 					waiting[r.name] = b.handle(locks, r).Acquire(within(b))
 				}
 			}
@@ -47,19 +47,19 @@ func TestTryWithoutConnection(t *testing.T) {
 			proxy.Cut()
 			waitState(b, locks, messages.SessionState_SUSPENDED)
 			for _, r := range exclusive() {
-				expectSuspended(b, r.name, failure(b, asked[r.name]))
+				expectSuspended(b, r.name, failure(b, tries[r.name]))
 				_, err := b.handle(locks, r).Lock(within(b), actors.Try())
-				if alone || !errors.Is(err, actors.ErrNotAcquired) { // the one that waits here comes first
+				if !waiters || !errors.Is(err, actors.ErrNotAcquired) { // by the waiter of this process
 					expectSuspended(b, r.name, err)
 				}
 			}
-			if alone {
+			if !waiters {
 				all[0].send(pid(b, locks.Mutex(b.path)), &messages.Acquire{RequestId: 1, Try: true})
 				all[0].refused(1, messages.Reason_DISCONNECTED)
 			}
 			proxy.Refuse(false)
 			proxy.BlackHole(false)
-			for _, f := range waiting { // they have stayed
+			for _, f := range waiting { // which go on
 				unlock(b, result(b, f))
 			}
 			waitState(b, locks, messages.SessionState_CONNECTED)
@@ -73,21 +73,21 @@ func TestTryWithoutConnection(t *testing.T) {
 }
 
 // A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
-func TestWhatWasWaitedFor(t *testing.T) {
+func TestReasonOfAWait(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 1)
 		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
 		mu := locks.Mutex(b.path)
 		g := lock(b, other.Mutex(b.path))
-		short := func() context.Context {
+		shortContext := func() context.Context {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			b.Cleanup(cancel)
 			return ctx
 		}
 		requests := map[string]func() error{
-			"Lock":        func() error { return second(mu.Lock(short())) },
-			"Acquire":     func() error { return failure(b, mu.Acquire(short())) },
+			"Lock":        func() error { return second(mu.Lock(shortContext())) },
+			"Acquire":     func() error { return failure(b, mu.Acquire(shortContext())) },
 			"WithTimeout": func() error { return second(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
 			"message": func() error {
 				all[0].send(pid(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
@@ -96,16 +96,16 @@ func TestWhatWasWaitedFor(t *testing.T) {
 		}
 		wants := map[string]error{"Lock": context.DeadlineExceeded, "Acquire": context.DeadlineExceeded,
 			"WithTimeout": actors.ErrTimedOut, "message": actors.ErrTimedOut}
-		for name, ask := range requests {
-			if err := ask(); !errors.Is(err, wants[name]) || errors.Is(err, actors.ErrSuspended) {
+		for name, request := range requests {
+			if err := request(); !errors.Is(err, wants[name]) || errors.Is(err, actors.ErrSuspended) {
 				b.Errorf("%s, held by another: %v", name, err)
 			}
 		}
 		proxy.Refuse(true)
 		proxy.Cut()
 		waitState(b, locks, messages.SessionState_SUSPENDED)
-		for name, ask := range requests {
-			err := ask()
+		for name, request := range requests {
+			err := request()
 			expectSuspended(b, name, err)
 			is(b, err, wants[name])
 		}
@@ -115,7 +115,7 @@ func TestWhatWasWaitedFor(t *testing.T) {
 	})
 }
 
-// A Try knows a silent server from another holder before the connection ends.
+// A request that ends while the server does not answer reports that, before the connection ends.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -127,7 +127,7 @@ func TestSilentServer(t *testing.T) {
 		defer cancel()
 		_, err := mu.Lock(ctx)
 		if locks.Session().State != messages.SessionState_CONNECTED {
-			v.Error("the connection was given up: the test shows nothing")
+			v.Error("the connection has ended, so the test shows nothing")
 		}
 		expectSuspended(v, "Lock", err)
 		is(v, err, context.DeadlineExceeded)
@@ -139,7 +139,7 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// The calls that ask ZooKeeper end when the connection is lost, and do not begin without.
+// The calls that send a request end when the connection is lost, and fail at once without one.
 func TestCallsWithoutConnection(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
@@ -164,17 +164,17 @@ func TestCallsWithoutConnection(t *testing.T) {
 		proxy.BlackHole(true)
 		results := make(chan error, len(calls))
 		begun := maps.Clone(calls)
-		delete(begun, "Revoke") // it repeats what went with the connection, until the session is lost
+		delete(begun, "Revoke") // which repeats a lost request until the session is lost
 		for name, call := range begun {
 			go func() {
 				err := call()
-				if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) { // it was sent, and the answer went with the connection
+				if !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) { // sent, without an answer
 					expectSuspended(b, name, err)
 				}
 				results <- err
 			}()
 		}
-		for range begun { // some end with the connection, those that come late at once
+		for range begun { // some calls end with the connection, and later ones fail at once
 			if len(results) == 0 {
 				proxy.Refuse(true)
 				proxy.Cut()

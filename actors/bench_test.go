@@ -61,14 +61,14 @@ func BenchmarkUncontended(b *testing.B) {
 	})
 }
 
-// 64 goroutines on one lock: each asks again as soon as it has released.
+// 64 goroutines on one lock: each requests it again as soon as it has released.
 func BenchmarkHot64(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		hot(b, locks.Mutex(path()))
+		contend(b, locks.Mutex(path()))
 	})
 }
 
-func hot(b *testing.B, mu *actors.Mutex) {
+func contend(b *testing.B, mu *actors.Mutex) {
 	inside := 0
 	b.SetParallelism(32) // times GOMAXPROCS
 	b.RunParallel(func(pb *testing.PB) {
@@ -87,10 +87,10 @@ func hot(b *testing.B, mu *actors.Mutex) {
 	}
 }
 
-// Hot64 with a local queue: the goroutines pass one node on.
+// Hot64 with a local queue: the goroutines hand one node on.
 func BenchmarkLocalHot64(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		hot(b, locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{})))
+		contend(b, locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{})))
 	})
 }
 
@@ -118,8 +118,8 @@ func BenchmarkMany256(b *testing.B) {
 	})
 }
 
-// An ask through a lock's actor, by a typed reference, without ZooKeeper in the way:
-// the owner that holds the lock enters it again.
+// Requests to a lock's actor by a typed reference, for which the actor sends no request to ZooKeeper: re-entries and
+// refused tries.
 func BenchmarkAsk(b *testing.B) {
 	s := zktest.Embedded(b)
 	locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})
@@ -159,7 +159,7 @@ func BenchmarkAsk(b *testing.B) {
 	})
 }
 
-// 30 goroutines on 3 permits: each asks again as soon as it has released.
+// 30 goroutines on 3 permits: each requests one again as soon as it has released.
 func BenchmarkSemaphore30(b *testing.B) {
 	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		s := locks.Semaphore(path(), 3)

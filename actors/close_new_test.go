@@ -17,7 +17,7 @@ import (
 
 // Locks of New live in a session that goes on when they are closed.
 
-// closeLeavesNothing checks that no node of the lock is there any more when Close returns.
+// closeLeavesNothing closes the locks, and checks that no node of the lock is left then.
 func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 	b.Helper()
 	must(b, locks.Close())
@@ -30,7 +30,7 @@ func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 	}
 }
 
-// A transaction is under way when Close comes: its answer is lost, or it is not done.
+// Close comes during a transaction whose answer is lost, or which is not executed.
 func TestCloseOfNewDuringTransaction(t *testing.T) {
 	t.Parallel()
 	actions := map[string]embedded.Action{"cut before": embedded.CutBefore, "cut after": embedded.DropReply}
@@ -54,7 +54,7 @@ func TestCloseOfNewDuringTransaction(t *testing.T) {
 	}
 }
 
-// makeDirectory makes the lock's directory, whose numbers begin at count.
+// makeDirectory makes the lock's directory, whose sequence numbers begin at count.
 func (b *testLock) makeDirectory(count int32) {
 	b.Helper()
 	conn := b.Client(b)
@@ -63,9 +63,9 @@ func (b *testLock) makeDirectory(count int32) {
 	b.SetCreateCount(b.T, b.path, count)
 }
 
-// The transaction that releases cannot be done: the held marker is deleted, or there is something
-// else in the directory.
-func TestCloseOfNewDuringVainTransaction(t *testing.T) {
+// The transaction that releases fails, because the held marker is deleted or another node is in the
+// directory.
+func TestCloseOfNewDuringFailingTransaction(t *testing.T) {
 	t.Parallel()
 	t.Run("lock-delay", func(t *testing.T) {
 		onEmbedded(t, func(b *testLock) {
@@ -82,14 +82,14 @@ func TestCloseOfNewDuringVainTransaction(t *testing.T) {
 			conn := b.Client(b)
 			b.makeDirectory(math.MaxInt32)
 			g := lock(b, locks.Mutex(b.path))
-			_, err := conn.Create(b.path+"/else", nil, 0, zk.WorldACL(zk.PermAll))
+			_, err := conn.Create(b.path+"/other", nil, 0, zk.WorldACL(zk.PermAll))
 			must(b, err)
 			b.closeDuring(locks, g)
 		})
 	})
 }
 
-// closeDuring has the locks closed while the grant's release is under way.
+// closeDuring closes the locks during the release of the grant.
 func (b *testLock) closeDuring(locks *actors.Locks, g *actors.Grant) {
 	b.Helper()
 	i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
@@ -100,12 +100,12 @@ func (b *testLock) closeDuring(locks *actors.Locks, g *actors.Grant) {
 		b.Errorf("Close has left %s", g.Node())
 	}
 	conn := b.Client(b)
-	if err := conn.Delete(b.path+"/else", -1); err != nil && err != zk.ErrNoNode {
+	if err := conn.Delete(b.path+"/other", -1); err != nil && err != zk.ErrNoNode {
 		b.Error(err)
 	}
 }
 
-// A held marker is being made when Close comes. It goes again with the node.
+// Close comes during the creation of a held marker, which goes with the node.
 func TestCloseOfNewDuringMarking(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
@@ -117,7 +117,7 @@ func TestCloseOfNewDuringMarking(t *testing.T) {
 	})
 }
 
-// A node that cannot be deleted, and one whose deletion is not confirmed, are named.
+// The error of Close names a node whose deletion is not confirmed.
 func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -136,6 +136,7 @@ func TestCloseOfNewNamesWhatIsLeft(t *testing.T) {
 	})
 }
 
+// The error of Close names a node that cannot be deleted.
 func TestCloseOfNewWithoutRight(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, _ := b.onBridge()

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Close comes while everything is going on. All that was asked for ends.
+// Close comes while goroutines acquire and release. All requests end.
 func TestCloseInTheMiddle(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		for range 4 {
@@ -43,7 +43,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 			wg.Wait()
 			for i := range 3 {
 				if nodes := b.Nodes(b, fmt.Sprint(b.path, "-", i)); len(nodes) != 0 {
-					b.Errorf("left: %v", nodes)
+					b.Errorf("nodes are left: %v", nodes)
 				}
 			}
 		}
@@ -94,6 +94,6 @@ func TestLimits(t *testing.T) {
 		closes(b, g.Done(), "the grant")
 		g.Release()
 		unlock(b, lock(b, mu))
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "nothing is left")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "no node is left")
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Tests of other lock libraries that no other file has; README.md maps all of them.
+// Tests of other lock libraries that are in no other file. README.md maps all such tests.
 
 // Curator's testWithNamespace.
 func TestWithNamespace(t *testing.T) {
@@ -39,7 +39,7 @@ func TestLockACLs(t *testing.T) {
 			cfg.ACL = zkbridge.CreatorAll()
 		}
 		locks, others := b.locks(mine), b.locks()
-		top := b.path + "-closed" // closed to the test itself, too
+		top := b.path + "-closed" // to other identities
 		path := top + "/above/lock"
 		g := lock(b, locks.Mutex(path))
 		conn := b.Client(b)
@@ -89,13 +89,13 @@ func TestReadWriteGetParticipantNodes(t *testing.T) {
 	})
 }
 
-// Curator's testSetNodeData: what the caller does with the data later does not matter.
+// Curator's testSetNodeData: a change of the data by the caller after the request has no effect.
 func TestSetNodeData(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
-		for _, side := range []*actors.ModeLock{rw.Read(), rw.Write()} {
+		for _, mode := range []*actors.ModeLock{rw.Read(), rw.Write()} {
 			data := []byte("owner data")
-			f := side.Acquire(within(b), actors.WithData(data))
+			f := mode.Acquire(within(b), actors.WithData(data))
 			data[0] = 'X'
 			g := result(b, f)
 			if got, _, err := conn.Get(g.Node()); err != nil || string(got) != "owner data" {
@@ -111,26 +111,26 @@ func TestSetNodeData(t *testing.T) {
 func TestLockPath(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
-		for _, first := range []string{"write", "read"} {
+		for _, mode := range []string{"write", "read"} {
 			locks, other := b.locks(), b.rw()
-			rw, side, next := locks.RWMutex(b.path), other.Write(), other.Read()
-			gone := rw.Write()
-			if first == "read" {
-				gone, next = rw.Read(), side
+			rw, write, next := locks.RWMutex(b.path), other.Write(), other.Read()
+			first := rw.Write()
+			if mode == "read" {
+				first, next = rw.Read(), write
 			}
-			g := lock(b, gone)
+			g := lock(b, first)
 			b.expire(locks)
 			closes(b, g.Done(), "the grant")
 			if there, _, err := conn.Exists(g.Node()); err != nil || there {
-				b.Errorf("%s is there still: %v", g.Node(), err)
+				b.Errorf("%s still exists: %v", g.Node(), err)
 			}
 			unlock(b, lock(b, next))
 		}
 	})
 }
 
-// kazoo's test_rw_lock (#649): while one writes, a reader and a writer come; they get the
-// lock in this order.
+// kazoo's test_rw_lock (#649): while a writer holds, a reader and a writer queue, which hold in this
+// order.
 func TestReadWriteInOrder(t *testing.T) {
 	each(t, func(b *testLock) {
 		w := lock(b, b.rw().Write())
@@ -147,8 +147,8 @@ func TestReadWriteInOrder(t *testing.T) {
 	})
 }
 
-// kazoo's test_lock_reacquire and its like: a handle is as new after each way that a
-// request may end.
+// kazoo's test_lock_reacquire and similar tests: a handle can acquire again after each way in which a request
+// ends.
 func TestLockReacquire(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, other := b.mutex(), b.mutex()
@@ -177,16 +177,16 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 	eachSerial(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		middle := b.locks()
-		dies := middle.Mutex(b.path).Acquire(within(b))
+		second := middle.Mutex(b.path).Acquire(within(b))
 		b.waitNodes(2)
-		waits := b.mutex().Acquire(within(b))
+		third := b.mutex().Acquire(within(b))
 		b.waitNodes(3)
 		must(b, middle.Close())
-		is(b, failure(b, dies), actors.ErrClosed)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the last watches again")
-		pending(b, waits)
+		is(b, failure(b, second), actors.ErrClosed)
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the third contender watches again")
+		pending(b, third)
 		unlock(b, g)
-		unlock(b, result(b, waits))
+		unlock(b, result(b, third))
 	})
 }
 
@@ -206,7 +206,7 @@ func TestLockDeleteKey(t *testing.T) {
 	})
 }
 
-// Curator's testSomeLocksFailToLock: one member cannot be had, and none is.
+// Curator's testSomeLocksFailToLock: one member cannot be acquired, so the multi-lock holds none.
 func TestSomeLocksFailToLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, conn := b.locks(), b.Client(b)

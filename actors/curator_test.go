@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-// contendRounds is how often each contender has its turn.
+// contendRounds is how often each contender holds.
 var contendRounds = sample.Size(15, 40)
 
 // contend has a lock of ours and locks of other libraries contend on one path. Each contender must come
@@ -47,7 +47,7 @@ func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[s
 	}
 }
 
-// curator is a Java process. It ends before watches are counted: Curator has one of
+// curator starts a Java process with Curator. The process ends before watches are counted: Curator has a watch of
 // its own.
 func (b *testLock) curator(options ...interop.PeerOption) *interop.CuratorClient {
 	c := interop.Curator(b, b.Addr(), options...)
@@ -67,9 +67,9 @@ type lockClient struct {
 	options []actors.Option
 }
 
-func alone(l handle) lockClient { return lockClient{lock: l, mode: interop.Exclusive} }
+func exclusiveClient(l handle) lockClient { return lockClient{lock: l, mode: interop.Exclusive} }
 
-func sharing(l handle, options ...actors.Option) lockClient {
+func sharedClient(l handle, options ...actors.Option) lockClient {
 	return lockClient{lock: l, mode: interop.Shared, options: options}
 }
 
@@ -77,7 +77,7 @@ func sharing(l handle, options ...actors.Option) lockClient {
 func TestMutexBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
-		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+		b.contend(0, map[string]lockClient{"go": exclusiveClient(b.mutex()), "go too": exclusiveClient(b.mutex())},
 			map[string]*interop.Lock{"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path)})
 	})
 }
@@ -85,7 +85,7 @@ func TestMutexBesideCurator(t *testing.T) {
 func TestMutexBesideKazoo(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		kazoo := b.kazoo()
-		b.contend(0, map[string]lockClient{"go": alone(b.mutex()), "go too": alone(b.mutex())},
+		b.contend(0, map[string]lockClient{"go": exclusiveClient(b.mutex()), "go too": exclusiveClient(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
 	})
 }
@@ -93,7 +93,7 @@ func TestMutexBesideKazoo(t *testing.T) {
 func TestReadWriteBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
-		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(b.rw().Read())},
+		b.contend(0, map[string]lockClient{"go reads": sharedClient(rw.Read()), "go writes": exclusiveClient(rw.Write()), "go reads too": sharedClient(b.rw().Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
 	})
 }
@@ -130,14 +130,14 @@ func TestCuratorWaitsForUs(t *testing.T) {
 	})
 }
 
-// The same of a process whose readers and writers share nodes.
+// The same with a process whose readers and writers share nodes.
 func TestLocalReadWriteBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
 		rw := b.localRW(actors.LocalQueue(actors.LocalQueueConfig{Grants: 3, Linger: 10 * time.Millisecond}))
-		b.contend(0, map[string]lockClient{"go reads": sharing(rw.Read()), "go writes": alone(rw.Write()), "go reads too": sharing(rw.Read())},
+		b.contend(0, map[string]lockClient{"go reads": sharedClient(rw.Read()), "go writes": exclusiveClient(rw.Write()), "go reads too": sharedClient(rw.Read())},
 			map[string]*interop.Lock{"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path)})
-		// Our reader, beside a write node that is kept, does not keep Curator's out.
+		// Our reader, beside a write node that is kept, does not block Curator's reader.
 		unlock(b, lock(b, rw.Write()))
 		r := lock(b, rw.Read())
 		theirs := curator.ReadLock(b.path)
@@ -152,7 +152,7 @@ func TestLocalReadWriteBesideCurator(t *testing.T) {
 	})
 }
 
-// We downgrade: a writer of Curator's goes on to wait, and a reader of Curator's holds.
+// We downgrade: a writer of Curator's waits on, and a reader of Curator's holds.
 func TestDowngradeBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		curator, rw := b.curator(), b.rw()
@@ -167,7 +167,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 		}
 		select {
 		case <-held:
-			b.Error("Curator's writer got in while we went from writing to reading")
+			b.Error("Curator's writer holds during our downgrade")
 		default:
 		}
 		unlock(b, r)
@@ -210,7 +210,7 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 		curator := b.curator()
 		ours, theirs := map[string]lockClient{}, map[string]*interop.Lock{}
 		for i := range 3 {
-			ours[fmt.Sprintf("go %d", i)] = sharing(b.locks().Semaphore(b.path, permits))
+			ours[fmt.Sprintf("go %d", i)] = sharedClient(b.locks().Semaphore(b.path, permits))
 			theirs[fmt.Sprintf("java %d", i)] = curator.Semaphore(b.path, permits)
 		}
 		b.contend(permits, ours, theirs)
@@ -284,7 +284,7 @@ func TestSeveralPermitsBesideCurator(t *testing.T) {
 		const permits = 3
 		ours := map[string]lockClient{}
 		for _, name := range []string{"go", "go too"} {
-			ours[name] = sharing(persistent{b.locks().Semaphore(b.path, permits)}, actors.Permits(2))
+			ours[name] = sharedClient(retrying{b.locks().Semaphore(b.path, permits)}, actors.Permits(2))
 		}
 		b.contend(1, ours, map[string]*interop.Lock{"java": b.curator().SemaphoreOfSeveral(b.path, permits, 2)})
 	})
@@ -293,17 +293,17 @@ func TestSeveralPermitsBesideCurator(t *testing.T) {
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		curator := b.curator()
-		b.contend(0, map[string]lockClient{"go": alone(b.locks().SemaphoreMutex(b.path)), "go too": alone(b.locks().SemaphoreMutex(b.path))},
+		b.contend(0, map[string]lockClient{"go": exclusiveClient(b.locks().SemaphoreMutex(b.path)), "go too": exclusiveClient(b.locks().SemaphoreMutex(b.path))},
 			map[string]*interop.Lock{"java": curator.SemaphoreMutex(b.path), "java too": curator.SemaphoreMutex(b.path)})
 	})
 }
 
-// persistent asks again and again, each time for a moment.
-type persistent struct{ handle }
+// retrying is a handle that requests the lock again and again, each time for a moment.
+type retrying struct{ handle }
 
-func (p persistent) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
+func (r retrying) Lock(ctx context.Context, options ...actors.Option) (*actors.Grant, error) {
 	for {
-		g, err := p.handle.Lock(ctx, append(options, actors.WithTimeout(300*time.Millisecond))...)
+		g, err := r.handle.Lock(ctx, append(options, actors.WithTimeout(300*time.Millisecond))...)
 		if !errors.Is(err, actors.ErrTimedOut) {
 			return g, err
 		}
@@ -316,7 +316,7 @@ func TestMultiLockBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		locks := b.locks()
 		one, two := b.path+"/one", b.path+"/two"
-		b.contend(0, map[string]lockClient{"go": alone(persistent{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
+		b.contend(0, map[string]lockClient{"go": exclusiveClient(retrying{locks.MultiLock(locks.Mutex(one), locks.Mutex(two))})},
 			map[string]*interop.Lock{"java": b.curator().MultiLock(one, two)})
 		conn := b.Client(b)
 		for _, path := range []string{one, two} {
@@ -331,7 +331,7 @@ func TestRevocationBesideCurator(t *testing.T) {
 		curator, locks := b.curator(), b.locks()
 		g := lock(b, locks.Mutex(b.path), actors.Revocable(), actors.WithData([]byte("me")))
 		theirs := curator.Mutex(b.path)
-		asked, err := theirs.MakeRevocable()
+		revoked, err := theirs.MakeRevocable()
 		must(b, err)
 		held := theirs.Begin(timeLimit)
 		b.waitNodes(2)
@@ -347,11 +347,11 @@ func TestRevocationBesideCurator(t *testing.T) {
 		go func() {
 			broken, err := locks.Revoke(within(b), node, timeLimit)
 			if broken {
-				err = errors.New("it was broken")
+				err = errors.New("the node was deleted")
 			}
 			done <- err
 		}()
-		receive(b, asked, "the question to Curator's holder")
+		receive(b, revoked, "the request to Curator's holder")
 		must(b, theirs.Release())
 		must(b, <-done)
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// compatible is the matrix of those locks.
+// compatible has, for each kind of a table lock, the kinds that may hold beside it.
 var compatible = map[string]string{"IS": "IS IX S", "IX": "IS IX", "S": "IS S", "X": ""}
 
 func excludes(one, other string) bool {
@@ -42,7 +42,7 @@ func TestCustomKindsExclude(t *testing.T) {
 					h, err := table.Kind(other).Lock(within(b), actors.Try())
 					if excludes(one, other) {
 						is(b, err, actors.ErrNotAcquired)
-						b.waitNodes(1) // its node has gone, and blocks no contender
+						b.waitNodes(1) // the node of the try is gone
 						continue
 					}
 					must(b, err)
@@ -54,7 +54,7 @@ func TestCustomKindsExclude(t *testing.T) {
 	})
 }
 
-// Clients lock for random kinds: never two that exclude each other.
+// Clients lock random kinds. Two kinds that exclude each other never hold together.
 func TestCustomContention(t *testing.T) {
 	each(t, func(b *testLock) {
 		var mu sync.Mutex
@@ -72,10 +72,10 @@ func TestCustomContention(t *testing.T) {
 		all := []*actors.Custom{b.table(), b.table(), b.table(), b.table()}
 		b.turns(8, 15, func(i int) turn {
 			kind := tableKinds[rand.IntN(len(tableKinds))]
-			side := all[i/2].Kind(kind)
-			return turn{lock: side, inside: func(*actors.Grant) {
+			mode := all[i/2].Kind(kind)
+			return turn{lock: mode, inside: func(*actors.Grant) {
 				count(kind, 1)
-				if _, err := side.Participants(within(b)); err != nil { // takes a while
+				if _, err := mode.Participants(within(b)); err != nil { // which takes a while
 					b.Error(err)
 				}
 				count(kind, -1)
@@ -84,7 +84,7 @@ func TestCustomContention(t *testing.T) {
 	})
 }
 
-// ways is a rule of two kinds, each of which excludes itself only.
+// roadRule is a rule of two kinds, each of which excludes itself only.
 func roadRule() queue.Rule {
 	return queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}, Markers: []string{"-north-", "-south-"}}
 }
@@ -126,17 +126,17 @@ func TestCustomReentry(t *testing.T) {
 		if again.Node() != write.Node() {
 			b.Errorf("the re-entry is on %s, its owner on %s", again.Node(), write.Node())
 		}
-		waits := b.table().Kind("IX").Acquire(within(b))
+		waiting := b.table().Kind("IX").Acquire(within(b))
 		b.waitNodes(2)
 		read := lock(b, table.Kind("S"), me)
 		unlock(b, again)
 		unlock(b, write)
-		pending(b, waits)
+		pending(b, waiting)
 		unlock(b, lock(b, b.table().Kind("IS"), actors.Try()))
 		_, err := table.Kind("X").Lock(within(b), me)
 		is(b, err, actors.ErrDeadlock)
 		unlock(b, read)
-		unlock(b, result(b, waits))
+		unlock(b, result(b, waiting))
 	})
 }
 
@@ -147,7 +147,7 @@ func TestCustomParticipants(t *testing.T) {
 		writer := table.Kind("IX").Acquire(within(b))
 		b.waitNodes(3)
 		conn := b.Client(b)
-		stranger := b.foreignNode(conn, curatorID+"-lock-") // of no kind here: it does not count
+		foreign := b.foreignNode(conn, curatorID+"-lock-") // of no kind of this rule
 		all, err := b.table().Kind("X").Participants(within(b))
 		must(b, err)
 		var got []string
@@ -157,7 +157,7 @@ func TestCustomParticipants(t *testing.T) {
 		if want := "[S true IS true IX false]"; fmt.Sprint(got) != want {
 			b.Errorf("%v, want %s", got, want)
 		}
-		stranger.leave()
+		foreign.leave()
 		broken, err := table.Kind("S").RevokeHolders(within(b), 1)
 		if err != nil || broken != 2 {
 			b.Errorf("%d holders are broken, %v; want 2", broken, err)
@@ -168,7 +168,7 @@ func TestCustomParticipants(t *testing.T) {
 	})
 }
 
-// With a marker of another library its nodes take part.
+// Nodes with the marker of another library take part if the rule has that marker.
 func TestCustomMarkersOfOthers(t *testing.T) {
 	each(t, func(b *testLock) {
 		rule := roadRule()
@@ -233,7 +233,7 @@ func TestCustomInvalid(t *testing.T) {
 	})
 }
 
-// A rule that is changed later changes nothing.
+// A change of the rule after Custom has no effect.
 func TestCustomKeepsItsRule(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		rule := roadRule()

@@ -18,14 +18,14 @@ import (
 
 const delay = 15 * time.Second
 
-// delayed is the virtual lock with a lock-delay, on a connection of its own.
+// delayed returns the lock with a lock-delay, on a connection of its own.
 func (v *virtual) delayed() (*actors.Locks, *actors.Mutex) {
 	v.Helper()
 	locks := v.locks()
 	return locks, locks.Mutex("/lock", actors.LockDelay(delay))
 }
 
-// dies holds the lock and then loses its session.
+// loseSession acquires the lock, whose session then ends.
 func (v *virtual) loseSession(mu *actors.Mutex) {
 	v.Helper()
 	g := lock(v, mu)
@@ -33,7 +33,7 @@ func (v *virtual) loseSession(mu *actors.Mutex) {
 	v.Cleanup(func() { g.Release() })
 }
 
-// takes checks how long it is until f ends, and returns its grant.
+// grantedAfter checks the time until f is granted, and returns the grant.
 func grantedAfter(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
 	t.Helper()
 	g, err := f.Wait(t.Context())
@@ -101,8 +101,8 @@ func TestLockDelayReentry(t *testing.T) {
 	})
 }
 
-// ends are the ways to end a hold without releasing it.
-var ends = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
+// losses are the ways in which a grant ends without a release.
+var losses = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
 	"session expired": func(v *virtual, _ *actors.Locks, g *actors.Grant) { v.Expire(g.Session()) },
 	"locks closed":    func(v *virtual, locks *actors.Locks, _ *actors.Grant) { must(v, locks.Close()) },
 	"node deleted": func(v *virtual, locks *actors.Locks, g *actors.Grant) {
@@ -111,10 +111,10 @@ var ends = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
 	},
 }
 
-// The first of the waiters waits for the delay, those behind it do not.
+// The first waiter waits for the delay, and the waiters behind it do not.
 func TestLockDelayAfterLoss(t *testing.T) {
 	t.Parallel()
-	for name, end := range ends {
+	for name, end := range losses {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				holder, held := v.delayed()
@@ -124,15 +124,15 @@ func TestLockDelayAfterLoss(t *testing.T) {
 				var waiting []*actors.Future[*actors.Grant]
 				for i := range 6 {
 					waiting = append(waiting, []*actors.Mutex{one, two}[i%2].Acquire(context.Background()))
-					zktest.Eventually(v, timeLimit, func() bool { return len(v.nodes()) == i+2 }, "it queues")
+					zktest.Eventually(v, timeLimit, func() bool { return len(v.nodes()) == i+2 }, "the request queues")
 				}
 				since := time.Now()
 				end(v, holder, g)
 				for i, f := range waiting {
 					h := grantedAfter(v, since, delay, f)
 					if i == 0 {
-						<-time.After(time.Hour) // the held marker of the holder's own
-						g.Release()             // of what is over for long: the held marker is another's
+						<-time.After(time.Hour) // with a held marker of its own
+						g.Release()             // which has ended long ago, and does not delete that marker
 						since = since.Add(time.Hour)
 					}
 					if h.Err() != nil {
@@ -146,7 +146,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	}
 }
 
-// A holder that does not know of its loss releases: the held marker of the next holder stays.
+// A holder that has not noticed its loss releases. The held marker of the next holder stays.
 func TestLockDelayLateRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -169,8 +169,8 @@ func TestLockDelayLateRelease(t *testing.T) {
 	})
 }
 
-// Requests end as they do in any wait, and the delay goes on for those that come.
-func TestLockDelayWithdrawn(t *testing.T) {
+// Requests that wait for the delay end as any waiting requests do, and the delay goes on for later requests.
+func TestLockDelayOfEndedRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		_, held := v.delayed()
@@ -202,8 +202,8 @@ func TestLockDelayWithdrawn(t *testing.T) {
 	})
 }
 
-// A contender that waits for the delay closes, or loses its session or its node. No contender holds
-// without having waited.
+// The Locks of a contender that waits for the delay are closed, or it loses its node or its session. Each contender
+// waits for the delay before it holds.
 func TestLockDelayOfLostWaiter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -241,8 +241,8 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 	})
 }
 
-// Two clients have their turns, whatever happens to the requests that make and remove held markers. No
-// contender waits for the delay after a clean end.
+// Two clients hold in turn in spite of faults at the requests that create and delete held markers. No
+// contender waits for the delay after a release.
 func TestLockDelayFaults(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,

@@ -14,11 +14,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// learns bounds how long a process may go on with a lock after its nodes were deleted.
+// noticeLimit is how long a process may go on with a lock after the deletion of its nodes.
 const noticeLimit = 3 * time.Second
 
-// An operator deletes all nodes of a lock that a process passes on between its own
-// waiters. It learns of that within seconds, though each of its holders is a new one.
+// An operator deletes all nodes of a lock that a process hands on between its own waiters. The process
+// notices that within seconds, though no holder holds for long.
 func TestNodesDeletedDuringHandOffs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -84,8 +84,8 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 	}
 }
 
-// Two readers of a process wait behind another's writer. The node of one is deleted, or of
-// both, and then the writer leaves: both readers get grants, none of them on a deleted node.
+// Two readers of a process wait behind a writer of another. The node of one reader is deleted, or the nodes of
+// both, and then the writer leaves. Both readers are granted, neither by a deleted node.
 func TestReadersDeletedBehindWriter(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -112,7 +112,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
 				b.waitNodes(3)
-				zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "they watch")
+				zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "the readers watch")
 				var deletes []any
 				nodes := b.nodes()
 				slices.SortFunc(nodes, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
@@ -134,7 +134,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 }
 
 // The node of the last reader is deleted and a second writer queues before the first leaves:
-// the other reader holds, and the last waits for the second writer by a new node.
+// the other reader holds, and the last reader waits for the second writer with a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
 	eachSerial(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
@@ -144,7 +144,7 @@ func TestReaderDeletedBetweenWriters(t *testing.T) {
 		others := b.nodes()
 		last := rw.Read().Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "they watch")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "the readers watch")
 		deleted := slices.DeleteFunc(b.nodes(), func(node string) bool { return slices.Contains(others, node) })[0]
 		results, err := conn.Multi(&zk.DeleteRequest{Path: b.path + "/" + deleted, Version: -1}, &zk.CreateRequest{
 			Path: b.path + "/" + strings.Replace(curatorID, "0", "1", 1) + "-__WRIT__",
@@ -153,7 +153,7 @@ func TestReaderDeletedBetweenWriters(t *testing.T) {
 		second := &foreignNode{b, conn, results[1].String}
 		first.leave()
 		g := result(b, f)
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last queues again")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last reader queues again")
 		pending(b, last)
 		unlock(b, g)
 		pending(b, last)

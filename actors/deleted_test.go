@@ -12,8 +12,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// emptied deletes the lock's directory, which has no children, or waits until
-// ZooKeeper has.
+// removeDirectory deletes the lock's directory, unless ZooKeeper does, once it has no children.
 func (b *testLock) removeDirectory(conn *zk.Conn) {
 	b.Helper()
 	b.waitNodes(0)
@@ -22,10 +21,9 @@ func (b *testLock) removeDirectory(conn *zk.Conn) {
 	}
 }
 
-// The directory of an idle lock goes away, as containers do, and with it the count of
-// its children: sequence numbers begin anew. What a process remembers of the old ones
-// must not let it in.
-func TestDirectoryComesAnew(t *testing.T) {
+// ZooKeeper deletes the directory of an idle lock, as a container, and sequence numbers begin at 0 in the
+// next directory. No contender holds because of numbers that its process remembers.
+func TestNumbersBeginAgain(t *testing.T) {
 	for name, before := range map[string]int{"fewer than before": 1, "as many as before": 3, "more than before": 5} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(b *testLock) {
@@ -40,7 +38,7 @@ func TestDirectoryComesAnew(t *testing.T) {
 				b.removeDirectory(conn)
 				var ahead []*foreignNode
 				for range before {
-					ahead = append(ahead, b.foreignNode(conn, "_c_0123456789abcdef0123456789abcdef-lock-"))
+					ahead = append(ahead, b.foreignNode(conn, foreignPrefixes["go-zookeeper"]))
 				}
 				f := mus[1].Acquire(within(b))
 				b.waitNodes(before + 1)
@@ -62,8 +60,8 @@ func TestDirectoryComesAnew(t *testing.T) {
 	}
 }
 
-// The same with a holder of our own, in the other order.
-func TestDirectoryComesAnewToHolder(t *testing.T) {
+// The same with a holder of this library, in the other order.
+func TestNumbersBeginAgainForAHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
@@ -88,10 +86,10 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 	eachSerial(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
-		first := b.foreignNode(conn, "_c_0123456789abcdef0123456789abcdef-lock-")
+		first := b.foreignNode(conn, foreignPrefixes["go-zookeeper"])
 		f, h := one.Acquire(within(b)), two.Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second has two ahead
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second waiter watches two nodes
 		// The last node is deleted first: the end of a node does not let the one behind it hold.
 		nodes := b.nodes()
 		slices.SortFunc(nodes, func(x, y string) int { return -strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
@@ -116,10 +114,10 @@ func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 			b.waitNodes(2)
 			pending(b, f)
 		case <-within(b).Done():
-			b.Fatalf("no request gets the lock; nodes %v", b.nodes())
+			b.Fatalf("no request is granted; nodes %v", b.nodes())
 		}
 		if g.Node() == first.path {
-			b.Error("holds by the node of another")
+			b.Error("holds by the node of another contender")
 		}
 		unlock(b, g)
 		unlock(b, result(b, f))

@@ -12,7 +12,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// kept makes directories that stay when they are empty, and removes them before the lock is checked.
+// makeDirectories makes directories that stay when they are empty. clean deletes them first.
 func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories []string) {
 	b.Helper()
 	made := []string{}
@@ -38,8 +38,8 @@ func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories 
 	return directories
 }
 
-// Another client has written data into the directories before the lock is used. The
-// tokens increase with each grant all the same, in one process and from one to the other.
+// Another client has written data into the directories before the first use of the lock. Tokens increase
+// with each grant, in one process and from one to the other.
 func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 	for _, r := range exclusive() {
 		t.Run(r.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 	}
 }
 
-// content is what a test has written into a directory.
+// content is the data that a test has written into a directory.
 type content struct {
 	path string
 	data string
@@ -116,7 +116,7 @@ func TestDirectoryDataStays(t *testing.T) {
 				unlock(b, g)
 				unlock(b, result(b, next))
 				check("written by the holder")
-				write("") // and that there is none
+				write("")
 				check("emptied")
 			})
 		})

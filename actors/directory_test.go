@@ -4,64 +4,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The server collects the empty directory while the lock's actor lives. Sequence numbers begin anew in
+// The server collects the empty directory while the lock's actor runs. Sequence numbers begin at 0 in
 // the next directory. The actor must not let a second contender hold because of its knowledge of the
 // earlier directory.
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
-		path, client := s.Path(t), s.Client(t)
-		connect := func() *actors.Mutex {
-			locks, err := actors.Connect(t.Context(), s.Addr(), actors.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { locks.Close() })
-			return locks.Mutex(path)
-		}
-		first, second := connect(), connect()
+		b := lockOn(t, s)
+		first, second, client := b.mutex(), b.mutex(), b.Client(b)
 		for range 3 {
-			grant, err := first.Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := grant.Unlock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			unlock(b, lock(b, first))
 		}
-		zktest.Eventually(t, timeLimit, func() bool {
-			exists, _, _ := client.Exists(path)
+		zktest.Eventually(b, timeLimit, func() bool {
+			exists, _, _ := client.Exists(b.path)
 			return !exists
-		}, "the empty directory goes")
+		}, "the empty directory is deleted")
 
-		holder, err := second.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		holder := lock(b, second)
+		waiting := first.Acquire(within(b))
+		<-time.After(shortWait)
+		pending(b, waiting)
+		unlock(b, holder)
+		g := result(b, waiting)
+		if g.Token().Compare(holder.Token()) <= 0 {
+			b.Errorf("token %v after %v", g.Token(), holder.Token())
 		}
-		pending := first.Acquire(t.Context())
-		select {
-		case <-pending.Done():
-			grant, err := pending.Result()
-			t.Fatalf("while the lock is held (%v), it is given to %v, %v", holder.Err(), grant, err)
-		case <-time.After(300 * time.Millisecond):
-		}
-		if err := holder.Unlock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		grant, err := pending.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if grant.Token().Compare(holder.Token()) <= 0 {
-			t.Errorf("token %v after %v", grant.Token(), holder.Token())
-		}
-		if err := grant.Unlock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		unlock(b, g)
 	})
 }

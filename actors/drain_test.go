@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Drain refuses what waits and what comes, and returns when the holders have released.
+// Drain refuses waiting and new requests, and returns when the holders have released.
 func TestDrain(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
 		mu := r.at(locks, v.path)
@@ -47,7 +47,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Drain of idle locks returns at once. A Drain that cannot end says which locks are held.
+// Drain of idle locks returns at once. The error of a Drain whose context ends names the held locks.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -67,12 +67,11 @@ func TestDrainEnds(t *testing.T) {
 		}
 		//lint:ignore SA1012 that is the test
 		is(v, locks.Drain(nil), actors.ErrInvalid)
-		// A lost grant is held no more, though its owner has not released it.
+		// Drain does not wait for a lost grant, though its owner has not released it.
 		v.Expire(locks.Session().ID)
 		<-g.Done()
 		must(v, locks.Drain(within(v)))
-		unlockErr := g.Unlock(within(v))
-		is(v, unlockErr, actors.ErrSessionLost)
+		is(v, g.Unlock(within(v)), actors.ErrSessionLost)
 	})
 }
 
@@ -91,7 +90,7 @@ func TestCloseWhileDraining(t *testing.T) {
 	})
 }
 
-// Actors hear of it by the reason.
+// Actors get the reason DRAINING.
 func TestDrainMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
@@ -112,7 +111,7 @@ func TestDrainMessages(t *testing.T) {
 	})
 }
 
-// Many that come and go while Drain begins: no grant is left when it returns, and no request hangs.
+// Goroutines acquire and release while Drain begins. No grant is left when it returns, and all requests end.
 func TestDrainMeanwhile(t *testing.T) {
 	each(t, func(b *testLock) {
 		for range 10 {
@@ -131,9 +130,7 @@ func TestDrainMeanwhile(t *testing.T) {
 					}
 				}()
 			}
-			unlockOne, err := local.Lock(within(b))
-			must(b, err)
-			unlockOne.Release()
+			lock(b, local).Release()
 			must(b, locks.Drain(within(b)))
 			if s := locks.Stats(); s.Held != 0 {
 				b.Error(statsText(s))

@@ -12,15 +12,15 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A grant is not taken for dropped while it is released, though nothing refers to it later.
+// A grant does not count as dropped during its release, though no reference to it is left.
 func TestReleasedIsNotDropped(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
 		read := locks.RWMutex(b.path).Read()
 		g := lock(b, read)
-		lock(b, read) // dropped; when that is noticed, the grants are watched
-		collectUntil(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the dropped grant is noticed")
+		lock(b, read) // which is dropped: leak detection begins
+		collectUntil(b, func() bool { return len(log.with("dropped without Release")) == 1 }, "the log has the dropped grant")
 		unlockAcquisition := sync.OnceFunc(actors.LockAcquisition(g))
 		defer unlockAcquisition()
 		var freed atomic.Bool
@@ -38,7 +38,7 @@ func TestReleasedIsNotDropped(t *testing.T) {
 			collectUntil(b, swept.Load, "garbage is collected")
 		}
 		if freed.Load() {
-			b.Error("the grant is garbage while it is released")
+			b.Error("the grant is collected during its release")
 		}
 		unlockAcquisition()
 		result(b, <-released)

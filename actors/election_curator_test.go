@@ -21,8 +21,8 @@ var javaElections = []struct {
 	{"latch", (*interop.CuratorClient).LeaderLatch, []actors.ElectionOption{actors.LeaderLatchNodes()}},
 }
 
-// Curator's LeaderSelector, or LeaderLatch, leads while we wait, and we lead while it waits. Each
-// side sees the ids of both.
+// Curator's LeaderSelector, or LeaderLatch, leads while our candidate waits, and waits while our candidate leads. Each
+// library returns the ids of both.
 func TestElectionBesideCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestElectionBesideCurator(t *testing.T) {
 				curator, locks := b.curator(), b.locks()
 				theirs, observer := java.join(curator, b.path, "java"), java.join(curator, b.path, "observer")
 				e := locks.Election(b.path, append(java.options, actors.AsID("go"))...)
-				sees := func(want ...string) {
+				expect := func(want ...string) {
 					b.Helper()
 					leader, err := e.Leader(within(b))
 					if err != nil || string(leader.Data) != want[0] || leader.Mine != (want[0] == "go") {
@@ -60,13 +60,13 @@ func TestElectionBesideCurator(t *testing.T) {
 				c := b.campaign(e)
 				b.waitNodes(2)
 				c.waits()
-				sees("java", "go")
+				expect("java", "go")
 
 				must(b, theirs.Release()) // closes it
 				c.leads()
 				again := theirs.Begin(timeLimit)
 				b.waitNodes(2)
-				sees("go", "java")
+				expect("go", "java")
 				select {
 				case r := <-again:
 					b.Fatalf("Java leads beside us: %v", r)
@@ -79,7 +79,7 @@ func TestElectionBesideCurator(t *testing.T) {
 				}
 				b.waitNodes(2)
 				c.waits()
-				sees("java", "go")
+				expect("java", "go")
 
 				must(b, theirs.Release())
 				c.leads()

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An id that no node may have is a final error, though requests over other limits are repeated.
+// An id over MaxNodeData is a final error, though requests over other limits are repeated.
 func TestElectionWithTooLongAnID(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
@@ -22,8 +22,8 @@ func TestElectionWithTooLongAnID(t *testing.T) {
 	})
 }
 
-// The nodes of LeaderSelector and of LeaderLatch do not exclude each other: within a process that is
-// refused, across processes it is logged.
+// The nodes of LeaderSelector and of LeaderLatch do not exclude each other. A process refuses the second form, and
+// logs an error if another process has it.
 func TestElectionFormsDoNotMix(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -35,7 +35,7 @@ func TestElectionFormsDoNotMix(t *testing.T) {
 	})
 }
 
-// The body ends its goroutine, as testing's FailNow does: that resigns, too.
+// A body that ends its goroutine, as testing's FailNow does, resigns, too.
 func TestBodyEndsItsGoroutine(t *testing.T) {
 	each(t, func(b *testLock) {
 		e, ended := b.locks().Election(b.path), make(chan struct{})
@@ -73,8 +73,8 @@ func TestResigningWithoutTheRight(t *testing.T) {
 	})
 }
 
-// The leader resigns while ZooKeeper is away: that blocks until ZooKeeper is back, or the session is
-// lost, and not longer. The campaign goes on, or ends with its context.
+// The leader resigns without an answer from ZooKeeper, which blocks until ZooKeeper answers or the session is
+// lost. Then the campaign goes on, or ends with its context.
 func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -102,14 +102,14 @@ func TestResigningWithoutZooKeeper(t *testing.T) {
 	})
 }
 
-// A process that takes no part follows the leader, also over the loss of its own session.
+// A process that is no candidate observes the leader, also after the loss of its own session.
 func TestElectionObserve(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
-		follower := b.locks()
+		observer := b.locks()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		queues := follower.Election(b.path, form...).Observe(ctx)
-		sees := func(want ...string) {
+		queues := observer.Election(b.path, form...).Observe(ctx)
+		expect := func(want ...string) {
 			b.Helper()
 			limit, ids := within(b).Done(), []string(nil)
 			for !slices.Equal(ids, want) {
@@ -123,31 +123,31 @@ func TestElectionObserve(t *testing.T) {
 						}
 					}
 				case <-limit:
-					b.Fatalf("sees %v, not %v", ids, want)
+					b.Fatalf("the ids are %v, want %v", ids, want)
 				}
 			}
 		}
 		as := func(id string) []actors.ElectionOption { return append(slices.Clone(form), actors.AsID(id)) }
 		one := b.campaign(b.locks().Election(b.path, as("one")...))
 		one.leads()
-		sees("one")
+		expect("one")
 		two := b.campaign(b.locks().Election(b.path, as("two")...))
-		sees("one", "two")
+		expect("one", "two")
 		one.resigns()
 		two.leads()
-		sees("two", "one")
-		b.expire(follower)
+		expect("two", "one")
+		b.expire(observer)
 		two.resigns()
 		one.leads()
-		sees("one", "two")
+		expect("one", "two")
 		one.end()
 		two.leads()
 		two.end()
-		sees()
+		expect()
 		cancel()
 		for range queues { // until it is closed
 		}
-		q, open := <-follower.Election(b.path, nil).Observe(within(b))
+		q, open := <-observer.Election(b.path, nil).Observe(within(b))
 		if is(b, q.Err, actors.ErrInvalid); !open {
 			b.Error("no queue with the error")
 		}

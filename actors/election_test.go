@@ -22,14 +22,14 @@ func eachForm(t *testing.T, f func(b *testLock, form ...actors.ElectionOption)) 
 	}
 }
 
-// Three participants, two of them of one process, lead in the order in which they have queued. Each
-// that resigns queues again, and tokens grow.
+// Three participants, two of them of one process, lead in the order of their queue. A participant that
+// resigns queues again, and tokens grow.
 func TestCampaign(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		as := func(id string) []actors.ElectionOption { return append(form, actors.AsID(id)) }
 		here, there := b.locks(), b.locks()
-		follower := there.Election(b.path, form...)
-		_, err := follower.Leader(within(b))
+		observer := there.Election(b.path, form...)
+		_, err := observer.Leader(within(b))
 		is(b, err, actors.ErrNoLeader)
 
 		ids := []string{"one", "two", "three"}
@@ -49,12 +49,12 @@ func TestCampaign(t *testing.T) {
 					b.Errorf("%s leads with %v after %v, term %d, %v", ids[i], term.Token(), last, term.Number(), term.Grant().Err())
 				}
 				last = term.Token()
-				leader := b.waitLeader(follower, ids[i])
+				leader := b.waitLeader(observer, ids[i])
 				if leader.Node != term.Grant().Node() || leader.Token != term.Token() {
 					b.Errorf("%s leads with %v, and the leader is %+v", ids[i], term.Token(), leader)
 				}
-				b.waitNodes(3) // the one that has resigned queues again
-				queue, err := follower.Participants(within(b))
+				b.waitNodes(3) // the last leader queues again
+				queue, err := observer.Participants(within(b))
 				if err != nil || len(queue) != 3 {
 					b.Fatalf("participants %+v, %v", queue, err)
 				}
@@ -70,8 +70,8 @@ func TestCampaign(t *testing.T) {
 	})
 }
 
-// The lock is held until the body has returned, and ZooKeeper has deleted the node when the next
-// statement runs, however the body is left.
+// The leader holds until the body returns, and ZooKeeper has deleted the node before the next statement
+// runs, however the body ends.
 func TestLeavingTheBodyResigns(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -239,19 +239,19 @@ func TestElectionBesideMutex(t *testing.T) {
 	})
 }
 
-// A handle of the process has a local queue on the path: the two would not exclude each other.
+// An election on the path of a local queue of its process is refused: the two would not exclude each other.
 func TestElectionBesideLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		g := lock(b, locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{})))
 		b.campaign(locks.Election(b.path)).fails(actors.ErrInvalid)
 		unlock(b, g)
-		other := b.campaign(b.locks().Election(b.path)) // of another process: it waits for the node
+		other := b.campaign(b.locks().Election(b.path)) // of another process, which waits for the node
 		other.leads()
 	})
 }
 
-// The sessions of a leader and of a waiter end: both go on by themselves.
+// The sessions of a leader and of a waiter end. Both campaigns go on.
 func TestCampaignOutlivesSessions(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		here, there := b.locks(), b.locks()
@@ -266,7 +266,7 @@ func TestCampaignOutlivesSessions(t *testing.T) {
 		closes(b, first.Context().Done(), "the context of the term")
 		is(b, context.Cause(first.Context()), actors.ErrSessionLost)
 		second := two.leads()
-		b.waitNodes(2) // the first waits again
+		b.waitNodes(2) // the first candidate waits again
 		two.resigns()
 		third := one.leads()
 		if third.Number() != 2 || second.Number() != 1 || third.Token().Compare(second.Token()) <= 0 || second.Token().Compare(first.Token()) <= 0 {
@@ -275,7 +275,7 @@ func TestCampaignOutlivesSessions(t *testing.T) {
 	})
 }
 
-// A request that fails for a time is repeated, and the log has a line.
+// A campaign repeats a request that has failed for a passing reason, and logs that.
 func TestCampaignRetries(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -302,14 +302,14 @@ func TestResignOnRevoke(t *testing.T) {
 		closes(b, term.Context().Done(), "the context of the term")
 		is(b, context.Cause(term.Context()), actors.ErrRevoked)
 
-		term = two.leads() // it decides by itself
+		term = two.leads() // which does not resign on Revoke
 		_, err = revoker.Revoke(within(b), term.Grant().Node(), 0)
 		must(b, err)
 		closes(b, term.Grant().Revoked(), "the wait for the request")
 		if term.Context().Err() != nil {
 			b.Error("the term has ended")
 		}
-		b.waitNodes(2) // the one that was revoked queues again
+		b.waitNodes(2) // the first candidate queues again
 		two.resigns()
 		one.leads()
 	})
@@ -371,7 +371,7 @@ func TestCampaignHoldsAtMost(t *testing.T) {
 	})
 }
 
-// Drain ends a campaign that waits, and waits itself for one that leads.
+// Drain ends the campaign of a waiter, and waits for that of a leader.
 func TestCampaignOfDrainedLocks(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// follower is a member that does not lead, and the addresses of the others.
+// follower returns a member that does not lead, and the addresses of the others.
 func (b *testLock) follower() (member *zktest.Server, others string) {
 	b.Helper()
 	leader := b.Leader(b)
@@ -23,7 +23,7 @@ func (b *testLock) follower() (member *zktest.Server, others string) {
 	return nil, ""
 }
 
-// without is the addresses of all members but one.
+// without returns the addresses of all members but one.
 func (b *testLock) without(member *zktest.Server) string {
 	var addrs []string
 	for _, m := range b.Members() {
@@ -34,7 +34,7 @@ func (b *testLock) without(member *zktest.Server) string {
 	return strings.Join(addrs, ",")
 }
 
-// on connects to all members, first to the given one.
+// on returns Locks that know all members, and that connect to the given member first.
 func (b *testLock) on(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	var proxies []*zktest.TCPProxy
@@ -51,18 +51,18 @@ func (b *testLock) on(member *zktest.Server, configure ...func(*actors.Config)) 
 	return locks
 }
 
-// A follower is cut off from its ensemble, and goes on to answer the holder until it
-// notices. With a margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder is told
-// before another client gets the lock.
+// A follower is cut off from its ensemble, and goes on to answer the holder until it notices. With a
+// margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder notices its loss before another client
+// holds.
 func TestFollowerIsCutOff(t *testing.T) {
 	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	follower, others := b.follower()
 	holder := connect(b.T, follower.Addr(), func(cfg *actors.Config) {
 		cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond
 	})
-	rival := connect(b.T, others).Mutex(b.path)
+	other := connect(b.T, others).Mutex(b.path)
 	g := lock(b, holder.Mutex(b.path))
-	f := rival.Acquire(within(b))
+	f := other.Acquire(within(b))
 	b.waitNodes(2)
 	follower.Isolate(b, true)
 	if s := holder.Session(); s.State != messages.SessionState_CONNECTED {
@@ -85,8 +85,8 @@ func TestFollowerIsCutOff(t *testing.T) {
 	b.clean()
 }
 
-// The member that the holder is connected to is killed, or freezes for longer than the
-// session: the follower, or the leader.
+// The member that the holder is connected to, a follower or the leader, is killed, or freezes for longer than
+// the session.
 func TestMembersFail(t *testing.T) {
 	b := ensemble(t)
 	for _, role := range []string{"follower", "leader"} {
@@ -97,20 +97,20 @@ func TestMembersFail(t *testing.T) {
 			m, _ := b.follower()
 			return m
 		}
-		b.survives(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, longSession)
-		b.survives(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 6*time.Second)
+		b.failMember(role+" killed", pick(), (*zktest.Server).Stop, (*zktest.Server).Start, longSession)
+		b.failMember(role+" frozen", pick(), (*zktest.Server).Freeze, (*zktest.Server).Thaw, 6*time.Second)
 	}
 }
 
-// survives has a holder on the member when it fails. The grant holds on, or the holder is
-// told of its end before the rival has the lock.
-func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(*zktest.Server, testing.TB), timeout time.Duration) {
+// failMember has the member of a holder fail. The grant goes on, or the holder notices its end before another
+// contender holds.
+func (b *testLock) failMember(what string, member *zktest.Server, fail, repair func(*zktest.Server, testing.TB), timeout time.Duration) {
 	b.Helper()
 	holder := b.on(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-	rival := connect(b.T, b.without(member))
+	others := connect(b.T, b.without(member))
 	mu := holder.Mutex(b.path)
 	g := lock(b, mu)
-	f := rival.Mutex(b.path).Acquire(within(b))
+	f := others.Mutex(b.path).Acquire(within(b))
 	b.waitNodes(2)
 	fail(member, b)
 	var err error
@@ -132,11 +132,11 @@ func (b *testLock) survives(what string, member *zktest.Server, fail, mend func(
 		b.Errorf("%s: token %v after %v", what, h.Token(), g.Token())
 	}
 	again := mu.Acquire(within(b))
-	mend(member, b)
-	member.Start(b) // it runs; this waits until it serves
+	repair(member, b)
+	member.Start(b) // which waits until the running member serves
 	unlock(b, h)
 	unlock(b, result(b, again))
 	b.clean()
 	must(b, holder.Close())
-	must(b, rival.Close())
+	must(b, others.Close())
 }

@@ -33,8 +33,8 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// The holder does not know yet that its node is gone.
-func TestVerifyFindsOut(t *testing.T) {
+// Verify finds that the node is deleted before the holder has noticed that.
+func TestVerifyOfADeletedNode(t *testing.T) {
 	each(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		must(b, b.Client(b).Delete(g.Node(), -1))
@@ -45,8 +45,8 @@ func TestVerifyFindsOut(t *testing.T) {
 	})
 }
 
-// A write under Guard is done while the grant holds, and refused by ZooKeeper when it
-// is over, through whichever client it comes.
+// ZooKeeper executes a write with Guard while the grant holds, and refuses the write after its end, from
+// whichever client.
 func TestGuard(t *testing.T) {
 	each(t, func(b *testLock) {
 		client, resource := b.Client(b), b.Path(b)
@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 		zktest.Eventually(b, timeLimit, func() bool {
 			now := locks.Session()
 			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
-		}, "the holder is told, and has a new session")
+		}, "the holder has noticed its loss, and has a new session")
 		_, err = locks.Multi(within(b), g.Guard(write("late"))...)
 		var failed *zkbridge.OpError
 		if !errors.As(err, &failed) || failed.Index != 0 || !errors.Is(err, zk.ErrNoNode) {
@@ -106,12 +106,12 @@ func TestSuspendedEndsContexts(t *testing.T) {
 			}
 			zktest.Eventually(b, timeLimit, func() bool {
 				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(within(b)) == nil
-			}, "it goes on")
+			}, "the grant goes on")
 			if ended := ctx.Err() != nil; ended != stop {
 				b.Errorf("StopOnSuspended %v: context ended %v", stop, ended)
 			}
 			if g.Err() != nil || g.Context(b.Context()).Err() != nil {
-				b.Errorf("the grant is over: %v", g.Err())
+				b.Errorf("the grant has ended: %v", g.Err())
 			}
 			unlock(b, g)
 			must(b, locks.Close())
@@ -119,7 +119,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 	})
 }
 
-// The rule of a custom lock says whether a node may be newer than its token.
+// The rule of a custom lock determines whether a node may be newer than its token.
 func TestVerifyTokenOfADowngradedCustomLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()

@@ -74,7 +74,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// A page shows 1,000 locks at once.
+// Find returns 1,000 locks.
 func TestFindManyLocks(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, reader := b.locks(), b.locks()
@@ -96,7 +96,7 @@ func TestFindManyLocks(t *testing.T) {
 	})
 }
 
-// Too deep a tree is refused, with what was found.
+// Find returns an error for a tree that is too deep, and the locks that it has found.
 func TestFindDepth(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()

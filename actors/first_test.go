@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// First takes one grant and leaves nothing of the others.
+// First returns one grant, and cancels or releases the other requests.
 func TestFirst(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -24,7 +24,7 @@ func TestFirst(t *testing.T) {
 		g, err := actors.First(within(b), acquire()...)
 		must(b, err)
 		if g.Path() != all[2].Path() {
-			b.Errorf("took %s", g.Path())
+			b.Errorf("got %s", g.Path())
 		}
 		_, err = actors.First(within(b), acquire(actors.Try())...)
 		is(b, err, actors.ErrNotAcquired)
@@ -43,7 +43,7 @@ func TestFirst(t *testing.T) {
 		g, err = actors.First(within(b), futures...)
 		must(b, err)
 		if g.Path() != all[0].Path() {
-			b.Errorf("of all took %s", g.Path())
+			b.Errorf("got %s of all", g.Path())
 		}
 		unlock(b, lock(b, all[1]))
 		unlock(b, lock(b, all[2]))
@@ -58,6 +58,6 @@ func TestFirst(t *testing.T) {
 		//lint:ignore SA1012 that is the test
 		_, err = actors.First(nil, all[0].Acquire(within(b)))
 		is(b, err, actors.ErrInvalid)
-		zktest.Eventually(b, timeLimit, func() bool { s := locks.Stats(); return s.Held+s.Waiting == 0 }, "nothing waits or holds")
+		zktest.Eventually(b, timeLimit, func() bool { s := locks.Stats(); return s.Held+s.Waiting == 0 }, "no request waits or holds")
 	})
 }

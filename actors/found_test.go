@@ -9,9 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A lock that is used for the first time while the connection is away waits for it. (It
-// sent its create again and again for an epoch that never was, as fast as it could, so
-// that time in the bubble stood still.)
+// A lock that is used for the first time without a connection waits for the connection. (It sent its create
+// again and again, for an epoch that did not exist.)
 func TestFirstUseWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -31,8 +31,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	})
 }
 
-// The request in the middle of the queue is cancelled: the next must not enter while
-// the first holds the lock.
+// The request in the middle of the queue is cancelled. The next does not hold while the first holds.
 func TestCancelInTheMiddle(t *testing.T) {
 	each(t, func(b *testLock) {
 		first, second, third := b.mutex(), b.mutex(), b.mutex()
@@ -73,7 +72,7 @@ func TestCancelGivesBack(t *testing.T) {
 		f.Cancel()
 		b.waitNodes(0)
 		if g, err := f.Result(); err == nil {
-			b.Errorf("Result gives a grant without an error; that has ended: %v", g.Err())
+			b.Errorf("Result returns a grant without an error, which has ended: %v", g.Err())
 		} else {
 			is(b, err, actors.ErrCancelled)
 		}
@@ -94,7 +93,7 @@ func TestCancelAfterResult(t *testing.T) {
 	})
 }
 
-// Contexts end at the very moment when the lock is granted. A call that returns a grant without an
+// Contexts end at the moment at which the lock is granted. A call that returns a grant without an
 // error holds the lock.
 func TestContextRacesGrant(t *testing.T) {
 	each(t, func(b *testLock) {
@@ -108,9 +107,9 @@ func TestContextRacesGrant(t *testing.T) {
 					ctx, cancel := context.WithTimeout(b.Context(), rand.N(4*time.Millisecond))
 					g, err := mu.Lock(ctx)
 					if err == nil {
-						granted++ // under the lock, if it is one
+						granted++ // under the lock
 						if g.Err() != nil {
-							b.Errorf("granted without an error, and over: %v", g.Err())
+							b.Errorf("granted without an error, and ended: %v", g.Err())
 						}
 						if err := g.Unlock(within(b)); err != nil {
 							b.Errorf("unlock: %v", err)
@@ -131,12 +130,12 @@ func TestContextRacesGrant(t *testing.T) {
 			runtime.Gosched()
 		}
 		if lines := log.with("dropped"); len(lines) != 0 {
-			b.Errorf("the log blames the user %d times: %s", len(lines), lines[0])
+			b.Errorf("the log has %d dropped grants: %s", len(lines), lines[0])
 		}
 	})
 }
 
-// The context ends just when the request is done, while its result is read.
+// The context ends when the request is complete, during the call of Result.
 func TestContextRacesResult(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		mu := b.mutex()
@@ -149,7 +148,7 @@ func TestContextRacesResult(t *testing.T) {
 			}()
 			if g, err := f.Result(); err == nil {
 				if g.Err() != nil {
-					b.Fatalf("granted without an error, and over: %v", g.Err())
+					b.Fatalf("granted without an error, and ended: %v", g.Err())
 				}
 				unlock(b, g)
 			}
@@ -174,7 +173,7 @@ func TestCancelRacesGrant(t *testing.T) {
 					}()
 					if g, err := f.Result(); err == nil {
 						if g.Err() != nil {
-							b.Errorf("granted without an error, and over: %v", g.Err())
+							b.Errorf("granted without an error, and ended: %v", g.Err())
 						}
 						g.Release()
 					}
@@ -187,7 +186,7 @@ func TestCancelRacesGrant(t *testing.T) {
 	})
 }
 
-// A forgotten future leaves the queue, also if its grant was never taken.
+// The request of a dropped future leaves the queue, also with a grant that no call has returned.
 func TestDroppedFuture(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -196,19 +195,19 @@ func TestDroppedFuture(t *testing.T) {
 		f := mu.Acquire(context.Background())
 		b.waitNodes(2)
 		runtime.KeepAlive(f)
-		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the dropped request is gone")
+		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the node of the dropped request is deleted")
 		if len(log.with("dropped")) != 1 {
 			b.Errorf("log: %v", log.with())
 		}
 		unlock(b, g)
 		mu.Acquire(context.Background()) // is granted
-		collectUntil(b, func() bool { return len(log.with("dropped")) == 2 }, "the dropped grant is noticed")
+		collectUntil(b, func() bool { return len(log.with("dropped")) == 2 }, "the log has the dropped grant")
 		b.waitNodes(0)
 		unlock(b, lock(b, mu))
 	})
 }
 
-// A goroutine waits for the future, so it is not forgotten, though not used again.
+// A future that a goroutine waits for does not count as dropped.
 func TestWaitedForIsNotDropped(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*actors.Mutex) (*actors.Grant, error){
@@ -270,7 +269,7 @@ func TestDroppedGrant(t *testing.T) {
 	})
 }
 
-// While its context is used a grant is not dropped.
+// A grant whose context is in use does not count as dropped.
 func TestGrantInContext(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		var log logs
@@ -289,7 +288,7 @@ func TestGrantInContext(t *testing.T) {
 	})
 }
 
-// The future's end does not wait for ZooKeeper, which does not answer.
+// Cancel completes the future without an answer from ZooKeeper.
 func TestCancelWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {

@@ -17,8 +17,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// onChroot runs f on both servers. The lock's path is a chroot, which does not exist yet, and so has a generation of
-// its own.
+// onChroot runs f on both servers. The path of the testLock is a chroot that does not exist yet. So it has a
+// generation of its own.
 func onChroot(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -27,7 +27,7 @@ func onChroot(t *testing.T, f func(b *testLock)) {
 	})
 }
 
-// chroot connects to what is below the lock's path.
+// chroot returns Locks with the lock's path as chroot.
 func (b *testLock) chroot(configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	return connect(b.T, b.Addr()+b.path, configure...)
@@ -47,7 +47,7 @@ func (b *testLock) raise(locks *actors.Locks) uint64 {
 	return g
 }
 
-// setGeneration writes the node as an operator may with a shell, whatever it is.
+// setGeneration writes any data into the node, as an operator may.
 func (b *testLock) setGeneration(text string) {
 	b.Helper()
 	_, err := b.Client(b).Set(b.path+zkbridge.GenerationPath, []byte(text), -1)
@@ -58,7 +58,7 @@ func TestRaiseGeneration(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks, others := b.chroot(), b.chroot()
 		if g := b.generation(locks); g != 0 {
-			b.Errorf("generation %d, and none was raised", g)
+			b.Errorf("generation %d before the first raise", g)
 		}
 		now := uint64(time.Now().Unix())
 		first := b.raise(locks)
@@ -82,12 +82,12 @@ func TestRaiseGeneration(t *testing.T) {
 			b.Errorf("generation %d without a node", g)
 		}
 		if g := b.raise(locks); g < now || g >= 1<<40 {
-			b.Errorf("generation %d, made anew", g)
+			b.Errorf("generation %d of a new node", g)
 		}
 	})
 }
 
-// Two processes raise the first generation at the same time, and do not raise it to the same number.
+// Several processes raise the first generation at one time, and none to the number of another.
 func TestRaiseGenerationTogether(t *testing.T) {
 	t.Parallel()
 	onChroot(t, func(b *testLock) {
@@ -139,8 +139,8 @@ func TestGenerationOfUnusableData(t *testing.T) {
 	})
 }
 
-// Where only their creator may do anything with the nodes of locks, all may read the
-// generation, and only the creator may raise it.
+// Where only their creator has rights to the nodes of locks, all clients may read the generation, and only
+// the creator may raise it.
 func TestGenerationIsReadable(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -152,11 +152,11 @@ func TestGenerationIsReadable(t *testing.T) {
 			cfg.Auth, cfg.ACL = []zkbridge.Auth{{Scheme: "digest", Credential: "owner:secret"}}, zkbridge.CreatorAll()
 		})
 		g := b.raise(owner)
-		stranger := b.chroot()
-		if got := b.generation(stranger); got != g {
+		other := b.chroot()
+		if got := b.generation(other); got != g {
 			b.Errorf("generation %d, want %d", got, g)
 		}
-		_, err := stranger.RaiseGeneration(within(b))
+		_, err := other.RaiseGeneration(within(b))
 		is(b, err, messages.Reason_NO_AUTH)
 		if again := b.raise(owner); again <= g {
 			b.Errorf("generation %d after %d", again, g)
@@ -197,7 +197,7 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 		verify(next.Node(), true, first)
 		verify(next.Node(), false, 0, first-1, first+1)
 		second := b.raise(locks)
-		verify(next.Node(), true, 0, first) // it is not known any more which one it was
+		verify(next.Node(), true, 0, first) // any earlier generation is possible
 		verify(next.Node(), false, second+1)
 		all, err := mu.Participants(within(b))
 		if err != nil || len(all) != 1 || all[0].Token.Generation != 0 {
@@ -253,6 +253,6 @@ func TestSimpleMutexWithoutGeneration(t *testing.T) {
 		} else if !errors.Is(err, messages.Reason_NO_AUTH) {
 			b.Errorf("%v", err)
 		}
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "nodes are left")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "no node is left")
 	})
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A lock that cannot be cleaned up does not cost the holders of other locks theirs: a rival
-// gets an unrelated lock when its holder has released it, or not earlier than the margin
-// after the holder has heard of the loss.
+// The failure of one lock's release does not end the grants of other locks: another process holds an
+// unrelated lock only after its holder has released it, or at least the margin after the holder has
+// noticed its loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	t.Parallel()
 	const margin = session / 5 // the default
 	var fails atomic.Bool
 	for name, c := range map[string]struct {
-		trouble func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
-		fatal   bool // the holder hears of a loss
+		fail func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
+		lost bool // the session is lost
 	}{
 		"release is refused": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := lock(v, locks.Mutex("/lock"))
@@ -53,21 +53,21 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				locks, bridge := v.onBridge(func(cfg *zkbridge.Config) {
-					cfg.Logger = slog.New(panicking{slog.DiscardHandler, &fails})
+					cfg.Logger = slog.New(panickingHandler{slog.DiscardHandler, &fails})
 				})
-				rivals := v.locks()
+				others := v.locks()
 				unrelated := lock(v, locks.Mutex("/unrelated"))
 				ctx := unrelated.Context(v.Context())
-				waits := rivals.Mutex("/unrelated").Acquire(v.Context())
+				waiting := others.Mutex("/unrelated").Acquire(v.Context())
 				<-time.After(time.Second)
-				c.trouble(v, locks, bridge)
-				if c.fatal {
+				c.fail(v, locks, bridge)
+				if c.lost {
 					closes(v, ctx.Done(), "the context")
 					is(v, context.Cause(ctx), actors.ErrSessionLost)
-					told := time.Now()
-					g := result(v, waits)
-					if took := time.Since(told); took < margin {
-						v.Errorf("the rival holds %v after the holder was told", took)
+					noticed := time.Now()
+					g := result(v, waiting)
+					if took := time.Since(noticed); took < margin {
+						v.Errorf("the other process holds %v after the holder noticed its loss", took)
 					}
 					unlock(v, g)
 					return
@@ -76,35 +76,35 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 				if unrelated.Err() != nil || ctx.Err() != nil {
 					v.Errorf("the holder of another lock has lost it: %v", unrelated.Err())
 				}
-				pending(v, waits)
+				pending(v, waiting)
 				unlock(v, unrelated)
-				unlock(v, result(v, waits))
+				unlock(v, result(v, waiting))
 			})
 		})
 	}
 }
 
-// The same on both servers, for a right that is taken away. What could not be released
-// blocks its own lock until the right is back, and the process can go on using it.
+// The same on both servers, for a right that is missing for a while. The node that ZooKeeper does not delete
+// blocks its own lock until the right is back, and then the process can use the lock again.
 func TestReleaseRefused(t *testing.T) {
 	each(t, func(b *testLock) {
-		locks, rivals := b.locks(), b.locks()
+		locks, others := b.locks(), b.locks()
 		other := b.path + "-unrelated"
 		unrelated := lock(b, locks.Mutex(other))
-		waits := rivals.Mutex(other).Acquire(within(b))
+		waiting := others.Mutex(other).Acquire(within(b))
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)
-		rival := rivals.Mutex(b.path).Acquire(within(b))
+		next := others.Mutex(b.path).Acquire(within(b))
 		b.waitNodes(2)
 		setACL(b, b.Client(b), b.path, zk.PermAll&^zk.PermDelete)
 		is(b, g.Unlock(within(b)), actors.ErrNoAuth)
 		if g.Err() == nil {
-			b.Error("what was released counts as held")
+			b.Error("the grant goes on after its release")
 		}
-		pending(b, rival, waits)
+		pending(b, next, waiting)
 		setACL(b, b.Client(b), b.path, zk.PermAll)
-		h := result(b, rival)
-		pending(b, waits)
+		h := result(b, next)
+		pending(b, waiting)
 		if err := unrelated.Err(); err != nil || locks.Session().Epoch != 1 {
 			b.Errorf("the holder of another lock has lost it: %v", err)
 		}
@@ -114,7 +114,7 @@ func TestReleaseRefused(t *testing.T) {
 		unlock(b, h)
 		unlock(b, result(b, again))
 		unlock(b, unrelated)
-		unlock(b, result(b, waits))
+		unlock(b, result(b, waiting))
 	})
 }
 
@@ -124,20 +124,20 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 	must(t, err)
 }
 
-// panicking is a log that panics, once it is to, at the next line about the session, which the
-// bridge's actor writes.
-type panicking struct {
+// panickingHandler panics, once now is true, at the next line about the session, which the bridge's actor
+// logs.
+type panickingHandler struct {
 	slog.Handler
 	now *atomic.Bool
 }
 
-func (panicking) Enabled(context.Context, slog.Level) bool { return true }
+func (panickingHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (p panicking) Handle(_ context.Context, r slog.Record) error {
+func (p panickingHandler) Handle(_ context.Context, r slog.Record) error {
 	if strings.HasPrefix(r.Message, "session is") && p.now.Swap(false) {
 		panic("logged")
 	}
 	return nil
 }
 
-func (p panicking) WithAttrs([]slog.Attr) slog.Handler { return p }
+func (p panickingHandler) WithAttrs([]slog.Attr) slog.Handler { return p }
